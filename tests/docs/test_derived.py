@@ -1,4 +1,4 @@
-"""What derives from the program is what the program says."""
+"""Generated parts of the docs agree with the program."""
 
 import json
 from pathlib import Path
@@ -14,17 +14,17 @@ def test_derived_parts_are_up_to_date(path: Path) -> None:
     assert path.read_text("utf-8") == derive.derived()[path], "run python -m docs.derive"
 
 
-def test_every_schema_is_published_where_its_address_leads(tmp_path: Path) -> None:
+def test_every_schema_is_published_at_its_address(tmp_path: Path) -> None:
     derive.publish(tmp_path)
-    found = {path.relative_to(tmp_path).as_posix(): path for path in tmp_path.rglob("*.json")}
-    assert set(found) == {
+    published = {path.relative_to(tmp_path).as_posix(): path for path in tmp_path.rglob("*.json")}
+    assert set(published) == {
         "schemas/settings-1.json",
         *(f"schemas/{name}-2.json" for name in NAMES),
     }
-    for name, path in found.items():
+    for name, path in published.items():
         assert json.loads(path.read_text("utf-8"))["$id"] == f"{PAGES}/{name}"
 
 
-def test_a_page_without_the_place_for_a_table_is_told() -> None:
+def test_a_page_without_the_marker_of_a_table_is_reported() -> None:
     with pytest.raises(ValueError, match="no <!-- derived: axes -->"):
         derive.page("nothing here", {"axes": ["a table"]})

@@ -30,7 +30,7 @@ def anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_have_targets(page: Path) -> None:
     for target in LINK.findall(without_code(page.read_text("utf-8"))):
         if target.startswith(("http://", "https://", "mailto:")):
             continue
@@ -62,19 +62,19 @@ def commands(command: click.Command, path: tuple[str, ...]) -> list[tuple[str, c
     if not isinstance(command, click.Group):
         return [("-".join(path), command)]
     context = click.Context(command)
-    found = []
+    lines = []
     for name in command.list_commands(context):
         inner = command.get_command(context, name)
         assert inner is not None
-        found += commands(inner, (*path, name))
-    return found
+        lines += commands(inner, (*path, name))
+    return lines
 
 
 COMMANDS = commands(group, ())
 
 
 def page_of(name: str) -> str:
-    """Return the docs of a command; a group's commands may share a page."""
+    """Return the docs of a command; commands of a group may share a page."""
     folder = ROOT / "docs" / "commands"
     for candidate in (name, name.partition("-")[0]):
         if (folder / f"{candidate}.md").exists():
@@ -87,7 +87,7 @@ SHARED = {"eval.md", "config.md", "../limits.md", "../protocols.md"}
 
 
 def pages_of(name: str) -> str:
-    """Return the docs of a command with the shared pages of options that links lead to."""
+    """Return the docs of a command with the linked pages of shared options."""
     folder = ROOT / "docs" / "commands"
     pages, queue = {"": page_of(name)}, [page_of(name)]
     while queue:
@@ -121,7 +121,7 @@ def test_a_row_that_lists_choices_lists_all() -> None:
 
 
 @pytest.mark.parametrize(("name", "command"), COMMANDS, ids=[name for name, _ in COMMANDS])
-def test_the_docs_name_no_option_that_is_not_there(name: str, command: click.Command) -> None:
+def test_the_docs_mention_no_unknown_option(name: str, command: click.Command) -> None:
     del command
     group_name = name.partition("-")[0]
     known = {"--help", "--help-all", "--version"}
@@ -134,7 +134,7 @@ def test_the_docs_name_no_option_that_is_not_there(name: str, command: click.Com
 
 
 def test_every_note_is_explained() -> None:
-    """Codes are literals in the source, so that they can be found there."""
+    """Codes are literals in the source, so they can be searched."""
     page = (ROOT / "docs" / "notes.md").read_text("utf-8")
     codes = set()
     for source in (ROOT / "detap").rglob("*.py"):

@@ -1,4 +1,4 @@
-"""What the README and the API page show is run as it stands there."""
+"""Examples of the README and the API page are run as written."""
 
 import re
 import shlex
@@ -49,14 +49,16 @@ def check_example(command: str, shown: str, folder: Path) -> None:
 
 @pytest.mark.parametrize("code", blocks(PYTHON))
 def test_python_examples_run(code: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """A comment behind a print says how its output begins."""
+    """A comment after a print has the beginning of its output."""
     for extra in ("pyarrow",):
         if f"import {extra}" in code:
             pytest.importorskip(extra)
     expected = re.findall(r"print\(.*?\)\s+# ([^:\n]+)", code)
     exec(compile(code, "example", "exec"), {"__name__": "example"})
     printed = capsys.readouterr().out.splitlines()
-    assert [line[: len(due)] for line, due in zip(printed, expected, strict=True)] == expected
+    assert [
+        line[: len(expected)] for line, expected in zip(printed, expected, strict=True)
+    ] == expected
 
 
 @pytest.mark.parametrize(("command", "shown"), blocks(EXAMPLE))

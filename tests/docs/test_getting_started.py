@@ -1,4 +1,4 @@
-"""docs/getting-started.md: each command as printed, in a folder as the page has it."""
+"""docs/getting-started.md: each command as printed, in the folder that the page describes."""
 
 import shutil
 from pathlib import Path

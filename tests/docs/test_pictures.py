@@ -1,4 +1,4 @@
-"""The pictures of the terminal show what the commands print today."""
+"""Terminal pictures of the docs show the current output of the commands."""
 
 import re
 from html import unescape
@@ -10,7 +10,7 @@ from docs.pictures import FOLDER, PICTURES, drawn
 
 
 def words(picture: str) -> str:
-    """Return the text of a picture, without the blanks that lay it out."""
+    """Return the text of a picture without layout blanks."""
     return "".join(unescape(re.sub(r"<[^>]+>", "", picture)).split())
 
 
@@ -19,18 +19,18 @@ def text_of(picture: str) -> str:
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_a_picture_is_of_today(name: str) -> None:
+def test_a_picture_is_up_to_date(name: str) -> None:
     kept = (FOLDER / f"{name}.svg").read_text("utf-8")
     assert text_of(kept) == text_of(drawn(PICTURES[name])), "run python -m docs.pictures"
     assert words(PICTURES[name]) in text_of(kept)
 
 
-def test_no_picture_is_of_nothing() -> None:
+def test_every_picture_has_a_command() -> None:
     assert {path.stem for path in Path(FOLDER).glob("*.svg")} == set(PICTURES)
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_a_picture_needs_nothing_from_elsewhere(name: str) -> None:
+def test_a_picture_is_self_contained(name: str) -> None:
     text = (FOLDER / f"{name}.svg").read_text("utf-8")
     assert "@font-face" not in text
     assert not re.search(r"""(?:href|src|url)\s*[=(]\s*["']?https?:""", text)

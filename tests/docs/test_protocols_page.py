@@ -20,7 +20,7 @@ KINDS = {axis.name: axis.kind for axis in protocol_fields(Protocol)}
 
 
 def table(text: str, name: str) -> list[list[str]]:
-    """Return the rows of a derived table, without its header."""
+    """Return the rows of a generated table, without its header."""
     text = text.partition(f"<!-- derived: {name} -->")[2].partition("<!-- end -->")[0]
     lines = [line for line in text.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
@@ -30,7 +30,7 @@ def plain(cell: str) -> str:
     return cell.strip("`")
 
 
-def test_every_axis_is_explained_with_its_option_and_default() -> None:
+def test_every_field_is_documented_with_its_option_and_default() -> None:
     rows = {plain(row[0]): row for row in table(FIELDS, "fields")}
     assert list(rows) == [entry.name for entry in fields(Protocol) if entry.name not in UNSPOKEN]
     option_of = {str(parameter.name): parameter.opts for parameter in command.params}
@@ -44,7 +44,7 @@ def test_every_axis_is_explained_with_its_option_and_default() -> None:
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_preset_is_listed_with_its_departures(name: str) -> None:
-    """A row names another preset, or the defaults, and options that make this one of it."""
+    """A row has a base preset or the defaults, and the options that turn it into this preset."""
     row = next(row for row in table(PRESETS_PAGE, "presets") if plain(row[0]) == name)
     base, *changes = row[2].split()
     start = Protocol(name=name) if base == "defaults" else protocol(plain(base))
@@ -61,11 +61,11 @@ def test_every_preset_is_listed_with_its_departures(name: str) -> None:
             assert getattr(made, entry.name) == getattr(preset, entry.name), entry.name
 
 
-def test_no_preset_is_listed_that_is_not_there() -> None:
+def test_no_unknown_preset_is_listed() -> None:
     assert [plain(row[0]) for row in table(PRESETS_PAGE, "presets")] == list(PRESETS)
 
 
-def test_quirks_and_their_tests_name_each_other() -> None:
+def test_differences_and_their_tests_refer_to_each_other() -> None:
     named = set(re.findall(r"`(test_\w+)`", QUIRKS))
     written = set(re.findall(r"^def (test_fact_\w+)\(", FACTS, re.MULTILINE))
     assert named == written

@@ -1,4 +1,4 @@
-"""The commands of the recipes work on files of the names that they use."""
+"""The commands of the recipes work on files of the names they use."""
 
 import json
 import re
@@ -18,7 +18,7 @@ SHELL = re.compile(r"```sh\n(.*?)```", re.S)
 
 
 def lines(page: str) -> list[list[str]]:
-    """Return the lines of each block, without what stands behind a #."""
+    """Return the lines of each block without comments."""
     blocks = SHELL.findall((ROOT / "docs" / page).read_text("utf-8"))
     return [[line for line in block.splitlines() if line.startswith("detap ")] for block in blocks]
 
@@ -34,13 +34,13 @@ def text_files(folder: Path, lines_of: list[str], images: int = 2) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a folder in which files have the names of the pages."""
+    """Return a folder with files named as on the pages."""
     for name in ("gt", "instances", "instances_val2017"):
         shutil.copy(COCO / "instances.json", tmp_path / f"{name}.json")
     for name in ("dt", "new", "old", "detections"):
         shutil.copy(COCO / "results.json", tmp_path / f"{name}.json")
     truth = json.loads((COCO / "instances.json").read_text())
-    found = json.loads((COCO / "results.json").read_text())
+    detections = json.loads((COCO / "results.json").read_text())
     images = [image["id"] for image in truth["images"]]
     (tmp_path / "subset.txt").write_text("".join(f"{image}\n" for image in images[:3]))
     tags = [f"{image},{'night' if n % 2 else 'day'}\n" for n, image in enumerate(images)]
@@ -48,7 +48,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("shards", "parts", "val"):
         (tmp_path / name).mkdir()
     for number, shard in enumerate((images[:3], images[3:]), 7):
-        rows = [row for row in found if row["image_id"] in shard]
+        rows = [row for row in detections if row["image_id"] in shard]
         (tmp_path / "shards" / f"{number}.json").write_text(json.dumps(rows))
     for name in ("voc", "VOC2007"):
         shutil.copytree(VOC / "Annotations", tmp_path / name / "Annotations")
@@ -61,7 +61,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _of_voc(folder: Path) -> None:
-    """Write COCO results about VOC's images: one box of each, which is right."""
+    """Write COCO results for VOC's images: one correct box per image."""
     shutil.copytree(VOC / "detections", folder / "detections")
     box = [10.0, 10.0, 30.0, 30.0]
     stems = sorted(path.stem for path in (VOC / "Annotations").glob("*.xml"))
@@ -121,6 +121,6 @@ def test_every_line_works(
 
 
 def png(width: int, height: int) -> bytes:
-    """Return the head of an image, which has its size."""
+    """Return the header of a PNG image of a size."""
     size = width.to_bytes(4, "big") + height.to_bytes(4, "big")
     return b"\x89PNG\r\n\x1a\n" + b"\0\0\0\x0dIHDR" + size + b"\x08\2\0\0\0" + b"\0" * 4

@@ -1,4 +1,4 @@
-"""Files, modules and options that docs, comments and docstrings name are there."""
+"""Files, modules and options mentioned in docs, comments and docstrings exist."""
 
 import ast
 import io
@@ -26,7 +26,7 @@ ELSEWHERE = {
 """Files of other projects that are named as the source of a rule."""
 
 PRIVATE_ELSEWHERE = {"_evaluate_box_proposals": "Detectron2"}
-"""Private names of other projects, likewise."""
+"""Private names of other projects that are mentioned."""
 
 OUR_PAGES = {
     "CONTRIBUTING.md",
@@ -49,7 +49,7 @@ _NO_MODULES = ("detap.toml", "detap.targets", "detap.fish")
 
 @cache
 def endings() -> frozenset[str]:
-    """Return every path that a file may be named by: from the root, or from any folder."""
+    """Return every path that may refer to a file: from the root or from any folder."""
     return frozenset(
         name.split("/", depth)[-1]
         for name in project_files()
@@ -84,7 +84,7 @@ def sources() -> list[str]:
 
 @cache
 def defined(path: Path) -> frozenset[str]:
-    """Return the names that a source defines, also in its classes, or imports."""
+    """Return the names that a source defines (also in classes) or imports."""
     text = path.read_text(encoding="utf-8")
     if path.suffix != ".py":
         return frozenset(re.findall(r"\b(?:class|def|inline \w+|struct) (\w+)", text))
@@ -100,14 +100,14 @@ def defined(path: Path) -> frozenset[str]:
 
 
 @cache
-def is_there(dotted: str) -> bool:
-    """Return whether a module, or a name in it, is called so."""
+def exists(dotted: str) -> bool:
+    """Return True if a dotted name is a module or a name in one."""
     parts = dotted.split(".")
     for count in range(len(parts), 0, -1):
-        place = Path(ROOT, *parts[:count])
-        files = [*place.parent.glob(f"{place.name}.p*")]
-        if place.is_dir():  # what a package offers may be made in any file of it
-            files += place.rglob("*.p*")
+        file = Path(ROOT, *parts[:count])
+        files = [*file.parent.glob(f"{file.name}.p*")]
+        if file.is_dir():  # what a package offers may be made in any file of it
+            files += file.rglob("*.p*")
         code = [path for path in files if path.suffix in {".py", ".pyx", ".pxd"}]
         if code:
             return set(parts[count:]) <= frozenset().union(*map(defined, code))
@@ -128,12 +128,12 @@ def test_files_that_are_named_are_there() -> None:
     assert not missing
 
 
-def test_modules_that_are_named_are_there() -> None:
+def test_mentioned_modules_exist() -> None:
     missing = {
         f"{name}: {dotted}"
         for name in sources()
         for dotted in _NAME.findall(prose_of(name))
-        if not dotted.startswith(_NO_MODULES) and not is_there(dotted)
+        if not dotted.startswith(_NO_MODULES) and not exists(dotted)
     }
     assert not missing
 
@@ -164,7 +164,7 @@ def test_private_names_that_are_named_are_there() -> None:
 
 
 def test_docstrings_refer_to_names_of_their_module() -> None:
-    """Or say where else they are, as ``:func:`detap.evaluate```."""
+    """Names of other modules are written in full, as ``:func:`detap.evaluate```."""
     missing = {
         f"{name}: {role}"
         for name in sources()
@@ -175,8 +175,8 @@ def test_docstrings_refer_to_names_of_their_module() -> None:
     assert not missing
 
 
-def test_options_that_the_program_names_are_there() -> None:
-    """In comments and docstrings; those of the docs are held to each command by themselves."""
+def test_options_mentioned_in_the_program_exist() -> None:
+    """In comments and docstrings; other tests check options of the docs by command."""
     known = {"--help", "--help-all", "--version"}
     for _, command in COMMANDS:
         for parameter in command.params:
@@ -201,4 +201,4 @@ def test_options_that_the_program_names_are_there() -> None:
     ],
 )
 def test_a_name_is_looked_up(dotted: str, there: bool) -> None:
-    assert is_there(dotted) == there
+    assert exists(dotted) == there

@@ -1,4 +1,4 @@
-"""The site that `make site` has built: everything that has a name is to be found in it."""
+"""The site built by `make site` has every page, name, command and option."""
 
 import re
 from html import unescape
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def text_of(page: Path) -> str:
-    """Return what a page says."""
+    """Return the text of a page."""
     return unescape(re.sub(r"<[^>]+>", "", page.read_text("utf-8")))
 
 
@@ -36,13 +36,13 @@ def pages() -> dict[str, str]:
     return {str(page.relative_to(SITE)): text_of(page) for page in sorted(SITE.rglob("*.html"))}
 
 
-def test_every_page_of_the_docs_is_a_page_of_it(pages: dict[str, str]) -> None:
+def test_every_page_of_the_docs_is_in_the_site(pages: dict[str, str]) -> None:
     docs = SITE.parents[1] / "docs"
-    due = {str(page.relative_to(docs).with_suffix(".html")) for page in docs.rglob("*.md")}
-    assert due <= pages.keys()
+    expected = {str(page.relative_to(docs).with_suffix(".html")) for page in docs.rglob("*.md")}
+    assert expected <= pages.keys()
 
 
-def test_every_page_is_reached_from_the_first() -> None:
+def test_every_page_is_reachable_from_the_first() -> None:
     seen: set[Path] = set()
     queue = [FIRST]
     while queue:
@@ -53,11 +53,11 @@ def test_every_page_is_reached_from_the_first() -> None:
         for target in re.findall(r'href="([^"#:]+\.html)', page.read_text("utf-8")):
             queue.append((page.parent / target).resolve())
     docs = SITE.parents[1] / "docs"
-    due = {SITE / page.relative_to(docs).with_suffix(".html") for page in docs.rglob("*.md")}
-    assert due <= seen
+    expected = {SITE / page.relative_to(docs).with_suffix(".html") for page in docs.rglob("*.md")}
+    assert expected <= seen
 
 
-def test_no_link_of_it_is_dead() -> None:
+def test_no_link_is_dead() -> None:
     for page in SITE.rglob("*.html"):
         text = page.read_text("utf-8")
         for target in re.findall(r'(?:href|src)="([^"]+)"', text):
@@ -70,7 +70,7 @@ def test_no_link_of_it_is_dead() -> None:
                 assert f'id="{anchor}"' in goal.read_text("utf-8"), f"{page.name}: {target}"
 
 
-def test_every_public_name_is_in_it(pages: dict[str, str]) -> None:
+def test_every_public_name_is_in_the_site(pages: dict[str, str]) -> None:
     reference = (SITE / "reference.html").read_text("utf-8")
     names = [name for name in detap.__all__ if not name.startswith("_")]
     assert names
@@ -78,7 +78,7 @@ def test_every_public_name_is_in_it(pages: dict[str, str]) -> None:
         assert f'id="detap.{name}"' in reference, f"detap.{name}"
 
 
-def test_every_command_and_option_is_in_it(pages: dict[str, str]) -> None:
+def test_every_command_and_option_is_in_the_site(pages: dict[str, str]) -> None:
     context = click.Context(group)
     for name in group.list_commands(context):
         page = "".join(pages[f"{shared}.html"] for shared in (f"commands/{name}", *OF_OPTIONS))
@@ -91,7 +91,7 @@ def test_every_command_and_option_is_in_it(pages: dict[str, str]) -> None:
                     assert not spelling.startswith("--") or spelling in page, f"{name} {spelling}"
 
 
-def test_every_preset_axis_and_note_is_in_it(pages: dict[str, str]) -> None:
+def test_every_preset_field_and_note_is_in_the_site(pages: dict[str, str]) -> None:
     for name in PRESETS:
         assert name in pages["presets.html"]
     for axis in protocol_fields(Protocol):

@@ -28,7 +28,7 @@ COMMANDS = re.findall(
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a folder in which the files have the names of the pages."""
+    """Return a folder with files named as on the pages."""
     quickstart = ROOT / "fixtures" / "quickstart"
     for name, source in (
         ("instances.json", "instances.json"),
@@ -56,14 +56,14 @@ def test_every_tool_has_a_section(tool: str) -> None:
     assert re.search(r"^detap (explain|eval) ", section[1], re.M), f"no command for {tool}"
 
 
-def test_every_preset_of_another_implementation_is_named() -> None:
+def test_every_preset_of_another_implementation_is_mentioned() -> None:
     ours = {"coco-strict", "coco-keypoints", "coco-segm", "voc2012-py", "proposals"}
     for name in set(PRESETS) - ours:
         assert f"`{name}`" in PAGE + CHOOSING, f"no page names {name}"
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_of_theirs_works(
+def test_every_command_of_the_tools_works(
     command: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = shlex.split(command)[1:]

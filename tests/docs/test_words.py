@@ -46,7 +46,7 @@ def test_no_coined_word(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [n for n in (*PAGES, "README.md") if n not in FORMER])
-def test_no_page_speaks_of_a_house(name: str) -> None:
+def test_no_page_uses_building_metaphors(name: str) -> None:
     assert matches(name, IN_PAGES) == []
 
 
