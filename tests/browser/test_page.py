@@ -15,7 +15,7 @@ from detap.cli import main
 from tests.report.page.cases import (
     HOSTILE,
     SIZE,
-    found_in,
+    detections_for,
     model_of,
     truth_of,
     write_case,
@@ -123,8 +123,8 @@ def open_page(browser: Any) -> Iterator[Open]:
 def fragment_of(tab: Any, key: str) -> str | None:
     """Return a part of the state once the address has it."""
     tab.wait_for_timeout(300)
-    found = parse_qs(tab.url.partition("#")[2]).get(key)
-    return found[0] if found else None
+    values = parse_qs(tab.url.partition("#")[2]).get(key)
+    return values[0] if values else None
 
 
 def slide(tab: Any, model: dict[str, Any]) -> None:
@@ -137,8 +137,8 @@ def slide(tab: Any, model: dict[str, Any]) -> None:
         tab.keyboard.press(key)
         assert tab.locator("#score-text").inner_text() == f"{scores[step]:.4f}"
         assert slider.get_attribute("aria-valuetext").startswith(f"{scores[step]:.4f}, precision ")
-        told = "x => Number(new URLSearchParams(location.hash.slice(1)).get('score')) === x"
-        tab.wait_for_function(told, arg=scores[step])
+        condition = "x => Number(new URLSearchParams(location.hash.slice(1)).get('score')) === x"
+        tab.wait_for_function(condition, arg=scores[step])
     # Everything below the lowest score that occurs is kept: all detections of the case.
     tiles = dict(
         zip(
@@ -158,7 +158,7 @@ def slide(tab: Any, model: dict[str, Any]) -> None:
 def audit(tab: Any, axe: str) -> list[Any]:
     """Return what axe finds wrong; without the nodes in order it takes a quarter of the time."""
     tab.evaluate(axe)
-    found = tab.evaluate("axe.run(document, {resultTypes: ['violations'], preload: false})")
+    report = tab.evaluate("axe.run(document, {resultTypes: ['violations'], preload: false})")
     return [
         (
             entry["id"],
@@ -167,15 +167,15 @@ def audit(tab: Any, axe: str) -> list[Any]:
                 for node in entry["nodes"][:3]
             ],
         )
-        for entry in found["violations"]
+        for entry in report["violations"]
     ]
 
 
-def column(tab: Any, place: int) -> list[str]:
-    found: list[str] = tab.locator(
-        f"#classes-table tbody tr > :nth-child({place})"
+def column(tab: Any, index: int) -> list[str]:
+    texts: list[str] = tab.locator(
+        f"#classes-table tbody tr > :nth-child({index})"
     ).all_inner_texts()
-    return found
+    return texts
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -258,11 +258,11 @@ def test_a_type_of_error_is_chosen(open_page: Open, page: Path) -> None:
 def test_a_cell_opens_its_images(open_page: Open, page: Path) -> None:
     tab = open_page(page)
     model = model_of(page)
-    place = model["analysis"]["confusion"]["steps"].index(model["analysis"]["operating"]["best"])
+    step = model["analysis"]["confusion"]["steps"].index(model["analysis"]["operating"]["best"])
     row, col = next(
         (cell[0], cell[1])
         for cell in model["analysis"]["confusion"]["cells"]
-        if cell[0] != cell[1] and max(cell[:2]) < 6 and cell[2 + place]
+        if cell[0] != cell[1] and max(cell[:2]) < 6 and cell[2 + step]
     )
     first = tab.locator("#confusion-table td[data-cell='0,0']")
     first.focus()
@@ -420,11 +420,13 @@ def test_hostile_names_are_text(
 @pytest.mark.parametrize("case", ["no detections", "one", "scores", "proposals"])
 def test_odd_cases_are_pages_too(open_page: Open, tmp_path: Path, case: str) -> None:
     truth = truth_of()
-    found = {"no detections": [], "one": found_in(truth)[:1]}.get(case, found_in(truth))
+    detections = {"no detections": [], "one": detections_for(truth)[:1]}.get(
+        case, detections_for(truth)
+    )
     if case == "scores":
-        found = [{**entry, "score": 10 * entry["score"]} for entry in found]
+        detections = [{**entry, "score": 10 * entry["score"]} for entry in detections]
     (tmp_path / "gt.json").write_text(json.dumps(truth), "utf-8")
-    (tmp_path / "dt.json").write_text(json.dumps(found), "utf-8")
+    (tmp_path / "dt.json").write_text(json.dumps(detections), "utf-8")
     inputs = ["--gt", str(tmp_path / "gt.json"), "--dt", str(tmp_path / "dt.json")]
     if case == "proposals":  # paired by coverage, which knows no errors
         inputs += ["--protocol", "proposals"]
@@ -479,8 +481,8 @@ def test_axe_finds_nothing(  # noqa: PLR0917 - fixtures and parameters
     for summary in tab.locator("details > summary").all():
         if summary.is_visible() and not fragment:
             summary.click()
-    told = audit(tab, axe)
-    assert not told, told
+    violations = audit(tab, axe)
+    assert not violations, violations
     context.close()
 
 
@@ -538,8 +540,8 @@ def test_axe_finds_nothing_on_a_whole_page(
     for summary in tab.locator("details > summary").all():
         if summary.is_visible():
             summary.click()
-    told = audit(tab, axe)
-    assert not told, told
+    violations = audit(tab, axe)
+    assert not violations, violations
     context.close()
 
 
@@ -557,12 +559,12 @@ def test_the_ticks_of_counts_reach_near_the_top(
     open_page: Open, whole_page: tuple[str, Path]
 ) -> None:
     tab = open_page(whole_page[1])
-    for place, data in (("scores", "score"), ("overlaps", "iou")):
+    for panel, data in (("scores", "score"), ("overlaps", "iou")):
         counts = model_of(whole_page[1])["analysis"]["histograms"][data]
         largest = max(
             a + b for a, b in zip(counts["true_positives"], counts["false_positives"], strict=True)
         )
-        texts = tab.locator(f"#{place} text[text-anchor=end]").all_text_contents()[:-1]
+        texts = tab.locator(f"#{panel} text[text-anchor=end]").all_text_contents()[:-1]
         ticks = [float(text.replace("k", "e3")) for text in texts]
         assert largest / 2.5 <= max(ticks) <= largest
 
