@@ -1,4 +1,4 @@
-"""What all tests share: where the real data is, and how hard hypothesis tries."""
+"""Shared fixtures: location of the real data and settings of hypothesis."""
 
 import os
 from pathlib import Path
@@ -25,7 +25,7 @@ settings.load_profile(PROFILE)
 
 @pytest.fixture(scope="session")
 def real_data() -> Path:
-    """Return the folder of real ground truths and detections, which is no part of the project."""
+    """Return the folder of real ground truths and detections, which is not part of the project."""
     chosen = os.environ.get("DETAP_DATA")
     folder = Path(chosen) if chosen else ROOT.parent / "shared" / "data"
     if not folder.is_dir():
@@ -35,5 +35,5 @@ def real_data() -> Path:
 
 @pytest.fixture(scope="session")
 def fixtures() -> Path:
-    """Return the folder of the cases worked by hand."""
+    """Return the folder of the hand-computed cases."""
     return ROOT / "fixtures"

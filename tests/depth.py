@@ -1,4 +1,4 @@
-"""How much a test tries, of random examples and of real data: all in `.ci/run`, else a share."""
+"""Amount of random examples and real data per test: all in `.ci/run`, else a sample."""
 
 import os
 from collections.abc import Sequence
@@ -16,24 +16,24 @@ Item = TypeVar("Item")
 
 
 def examples(count: int, least: int = 15) -> settings:
-    """Decorate a test to try so many examples."""
+    """Decorate a test to run so many examples."""
     return settings(max_examples=sampled(count, least))
 
 
 def sampled(count: int, least: int = 15) -> int:
-    """Return how many examples are tried of so many: no fewer than the least in any case."""
+    """Return the number of examples to run, at least the minimum."""
     return min(count, max(count // SHARE, least)) if PROFILE == "sample" else count
 
 
 def some(items: Sequence[Item], share: int = SHARE) -> Sequence[Item]:
-    """Return one in so many items, beginning with the first, or all."""
+    """Return every nth item, beginning with the first, or all."""
     return items[::share] if PROFILE == "sample" else items
 
 
 def on_some_images(
     truth: dict[str, Any], results: list[dict[str, Any]], share: int = SHARE
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return the contents of COCO files on some images, or on all."""
+    """Return the contents of COCO files restricted to some images, or all of them."""
     images = some(truth["images"], share)
     kept = {image["id"] for image in images}
     annotations = [record for record in truth["annotations"] if record["image_id"] in kept]

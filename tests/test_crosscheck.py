@@ -33,14 +33,14 @@ def tables(box_format: str = "xywh") -> tuple[GroundTruth, Detections]:
         classes=range(3),
     )
     chosen = random.integers(0, 60, 200)
-    found = Detections.from_arrays(
+    detections = Detections.from_arrays(
         image=image[chosen],
         label=label[chosen],
         boxes=boxes[chosen] * random.normal(1, 0.01, (200, 4)),
         box_format=box_format,
         score=random.integers(0, 20, 200) / 20,
     )
-    return truth, found
+    return truth, detections
 
 
 @pytest.mark.parametrize(
@@ -71,24 +71,24 @@ def test_pycocotools_agrees(changes: dict[str, Any], box_format: str) -> None:
 
 
 def test_pycocotools_agrees_with_torchmetrics() -> None:
-    """With thresholds and levels of float32 it is what torchmetrics runs."""
+    """With float32 thresholds and recall levels it computes what torchmetrics does."""
     assert cross_check(evaluate(*tables(), "torchmetrics")).equal
 
 
 @pytest.mark.parametrize("class_agnostic", [False, True])
 @pytest.mark.parametrize("row", [0, 7, 31])
 def test_an_annotation_of_id_0(row: int, class_agnostic: bool) -> None:
-    """Of the file as it is pycocotools gives what coco-strict gives, bit for bit."""
-    truth, found = tables()
+    """On the unmodified file pycocotools equals coco-strict bit for bit."""
+    truth, detections = tables()
     truth = replace(truth, zero_id=np.arange(len(truth)) == row)
     protocols = {
         name: replace(protocol(name), class_agnostic=class_agnostic)
         for name in ("coco", "coco-strict")
     }
-    strict = cross_check(evaluate(truth, found, protocols["coco-strict"]))
+    strict = cross_check(evaluate(truth, detections, protocols["coco-strict"]))
     assert strict.equal
     assert "to the last bit" in strict.conclusion
-    check = cross_check(evaluate(truth, found, protocols["coco"]))
+    check = cross_check(evaluate(truth, detections, protocols["coco"]))
     assert check.equal
     assert check.unmodified_file == {name: theirs for name, (_, theirs) in strict.metrics.items()}
     here, there = (f"{one.metrics['AP'][0]:.4f}" for one in (check, strict))
@@ -101,45 +101,45 @@ def test_an_annotation_of_id_0(row: int, class_agnostic: bool) -> None:
 
 @pytest.mark.parametrize("class_agnostic", [False, True])
 @pytest.mark.parametrize("row", [0, 7, 31])
-def test_what_id_0_comes_to_is_the_headline_of_the_other_protocol(
+def test_the_note_on_id_0_has_the_primary_metric_of_the_other_protocol(
     row: int, class_agnostic: bool
 ) -> None:
-    truth, found = tables()
+    truth, detections = tables()
     note = Note("annotation-id-zero", "", severity="info")
     truth = replace(truth, zero_id=np.arange(len(truth)) == row, notes=(note,))
     results = {
-        name: evaluate(truth, found, replace(protocol(name), class_agnostic=class_agnostic))
+        name: evaluate(truth, detections, replace(protocol(name), class_agnostic=class_agnostic))
         for name in ("coco", "coco-strict")
     }
     numbers = {name: f"{result.summary['AP']:.4f}" for name, result in results.items()}
     for name, other in (("coco", "coco-strict"), ("coco-strict", "coco")):
         (said,) = [n for n in results[name].notes if n.code == note.code]
-        due = f"AP is {numbers[name]} here and {numbers[other]} with --protocol {other}"
-        assert said.message.endswith(due)
+        expected = f"AP is {numbers[name]} here and {numbers[other]} with --protocol {other}"
+        assert said.message.endswith(expected)
 
 
-def test_an_annotation_of_id_0_that_nothing_finds_changes_nothing() -> None:
-    truth, found = tables()
+def test_an_unmatched_annotation_of_id_0_changes_nothing() -> None:
+    truth, detections = tables()
     lonely = GroundTruth.from_arrays(image=[0], label=[0], boxes=[[2000, 2000, 2009, 2009]])
     truth = replace(
         truth,
         zero_id=np.arange(len(truth)) == 0,
         corners=np.vstack((lonely.corners, truth.corners[1:])),
     )
-    check = cross_check(evaluate(truth, found, "coco"))
+    check = cross_check(evaluate(truth, detections, "coco"))
     assert check.unmodified_file is None
     assert "to the last bit" in check.conclusion
 
 
 def test_no_detections_at_all() -> None:
-    truth, found = tables()
-    check = cross_check(evaluate(truth, found.select(np.zeros(0, np.int64)), "coco"))
+    truth, detections = tables()
+    check = cross_check(evaluate(truth, detections.select(np.zeros(0, np.int64)), "coco"))
     assert check.equal
     assert check.metrics["AP"] == (0.0, 0.0)
 
 
-def test_a_difference_is_found() -> None:
-    """A comparator that cannot fail proves nothing: one entry is off by one bit."""
+def test_a_difference_is_detected() -> None:
+    """The comparison can fail: one entry is off by one bit."""
     result = evaluate(*tables(), "coco")
     recall = result.recall.copy()
     recall[3, 1, 0, 2] = np.nextafter(recall[3, 1, 0, 2], 2)
@@ -150,10 +150,10 @@ def test_a_difference_is_found() -> None:
     assert 0 < check.largest < 1e-15
 
 
-def test_the_order_of_ties_makes_a_difference() -> None:
-    truth, found = tables()
-    result = evaluate(truth, found, "coco")
-    turned = evaluate(truth, found.select(np.arange(len(found))[::-1].copy()), "coco")
+def test_the_order_of_ties_matters() -> None:
+    truth, detections = tables()
+    result = evaluate(truth, detections, "coco")
+    turned = evaluate(truth, detections.select(np.arange(len(detections))[::-1].copy()), "coco")
     check = cross_check(replace(result, _source=turned._source))
     assert not check.equal
 
@@ -171,7 +171,7 @@ def test_difference(ours: float, theirs: float, gap: float) -> None:
         st.tuples(*[st.floats(0, 1000)] * 2, *[st.floats(0.001, 500)] * 2), min_size=1, max_size=20
     )
 )
-def test_widths_and_heights_are_found_again(rows: list[tuple[float, ...]]) -> None:
+def test_widths_and_heights_are_recovered(rows: list[tuple[float, ...]]) -> None:
     boxes = np.array(rows)
     table = Detections.from_arrays(
         image=np.zeros(len(rows), np.int64),
@@ -180,13 +180,13 @@ def test_widths_and_heights_are_found_again(rows: list[tuple[float, ...]]) -> No
         box_format="xywh",
         score=np.zeros(len(rows)),
     )
-    found, inexact = module._xywh(table)
-    exact = (found[:, :2] + found[:, 2:] == table.corners[:, 2:]).all(axis=1)
-    exact &= found[:, 2] * found[:, 3] == table.box_area
+    sizes, inexact = module._xywh(table)
+    exact = (sizes[:, :2] + sizes[:, 2:] == table.corners[:, 2:]).all(axis=1)
+    exact &= sizes[:, 2] * sizes[:, 3] == table.box_area
     assert np.count_nonzero(~exact) == inexact
 
 
-def test_boxes_without_such_sides_are_counted() -> None:
+def test_boxes_without_exact_width_and_height_are_counted() -> None:
     table = Detections.from_arrays(image=[0], label=[0], boxes=[[1, 1, 5, 5]], score=[1])
     _, inexact = module._xywh(replace(table, box_area=np.array([17.0])))
     assert inexact == 1
@@ -206,6 +206,6 @@ def test_boxes_without_such_sides_are_counted() -> None:
         ("coco", {"tie_break": "file"}, "tie-break"),
     ],
 )
-def test_other_protocols_are_refused(name: str, changes: dict[str, Any], field: str) -> None:
+def test_other_protocols_are_rejected(name: str, changes: dict[str, Any], field: str) -> None:
     with pytest.raises(UsageError, match=rf"pycocotools cannot score as {name} .*{field}"):
         check_supported(replace(protocol(name), **changes))

@@ -1,4 +1,4 @@
-"""Errors and warnings: what survives a copy, and a pickle as worker processes send it."""
+"""Errors and warnings survive copying and pickling, as between worker processes."""
 
 import copy
 import pickle
@@ -35,7 +35,7 @@ WAYS: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("kind", RAISED)
-def test_a_copy_says_what_the_error_says(kind: type[Exception], way: str) -> None:
+def test_a_copy_has_the_message_of_the_error(kind: type[Exception], way: str) -> None:
     error, message = EXAMPLES.get(kind) or (kind("a message"), "a message")
     error.add_note("while reading shard 2")
     twin = WAYS[way](error)

@@ -35,18 +35,18 @@ from detap.escaping import _OF_DETAP, escape, escape_lines, fold, widest, width
         ("## a heading", "## a heading"),
     ],
 )
-def test_names_are_made_is_safe(name: object, shown: str) -> None:
+def test_names_are_escaped(name: object, shown: str) -> None:
     assert escape(name) == shown
 
 
 @given(st.text())
-def test_what_is_printable_stays_so_and_holds_no_control(text: str) -> None:
+def test_printable_text_is_kept_and_control_characters_are_escaped(text: str) -> None:
     shown = escape(text)
     assert escape(shown) == shown
     assert all(ord(c) >= 0x20 and not 0x7F <= ord(c) < 0xA0 for c in shown)
 
 
-def test_lines_stay_lines() -> None:
+def test_line_breaks_are_kept() -> None:
     assert escape_lines("one\ntwo\x1b") == "one\ntwo\\x1b"
 
 
@@ -54,11 +54,11 @@ def test_lines_stay_lines() -> None:
     ("text", "columns"),
     [("", 0), ("cat", 3), ("猫", 2), ("\uff43\uff41\uff54", 6), ("e\u0301", 1), ("é", 1)],
 )
-def test_width_is_that_of_a_terminal(text: str, columns: int) -> None:
+def test_width_equals_that_on_a_terminal(text: str, columns: int) -> None:
     assert width(text) == columns
 
 
-def test_the_marks_of_our_own_texts_take_one_column() -> None:
+def test_symbols_of_our_own_texts_take_one_column() -> None:
     for mark in _OF_DETAP:
         assert unicodedata.category(mark) not in ("Mn", "Me")
         assert unicodedata.east_asian_width(mark) not in "WF"
@@ -67,7 +67,7 @@ def test_the_marks_of_our_own_texts_take_one_column() -> None:
 @pytest.mark.parametrize(
     ("texts", "columns"), [([], 0), (["ab", "a"], 2), (["猫猫", "abc"], 4), (["e\u0301", ""], 1)]
 )
-def test_the_widest_of_texts(texts: list[str], columns: int) -> None:
+def test_width_of_the_widest_text(texts: list[str], columns: int) -> None:
     assert widest(texts) == columns
 
 

@@ -1,4 +1,4 @@
-"""The quirks of docs/implementation-differences.md, each with a test of its number."""
+"""The differences of docs/implementation-differences.md, each tested under its number."""
 
 import contextlib
 import io
@@ -38,8 +38,8 @@ def scored(folder: Path, protocol: Protocol | str, suffix: str = "") -> Result:
             matches=True,
         )
     truth = coco.read_ground_truth(folder / "instances.json")
-    found = coco.read_detections(folder / f"results{suffix}.json", truth)
-    return evaluate(truth, found, protocol, matches=True)
+    detections = coco.read_detections(folder / f"results{suffix}.json", truth)
+    return evaluate(truth, detections, protocol, matches=True)
 
 
 def by_name(result: Result, measure: str = "AP") -> dict[str, float]:
@@ -54,9 +54,9 @@ def by_name(result: Result, measure: str = "AP") -> dict[str, float]:
 def test_fact_01_recall_levels_miss_by_one_ulp(
     fixtures: Path, files: str, preset: str, seven_of_ten: float, three_of_ten: float
 ) -> None:
-    found = by_name(scored(fixtures / "recall-seven-tenths" / files, preset))
-    assert found["cat"] == pytest.approx(seven_of_ten, abs=1e-12)
-    assert found["dog"] == pytest.approx(three_of_ten, abs=1e-12)
+    ap = by_name(scored(fixtures / "recall-seven-tenths" / files, preset))
+    assert ap["cat"] == pytest.approx(seven_of_ten, abs=1e-12)
+    assert ap["dog"] == pytest.approx(three_of_ten, abs=1e-12)
 
 
 def test_fact_01_the_grids_are_those_of_numpy_and_of_matlab() -> None:
@@ -85,7 +85,7 @@ def test_fact_02_equal_iou_takes_the_later_in_coco_and_the_first_in_voc() -> Non
 
 
 def test_fact_03_annotation_id_zero(tmp_path: Path) -> None:
-    """One ground truth with the id 0, found perfectly: AP is 1 here and 0 in pycocotools."""
+    """One perfectly detected ground truth with id 0: AP is 1 here and 0 in pycocotools."""
     instances = {
         "images": [{"id": 0}],
         "categories": [{"id": 0, "name": "cat"}],
@@ -116,7 +116,7 @@ def test_fact_03_three_perfect_detections(fixtures: Path) -> None:
 
 
 def test_fact_03_coco_strict_reproduces_it(fixtures: Path) -> None:
-    """Also where the detection is outside the area range, and where the annotation is a crowd."""
+    """Also if the detection is outside the area range or the annotation is a crowd."""
     result = scored(fixtures / "annotation-id-zero" / "coco", "coco-strict")
     assert result.summary["AP"] == pytest.approx((1 + 51 / 101 / 2) / 2, abs=1e-12)
     dog = result.classes.index("dog")
@@ -154,17 +154,17 @@ def test_fact_03_duplicated_annotation_ids_are_an_error(tmp_path: Path) -> None:
 
 def test_fact_04_ties_follow_the_order_of_the_reference(fixtures: Path) -> None:
     folder = fixtures / "ties" / "coco"
-    for suffix, due in (("", (51 + 50 * 2 / 3) / 101), ("-reversed", 2 / 3)):
+    for suffix, expected in (("", (51 + 50 * 2 / 3) / 101), ("-reversed", 2 / 3)):
         result = scored(folder, "coco", suffix)
-        assert result.summary["AP"] == pytest.approx(due, abs=1e-12)
+        assert result.summary["AP"] == pytest.approx(expected, abs=1e-12)
         theirs = reference.run(
             json.loads((folder / "instances.json").read_text("utf-8")),
             json.loads((folder / f"results{suffix}.json").read_text("utf-8")),
         )
         assert result.summary["AP"] == theirs.summary["AP"]
-    for suffix, due in (("", (1 + 2 / 3) / 2), ("-reversed", 2 / 3)):
+    for suffix, expected in (("", (1 + 2 / 3) / 2), ("-reversed", 2 / 3)):
         result = scored(fixtures / "ties" / "voc", "voc2012", suffix)
-        assert result.summary["mAP"] == pytest.approx(due, abs=1e-12)
+        assert result.summary["mAP"] == pytest.approx(expected, abs=1e-12)
 
 
 def test_fact_04_ties_between_images(fixtures: Path) -> None:
@@ -191,8 +191,8 @@ def test_fact_05_ignore_is_overwritten_by_iscrowd(fixtures: Path) -> None:
 @pytest.mark.parametrize("files", ["voc", "coco"])
 def test_fact_06_area_1024_is_small_and_medium(fixtures: Path, files: str) -> None:
     result = scored(fixtures / "area-ends" / files, "coco")
-    due = {"APs": 1 / 2, "APm": 51 / 101, "APl": 0, "ARs": 1, "ARm": 1 / 2, "ARl": 0}
-    assert {name: result.summary[name] for name in due} == pytest.approx(due, abs=1e-12)
+    expected = {"APs": 1 / 2, "APm": 51 / 101, "APl": 0, "ARs": 1, "ARm": 1 / 2, "ARl": 0}
+    assert {name: result.summary[name] for name in expected} == pytest.approx(expected, abs=1e-12)
 
 
 def test_fact_07_ap_is_taken_at_the_largest_limit(fixtures: Path) -> None:
@@ -232,11 +232,11 @@ def test_fact_09_iou_exactly_at_a_threshold(rows: int, thresholds_reached: int) 
     case = Case(truths=(Truth(1, 1, (0, 0, 10, 10)),), dt=(Detection(1, 1, (0, 0, 10, rows), 0.9),))
     result = evaluate(*case.tables(), "coco")
     assert (result.recall[:, 0, 0, -1] == 1).sum() == thresholds_reached
-    truth, found = case.tables()
+    truth, detections = case.tables()
     at = (rows / 10,)
     reached = replace(protocol("voc2012"), iou_thresholds=at, inclusive_pixels=False)
-    assert evaluate(truth, found, reached).summary["mAP"] == 1
-    assert evaluate(truth, found, replace(reached, strict_iou=True)).summary["mAP"] == 0
+    assert evaluate(truth, detections, reached).summary["mAP"] == 1
+    assert evaluate(truth, detections, replace(reached, strict_iou=True)).summary["mAP"] == 0
 
 
 def test_fact_09_thresholds_as_float32_would_lose_it() -> None:
@@ -273,10 +273,10 @@ def test_fact_11_false_positives_on_images_without_ground_truth_count(preset: st
 
 
 def test_fact_12_cut_at_100_per_class_after_sorting_by_score() -> None:
-    """A hundred cats on nothing cut off the cat found 101st, and leave the dogs alone.
+    """A hundred background cats exclude the 101st cat, which is correct, and no dog.
 
-    Dogs: two, of which one is found: 51 of 101 levels. TIDE's limit is for the whole image, and
-    cuts the dog as well.
+    One of two dogs is detected: 51 of 101 levels. TIDE's limit is per image and excludes the dog
+    as well.
     """
     strays = tuple(Detection(1, 1, (0, 200 + n, 5, 1), 0.5 + n / 1000) for n in range(100))
     case = Case(
@@ -314,10 +314,10 @@ def test_fact_13_images_without_proposals_count(fixtures: Path) -> None:
 def test_fact_15_what_the_axes_are_worth_on_a_real_detector(real_data: Path) -> None:
     folder = real_data / "voc2007-test"
     truth = voc.read_ground_truth(folder, image_set="test")
-    found = voc.read_detections(folder / "detections", truth)
+    detections = voc.read_detections(folder / "detections", truth)
 
     def mean(rules: Protocol) -> float:
-        return evaluate(truth, found, rules).summary["mAP"]
+        return evaluate(truth, detections, rules).summary["mAP"]
 
     eleven, every = protocol("voc2007-py"), protocol("voc2012-py")
     assert 0.004 <= mean(every) - mean(eleven) <= 0.0245
@@ -325,28 +325,28 @@ def test_fact_15_what_the_axes_are_worth_on_a_real_detector(real_data: Path) -> 
         assert 0.003 <= mean(rules) - mean(replace(rules, inclusive_pixels=False)) <= 0.004
         assert 0.07 <= mean(rules) - mean(replace(rules, ignore_flags=())) <= 0.09
     # The other side of the same coin, by an independent implementation.
-    averages = [voc_eval(truth, found, k, pixel=0.0)[2] for k in range(3)]
-    ours = evaluate(truth, found, replace(every, inclusive_pixels=False)).by_class["AP"]
+    averages = [voc_eval(truth, detections, k, pixel=0.0)[2] for k in range(3)]
+    ours = evaluate(truth, detections, replace(every, inclusive_pixels=False)).by_class["AP"]
     assert ours[:3].tolist() == pytest.approx(averages, abs=1e-12)
 
 
 def test_fact_16_a_box_clipped_away_is_a_false_positive_in_voc(
     fixtures: Path, tmp_path: Path
 ) -> None:
-    """Its ymax lies above its ymin: no overlap, a negative area, and the highest score of two."""
+    """Its ymax is less than its ymin: no overlap, a negative area, and the highest score of two."""
     annotations = fixtures / "empty-image" / "voc" / "Annotations"
     line = "000001 {score} 11 {top} 30 {bottom}\n"
     text = line.format(score=0.9, top=205, bottom=200) + line.format(score=0.8, top=11, bottom=30)
     (tmp_path / "det_test_cat.txt").write_text(text, "utf-8")
     truth = voc.read_ground_truth(annotations)
-    found = voc.read_detections(tmp_path, truth, as_is=True)
-    assert found.box_area[0] < 0
-    result = evaluate(truth, found, "voc2012")
+    detections = voc.read_detections(tmp_path, truth, as_is=True)
+    assert detections.box_area[0] < 0
+    result = evaluate(truth, detections, "voc2012")
     assert result.summary["mAP"] == pytest.approx(1 / 2, abs=1e-12)
     assert result.false_positives[0] == 1
     # pycocotools: outside the range of all areas, so that it counts neither way.
-    result = evaluate(truth, found, "coco")
-    instances, results, *_ = reference.as_coco(truth, found)
+    result = evaluate(truth, detections, "coco")
+    instances, results, *_ = reference.as_coco(truth, detections)
     theirs = reference.run(instances, results)
     assert theirs.ignored[0, 0].tolist() == [True, False]
     assert result.summary["AP"] == theirs.summary["AP"] == pytest.approx(1, abs=1e-12)

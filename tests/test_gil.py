@@ -1,8 +1,8 @@
-"""Compiled functions that run without the GIL do not wait for it on their way out.
+"""Compiled functions without the GIL do not acquire it on return.
 
-Cython takes the GIL at the end of every function that holds objects of Python, also where the path
-taken met none of them: a reader that did so for each block stood still while others imported. Such
-a block is a function of its own, `with gil`.
+Cython acquires the GIL at the end of every function that has Python objects, even on a path without
+any: a reader that did so for each block waited while other threads imported. Such a block is
+therefore a separate function, `with gil`.
 """
 
 import re
@@ -19,12 +19,12 @@ _SIGNATURE = re.compile(r"^ *cdef\b[^\n(]*\((?:[^()]|\([^()]*\))*\)([^\n]*):\n",
 
 
 def partly_with_gil(source: str) -> Iterator[str]:
-    """Give the first line of each function without the GIL that has a block with it."""
-    for found in _SIGNATURE.finditer(source):
-        if "nogil" not in found[1]:
+    """Yield the first line of each function without the GIL that has a block with it."""
+    for match in _SIGNATURE.finditer(source):
+        if "nogil" not in match[1]:
             continue
-        first = found[0].splitlines()[0]
-        if any(line.strip() == "with gil:" for line in _body(_depth(first), source[found.end() :])):
+        first = match[0].splitlines()[0]
+        if any(line.strip() == "with gil:" for line in _body(_depth(first), source[match.end() :])):
             yield first.strip()
 
 
@@ -37,11 +37,11 @@ def _depth(line: str) -> int:
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT / "detap")))
-def test_without_the_gil_means_to_the_end(path: Path) -> None:
+def test_no_nogil_function_acquires_the_gil(path: Path) -> None:
     assert list(partly_with_gil(path.read_text())) == []
 
 
-def test_such_a_function_is_found() -> None:
+def test_such_a_function_is_detected() -> None:
     source = """
 cdef class Scan:
     cdef int read(

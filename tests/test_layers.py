@@ -1,4 +1,4 @@
-"""Imports run only downward: the house of docs/architecture.md is kept by reading them."""
+"""Imports point only downward through the layers of docs/architecture.md."""
 
 import ast
 import re
@@ -11,9 +11,9 @@ from tests.conftest import ROOT
 
 PACKAGE = ROOT / "detap"
 
-# Every room, from the roof to the ground: a folder, or a file that stands by itself. A file may
-# import from its own room, from the rooms of its floor that stand after it, and from lower ones.
-FLOORS = (
+# All packages, from the top layer to the bottom: a folder, or a single file. A file may import from
+# its own package, from later packages of its layer, and from lower layers.
+LAYERS = (
     ("__main__", "cli.commands"),
     ("cli", "pytest_plugin", "testing", "torch"),
     ("compat.pycocotools", "compat"),
@@ -46,14 +46,14 @@ FLOORS = (
     ("io",),
     ("errors", "records", "escaping", "decimals", "text_input", "_version"),
 )
-PLACE = {room: place for place, room in enumerate(room for floor in FLOORS for room in floor)}
+ORDER = {package: index for index, package in enumerate(sum(LAYERS, ()))}
 
-WINDOWS = {
-    "__init__": tuple(PLACE),
+EXCEPTIONS = {
+    "__init__": tuple(ORDER),
     "evaluation.results": ("analysis", "report.writers"),
     "report.__init__": ("report.sections",),
 }
-"""Files that answer questions of higher rooms by asking these, which are imported when called."""
+"""Files that may import these packages of higher layers, inside functions."""
 
 _FOR_TYPES = re.compile(r"^if TYPE_CHECKING:\n(?: +.+\n)+", re.MULTILINE)
 _CIMPORT = re.compile(r"^\s*(?:from\s+(\S+)\s+)?c?import\s+(.+?)\s*(?:#.*)?$")
@@ -65,25 +65,25 @@ def sources() -> list[Path]:
 
 @cache
 def imports_of(path: Path, *, running: bool = False) -> set[str]:
-    """Return the dotted names that a source file imports, those under a function too.
+    """Return the dotted names that a source file imports, also inside functions.
 
-    With `running`, those that only a type checker sees are left out.
+    With `running`, imports for type checkers are excluded.
     """
     text = path.read_text(encoding="utf-8")
     if path.suffix in {".pyx", ".pxd"}:
         return _cython_imports(_FOR_TYPES.sub("", text) if running else text)
-    found = set()
+    names = set()
     tree = ast.parse(text)
     if running:
         tree.body = [node for node in tree.body if not _for_types(node)]
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: a relative import"
             module = node.module or ""
-            found |= {f"{module}.{alias.name}" for alias in node.names}
-    return found
+            names |= {f"{module}.{alias.name}" for alias in node.names}
+    return names
 
 
 def _for_types(node: ast.stmt) -> bool:
@@ -91,8 +91,8 @@ def _for_types(node: ast.stmt) -> bool:
 
 
 def _cython_imports(text: str) -> set[str]:
-    found = set()
-    # An import in brackets over several lines is one line to this.
+    imported = set()
+    # Join an import in parentheses into one line.
     text = re.sub(r"\(([^()]*)\)", lambda m: m.group(1).replace("\n", " "), text)
     for line in text.splitlines():
         match = _CIMPORT.match(line)
@@ -100,13 +100,13 @@ def _cython_imports(text: str) -> set[str]:
             module, names = match.groups()
             for name in names.split(","):
                 plain = name.split(" as ")[0].strip()
-                if plain:  # nothing stands behind a last comma
-                    found.add(f"{module}.{plain}" if module else plain)
-    return found
+                if plain:  # after a trailing comma
+                    imported.add(f"{module}.{plain}" if module else plain)
+    return imported
 
 
 def file_of(dotted: str) -> str:
-    """Return the file of detap that a dotted name lies in, without ``detap.``; empty for none."""
+    """Return the file of detap that has a dotted name, without ``detap.``, or an empty text."""
     parts = dotted.split(".")[1:] if dotted.split(".", maxsplit=1)[0] == "detap" else []
     while parts and not list(PACKAGE.joinpath(*parts[:-1]).glob(f"{parts[-1]}.*")):
         if (PACKAGE.joinpath(*parts) / "__init__.py").is_file():
@@ -119,56 +119,57 @@ def name_of(path: Path) -> str:
     return ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
 
 
-def room_of(file: str) -> str:
-    """Return the room that a file lies in: ``formats.coco`` for ``formats.coco.tables``."""
+def package_of(file: str) -> str:
+    """Return the package of a file: ``formats.coco`` for ``formats.coco.tables``."""
     return file.rpartition(".")[0] or file
 
 
-def neighbours(path: Path) -> set[str]:
-    """Return the files of detap that running a file can import, but through its windows."""
-    found = {file_of(dotted) for dotted in imports_of(path, running=True)}
-    seen_from_here = WINDOWS.get(name_of(path), ())
+def dependencies(path: Path) -> set[str]:
+    """Return the files of detap that a running file can import, without its exceptions."""
+    imported = {file_of(dotted) for dotted in imports_of(path, running=True)}
+    allowed = EXCEPTIONS.get(name_of(path), ())
     own = {"", "__init__", name_of(path)}
-    return {other for other in found - own if room_of(other) not in seen_from_here}
+    return {other for other in imported - own if package_of(other) not in allowed}
 
 
 @pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_imports_run_only_downward(path: Path) -> None:
-    room = room_of(name_of(path))
-    if room == "__init__":
+def test_imports_point_only_downward(path: Path) -> None:
+    package = package_of(name_of(path))
+    if package == "__init__":
         return
-    assert room in PLACE, f"{room} has no place in the house: give it one in this test"
-    for other in neighbours(path):
-        assert PLACE[room] <= PLACE[room_of(other)], f"{path} imports {other}, which lies higher"
+    assert package in ORDER, f"{package} is missing in LAYERS"
+    for other in dependencies(path):
+        assert ORDER[package] <= ORDER[package_of(other)], (
+            f"{path} imports {other} of a higher layer"
+        )
 
 
-def test_every_room_is_there() -> None:
-    assert set(PLACE) == {room_of(name_of(path)) for path in sources()} - {"__init__"}
+def test_all_packages_are_listed() -> None:
+    assert set(ORDER) == {package_of(name_of(path)) for path in sources()} - {"__init__"}
 
 
-def test_no_files_import_each_other_in_a_circle() -> None:
+def test_there_are_no_import_cycles() -> None:
     imports: dict[str, set[str]] = {}
     for path in sources():
         if path.suffix != ".pyi":
-            imports.setdefault(name_of(path), set()).update(neighbours(path))
+            imports.setdefault(name_of(path), set()).update(dependencies(path))
     while imports:
-        # What imports nothing that is left is in no circle.
+        # A file without remaining imports is in no cycle.
         free = {file for file, others in imports.items() if not others & set(imports)}
-        assert free, f"a circle among {sorted(imports)}"
+        assert free, f"an import cycle among {sorted(imports)}"
         imports = {file: others for file, others in imports.items() if file not in free}
 
 
-def test_core_knows_arrays_only() -> None:
-    """No function of core knows a file, the name of a class, or a protocol.
+def test_core_uses_only_arrays() -> None:
+    """No function of core uses files, class names or protocols.
 
-    Words of bits, the runs of masks and the memory of columns, arrays too, are below it: tables are
-    made of them.
+    Bitmasks, RLE and column memory are arrays too and belong to lower layers.
     """
     below = {"tables._columns", "tables._runs", "tables._words"}
     core = [path for path in sources() if name_of(path).startswith("core.")]
     assert core
     for path in core:
-        for other in neighbours(path):
+        for other in dependencies(path):
             assert other.startswith("core.") or other in below, f"{path} imports {other}"
         for dotted in imports_of(path):
             assert dotted.split(".")[0] not in {"pathlib", "io", "json", "lxml", "click", "rich"}
@@ -201,14 +202,14 @@ def _reads_no_file(path: Path) -> None:
         ("pandas", {"report/writers/notebook.py", "evaluation/results.py"}),
     ],
 )
-def test_a_library_is_imported_in_one_place(library: str, only: set[str]) -> None:
+def test_a_library_is_imported_in_one_module(library: str, only: set[str]) -> None:
     for path in sources():
         if any(dotted.split(".")[0] == library for dotted in imports_of(path)):
-            place = path.relative_to(PACKAGE)
-            assert {str(place), place.parts[0]} & only, f"{place} imports {library}"
+            module = path.relative_to(PACKAGE)
+            assert {str(module), module.parts[0]} & only, f"{module} imports {library}"
 
 
-def test_the_reading_of_imports_sees_what_is_there(tmp_path: Path) -> None:
+def test_imports_are_detected(tmp_path: Path) -> None:
     cython = tmp_path / "a.pyx"
     cython.write_text(
         "import cython\nfrom libc.math cimport (\n    fmin,\n    fmax as most,\n)\n"

@@ -1,4 +1,4 @@
-"""A metric that one object declares is everywhere that numbers are."""
+"""A metric declared in one object appears everywhere metrics do."""
 
 import csv
 import json
@@ -35,7 +35,7 @@ Run = Callable[..., Ended]
 
 
 class MissesPerImage(Metric):
-    """Ground truths without a detection at the lowest threshold, per image."""
+    """Missed ground truths per image at the lowest IoU threshold."""
 
     name = "MPI"
     title = "misses per image"
@@ -66,8 +66,8 @@ CATS = [[0, 0, 40, 40], [100, 0, 40, 40], [200, 0, 40, 40], [300, 0, 40, 40]]
 DOG = [0, 200, 60, 60]
 
 
-def found(cats: int) -> list[dict[str, Any]]:
-    """Return detections of the dog and some of the four cats on each image."""
+def results_of(cats: int) -> list[dict[str, Any]]:
+    """Return detections of the dog and of some of the four cats of each image."""
     return [
         {"image_id": image, "category_id": label, "bbox": box, "score": 0.9}
         for image in (1, 2, 3)
@@ -77,9 +77,9 @@ def found(cats: int) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Four cats and a dog on each of three images; ``one`` finds one cat of each, ``two`` two.
+    """Write four cats and a dog on each of three images; ``one`` detects one cat each, ``two`` two.
 
-    By hand: of cats 3 and 2 are missed per image, of dogs none, so the means are 1.5 and 1.
+    By hand: 3 and 2 cats are missed per image and no dogs, so the means are 1.5 and 1.
     """
     monkeypatch.setattr(metrics, "METRICS", [MissesPerImage(), *METRICS])
     monkeypatch.chdir(tmp_path)
@@ -94,8 +94,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ],
     }
     (tmp_path / "gt.json").write_text(json.dumps(truth))
-    (tmp_path / "one.json").write_text(json.dumps(found(1)))
-    (tmp_path / "two.json").write_text(json.dumps(found(2)))
+    (tmp_path / "one.json").write_text(json.dumps(results_of(1)))
+    (tmp_path / "two.json").write_text(json.dumps(results_of(2)))
     return tmp_path
 
 
@@ -103,18 +103,18 @@ def _objects() -> list[tuple[int, list[int]]]:
     return [(2, DOG), *((1, box) for box in CATS)]
 
 
-def call(found: str, *arguments: str) -> tuple[str, ...]:
-    return ("eval", "--gt", "gt.json", "--dt", f"{found}.json", *arguments)
+def call(name: str, *arguments: str) -> tuple[str, ...]:
+    return ("eval", "--gt", "gt.json", "--dt", f"{name}.json", *arguments)
 
 
-def result(found: str) -> Result:
+def result(name: str) -> Result:
     truth = package.read_ground_truth("gt.json")
-    return package.evaluate(truth, package.read_detections(f"{found}.json", truth))
+    return package.evaluate(truth, package.read_detections(f"{name}.json", truth))
 
 
 @pytest.mark.usefixtures("folder")
-def test_its_values_are_within_the_schema(detap: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The bounds of all metrics are those of the schema: a value above 1 is one of no share."""
+def test_its_values_match_the_schema(detap: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The schema has the bounds of all metrics; only metrics that are not fractions exceed 1."""
     Path("slices.json").write_text('{"night": [1, 2], "day": [3]}')
     detap(*call("one", "--slices", "slices.json", "--tie-range", "-o", "r.json"))
     record = json.loads(Path("r.json").read_text())
@@ -137,7 +137,7 @@ NOISY = (
 
 
 @pytest.mark.usefixtures("folder")
-def test_it_is_in_the_table_and_in_every_format(detap: Run) -> None:
+def test_every_output_format_has_it(detap: Run) -> None:
     text = detap(*call("one")).out
     assert text.splitlines()[0].split()[1:4] == ["AP", "AP50", "AP75"]
     assert re.search(r"MPI +1\.5000? +0\.50 ", text), text
@@ -157,7 +157,7 @@ def test_it_is_in_the_table_and_in_every_format(detap: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "arguments", "status"),
+    ("name", "arguments", "status"),
     [
         ("one", ["--fail-over", "MPI=1.4"], 1),
         ("one", ["--fail-over", "MPI=1.6"], 0),
@@ -170,18 +170,18 @@ def test_it_is_in_the_table_and_in_every_format(detap: Run) -> None:
     ],
 )
 @pytest.mark.usefixtures("folder")
-def test_gates_know_it(detap: Run, found: str, arguments: list[str], status: int) -> None:
-    """A minimum and a maximum above 1 are no mistake: it is no share."""
+def test_gates_accept_it(detap: Run, name: str, arguments: list[str], status: int) -> None:
+    """Minimums and maximums above 1 are valid, as the metric is not a fraction."""
     detap(*call("two", "-o", "two.report.json"))
     Path("slices.json").write_text('{"night": [1, 2], "day": [3]}')
-    ended = detap(*call(found, *arguments))
+    ended = detap(*call(name, *arguments))
     assert ended.status == status, ended.err
 
 
 @pytest.mark.parametrize("option", ["--baseline-detections", "--baseline"])
 @pytest.mark.usefixtures("folder")
 def test_on_the_page_a_fall_is_an_improvement(detap: Run, option: str) -> None:
-    """And classes are compared by AP, the protocol's primary metric."""
+    """Classes are compared by AP, the protocol's primary metric."""
     detap(*call("one", "-o", "one.report.json"))
     earlier = "one.report.json" if option == "--baseline" else "one.json"
     assert detap("report", *call("two", option, earlier, "-o", "r.html")[1:]).status == 0
@@ -233,7 +233,7 @@ def test_a_baseline_keeps_the_lower_value(detap: Run, first: str, then: str) -> 
 
 @pytest.mark.usefixtures("folder")
 def test_two_detectors_are_compared_with_an_interval() -> None:
-    """Every image misses one cat more, so each resample does."""
+    """Each image has one more missed cat, so each resample has too."""
     from detap.analysis.comparison import compare
 
     compared = compare(result("one"), result("two"), resamples=50, min_ground_truths=1)
@@ -251,8 +251,8 @@ def test_two_detectors_are_compared_with_an_interval() -> None:
     ],
 )
 @pytest.mark.usefixtures("folder")
-def test_a_gate_has_an_interval_of_it(detap: Run, limit: str, message: str, status: int) -> None:
-    """Every image misses one cat more, so each resample does."""
+def test_a_gate_has_its_interval(detap: Run, limit: str, message: str, status: int) -> None:
+    """Each image has one more missed cat, so each resample has too."""
     Path("slices.json").write_text('{"night": [1, 2], "day": [3]}')
     ended = detap(*call("one", *NOISY, "--slices", "slices.json", "--max-rise", limit))
     assert ended.status == status, ended.err
@@ -260,9 +260,9 @@ def test_a_gate_has_an_interval_of_it(detap: Run, limit: str, message: str, stat
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_fall_of_it_hides_no_class_that_got_worse(detap: Run) -> None:
-    """Of cats 0 instead of 3 are missed per image, of dogs 1 instead of 0: it drops by 1."""
-    cats = [row for row in found(4) if row["category_id"] == 1]
+def test_its_improvement_does_not_hide_a_worse_class(detap: Run) -> None:
+    """Per image 0 instead of 3 cats and 1 instead of 0 dogs are missed: it drops by 1."""
+    cats = [row for row in results_of(4) if row["category_id"] == 1]
     Path("cats.json").write_text(json.dumps(cats))
     limits = ("--baseline-detections", "one.json", "--max-rise", "MPI=1")
     ended = detap(*call("cats", *limits, "-o", "r.json"))
@@ -284,7 +284,7 @@ def test_a_maximum_drop_of_it_is_refused(detap: Run, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["MPI", "class:cat.MPI", "slice:night.MPI"])
 @pytest.mark.usefixtures("folder")
-def test_a_gate_refuses_an_interval_of_what_cannot_be_resampled(
+def test_a_gate_rejects_an_interval_if_it_cannot_be_resampled(
     detap: Run, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(MissesPerImage, "resample", Metric.resample)
@@ -298,7 +298,7 @@ def test_a_gate_refuses_an_interval_of_what_cannot_be_resampled(
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_comparison_leaves_out_the_interval_of_what_cannot_be_resampled(
+def test_a_comparison_omits_its_interval_if_it_cannot_be_resampled(
     detap: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(MissesPerImage, "resample", Metric.resample)
@@ -338,7 +338,7 @@ def test_a_loop_and_merged_partials_have_it() -> None:
     detections = package.read_detections("one.json", truth)
     loop = package.Evaluator(truth)
     for image in (1, 2, 3):
-        rows = [row for row in found(1) if row["image_id"] == image]
+        rows = [row for row in results_of(1) if row["image_id"] == image]
         loop.update(
             [image],
             [np.array([row["bbox"] for row in rows], float)],
@@ -361,7 +361,7 @@ def test_a_loop_and_merged_partials_have_it() -> None:
     [("both", True, True), ("class", False, True), ("overall", True, False)],
 )
 @pytest.mark.usefixtures("folder")
-def test_its_scope_says_where_it_is_listed(
+def test_its_scope_determines_where_it_is_listed(
     scope: str, monkeypatch: pytest.MonkeyPatch, *, in_summary: bool, in_table: bool
 ) -> None:
     monkeypatch.setattr(MissesPerImage, "scope", scope)
@@ -379,8 +379,8 @@ def test_its_scope_says_where_it_is_listed(
     ],
 )
 @pytest.mark.usefixtures("folder")
-def test_a_metric_depends_on_no_field_but_its_own(field: str, value: object) -> None:
-    """Of fields that matching does not depend on."""
+def test_a_metric_depends_only_on_its_fields(field: str, value: object) -> None:
+    """Among the fields that matching does not depend on."""
     assert field in metrics.after_matching()
     truth = package.read_ground_truth("gt.json")
     detections = package.read_detections("one.json", truth)
@@ -396,14 +396,14 @@ def test_a_metric_depends_on_no_field_but_its_own(field: str, value: object) -> 
 
 
 def test_fields_of_a_metric_are_matched_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of all metrics: what a metric declares, explain need not match anew."""
+    """Fields declared by a metric do not make explain match again."""
     known = metrics.after_matching()
     monkeypatch.setattr(MissesPerImage, "fields", ("headline",))
     monkeypatch.setattr(metrics, "METRICS", [*METRICS, MissesPerImage()])
     assert metrics.after_matching() == known | {"headline"}
 
 
-def test_the_number_of_a_class_has_a_name_of_its_own() -> None:
+def test_the_class_metric_has_its_own_name() -> None:
     voc = package.protocol("voc2012")
     assert metrics.named_of_class(voc, "AP").name == "mAP"
     assert metrics.named_of_class(voc, "mAP").name == "mAP"
@@ -416,7 +416,7 @@ def test_the_number_of_a_class_has_a_name_of_its_own() -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_metric_that_no_protocol_is_quoted_by_is_not_explained(detap: Run) -> None:
+def test_a_metric_that_is_primary_in_no_protocol_is_not_explained(detap: Run) -> None:
     ended = detap(
         *("explain", "--gt", "gt.json", "--dt", "one.json"),
         *("--from", "coco", "--to", "coco-strict", "--metric", "MPI"),
@@ -440,7 +440,7 @@ def test_the_docs_list_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "| `F1` | F1 | share | higher | 0 to 1 | overall and by class | no |  |" in known
 
 
-def test_every_number_of_every_preset_is_of_a_metric() -> None:
+def test_every_value_of_every_preset_belongs_to_a_metric() -> None:
     for preset in PRESETS:
         protocol = package.protocol(preset)
         for entry in (*metrics.summary(protocol), *metrics.columns(protocol)):
@@ -449,8 +449,8 @@ def test_every_number_of_every_preset_is_of_a_metric() -> None:
         assert metric_named(protocol, "true_positives") is None
 
 
-def test_a_metric_is_known_by_its_whole_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is MR because its name begins so: MRR is another metric, MRX is none."""
+def test_a_metric_is_recognized_by_its_full_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """MR is not a prefix match: MRR is another metric and MRX is unknown."""
 
     class MissRate(MissesPerImage):
         name = "MR"
@@ -471,7 +471,7 @@ def test_a_metric_is_known_by_its_whole_name(monkeypatch: pytest.MonkeyPatch) ->
     }
 
 
-def test_metrics_are_declared_in_full() -> None:
+def test_metric_declarations_are_complete() -> None:
     for metric in (*METRICS, *AT_THRESHOLD.values()):
         assert metric.name
         assert metric.title

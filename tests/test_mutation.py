@@ -1,4 +1,4 @@
-"""The tables of the mutation check name what is there; `make mutate` shows what it does."""
+"""The tables of the mutation check refer to existing code; `make mutate` runs it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,19 +20,19 @@ def named() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("path", sorted(set(named())))
-def test_what_the_tables_name_is_there(path: str) -> None:
+def test_names_in_the_tables_exist(path: str) -> None:
     assert list(ROOT.glob(path)), f"mutation/*.toml names {path}: name what took its place"
 
 
 @pytest.mark.parametrize("module", settings("changes")["module"], ids=lambda one: one["file"])
-def test_a_chosen_change_has_its_line(module: dict[str, list[list[str]]]) -> None:
+def test_a_selected_change_has_its_line(module: dict[str, list[list[str]]]) -> None:
     text = (ROOT / str(module["file"])).read_text("utf-8")
     for old, new in module["changes"]:
         assert text.count(old) == 1, f"mutation/changes.toml: {old!r} is to stand there once"
         assert old != new
 
 
-def test_too_few_killed_or_a_survivor_without_a_reason_is_a_failure(tmp_path: Path) -> None:
+def test_a_low_kill_rate_or_an_unexplained_survivor_fails(tmp_path: Path) -> None:
     (function, change), reason = next(iter(reasons().items()))
     killed = [Outcome("m", "f", str(number), True) for number in range(9)]
     known = Outcome("m", function, change, False)

@@ -1,4 +1,4 @@
-"""Protocols as data: what the presets say, signatures, measures, and what is refused."""
+"""Protocols: presets, signatures, metrics and validation."""
 
 import re
 from dataclasses import replace
@@ -16,7 +16,7 @@ from detap.protocols.steps import steps
 COCO, VOC = protocol("coco"), protocol("voc2012")
 
 
-def test_grids_are_the_floats_of_those_who_made_them() -> None:
+def test_grids_equal_those_of_the_original_implementations() -> None:
     assert_array_equal(RECALL_GRIDS["linspace"], np.linspace(0, 1, 101))
     assert_array_equal(RECALL_GRIDS["arange"], np.arange(0, 1.1, 0.1))
     assert_array_equal(COCO.iou_thresholds, np.linspace(0.5, 0.95, 10))
@@ -26,21 +26,21 @@ def test_grids_are_the_floats_of_those_who_made_them() -> None:
     assert RECALL_GRIDS["matlab"][3] == np.nextafter(0.3, 1)
 
 
-def test_unknown_preset_lists_near_ones() -> None:
+def test_an_unknown_preset_gets_suggestions() -> None:
     with pytest.raises(UsageError, match="unknown protocol 'coc'; did you mean coco"):
         protocol("coc")
     with pytest.raises(UsageError, match="choose from voc2007, voc2012"):
         protocol("zzz")
 
 
-def test_every_preset_names_its_source_and_has_no_departures() -> None:
+def test_every_preset_has_a_source_and_no_changed_fields() -> None:
     for name, preset in PRESETS.items():
         assert preset.name == name
         assert preset.source
         assert preset.signature("1.0") == f"protocol:{name}|detap:1.0"
 
 
-def test_signature_names_every_departure() -> None:
+def test_the_signature_lists_every_changed_field() -> None:
     changed = replace(VOC, iou_thresholds=(0.3,), inclusive_pixels=False, max_dets=(100,))
     assert changed.signature("1.0") == (
         "protocol:voc2012|iou-thresholds:0.3|inclusive-pixels:no|max-dets:100|detap:1.0"
@@ -50,8 +50,8 @@ def test_signature_names_every_departure() -> None:
     assert "ignore-flags:none" in replace(VOC, ignore_flags=()).signature("1.0")
 
 
-def test_a_signature_tells_numbers_apart_that_look_alike() -> None:
-    """Area ends were cut to six digits: 1048576 and 1048580 shared a signature."""
+def test_a_signature_distinguishes_close_numbers() -> None:
+    """Area limits used to be rounded to six digits: 1048576 and 1048580 shared a signature."""
 
     def signature(high: float) -> str:
         return replace(VOC, area_ranges=(AreaRange("all", 0, high),)).signature("1.0")
@@ -65,7 +65,7 @@ def test_a_signature_tells_numbers_apart_that_look_alike() -> None:
     assert "area-ranges:all=0-10000000000|" in signature(1e10)
 
 
-def test_names_of_measures_tell_thresholds_apart() -> None:
+def test_metric_names_distinguish_thresholds() -> None:
     protocol = replace(COCO, iou_thresholds=(0.5, 0.50000001))
     assert metrics.named(protocol, "AP50").threshold == 0
     assert metrics.named(protocol, "AP50.000001").threshold == 1
@@ -73,12 +73,12 @@ def test_names_of_measures_tell_thresholds_apart() -> None:
         replace(COCO, iou_thresholds=(0.5, 0.5000000001))
 
 
-def test_measures_of_coco_are_the_twelve() -> None:
+def test_coco_has_twelve_summary_metrics() -> None:
     names = ["AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100", "ARs", "ARm", "ARl"]
     assert [measure.name for measure in metrics.summary(COCO)] == names
 
 
-def test_measure_finds_what_the_summary_leaves_out() -> None:
+def test_metrics_outside_the_summary_are_accepted() -> None:
     # linspace(.5, .95, 10)[8] is 0.8999999999999999.
     assert metrics.named(COCO, "AP90").threshold == 8
     assert metrics.named(COCO, "AP75s") == metrics.named(COCO, "AP75s")._replace(
@@ -101,13 +101,13 @@ def test_measure_finds_what_the_summary_leaves_out() -> None:
         ("xyz", "available: AP, AP50, AP75, APs, APm, APl, AR1, AR10, AR100, ARs, ARm, ARl"),
     ],
 )
-def test_a_number_that_is_not_there_has_near_ones(name: str, hint: str) -> None:
+def test_an_unknown_metric_gets_suggestions(name: str, hint: str) -> None:
     with pytest.raises(UsageError) as caught:
         metrics.named(COCO, name)
     assert str(caught.value) == f"protocol coco has no metric {name!r}; {hint}"
 
 
-def test_numbers_written_out() -> None:
+def test_range_notation_is_expanded() -> None:
     params = {measure.name: measure.params[:3] for measure in metrics.summary(COCO)}
     assert params["AP"] == ("0.50:0.95", "all", "100")
     assert params["AP75"] == ("0.75", "all", "100")
@@ -115,7 +115,7 @@ def test_numbers_written_out() -> None:
     assert params["ARs"] == ("0.50:0.95", "small", "100")
 
 
-def test_a_number_has_ends() -> None:
+def test_metrics_have_bounds() -> None:
     assert Number(0, 1).values == "0 to 1"
     assert Number(0, 1, above=True).values == "above 0 to 1"
     assert Number(0.5).values == "0.5"
@@ -132,7 +132,7 @@ def test_a_number_has_ends() -> None:
             kind.parse(text)
 
 
-def test_interpolation_brings_its_grid() -> None:
+def test_interpolation_selects_its_recall_grid() -> None:
     assert VOC.with_interpolation("101-point").recall_grid == "linspace"
     assert VOC.with_interpolation("11-point").recall_grid == "matlab"
     assert protocol("voc2012-py").with_interpolation("11-point") == replace(
@@ -194,12 +194,12 @@ def test_interpolation_brings_its_grid() -> None:
         ({"ignore_flags": ("hard",)}, "ignore_flags 'hard' is unknown"),
     ],
 )
-def test_what_contradicts_itself_is_refused(changes: dict[str, object], message: str) -> None:
+def test_contradictory_fields_are_rejected(changes: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         replace(VOC, **changes)  # type: ignore[arg-type]
 
 
-def test_a_grid_that_does_not_go_with_the_interpolation_is_refused() -> None:
+def test_a_recall_grid_must_fit_the_interpolation() -> None:
     with pytest.raises(UsageError, match="has 101 levels, 11-point interpolation needs 11"):
         _ = replace(VOC, interpolation="11-point", recall_grid="linspace").recall_levels
 
@@ -217,7 +217,7 @@ def test_thresholds_are_rounded_before_they_are_lowered() -> None:
     )
 
 
-def test_what_a_preset_promises_is_no_part_of_what_it_is() -> None:
+def test_the_documentation_of_a_preset_does_not_affect_equality() -> None:
     rules = protocol("ultralytics")
     assert (rules.tolerance, bool(rules.residue)) == (1e-6, True)
     assert replace(rules, tolerance=0.5, residue="") == rules
@@ -225,21 +225,21 @@ def test_what_a_preset_promises_is_no_part_of_what_it_is() -> None:
     assert Protocol.from_dict(rules.as_dict()) == rules
 
 
-def test_numbers_of_numpy_are_plain_numbers_in_a_signature() -> None:
-    """What numpy.linspace gives may be handed in as it is."""
+def test_numpy_numbers_are_plain_numbers_in_a_signature() -> None:
+    """Values of numpy.linspace may be passed directly."""
     changed = replace(VOC, iou_thresholds=np.array([0.25, 0.5]), max_iou_threshold=np.float32(1))  # type: ignore[arg-type]
     assert changed.signature("1.0") == "protocol:voc2012|iou-thresholds:0.25,0.5|detap:1.0"
     assert changed == replace(VOC, iou_thresholds=(0.25, 0.5))
 
 
-def test_a_protocol_of_no_preset_s_name_is_refused() -> None:
+def test_a_protocol_needs_the_name_of_a_preset() -> None:
     with pytest.raises(UsageError, match="unknown protocol 'voc2021'; did you mean voc2012"):
         replace(VOC, name="voc2021").signature("1.0")
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_a_spelling_is_read_again(name: str) -> None:
-    """Every value of every preset can be given to every other as a departure, and is read back."""
+def test_protocol_text_is_parsed_back(name: str) -> None:
+    """Every value of every preset can be set in every other preset, and is parsed back."""
     preset = PRESETS[name]
     assert Protocol.parse(name) == Protocol.parse(preset.signature("1.2.3")) == preset
     for other in PRESETS.values():
@@ -247,10 +247,12 @@ def test_a_spelling_is_read_again(name: str) -> None:
         assert Protocol.parse(changed.text) == changed
 
 
-def test_a_spelling_may_call_axes_as_their_options() -> None:
-    found = Protocol.parse("coco|max-dets:none|iou:0.5|inclusive-pixels:yes|interpolation:11-point")
+def test_protocol_text_may_use_option_names() -> None:
+    parsed = Protocol.parse(
+        "coco|max-dets:none|iou:0.5|inclusive-pixels:yes|interpolation:11-point"
+    )
     changes = {"max_dets": (None,), "iou_thresholds": (0.5,), "inclusive_pixels": True}
-    assert found == COCO.with_changes(**changes, interpolation="11-point")
+    assert parsed == COCO.with_changes(**changes, interpolation="11-point")
     areas = Protocol.parse("coco|area-ranges:all=0-10000000000,tiny=0-16").area_ranges
     assert areas == Protocol.parse("coco|area-ranges:tiny=0:16").area_ranges
 
@@ -270,16 +272,16 @@ def test_a_spelling_may_call_axes_as_their_options() -> None:
         ("coco|crowd-flags:ignore", "crowd_flags must be among ignore_flags"),
     ],
 )
-def test_what_is_no_spelling(text: str, message: str) -> None:
+def test_invalid_protocol_text(text: str, message: str) -> None:
     with pytest.raises(UsageError, match=re.escape(message)):
         Protocol.parse(text)
 
 
-def test_steps_in_the_order_of_the_walk() -> None:
-    found = steps(
+def test_steps_are_in_order_of_application() -> None:
+    walk = steps(
         VOC.only_metric(metrics.named(VOC, "mAP")), COCO.only_metric(metrics.named(COCO, "AP50"))
     )
-    assert [step.name for step in found] == [
+    assert [step.name for step in walk] == [
         "inclusive pixels",
         "ignore flags, crowd flags",
         "candidate, equal iou",
@@ -289,11 +291,11 @@ def test_steps_in_the_order_of_the_walk() -> None:
         "max iou threshold",
         "tie break",
     ]
-    assert found[1].values(COCO) == {"ignore_flags": ("crowd",), "crowd_flags": ("crowd",)}
+    assert walk[1].values(COCO) == {"ignore_flags": ("crowd",), "crowd_flags": ("crowd",)}
     assert steps(COCO, COCO) == ()
 
 
-def test_every_axis_that_goes_together_is_one() -> None:
+def test_fields_that_depend_on_each_other_form_one_step() -> None:
     names = [axis.name for axis in protocol_fields(Protocol)]
     together = [name for group in Protocol.together for name in group]
     assert len(together) == len(set(together))
@@ -301,7 +303,7 @@ def test_every_axis_that_goes_together_is_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "before", "after", "told"),
+    ("name", "before", "after", "message"),
     [
         ("inclusive_pixels", True, False, "that inclusive pixels is off"),
         ("candidate", "best", "best-unmatched", "candidate best-unmatched instead of best"),
@@ -324,12 +326,12 @@ def test_every_axis_that_goes_together_is_one() -> None:
         ),
     ],
 )
-def test_what_a_change_is_in_words(name: str, before: object, after: object, told: str) -> None:
+def test_text_of_a_change(name: str, before: object, after: object, message: str) -> None:
     kind = next(axis.kind for axis in protocol_fields(Protocol) if axis.name == name)
-    assert kind.describe_change(name, before, after) == told
+    assert kind.describe_change(name, before, after) == message
 
 
-def test_a_number_alone() -> None:
+def test_only_one_metric() -> None:
     alone = COCO.only_metric(metrics.named(COCO, "AP75s"))
     assert alone.iou_thresholds == (0.75,)
     assert [band.name for band in alone.area_ranges] == ["small"]
@@ -342,8 +344,8 @@ def test_a_number_alone() -> None:
     assert (easy.min_height, easy.max_occlusion, easy.max_truncation) == ((40,), (0,), (0.15,))
 
 
-def test_a_protocol_that_an_earlier_version_has_recorded() -> None:
-    """It is what that version meant, though axes have come since: those are as they were."""
+def test_a_protocol_recorded_by_an_earlier_version() -> None:
+    """Fields added since then have the value that the earlier version implied."""
     old = COCO.with_changes(ignore_flags=()).as_dict()
     for axis in ("annotation_id_zero", "matching", "class_iou"):
         del old[axis]

@@ -1,4 +1,4 @@
-"""Records behave as the frozen dataclasses whose place they take."""
+"""Records behave as the frozen dataclasses they replace."""
 
 import copy
 import inspect
@@ -47,7 +47,7 @@ CALLS: tuple[tuple[tuple[Any, ...], dict[str, Any]], ...] = (
 
 
 @pytest.mark.parametrize(("given", "named"), CALLS)
-def test_arguments_go_where_a_dataclass_has_them(
+def test_arguments_are_assigned_as_by_a_dataclass(
     given: tuple[Any, ...], named: dict[str, Any]
 ) -> None:
     one, other = Point(*given, **named), PlainPoint(*given, **named)
@@ -66,7 +66,7 @@ def test_arguments_go_where_a_dataclass_has_them(
         ((1,), {"x": 1}, "got multiple values for argument 'x'"),
     ],
 )
-def test_wrong_arguments_are_refused_as_by_a_dataclass(
+def test_wrong_arguments_are_rejected_as_by_a_dataclass(
     given: tuple[Any, ...], named: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(TypeError, match=rf"PlainPoint\.__init__\(\) {message}"):
@@ -75,14 +75,14 @@ def test_wrong_arguments_are_refused_as_by_a_dataclass(
         Point(*given, **named)
 
 
-def test_values_are_equal_by_what_is_compared() -> None:
+def test_equality_uses_the_compared_fields() -> None:
     assert Point(1, label="a") == Point(1, label="b")
     assert hash(Point(1, label="a")) == hash(Point(1, label="b"))
     assert Point(1) != Point(2)
     assert Point(1) != PlainPoint(1)
 
 
-def test_records_are_equal_to_themselves_alone() -> None:
+def test_identity_records_are_equal_only_to_themselves() -> None:
     one = Shape()
     assert one == one  # noqa: PLR0124
     assert one != Shape()
@@ -98,7 +98,7 @@ def test_nothing_can_be_assigned_or_deleted() -> None:
     assert point.x == 1
 
 
-def test_arguments_by_keyword_alone() -> None:
+def test_keyword_only_arguments() -> None:
     with pytest.raises(TypeError, match="takes 0 positional arguments, not 1"):
         Shape(4)  # type: ignore[call-arg]
 
@@ -126,9 +126,9 @@ class PlainShape:
 @pytest.mark.parametrize(("ours", "plain"), [(Point, PlainPoint), (Shape, PlainShape)])
 def test_help_shows_the_arguments_of_a_dataclass(ours: type, plain: type) -> None:
     shown = inspect.signature(ours).parameters.values()
-    due = inspect.signature(plain).parameters.values()
+    expected = inspect.signature(plain).parameters.values()
     assert [(one.name, one.kind, one.annotation) for one in shown] == [
-        (one.name, one.kind, one.annotation) for one in due
+        (one.name, one.kind, one.annotation) for one in expected
     ]
     assert inspect.signature(Point).parameters["y"].default == 2
     assert inspect.signature(Solid).parameters["height"].default is inspect.Parameter.empty

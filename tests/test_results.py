@@ -1,4 +1,4 @@
-"""What an evaluation gives besides its numbers: its axes, its notes, its warnings."""
+"""Axis labels, notes and warnings of an evaluation result."""
 
 import subprocess
 import sys
@@ -33,7 +33,7 @@ def one(**flags: object) -> detap.GroundTruth:
     )
 
 
-def found(box: list[float] = BOX, score: float = 0.5) -> detap.Detections:
+def detections(box: list[float] = BOX, score: float = 0.5) -> detap.Detections:
     """Return one detection."""
     return detap.Detections.from_arrays(image=["a"], label=["cat"], boxes=[box], score=[score])
 
@@ -42,8 +42,8 @@ def codes(result: detap.Result) -> list[str]:
     return [note.code for note in result.notes]
 
 
-def sides_as_corners() -> tuple[detap.GroundTruth, detap.Detections]:
-    """Return 40 boxes on 40 images, and the same, whose x, y, w, h are taken for corners."""
+def xywh_as_xyxy() -> tuple[detap.GroundTruth, detap.Detections]:
+    """Return 40 boxes on 40 images, and the same boxes with xywh passed as xyxy."""
     random = np.random.default_rng(0)
     corner = random.uniform(0, 20, (40, 2))
     sides = random.uniform(50, 90, (40, 2))
@@ -65,21 +65,21 @@ def sides_as_corners() -> tuple[detap.GroundTruth, detap.Detections]:
 # --- axes and names
 
 
-def test_axes_say_what_they_stand_for() -> None:
-    result = detap.evaluate(one(), found(), "coco")
+def test_array_axes_have_labels() -> None:
+    result = detap.evaluate(one(), detections(), "coco")
     assert_array_equal(result.iou_thresholds, np.linspace(0.5, 0.95, 10))
     assert_array_equal(result.recall_levels, np.linspace(0, 1, 101))
     assert result.area_ranges == ("all", "small", "medium", "large")
     assert result.max_dets == (1, 10, 100)
-    voc = detap.evaluate(one(), found(), "voc2012")
+    voc = detap.evaluate(one(), detections(), "voc2012")
     assert voc.recall_levels.shape == (0,)
     assert voc.area_ranges == ("all",)
     assert voc.max_dets == (None,)
 
 
-def test_numbers_of_a_class_by_name() -> None:
-    """One box of 1,600 square pixels, found: medium, and 1 wherever it is defined."""
-    result = detap.evaluate(one(), found(), "coco")
+def test_metrics_of_a_class_by_name() -> None:
+    """One detected box of 1,600 square pixels: medium, and 1 wherever defined."""
+    result = detap.evaluate(one(), detections(), "coco")
     numbers = result.class_metrics(0)
     assert list(numbers) == list(result.summary)
     assert numbers["AP"] == pytest.approx(1)
@@ -94,16 +94,16 @@ def test_columns_of_tables_by_name() -> None:
     rows = ["image", "label", "corners", "box_area"]
     flags = ["crowd", "difficult", "ignore", "group_of", "zero_id"]
     assert list(one().columns()) == [*rows, "area", *flags]
-    assert list(found().columns()) == [*rows, "score"]
+    assert list(detections().columns()) == [*rows, "score"]
     assert (len(one()), len(one().select(np.array([False])))) == (1, 0)
 
 
 def test_exactly_sixty_four_thresholds() -> None:
-    """The most that are allowed: they fill the word that holds them to its last bit."""
+    """The maximum: the thresholds use every bit of the 64-bit mask."""
     thresholds = tuple(k / 64 for k in range(1, 65))
     for protocol in (COCO, VOC):
         full = replace(protocol, iou_thresholds=thresholds)
-        result = detap.evaluate(one(), found(), full, matches=True)
+        result = detap.evaluate(one(), detections(), full, matches=True)
         assert result.average_precision[:, 0, 0] == pytest.approx(1)
         assert result.matches is not None
         assert_array_equal(result.matches.ground_truth[0], 0)
@@ -113,7 +113,7 @@ def test_exactly_sixty_four_thresholds() -> None:
         wide = detap.GroundTruth.from_arrays(
             image=["a"], label=["cat"], boxes=[[0, 0, 40 - edge, 9]]
         )
-        less = found([0, 0, 30 - edge, 9])
+        less = detections([0, 0, 30 - edge, 9])
         average = detap.evaluate(wide, less, full).average_precision[:, 0, 0]
         assert average == pytest.approx([1] * 48 + [0] * 16)
         drawn = resampled(result, draw_weights(1, 3, seed=0), [next(iter(result.summary))])
@@ -144,7 +144,7 @@ def test_a_flag_that_the_protocol_counts_is_noted(
     flag: str, protocol: detap.Protocol, other: detap.Protocol
 ) -> None:
     table = one(**{flag: [True]})
-    (note,) = detap.evaluate(table, found(), protocol).notes
+    (note,) = detap.evaluate(table, detections(), protocol).notes
     assert note.code == f"{flag}-not-ignored"
     assert note.count == 1
     assert note.severity == "warning"
@@ -152,20 +152,20 @@ def test_a_flag_that_the_protocol_counts_is_noted(
         f"{flag} ground truths are not ignored by protocol {protocol.name}; use "
         f"--ignore-flags {protocol.ignore_flags[0]},{flag}"
     )
-    assert detap.evaluate(table, found(), other).notes == ()
+    assert detap.evaluate(table, detections(), other).notes == ()
     # The remedy, followed: the object no longer counts, so that nothing is left to be found.
     with_remedy = replace(protocol, ignore_flags=(*protocol.ignore_flags, flag))
-    assert np.isnan(next(iter(detap.evaluate(table, found(), with_remedy).summary.values())))
+    assert np.isnan(next(iter(detap.evaluate(table, detections(), with_remedy).summary.values())))
 
 
-def test_what_looks_wrong_about_arrays_is_noted_by_the_api() -> None:
-    result = detap.evaluate(*sides_as_corners())
+def test_box_checks_of_arrays_are_noted_by_the_api() -> None:
+    result = detap.evaluate(*xywh_as_xyxy())
     assert result.summary["AP"] == 0
     assert codes(result) == ["few-overlaps"]
 
 
-def test_other_names_for_the_classes_are_noted_by_the_api() -> None:
-    """Boxes as they should be, all of another class."""
+def test_unknown_class_names_are_noted_by_the_api() -> None:
+    """Correct boxes, all of another class."""
     images = np.arange(40)
     columns: dict[str, Any] = {"image": images, "boxes": np.tile(BOX, (40, 1))}
     table = detap.GroundTruth.from_arrays(**columns, label=images % 2 + 1)
@@ -175,14 +175,14 @@ def test_other_names_for_the_classes_are_noted_by_the_api() -> None:
     assert "category-id-offset" in codes(result)
 
 
-def test_arrays_get_the_notes_that_files_get() -> None:
+def test_arrays_get_the_notes_of_files() -> None:
     nothing = detap.Detections.from_arrays(image=[], label=[], boxes=[], score=[])
     assert codes(detap.evaluate(one(), nothing)) == ["no-detections"]
     flat = [0.0, 0.0, 5.0, 0.0]
     both = detap.GroundTruth.from_arrays(image=["a"] * 2, label=["cat"] * 2, boxes=[BOX, flat])
-    assert codes(detap.evaluate(both, found())) == ["zero-area-ground-truth"]
-    assert codes(detap.evaluate(both, found(), VOC)) == []  # a row of six pixels
-    assert codes(detap.evaluate(one(), found(score=3.0))) == ["scores-outside-unit"]
+    assert codes(detap.evaluate(both, detections())) == ["zero-area-ground-truth"]
+    assert codes(detap.evaluate(both, detections(), VOC)) == []  # a row of six pixels
+    assert codes(detap.evaluate(one(), detections(score=3.0))) == ["scores-outside-unit"]
     two = detap.Detections.from_arrays(
         image=["a"] * 2, label=["cat"] * 2, boxes=[BOX, flat], score=[0.9, 0.8]
     )
@@ -190,7 +190,7 @@ def test_arrays_get_the_notes_that_files_get() -> None:
 
 
 def test_the_command_prints_the_notes_of_the_result(fixtures: Path, tmp_path: Path) -> None:
-    """The same notes, in the same order, by file and by name."""
+    """The same notes in the same order, from files and by name."""
     folder = fixtures / "quickstart" / "coco"
     other = tmp_path / "shifted.json"
     text = (folder / "results.json").read_text("utf-8").replace('"bbox": [', '"bbox": [500')
@@ -211,9 +211,9 @@ def test_the_command_prints_the_notes_of_the_result(fixtures: Path, tmp_path: Pa
 # --- warnings
 
 
-def test_notes_that_are_warnings_are_warned_of() -> None:
+def test_warning_notes_are_python_warnings() -> None:
     with pytest.warns(detap.DetapWarning) as caught:
-        result = detap.evaluate(*sides_as_corners())
+        result = detap.evaluate(*xywh_as_xyxy())
     (warning,) = caught
     assert warning.filename == __file__
     assert isinstance(warning.message, detap.DetapWarning)
@@ -224,14 +224,14 @@ def test_notes_that_are_warnings_are_warned_of() -> None:
     )
 
 
-def test_facts_are_no_warnings() -> None:
+def test_info_notes_are_not_warnings() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert codes(detap.evaluate(one(), found(score=3.0))) == ["scores-outside-unit"]
+        assert codes(detap.evaluate(one(), detections(score=3.0))) == ["scores-outside-unit"]
 
 
-def test_what_scores_again_does_not_warn_again() -> None:
-    result = detap.evaluate(*sides_as_corners())
+def test_rescoring_does_not_warn_again() -> None:
+    result = detap.evaluate(*xywh_as_xyxy())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         tie_range(result)
@@ -240,12 +240,12 @@ def test_what_scores_again_does_not_warn_again() -> None:
         result.curves()
         Scored.of(result, {"night": range(20)})
         resampled(result, draw_weights(40, 3, seed=0), ["AP"])
-        assert codes(score_tables(*sides_as_corners(), "coco")) == []
+        assert codes(score_tables(*xywh_as_xyxy(), "coco")) == []
 
 
-def test_matches_are_there_where_they_were_asked_for() -> None:
-    """A box of IoU .9, of 1440 pixels: medium, and right at all thresholds but the last."""
-    result = detap.evaluate(one(), found([0.0, 0.0, 36.0, 40.0], 0.7))
+def test_matches_are_available_if_requested() -> None:
+    """A box of IoU .9 and 1440 pixels: medium, and a TP at all thresholds but the last."""
+    result = detap.evaluate(one(), detections([0.0, 0.0, 36.0, 40.0], 0.7))
     assert result.matches is None
     again = result.with_matches()
     matches = again.matches
@@ -259,15 +259,15 @@ def test_matches_are_there_where_they_were_asked_for() -> None:
     assert matches.max_iou == pytest.approx([0.9])
 
 
-def test_the_methods_of_analyses_ask_at_the_threshold_and_by_the_rule_that_is_given() -> None:
-    """A box of IoU .9 and of score .7: right at IoU .5, wrong at .95."""
+def test_analysis_methods_use_the_given_threshold_and_rule() -> None:
+    """A box of IoU .9 and score .7: a TP at IoU .5, an FP at .95."""
 
-    result = detap.evaluate(one(), found([0.0, 0.0, 36.0, 40.0], 0.7))
+    result = detap.evaluate(one(), detections([0.0, 0.0, 36.0, 40.0], 0.7))
     for iou, value in ((None, 1), (0.5, 1), (0.95, 0)):
-        for bins, place in ((10, 7), (2, 1)):
+        for bins, bin_index in ((10, 7), (2, 1)):
             reliability = result.calibration(bins=bins, iou=iou).overall
             assert len(reliability.count) == bins
-            assert reliability.mean_value[place] == value
+            assert reliability.mean_value[bin_index] == value
         assert result.operating_point(iou=iou).overall.recall == value
         assert result.confusion(iou=iou, score=0.6).matrix[0, 0] == value
         assert result.confusion(iou=iou, score=0.8).matrix[0, 0] == 0
@@ -280,12 +280,12 @@ def test_the_methods_of_analyses_ask_at_the_threshold_and_by_the_rule_that_is_gi
     ("arguments", "message"),
     [
         (([], None), "expected GroundTruth, got list; build it with GroundTruth.from_arrays"),
-        ((found(), one()), "expected GroundTruth, got Detections; .*first argument"),
+        ((detections(), one()), "expected GroundTruth, got Detections; .*first argument"),
         ((one(), one()), "expected Detections, got GroundTruth"),
-        ((one(), found(), 3), "protocol 3 is not a Protocol or the name of a preset"),
+        ((one(), detections(), 3), "protocol 3 is not a Protocol or the name of a preset"),
     ],
 )
-def test_what_is_no_table_or_protocol_is_refused(
+def test_invalid_tables_and_protocols_are_rejected(
     arguments: tuple[object, ...], message: str
 ) -> None:
     with pytest.raises(detap.UsageError, match=message):

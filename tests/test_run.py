@@ -1,6 +1,6 @@
-"""What the axes do to the columns and to the numbers, by hand: areas, neutral rows, absent classes.
+"""Effect of protocol fields, computed by hand: area ranges, ignored rows, absent classes.
 
-Squares of side 10 stand 20 pixels apart; a detection either is its ground truth or is far away.
+Squares of side 10 are 20 pixels apart; a detection either equals its ground truth or is far away.
 """
 
 from dataclasses import replace
@@ -24,16 +24,16 @@ COCO = protocol("coco")
 VOC = protocol("voc2012")
 
 
-def square(place: int, side: float = 10) -> list[float]:
-    return [20 * place, 0, 20 * place + side, side]
+def square(index: int, side: float = 10) -> list[float]:
+    return [20 * index, 0, 20 * index + side, side]
 
 
 def score(truth: GroundTruth, places: list[int], protocol: Protocol, label: str = "cat") -> Result:
-    """Score squares on one image by falling score: .9, .8, ..."""
+    """Evaluate squares on one image with descending scores: .9, .8, ..."""
     detections = Detections.from_arrays(
         image=["i"] * len(places),
         label=[label] * len(places),
-        boxes=[square(place) for place in places],
+        boxes=[square(index) for index in places],
         score=[0.9 - 0.1 * n for n in range(len(places))],
     )
     return evaluate(truth, detections, protocol)
@@ -43,7 +43,7 @@ def squares(count: int, **columns: object) -> GroundTruth:
     return GroundTruth.from_arrays(
         image=["i"] * count,
         label=["cat"] * count,
-        boxes=[square(place) for place in range(count)],
+        boxes=[square(index) for index in range(count)],
         images=["i"],
         **columns,  # type: ignore[arg-type]
     )
@@ -61,12 +61,12 @@ def test_a_class_without_ground_truth_is_undefined_or_zero(absent: str, expected
 @pytest.mark.parametrize(
     ("absent", "expected"), [("undefined", 1.0), ("zero", 1 / 3), ("zero-if-detected", 0.5)]
 )
-def test_a_class_that_is_only_detected_is_told_from_one_that_is_nowhere(
+def test_a_class_only_in_detections_differs_from_an_absent_class(
     absent: str, expected: float
 ) -> None:
-    """One cat, found; a dog found where none is; no bird anywhere."""
+    """One detected cat; one background dog; no bird at all."""
     truth = squares(1, classes=["cat", "dog", "bird"])
-    found = Detections.from_arrays(
+    detections = Detections.from_arrays(
         image=["i", "i"],
         label=["cat", "dog"],
         boxes=[square(0), square(1)],
@@ -74,50 +74,50 @@ def test_a_class_that_is_only_detected_is_told_from_one_that_is_nowhere(
     )
     for preset in ("voc2012", "coco"):
         rules = replace(protocol(preset), absent_class=absent, precision_eps=0.0)  # type: ignore[arg-type]
-        result = evaluate(truth, found, rules)
+        result = evaluate(truth, detections, rules)
         assert next(iter(result.summary.values())) == pytest.approx(expected, abs=1e-15)
         dog, bird = result.by_class["AP"][1:]
         assert np.isnan(dog) if absent == "undefined" else dog == 0
         assert bird == 0 if absent == "zero" else np.isnan(bird)
 
 
-def test_below_the_floor_a_detection_is_as_if_it_had_not_been_written() -> None:
-    """A false positive of .05 above a true one of .04: with both, and with neither of them."""
+def test_a_detection_below_min_score_has_no_effect() -> None:
+    """A false positive of .05 above a true one of .04: with both and with neither."""
     truth = squares(2)
-    found = Detections.from_arrays(
+    detections = Detections.from_arrays(
         image=["i"] * 3,
         label=["cat"] * 3,
         boxes=[square(0), square(5), square(1)],
         score=[0.9, 0.05, 0.04],
     )
     # Two hits, the second with one false positive above: 1/2 * 1 + 1/2 * 2/3.
-    assert evaluate(truth, found, VOC).summary["mAP"] == pytest.approx(5 / 6)
-    kept = evaluate(truth, found, replace(VOC, min_score=0.05))  # at the minimum it counts
+    assert evaluate(truth, detections, VOC).summary["mAP"] == pytest.approx(5 / 6)
+    kept = evaluate(truth, detections, replace(VOC, min_score=0.05))  # at the minimum it counts
     assert (kept.summary["mAP"], kept.false_positives[0], len(kept.detections)) == (0.5, 1, 2)
-    result = evaluate(truth, found, replace(VOC, min_score=0.5))
+    result = evaluate(truth, detections, replace(VOC, min_score=0.5))
     assert (result.false_positives[0], result.detections_count[0]) == (0, 1)
     (note,) = (note for note in result.notes if note.code == "below-min-score")
     assert note.message == "detections with a score below 0.5 (protocol's min_score) are dropped"
     assert (note.count, note.severity) == (2, "info")
 
 
-def test_thresholds_as_float32_miss_an_overlap_of_exactly_six_tenths() -> None:
-    """10 by 6 of 10 by 10 are covered: .6 reaches linspace's .6, and not float32's."""
+def test_float32_thresholds_miss_an_iou_of_exactly_0_6() -> None:
+    """10 x 6 of 10 x 10 pixels overlap: .6 reaches linspace's .6 but not float32's."""
     truth = squares(1)
     x, y, _, _ = square(0)
-    found = Detections.from_arrays(
+    detections = Detections.from_arrays(
         image=["i"], label=["cat"], boxes=[[x, y, x + 10, y + 6]], score=[0.5]
     )
     protocol = replace(COCO, iou_thresholds=(0.6,))
-    assert evaluate(truth, found, protocol).true_positives[0] == 1
+    assert evaluate(truth, detections, protocol).true_positives[0] == 1
     single = replace(protocol, iou_dtype="float32")
     assert single.search_thresholds == (float(np.float32(0.6)),)
-    assert evaluate(truth, found, single).true_positives[0] == 0
+    assert evaluate(truth, detections, single).true_positives[0] == 0
     assert metrics.named(single, "AP60").threshold == 0  # by its name, whatever it is rounded to
 
 
 @pytest.mark.parametrize(("source", "counted"), [("annotation", 1), ("box", 0)])
-def test_a_range_holds_the_area_of_the_annotation_or_of_the_box(source: str, counted: int) -> None:
+def test_an_area_range_uses_the_annotation_or_the_box(source: str, counted: int) -> None:
     # A mask of 40 pixels in a box of 100.
     bands = (AreaRange("all", 0, 1e10), AreaRange("tiny", 0, 50, "t"))
     protocol = replace(COCO, area_source=source, area_ranges=bands)  # type: ignore[arg-type]
@@ -126,7 +126,7 @@ def test_a_range_holds_the_area_of_the_annotation_or_of_the_box(source: str, cou
     assert np.isnan(result.average_precision[0, 0, 1]) == (counted == 0)
 
 
-def test_a_curve_has_neither_neutral_detections_nor_those_beyond_the_limit() -> None:
+def test_a_curve_excludes_ignored_detections_and_those_beyond_max_dets() -> None:
     # By score: on the difficult one, beside all, on the plain one; the last is beyond the limit.
     truth = squares(2, difficult=[True, False])
     (curve,) = score(truth, [0, 9, 1, 8], replace(VOC, max_dets=(3,))).curves()
@@ -136,7 +136,7 @@ def test_a_curve_has_neither_neutral_detections_nor_those_beyond_the_limit() -> 
     assert curve.average_precision == 1 / 2
 
 
-def test_proposals_have_recall_alone() -> None:
+def test_proposals_have_only_recall() -> None:
     bands = (
         AreaRange("all", 0, 1e10),
         AreaRange("x", 100, 100, "x"),
@@ -156,16 +156,16 @@ def test_proposals_have_recall_alone() -> None:
 
 
 @pytest.mark.parametrize("decimals", [None, 1, 0])
-def test_boxes_and_scores_are_rounded_where_the_protocol_says_so(decimals: int | None) -> None:
+def test_boxes_and_scores_are_rounded_if_the_protocol_requires_it(decimals: int | None) -> None:
     # Two tenths of a pixel off, the square of 100 has 9.8 of 10.2 in common; to no decimals, all.
-    found = Detections.from_arrays(
+    detections = Detections.from_arrays(
         image=["i"] * 2,
         label=["cat"] * 2,
         boxes=[[0.2, 0, 10.2, 10], square(9)],
         score=[0.54, 0.56],
     )
     protocol = replace(VOC, iou_thresholds=(0.97,), score_decimals=decimals, box_decimals=decimals)
-    result = evaluate(squares(1), found, replace(protocol, inclusive_pixels=False))
+    result = evaluate(squares(1), detections, replace(protocol, inclusive_pixels=False))
     assert result.true_positives[0] == (decimals == 0)
     # The second is first, or of the same score in the order of the file.
     rounded = {None: [0.56, 0.54], 1: [0.6, 0.5], 0: [1, 1]}[decimals]
@@ -182,14 +182,14 @@ _halves = st.builds(
 
 
 @given(st.lists(_numbers | _halves), st.integers(0, 30))
-def test_rounding_is_that_of_text(values: list[float], decimals: int) -> None:
+def test_rounding_equals_that_of_text(values: list[float], decimals: int) -> None:
     expected = [float(f"{value:.{decimals}f}") for value in values]
-    found = run._round_as_text(np.array(values, np.float64), decimals)
-    assert [repr(value) for value in found.tolist()] == [repr(value) for value in expected]
+    rounded = run._round_as_text(np.array(values, np.float64), decimals)
+    assert [repr(value) for value in rounded.tolist()] == [repr(value) for value in expected]
 
 
 @pytest.mark.parametrize("preset", ["voc2007", "coco"])
-def test_levels_are_added_as_the_reference_adds_them(preset: str) -> None:
+def test_levels_are_summed_as_in_the_reference(preset: str) -> None:
     # One of four cats, behind two false positives: precision 1/3 up to a recall of 1/4.
     rules = replace(protocol(preset), precision_eps=0.0)
     result = score(squares(4), [9, 8, 0], rules)
@@ -205,7 +205,7 @@ def test_levels_are_added_as_the_reference_adds_them(preset: str) -> None:
     assert result.average_precision[0, 0, 0] == expected
 
 
-def test_no_decimals_and_a_range_of_one_area_are_allowed() -> None:
+def test_zero_decimals_and_an_area_range_of_one_value_are_allowed() -> None:
     protocol = replace(COCO, score_decimals=0, box_decimals=0, area_ranges=(AreaRange("x", 5, 5),))
     assert (protocol.score_decimals, protocol.box_decimals) == (0, 0)
 
@@ -218,17 +218,17 @@ def test_average_precision_with_and_without_the_envelope() -> None:
     assert curves.average_precision(hits, 3) == pytest.approx(3 / 5, abs=1e-15)
 
 
-def test_what_a_protocol_leaves_out_and_rounds_it_does_once() -> None:
-    """Rounded to whole numbers a score of .3 is below the minimum that it was above."""
+def test_a_protocol_filters_and_rounds_once() -> None:
+    """Rounded to an integer, a score of .3 falls below the minimum."""
     truth = GroundTruth.from_arrays(image=["a", "b"], label=["c"] * 2, boxes=[(0, 0, 9, 9)] * 2)
-    found = Detections.from_arrays(
+    detections = Detections.from_arrays(
         image=["a", "a", "a", "b"],
         label=["c"] * 4,
         boxes=[(0, 0, 9, 9), (20, 20, 29, 29), (0, 0, 0, 9), (0, 0, 9, 9)],
         score=[0.3, 0.9, 0.9, 0.1],
     )
     changes = {"min_score": 0.2, "score_decimals": 0, "degenerate_boxes": "drop"}
-    result = evaluate(truth, found, protocol("padilla").with_changes(**changes))
+    result = evaluate(truth, detections, protocol("padilla").with_changes(**changes))
     assert result.detections.score.tolist() == [0, 1]
     assert errors(result).count.tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
     assert [one.result for one in image_results(result, "a").detections] == [

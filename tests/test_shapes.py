@@ -1,4 +1,4 @@
-"""Masks and keypoints as callers give them: taken exactly, or refused with what to do."""
+"""Masks and keypoints as arguments: accepted exactly or rejected with a hint."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def truth(**columns: Any) -> GroundTruth:
     return GroundTruth.from_arrays(image=[1, 1], label=[1, 2], **columns)
 
 
-def found(**columns: Any) -> Detections:
+def detections(**columns: Any) -> Detections:
     return Detections.from_arrays(image=[1, 1], label=[1, 2], score=[0.5, 0.25], **columns)
 
 
@@ -50,16 +50,16 @@ def test_bitmaps_become_the_runs_of_pycocotools(
     assert made.sizes.tolist() == [[height, width]] * count
     for at, one in enumerate(bits):
         theirs = mask.encode(np.asfortranarray(one.view(np.uint8)))
-        due = _runs.decoded(theirs["counts"], height * width)
-        assert not isinstance(due, str)
-        assert made[at : at + 1].runs.tolist() == due.tolist()
+        expected = _runs.decoded(theirs["counts"], height * width)
+        assert not isinstance(expected, str)
+        assert made[at : at + 1].runs.tolist() == expected.tolist()
         assert made.measured()[0][at] == one.sum() == mask.area(theirs)
         if one.any():  # of none pycocotools gives a box at the far corner
             assert made.measured()[1][at].tolist() == mask.toBbox(theirs).tolist()
 
 
-def test_masks_are_chosen_by_slices_numbers_and_flags() -> None:
-    """The second is a triangle, of no runs."""
+def test_masks_are_selected_by_slices_indices_and_flags() -> None:
+    """The second is a triangle, which has no RLE."""
     runs = np.array([10, 2, 8, 0, 20, 5, 15], np.uint32)
     masks = Masks(
         np.array([[4, 5], [4, 5], [4, 5], [4, 10]], np.int32)[[0, 1, 2, 3]],
@@ -102,7 +102,7 @@ def test_masks_are_chosen_by_slices_numbers_and_flags() -> None:
     ],
     ids=lambda given: type(given).__name__,
 )
-def test_masks_of_every_form(given_masks: Any) -> None:
+def test_masks_of_every_type(given_masks: Any) -> None:
     table = truth(masks=given_masks)
     assert table.masks is not None
     assert table.masks.runs.tolist() == [13, *[3] * 9, 14, 53, 1]
@@ -112,13 +112,13 @@ def test_masks_of_every_form(given_masks: Any) -> None:
     assert table.select(np.array([1])).mask.tolist() == [1]  # type: ignore[union-attr]
 
 
-def test_boxes_and_areas_are_those_given_where_they_are() -> None:
+def test_given_boxes_and_areas_are_used() -> None:
     boxes = [[0, 0, 5, 5], [1, 1, 4, 5]]
     table = truth(masks=BITS, boxes=boxes, box_format="xywh")
     assert table.corners[1].tolist() == [1, 1, 5, 6]
     assert table.area.tolist() == [15, 1]
     assert truth(masks=BITS, boxes=boxes, area=[7, 8]).area.tolist() == [7, 8]
-    bare, boxed = found(masks=BITS), found(masks=BITS, boxes=boxes)
+    bare, boxed = detections(masks=BITS), detections(masks=BITS, boxes=boxes)
     assert bare.area is not None
     assert bare.area.tolist() == [15, 1]
     assert boxed.area is None
@@ -131,11 +131,11 @@ def test_keypoints_of_both_tables() -> None:
     assert table.no_keypoints is not None
     assert table.no_keypoints.tolist() == [False, True]
     for poses in (POSES, POSES[:, :, :2], POSES.tolist(), LikeTorch(POSES)):
-        claims = found(keypoints=poses)
+        claims = detections(keypoints=poses)
         assert claims.keypoints is not None
         assert claims.keypoints.tolist() == POSES[:, :, :2].tolist()
         assert claims.corners.tolist() == [[1, 2, 5, 4], [2, 3, 3, 8]]
-    whole = found(keypoints=np.zeros((2, 2, 2), np.int8))
+    whole = detections(keypoints=np.zeros((2, 2, 2), np.int8))
     assert whole.keypoints is not None
     assert whole.keypoints.dtype == np.float64
 
@@ -190,7 +190,7 @@ def short(dtype: Any, *shape: int) -> NDArray[Any]:
         ([run(counts=[10, 3]), RUNS[1]], r"counts sum to 13, expected 54 for size \[6, 9\]"),
     ],
 )
-def test_masks_that_are_none(masks: Any, message: str) -> None:
+def test_invalid_masks(masks: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         truth(masks=masks)
 
@@ -207,32 +207,32 @@ def test_masks_that_are_none(masks: Any, message: str) -> None:
         ([[["1", 2, 2]] * 2] * 2, "keypoints is .*; expected numbers"),
     ],
 )
-def test_keypoints_that_are_none(keypoints: Any, message: str) -> None:
+def test_invalid_keypoints(keypoints: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         truth(keypoints=keypoints, boxes=[[0, 0, 9, 9]] * 2)
 
 
-def test_what_stands_without_boxes() -> None:
+def test_tables_without_boxes() -> None:
     with pytest.raises(InputError, match="detections: no boxes; pass boxes or masks"):
-        found()
+        detections()
     with pytest.raises(InputError, match="ground truth: keypoints without boxes; pass boxes too"):
         truth(keypoints=POSES)
 
 
-def test_sizes_that_differ_within_an_image_are_refused_when_scored() -> None:
-    """In a table, and between both; the image is named as its owner does."""
+def test_mask_sizes_that_differ_within_an_image_are_rejected() -> None:
+    """Within a table and between both; the message has the image's original name."""
     other = [BITS[0], BITS[1].T]
     message = r"image 1: mask size \[9, 6\] differs from \[6, 9\] of another mask; use the size"
     with pytest.raises(InputError, match="ground truth: " + message):
-        detap.evaluate(truth(masks=other), found(masks=BITS), "coco-segm")
+        detap.evaluate(truth(masks=other), detections(masks=BITS), "coco-segm")
     with pytest.raises(InputError, match="detections: " + message):
-        detap.evaluate(truth(masks=BITS), found(masks=np.swapaxes(BITS, 1, 2)), "coco-segm")
+        detap.evaluate(truth(masks=BITS), detections(masks=np.swapaxes(BITS, 1, 2)), "coco-segm")
     elsewhere = Detections.from_arrays(image=[2], label=[1], score=[0.5], masks=[BITS[0].T])
     of_both = GroundTruth.from_arrays(image=[1], label=[1], masks=BITS[:1], images=[1, 2])
     assert detap.evaluate(of_both, elsewhere, "coco-boundary").summary["AP"] == 0
 
 
-def test_tables_without_masks_say_how_to_give_them() -> None:
+def test_missing_masks_are_an_error_with_a_hint() -> None:
     boxes = [[0, 0, 5, 5], [1, 1, 4, 5]]
     with pytest.raises(UsageError, match=r"no masks in the ground truth; .* pass masks= to from_"):
         detap.evaluate(truth(boxes=boxes), found(masks=BITS), "coco-segm")

@@ -1,4 +1,4 @@
-"""Tables from arrays: numbering, checks, and what must not change."""
+"""Tables from arrays: name indices, checks and read-only columns."""
 
 import re
 import tracemalloc
@@ -31,7 +31,7 @@ def truth(**changes: object) -> GroundTruth:
     return GroundTruth.from_arrays(**(arguments | changes))  # type: ignore[arg-type]
 
 
-def found(**changes: object) -> Detections:
+def dt_table(**changes: object) -> Detections:
     arguments: dict[str, object] = {
         "image": ["a"],
         "label": ["dog"],
@@ -41,7 +41,7 @@ def found(**changes: object) -> Detections:
     return Detections.from_arrays(**(arguments | changes))  # type: ignore[arg-type]
 
 
-def test_names_become_dense_numbers_in_sorted_order() -> None:
+def test_names_become_dense_indices_in_sorted_order() -> None:
     table = truth()
     assert table.images == ("a", "b")
     assert table.classes == ("cat", "dog")
@@ -63,7 +63,7 @@ def test_columns_are_read_only() -> None:
         table.corners[0, 0] = 1
 
 
-def test_the_caller_s_arrays_are_left_alone() -> None:
+def test_the_caller_s_arrays_are_not_modified() -> None:
     boxes = np.array([BOX, BOX])
     truth(boxes=boxes, box_format="xywh")
     assert boxes.flags.writeable
@@ -79,8 +79,8 @@ def test_areas_come_from_the_file_s_own_encoding() -> None:
     assert side * side != area[0]
 
 
-def test_detections_are_renumbered_and_strange_classes_put_last() -> None:
-    table = found(image=["a", "b"], label=["ape", "dog"], boxes=[BOX] * 2, score=[1, 2])
+def test_detections_are_reindexed_with_unknown_classes_last() -> None:
+    table = dt_table(image=["a", "b"], label=["ape", "dog"], boxes=[BOX] * 2, score=[1, 2])
     numbered = table.reindex_like(truth())
     assert numbered.classes == ("cat", "dog", "ape")
     assert_array_equal(numbered.label, [2, 1])
@@ -88,9 +88,9 @@ def test_detections_are_renumbered_and_strange_classes_put_last() -> None:
     assert numbered.reindex_like(truth()) is numbered
 
 
-def test_detections_on_a_strange_image_are_refused() -> None:
+def test_detections_on_an_unknown_image_are_rejected() -> None:
     with pytest.raises(InputError, match="image 'q' is not in the ground truth, nor are 1 others"):
-        found(image=["q", "r"], label=["dog"] * 2, boxes=[BOX] * 2, score=[1, 2]).reindex_like(
+        dt_table(image=["q", "r"], label=["dog"] * 2, boxes=[BOX] * 2, score=[1, 2]).reindex_like(
             truth()
         )
 
@@ -133,9 +133,9 @@ def test_detections_on_a_strange_image_are_refused() -> None:
         ({"label": ["dog", "cat"]}, r"label has shape \(2,\)"),
     ],
 )
-def test_what_is_no_box_or_score_is_refused(changes: dict[str, object], message: str) -> None:
+def test_invalid_boxes_and_scores_are_rejected(changes: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        found(**changes)
+        dt_table(**changes)
 
 
 def test_a_listed_name_must_exist_and_be_unique() -> None:
@@ -145,13 +145,13 @@ def test_a_listed_name_must_exist_and_be_unique() -> None:
         truth(images=["a", "b", "b"])
 
 
-def test_negative_annotated_area_is_refused() -> None:
+def test_negative_annotated_area_is_rejected() -> None:
     with pytest.raises(InputError, match=r"row 1: area is -1\.0"):
         truth(area=[1, -1])
 
 
 def test_no_detections_at_all() -> None:
-    empty = found(image=[], label=[], boxes=[], score=[])
+    empty = dt_table(image=[], label=[], boxes=[], score=[])
     assert len(empty.reindex_like(truth())) == 0
 
 
@@ -180,20 +180,18 @@ def test_no_detections_at_all() -> None:
         ({"classes": {"cat": "Katze", "dog": 3}}, "class name is 3; expected text"),
     ],
 )
-def test_what_would_be_cast_to_another_value_is_refused(
-    changes: dict[str, object], message: str
-) -> None:
+def test_values_changed_by_a_cast_are_rejected(changes: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
         truth(**changes)
 
 
 @pytest.mark.parametrize("flags", [[1, 0], [1.0, 0.0], [True, False], np.array([1, 0], np.uint8)])
-def test_flags_may_be_numbers_that_are_one_or_nought(flags: object) -> None:
+def test_flags_may_be_the_numbers_0_and_1(flags: object) -> None:
     assert truth(crowd=flags).crowd.tolist() == [True, False]
 
 
-def test_a_mask_that_hides_nothing_is_no_mask() -> None:
-    assert found(score=np.ma.array([0.5], mask=[False])).score.tolist() == [0.5]
+def test_a_masked_array_without_masked_values_is_accepted() -> None:
+    assert dt_table(score=np.ma.array([0.5], mask=[False])).score.tolist() == [0.5]
 
 
 @pytest.mark.parametrize(
@@ -207,13 +205,13 @@ def test_a_mask_that_hides_nothing_is_no_mask() -> None:
     ],
     ids=str,
 )
-def test_large_ids_stay_apart(ids: object) -> None:
-    """As float64, which numpy finds for 2^63 beside 5, the first two of the first are one."""
+def test_large_ids_stay_distinct(ids: object) -> None:
+    """numpy turns 2^63 and 5 into float64, in which the first two ids are equal."""
     plain = np.asarray(ids, object).tolist()
     table = truth(image=ids, label=ids, boxes=[BOX] * 3)
     assert table.images == table.class_ids == tuple(sorted(plain))
     assert [table.images[number] for number in table.image] == plain
-    detections = found(image=ids, label=ids, boxes=[BOX] * 3, score=[1, 2, 3])
+    detections = dt_table(image=ids, label=ids, boxes=[BOX] * 3, score=[1, 2, 3])
     assert [table.images[n] for n in detections.reindex_like(table).image] == plain
 
 
@@ -233,26 +231,26 @@ def test_large_ids_stay_apart(ids: object) -> None:
 @example(("i1", [-128, 127, *range(30)]))
 @example(("u8", [2**64 - 1, 2**64 - 2]))
 @example(("i8", [-(2**63), -(2**63) + 1]))
-def test_whole_numbers_of_any_kind_are_numbered_as_python_sorts_them(
+def test_integers_of_any_dtype_are_indexed_in_python_s_order(
     given: tuple[str, list[int]],
 ) -> None:
     kind, ids = given
-    found = Columns("table").index_names("image", np.array(ids, kind))
-    assert found.distinct == sorted(set(ids))
-    assert [found.distinct[number] for number in found.number] == ids
-    assert found.number.dtype == np.int32
+    names = Columns("table").index_names("image", np.array(ids, kind))
+    assert names.distinct == sorted(set(ids))
+    assert [names.distinct[number] for number in names.number] == ids
+    assert names.number.dtype == np.int32
 
 
 @given(st.lists(st.sampled_from(["b", "a", "007", "7", "\N{SNOWMAN}", ""]), max_size=9))
-def test_an_array_of_text_is_numbered_as_a_list_is(names: list[str]) -> None:
-    found = Columns("table").index_names("image", np.array(names, np.str_))
-    assert found.distinct == sorted(set(names))
-    assert [found.distinct[number] for number in found.number] == names
+def test_a_text_array_is_indexed_as_a_list(names: list[str]) -> None:
+    index = Columns("table").index_names("image", np.array(names, np.str_))
+    assert index.distinct == sorted(set(names))
+    assert [index.distinct[number] for number in index.number] == names
 
 
 @pytest.mark.parametrize("step", [1, 2**40], ids=["close", "far-apart"])
-def test_ids_of_an_array_do_not_become_objects_row_by_row(step: int) -> None:
-    """A row as an object of Python takes 40 bytes and is what numbering used to cost."""
+def test_array_ids_do_not_become_python_objects(step: int) -> None:
+    """Each row as a Python object would take 40 bytes."""
     rows = 200_000
     ids = np.repeat(np.arange(rows // 100), 100) * step
     columns = Columns("table")
@@ -265,36 +263,36 @@ def test_ids_of_an_array_do_not_become_objects_row_by_row(step: int) -> None:
     assert peak < 24 * rows
 
 
-def test_text_ids_are_the_text_to_the_letter() -> None:
-    """numpy's text loses what stands at the end of these."""
+def test_text_ids_are_kept_exactly() -> None:
+    """numpy text drops trailing NUL characters."""
     table = truth(image=["a", "a\0"], label=["7", "007"])
     assert table.images == ("a", "a\0")
     assert table.classes == ("007", "7")
 
 
-def test_ids_that_are_whole_floats_are_those_numbers() -> None:
+def test_integral_float_ids_are_integers() -> None:
     table = truth(image=[2.0, 1.0], label=np.array([3, 4], np.float32))
     assert table.images == (1, 2)
     assert table.classes == ("3", "4")
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.uint64, object, np.longdouble])
-def test_scores_that_float64_would_merge_are_refused(dtype: type) -> None:
+def test_scores_that_float64_would_merge_are_rejected(dtype: type) -> None:
     scores: NDArray[Any] = np.array([2**53, 2**53], dtype)
     scores[1] += 1
     box = {"image": ["a"] * 2, "label": ["dog"] * 2, "boxes": [BOX] * 2}
     with pytest.raises(InputError, match=r"row 1: score is .*9007199254740993.* float64 holds"):
-        found(**box, score=scores)
-    assert found(**box, score=scores[:1].repeat(2)).score.tolist() == [2.0**53] * 2
+        dt_table(**box, score=scores)
+    assert dt_table(**box, score=scores[:1].repeat(2)).score.tolist() == [2.0**53] * 2
 
 
-def test_long_floats_that_float64_would_cut_are_refused() -> None:
+def test_long_doubles_that_float64_would_round_are_rejected() -> None:
     tenth = np.longdouble(1) / 10
     if float(tenth) == tenth:
         pytest.skip("long double is float64 here")
     with pytest.raises(InputError, match=r"row 0: score is .* float64 holds exactly"):
-        found(score=np.array([tenth]))
-    assert found(score=np.array([0.5], np.longdouble)).score.tolist() == [0.5]
+        dt_table(score=np.array([tenth]))
+    assert dt_table(score=np.array([0.5], np.longdouble)).score.tolist() == [0.5]
 
 
 @pytest.mark.parametrize(
@@ -304,39 +302,37 @@ def test_long_floats_that_float64_would_cut_are_refused() -> None:
         ({"label": [1]}, "detections: class 1; numbers and text are different names; .* 'cat'$"),
     ],
 )
-def test_numbers_on_one_side_and_text_on_the_other_are_refused(
-    changes: dict[str, object], message: str
-) -> None:
+def test_numeric_and_text_ids_do_not_mix(changes: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        found(**changes).reindex_like(truth())
+        dt_table(**changes).reindex_like(truth())
 
 
-def test_detections_on_an_image_without_ground_truth_keep_their_weight() -> None:
-    """The remedy, followed: a false positive on an empty image lowers AP, as it should.
+def test_detections_on_an_image_without_ground_truth_count() -> None:
+    """Following the hint: a false positive on an empty image lowers AP.
 
     By hand: false positive (.9) above the one true positive (.5), so that precision is 1/2.
     """
     one = {"image": ["a"], "label": ["cat"], "boxes": [BOX]}
-    two = found(image=["z", "a"], label=["cat"] * 2, boxes=[BOX] * 2, score=[0.9, 0.5])
+    two = dt_table(image=["z", "a"], label=["cat"] * 2, boxes=[BOX] * 2, score=[0.9, 0.5])
     with pytest.raises(InputError, match=r"image 'z' .*; name every image .* images= of Ground"):
         evaluate(GroundTruth.from_arrays(**one), two, "voc2012")  # type: ignore[arg-type]
     table = GroundTruth.from_arrays(**one, images=["a", "z"])  # type: ignore[arg-type]
     assert evaluate(table, two, "voc2012").summary["mAP"] == 0.5
 
 
-def test_more_rows_than_int32_can_number_are_refused() -> None:
-    """The columns are lent, not held: 2^31 rows of one byte."""
+def test_more_rows_than_int32_are_rejected() -> None:
+    """The columns are broadcast: 2^31 rows of one byte."""
     many = np.broadcast_to(np.int8(1), (2**31,))
     with pytest.raises(InputError, match="image has 2147483648 entries, at most 2147483647 are"):
-        found(image=many, label=many, boxes=np.broadcast_to(0.0, (2**31, 4)), score=many)
+        dt_table(image=many, label=many, boxes=np.broadcast_to(0.0, (2**31, 4)), score=many)
     with pytest.raises(InputError, match="images has 2147483648 entries"):
         truth(images=range(2**31))
 
 
-def test_a_table_of_more_rows_than_can_be_numbered_is_no_table(
+def test_a_table_with_more_rows_than_int32_is_rejected(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Whoever makes it: readers, too, end in a table."""
+    """Checked in the table itself, which readers also construct."""
     table = truth(images=["a", "b", "c"])
     monkeypatch.setattr("detap.tables.columns.MOST_ROWS", 2)
     with pytest.raises(InputError, match="ground truth: images has 3 entries, at most 2 are"):
@@ -344,22 +340,22 @@ def test_a_table_of_more_rows_than_can_be_numbered_is_no_table(
 
 
 @pytest.mark.parametrize("threads", [-1, 0, 1.5, "2", True, 1025])
-def test_what_is_no_number_of_threads_is_refused(threads: object) -> None:
+def test_an_invalid_number_of_threads_is_rejected(threads: object) -> None:
     message = f"threads is {threads!r}; expected an integer from 1 to 1024, or None"
     with pytest.raises(UsageError, match=re.escape(message)):
-        evaluate(truth(), found(), threads=threads)  # type: ignore[arg-type]
-    result = evaluate(truth(), found())
+        evaluate(truth(), dt_table(), threads=threads)  # type: ignore[arg-type]
+    result = evaluate(truth(), dt_table())
     with pytest.raises(UsageError, match=re.escape(message)):
         resampled(result, draw_weights(2, 2, seed=0), ["AP"], threads=threads)  # type: ignore[arg-type]
 
 
-def test_a_resample_of_more_boxes_than_int32_can_count_is_refused(
+def test_a_resample_of_more_boxes_than_int32_is_rejected(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Two images of one box each: drawn twice, a resample still holds two boxes, no more."""
+    """Two images of one box each: a resample has two boxes."""
     both = {"image": ["a", "b"], "label": ["cat"] * 2, "boxes": [BOX] * 2}
     table = GroundTruth.from_arrays(**both)  # type: ignore[arg-type]
-    result = evaluate(table, found(**both, score=[1, 2]))
+    result = evaluate(table, dt_table(**both, score=[1, 2]))
     weights = draw_weights(2, 20, seed=0)
     monkeypatch.setattr("detap.analysis.bootstrap.MOST_ROWS", 2)
     assert resampled(result, weights, ["AP"]).overall["AP"].shape == (20,)
@@ -368,10 +364,10 @@ def test_a_resample_of_more_boxes_than_int32_can_count_is_refused(
         resampled(result, weights, ["AP"])
 
 
-def test_more_pairs_of_an_image_than_int32_can_number_are_refused(
+def test_more_pairs_of_an_image_than_int32_are_rejected(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    proposals = found(image=["a"] * 3, label=["dog"] * 3, boxes=[BOX] * 3, score=[1, 2, 3])
+    proposals = dt_table(image=["a"] * 3, label=["dog"] * 3, boxes=[BOX] * 3, score=[1, 2, 3])
     table = truth(image=["a", "a"])
     rules = replace(protocol("proposals"), max_dets=(None,))
     monkeypatch.setattr("detap.evaluation.run.MOST_ROWS", 5)
@@ -385,7 +381,7 @@ def test_more_pairs_of_an_image_than_int32_can_number_are_refused(
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32, np.float16, np.int64, ">f8"])
 @pytest.mark.parametrize("box_format", ["xywh", "xyxy"])
-def test_a_table_copies_numbers_of_any_kind_and_layout(kind: Any, box_format: str) -> None:
+def test_a_table_copies_numbers_of_any_dtype_and_layout(kind: Any, box_format: str) -> None:
     random = np.random.default_rng(0)
     wide = random.integers(1, 200, (50, 8)).astype(kind)
     boxes = wide[::-1, ::2]  # neither in one piece nor in order

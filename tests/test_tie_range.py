@@ -1,4 +1,4 @@
-"""How far numbers move with the order of equal scores, by fixtures and against every order."""
+"""Bounds of metrics over the orders of tied scores, by fixtures and by brute force."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -24,21 +24,21 @@ AREAS = (ALL_AREAS, AreaRange("small", 0, 60, "s"), AreaRange("large", 60, 1e5, 
 tie_range_module = import_module("detap.evaluation.tie_groups")
 
 
-def test_fact_04_the_range_of_ties_is_reported_when_asked(fixtures: Path) -> None:
-    """fixtures/ties: 0.834983 as the file stands, 2/3 reversed, worked in its why.md."""
+def test_fact_04_tie_bounds_are_reported_on_request(fixtures: Path) -> None:
+    """fixtures/ties: 0.834983 in file order, 2/3 reversed; computed in its why.md."""
     folder = fixtures / "ties" / "coco"
     truth = detap.read_ground_truth(folder / "instances.json")
     for name in ("results.json", "results-reversed.json"):
-        found = detap.read_detections(folder / name, truth)
-        lowest, value, highest = tie_range(score_tables(truth, found, "coco"))["AP"]
+        detections = detap.read_detections(folder / name, truth)
+        lowest, value, highest = tie_range(score_tables(truth, detections, "coco"))["AP"]
         assert lowest == pytest.approx(2 / 3, abs=1e-12)
         assert highest == pytest.approx((51 + 50 * 2 / 3) / 101, abs=1e-12)
         assert lowest <= value <= highest
 
 
 @pytest.mark.parametrize("rules", ["coco", "voc2012"])
-def test_no_order_of_ties_goes_further(rules: str) -> None:
-    """Six detections on ground truths of their own: all 720 orders of two scores are tried."""
+def test_no_order_of_ties_exceeds_the_bounds(rules: str) -> None:
+    """Six detections on separate ground truths: all 720 orders of two scores."""
     rng = np.random.default_rng(4)
     places = np.array([0, 30, 60, 90, 120, 150], float)
     shifts = np.array([0, 1, 2, 30, 3, 30], float)  # two are on nothing
@@ -57,15 +57,15 @@ def test_no_order_of_ties_goes_further(rules: str) -> None:
     values = []
     for order in permutations(range(6)):
         rows = list(order)
-        found = Detections.from_arrays(
+        detections = Detections.from_arrays(
             image=["i"] * 6, label=["c"] * 6, boxes=boxes[rows], score=score[rows]
         )
-        values.append(next(iter(score_tables(truth, found, rules).summary.values())))
+        values.append(next(iter(score_tables(truth, detections, rules).summary.values())))
     rows = rng.permutation(6).tolist()
-    found = Detections.from_arrays(
+    detections = Detections.from_arrays(
         image=["i"] * 6, label=["c"] * 6, boxes=boxes[rows], score=score[rows]
     )
-    (lowest, _, highest) = next(iter(tie_range(score_tables(truth, found, rules)).values()))
+    (lowest, _, highest) = next(iter(tie_range(score_tables(truth, detections, rules)).values()))
     assert (lowest, highest) == (min(values), max(values))
 
 
@@ -89,7 +89,7 @@ RULES = {
 
 
 def random_ties(seed: int) -> tuple[GroundTruth, Detections]:
-    """Return a few boxes that compete: on a coarse grid, with two scores."""
+    """Return a few overlapping boxes on a coarse grid, with two scores."""
     random = np.random.default_rng(seed)
     truths, claims = int(random.integers(1, 6)), int(random.integers(2, 7))
 
@@ -109,32 +109,32 @@ def random_ties(seed: int) -> tuple[GroundTruth, Detections]:
         images=["i0", "i1"],
         classes=["c0", "c1"],
     )
-    found = Detections.from_arrays(
+    detections = Detections.from_arrays(
         image=names(claims, "i"),
         label=names(claims, "c"),
         boxes=boxes(claims),
         score=random.choice([0.25, 0.5], claims, p=[0.3, 0.7]),
     )
-    return truth, found
+    return truth, detections
 
 
 def every_order(score: Any) -> Iterator[list[int]]:
-    """Give the rows in each order that the scores allow, by falling score."""
+    """Yield the rows in each order with descending scores."""
     ties = [np.flatnonzero(score == value).tolist() for value in np.unique(score)[::-1]]
     for orders in product(*(permutations(tie) for tie in ties)):
         yield [row for order in orders for row in order]
 
 
 def outside(
-    truth: GroundTruth, found: Detections, protocol: Protocol
+    truth: GroundTruth, detections: Detections, protocol: Protocol
 ) -> tuple[list[object], dict[str, float]]:
-    """Return which numbers of any order leave the range, and how wide each is beyond need."""
-    found = found.reindex_like(truth)
-    ranges = tie_range(score_tables(truth, found, protocol))
+    """Return the metrics that any order moves out of bounds, and the slack of each bound."""
+    detections = detections.reindex_like(truth)
+    ranges = tie_range(score_tables(truth, detections, protocol))
     protocol = replace(protocol, tie_break="file")
     orders = [
-        score_tables(truth, found.select(np.array(rows, np.int32)), protocol).summary
-        for rows in every_order(found.score)
+        score_tables(truth, detections.select(np.array(rows, np.int32)), protocol).summary
+        for rows in every_order(detections.score)
     ]
     wrong: list[object] = []
     slack = {}
@@ -153,8 +153,8 @@ def outside(
 @pytest.mark.parametrize("states", [4096, 3])
 @examples(30, least=8)
 @given(seed=st.integers(0, 2**32 - 1))
-def test_no_order_goes_beyond(rules: str, states: int, seed: int) -> None:
-    """By brute force: also where the states are too many to be followed."""
+def test_bounds_hold_for_every_order(rules: str, states: int, seed: int) -> None:
+    """By brute force, also with too many states to enumerate."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tie_orders, "MAX_STATES", states)
         patch.setattr(tie_range_module, "MAX_ORDERS", states - 2)
@@ -162,12 +162,12 @@ def test_no_order_goes_beyond(rules: str, states: int, seed: int) -> None:
     assert not wrong
 
 
-def test_rivals_for_one_ground_truth() -> None:
-    """Seen: 1.0000 to 1.0000 was reported where another order gives .5.
+def test_two_tied_detections_of_one_ground_truth() -> None:
+    """A former bug reported 1.0000 to 1.0000 although another order gives .5.
 
-    The first box reaches both ground truths, the left one better; the second the left one alone.
-    If the first is first, it takes the left one and the second is a false positive, ranked last:
-    one of two is found at precision 1, AP 51/101. The other way round both are found.
+    The first box overlaps both ground truths, the left one more; the second only the left one.
+    If the first ranks first, it matches the left one and the second is a false positive: one of
+    two is matched at precision 1, AP 51/101. In the other order both are matched.
     """
     truth = GroundTruth.from_arrays(
         image=["i"] * 2, label=["c"] * 2, boxes=[[0, 0, 10, 10], [4, 0, 14, 10]]
@@ -175,41 +175,41 @@ def test_rivals_for_one_ground_truth() -> None:
     boxes, score = np.array([[1.0, 0, 11, 10], [-1, 0, 9, 10]]), [0.5, 0.5]
     rules = replace(protocol("coco"), iou_thresholds=(0.5,))
     for rows in ([0, 1], [1, 0]):
-        found = Detections.from_arrays(
+        detections = Detections.from_arrays(
             image=["i"] * 2, label=["c"] * 2, boxes=boxes[rows], score=score
         )
-        lowest, value, highest = tie_range(score_tables(truth, found, rules))["AP"]
+        lowest, value, highest = tie_range(score_tables(truth, detections, rules))["AP"]
         assert lowest == pytest.approx(51 / 101, abs=1e-12)
         assert highest == pytest.approx(1, abs=1e-12)
         assert value == pytest.approx((51 / 101, 1)[rows == [1, 0]], abs=1e-12)
 
 
-def test_two_on_one_ground_truth_are_a_hit_and_then_a_duplicate() -> None:
-    """Whichever of them is first, it is the true positive: nothing moves."""
+def test_two_detections_of_one_ground_truth_are_a_tp_and_a_duplicate() -> None:
+    """The first is the true positive in either order, so nothing changes."""
     truth = GroundTruth.from_arrays(image=["i"], label=["c"], boxes=[[0, 0, 10, 10]])
-    found = Detections.from_arrays(
+    detections = Detections.from_arrays(
         image=["i"] * 2, label=["c"] * 2, boxes=[[0, 0, 10, 10], [0, 0, 10, 9]], score=[1, 1]
     )
-    lowest, value, highest = tie_range(score_tables(truth, found, "voc2012"))["mAP"]
+    lowest, value, highest = tie_range(score_tables(truth, detections, "voc2012"))["mAP"]
     assert (lowest, value, highest) == (1, 1, 1)
 
 
-def test_a_tie_at_the_detection_limit() -> None:
-    """Of two equal scores one counts: the one on the ground truth, or the other."""
+def test_a_tie_at_max_dets() -> None:
+    """Only one of two equal scores counts: the one on the ground truth or the other."""
     truth = GroundTruth.from_arrays(image=["i"], label=["c"], boxes=[[0, 0, 10, 10]])
-    found = Detections.from_arrays(
+    detections = Detections.from_arrays(
         image=["i"] * 2, label=["c"] * 2, boxes=[[0, 0, 10, 10], [50, 0, 60, 10]], score=[1, 1]
     )
     rules = replace(protocol("voc2012"), max_dets=(1,))
-    assert tie_range(score_tables(truth, found, rules))["mAP"] == (0, 1, 1)
+    assert tie_range(score_tables(truth, detections, rules))["mAP"] == (0, 1, 1)
     proposals = replace(protocol("proposals"), max_dets=(1,))
-    assert tie_range(score_tables(truth, found, proposals))["AR1"] == (0, 1, 1)
+    assert tie_range(score_tables(truth, detections, proposals))["AR1"] == (0, 1, 1)
 
 
 def test_proposals_do_not_rank_by_score() -> None:
     truth = GroundTruth.from_arrays(image=["i"], label=["c"], boxes=[[0, 0, 9, 9]])
-    found = Detections.from_arrays(
+    detections = Detections.from_arrays(
         image=["i"] * 2, label=["c"] * 2, boxes=[[0, 0, 9, 9], [50, 50, 60, 60]], score=[1, 1]
     )
-    ranges = tie_range(score_tables(truth, found, "proposals"))
+    ranges = tie_range(score_tables(truth, detections, "proposals"))
     assert ranges["AR100"] == (1, 1, 1)

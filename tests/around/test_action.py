@@ -183,8 +183,8 @@ class Runner:
             timeout=120,
         )
         self.log += ended.stdout + ended.stderr
-        told = re.findall(r"^(\w+)<<(\w+)\n(.*?)\n\2$", output.read_text("utf-8"), re.M | re.S)
-        self.outputs[step["id"]] = {name: value for name, _, value in told}
+        outputs = re.findall(r"^(\w+)<<(\w+)\n(.*?)\n\2$", output.read_text("utf-8"), re.M | re.S)
+        self.outputs[step["id"]] = {name: value for name, _, value in outputs}
         return ended.returncode
 
     def _environment(self, output: Path) -> dict[str, str]:
@@ -215,14 +215,14 @@ GIVEN = {"gt": "instances.json", "dt": "results.json", "page": "false"}
 
 def test_a_detector_that_passes(runner: Runner) -> None:
     assert runner.run(**GIVEN, fail_under="AP50=0.85\nmin-class.AP=0.4\n") == 0
-    told = runner.outputs["evaluate"]
-    assert told["status"] == "passed"
+    outputs = runner.outputs["evaluate"]
+    assert outputs["status"] == "passed"
     # fixtures/quickstart/why.md
-    record = json.loads(Path(told["report"]).read_text())
-    assert told["primary_metric"] == f"AP {record['summary']['AP']:.4f}"
-    assert float(told["value"]) == record["summary"]["AP"]
+    record = json.loads(Path(outputs["report"]).read_text())
+    assert outputs["primary_metric"] == f"AP {record['summary']['AP']:.4f}"
+    assert float(outputs["value"]) == record["summary"]["AP"]
     assert runner.summary.startswith("## detap: 2 of 2 gates passed\n")
-    assert runner.uploaded == [{"name": "detap", "path": str(Path(told["report"]).parent)}]
+    assert runner.uploaded == [{"name": "detap", "path": str(Path(outputs["report"]).parent)}]
     assert runner.service.asked == []  # no comment unless asked for
     assert "::notice title=detap" in runner.log
 
@@ -299,7 +299,7 @@ def test_without_a_report_nothing_has_passed(runner: Runner) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "record", "due"),
+    ("status", "record", "expected"),
     [
         (0, None, "error"),
         (1, None, "error"),
@@ -313,10 +313,10 @@ def test_without_a_report_nothing_has_passed(runner: Runner) -> None:
     ],
 )
 def test_the_outcome_is_what_both_the_report_and_the_status_say(
-    status: int, record: dict[str, Any] | None, due: str, monkeypatch: pytest.MonkeyPatch
+    status: int, record: dict[str, Any] | None, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(ROOT / "action")
-    assert importlib.import_module("evaluate").outcome(status, record) == due
+    assert importlib.import_module("evaluate").outcome(status, record) == expected
 
 
 def test_the_comment_is_updated_and_not_repeated(runner: Runner) -> None:
@@ -473,10 +473,10 @@ def test_the_action_installs_its_own_version_or_the_one_named(
     python = output.read_text().splitlines()[1]
     code = "from importlib.metadata import version; print(version('detap'))"
     # Elsewhere than in the checkout, whose own metadata would be found first.
-    told = subprocess.run(
+    printed = subprocess.run(
         [python, "-I", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
     )
-    assert told.stdout.strip() == installed
+    assert printed.stdout.strip() == installed
 
 
 def test_the_steps_hold_to_the_public_schema() -> None:

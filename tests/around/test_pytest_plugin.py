@@ -15,7 +15,7 @@ from tests.conftest import ROOT
 pytest_plugins = ["pytester"]
 
 PLUGIN = "detap.pytest_plugin"
-INSTALLED = any(found.value == PLUGIN for found in entry_points(group="pytest11"))
+INSTALLED = any(entry_point.value == PLUGIN for entry_point in entry_points(group="pytest11"))
 PLAIN = ["-p", "no:cacheprovider", *([] if INSTALLED else ["-p", PLUGIN])]
 
 TESTS = """
@@ -42,7 +42,7 @@ def suite(pytester: pytest.Pytester) -> pytest.Pytester:
 def test_a_failure_shows_the_test_and_the_culprits_and_no_source(suite: pytest.Pytester) -> None:
     ended = suite.runpytest_subprocess(*PLAIN)
     ended.assert_outcomes(passed=1, failed=2)
-    told, _, _ = ended.stdout.str().partition("warnings summary")
+    text, _, _ = ended.stdout.str().partition("warnings summary")
     # One of two cats is missed, one is found twice: AP at recall 1/2, 51 of 101 levels.
     ended.stdout.fnmatch_lines(
         [
@@ -55,8 +55,8 @@ def test_a_failure_shows_the_test_and_the_culprits_and_no_source(suite: pytest.P
     )
     ended.stdout.fnmatch_lines(["E*InputError: absent.json: *"])
     for source in ("pytest_plugin.py", "testing.py", "detap/"):
-        assert source not in told
-    assert "= detap =" not in told
+        assert source not in text
+    assert "= detap =" not in text
 
 
 def test_the_function_by_itself_shows_no_source_either(suite: pytest.Pytester) -> None:
@@ -113,8 +113,8 @@ def test_nothing_is_imported_until_it_is_used(tmp_path: Path) -> None:
         env={"PYTHONPATH": str(ROOT)},
         cwd=tmp_path,
     )
-    due = {"detap", "detap._version", PLUGIN}
-    assert set(json.loads(ended.stdout)) == due
+    expected = {"detap", "detap._version", PLUGIN}
+    assert set(json.loads(ended.stdout)) == expected
     timed = {line.rpartition("|")[2].strip() for line in ended.stderr.splitlines()}
-    assert due <= timed
+    assert expected <= timed
     assert not {"numpy", "click"} & timed

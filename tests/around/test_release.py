@@ -29,9 +29,9 @@ def test_publishing_needs_tested_wheels_and_no_secret() -> None:
     assert [job for job, entry in jobs.items() if "permissions" in entry] == ["publish"]
     assert jobs["wheels"]["uses"] == "./.github/workflows/wheels.yml"
     # YAML reads the key "on" as true.
-    called = load(".github/workflows/wheels.yml")[True]
-    assert "workflow_call" in called
-    assert "push" not in called, "a tag would build every wheel twice"
+    triggers = load(".github/workflows/wheels.yml")[True]
+    assert "workflow_call" in triggers
+    assert "push" not in triggers, "a tag would build every wheel twice"
 
 
 @pytest.mark.parametrize(

@@ -26,9 +26,9 @@ def test_shards_are_of_different_images_and_always_the_same(tmp_path: Path) -> N
     (tmp_path / "dt" / "again.json").unlink()
     (tmp_path / "gt" / "again.json").unlink()
     truth = read_ground_truth(tmp_path / "gt")
-    found = read_detections(tmp_path / "dt", truth)
+    detections = read_detections(tmp_path / "dt", truth)
     assert len(truth.images) == 2 * 500 // PER_IMAGE
-    assert (len(truth), len(found)) == (len(truth.images) * TRUTHS, 1000)
-    assert 0.1 < score_tables(truth, found, "coco").summary["AP50"] < 0.9
+    assert (len(truth), len(detections)) == (len(truth.images) * TRUTHS, 1000)
+    assert 0.1 < score_tables(truth, detections, "coco").summary["AP50"] < 0.9
     scores = [record["score"] for record in json.loads(made[0])]
     assert all(round(score, 4) == score for score in scores)

@@ -15,7 +15,7 @@ OURS = [Run(0.10, 0.1, 0.0, 50_000_000), Run(0.12, 0.1, 0.1, 50_000_000)]
 THEIRS = [Run(0.2, 0.2, 0.0, 100_000_000), Run(0.24, 0.2, 0.2, 100_000_000)]
 
 
-def found() -> dict[str, Any]:
+def results() -> dict[str, Any]:
     slow = [Run(30.0, 29.0, 1.0, 2_000_000_000)] * 2
     rows = [("pycocotools", slow), ("hotcoco", THEIRS)]
     return {
@@ -40,14 +40,14 @@ def test_seconds_are_written_to_the_digits_that_count(value: float, text: str) -
 
 
 def test_peers_come_fastest_first_with_the_ratio_of_pairs() -> None:
-    lines = report.comparison_table(found(), "48k").splitlines()
+    lines = report.comparison_table(results(), "48k").splitlines()
     assert lines[2] == "| detap | 0.110 | 0.150 | 50 |  |  |  |"
     assert lines[3].startswith("| hotcoco | 0.220 | 0.300 | 100 | **0.50** (0.50\N{EN DASH}0.50) |")
     assert lines[4].startswith("| pycocotools | 30.0 | 30.0 | 2,000 | **0.00** ")
 
 
 def test_targets_take_the_peer_that_is_hardest_to_beat() -> None:
-    text = report.target_table(found())
+    text = report.target_table(results())
     assert "| the fastest peer, 48k | 0.70 | 0.50 | 0.50 | aim met |" in text
     assert "500k" not in text
 
@@ -65,7 +65,7 @@ def test_limits_on_memory_checks_and_threads_are_held_up_too() -> None:
 
 
 def test_what_detap_does_worse_is_listed() -> None:
-    assert report.losses(found()) == "None in this run.\n"
+    assert report.losses(results()) == "None in this run.\n"
     rows = {"workload": "1k", "peer": "vernier", **comparison(Pairs(THEIRS, OURS))}
     assert report.losses({"comparisons": [rows]}).splitlines() == [
         "- `1k`, wall: 2.00 times vernier's",
@@ -118,7 +118,7 @@ def test_gains_of_threads_are_over_the_first() -> None:
 
 
 def test_only_what_was_measured_is_written() -> None:
-    assert list(report.sections(found())) == ["targets", "comparisons", "losses"]
+    assert list(report.sections(results())) == ["targets", "comparisons", "losses"]
 
 
 REPORTS = [{"workload": "48k", **comparison(Pairs(THEIRS, OURS))}]
@@ -145,7 +145,7 @@ def test_one_part_is_measured_in_a_fresh_clone(one_part: run.Bench) -> None:
 
 
 def test_one_part_is_measured_anew_and_the_others_kept(one_part: run.Bench) -> None:
-    run.RESULTS.write_text(json.dumps({**found(), "reports": []}))
+    run.RESULTS.write_text(json.dumps({**results(), "reports": []}))
     run.run_all(one_part, ["reports"])
     kept = json.loads(run.RESULTS.read_text())
     assert list(report.sections(kept)) == [
@@ -249,7 +249,7 @@ def test_the_slowest_peers_are_spared_the_largest_workloads() -> None:
         "hotcoco-cli",
     ]
     assert "pycocotools" in [peer.name for peer in bench.peers_for("48k")]
-    bench.found = found()
+    bench.results = results()
     fastest = bench.best_peer("48k")
     assert fastest is not None
     assert fastest.name == "hotcoco"
@@ -275,8 +275,8 @@ def test_a_table_is_held_to_its_limit() -> None:
 def test_a_loop_is_held_to_its_limits() -> None:
     def row(what: str, peer: str, *theirs: float) -> dict[str, Any]:
         ours, others = ([Run(wall, 1, 0, 1) for wall in side] for side in ([0.3] * 3, theirs))
-        found = comparison(Pairs(ours[: len(others)], others))
-        return {"workload": "500k", "what": what, "peer": peer, **found}
+        summary = comparison(Pairs(ours[: len(others)], others))
+        return {"workload": "500k", "what": what, "peer": peer, **summary}
 
     rows = [
         row("arrays", "vernier", 0.5),
@@ -329,7 +329,7 @@ def test_a_report_without_results_says_what_to_run(
 
 
 def test_the_page_joins_workloads_and_lists_only_differences() -> None:
-    lines = report.joint_comparisons(found()).splitlines()
+    lines = report.joint_comparisons(results()).splitlines()
     assert lines[2] == "| 48k | detap | 0.110 | 50 |  |  |"
     assert lines[3] == "| 48k | hotcoco | 0.220 | 100 | **0.50** (0.50\N{EN DASH}0.50) | 0.50 |"
     equal = {"workload": "48k", "peer": "a", "numbers": 12, "verdict": "equal", "difference": 0.0}

@@ -175,11 +175,11 @@ def test_masks_are_read_by_pycocotools_and_follow_their_boxes(tmp_path: Path) ->
     assert made.format == "coco-segm"
     for record, other in zip(boxed, alone, strict=True):
         assert {**other, "bbox": record["bbox"]} == record
-        found = mask.toBbox(record["segmentation"])
+        box = mask.toBbox(record["segmentation"])
         x, y, width, height = record["bbox"]
         if width > 3 and height > 8:  # edges are ragged by a pixel
-            assert np.abs(found[:2] - (x, y)).max() < 8
-            assert x - 2 <= found[0] <= found[0] + found[2] <= x + width + 2
+            assert np.abs(box[:2] - (x, y)).max() < 8
+            assert x - 2 <= box[0] <= box[0] + box[2] <= x + width + 2
 
 
 def test_strings_are_those_that_pycocotools_writes() -> None:
@@ -199,8 +199,8 @@ def test_an_outline_is_filled_as_pycocotools_fills_it_but_for_its_edges() -> Non
         counts = run_lengths_of(random, outline, np.array([100, 80]))
         assert (counts[1:] > 0).all()
         ours = mask.frPyObjects({"counts": counts.tolist(), "size": [80, 100]}, 80, 100)
-        due = mask.frPyObjects([points], 80, 100)[0]
-        assert mask.iou([ours], [due], [0])[0, 0] > 0.85
+        expected = mask.frPyObjects([points], 80, 100)[0]
+        assert mask.iou([ours], [expected], [0])[0, 0] > 0.85
 
 
 def test_people_have_keypoints_and_their_detections_lie_near(tmp_path: Path) -> None:
