@@ -273,10 +273,10 @@ def detection_counts(
 ) -> tuple[Whole, Whole, Whole]:
     """Return how many detections stem from each ground truth, rightly and wrongly classed, and
     how many from the background of each image; exactly the workload's number in all."""
-    found = random.random(len(layout.image)) < found_share(layout.box)
+    detected = random.random(len(layout.image)) < found_share(layout.box)
     plenty = max(0.0, shape.detections / max(shape.ground_truths, 1) - 0.75)
-    true = found * (1 + random.poisson(0.2 * plenty, len(found)))
-    confused = random.poisson(0.15 * plenty, len(found))
+    true = detected * (1 + random.poisson(0.2 * plenty, len(detected)))
+    confused = random.poisson(0.15 * plenty, len(detected))
     while true.sum() + confused.sum() > shape.detections:
         true, confused = true // 2, confused // 2
     weight = random.gamma(4.0, size=shape.images)

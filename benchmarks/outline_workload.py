@@ -140,8 +140,8 @@ def run_strings(masks: list[Whole]) -> list[str]:
     lengths = np.array([len(counts) for counts in masks])
     first = np.cumsum(lengths) - lengths
     runs = np.concatenate(masks)
-    place = np.arange(len(runs)) - np.repeat(first, lengths)
-    value = np.where(place > 2, runs - np.concatenate(([0, 0], runs[:-2])), runs)
+    index = np.arange(len(runs)) - np.repeat(first, lengths)
+    value = np.where(index > 2, runs - np.concatenate(([0, 0], runs[:-2])), runs)
     digits = np.ones(len(runs), np.int64)
     for more in range(1, 7):
         digits += (value < -(1 << (5 * more - 1))) | (value >= 1 << (5 * more - 1))

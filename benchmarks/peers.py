@@ -68,9 +68,9 @@ def binary(name: str) -> Path:
 
 def prepare() -> None:
     """Make the environment and fill it from the registry, unless that was done."""
-    wanted = hashlib.sha256(REQUIREMENTS.read_bytes() + sys.version.encode()).hexdigest()
+    digest = hashlib.sha256(REQUIREMENTS.read_bytes() + sys.version.encode()).hexdigest()
     stamp = ENVIRONMENT / "requirements.sha256"
-    if stamp.is_file() and stamp.read_text() == wanted:
+    if stamp.is_file() and stamp.read_text() == digest:
         return
     venv.create(ENVIRONMENT, clear=True, with_pip=True)
     subprocess.run(
@@ -78,7 +78,7 @@ def prepare() -> None:
         check=True,
         stdout=sys.stderr,
     )
-    stamp.write_text(wanted)
+    stamp.write_text(digest)
 
 
 def versions() -> dict[str, str]:

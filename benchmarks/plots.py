@@ -30,19 +30,19 @@ PANELS = (
 )
 
 
-def draw(found: Found, folder: Path) -> list[Path]:
+def draw(results: Found, folder: Path) -> list[Path]:
     """Draw whatever there are results for."""
     mpl.use("svg")
     mpl.rcParams.update(STYLE)
     paths = []
-    for name in dict.fromkeys(row["workload"] for row in found.get("comparisons", ())):
-        paths.append(_save(_costs(found, name), folder / f"costs-{name}.svg"))
-    if found.get("comparisons"):
-        paths.append(_save(_ratios(found), folder / "ratios.svg"))
-    if found.get("scaling_detections") and found.get("scaling_images"):
-        paths.append(_save(_scaling(found), folder / "scaling.svg"))
-    if found.get("threads"):
-        paths.append(_save(_threads(found), folder / "threads.svg"))
+    for name in dict.fromkeys(row["workload"] for row in results.get("comparisons", ())):
+        paths.append(_save(_costs(results, name), folder / f"costs-{name}.svg"))
+    if results.get("comparisons"):
+        paths.append(_save(_ratios(results), folder / "ratios.svg"))
+    if results.get("scaling_detections") and results.get("scaling_images"):
+        paths.append(_save(_scaling(results), folder / "scaling.svg"))
+    if results.get("threads"):
+        paths.append(_save(_threads(results), folder / "threads.svg"))
     return paths
 
 
@@ -55,8 +55,8 @@ def _save(figure: Figure, path: Path) -> Path:
     return path
 
 
-def _costs(found: Found, name: str) -> Figure:
-    rows = compared(found, name)
+def _costs(results: Found, name: str) -> Figure:
+    rows = compared(results, name)
     names = ["detap", *(row["peer"] for row in rows)]
     sides = [pooled(rows), *(row["theirs"] for row in rows)]
     figure, axes = plt.subplots(1, 3, figsize=(9, 0.8 + 0.3 * len(names)), sharey=True)
@@ -81,9 +81,9 @@ def _logarithmic(panel: Axes, values: list[float]) -> None:
     panel.minorticks_off()
 
 
-def _ratios(found: Found) -> Figure:
-    names = list(dict.fromkeys(row["workload"] for row in found["comparisons"]))
-    rows = [row for name in names for row in compared(found, name)]
+def _ratios(results: Found) -> Figure:
+    names = list(dict.fromkeys(row["workload"] for row in results["comparisons"]))
+    rows = [row for name in names for row in compared(results, name)]
     labels = [f"{row['workload']}: {row['peer']}" for row in rows]
     middle = [row["ratio"]["median"] for row in rows]
     ends = [
@@ -100,11 +100,11 @@ def _ratios(found: Found) -> Figure:
     return figure
 
 
-def _scaling(found: Found) -> Figure:
+def _scaling(results: Found) -> Figure:
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.2))
     series = (("scaling_detections", "detections"), ("scaling_images", "images"))
     for panel, (key, size) in zip(axes, series, strict=True):
-        rows = found[key]
+        rows = results[key]
         sizes = [row[size] for row in rows]
         panel.plot(sizes, [row["ours"]["wall"] for row in rows], "o-", color=OURS, label="detap")
         if "theirs" in rows[0]:
@@ -119,8 +119,8 @@ def _scaling(found: Found) -> Figure:
     return figure
 
 
-def _threads(found: Found) -> Figure:
-    rows = found["threads"]
+def _threads(results: Found) -> Figure:
+    rows = results["threads"]
     figure, panel = plt.subplots(figsize=(4.5, 3.2))
     for name, mark in zip(dict.fromkeys(row["workload"] for row in rows), "os^v*", strict=False):
         mine = [row for row in rows if row["workload"] == name and "evaluation" in row]

@@ -65,12 +65,12 @@ def product(query: Any, gallery: Any, own: Any, theirs: Any, kind: str) -> dict[
         query, gallery = (np.where(x, 1, -1).astype(np.float32) for x in (query, gallery))
     else:
         query, gallery = (x / np.linalg.norm(x, axis=1)[:, None] for x in (query, gallery))
-    found = 0
+    hits = 0
     for low in range(0, len(query), BLOCK):
         scores = query[low : low + BLOCK] @ gallery.T
         best = np.argpartition(-scores, 100, axis=1)[:, :100]
-        found += int((theirs[best] == own[low : low + BLOCK, None]).sum())
-    return {"P@100": found / 100 / len(query)}
+        hits += int((theirs[best] == own[low : low + BLOCK, None]).sum())
+    return {"P@100": hits / 100 / len(query)}
 
 
 def faiss(query: Any, gallery: Any, own: Any, theirs: Any, kind: str) -> dict[str, float]:
@@ -86,11 +86,11 @@ def faiss(query: Any, gallery: Any, own: Any, theirs: Any, kind: str) -> dict[st
         ]
         index = library.IndexFlatIP(DIMENSIONS)
     index.add(packed[1])
-    found = 0
+    hits = 0
     for low in range(0, len(query), 1000):
         _, best = index.search(packed[0][low : low + 1000], 100)
-        found += int((theirs[best] == own[low : low + 1000, None]).sum())
-    return {"P@100": found / 100 / len(query)}
+        hits += int((theirs[best] == own[low : low + 1000, None]).sum())
+    return {"P@100": hits / 100 / len(query)}
 
 
 CANDIDATES: dict[str, Callable[[int], Callable[..., dict[str, float]]]] = {
@@ -118,13 +118,13 @@ def measure(name: str, kind: str, folder: str, threads: int) -> dict[str, Any]:
     arrays = [np.load(f"{folder}/{number}.npy") for number in range(4)]
     before = peak()
     start, used = time.perf_counter(), time.process_time()
-    found = CANDIDATES[name](threads)(*arrays, kind)
+    result = CANDIDATES[name](threads)(*arrays, kind)
     return {
         "seconds": time.perf_counter() - start,
         "processor": time.process_time() - used,
         "megabytes": peak(),
         "data": before,
-        "found": {key: found[key] for key in ("P@100", "mAP@100", "mAP") if key in found},
+        "found": {key: result[key] for key in ("P@100", "mAP@100", "mAP") if key in result},
     }
 
 
@@ -162,11 +162,11 @@ def row(command: list[str], kind: str, name: str) -> str:
     if done.returncode:
         why = (done.stderr.strip().splitlines() or ["failed"])[-1]
         return f"| {kind}: {name} | {why} |||||"
-    found = json.loads(done.stdout)
-    numbers = ", ".join(f"{key} {value:.6f}" for key, value in found["found"].items())
+    report = json.loads(done.stdout)
+    numbers = ", ".join(f"{key} {value:.6f}" for key, value in report["found"].items())
     return (
-        f"| {kind}: {name} | {found['seconds']:.1f} | {found['processor']:.1f} "
-        f"| {found['megabytes']:.0f} | {found['data']:.0f} | {numbers} |"
+        f"| {kind}: {name} | {report['seconds']:.1f} | {report['processor']:.1f} "
+        f"| {report['megabytes']:.0f} | {report['data']:.0f} | {numbers} |"
     )
 
 

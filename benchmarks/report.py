@@ -48,24 +48,24 @@ def ratio(spread: dict[str, float]) -> str:
     return f"**{spread['median']:.2f}** ({spread['low']:.2f}\N{EN DASH}{spread['high']:.2f})"
 
 
-def machine_table(found: Found) -> str:
-    packages = found["peers"]
-    names = sorted({row["peer"] for row in found.get("comparisons", ())} & set(packages))
+def machine_table(results: Found) -> str:
+    packages = results["peers"]
+    names = sorted({row["peer"] for row in results.get("comparisons", ())} & set(packages))
     rows = [
-        *found["machine"].items(),
+        *results["machine"].items(),
         ("NumPy of the peers", packages["numpy"]),
-        ("detap", found["detap"]),
+        ("detap", results["detap"]),
         *((name, packages[name]) for name in names),
-        ("runs", f"{found['runs']} pairs per peer, 3 if a run takes over 20 s"),
+        ("runs", f"{results['runs']} pairs per peer, 3 if a run takes over 20 s"),
     ]
     text = table(["", ""], ([name, str(value)] for name, value in rows), left=2)
     raw = "All measurements: [results.json](performance/results.json).\n"
     return f"{text}\n{raw}"
 
 
-def workload_table(found: Found) -> str:
+def workload_table(results: Found) -> str:
     rows = []
-    for name, made in found["workloads"].items():
+    for name, made in results["workloads"].items():
         shape, files = made["shape"], made["files"]
         rows.append(
             [
@@ -88,7 +88,7 @@ def difference(row: dict[str, Any]) -> str:
     return "none" if row["verdict"] == "equal" else f"{row['difference']:.2g}"
 
 
-def agreement_table(found: Found) -> str:
+def agreement_table(results: Found) -> str:
     rows = [
         [
             row["workload"],
@@ -96,14 +96,14 @@ def agreement_table(found: Found) -> str:
             str(row["numbers"]),
             difference(row),
         ]
-        for row in found["agreement"]
+        for row in results["agreement"]
     ]
     return table(["workload", "peer", "numbers compared", "largest difference"], rows, left=2)
 
 
-def compared(found: Found, name: str) -> list[dict[str, Any]]:
+def compared(results: Found, name: str) -> list[dict[str, Any]]:
     """Return the comparisons on one workload, the fastest peer first."""
-    rows = [row for row in found["comparisons"] if row["workload"] == name]
+    rows = [row for row in results["comparisons"] if row["workload"] == name]
     return sorted(rows, key=lambda row: float(row["theirs"]["wall"]))
 
 
@@ -112,9 +112,9 @@ def pooled(rows: Iterable[dict[str, Any]]) -> dict[str, float]:
     return summary([Run(**sample) for row in rows for sample in row["samples"]["ours"]])
 
 
-def comparison_table(found: Found, name: str) -> str:
+def comparison_table(results: Found, name: str) -> str:
     """Return detap and its peers on one workload, the fastest first."""
-    rows = compared(found, name)
+    rows = compared(results, name)
     body = [["detap", *_costs(pooled(rows)), "", "", ""]]
     body += [
         [
@@ -139,13 +139,13 @@ def picture(name: str, what: str) -> str:
     return f"![{what}](performance/{name}.svg)\n"
 
 
-def comparison_tables(found: Found) -> str:
-    names = dict.fromkeys(row["workload"] for row in found["comparisons"])
+def comparison_tables(results: Found) -> str:
+    names = dict.fromkeys(row["workload"] for row in results["comparisons"])
     return "\n".join(
         [
             picture("ratios", "detap's wall time divided by each peer's, on every workload"),
             *(
-                f"`{name}`\n\n{comparison_table(found, name)}\n"
+                f"`{name}`\n\n{comparison_table(results, name)}\n"
                 + picture(f"costs-{name}", f"wall, processor and memory of each tool on {name}")
                 for name in names
             ),
@@ -153,12 +153,12 @@ def comparison_tables(found: Found) -> str:
     )
 
 
-def target_table(found: Found) -> str:
+def target_table(results: Found) -> str:
     """Return what was asked of detap beside what it does."""
     rows = [
         [what, f"{limit:.2f}", f"{aim:.2f}", f"{value:.2f}", verdict(value, limit, aim)]
         for what, workload, peer, limit, aim, cost in TARGETS
-        if (value := _ratio_to(found, workload, peer, cost)) is not None
+        if (value := _ratio_to(results, workload, peer, cost)) is not None
     ]
     rows += [
         [
@@ -169,13 +169,13 @@ def target_table(found: Found) -> str:
             verdict(value, limit),
         ]
         for name, limit in LOADS.items()
-        if (value := _peak(found, name)) is not None
+        if (value := _peak(results, name)) is not None
     ]
-    if found.get("checks"):
-        share = max(100 * row["share"] for row in found["checks"])
+    if results.get("checks"):
+        share = max(100 * row["share"] for row in results["checks"])
         rows.append(["share of the checks, %", "5", "", f"{share:.1f}", verdict(share, 5)])
     text = table(["detap divided by", "at most", "aim", "measured", ""], rows)
-    gain = _gain_of_two(found)
+    gain = _gain_of_two(results)
     if gain is not None:
         met = "met" if gain >= 1.5 else "**not met**"
         text += f"\nTwo threads: at least 1.5 times as fast as one; measured {gain:.2f}, {met}.\n"
@@ -189,26 +189,26 @@ def verdict(value: float, limit: float, aim: float | None = None) -> str:
     return "met" if value <= limit else "**not met**"
 
 
-def _peak(found: Found, name: str) -> float | None:
-    rows = compared(found, name)
+def _peak(results: Found, name: str) -> float | None:
+    rows = compared(results, name)
     return pooled(rows)["peak"] if rows else None
 
 
-def _gain_of_two(found: Found) -> float | None:
+def _gain_of_two(results: Found) -> float | None:
     """Return how much faster the evaluation proper is with two threads, on the largest workload."""
     by_threads: dict[int, float] = {}
-    for row in found.get("threads", ()):
+    for row in results.get("threads", ()):
         if "evaluation" in row:
             by_threads[row["threads"]] = row["evaluation"]
     return by_threads[1] / by_threads[2] if {1, 2} <= set(by_threads) else None
 
 
-def losses(found: Found) -> str:
+def losses(results: Found) -> str:
     """List every cost in which a peer is at least as good as detap."""
     kinds = {"ratio": "wall", "processor_ratio": "processor", "memory_ratio": "peak memory"}
     lines = [
         f"- `{row['workload']}`, {kind}: {row[key]['median']:.2f} times {row['peer']}'s"
-        for row in found["comparisons"]
+        for row in results["comparisons"]
         for key, kind in kinds.items()
         if row[key]["median"] >= 1
     ]
@@ -234,17 +234,17 @@ TARGETS = (
 LOADS = {"500k": 0.4e9, "5M": 1.5e9}  # bytes
 
 
-def _ratio_to(found: Found, workload: str, peer: str | None, cost: str) -> float | None:
+def _ratio_to(results: Found, workload: str, peer: str | None, cost: str) -> float | None:
     """Return the median ratio to a peer, or to the one that makes it largest."""
     values = [
         float(row[cost]["median"])
-        for row in found["comparisons"]
+        for row in results["comparisons"]
         if row["workload"] == workload and peer in (None, row["peer"])
     ]
     return max(values, default=None)
 
 
-def report_table(found: Found) -> str:
+def report_table(results: Found) -> str:
     rows = [
         [
             row["workload"],
@@ -252,13 +252,13 @@ def report_table(found: Found) -> str:
             seconds(row["ours"]["wall"]),
             ratio(row["ratio"]),
         ]
-        for row in found["reports"]
+        for row in results["reports"]
     ]
     return table(["workload", "table, s", "with JSON, s", "ratio"], rows)
 
 
-def scaling_table(found: Found, key: str, size: str) -> str:
-    rows = found[key]
+def scaling_table(results: Found, key: str, size: str) -> str:
+    rows = results[key]
     body = []
     for row in rows:
         cells = [f"{row[size]:,}", seconds(row["ours"]["wall"]), megabytes(row["ours"]["peak"])]
@@ -277,16 +277,16 @@ def scaling_table(found: Found, key: str, size: str) -> str:
     )
 
 
-def image_scaling(found: Found) -> str:
+def image_scaling(results: Found) -> str:
     """Return the table of the second series, and the plot of both."""
-    text = scaling_table(found, "scaling_images", "images")
+    text = scaling_table(results, "scaling_images", "images")
     return f"{text}\n{picture('scaling', 'wall time over detections, and over images')}"
 
 
-def thread_table(found: Found) -> str:
+def thread_table(results: Found) -> str:
     rows = []
     first: dict[str, dict[str, Any]] = {}
-    for row in found["threads"]:
+    for row in results["threads"]:
         base = first.setdefault(row["workload"], row)
         cells = [row["workload"], str(row["threads"]), seconds(row["ours"]["wall"])]
         cells.append(f"{base['ours']['wall'] / row['ours']['wall']:.2f}")
@@ -295,30 +295,33 @@ def thread_table(found: Found) -> str:
             cells.append(f"{base['evaluation'] / row['evaluation']:.2f}")
         rows.append(cells)
     heading = ["workload", "threads", "process, s", "speed-up"]
-    if any("evaluation" in row for row in found["threads"]):
+    if any("evaluation" in row for row in results["threads"]):
         heading += ["evaluation, s", "speed-up"]
     text = table(heading, rows)
     return f"{text}\n{picture('threads', 'speed-up over one thread')}"
 
 
-def profile_table(found: Found) -> str:
-    steps = list(dict.fromkeys(step for row in found["profile"] for step in row["steps"]))
+def profile_table(results: Found) -> str:
+    steps = list(dict.fromkeys(step for row in results["profile"] for step in row["steps"]))
     rows = []
-    for row in found["profile"]:
+    for row in results["profile"]:
         times = [row["steps"].get(step, 0.0) for step in steps]
         rest = row["wall"] - sum(times)
         rows.append([row["workload"], *map(seconds, [*times, rest, row["wall"]])])
     return table(["workload", *steps, "interpreter, exit", "total"], rows)
 
 
-def limit_table(found: Found) -> str:
+def limit_table(results: Found) -> str:
     return table(
         ["", "wall, s", "processor, s"],
-        ([row["what"], seconds(row["wall"]), seconds(row["processor"])] for row in found["limits"]),
+        (
+            [row["what"], seconds(row["wall"]), seconds(row["processor"])]
+            for row in results["limits"]
+        ),
     )
 
 
-def check_table(found: Found) -> str:
+def check_table(results: Found) -> str:
     rows = [
         [
             row["workload"],
@@ -326,7 +329,7 @@ def check_table(found: Found) -> str:
             f"{row['whole'] * 1e3:.0f}",
             f"{100 * row['share']:.1f} %",
         ]
-        for row in found["checks"]
+        for row in results["checks"]
     ]
     return table(["workload", "checks, ms", "process, ms", "fraction"], rows)
 
@@ -349,10 +352,10 @@ CALLS = {
 }
 
 
-def loop_table(found: Found, part: str = "loop") -> str:
+def loop_table(results: Found, part: str = "loop") -> str:
     rows = []
-    several = len({row["workload"] for row in found[part]}) > 1
-    for row in found[part]:
+    several = len({row["workload"] for row in results[part]}) > 1
+    for row in results[part]:
         what, peer, value = row["what"], row["peer"], row["ratio"]
         limit = LOOP_LIMITS.get((what, peer)) or LOOP_LIMITS[what]
         digits = 2 if limit >= 0.1 else 4
@@ -376,9 +379,9 @@ def loop_table(found: Found, part: str = "loop") -> str:
 PARQUET_LIMIT = 0.6
 
 
-def tables_table(found: Found) -> str:
+def tables_table(results: Found) -> str:
     rows = []
-    for row in found["tables"]:
+    for row in results["tables"]:
         held = row["workload"] == "2M" and row["kind"] == "float32"
         cells = [row["workload"], row["kind"], megabytes(row["bytes"]), megabytes(row["json"])]
         cells += [seconds(row[side]["wall"]) for side in ("ours", "theirs")]
@@ -401,7 +404,9 @@ SECTIONS: dict[str, Callable[[Found], str]] = {
     "losses": losses,
     "agreement": agreement_table,
     "reports": report_table,
-    "scaling-detections": lambda found: scaling_table(found, "scaling_detections", "detections"),
+    "scaling-detections": lambda results: scaling_table(
+        results, "scaling_detections", "detections"
+    ),
     "scaling-images": image_scaling,
     "threads": thread_table,
     "profile": profile_table,
@@ -409,16 +414,16 @@ SECTIONS: dict[str, Callable[[Found], str]] = {
     "checks": check_table,
     "loop": loop_table,
     "tables": tables_table,
-    "drop_in": lambda found: loop_table(found, "drop_in"),
+    "drop_in": lambda results: loop_table(results, "drop_in"),
 }
 
 
-def joint_comparisons(found: Found) -> str:
+def joint_comparisons(results: Found) -> str:
     """Return the comparisons on all workloads in one table."""
     rows = []
     pictures = [picture("ratios", "wall time ratios")]
-    for name in dict.fromkeys(row["workload"] for row in found["comparisons"]):
-        peers = compared(found, name)
+    for name in dict.fromkeys(row["workload"] for row in results["comparisons"]):
+        peers = compared(results, name)
         wall, _, peak = _costs(pooled(peers))
         rows.append([name, "detap", wall, peak, "", ""])
         for row in peers:
@@ -430,17 +435,17 @@ def joint_comparisons(found: Found) -> str:
     return "\n".join([table(heading, rows, left=2), *pictures])
 
 
-def agreement_sentence(found: Found) -> str:
+def agreement_sentence(results: Found) -> str:
     """Return the number of equal comparisons, and a table of the others."""
-    others = [row for row in found["agreement"] if row["verdict"] != "equal"]
-    count = len(found["agreement"])
+    others = [row for row in results["agreement"] if row["verdict"] != "equal"]
+    count = len(results["agreement"])
     text = f"Equal to the last bit: {count - len(others)} of {count} comparisons.\n"
     return f"{text}\n{agreement_table({'agreement': others})}" if others else text
 
 
-def scaling_sentence(found: Found, key: str, size: str) -> str:
+def scaling_sentence(results: Found, key: str, size: str) -> str:
     """Return the fit of a series, with its memory and ratios."""
-    rows = found[key]
+    rows = results[key]
     first, last = rows[0], rows[-1]
     slope, start, share = line([(row[size], row["ours"]["wall"]) for row in rows])
     text = (
@@ -454,11 +459,11 @@ def scaling_sentence(found: Found, key: str, size: str) -> str:
     return f"{text}.\n"
 
 
-def ratio_table(found: Found, part: str) -> str:
+def ratio_table(results: Found, part: str) -> str:
     """Return the ratios of a part, a column for each peer."""
-    names = list(dict.fromkeys(row["peer"] for row in found[part]))
+    names = list(dict.fromkeys(row["peer"] for row in results[part]))
     rows: dict[tuple[str, str], dict[str, str]] = {}
-    for row in found[part]:
+    for row in results[part]:
         rows.setdefault((row["workload"], row["what"]), {})[row["peer"]] = ratio(row["ratio"])
     body = [
         [workload, CALLS[what], *(cells.get(name, "") for name in names)]
@@ -471,13 +476,15 @@ PAGE: dict[str, Callable[[Found], str]] = {
     **{name: make for name, make in SECTIONS.items() if name != "targets"},
     "comparisons": joint_comparisons,
     "agreement": agreement_sentence,
-    "scaling-detections": lambda found: scaling_sentence(found, "scaling_detections", "detections"),
-    "scaling-images": lambda found: (
-        scaling_sentence(found, "scaling_images", "images")
+    "scaling-detections": lambda results: scaling_sentence(
+        results, "scaling_detections", "detections"
+    ),
+    "scaling-images": lambda results: (
+        scaling_sentence(results, "scaling_images", "images")
         + f"\n{picture('scaling', 'wall time over detections and images')}"
     ),
-    "loop": lambda found: ratio_table(found, "loop"),
-    "drop_in": lambda found: ratio_table(found, "drop_in"),
+    "loop": lambda results: ratio_table(results, "loop"),
+    "drop_in": lambda results: ratio_table(results, "drop_in"),
 }
 """The sections of docs/performance.md."""
 
@@ -489,9 +496,9 @@ def part_of(section: str) -> str:
     return section.replace("-", "_")
 
 
-def sections(found: Found, made: dict[str, Callable[[Found], str]] = SECTIONS) -> dict[str, str]:
+def sections(results: Found, made: dict[str, Callable[[Found], str]] = SECTIONS) -> dict[str, str]:
     """Return every table for which there are results."""
-    return {name: make(found) for name, make in made.items() if found.get(part_of(name))}
+    return {name: make(results) for name, make in made.items() if results.get(part_of(name))}
 
 
 def refuse_gaps(measured: Container[str]) -> None:
@@ -520,17 +527,17 @@ def main(words: Sequence[str]) -> None:
     draw = import_module("benchmarks.plots").draw  # needs matplotlib, which the tables do not
 
     results = Path(words[0])
-    found: Found = json.loads(results.read_text())
+    data: Found = json.loads(results.read_text())
     if "--docs" in words:
-        refuse_gaps(found)
-    texts = sections(found)
+        refuse_gaps(data)
+    texts = sections(data)
     markdown = "\n".join(f"## {name}\n\n{text}" for name, text in texts.items())
     results.with_suffix(".md").write_text(markdown)
     sys.stdout.write(markdown)
-    plots = draw(found, results.parent)
+    plots = draw(data, results.parent)
     if "--docs" in words:
         page = DOCS / "performance.md"
-        page.write_text(insert(page.read_text(), sections(found, PAGE)))
+        page.write_text(insert(page.read_text(), sections(data, PAGE)))
         beside = DOCS / "performance"
         beside.mkdir(exist_ok=True)
         for path in plots:

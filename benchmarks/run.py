@@ -70,7 +70,7 @@ class Bench:
     runs: int
     quick: bool = False
     torch: str | None = None
-    found: dict[str, Any] = field(default_factory=dict)
+    results: dict[str, Any] = field(default_factory=dict)
     _files: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def workload(self, name: str) -> dict[str, Any]:
@@ -108,7 +108,7 @@ class Bench:
 
     def best_peer(self, name: str) -> Peer | None:
         """Return the peer that was fastest on a workload."""
-        rows = [row for row in self.found.get("comparisons", ()) if row["workload"] == name]
+        rows = [row for row in self.results.get("comparisons", ()) if row["workload"] == name]
         fastest = min(rows, key=lambda row: row["theirs"]["wall"], default=None)
         return PEERS[fastest["peer"]] if fastest else None
 
@@ -149,7 +149,7 @@ def compare(bench: Bench) -> list[dict[str, Any]]:
     for name in bench.sizes:
         trials = {
             row["peer"]: measure.Run(**row["trial"])
-            for row in bench.found["agreement"]
+            for row in bench.results["agreement"]
             if row["workload"] == name and row["trial"]
         }
         for peer in (peer for peer in bench.peers_for(name) if peer.name in trials):
@@ -347,8 +347,8 @@ def inside(
 def seconds_of_loop(command: Sequence[str]) -> measure.Run:
     """Return the cost of a loop's script, its wall time being that of the loop alone."""
     cost, text = measure.run(command)
-    found = json.loads(text)
-    return replace(cost, wall=found["updates"] + found["rest"])
+    report = json.loads(text)
+    return replace(cost, wall=report["updates"] + report["rest"])
 
 
 def tables(bench: Bench) -> list[dict[str, Any]]:
@@ -387,26 +387,26 @@ def series(quick: bool) -> tuple[list[str], list[str]]:
 
 def last_results() -> dict[str, Any]:
     """Return what was found last time; nothing where nothing was measured yet."""
-    found: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    return found
+    results: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    return results
 
 
-def to_measure(only: Sequence[str], found: Container[str]) -> Sequence[str]:
+def to_measure(only: Sequence[str], measured: Container[str]) -> Sequence[str]:
     """Return the parts to measure: those asked for, and what they start from where it is missing.
 
     Peers are timed that were seen to finish.
     """
-    missing = "comparisons" in only and "agreement" not in found
+    missing = "comparisons" in only and "agreement" not in measured
     return [part for part in PARTS if not only or part in only or (missing and part == "agreement")]
 
 
 def run_all(bench: Bench, only: Sequence[str] = ()) -> dict[str, Any]:
     """Measure everything, or only some parts; what was found is in the file after each."""
-    found = bench.found
+    results = bench.results
     if only:
-        found |= last_results()
-    chosen_parts = to_measure(only, found)
-    found |= {
+        results |= last_results()
+    chosen_parts = to_measure(only, results)
+    results |= {
         "schema": 1,
         "machine": machine.describe(),
         "detap": bench.detap.version(),
@@ -432,9 +432,9 @@ def run_all(bench: Bench, only: Sequence[str] = ()) -> dict[str, Any]:
     parts = dict(zip(PARTS, makers, strict=True))
     for name in chosen_parts:
         say(f"-- {name}")
-        found[name] = parts[name]()
-        RESULTS.write_text(json.dumps(found, indent=1) + "\n")
-    return found
+        results[name] = parts[name]()
+        RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+    return results
 
 
 def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
@@ -505,8 +505,8 @@ def main(words: Sequence[str] | None = None) -> None:
         run_all(bench_for(options), only)
     command = [str(binary("python")), "-m", "benchmarks.report", str(RESULTS)]
     subprocess.run([*command, *(["--docs"] if options.docs else [])], check=True, cwd=HERE.parent)
-    found = last_results()
-    differing = [row for row in found.get("agreement", ()) if row["verdict"] == "differs"]
+    results = last_results()
+    differing = [row for row in results.get("agreement", ()) if row["verdict"] == "differs"]
     for row in differing:
         say(f"{row['workload']}: {row['peer']} differs from detap by {row['difference']:.3g}")
     if differing:

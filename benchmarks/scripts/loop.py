@@ -73,14 +73,14 @@ def detap_arrays(epoch):
     truth = read_ground_truth(epoch.truth_path)
 
     def compute():
-        found = Detections.from_arrays(
+        detections = Detections.from_arrays(
             image=epoch.image,
             label=epoch.label,
             boxes=epoch.boxes,
             score=epoch.score,
             box_format="xywh",
         )
-        return evaluate(truth, found).summary["AP"]
+        return evaluate(truth, detections).summary["AP"]
 
     return timed(None, compute, ())
 
@@ -163,8 +163,8 @@ def vernier_arrays(epoch):
     from vernier.instance import Bbox, CocoDataset, Evaluator
 
     truth = CocoDataset.from_json(Path(epoch.truth_path).read_bytes())
-    found = [as_dicts(*batch) for batch in epoch.batches()]
-    rows = [row for batch in found for row in batch]
+    batches = [as_dicts(*batch) for batch in epoch.batches()]
+    rows = [row for batch in batches for row in batch]
     evaluator = Evaluator(iou=Bbox(), parity_mode="strict")
     threads = os.cpu_count()
     return timed(None, lambda: evaluator.evaluate(truth, rows, num_threads=threads).stats[0], ())

@@ -63,7 +63,7 @@ def write_shard(
     order = np.argsort(image, kind="stable")
 
     images_of = {"image_id": image[order] + first, "category_id": label[order]}
-    found = {**images_of, **sides(box[order]), "score": score[order]}
+    columns = {**images_of, **sides(box[order]), "score": score[order]}
     truth = {
         "id": number * len(truth_image) + 1 + np.arange(len(truth_image)),
         "image_id": truth_image + first,
@@ -72,12 +72,12 @@ def write_shard(
         "area": truth_box[:, 2] * truth_box[:, 3],
     }
     if parquet:
-        found["score"], truth["area"] = np.round(found["score"], 4), np.round(truth["area"], 1)
-        write_table(folder / "dt" / f"{name}.parquet", found)
+        columns["score"], truth["area"] = np.round(columns["score"], 4), np.round(truth["area"], 1)
+        write_table(folder / "dt" / f"{name}.parquet", columns)
         write_table(folder / "gt" / f"{name}.parquet", truth)
         return
     with (folder / "dt" / f"{name}.json").open("w", encoding="ascii") as file:
-        file.write("[" + ",\n".join(rows(RESULT, list(found.values()))) + "]")
+        file.write("[" + ",\n".join(rows(RESULT, list(columns.values()))) + "]")
     with (folder / "gt" / f"{name}.json").open("w", encoding="ascii") as file:
         listed = [{"id": first + n, "width": int(SIDE), "height": int(SIDE)} for n in range(images)]
         categories = [{"id": n, "name": f"class {n}"} for n in range(1, CLASSES + 1)]

@@ -60,8 +60,10 @@ def detap_reads(folder):
 def globox_reads(folder):
     sets = import_module("globox").AnnotationSet
     images = folder / "images/val"
-    found = sets.from_yolo_v5(folder / "labels/val", image_folder=images, image_extension=".png")
-    return sum(len(annotation.boxes) for annotation in found)
+    annotations = sets.from_yolo_v5(
+        folder / "labels/val", image_folder=images, image_extension=".png"
+    )
+    return sum(len(annotation.boxes) for annotation in annotations)
 
 
 def seconds(read, folder):
