@@ -38,9 +38,9 @@ def comments(address: str) -> Iterator[dict[str, Any]]:
     """Yield the comments of a pull request, page by page."""
     page = 1
     while True:
-        found = ask("GET", f"{address}?per_page={PER_PAGE}&page={page}")
-        yield from found
-        if len(found) < PER_PAGE:
+        page_comments = ask("GET", f"{address}?per_page={PER_PAGE}&page={page}")
+        yield from page_comments
+        if len(page_comments) < PER_PAGE:
             return
         page += 1
 
@@ -83,7 +83,7 @@ def main() -> None:
         else:
             ask("PATCH", f"{issues}/comments/{ours['id']}", text(mark))
     except urllib.error.HTTPError as error:
-        told = f"; {HINT}" if error.code in (401, 403, 404) else ""
-        warn(f"the comment could not be written (HTTP {error.code} {error.reason}){told}")
+        hint = f"; {HINT}" if error.code in (401, 403, 404) else ""
+        warn(f"the comment could not be written (HTTP {error.code} {error.reason}){hint}")
     except (OSError, ValueError, KeyError, TypeError) as error:
         warn(f"the comment could not be written: {error}")

@@ -18,17 +18,17 @@ STATUSES = {0: "passed", 1: "failed"}
 
 def arguments(folder: Path) -> list[str]:
     """Return the command line."""
-    found = ["eval", "--output-format", "github"]
+    words = ["eval", "--output-format", "github"]
     for name in ONE:
         if given(name):
-            found += [f"--{name}", given(name)]
+            words += [f"--{name}", given(name)]
     for name in ONE_A_LINE:
         for line in given(name).splitlines():
             if line.strip():
-                found += [f"--{name}", line.strip()]
+                words += [f"--{name}", line.strip()]
     for file in ("report.json", "summary.md", *(["report.html"] * (given("page") == "true"))):
-        found += ["-o", str(folder / file)]
-    return [*found, *shlex.split(given("args"))]
+        words += ["-o", str(folder / file)]
+    return [*words, *shlex.split(given("args"))]
 
 
 def outcome(status: int, record: dict[str, Any] | None) -> str:
@@ -63,13 +63,13 @@ def main() -> int:
     status = subprocess.run(command, check=False).returncode
     report, page = folder / "report.json", folder / "report.html"
     record = json.loads(report.read_text("utf-8")) if report.is_file() else None
-    told = outcome(status, record)
-    put(status=told)
+    result = outcome(status, record)
+    put(status=result)
     if record is not None:
         title, value = primary_metric(record)
         put(primary_metric=title, value=value, folder=str(folder), report=str(report))
         put(summary=str(folder / "summary.md"), page=str(page) if page.exists() else "")
-    if told == "error" and status in STATUSES:
+    if result == "error" and status in STATUSES:
         print(
             f"::error title=detap::detap ended with status {status} and without a report that says "
             "so: nothing was judged; remove options such as --help from args"

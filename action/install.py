@@ -12,7 +12,7 @@ from service import given, put
 HERE = Path(__file__).resolve().parents[1]
 
 
-def wanted(version: str, page: bool) -> str:
+def requirement(version: str, page: bool) -> str:
     """Return what pip is to install; the action's own version where none is named."""
     extra = "[report]" if page else ""
     if version == "source":
@@ -28,7 +28,7 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="detap-", dir=os.environ.get("RUNNER_TEMP")))
     subprocess.run([sys.executable, "-I", "-m", "venv", str(folder)], check=True)
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    what = wanted(given("version"), given("page") == "true")
+    what = requirement(given("version"), given("page") == "true")
     pip = [str(python), "-I", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     ended = subprocess.run([*pip, what], check=False)
     if ended.returncode:

@@ -33,12 +33,12 @@ class DetapEvaluator(DatasetEvaluator):
 
     def process(self, inputs: list[dict[str, Any]], outputs: list[dict[str, Any]]) -> None:
         """Take the images of a batch and what was found on them."""
-        found = [output["instances"] for output in outputs]
+        predictions = [output["instances"] for output in outputs]
         self.evaluator.update(
             [image["image_id"] for image in inputs],
-            [instances.pred_boxes.tensor for instances in found],
-            [instances.scores for instances in found],
-            [self.ids[instances.pred_classes.cpu().numpy()] for instances in found],
+            [instances.pred_boxes.tensor for instances in predictions],
+            [instances.scores for instances in predictions],
+            [self.ids[instances.pred_classes.cpu().numpy()] for instances in predictions],
         )
 
     def evaluate(self) -> dict[str, dict[str, float]] | None:

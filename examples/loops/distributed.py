@@ -61,12 +61,12 @@ def validate(rank: int, processes: int, meeting_point: str) -> None:
     evaluator = detap.Evaluator(truth, boxes="xyxy", repeats="identical")
     sampler = DistributedSampler(IMAGES, processes, rank, shuffle=True)
     for names in DataLoader(IMAGES, batch_size=4, sampler=sampler):
-        found = [detect(name) for name in names]
+        detections = [detect(name) for name in names]
         evaluator.update(
             names,
-            [item["boxes"] for item in found],
-            [item["scores"] for item in found],
-            [[CLASSES[label] for label in item["labels"].tolist()] for item in found],
+            [item["boxes"] for item in detections],
+            [item["scores"] for item in detections],
+            [[CLASSES[label] for label in item["labels"].tolist()] for item in detections],
         )
     blobs = [None] * processes if rank == 0 else None
     distributed.gather_object(evaluator.to_bytes(), blobs)

@@ -31,12 +31,12 @@ class DetapMetric(BaseMetric):
     def process(self, data_batch: Any, data_samples: Sequence[dict[str, Any]]) -> None:
         """Take the samples of a batch, each with an ``img_id`` and ``pred_instances``."""
         names = self.dataset_meta["classes"]
-        found = [sample["pred_instances"] for sample in data_samples]
+        predictions = [sample["pred_instances"] for sample in data_samples]
         self.evaluator.update(
             [sample["img_id"] for sample in data_samples],
-            [item["bboxes"] for item in found],
-            [item["scores"] for item in found],
-            [[names[label] for label in item["labels"].tolist()] for item in found],
+            [item["bboxes"] for item in predictions],
+            [item["scores"] for item in predictions],
+            [[names[label] for label in item["labels"].tolist()] for item in predictions],
         )
 
     def evaluate(self, size: int) -> dict[str, float]:

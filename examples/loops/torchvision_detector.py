@@ -25,11 +25,11 @@ def validate(
     model.eval()
     evaluator.reset()
     for images, targets in loader:
-        found = model([image.to(device) for image in images])
+        predictions = model([image.to(device) for image in images])
         evaluator.update(
             [int(target["image_id"]) for target in targets],
-            [item["boxes"] for item in found],
-            [item["scores"] for item in found],
-            [item["labels"] for item in found],
+            [item["boxes"] for item in predictions],
+            [item["scores"] for item in predictions],
+            [item["labels"] for item in predictions],
         )
     return evaluator.compute()

@@ -31,13 +31,13 @@ def validate(
     evaluator.reset()
     for batch in batches:
         outputs = model(pixel_values=batch["pixel_values"].to(model.device))
-        found = processor.post_process_object_detection(
+        predictions = processor.post_process_object_detection(
             outputs, threshold=0.0, target_sizes=batch["sizes"]
         )
         evaluator.update(
             batch["image_ids"],
-            [item["boxes"] for item in found],
-            [item["scores"] for item in found],
-            [ids[item["labels"].cpu().numpy()] for item in found],
+            [item["boxes"] for item in predictions],
+            [item["scores"] for item in predictions],
+            [ids[item["labels"].cpu().numpy()] for item in predictions],
         )
     return evaluator.compute()
