@@ -115,7 +115,7 @@ def test_every_detection_has_one_type(case: Case, protocol: Protocol) -> None:
 
 @given(cases(distinct_scores=True, crowds=False, shifts=False), st.randoms(use_true_random=False))
 def test_the_order_of_detections_changes_nothing(case: Case, random: Any) -> None:
-    """Scores being distinct."""
+    """With distinct scores."""
     shuffled = list(case.dt)
     random.shuffle(shuffled)
     for convention in ("protocol", "tidecv"):

@@ -44,7 +44,7 @@ def test_a_metric_without_gates_is_blue(report: Callable[..., None], detap: Run)
 @pytest.mark.parametrize(
     ("limit", "color"), [("AP=0.5", "brightgreen"), ("class:cat.AP=0.9", "red")]
 )
-def test_it_is_green_only_where_every_gate_passed(
+def test_it_is_green_only_if_every_gate_passed(
     limit: str, color: str, report: Callable[..., None], detap: Run
 ) -> None:
     report("--fail-under", limit, "--fail-under", "AP50=0.1")

@@ -113,9 +113,9 @@ def test_runs_that_are_not_comparable_are_separate(mixed: Path, detap: Run) -> N
     assert names == [["4"], ["2", "3"], ["1"]]  # the latest first
     differences = [" ".join(entry["differences"]) for entry in apart]
     chosen = f"classes:1-of-3-{sha256(b'cat').hexdigest()[:8]}"
-    assert f"selection (baseline: {chosen}; current: all classes and images)" in told[0]
-    assert told[1].startswith("ground truth: sha256 (")
-    assert 'protocol: name (baseline: "voc2012"; current: "coco")' in told[2]
+    assert f"selection (baseline: {chosen}; current: all classes and images)" in differences[0]
+    assert differences[1].startswith("ground truth: sha256 (")
+    assert 'protocol: name (baseline: "voc2012"; current: "coco")' in differences[2]
     assert "mAP" in apart[2]["reports"][0]
     text = detap("history", "runs").out
     assert text.count("Not comparable with the latest report: ") == 3
@@ -146,15 +146,15 @@ def test_other_score_thresholds_are_not_comparable(runs: Path, detap: Run) -> No
     assert len(of(detap, *paths)["reports"]) == 3
     record = of(detap, *paths, "--metric", "F1")
     assert [row["name"] for row in record["reports"]] == ["a.json", "b.json"]
-    told = record["not_comparable"]["series"][0]["differences"]
-    assert told == ["score threshold (baseline: 0.7; current: 0.5)"]
+    differences = record["not_comparable"]["series"][0]["differences"]
+    assert differences == ["score threshold (baseline: 0.7; current: 0.5)"]
 
 
-def test_in_color_a_verdict_is_told_and_no_level_is(runs: Path) -> None:
+def test_statuses_are_colored_and_values_are_not(runs: Path) -> None:
     paths = report_paths(["runs"])
     records = [(path, json.loads(Path(path).read_text())) for path in paths]
-    found = history_report(history(records))
-    text = WRITERS["table"].render(found, Style(width=80, color=True))
+    report = history_report(history(records))
+    text = WRITERS["table"].render(report, Style(width=80, color=True))
     failed = next(line for line in text.splitlines() if "run-8" in line)
     passed = next(line for line in text.splitlines() if "run-9" in line)
     assert "\x1b[1;31m  FAILED" in failed

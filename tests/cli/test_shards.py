@@ -480,8 +480,8 @@ def test_a_baseline_of_another_selection_is_rejected(shards: Path, detap: Run) -
                 assert "is not comparable: selection (baseline: " in ended.err
                 assert len(ended.err.strip().splitlines()) <= 2
     ended = detap("eval", *WHOLE, *TWO, "--baseline", "all.json", *gate)
-    told = json.loads(Path("two.json").read_text())["selection"]["signature"][0]
-    assert f"selection (baseline: all classes and images; current: {told})" in ended.err
+    selection = json.loads(Path("two.json").read_text())["selection"]["signature"][0]
+    assert f"selection (baseline: all classes and images; current: {selection})" in ended.err
     assert "--allow-mismatch" in ended.err
     ended = detap("eval", *WHOLE, *TWO, "--baseline", "all.json", *gate, "--allow-mismatch")
     assert ended.status in (0, 1)

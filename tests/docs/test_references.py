@@ -114,8 +114,8 @@ def exists(dotted: str) -> bool:
     return False
 
 
-def test_files_that_are_named_are_there() -> None:
-    """Pages for users name files of other projects too: there, those of our own folders."""
+def test_mentioned_files_exist() -> None:
+    """User pages also mention files of other projects; there, only our own folders are checked."""
     folders = {name.partition("/")[0] for name in project_files() if "/" in name}
     missing = {
         f"{name}: {file}"
@@ -147,8 +147,8 @@ def test_every_target_of_the_makefile_is_explained() -> None:
     assert sorted(targets) == sorted(re.findall(r"`make ([a-z]+)`", table))
 
 
-def test_private_names_that_are_named_are_there() -> None:
-    """As code uses them; mutation/README.md has those of the day it was written."""
+def test_mentioned_private_names_exist() -> None:
+    """Names as in the code; mutation/README.md has those of the day of its run."""
     uses = Counter(Path(name).stem for name in project_files()) + Counter([*PRIVATE_ELSEWHERE])
     for name in sources():
         if not name.endswith(".md"):

@@ -74,10 +74,10 @@ def test_a_baseline_report_needs_the_same_score_threshold(
     drop = ("--max-drop", "F1=0.01", "--max-rise", "false-positives-per-image=0")
     assert detap(*case, *at, "-o", base).status == 0
     assert detap(*case, *at, "--baseline", base, *drop).status == 0
-    for other, told in (([], "best F1"), (["--score-threshold", "0.7"], "0.7")):
+    for other, threshold in (([], "best F1"), (["--score-threshold", "0.7"], "0.7")):
         ended = detap(*case, *other, "--baseline", base, *drop)
         assert ended.status == 2
-        assert f"score threshold (baseline: 0.6; current: {told})" in ended.err
+        assert f"score threshold (baseline: 0.6; current: {threshold})" in ended.err
         # What no gate names may differ.
         assert detap(*case, *other, "--baseline", base, "--max-drop", "AP=0").status == 0
     insisting = detap(*case, "--baseline", base, *drop, "--allow-mismatch")
@@ -161,9 +161,9 @@ def test_assert_detections_has_a_threshold(case: list[str], tmp_path: Path, deta
         assert_detections(truth, detections, fail_under={"F1": 0.54}, score_threshold=0.6)
     base = tmp_path / "base.json"
     assert detap(*case, "--score-threshold", "0.6", "-o", base).status == 0
-    assert_detections(truth, found, baseline=base, max_drop={"F1": 0}, score_threshold=0.6)
+    assert_detections(truth, detections, baseline=base, max_drop={"F1": 0}, score_threshold=0.6)
     with pytest.raises(UsageError, match=r"score threshold \(baseline: 0\.6; current: best F1\)"):
-        assert_detections(truth, found, baseline=base, max_drop={"F1": 0})
+        assert_detections(truth, detections, baseline=base, max_drop={"F1": 0})
     for wrong in ("worst", float("nan"), True):
         with pytest.raises(UsageError, match="neither a number nor 'best'"):
             assert_detections(truth, detections, fail_under=0, score_threshold=wrong)  # type: ignore[arg-type]

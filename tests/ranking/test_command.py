@@ -342,7 +342,7 @@ def test_help_imports_no_numpy() -> None:
 @pytest.mark.parametrize(
     "output_format", ["table", "json", "csv", "markdown", "junit", "github", "gitlab"]
 )
-def test_every_sink_takes_both_kinds(
+def test_every_writer_supports_both_kinds(
     output_format: str, archive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     np.savez(tmp_path / "c.npz", scores=np.eye(3), labels=np.arange(3))

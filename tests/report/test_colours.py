@@ -33,7 +33,7 @@ def colored(report: Report) -> list[str]:
     return render(report, Style(width=80, fold=True, color=True)).splitlines()
 
 
-def test_numbers_whose_gate_failed_are_red() -> None:
+def test_metrics_whose_gate_failed_are_red() -> None:
     lines = colored(gated("AP", "class:dog.AP50"))
     cat, dog = (next(line for line in lines if line.startswith(name)) for name in ("cat", "dog"))
     assert "\x1b[32m  0.9100" in cat

@@ -23,7 +23,7 @@ def test_json_matches_its_schema() -> None:
 
 
 @pytest.mark.parametrize("key", ["summary", "classes", "signature", "inputs", "notes"])
-def test_the_schema_can_fail(key: str) -> None:
+def test_the_schema_rejects_invalid_reports(key: str) -> None:
     record = json_writer.as_dict(report(row("cat")))
     del record[key]
     with pytest.raises(jsonschema.ValidationError, match=f"'{key}' is a required property"):
@@ -50,7 +50,7 @@ def test_json_has_its_keys_in_order_and_null_for_undefined() -> None:
     assert "NaN" not in text
 
 
-def test_json_floats_read_back_as_they_were() -> None:
+def test_json_floats_are_exact() -> None:
     record = json.loads(json_writer.render(report(row("cat", 0.1 + 0.2)), Style()))
     assert record["classes"][0]["AP"] == 0.1 + 0.2
 
@@ -99,12 +99,12 @@ def test_csv_has_a_row_per_class_and_empty_fields_for_undefined() -> None:
         ('a,"b"', 'a,"b"'),
     ],
 )
-def test_a_spreadsheet_runs_no_name(name: str, field: str) -> None:
+def test_names_are_not_spreadsheet_formulas(name: str, field: str) -> None:
     text = csv_writer.render(report(row(name)), Style())
     assert next(csv.DictReader(StringIO(text)))["name"] == field
 
 
-def test_a_report_without_rows_is_headings_alone() -> None:
+def test_a_report_without_rows_has_only_headings() -> None:
     assert csv_writer.render(report(), Style()).startswith("name,AP,AP50,")
 
 
@@ -112,12 +112,12 @@ def test_a_report_without_rows_is_headings_alone() -> None:
     ("path", "name"),
     [("a.json", "json"), ("b/c.CSV", "csv"), ("x.txt", "table"), ("x", None), ("json", None)],
 )
-def test_the_extension_tells_the_format(path: str, name: str | None) -> None:
+def test_the_extension_selects_the_format(path: str, name: str | None) -> None:
     writer = writer_for_path(path)
     assert (writer and writer.name) == name
 
 
-def test_every_sink_renders() -> None:
+def test_every_writer_renders() -> None:
     for writer in WRITERS.values():
         if writer.extra:  # the page wants more than the report: tests/report/page
             continue

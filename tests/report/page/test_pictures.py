@@ -110,7 +110,7 @@ def test_the_page_knows_the_image_suffixes_of_the_readers(tmp_path: Path, suffix
     assert thumbnails(str(tmp_path), [ImageFile("a", None, None)]).uris.keys() == {"a"}
 
 
-def test_a_file_name_with_folders_is_found_without_them(tmp_path: Path) -> None:
+def test_a_file_name_with_folders_matches_without_them(tmp_path: Path) -> None:
     draw(tmp_path / "a.jpg")
     assert thumbnails(str(tmp_path), [ImageFile("1", "train\\a.jpg", None)]).uris.keys() == {"1"}
     assert thumbnails(str(tmp_path), [ImageFile("1", "train/a.jpg", None)]).uris.keys() == {"1"}
