@@ -1,4 +1,4 @@
-"""Write the table into a comment on the pull request: one, which later runs update."""
+"""Write the table into one comment on the pull request, which later runs update."""
 
 import json
 import os
@@ -19,7 +19,7 @@ HINT = (
 
 
 def ask(method: str, path: str, body: str | None = None) -> Any:
-    """Ask the service's API; return what it answers."""
+    """Call GitHub's API; return its response."""
     request = urllib.request.Request(
         f"{os.environ['GITHUB_API_URL']}/{path}",
         method=method,
@@ -46,28 +46,28 @@ def comments(address: str) -> Iterator[dict[str, Any]]:
 
 
 def is_ours(entry: dict[str, Any]) -> bool:
-    """Tell whether the token's owner wrote a comment: one of another person stays theirs."""
+    """Return True if the token's owner wrote a comment, which may therefore be changed."""
     author = entry["user"] or {"type": "", "login": None}
     if author["type"] == "Bot":
         return True
     try:
         return bool(ask("GET", "user")["login"] == author["login"])
-    except urllib.error.HTTPError:  # the token is no person's
+    except urllib.error.HTTPError:  # the token does not belong to a person
         return False
 
 
 def text(mark: str) -> str:
-    """Return the comment, which begins with a mark that nobody sees."""
+    """Return the comment, which starts with an invisible marker."""
     run = "{GITHUB_SERVER_URL}/{GITHUB_REPOSITORY}/actions/runs/{GITHUB_RUN_ID}"
     where = run.format_map(os.environ)
     path = os.environ.get("SUMMARY", "")
     if path:
         return f"{mark}\n{Path(path).read_text('utf-8')}\n[Full report]({where})\n"
-    return f"{mark}\n## detap: nothing was judged\n\nThe [log]({where}) says why.\n"
+    return f"{mark}\n## detap: no result\n\nSee the [log]({where}).\n"
 
 
 def main() -> None:
-    """Write the comment, or say why not: a gate does not depend on it."""
+    """Write the comment, or warn, as gates do not depend on it."""
     event = json.loads(Path(os.environ["GITHUB_EVENT_PATH"]).read_text("utf-8"))
     if "pull_request" not in event:
         print("no pull request: no comment")

@@ -1,4 +1,4 @@
-"""Run detap eval with the inputs of the action; tell its outcome as outputs of the step."""
+"""Run detap eval with the inputs of the action, and set the outputs of the step."""
 
 import json
 import os
@@ -51,7 +51,7 @@ def primary_metric(record: dict[str, Any]) -> tuple[str, str]:
 
 
 def main() -> int:
-    """Return the exit status of detap; 2 if it is 0 or 1 and no report confirms that."""
+    """Return the exit status of detap, or 2 if it is 0 or 1 and no report confirms it."""
     folder = Path(tempfile.mkdtemp(prefix="report-", dir=os.environ.get("RUNNER_TEMP")))
     try:
         line = arguments(folder)
@@ -72,7 +72,7 @@ def main() -> int:
     if result == "error" and status in STATUSES:
         print(
             f"::error title=detap::detap ended with status {status} and without a report that says "
-            "so: nothing was judged; remove options such as --help from args"
+            "so: no result; remove options such as --help from args"
         )
         return 2
     return status

@@ -1,4 +1,4 @@
-"""Install detap beside the project's own packages: in an environment of its own."""
+"""Install detap into a separate environment."""
 
 import os
 import re
@@ -13,7 +13,7 @@ HERE = Path(__file__).resolve().parents[1]
 
 
 def requirement(version: str, page: bool) -> str:
-    """Return what pip is to install; the action's own version where none is named."""
+    """Return the requirement for pip, by default the action's own version."""
     extra = "[report]" if page else ""
     if version == "source":
         return f"{HERE}{extra}"
@@ -24,7 +24,7 @@ def requirement(version: str, page: bool) -> str:
 
 
 def main() -> None:
-    """Make the environment, and say where its Python is."""
+    """Create the environment and output the path of its Python."""
     folder = Path(tempfile.mkdtemp(prefix="detap-", dir=os.environ.get("RUNNER_TEMP")))
     subprocess.run([sys.executable, "-I", "-m", "venv", str(folder)], check=True)
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")

@@ -1,16 +1,16 @@
-"""What the service tells a step, and is told by it."""
+"""Inputs and outputs of a step."""
 
 import os
 from uuid import uuid4
 
 
 def given(name: str) -> str:
-    """Return an input of the action, without white space around it."""
+    """Return an input of the action without surrounding white space."""
     return os.environ.get(f"INPUT_{name.upper().replace('-', '_')}", "").strip()
 
 
 def put(**outputs: str) -> None:
-    """Set outputs of the step, whose values cannot pose as further ones."""
+    """Set outputs of the step; a value cannot inject further outputs."""
     with open(os.environ["GITHUB_OUTPUT"], "a", encoding="utf-8") as file:
         for name, value in outputs.items():
             end = uuid4().hex
@@ -18,5 +18,5 @@ def put(**outputs: str) -> None:
 
 
 def warn(message: str) -> None:
-    """Show a warning on the run, in one line."""
+    """Show a one-line warning on the run."""
     print(f"::warning title=detap::{' '.join(message.replace('%', '%25').split())}")

@@ -1,4 +1,4 @@
-"""The text of COCO workloads: an instances file with outlines and crowd regions, and results."""
+"""Text of COCO workloads: an instances file with polygons and crowd regions, and results."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ FRAME_SHARES = np.array([0.36, 0.14, 0.24, 0.08, 0.1, 0.08])
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """All ground truths of a workload as columns, in file order; its images, in file order."""
+    """All ground truths and images of a workload as columns, in file order."""
 
     image_ids: Whole
     frame: Whole  # (I, 2) width, height
@@ -39,7 +39,7 @@ Columns = tuple[Whole, Whole, Floats, Floats, Whole]
 
 
 def scene(shape: CocoShape, seed: int = SEED) -> Scene:
-    """Lay out the ground truths of a workload: everything but their outlines."""
+    """Generate the ground truths of a workload without their polygons."""
     random = np.random.default_rng([seed, shape.images, shape.ground_truths, shape.classes])
     image_ids = random.choice(max(581_929, 12 * shape.images), shape.images, replace=False) + 1
     frame = FRAMES[random.choice(len(FRAMES), shape.images, p=FRAME_SHARES)]
@@ -65,7 +65,7 @@ def scene(shape: CocoShape, seed: int = SEED) -> Scene:
 
 
 def class_shares(classes: int) -> Floats:
-    """Return how frequent each class is: one takes 30 %, the others fall off, mixed in order."""
+    """Return the frequency of each class: one has 30 %, the others decrease, in random order."""
     tail = np.exp(-np.linspace(0.0, 4.2, classes - 1))
     random = np.random.default_rng([classes])
     shares = np.concatenate(([0.3], 0.7 * random.permutation(tail) / tail.sum()))
@@ -73,13 +73,13 @@ def class_shares(classes: int) -> Floats:
 
 
 def class_ids(classes: int) -> Whole:
-    """Return ascending identifiers with a gap after every eight, as COCO's have gaps."""
+    """Return ascending category ids with a gap after every eight, as in COCO."""
     rows = np.arange(classes)
     return rows + rows // 8 + 1
 
 
 def boxes_per_image(shape: CocoShape, random: np.random.Generator) -> Whole:
-    """Return how many ground truths each image has: few mostly, many at times, sometimes none."""
+    """Return the number of ground truths per image: mostly few, sometimes many or none."""
     filled = random.random(shape.images) >= EMPTY_SHARE
     filled[0] = True
     least = filled.astype(np.int64)
@@ -91,7 +91,7 @@ def boxes_per_image(shape: CocoShape, random: np.random.Generator) -> Whole:
 
 
 def random_boxes(random: np.random.Generator, frame: Whole, enlarge: Floats) -> Floats:
-    """Return x, y, w, h within the frames, as large as COCO's objects, to 2 decimals."""
+    """Return boxes as xywh within the images, sized as COCO's objects, to 2 decimals."""
     n = len(frame)
     side = np.exp(random.normal(4.06, 1.08, n)) * enlarge
     aspect = np.exp(random.normal(-0.13, 0.6, n) / 2)
@@ -104,7 +104,7 @@ def random_boxes(random: np.random.Generator, frame: Whole, enlarge: Floats) -> 
 
 
 def ground_truth_text(shape: CocoShape, layout: Scene, seed: int = SEED) -> Iterator[str]:
-    """Yield an instances file piece by piece."""
+    """Yield an instances file in chunks."""
     categories = (
         f'{{"supercategory": "group {row // 8}", "id": {name}, "name": "class {name}"}}'
         for row, name in enumerate(layout.class_ids)
@@ -119,7 +119,7 @@ def instances_text(
     more: Callable[[int], str],
     categories: Sequence[str],
 ) -> Iterator[str]:
-    """Yield an instances file piece by piece; `more` gives further members of an annotation."""
+    """Yield an instances file in chunks; `more` returns further keys of an annotation."""
     yield '{"info": {"description": "detap benchmark workload ' + shape.truth_name + '"}, '
     yield '"licenses": [{"url": "http://example.org/licence/", "id": 1, "name": "None"}], '
     yield '"images": ['
@@ -182,7 +182,7 @@ def _annotation_random(shape: CocoShape, seed: int) -> np.random.Generator:
 def outlines(
     shape: CocoShape, layout: Scene, seed: int = SEED
 ) -> Iterator[tuple[list[float], float, list[int]]]:
-    """Yield of each ground truth its outline, its area and, of a crowd region, its run lengths."""
+    """Yield the polygon, area and, for crowd regions, RLE of each ground truth."""
     random = _annotation_random(shape, seed)
     random.permutation(3 * len(layout.image))  # the names
     for start in range(0, len(layout.image), BLOCK):
@@ -196,7 +196,7 @@ def outlines(
 
 
 def polygons(random: np.random.Generator, box: Floats) -> Iterator[tuple[list[float], float]]:
-    """Yield one outline that fills each box (x, y pairs to 2 decimals), and its area."""
+    """Yield a polygon that fills each box (x, y pairs to 2 decimals), and its area."""
     points = np.clip(np.exp(random.normal(2.95, 0.68, len(box))).astype(np.int64), 4, 150)
     owner = np.repeat(np.arange(len(box)), points)
     first = np.cumsum(points) - points
@@ -218,9 +218,9 @@ def polygons(random: np.random.Generator, box: Floats) -> Iterator[tuple[list[fl
 
 
 def run_lengths(random: np.random.Generator, box: Floats, frame: Whole) -> tuple[list[int], int]:
-    """Return uncompressed run lengths of a region with a ragged edge in a box, and its area.
+    """Return uncompressed RLE of a region with a ragged edge in a box, and its area.
 
-    Column by column, as COCO counts: pixels outside, then inside, and so on, over the whole frame.
+    Column by column, as in COCO: pixels outside, then inside, and so on, over the whole image.
     """
     height = int(frame[1])
     left, top, width, tall = (int(value) for value in box)
@@ -235,7 +235,7 @@ def run_lengths(random: np.random.Generator, box: Floats, frame: Whole) -> tuple
 
 
 def detection_text(shape: CocoShape, layout: Scene, seed: int = SEED) -> Iterator[str]:
-    """Yield a results file piece by piece: image by image, falling scores within one."""
+    """Yield a results file in chunks: by image, with descending scores in each."""
     yield "["
     comma = ""
     for block in detection_blocks(shape, layout, seed):
@@ -246,7 +246,7 @@ def detection_text(shape: CocoShape, layout: Scene, seed: int = SEED) -> Iterato
 
 
 def detection_blocks(shape: CocoShape, layout: Scene, seed: int) -> Iterator[Columns]:
-    """Yield the detections of a block of images after another, as they stand in the file."""
+    """Yield the detections of consecutive blocks of images, in file order."""
     random = np.random.default_rng([seed, shape.detections, 2])
     counts = detection_counts(shape, layout, random)
     by_image = np.argsort(layout.image, kind="stable")
@@ -258,7 +258,7 @@ def detection_blocks(shape: CocoShape, layout: Scene, seed: int) -> Iterator[Col
 
 
 def _printed(shape: CocoShape, columns: Columns) -> Columns:
-    """Return the columns in the order of the file, with the digits that it has."""
+    """Return the columns in file order, rounded to the digits of the file."""
     image, label, box, score, source = columns
     order = np.lexsort((-score, image))
     if shape.digits == "full":
@@ -271,9 +271,10 @@ def _printed(shape: CocoShape, columns: Columns) -> Columns:
 def detection_counts(
     shape: CocoShape, layout: Scene, random: np.random.Generator
 ) -> tuple[Whole, Whole, Whole]:
-    """Return how many detections stem from each ground truth, rightly and wrongly classed, and
-    how many from the background of each image; exactly the workload's number in all."""
-    detected = random.random(len(layout.image)) < found_share(layout.box)
+    """Return the detections per ground truth, with right and wrong class, and per background.
+
+    They add up exactly to the number of detections of the workload."""
+    detected = random.random(len(layout.image)) < detection_rate(layout.box)
     plenty = max(0.0, shape.detections / max(shape.ground_truths, 1) - 0.75)
     true = detected * (1 + random.poisson(0.2 * plenty, len(detected)))
     confused = random.poisson(0.15 * plenty, len(detected))
@@ -284,8 +285,8 @@ def detection_counts(
     return true, confused, random.multinomial(rest, weight / weight.sum())
 
 
-def found_share(box: Floats) -> Floats:
-    """Return how likely a detector is to find a box of that size."""
+def detection_rate(box: Floats) -> Floats:
+    """Return the probability that a box of that size is detected."""
     side = np.sqrt(box[:, 2] * box[:, 3])
     return np.asarray(0.95 - 0.55 * np.exp(-side / 60.0))
 
@@ -297,7 +298,7 @@ def draw_detections(
     rows: Whole,
     counts: tuple[Whole, Whole, Whole],
 ) -> Columns:
-    """Return the detections of some images, whose ground truths are `rows`, in no order."""
+    """Return the detections of some images, whose ground truths are `rows`, unordered."""
     true, confused, background = counts
     parts = (
         _true(random, layout, np.repeat(rows, true[rows])),

@@ -17,7 +17,7 @@ VOC_PROTOCOL = "voc2012-py"  # what the baseline computes
 
 @dataclass(frozen=True, slots=True)
 class Detap:
-    """How detap is called, and the Python that can import it, where one is known."""
+    """Command of detap, and the Python that can import it, if known."""
 
     program: tuple[str, ...]
     python: str | None
@@ -52,9 +52,9 @@ def installed() -> Detap:
 
 
 def build() -> Detap:
-    """Return detap as pip makes it of this checkout, in an environment of its own.
+    """Install this checkout with pip into a new environment and return its detap.
 
-    An editable installation, or an environment with many packages, starts more slowly.
+    An editable installation or an environment with many packages starts more slowly.
     """
     venv.create(BUILT, clear=True, with_pip=True)
     bin_ = BUILT / ("Scripts" if sys.platform == "win32" else "bin")
@@ -67,7 +67,7 @@ def build() -> Detap:
 
 
 def read_coco(text: str) -> Numbers:
-    """Return the twelve numbers of a JSON report, or the ten of keypoints."""
+    """Return the twelve metrics of a JSON report, or the ten of keypoints."""
     summary = json.loads(text)["summary"]
     names = KEYPOINT_NUMBERS if "AR20" in summary else COCO_NUMBERS
     return [summary[name] for name in names]

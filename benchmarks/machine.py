@@ -1,4 +1,4 @@
-"""The machine, in the words that a reader needs to judge a time."""
+"""Description of the machine."""
 
 import os
 import platform
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def describe() -> dict[str, str]:
-    """Return what this machine is, without anything that names it."""
+    """Return the properties of this machine, without its name."""
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "processor": processor(),
@@ -22,7 +22,7 @@ def describe() -> dict[str, str]:
 
 
 def cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores available to this process."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -40,7 +40,7 @@ def memory() -> str:
 
 
 def load() -> str:
-    """Return how busy the machine was in the last minute, in processes ready to run."""
+    """Return the load average of the last minute."""
     return f"{os.getloadavg()[0]:.2f}" if hasattr(os, "getloadavg") else "unknown"
 
 

@@ -1,8 +1,7 @@
-"""Whole processes, timed by the kernel, and what is made of the times.
+"""Time and peak memory of whole processes, and statistics of them.
 
-Only the standard library, and nothing large is ever held here: on Linux a process begins with the
-peak memory of the one that started it, so the benchmark itself has to stay smaller than anything
-that it measures.
+This module uses only the standard library and little memory: on Linux a process starts with the
+peak memory of its parent, so the benchmark has to stay smaller than anything it measures.
 """
 
 import os
@@ -21,14 +20,14 @@ SLOW = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One process from its start to its end.
+    """Cost of one process.
 
     Attributes
     ----------
     wall, user, system : float
-        Seconds; the latter two as the kernel counted them over all threads.
+        Seconds; the latter two are counted by the kernel over all threads.
     peak : int
-        Most memory resident at once, in bytes. Pages of mapped files count.
+        Peak resident memory in bytes, including pages of mapped files.
     """
 
     wall: float
@@ -43,7 +42,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Smallest, median and largest of a few numbers."""
+    """Minimum, median and maximum of a few numbers."""
 
     low: float
     median: float
@@ -55,13 +54,13 @@ class Spread:
 
 
 class CommandError(Exception):
-    """A measured command failed: nothing may be said about its speed."""
+    """Failure of a measured command, which has no time therefore."""
 
 
 def run(command: Sequence[str], environment: dict[str, str] | None = None) -> tuple[Run, str]:
-    """Run a command to its end and return its cost and what it wrote to stdout.
+    """Run a command and return its cost and its stdout.
 
-    Its stdout is a pipe that is read as it writes, its stderr a file.
+    Its stdout is a pipe that is read concurrently, its stderr a file.
     """
     with tempfile.TemporaryFile() as complaints:
         start = time.perf_counter()
@@ -89,7 +88,7 @@ def run(command: Sequence[str], environment: dict[str, str] | None = None) -> tu
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """One command run in alternation with another: run i of each were neighbours in time."""
+    """Runs of two commands in alternation; runs with the same index are adjacent in time."""
 
     ours: list[Run]
     theirs: list[Run]
@@ -109,7 +108,7 @@ def alternate(
     *,
     measure: Callable[[Sequence[str]], Run] | None = None,
 ) -> Pairs:
-    """Run two commands in turn. Who goes first changes from pair to pair, against drift."""
+    """Run two commands alternately; the first one changes from pair to pair, against drift."""
     timed = measure or (lambda command: run(command)[0])
     result = Pairs([], [])
     for number in range(pairs):
@@ -123,12 +122,12 @@ def alternate(
 
 
 def pairs_for(trial: Run, runs: int) -> int:
-    """Return how many pairs to run, given how long one run took."""
+    """Return the number of pairs to run, given the time of one run."""
     return min(runs, 3) if trial.wall > SLOW else runs
 
 
 def summary(runs: Sequence[Run]) -> dict[str, float]:
-    """Return the medians of a command's runs, and how far its wall times spread."""
+    """Return the medians of a command's runs and the range of its wall times."""
     wall = Spread.of([entry.wall for entry in runs])
     return {
         "runs": len(runs),
@@ -141,7 +140,7 @@ def summary(runs: Sequence[Run]) -> dict[str, float]:
 
 
 def comparison(pairs: Pairs) -> dict[str, Any]:
-    """Return what is kept of two commands run in alternation."""
+    """Return the recorded statistics of two commands run in alternation."""
     return {
         "ours": summary(pairs.ours),
         "theirs": summary(pairs.theirs),
@@ -156,7 +155,7 @@ def comparison(pairs: Pairs) -> dict[str, Any]:
 
 
 def line(points: Sequence[tuple[float, float]]) -> tuple[float, float, float]:
-    """Fit a straight line; return its slope, its height at 0, and R squared."""
+    """Fit a straight line; return its slope, intercept and R squared."""
     n = len(points)
     mean_x = sum(x for x, _ in points) / n
     mean_y = sum(y for _, y in points) / n
@@ -169,7 +168,7 @@ def line(points: Sequence[tuple[float, float]]) -> tuple[float, float, float]:
 
 
 def largest_difference(ours: Sequence[float | None], theirs: Sequence[float | None]) -> float:
-    """Return by how much two lists of numbers differ at most; undefined equals undefined only."""
+    """Return the largest difference of two lists; undefined equals only undefined."""
     if len(ours) != len(theirs):
         return float("inf")
     worst = 0.0

@@ -1,4 +1,4 @@
-"""Detections that are masks, and people with keypoints, on the scenes of the COCO workloads."""
+"""Mask detections and people with keypoints for the COCO workloads."""
 
 from collections.abc import Iterator
 
@@ -44,10 +44,10 @@ NAMES = (
 
 
 def mask_text(shape: CocoShape, layout: Scene, seed: int = SEED) -> Iterator[str]:
-    """Yield a results file of masks as run-length strings, with the detector's boxes or without.
+    """Yield a results file of masks as compressed RLE, with or without the detector's boxes.
 
-    A mask follows the outline of the ground truth that its box stems from, moved with the box; of
-    the background, an outline of its own.
+    A mask has the polygon of the ground truth that its box comes from, shifted with the box;
+    background masks have a new polygon.
     """
     random = np.random.default_rng([seed, shape.detections, 5])
     of_truth = [points for points, _, _ in outlines(shape, layout, seed)]
@@ -97,9 +97,9 @@ def _mask_records(
 
 
 def run_lengths_of(random: np.random.Generator, points: Floats, frame: Whole) -> Whole:
-    """Return the run lengths of a polygon filled within its frame, its edges ragged.
+    """Return the RLE of a filled polygon with ragged edges.
 
-    Column by column, as COCO counts: pixels outside, then inside, and so on.
+    Column by column, as in COCO: pixels outside, then inside, and so on.
     """
     width, height = (int(side) for side in frame)
     left = max(int(np.ceil(points[:, 0].min() - 0.5)), 0)
@@ -122,7 +122,7 @@ def run_lengths_of(random: np.random.Generator, points: Floats, frame: Whole) ->
 
 
 def without_empty(counts: Whole) -> Whole:
-    """Return the same runs with none that is empty, but the first where the mask begins at once."""
+    """Return the same runs without empty ones, except the first if the mask starts at pixel 0."""
     inside = np.arange(len(counts)) % 2 == 1
     kept = counts > 0
     counts, inside = counts[kept], inside[kept]
@@ -132,10 +132,10 @@ def without_empty(counts: Whole) -> Whole:
 
 
 def run_strings(masks: list[Whole]) -> list[str]:
-    """Return COCO's run-length string of each mask.
+    """Return COCO's compressed RLE string of each mask.
 
-    From the fourth run on, a run is the difference to the one two before; a number is written in
-    digits of five bits, the lowest first, a sixth bit saying that more follow.
+    From the fourth run on, a run is stored as the difference to the second last; a number has
+    digits of five bits, lowest first, and a sixth bit if more follow.
     """
     lengths = np.array([len(counts) for counts in masks])
     first = np.cumsum(lengths) - lengths
@@ -157,7 +157,7 @@ def run_strings(masks: list[Whole]) -> list[str]:
 
 
 def people_text(shape: CocoShape, layout: Scene, seed: int = SEED) -> Iterator[str]:
-    """Yield a file of people with outlines and keypoints piece by piece."""
+    """Yield a file of people with polygons and keypoints in chunks."""
     random = np.random.default_rng([seed, shape.ground_truths, 6])
     points, seen = people(random, layout)
 
@@ -175,7 +175,7 @@ def people_text(shape: CocoShape, layout: Scene, seed: int = SEED) -> Iterator[s
 
 
 def people(random: np.random.Generator, layout: Scene) -> tuple[Floats, NDArray[np.int64]]:
-    """Return where the joints of each ground truth are, (G, 17, 2), and whether labelled, seen."""
+    """Return the keypoints of each ground truth, (G, 17, 2), and their visibility."""
     count = len(layout.image)
     points = _joints(random, layout.box, np.full(count, 0.06))
     seen = random.choice(3, (count, len(JOINTS)), p=[0.3, 0.1, 0.6])
@@ -184,15 +184,15 @@ def people(random: np.random.Generator, layout: Scene) -> tuple[Floats, NDArray[
 
 
 def _joints(random: np.random.Generator, box: Floats, spread: Floats) -> Floats:
-    """Return joints within boxes, each moved by a share of the box's sides."""
+    """Return keypoints within boxes, each shifted by a fraction of the box size."""
     moved = JOINTS + random.normal(0, 1, (len(box), *JOINTS.shape)) * spread[:, None, None]
     return np.asarray(moved * box[:, None, 2:] + box[:, None, :2])
 
 
 def pose_text(shape: CocoShape, layout: Scene, seed: int = SEED) -> Iterator[str]:
-    """Yield a results file of keypoints: near those of the ground truth, or of the background.
+    """Yield a results file of keypoints, near those of the ground truth or in the background.
 
-    The detector's boxes stand beside them: one peer reads no results without.
+    It has the detector's boxes too, as one peer requires them.
     """
     random = np.random.default_rng([seed, shape.detections, 7])
     of_truth, _ = people(np.random.default_rng([seed, shape.ground_truths, 6]), layout)

@@ -1,4 +1,4 @@
-"""The peers: their environment, and the command that has each evaluate two files."""
+"""The peers: their environment and their command for two files."""
 
 import hashlib
 import json
@@ -40,15 +40,15 @@ class Peer:
     Attributes
     ----------
     package : str
-        What the registry calls it; empty for a script of this folder alone.
+        Name in the registry; empty for a script of this folder.
     formats : collection of str
-        Of the workloads that it reads.
+        Formats of the workloads that it reads.
     command : callable
-        Takes the ground truth, the detections and the format; returns what to run.
+        Takes the ground truth, the detections and the format; returns the command line.
     checked : callable
-        The same, for the run whose stdout gives the numbers.
+        The same, for the run whose stdout has the metrics.
     read : callable
-        Takes that stdout; returns the numbers in COCO's order, undefined as None.
+        Takes that stdout; returns the metrics in COCO's order, undefined as None.
     """
 
     name: str
@@ -67,7 +67,7 @@ def binary(name: str) -> Path:
 
 
 def prepare() -> None:
-    """Make the environment and fill it from the registry, unless that was done."""
+    """Create the environment and install the peers, unless already done."""
     digest = hashlib.sha256(REQUIREMENTS.read_bytes() + sys.version.encode()).hexdigest()
     stamp = ENVIRONMENT / "requirements.sha256"
     if stamp.is_file() and stamp.read_text() == digest:
@@ -93,7 +93,7 @@ def versions() -> dict[str, str]:
 
 
 def read_list(text: str) -> Numbers:
-    """Read the last line as a JSON list; the reference's -1 is what we call undefined."""
+    """Read the last line as a JSON list; pycocotools' -1 is undefined."""
     values: list[float] = json.loads(text.splitlines()[-1])
     return [None if value == -1 else value for value in values]
 

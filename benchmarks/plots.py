@@ -1,4 +1,4 @@
-"""The plots, as SVG; the same results give the same bytes."""
+"""The plots as SVG; the same results give the same bytes."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from matplotlib.ticker import EngFormatter
 
 from benchmarks.report import compared, pooled
 
-Found = dict[str, Any]
+Results = dict[str, Any]
 
 OURS, THEIRS = "#0072b2", "#999999"  # told apart by everyone, and in print
 STYLE = {
@@ -30,8 +30,8 @@ PANELS = (
 )
 
 
-def draw(results: Found, folder: Path) -> list[Path]:
-    """Draw whatever there are results for."""
+def draw(results: Results, folder: Path) -> list[Path]:
+    """Draw the plots of the available results."""
     mpl.use("svg")
     mpl.rcParams.update(STYLE)
     paths = []
@@ -55,7 +55,7 @@ def _save(figure: Figure, path: Path) -> Path:
     return path
 
 
-def _costs(results: Found, name: str) -> Figure:
+def _costs(results: Results, name: str) -> Figure:
     rows = compared(results, name)
     names = ["detap", *(row["peer"] for row in rows)]
     sides = [pooled(rows), *(row["theirs"] for row in rows)]
@@ -81,7 +81,7 @@ def _logarithmic(panel: Axes, values: list[float]) -> None:
     panel.minorticks_off()
 
 
-def _ratios(results: Found) -> Figure:
+def _ratios(results: Results) -> Figure:
     names = list(dict.fromkeys(row["workload"] for row in results["comparisons"]))
     rows = [row for name in names for row in compared(results, name)]
     labels = [f"{row['workload']}: {row['peer']}" for row in rows]
@@ -100,7 +100,7 @@ def _ratios(results: Found) -> Figure:
     return figure
 
 
-def _scaling(results: Found) -> Figure:
+def _scaling(results: Results) -> Figure:
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.2))
     series = (("scaling_detections", "detections"), ("scaling_images", "images"))
     for panel, (key, size) in zip(axes, series, strict=True):
@@ -119,7 +119,7 @@ def _scaling(results: Found) -> Figure:
     return figure
 
 
-def _threads(results: Found) -> Figure:
+def _threads(results: Results) -> Figure:
     rows = results["threads"]
     figure, panel = plt.subplots(figsize=(4.5, 3.2))
     for name, mark in zip(dict.fromkeys(row["workload"] for row in rows), "os^v*", strict=False):

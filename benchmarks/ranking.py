@@ -1,10 +1,10 @@
-"""How long rankings take, and in how much memory, beside NumPy and faiss.
+"""Time and memory of rankings, compared to NumPy and faiss.
 
-``python -m benchmarks.ranking`` prints a table in Markdown. Every measurement runs in a process of
-its own, whose wall time (without making the data) and peak memory are taken. A NumPy product of
-matrices with `argpartition`, in blocks, is what people write; faiss is the library made for it
-(``--faiss PYTHON`` names an interpreter that has it). Both only find the first k: labels, average
-precision and the rest are detap's alone here.
+``python -m benchmarks.ranking`` prints a table in Markdown. Every measurement runs in a new
+process, whose wall time (without creating the data) and peak memory are recorded. NumPy computes
+matrix products with `argpartition`, in blocks; faiss is a library for the purpose (``--faiss
+PYTHON`` is an interpreter that has it). Both only find the first k items; only detap computes
+metrics here.
 """
 
 import argparse
@@ -60,7 +60,7 @@ def detap(names: list[str] | None, threads: int) -> Callable[..., dict[str, floa
 
 
 def product(query: Any, gallery: Any, own: Any, theirs: Any, kind: str) -> dict[str, float]:
-    """Return the share of relevant items among the first 100, by products of matrices."""
+    """Return the fraction of relevant items among the first 100, by matrix products."""
     if kind == "codes":
         query, gallery = (np.where(x, 1, -1).astype(np.float32) for x in (query, gallery))
     else:
@@ -74,7 +74,7 @@ def product(query: Any, gallery: Any, own: Any, theirs: Any, kind: str) -> dict[
 
 
 def faiss(query: Any, gallery: Any, own: Any, theirs: Any, kind: str) -> dict[str, float]:
-    """Return the share of relevant items among the first 100, by faiss."""
+    """Return the fraction of relevant items among the first 100, by faiss."""
     import faiss as library  # noqa: PLC0415
 
     if kind == "codes":
@@ -104,7 +104,7 @@ CANDIDATES: dict[str, Callable[[int], Callable[..., dict[str, float]]]] = {
 def peak() -> float:
     """Return the peak memory of this process in MB.
 
-    Linux's ru_maxrss begins with that of the process it was forked from; VmHWM does not.
+    Linux's ru_maxrss starts with that of the parent process; VmHWM does not.
     """
     with suppress(OSError), open("/proc/self/status", encoding="ascii") as status:
         for line in status:

@@ -1,10 +1,10 @@
-"""What a run found, as Markdown tables and as plots; and both put into the documentation.
+"""Write the results of a run as Markdown tables and plots, also into the documentation.
 
     python -m benchmarks.report RESULTS.json [--docs]
 
-prints the tables, and writes them as ``results.md``, and ``*.svg``, beside the results. With
-``--docs`` the shorter ones of :data:`PAGE` also replace those between the markers of
-docs/performance.md, and the plots and results go beside it.
+prints the tables and writes them as ``results.md``, with the plots as ``*.svg``, next to the
+results. With ``--docs`` the shorter tables of :data:`PAGE` replace those between the markers of
+docs/performance.md, and the plots and results are copied to docs/performance/.
 """
 
 import json
@@ -21,7 +21,7 @@ from benchmarks.measure import Run, line, summary
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 MARKER = re.compile(r"(<!-- begin (\S+) -->\n).*?(<!-- end \2 -->)", re.DOTALL)
 
-Found = dict[str, Any]
+Results = dict[str, Any]
 
 
 def table(heading: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
@@ -33,7 +33,7 @@ def table(heading: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) 
 
 
 def seconds(value: float) -> str:
-    """Write seconds with three digits that count, and no more than milliseconds below one."""
+    """Write seconds with three significant digits, at most to the millisecond."""
     if value < 1:
         return f"{value:.3f}"
     return f"{value:.2f}" if value < 10 else f"{value:.1f}"
@@ -44,11 +44,11 @@ def megabytes(value: float) -> str:
 
 
 def ratio(spread: dict[str, float]) -> str:
-    """Write a median with the range it came from."""
+    """Write a median with its range."""
     return f"**{spread['median']:.2f}** ({spread['low']:.2f}\N{EN DASH}{spread['high']:.2f})"
 
 
-def machine_table(results: Found) -> str:
+def machine_table(results: Results) -> str:
     packages = results["peers"]
     names = sorted({row["peer"] for row in results.get("comparisons", ())} & set(packages))
     rows = [
@@ -63,7 +63,7 @@ def machine_table(results: Found) -> str:
     return f"{text}\n{raw}"
 
 
-def workload_table(results: Found) -> str:
+def workload_table(results: Results) -> str:
     rows = []
     for name, made in results["workloads"].items():
         shape, files = made["shape"], made["files"]
@@ -83,36 +83,36 @@ def workload_table(results: Found) -> str:
 
 
 def difference(row: dict[str, Any]) -> str:
-    if row["verdict"] == "failed":
+    if row["status"] == "failed":
         return "did not finish"
-    return "none" if row["verdict"] == "equal" else f"{row['difference']:.2g}"
+    return "none" if row["status"] == "equal" else f"{row['difference']:.2g}"
 
 
-def agreement_table(results: Found) -> str:
+def agreement_table(results: Results) -> str:
     rows = [
         [
             row["workload"],
             row["peer"],
-            str(row["numbers"]),
+            str(row["metrics"]),
             difference(row),
         ]
         for row in results["agreement"]
     ]
-    return table(["workload", "peer", "numbers compared", "largest difference"], rows, left=2)
+    return table(["workload", "peer", "metrics compared", "largest difference"], rows, left=2)
 
 
-def compared(results: Found, name: str) -> list[dict[str, Any]]:
+def compared(results: Results, name: str) -> list[dict[str, Any]]:
     """Return the comparisons on one workload, the fastest peer first."""
     rows = [row for row in results["comparisons"] if row["workload"] == name]
     return sorted(rows, key=lambda row: float(row["theirs"]["wall"]))
 
 
 def pooled(rows: Iterable[dict[str, Any]]) -> dict[str, float]:
-    """Return detap's medians over its runs beside all peers."""
+    """Return detap's medians over its runs against all peers."""
     return summary([Run(**sample) for row in rows for sample in row["samples"]["ours"]])
 
 
-def comparison_table(results: Found, name: str) -> str:
+def comparison_table(results: Results, name: str) -> str:
     """Return detap and its peers on one workload, the fastest first."""
     rows = compared(results, name)
     body = [["detap", *_costs(pooled(rows)), "", "", ""]]
@@ -135,11 +135,11 @@ def _costs(row: dict[str, float]) -> list[str]:
 
 
 def picture(name: str, what: str) -> str:
-    """Return a link to a plot as it stands beside the documentation."""
+    """Return a link to a plot in the documentation."""
     return f"![{what}](performance/{name}.svg)\n"
 
 
-def comparison_tables(results: Found) -> str:
+def comparison_tables(results: Results) -> str:
     names = dict.fromkeys(row["workload"] for row in results["comparisons"])
     return "\n".join(
         [
@@ -153,10 +153,10 @@ def comparison_tables(results: Found) -> str:
     )
 
 
-def target_table(results: Found) -> str:
-    """Return what was asked of detap beside what it does."""
+def target_table(results: Results) -> str:
+    """Return the targets and the measured values."""
     rows = [
-        [what, f"{limit:.2f}", f"{aim:.2f}", f"{value:.2f}", verdict(value, limit, aim)]
+        [what, f"{limit:.2f}", f"{aim:.2f}", f"{value:.2f}", status_of(value, limit, aim)]
         for what, workload, peer, limit, aim, cost in TARGETS
         if (value := _ratio_to(results, workload, peer, cost)) is not None
     ]
@@ -166,14 +166,16 @@ def target_table(results: Found) -> str:
             megabytes(limit),
             "",
             megabytes(value),
-            verdict(value, limit),
+            status_of(value, limit),
         ]
         for name, limit in LOADS.items()
         if (value := _peak(results, name)) is not None
     ]
     if results.get("checks"):
-        share = max(100 * row["share"] for row in results["checks"])
-        rows.append(["share of the checks, %", "5", "", f"{share:.1f}", verdict(share, 5)])
+        fraction = max(100 * row["fraction"] for row in results["checks"])
+        rows.append(
+            ["checks, % of the process", "5", "", f"{fraction:.1f}", status_of(fraction, 5)]
+        )
     text = table(["detap divided by", "at most", "aim", "measured", ""], rows)
     gain = _gain_of_two(results)
     if gain is not None:
@@ -182,20 +184,20 @@ def target_table(results: Found) -> str:
     return text
 
 
-def verdict(value: float, limit: float, aim: float | None = None) -> str:
-    """Say whether a cost is within its limit, and within the aim."""
+def status_of(value: float, limit: float, aim: float | None = None) -> str:
+    """Return the text that says if a cost is within its limit or its aim."""
     if aim is not None and value <= aim:
         return "aim met"
     return "met" if value <= limit else "**not met**"
 
 
-def _peak(results: Found, name: str) -> float | None:
+def _peak(results: Results, name: str) -> float | None:
     rows = compared(results, name)
     return pooled(rows)["peak"] if rows else None
 
 
-def _gain_of_two(results: Found) -> float | None:
-    """Return how much faster the evaluation proper is with two threads, on the largest workload."""
+def _gain_of_two(results: Results) -> float | None:
+    """Return the speedup of the evaluation by two threads, on the largest workload."""
     by_threads: dict[int, float] = {}
     for row in results.get("threads", ()):
         if "evaluation" in row:
@@ -203,7 +205,7 @@ def _gain_of_two(results: Found) -> float | None:
     return by_threads[1] / by_threads[2] if {1, 2} <= set(by_threads) else None
 
 
-def losses(results: Found) -> str:
+def losses(results: Results) -> str:
     """List every cost in which a peer is at least as good as detap."""
     kinds = {"ratio": "wall", "processor_ratio": "processor", "memory_ratio": "peak memory"}
     lines = [
@@ -234,7 +236,7 @@ TARGETS = (
 LOADS = {"500k": 0.4e9, "5M": 1.5e9}  # bytes
 
 
-def _ratio_to(results: Found, workload: str, peer: str | None, cost: str) -> float | None:
+def _ratio_to(results: Results, workload: str, peer: str | None, cost: str) -> float | None:
     """Return the median ratio to a peer, or to the one that makes it largest."""
     values = [
         float(row[cost]["median"])
@@ -244,7 +246,7 @@ def _ratio_to(results: Found, workload: str, peer: str | None, cost: str) -> flo
     return max(values, default=None)
 
 
-def report_table(results: Found) -> str:
+def report_table(results: Results) -> str:
     rows = [
         [
             row["workload"],
@@ -257,7 +259,7 @@ def report_table(results: Found) -> str:
     return table(["workload", "table, s", "with JSON, s", "ratio"], rows)
 
 
-def scaling_table(results: Found, key: str, size: str) -> str:
+def scaling_table(results: Results, key: str, size: str) -> str:
     rows = results[key]
     body = []
     for row in rows:
@@ -269,21 +271,21 @@ def scaling_table(results: Found, key: str, size: str) -> str:
     heading = [size, "detap, s", "peak, MB", f"µs for each of the {size}"]
     if "theirs" in rows[0]:
         heading += [f"{rows[0]['peer']}, s", "detap / peer"]
-    slope, start, share = line([(row[size], row["ours"]["wall"]) for row in rows])
+    slope, start, r_squared = line([(row[size], row["ours"]["wall"]) for row in rows])
     text = table(heading, body, left=0)
     return (
         f"{text}\nA straight line through detap's points: {start:.3f} s + "
-        f"{slope * 1e6:.2f} µs for each of the {size}, R² = {share:.4f}.\n"
+        f"{slope * 1e6:.2f} µs for each of the {size}, R² = {r_squared:.4f}.\n"
     )
 
 
-def image_scaling(results: Found) -> str:
+def image_scaling(results: Results) -> str:
     """Return the table of the second series, and the plot of both."""
     text = scaling_table(results, "scaling_images", "images")
     return f"{text}\n{picture('scaling', 'wall time over detections, and over images')}"
 
 
-def thread_table(results: Found) -> str:
+def thread_table(results: Results) -> str:
     rows = []
     first: dict[str, dict[str, Any]] = {}
     for row in results["threads"]:
@@ -301,7 +303,7 @@ def thread_table(results: Found) -> str:
     return f"{text}\n{picture('threads', 'speed-up over one thread')}"
 
 
-def profile_table(results: Found) -> str:
+def profile_table(results: Results) -> str:
     steps = list(dict.fromkeys(step for row in results["profile"] for step in row["steps"]))
     rows = []
     for row in results["profile"]:
@@ -311,23 +313,23 @@ def profile_table(results: Found) -> str:
     return table(["workload", *steps, "interpreter, exit", "total"], rows)
 
 
-def limit_table(results: Found) -> str:
+def limit_table(results: Results) -> str:
     return table(
         ["", "wall, s", "processor, s"],
         (
-            [row["what"], seconds(row["wall"]), seconds(row["processor"])]
+            [row["command"], seconds(row["wall"]), seconds(row["processor"])]
             for row in results["limits"]
         ),
     )
 
 
-def check_table(results: Found) -> str:
+def check_table(results: Results) -> str:
     rows = [
         [
             row["workload"],
             f"{row['checks'] * 1e3:.2f}",
-            f"{row['whole'] * 1e3:.0f}",
-            f"{100 * row['share']:.1f} %",
+            f"{row['process'] * 1e3:.0f}",
+            f"{100 * row['fraction']:.1f} %",
         ]
         for row in results["checks"]
     ]
@@ -352,11 +354,11 @@ CALLS = {
 }
 
 
-def loop_table(results: Found, part: str = "loop") -> str:
+def loop_table(results: Results, part: str = "loop") -> str:
     rows = []
     several = len({row["workload"] for row in results[part]}) > 1
     for row in results[part]:
-        what, peer, value = row["what"], row["peer"], row["ratio"]
+        what, peer, value = row["input"], row["peer"], row["ratio"]
         limit = LOOP_LIMITS.get((what, peer)) or LOOP_LIMITS[what]
         digits = 2 if limit >= 0.1 else 4
         rows.append(
@@ -368,7 +370,7 @@ def loop_table(results: Found, part: str = "loop") -> str:
                 f"**{value['median']:.{digits}f}** "
                 f"({value['low']:.{digits}f}\N{EN DASH}{value['high']:.{digits}f})",
                 f"{limit:g}",
-                verdict(value["median"], limit),
+                status_of(value["median"], limit),
             ]
         )
     heading = ["", "peer", "detap, s", "peer, s", "detap / peer", "at most", ""]
@@ -379,15 +381,15 @@ def loop_table(results: Found, part: str = "loop") -> str:
 PARQUET_LIMIT = 0.6
 
 
-def tables_table(results: Found) -> str:
+def tables_table(results: Results) -> str:
     rows = []
     for row in results["tables"]:
-        held = row["workload"] == "2M" and row["kind"] == "float32"
-        cells = [row["workload"], row["kind"], megabytes(row["bytes"]), megabytes(row["json"])]
+        held = row["workload"] == "2M" and row["dtype"] == "float32"
+        cells = [row["workload"], row["dtype"], megabytes(row["bytes"]), megabytes(row["json"])]
         cells += [seconds(row[side]["wall"]) for side in ("ours", "theirs")]
         cells += [ratio(row["ratio"]), f"{row['memory_ratio']['median']:.2f}"]
         cells += (
-            [f"{PARQUET_LIMIT:g}", verdict(row["ratio"]["median"], PARQUET_LIMIT)]
+            [f"{PARQUET_LIMIT:g}", status_of(row["ratio"]["median"], PARQUET_LIMIT)]
             if held
             else ["", ""]
         )
@@ -396,7 +398,7 @@ def tables_table(results: Found) -> str:
     return table([*heading, "Parquet / JSON", "memory", "at most", ""], rows, left=2)
 
 
-SECTIONS: dict[str, Callable[[Found], str]] = {
+SECTIONS: dict[str, Callable[[Results], str]] = {
     "machine": machine_table,
     "workloads": workload_table,
     "targets": target_table,
@@ -418,7 +420,7 @@ SECTIONS: dict[str, Callable[[Found], str]] = {
 }
 
 
-def joint_comparisons(results: Found) -> str:
+def joint_comparisons(results: Results) -> str:
     """Return the comparisons on all workloads in one table."""
     rows = []
     pictures = [picture("ratios", "wall time ratios")]
@@ -435,22 +437,22 @@ def joint_comparisons(results: Found) -> str:
     return "\n".join([table(heading, rows, left=2), *pictures])
 
 
-def agreement_sentence(results: Found) -> str:
+def agreement_sentence(results: Results) -> str:
     """Return the number of equal comparisons, and a table of the others."""
-    others = [row for row in results["agreement"] if row["verdict"] != "equal"]
+    others = [row for row in results["agreement"] if row["status"] != "equal"]
     count = len(results["agreement"])
     text = f"Equal to the last bit: {count - len(others)} of {count} comparisons.\n"
     return f"{text}\n{agreement_table({'agreement': others})}" if others else text
 
 
-def scaling_sentence(results: Found, key: str, size: str) -> str:
+def scaling_sentence(results: Results, key: str, size: str) -> str:
     """Return the fit of a series, with its memory and ratios."""
     rows = results[key]
     first, last = rows[0], rows[-1]
-    slope, start, share = line([(row[size], row["ours"]["wall"]) for row in rows])
+    slope, start, r_squared = line([(row[size], row["ours"]["wall"]) for row in rows])
     text = (
         f"{first[size]:,} to {last[size]:,} {size}: {start:.3f} s + {slope * 1e6:.2f} µs each "
-        f"(R² = {share:.4f}), {megabytes(first['ours']['peak'])} to "
+        f"(R² = {r_squared:.4f}), {megabytes(first['ours']['peak'])} to "
         f"{megabytes(last['ours']['peak'])} MB"
     )
     if "theirs" in first:
@@ -459,12 +461,12 @@ def scaling_sentence(results: Found, key: str, size: str) -> str:
     return f"{text}.\n"
 
 
-def ratio_table(results: Found, part: str) -> str:
+def ratio_table(results: Results, part: str) -> str:
     """Return the ratios of a part, a column for each peer."""
     names = list(dict.fromkeys(row["peer"] for row in results[part]))
     rows: dict[tuple[str, str], dict[str, str]] = {}
     for row in results[part]:
-        rows.setdefault((row["workload"], row["what"]), {})[row["peer"]] = ratio(row["ratio"])
+        rows.setdefault((row["workload"], row["input"]), {})[row["peer"]] = ratio(row["ratio"])
     body = [
         [workload, CALLS[what], *(cells.get(name, "") for name in names)]
         for (workload, what), cells in rows.items()
@@ -472,7 +474,7 @@ def ratio_table(results: Found, part: str) -> str:
     return table(["workload", "input", *names], body, left=2)
 
 
-PAGE: dict[str, Callable[[Found], str]] = {
+PAGE: dict[str, Callable[[Results], str]] = {
     **{name: make for name, make in SECTIONS.items() if name != "targets"},
     "comparisons": joint_comparisons,
     "agreement": agreement_sentence,
@@ -490,19 +492,21 @@ PAGE: dict[str, Callable[[Found], str]] = {
 
 
 def part_of(section: str) -> str:
-    """Return the part of the results that a section tells of."""
+    """Return the part of the results that a section shows."""
     if section in {"targets", "losses"}:
         return "comparisons"
     return section.replace("-", "_")
 
 
-def sections(results: Found, made: dict[str, Callable[[Found], str]] = SECTIONS) -> dict[str, str]:
+def sections(
+    results: Results, made: dict[str, Callable[[Results], str]] = SECTIONS
+) -> dict[str, str]:
     """Return every table for which there are results."""
     return {name: make(results) for name, make in made.items() if results.get(part_of(name))}
 
 
 def refuse_gaps(measured: Container[str]) -> None:
-    """End where parts of the page were never measured: its raw results would lose them."""
+    """Exit if parts of the page were never measured: its raw results would lose them."""
     missing = dict.fromkeys(part_of(name) for name in SECTIONS if part_of(name) not in measured)
     if missing:
         names = ",".join(missing)
@@ -513,7 +517,7 @@ def refuse_gaps(measured: Container[str]) -> None:
 
 
 def insert(page: str, texts: dict[str, str]) -> str:
-    """Replace what stands between the markers of each section that there is a text for."""
+    """Replace the text between the markers of each given section."""
 
     def replacement(match: re.Match[str]) -> str:
         begin, name, end = match.groups()
@@ -527,7 +531,7 @@ def main(words: Sequence[str]) -> None:
     draw = import_module("benchmarks.plots").draw  # needs matplotlib, which the tables do not
 
     results = Path(words[0])
-    data: Found = json.loads(results.read_text())
+    data: Results = json.loads(results.read_text())
     if "--docs" in words:
         refuse_gaps(data)
     texts = sections(data)

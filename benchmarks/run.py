@@ -1,4 +1,4 @@
-"""One command: workloads, peers, agreement, times, tables and plots. See README.md here."""
+"""Run the benchmarks: workloads, peers, agreement, times, tables and plots. See README.md."""
 
 import argparse
 import itertools
@@ -40,12 +40,12 @@ PARTS = (
     *("workloads", "agreement", "comparisons", "reports", "scaling_detections", "scaling_images"),
     *("threads", "profile", "limits", "checks", "loop", "tables", "drop_in"),
 )
-# How an evaluator is used in a training loop, and the peers that can be used so.
+# Uses of an evaluator in a training loop, and the peers that support each.
 LOOPS = {
     "arrays": ("ultrafast-pycocotools", "hotcoco", "vernier"),
     "updates": ("hotcoco", "torchmetrics"),
 }
-# As what results are given to what looks like pycocotools, and the peers that do.
+# Inputs of the drop-in replacements of pycocotools, and the peers that are such.
 DROP_INS = dict.fromkeys(
     ("path", "records", "rows"), ("ultrafast-pycocotools", "hotcoco", "faster-coco-eval")
 )
@@ -62,7 +62,7 @@ STEP = re.compile(r"^(\w+): (\d+\.\d+) s$", re.MULTILINE)
 
 @dataclass(slots=True)
 class Bench:
-    """What is measured, how often, and what was found so far."""
+    """Settings and results of a run."""
 
     detap: Detap
     sizes: Sequence[str]
@@ -74,7 +74,7 @@ class Bench:
     _files: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def workload(self, name: str) -> dict[str, Any]:
-        """Make a workload, in a process of its own so that this one stays small."""
+        """Make a workload in another process, so that this one stays small."""
         if name not in self._files:
             say(f"workload {name}")
             made = subprocess.run(
@@ -100,14 +100,14 @@ class Bench:
         return make(Path(files["ground_truth"]), Path(files["detections"]), files["format"])
 
     def peers_for(self, name: str) -> Iterable[Peer]:
-        """Return the peers that read the workload's format, within reason."""
+        """Return the peers that read the workload's format and are not too slow for it."""
         format_ = self.workload(name)["format"]
         for peer in (PEERS[entry] for entry in self.peers):
             if format_ in peer.formats and not (name in LARGE and peer.name in NOT_FOR_LARGE):
                 yield peer
 
     def best_peer(self, name: str) -> Peer | None:
-        """Return the peer that was fastest on a workload."""
+        """Return the fastest peer on a workload."""
         rows = [row for row in self.results.get("comparisons", ()) if row["workload"] == name]
         fastest = min(rows, key=lambda row: row["theirs"]["wall"], default=None)
         return PEERS[fastest["peer"]] if fastest else None
@@ -118,29 +118,29 @@ def say(text: str) -> None:
 
 
 def check_agreement(bench: Bench) -> list[dict[str, Any]]:
-    """Compare the numbers of detap and every peer on every workload."""
+    """Compare the metrics of detap and every peer on every workload."""
     rows = []
     for name in bench.sizes:
         format_ = bench.workload(name)["format"]
         _, text = measure.run(bench.ours(name, "--output-format", "json"))
         ours = detap_command.READ[format_](text)
         for peer in bench.peers_for(name):
-            row = {"workload": name, "peer": peer.name, "numbers": len(ours)}
+            row = {"workload": name, "peer": peer.name, "metrics": len(ours)}
             rows.append(row | trial(bench, peer, name, ours))
-            say(f"{name}: {peer.name}: {rows[-1]['verdict']}")
+            say(f"{name}: {peer.name}: {rows[-1]['status']}")
     return rows
 
 
 def trial(bench: Bench, peer: Peer, name: str, ours: Sequence[float | None]) -> dict[str, Any]:
-    """Run a peer once; compare its numbers. One that fails says so, and is not timed."""
+    """Run a peer once and compare its metrics; a failing peer is reported and not timed."""
     try:
         cost, said = measure.run(bench.theirs(peer, name, checked=True))
     except measure.CommandError as error:
         say(str(error))
-        return {"verdict": "failed", "trial": None}
+        return {"status": "failed", "trial": None}
     difference = measure.largest_difference(ours, peer.read(said))
-    verdict = "equal" if difference == 0 else "agrees" if difference <= TOLERANCE else "differs"
-    return {"verdict": verdict, "difference": difference, "trial": asdict(cost)}
+    status = "equal" if difference == 0 else "agrees" if difference <= TOLERANCE else "differs"
+    return {"status": status, "difference": difference, "trial": asdict(cost)}
 
 
 def compare(bench: Bench) -> list[dict[str, Any]]:
@@ -168,7 +168,7 @@ def compare(bench: Bench) -> list[dict[str, Any]]:
 
 
 def report_costs(bench: Bench) -> list[dict[str, Any]]:
-    """Time what a report in a file costs above the table: every class's numbers, two digests."""
+    """Time the extra cost of a JSON report: the metrics of every class and two digests."""
     rows = []
     target = WORK / "report.json"
     for name in bench.sizes:
@@ -204,10 +204,10 @@ def thread_counts() -> list[int]:
 
 
 def threads(bench: Bench) -> list[dict[str, Any]]:
-    """Time detap with one thread and with more: the process, and the evaluation proper."""
+    """Time detap by number of threads: the process, and the evaluation without reading."""
     rows: list[dict[str, Any]] = []
     for name in (entry for entry in bench.sizes if entry in LARGE_BOXES):
-        proper = evaluation_proper(bench, name)
+        proper = evaluation_only(bench, name)
         for count in thread_counts():
             runs = repeat(bench.ours(name, "--threads", str(count)), bench.runs)
             ours = measure.summary(runs)
@@ -219,12 +219,12 @@ def threads(bench: Bench) -> list[dict[str, Any]]:
     return rows
 
 
-def evaluation_proper(bench: Bench, name: str) -> dict[str, float] | None:
-    """Time the evaluation alone, files read before, in one process."""
+def evaluation_only(bench: Bench, name: str) -> dict[str, float] | None:
+    """Time the evaluation of files that were read before, in one process."""
     if bench.detap.python is None:
         return None
     files = bench.workload(name)
-    script = HERE / "scripts" / "evaluation_proper.py"
+    script = HERE / "scripts" / "evaluation_only.py"
     counts = ",".join(map(str, thread_counts()))
     command = [bench.detap.python, str(script), files["format"]]
     command += [files["ground_truth"], files["detections"], counts, str(bench.runs)]
@@ -234,13 +234,13 @@ def evaluation_proper(bench: Bench, name: str) -> dict[str, float] | None:
 
 
 def profile(bench: Bench) -> list[dict[str, Any]]:
-    """Ask detap itself how long each of its steps takes."""
+    """Collect the times of detap's steps from its verbose output."""
     rows = []
     for name in bench.sizes:
         steps: dict[str, list[float]] = {}
         walls = []
         for _ in range(bench.runs):
-            cost, said = run_aloud(bench.ours(name, "-v"))
+            cost, said = run_verbose(bench.ours(name, "-v"))
             walls.append(cost)
             for step, seconds in STEP.findall(said):
                 steps.setdefault(step, []).append(float(seconds))
@@ -254,8 +254,8 @@ def profile(bench: Bench) -> list[dict[str, Any]]:
     return rows
 
 
-def run_aloud(command: Sequence[str]) -> tuple[float, str]:
-    """Run a command; return its wall time and what it said on stderr."""
+def run_verbose(command: Sequence[str]) -> tuple[float, str]:
+    """Run a command; return its wall time and its stderr."""
     start = perf_counter()
     done = subprocess.run(
         command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
@@ -264,7 +264,7 @@ def run_aloud(command: Sequence[str]) -> tuple[float, str]:
 
 
 def limits(bench: Bench) -> list[dict[str, Any]]:
-    """Time what no evaluator in Python can avoid: starting, importing numpy, reading bytes."""
+    """Time the minimum of any evaluator in Python: start-up, importing NumPy, reading bytes."""
     python = bench.detap.python or sys.executable
     commands = {
         "start Python": [python, "-c", "pass"],
@@ -273,20 +273,20 @@ def limits(bench: Bench) -> list[dict[str, Any]]:
         "detap --help": [*bench.detap.program, "--help"],
     }
     rows = [
-        {"what": what, **measure.summary(repeat(command, max(bench.runs, 7)))}
-        for what, command in commands.items()
+        {"command": text, **measure.summary(repeat(command, max(bench.runs, 7)))}
+        for text, command in commands.items()
     ]
     for name in bench.sizes:
         files = bench.workload(name)
         if files["format"] != "voc":
             command = [python, "-c", READ_BYTES, files["ground_truth"], files["detections"]]
-            what = f"start Python, read {name}"
-            rows.append({"what": what, **measure.summary(repeat(command, bench.runs))})
+            text = f"start Python, read {name}"
+            rows.append({"command": text, **measure.summary(repeat(command, bench.runs))})
     return rows
 
 
 def checks(bench: Bench) -> list[dict[str, Any]]:
-    """Time the functions that only examine the input, as they run within `detap eval`."""
+    """Time the functions that only check the input during `detap eval`."""
     if bench.detap.python is None:
         return []
     rows = []
@@ -294,14 +294,14 @@ def checks(bench: Bench) -> list[dict[str, Any]]:
         script = HERE / "scripts" / "cost_of_checks.py"
         command = [bench.detap.python, str(script), *bench.ours(name)[len(bench.detap.program) :]]
         costs = [json.loads(measure.run(command)[1]) for _ in range(bench.runs)]
-        whole = median(measure.run(bench.ours(name))[0].processor for _ in range(bench.runs))
+        process = median(measure.run(bench.ours(name))[0].processor for _ in range(bench.runs))
         spent = median(cost["seconds"] for cost in costs)
         rows.append(
             {
                 "workload": name,
-                "whole": whole,
+                "process": process,
                 "checks": spent,
-                "share": spent / whole,
+                "fraction": spent / process,
                 "functions": costs[0]["functions"],
             }
         )
@@ -309,14 +309,14 @@ def checks(bench: Bench) -> list[dict[str, Any]]:
 
 
 def loop(bench: Bench) -> list[dict[str, Any]]:
-    """Time detap and its peers on arrays in memory, all at once and batch by batch."""
+    """Time detap and its peers on arrays in memory, all at once and by batch."""
     return inside(
         bench, "loop.py", LOOPS, [size for size in ("500k", "48k") if size in bench.sizes][:1]
     )
 
 
 def drop_in(bench: Bench) -> list[dict[str, Any]]:
-    """Time what looks like pycocotools, from loadRes to summarize."""
+    """Time drop-in replacements of pycocotools, from loadRes to summarize."""
     sizes = [size for size in ("48k", "500k") if size in bench.sizes]
     return inside(bench, "drop_in.py", DROP_INS, sizes)
 
@@ -324,7 +324,7 @@ def drop_in(bench: Bench) -> list[dict[str, Any]]:
 def inside(
     bench: Bench, name: str, kinds: Mapping[str, Sequence[str]], sizes: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Run a script, which takes its own time, with detap and with each peer in turn."""
+    """Run a script that times itself, alternately with detap and each peer."""
     python, rows = bench.detap.python, []
     if python is None:
         return []
@@ -339,20 +339,22 @@ def inside(
             command = [theirs, script, peer, what, *files]
             runs = 1 if peer == "torchmetrics" else bench.runs
             pairs = measure.alternate(ours, command, runs, measure=seconds_of_loop)
-            rows.append({"workload": size, "what": what, "peer": peer, **measure.comparison(pairs)})
+            rows.append(
+                {"workload": size, "input": what, "peer": peer, **measure.comparison(pairs)}
+            )
             say(f"{what}: {peer}: ratio {rows[-1]['ratio']['median']:.3f}")
     return rows
 
 
 def seconds_of_loop(command: Sequence[str]) -> measure.Run:
-    """Return the cost of a loop's script, its wall time being that of the loop alone."""
+    """Return the cost of a loop script, with the wall time of the loop alone."""
     cost, text = measure.run(command)
     report = json.loads(text)
     return replace(cost, wall=report["updates"] + report["rest"])
 
 
 def tables(bench: Bench) -> list[dict[str, Any]]:
-    """Time how detections are read from Parquet, beside the same in JSON."""
+    """Time reading detections from Parquet and from JSON."""
     python = bench.detap.python
     size = next((s for s in ("2M", "500k", "48k") if s in bench.sizes), "")
     if python is None or not size:
@@ -365,15 +367,15 @@ def tables(bench: Bench) -> list[dict[str, Any]]:
         if not path.exists():
             subprocess.run([*script, "write", results, str(path), kind], check=True)
         ours, theirs = ([*script, "read", truth, name] for name in (str(path), results))
-        pairs = measure.alternate(ours, theirs, bench.runs, measure=seconds_told)
-        row = {"workload": size, "kind": kind, "bytes": path.stat().st_size}
+        pairs = measure.alternate(ours, theirs, bench.runs, measure=seconds_of_script)
+        row = {"workload": size, "dtype": kind, "bytes": path.stat().st_size}
         rows.append({**row, "json": Path(results).stat().st_size, **measure.comparison(pairs)})
         say(f"tables: {kind}: ratio {rows[-1]['ratio']['median']:.3f}")
     return rows
 
 
-def seconds_told(command: Sequence[str]) -> measure.Run:
-    """Return the cost of a script, its wall time being the one that it tells."""
+def seconds_of_script(command: Sequence[str]) -> measure.Run:
+    """Return the cost of a script, with the wall time that it prints."""
     cost, text = measure.run(command)
     return replace(cost, wall=json.loads(text))
 
@@ -386,22 +388,22 @@ def series(quick: bool) -> tuple[list[str], list[str]]:
 
 
 def last_results() -> dict[str, Any]:
-    """Return what was found last time; nothing where nothing was measured yet."""
+    """Return the results of the last run, or an empty dict."""
     results: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     return results
 
 
 def to_measure(only: Sequence[str], measured: Container[str]) -> Sequence[str]:
-    """Return the parts to measure: those asked for, and what they start from where it is missing.
+    """Return the parts to measure: those requested, and those they depend on if missing.
 
-    Peers are timed that were seen to finish.
+    Only peers known to finish are timed.
     """
     missing = "comparisons" in only and "agreement" not in measured
     return [part for part in PARTS if not only or part in only or (missing and part == "agreement")]
 
 
 def run_all(bench: Bench, only: Sequence[str] = ()) -> dict[str, Any]:
-    """Measure everything, or only some parts; what was found is in the file after each."""
+    """Measure everything or some parts, and save the results after each part."""
     results = bench.results
     if only:
         results |= last_results()
@@ -460,7 +462,7 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def chosen(given: str | None, known: Iterable[str], default: Sequence[str]) -> Sequence[str]:
-    """Return the names asked for, or end with the ones there are."""
+    """Return the requested names, or exit with the available ones."""
     if given is None:
         return default
     names = given.split(",")
@@ -488,7 +490,7 @@ def bench_for(options: argparse.Namespace) -> Bench:
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Run the benchmark and write what it found."""
+    """Run the benchmark and write its results."""
     options = arguments(words)
     only = chosen(options.only, PARTS, ())
     if options.docs and not options.report_only:
@@ -506,7 +508,7 @@ def main(words: Sequence[str] | None = None) -> None:
     command = [str(binary("python")), "-m", "benchmarks.report", str(RESULTS)]
     subprocess.run([*command, *(["--docs"] if options.docs else [])], check=True, cwd=HERE.parent)
     results = last_results()
-    differing = [row for row in results.get("agreement", ()) if row["verdict"] == "differs"]
+    differing = [row for row in results.get("agreement", ()) if row["status"] == "differs"]
     for row in differing:
         say(f"{row['workload']}: {row['peer']} differs from detap by {row['difference']:.3g}")
     if differing:

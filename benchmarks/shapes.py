@@ -1,26 +1,26 @@
-"""How large each workload is."""
+"""Sizes of the workloads."""
 
 from dataclasses import dataclass, replace
 from typing import Literal
 
 Digits = Literal["rounded", "full"]
-Overlap = Literal["bbox", "segm", "keypoints"]
+IouType = Literal["bbox", "segm", "keypoints"]
 SEED = 20260
 
 
 @dataclass(frozen=True, slots=True)
 class CocoShape:
-    """How large a COCO workload is, and how its detections are printed.
+    """Size of a COCO workload, and number format of its detections.
 
     Attributes
     ----------
     digits : {"rounded", "full"}
         Coordinates to 3 decimals and scores to 5, as YOLO's tools write them (about 100 bytes a
         record), or every digit of a float32, as torch code without rounding does (about 160).
-    overlap : {"bbox", "segm", "keypoints"}
-        What is compared, by the name that COCO's tools have for it.
+    iou_type : {"bbox", "segm", "keypoints"}
+        IoU type, as in pycocotools.
     boxed : bool
-        Whether masks in the results have the detector's box beside them.
+        If True, masks in the results also have the detector's box.
     """
 
     name: str
@@ -29,18 +29,18 @@ class CocoShape:
     classes: int
     detections: int
     digits: Digits = "rounded"
-    overlap: Overlap = "bbox"
+    iou_type: IouType = "bbox"
     boxed: bool = True
 
     @property
     def truth_name(self) -> str:
-        what = "person-keypoints" if self.overlap == "keypoints" else "instances"
+        what = "person-keypoints" if self.iou_type == "keypoints" else "instances"
         return f"{what}-{self.images}-{self.ground_truths}-{self.classes}"
 
 
 @dataclass(frozen=True, slots=True)
 class VocShape:
-    """How large a VOC workload is."""
+    """Size of a VOC workload."""
 
     name: str
     images: int
@@ -58,9 +58,9 @@ COCO_SHAPES = {
         CocoShape("500k-full", 5_000, 36_781, 80, 500_000, "full"),
         CocoShape("2M", 40_000, 600_000, 365, 2_000_000),
         CocoShape("5M", 80_000, 1_000_000, 365, 5_000_000),
-        CocoShape("masks", 5_000, 36_781, 80, 100_000, overlap="segm"),
-        CocoShape("masks-alone", 5_000, 36_781, 80, 100_000, overlap="segm", boxed=False),
-        CocoShape("keypoints", 5_000, 11_004, 1, 50_000, overlap="keypoints"),
+        CocoShape("masks", 5_000, 36_781, 80, 100_000, iou_type="segm"),
+        CocoShape("masks-alone", 5_000, 36_781, 80, 100_000, iou_type="segm", boxed=False),
+        CocoShape("keypoints", 5_000, 11_004, 1, 50_000, iou_type="keypoints"),
     )
 }
 VOC_SHAPE = VocShape("voc", 4_952, 14_976, 20, 111_000)

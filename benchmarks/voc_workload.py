@@ -1,4 +1,4 @@
-"""The text of VOC workloads: a tree of annotations, and a detector's file for each class."""
+"""Text of VOC workloads: a tree of annotations and a detections file per class."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from benchmarks.shapes import SEED, CocoShape, VocShape
 
 
 def voc_trees(shape: VocShape, seed: int = SEED) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the files of a VOC tree and those of a detector, each by its relative path."""
+    """Return the files of a VOC tree and of a detector by relative path."""
     coco = CocoShape(shape.name, shape.images, shape.objects, shape.classes, shape.detections)
     layout = scene(coco, seed)
     random = np.random.default_rng([seed, shape.objects, 3])
@@ -33,7 +33,7 @@ def voc_trees(shape: VocShape, seed: int = SEED) -> tuple[dict[str, str], dict[s
 
 
 def _corners(box: Floats) -> Floats:
-    """Return xmin, ymin, xmax, ymax, counted from 1 with both ends inside, as VOC does."""
+    """Return xmin, ymin, xmax, ymax as in VOC: from 1, with inclusive ends."""
     return np.column_stack((box[:, :2] + 1, np.maximum(box[:, :2] + box[:, 2:], box[:, :2] + 1)))
 
 

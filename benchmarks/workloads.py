@@ -1,10 +1,9 @@
-"""Workloads for the benchmarks: seeded, shaped like real data, written as they are generated.
+"""Random workloads for the benchmarks with the statistics of real data.
 
-Nothing here is taken from a data set. What is imitated are the shapes that cost time and memory:
-how many boxes an image has and of how many classes, how large they are, how long the polygons are,
-how many crowd regions there are and how their run lengths look, in what order the records stand
-and how many digits their numbers have. The same seed gives the same bytes on the same machine and
-NumPy; every file's sha256 is kept in the manifest beside it.
+Nothing here is taken from a data set. The workloads imitate the properties that cost time and
+memory: boxes per image, classes, box sizes, lengths of polygons, number and RLE of crowd regions,
+order of records and digits of numbers. The same seed gives the same bytes on the same machine and
+NumPy; a manifest next to each file has its sha256.
 """
 
 import hashlib
@@ -25,18 +24,18 @@ TEXTS = {
     "segm": (ground_truth_text, mask_text),
     "keypoints": (people_text, pose_text),
 }
-"""What writes ground truth and detections, by what is compared."""
+"""Writers of ground truth and detections by IoU type."""
 VERSION = 2  # of the generator: raise it when the bytes change, and cached files are made anew
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Files that are there.
+    """Files of a workload.
 
     Attributes
     ----------
     format : {"coco", "coco-segm", "coco-keypoints", "voc"}
-        And what of the files is compared.
+        Format and IoU type.
     files : dict of str to dict
         For each file (or folder), by its role: path, bytes, sha256 (of a folder: over its files).
     """
@@ -49,13 +48,13 @@ class Workload:
 
 
 def make_coco(shape: CocoShape, folder: Path = WORK, seed: int = SEED) -> Workload:
-    """Write the workload's files, or find them written."""
+    """Write the workload's files unless they exist."""
     data = folder / "data"
     truth = data / f"{shape.truth_name}.json"
-    kind = "" if shape.overlap == "bbox" else f"-{shape.overlap}" + "-alone" * (not shape.boxed)
+    kind = "" if shape.iou_type == "bbox" else f"-{shape.iou_type}" + "-alone" * (not shape.boxed)
     results = data / f"{shape.truth_name}-results-{shape.detections}-{shape.digits}{kind}.json"
     described = {key: value for key, value in asdict(shape).items() if key != "name"}
-    truth_of, results_of = TEXTS[shape.overlap]
+    truth_of, results_of = TEXTS[shape.iou_type]
     about = {"version": VERSION, "seed": seed}
     about_truth = {k: described[k] for k in ("images", "ground_truths", "classes")}
     layout: list[Scene] = []
@@ -73,12 +72,12 @@ def make_coco(shape: CocoShape, folder: Path = WORK, seed: int = SEED) -> Worklo
             results, about | described, lambda: results_of(shape, lay_out(), seed)
         ),
     }
-    format_ = "coco" if shape.overlap == "bbox" else f"coco-{shape.overlap}"
+    format_ = "coco" if shape.iou_type == "bbox" else f"coco-{shape.iou_type}"
     return Workload(shape.name, format_, truth, results, files)
 
 
 def make_voc(shape: VocShape = VOC_SHAPE, folder: Path = WORK, seed: int = SEED) -> Workload:
-    """Write the workload's files, or find them written."""
+    """Write the workload's files unless they exist."""
     base = folder / "data" / f"{shape.name}-{shape.images}-{shape.objects}-{shape.detections}"
     about = {"version": VERSION, "seed": seed, **asdict(shape)}
     manifest = base / "manifest.json"
@@ -106,7 +105,7 @@ def make_voc(shape: VocShape = VOC_SHAPE, folder: Path = WORK, seed: int = SEED)
 
 
 def _write(path: Path, about: dict[str, Any], text: Any) -> dict[str, Any]:
-    """Write a file from an iterator of text unless it stands there already."""
+    """Write a file from an iterator of text unless it exists."""
     manifest = path.with_suffix(".manifest.json")
     known = _read_manifest(manifest)
     if known is None or known["about"] != about or not path.is_file():
@@ -138,7 +137,7 @@ def _read_manifest(path: Path) -> dict[str, Any] | None:
 
 
 def make(name: str) -> dict[str, Any]:
-    """Make the workload of that name; return where it is and how large."""
+    """Make the workload of that name; return its paths and sizes."""
     if name == VOC_SHAPE.name:
         shape: CocoShape | VocShape = VOC_SHAPE
         made = make_voc(VOC_SHAPE)

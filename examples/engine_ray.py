@@ -1,12 +1,12 @@
-"""Shards by Ray: the same two functions as `detap eval --engine dask`, under another scheduler.
+"""Evaluate shards with Ray, using the same two functions as `detap eval --engine dask`.
 
 ::
 
     python examples/engine_ray.py instances.json shards/*.json
 
-Each shard becomes a partial in some process, classes are finished in some, and the numbers are
-those of `detap eval --gt instances.json --dt 'shards/*.json'` to the last bit. Ray calls a function
-again whose worker died; the same shard gives the same bytes, so that no number depends on it.
+Workers turn shards into partials and then accumulate classes; the metrics have the same bits as
+`detap eval --gt instances.json --dt 'shards/*.json'`. If a worker dies, Ray calls the function
+again; the same shard gives the same bytes, so no metric depends on it.
 """
 
 import os
@@ -22,7 +22,7 @@ from detap.protocols import protocol
 
 
 class Engine:
-    """What :class:`detap.engines.Engine` asks for."""
+    """Implementation of :class:`detap.engines.Engine`."""
 
     def __init__(self) -> None:
         ray.init(ignore_reinit_error=True, log_to_driver=False)
@@ -32,16 +32,16 @@ class Engine:
     def submit(
         self, name: str, function: Callable[..., Any], *arguments: Any, **options: Any
     ) -> Any:
-        """Have a function called; Ray puts the values of what was submitted in their places."""
+        """Submit a function; Ray replaces submitted arguments by their values."""
         return ray.remote(function).options(name=name, max_retries=3).remote(*arguments, **options)
 
     def gather(self, submitted: Sequence[Any]) -> list[Any]:
-        """Return the values of what was submitted."""
+        """Return the values of submitted calls."""
         values: list[Any] = ray.get(list(submitted))
         return values
 
     def close(self) -> None:
-        """End what was begun."""
+        """Shut down Ray."""
         ray.shutdown()
 
 

@@ -1,9 +1,9 @@
-"""Time what looks like pycocotools, from loadRes to summarize, the ground truth loaded before.
+"""Time drop-in replacements of pycocotools from loadRes to summarize.
 
     drop_in.py TOOL path|records|rows GROUND_TRUTH DETECTIONS
 
-``path`` hands over the file of results, ``records`` its content, ``rows`` the same as an (N, 7)
-array. Prints, as a JSON object, the seconds and the AP.
+``path`` passes the results file, ``records`` its content, ``rows`` the same as an (N, 7) array. The
+ground truth is loaded before. Prints the seconds and the AP as a JSON object.
 """
 
 import contextlib

@@ -1,10 +1,10 @@
-"""Time an evaluator as a training loop uses it: arrays in memory, the ground truth kept.
+"""Time an evaluator in a training loop: arrays in memory and reused ground truth.
 
     loop.py TOOL arrays|updates GROUND_TRUTH DETECTIONS
 
-``arrays`` hands over all detections at once; ``updates`` hands over 16 images at a time, shuffled.
-Prints, as a JSON object, the seconds of the updates and of the rest, and the AP; files are read and
-arrays made before the clock starts.
+``arrays`` passes all detections at once; ``updates`` passes 16 images at a time, shuffled. Prints
+the seconds of the updates and of the rest, and the AP, as a JSON object; files are read and arrays
+created before timing.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ BATCH = 16
 
 
 class Epoch:
-    """What a loop holds: the ground truth's file, and a detector's arrays for each image."""
+    """Data of a loop: the ground-truth file, and detection arrays per image."""
 
     def __init__(self, truth_path, results_path):
         self.truth_path = truth_path
@@ -32,11 +32,11 @@ class Epoch:
         self.score = np.array([row["score"] for row in results], np.float64)
 
     def rows(self):
-        """Return the detections as (N, 7) columns, as pycocotools' loadRes takes them."""
+        """Return the detections as (N, 7) rows for pycocotools' loadRes."""
         return np.column_stack([self.image, self.boxes, self.score, self.label])
 
     def of_images(self):
-        """Return each image's name, boxes, scores and labels, in an order of no meaning."""
+        """Return the name, boxes, scores and labels of each image, shuffled."""
         names = np.array([image["id"] for image in self.instances["images"]])
         names = np.random.default_rng(0).permutation(names)
         order = np.argsort(self.image, kind="stable")

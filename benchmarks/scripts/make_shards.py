@@ -1,4 +1,4 @@
-"""Write a large COCO case in shards, each with a ground truth of its own.
+"""Write a large COCO case in shards, each with its ground truth.
 
 ::
 
@@ -97,7 +97,7 @@ def write_table(path: Path, columns: "dict[str, np.ndarray]") -> None:
 
 
 def main() -> None:
-    """Write the shards that the command line asks for."""
+    """Write the shards of the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--shards", type=int, default=50)

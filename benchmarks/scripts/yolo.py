@@ -46,7 +46,7 @@ def write(folder, images):
 
 
 def header(width, height):
-    """Return a PNG without pixels, of which readers of sizes ask for no more."""
+    """Return a PNG without pixels, which suffices to read its size."""
     return b"\x89PNG\r\n\x1a\n" + struct.pack(
         ">I4sIIBBBBB4s", 13, b"IHDR", width, height, 8, 2, 0, 0, 0, bytes(4)
     )

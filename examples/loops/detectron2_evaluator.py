@@ -3,8 +3,7 @@
     evaluator = DetapEvaluator("coco_2017_val")
     inference_on_dataset(model, loader, evaluator)
 
-``pred_classes`` count the classes of the dataset from 0; its metadata says which category ids those
-are.
+``pred_classes`` are indices of the dataset's classes; its metadata maps them to category ids.
 """
 
 from typing import Any
@@ -18,7 +17,7 @@ import detap
 
 
 class DetapEvaluator(DatasetEvaluator):
-    """The numbers of COCO's protocol, times a hundred as Detectron2 has them."""
+    """COCO metrics, times 100 as in Detectron2."""
 
     def __init__(self, dataset_name: str, protocol: str = "coco") -> None:
         metadata = MetadataCatalog.get(dataset_name)
@@ -28,11 +27,11 @@ class DetapEvaluator(DatasetEvaluator):
         self.evaluator = detap.Evaluator(self.truth, protocol, "xyxy", repeats="identical")
 
     def reset(self) -> None:
-        """Begin anew."""
+        """Drop all detections."""
         self.evaluator.reset()
 
     def process(self, inputs: list[dict[str, Any]], outputs: list[dict[str, Any]]) -> None:
-        """Take the images of a batch and what was found on them."""
+        """Add the images of a batch and their detections."""
         predictions = [output["instances"] for output in outputs]
         self.evaluator.update(
             [image["image_id"] for image in inputs],
@@ -42,7 +41,7 @@ class DetapEvaluator(DatasetEvaluator):
         )
 
     def evaluate(self) -> dict[str, dict[str, float]] | None:
-        """Return the numbers in the first process, and nothing in the others."""
+        """Return the metrics in the first process, and an empty dict in the others."""
         blobs = comm.gather(self.evaluator.to_bytes())
         if not comm.is_main_process():
             return None

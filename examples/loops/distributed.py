@@ -1,11 +1,10 @@
-"""Score a validation epoch that several processes share, through torch.distributed.
+"""Evaluate a validation epoch of several processes with torch.distributed.
 
     python examples/loops/distributed.py 3
 
-Every process sees its part of the images, as DistributedSampler deals them, and keeps what it
-found. At the end each one's bytes go to the first process, which adds them up: one collective call,
-made here, of some 18 bytes a detection. An image that the sampler repeats, so that all processes
-have equally many, counts once.
+Each process evaluates its images, as assigned by DistributedSampler. At the end all send their
+bytes to the first process, which merges them: one collective call of some 18 bytes per detection.
+Images that the sampler repeats to give all processes the same number count once.
 """
 
 import sys
@@ -22,7 +21,7 @@ CLASSES = ["cat", "dog", "bird"]
 
 
 def boxes_of(image: str) -> tuple[torch.Tensor, torch.Tensor]:
-    """Make up what is on an image: boxes as two corners, and which class each is of."""
+    """Return random boxes (xyxy) and classes of an image."""
     random = torch.Generator().manual_seed(int(image[:3]))
     count = int(torch.randint(0, 6, (), generator=random))
     corner = torch.rand(count, 2, generator=random) * 200
@@ -31,7 +30,7 @@ def boxes_of(image: str) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def detect(image: str) -> dict[str, torch.Tensor]:
-    """Stand in for a network: boxes near the true ones, some of which it takes for others."""
+    """Simulate a network: boxes near the true ones, some of the wrong class."""
     random = torch.Generator().manual_seed(1000 + int(image[:3]))
     boxes, labels = boxes_of(image)
     shift = torch.randn(boxes.shape, generator=random) * 5
@@ -41,7 +40,7 @@ def detect(image: str) -> dict[str, torch.Tensor]:
 
 
 def ground_truth() -> detap.GroundTruth:
-    """Return the whole ground truth; every process has the same."""
+    """Return the whole ground truth, which is the same in every process."""
     rows = [(image, *boxes_of(image)) for image in IMAGES]
     return detap.GroundTruth.from_arrays(
         image=[image for image, boxes, _ in rows for _ in range(len(boxes))],

@@ -4,8 +4,8 @@ In a configuration, with this file's name in ``custom_imports``:
 
     val_evaluator = dict(type="DetapMetric", ann_file="annotations/instances_val2017.json")
 
-What the processes of a distributed run have found is gathered by mmengine: bytes, one entry for
-each process. Images that its sampler repeats count once.
+mmengine gathers the results of the processes of a distributed run: one entry of bytes per process.
+Images that its sampler repeats count once.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ import detap
 
 @METRICS.register_module()
 class DetapMetric(BaseMetric):
-    """The numbers of COCO's protocol, under ``coco/``."""
+    """COCO metrics, under ``coco/``."""
 
     default_prefix = "coco"
 
@@ -29,7 +29,7 @@ class DetapMetric(BaseMetric):
         self.evaluator = detap.Evaluator(self.truth, protocol, "xyxy", repeats="identical")
 
     def process(self, data_batch: Any, data_samples: Sequence[dict[str, Any]]) -> None:
-        """Take the samples of a batch, each with an ``img_id`` and ``pred_instances``."""
+        """Add the samples of a batch, each with an ``img_id`` and ``pred_instances``."""
         names = self.dataset_meta["classes"]
         predictions = [sample["pred_instances"] for sample in data_samples]
         self.evaluator.update(
@@ -40,11 +40,11 @@ class DetapMetric(BaseMetric):
         )
 
     def evaluate(self, size: int) -> dict[str, float]:
-        """Gather, and return the numbers."""
+        """Gather the results and return the metrics."""
         self.results = [self.evaluator.to_bytes()]
         self.evaluator.reset()
         return super().evaluate(size)
 
     def compute_metrics(self, results: list[bytes]) -> dict[str, float]:
-        """Return the numbers of all processes, in the first of them."""
+        """Return the metrics of all processes, in the first process."""
         return detap.merge(results, self.truth, repeats="identical").compute().summary

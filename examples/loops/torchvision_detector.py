@@ -1,9 +1,9 @@
-"""Score a torchvision detector after each epoch.
+"""Evaluate a torchvision detector after each epoch.
 
-The model gives a dict of boxes (two corners, in pixels), scores and labels for each image, and a
-target names its image, as ``wrap_dataset_for_transforms_v2(dataset, ("image_id",))`` has it. The
-labels of torchvision's COCO weights are COCO's category ids; those of a model of one's own are
-whatever it was trained with, and have to become the ground truth's ids or names.
+The model returns a dict of boxes (xyxy, in pixels), scores and labels per image, and targets have
+an ``image_id``, as from ``wrap_dataset_for_transforms_v2(dataset, ("image_id",))``. The labels of
+torchvision's COCO weights are COCO's category ids; labels of other models must be mapped to the ids
+or names of the ground truth.
 """
 
 from collections.abc import Iterable

@@ -1,8 +1,8 @@
-"""Score a detector of Hugging Face's transformers: DETR, YOLOS, RT-DETR and their like.
+"""Evaluate a detector of Hugging Face's transformers, such as DETR, YOLOS or RT-DETR.
 
-``post_process_object_detection`` turns what the model gives into boxes in pixels, given the sizes
-of the images, height first. Labels count the model's classes from 0: ``ids`` says what each is
-called in the ground truth.
+``post_process_object_detection`` converts the model's output into boxes in pixels, given the image
+sizes, height first. Labels are indices of the model's classes; ``ids`` maps them to the ids or
+names of the ground truth.
 """
 
 from collections.abc import Iterable
@@ -24,8 +24,8 @@ def validate(
 ) -> detap.Result:
     """Return the result on batches of ``image_ids``, ``pixel_values``, ``sizes`` (height, width).
 
-    The evaluator has boxes="xyxy". The threshold is 0: AP is made of all detections, and to cut off
-    those of low score, as for showing boxes, lowers it.
+    The evaluator has boxes="xyxy". The threshold is 0, as AP uses all detections; dropping those of
+    low score, as for display, lowers it.
     """
     model.eval()
     evaluator.reset()

@@ -1,4 +1,4 @@
-"""action.yml: its steps run as the service would run them, its API a server on this machine."""
+"""action.yml: its steps run as GitHub would run them, with a local server as API."""
 
 import importlib
 import json
@@ -35,7 +35,7 @@ MARK = "<!-- detap: detap -->"
 
 
 class Api(BaseHTTPRequestHandler):
-    """The part of the service's API that comments need."""
+    """The part of GitHub's API that comments need."""
 
     server: "Service"
 
@@ -79,7 +79,7 @@ class Api(BaseHTTPRequestHandler):
         self._answer(200, self.server.comments[number])
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+        """Print nothing."""
 
 
 def comment(number: int, body: str, login: str = "github-actions[bot]") -> dict[str, Any]:
@@ -88,7 +88,7 @@ def comment(number: int, body: str, login: str = "github-actions[bot]") -> dict[
 
 
 class Service(ThreadingHTTPServer):
-    """The service, and what it has been told."""
+    """A fake of GitHub's API and its recorded requests."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Api)
@@ -110,7 +110,7 @@ def service() -> Iterator[Service]:
 
 @dataclass
 class Runner:
-    """What runs a job: a folder, its environment, and the outputs of its steps."""
+    """A job runner: a folder, its environment, and the outputs of its steps."""
 
     folder: Path
     service: Service
@@ -124,7 +124,7 @@ class Runner:
         return (self.folder / "step-summary.md").read_text("utf-8")
 
     def run(self, **inputs: str) -> int:
-        """Run the action with these inputs; return the status that the job ends with."""
+        """Run the action with these inputs; return the exit status of the job."""
         taken = {name: str(entry["default"]) for name, entry in ACTION["inputs"].items()}
         taken |= {"token": "secret", **{name.replace("_", "-"): v for name, v in inputs.items()}}
         self.outputs, self.uploaded, worst = {}, [], 0
@@ -227,7 +227,7 @@ def test_a_detector_that_passes(runner: Runner) -> None:
     assert "::notice title=detap" in runner.log
 
 
-def test_a_gate_that_fails_fails_the_job_and_the_rest_is_done(runner: Runner) -> None:
+def test_a_failed_gate_fails_the_job_after_all_steps(runner: Runner) -> None:
     status = runner.run(**GIVEN, fail_under="0.99", comment="true")
     assert (status, runner.outputs["evaluate"]["status"]) == (1, "failed")
     assert "::error" in runner.log
@@ -287,14 +287,14 @@ def test_code_of_the_evaluated_repository_is_not_executed(
     assert not (runner.folder / "executed").exists()
 
 
-def test_without_a_report_nothing_has_passed(runner: Runner) -> None:
+def test_without_a_report_the_status_is_not_passed(runner: Runner) -> None:
     status = runner.run(**GIVEN, fail_under="0.99", args="--help", comment="true")
     assert (status, runner.outputs["evaluate"]["status"]) == (2, "error")
     assert (
         "::error title=detap::detap ended with status 0 and without a report that says so: "
-        "nothing was judged; remove options such as --help from args"
+        "no result; remove options such as --help from args"
     ) in runner.log
-    assert "nothing was judged" in runner.service.comments[0]["body"]
+    assert "no result" in runner.service.comments[0]["body"]
     assert runner.run(**GIVEN, fail_under="0.99", comment="true") == 1  # the hint was followed
 
 
@@ -312,7 +312,7 @@ def test_without_a_report_nothing_has_passed(runner: Runner) -> None:
         (3, {"gates": {"passed": True}}, "error"),
     ],
 )
-def test_the_outcome_is_what_both_the_report_and_the_status_say(
+def test_the_outcome_needs_agreement_of_report_and_exit_status(
     status: int, record: dict[str, Any] | None, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(ROOT / "action")
@@ -333,7 +333,7 @@ def test_the_comment_is_updated_and_not_repeated(runner: Runner) -> None:
     assert len(runner.service.comments) == 152
 
 
-def test_a_comment_of_a_person_stays_theirs(runner: Runner) -> None:
+def test_a_comment_of_a_person_is_not_changed(runner: Runner) -> None:
     theirs = comment(0, f"{MARK}\nall is well", "someone")
     runner.service.comments = [theirs, {**theirs, "id": 1, "user": None}]
     runner.run(**GIVEN, comment="true")
@@ -362,13 +362,13 @@ def test_without_a_pull_request_there_is_no_comment(runner: Runner) -> None:
     assert runner.service.asked == []
 
 
-def test_what_cannot_be_judged_says_so_in_place_of_an_old_comment(runner: Runner) -> None:
+def test_an_error_replaces_an_old_comment(runner: Runner) -> None:
     runner.service.comments = [comment(0, f"{MARK}\n## detap: 9 of 9 gates passed")]
     status = runner.run(**{**GIVEN, "dt": "absent.json"}, comment="true")
     assert (status, runner.outputs["evaluate"]["status"]) == (2, "error")
     assert runner.uploaded == []
     body = runner.service.comments[0]["body"]
-    assert "nothing was judged" in body
+    assert "no result" in body
     assert "https://service.example/us/ours/actions/runs/99" in body
     assert runner.run(**GIVEN, args="--iou '0.5") == 2
     assert "::error title=detap::args: No closing quotation" in runner.log
@@ -385,14 +385,14 @@ def test_a_baseline_and_all_other_inputs_reach_the_command(runner: Runner) -> No
     assert record["power"]["level"] == 0.95
 
 
-def test_settings_are_taken_from_the_file(runner: Runner) -> None:
+def test_settings_are_read_from_the_file(runner: Runner) -> None:
     (runner.folder / "detap.toml").write_text(
         'gt = "instances.json"\n[targets.day]\ndt = "results.json"\nfail-under = 0.99\n'
     )
     assert runner.run(page="false", target="day") == 1
 
 
-def test_names_and_inputs_are_never_run(runner: Runner) -> None:
+def test_names_and_inputs_are_never_executed(runner: Runner) -> None:
     evil = "$(touch evil) `touch evil`; touch evil"
     assert runner.run(**{**GIVEN, "gt": evil}, args="--iou '$(touch evil)'") == 2
     assert not (runner.folder / "evil").exists()
@@ -400,7 +400,7 @@ def test_names_and_inputs_are_never_run(runner: Runner) -> None:
         assert "${{" not in step.get("run", "")
 
 
-def test_the_page_is_made_where_it_is_wanted(runner: Runner) -> None:
+def test_the_page_is_made_if_requested(runner: Runner) -> None:
     pytest.importorskip("jinja2")
     assert runner.run(**{**GIVEN, "page": "true"}) == 0
     assert Path(runner.outputs["evaluate"]["page"]).read_text("utf-8").startswith("<!doctype html>")
@@ -419,7 +419,7 @@ def test_the_example_of_the_docs_passes_and_its_table_has_every_input(runner: Ru
     assert set(re.findall("`(.+?)`", firsts)) == set(ACTION["inputs"])
 
 
-def test_every_input_goes_somewhere_and_every_output_comes_from_somewhere(runner: Runner) -> None:
+def test_every_input_is_used_and_every_output_is_set(runner: Runner) -> None:
     text = json.dumps(ACTION["runs"])
     for name in ACTION["inputs"]:
         assert f"inputs.{name} " in text, name
@@ -479,7 +479,7 @@ def test_the_action_installs_its_own_version_or_the_one_named(
     assert printed.stdout.strip() == installed
 
 
-def test_the_steps_hold_to_the_public_schema() -> None:
+def test_the_steps_match_the_public_schema() -> None:
     pytest.importorskip("check_jsonschema", reason="absent: pip install 'detap[around]'")
     for schema, files in (
         ("github-actions", [ROOT / "action.yml"]),

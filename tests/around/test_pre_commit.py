@@ -1,4 +1,4 @@
-"""The hook, run by pre-commit itself on a repository that is made for it."""
+"""The hook, run by pre-commit in a temporary repository."""
 
 import os
 import shutil
@@ -42,7 +42,7 @@ def pre_commit(folder: Path, *arguments: str | Path) -> subprocess.CompletedProc
     return run(folder, sys.executable, "-m", "pre_commit", *arguments)
 
 
-def test_the_manifest_is_one() -> None:
+def test_the_manifest_is_valid() -> None:
     assert pre_commit(ROOT, "validate-manifest", MANIFEST).returncode == 0
 
 
@@ -56,7 +56,7 @@ def test_the_hook_of_the_docs_is_in_the_manifest() -> None:
 
 @pytest.fixture
 def repository(coco: Files, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a repository with ground truth, and the hook with this detap as its environment."""
+    """Return a repository with ground truth and the hook, which uses this detap."""
     if shutil.which("git") is None:
         pytest.skip("git is absent")
     folder = tmp_path_factory.mktemp("work") / "repository"
@@ -73,13 +73,13 @@ def repository(coco: Files, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_it_lets_good_ground_truth_pass(repository: Path) -> None:
+def test_it_accepts_valid_ground_truth(repository: Path) -> None:
     ended = pre_commit(repository, "run", "--all-files")
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "Passed" in ended.stdout
 
 
-def test_it_stops_ground_truth_that_is_wrong_and_says_where(repository: Path) -> None:
+def test_it_rejects_invalid_ground_truth_with_its_location(repository: Path) -> None:
     path = repository / "instances.json"
     path.write_text(path.read_text().replace('"category_id": 2', '"category_id": 9'))
     run(repository, "git", "add", "--all")
@@ -90,7 +90,7 @@ def test_it_stops_ground_truth_that_is_wrong_and_says_where(repository: Path) ->
     assert "category_id 9" in ended.stdout
 
 
-def test_it_does_not_run_where_no_such_file_changes(repository: Path) -> None:
+def test_it_runs_only_for_changed_ground_truth(repository: Path) -> None:
     (repository / "notes.md").write_text("nothing")
     ended = pre_commit(repository, "run", "--files", "notes.md")
     assert (ended.returncode, "Skipped" in ended.stdout) == (0, True)

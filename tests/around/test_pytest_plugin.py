@@ -1,4 +1,4 @@
-"""The plugin of pytest, by pytest's own means of testing plugins."""
+"""The pytest plugin, tested with pytester."""
 
 import json
 import subprocess
@@ -39,7 +39,7 @@ def suite(pytester: pytest.Pytester) -> pytest.Pytester:
     return pytester
 
 
-def test_a_failure_shows_the_test_and_the_culprits_and_no_source(suite: pytest.Pytester) -> None:
+def test_a_failure_shows_the_test_and_regressions_and_no_source(suite: pytest.Pytester) -> None:
     ended = suite.runpytest_subprocess(*PLAIN)
     ended.assert_outcomes(passed=1, failed=2)
     text, _, _ = ended.stdout.str().partition("warnings summary")
@@ -59,7 +59,7 @@ def test_a_failure_shows_the_test_and_the_culprits_and_no_source(suite: pytest.P
     assert "= detap =" not in text
 
 
-def test_the_function_by_itself_shows_no_source_either(suite: pytest.Pytester) -> None:
+def test_the_function_without_the_plugin_shows_no_source_either(suite: pytest.Pytester) -> None:
     body = TESTS.replace("(detap_gate)", "()").replace("detap_gate", "assert_detections")
     head = "from detap.testing import assert_detections\n"
     suite.makepyfile(test_detector=f"{head}{body}")
@@ -69,7 +69,7 @@ def test_the_function_by_itself_shows_no_source_either(suite: pytest.Pytester) -
 
 
 @pytest.mark.parametrize("workers", [[], ["-n", "2"]], ids=["alone", "workers"])
-def test_the_summary_lists_what_was_asserted(workers: list[str], suite: pytest.Pytester) -> None:
+def test_the_summary_lists_assertions(workers: list[str], suite: pytest.Pytester) -> None:
     if workers:
         pytest.importorskip("xdist")
     suite.makeini("[pytest]\ndetap_summary = true\n")
@@ -97,8 +97,8 @@ def test_pytest_finds_it_by_its_entry_point() -> None:
     assert project["entry-points"]["pytest11"] == {"detap": PLUGIN}
 
 
-def test_nothing_is_imported_until_it_is_used(tmp_path: Path) -> None:
-    """What pytest itself has loaded costs nothing more; of detap there is only its first file."""
+def test_nothing_is_imported_until_used(tmp_path: Path) -> None:
+    """Of detap only the top-level package is imported; pytest's own modules do not count."""
     code = (
         "import json, sys, pytest\n"
         "before = set(sys.modules)\n"

@@ -1,4 +1,4 @@
-"""What a release is made of: the workflow that publishes, the citation, the image."""
+"""Release files: the publishing workflow, the citation and the container image."""
 
 import os
 import re
@@ -37,7 +37,7 @@ def test_publishing_needs_tested_wheels_and_no_secret() -> None:
 @pytest.mark.parametrize(
     ("tag", "status"), [(f"v{__version__}", 0), ("v9.9.9", 1), (f"v{__version__}.1", 1), ("v", 1)]
 )
-def test_a_tag_of_another_version_publishes_nothing(tag: str, status: int) -> None:
+def test_a_tag_of_another_version_is_not_published(tag: str, status: int) -> None:
     jobs = load(".github/workflows/publish.yml")["jobs"]
     assert jobs["wheels"]["needs"] == "version"
     (step,) = (entry for entry in jobs["version"]["steps"] if "run" in entry)
@@ -50,7 +50,7 @@ def test_a_tag_of_another_version_publishes_nothing(tag: str, status: int) -> No
     assert ended.returncode == status
 
 
-def test_the_citation_is_of_this_version_and_obeys_the_schema() -> None:
+def test_the_citation_has_this_version_and_matches_the_schema() -> None:
     assert load("CITATION.cff")["version"] == __version__
     pytest.importorskip("check_jsonschema", reason="absent: pip install 'detap[around]'")
     schema = "vendor.citation-file-format"
@@ -59,14 +59,14 @@ def test_the_citation_is_of_this_version_and_obeys_the_schema() -> None:
     assert ended.returncode == 0, ended.stdout
 
 
-def test_the_image_runs_detap_as_nobody_special() -> None:
+def test_the_image_runs_detap_as_an_unprivileged_user() -> None:
     *_, last = (ROOT / "Dockerfile").read_text("utf-8").split("\nFROM ")
     assert re.search(r"^USER [1-9]\d*$", last, re.MULTILINE)
     assert '\nENTRYPOINT ["detap"]\n' in last
     assert "gcc" not in last
 
 
-def test_the_image_gets_what_a_wheel_is_built_from() -> None:
+def test_the_image_context_has_the_files_of_a_wheel() -> None:
     lines = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
     taken = {line[1:] for line in lines if line.startswith("!")}
     assert all((ROOT / name).exists() for name in taken)
@@ -75,7 +75,7 @@ def test_the_image_gets_what_a_wheel_is_built_from() -> None:
     assert {"setup.py", "pyproject.toml", "README.md", "LICENSE", "detap"} <= taken
 
 
-def test_the_image_file_is_free_of_what_a_linter_knows() -> None:
+def test_the_dockerfile_passes_a_linter() -> None:
     beside = os.path.join(os.path.dirname(sys.executable), "hadolint")
     linter = shutil.which(beside) or shutil.which("hadolint")
     if linter is None:

@@ -1,4 +1,4 @@
-"""The case in shards that large runs are measured on."""
+"""The sharded case of large runs."""
 
 import json
 import subprocess
@@ -11,7 +11,7 @@ from detap.formats import read_detections, read_ground_truth
 from tests.conftest import ROOT
 
 
-def test_shards_are_of_different_images_and_always_the_same(tmp_path: Path) -> None:
+def test_shards_have_different_images_and_are_reproducible(tmp_path: Path) -> None:
     arguments = [str(tmp_path), "--shards", "2", "--detections", "500"]
     for _ in range(2):
         subprocess.run(

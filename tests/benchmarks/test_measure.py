@@ -1,4 +1,4 @@
-"""What the benchmarks make of the times they take."""
+"""Measurements of processes and their statistics."""
 
 import sys
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ def cost(wall: float, processor: float = 0.0, peak: int = 1) -> Run:
     return Run(wall, processor, 0.0, peak)
 
 
-def test_a_process_is_timed_whole() -> None:
+def test_a_whole_process_is_timed() -> None:
     spent, text = measure.run([PYTHON, "-c", "import time; time.sleep(0.2); print('done')"])
     assert text == "done\n"
     assert 0.2 < spent.wall < 30
@@ -41,14 +41,14 @@ def test_the_environment_is_extended() -> None:
     assert text == "yes\n"
 
 
-def test_a_command_that_fails_is_no_measurement() -> None:
+def test_a_failing_command_is_an_error() -> None:
     with pytest.raises(CommandError, match=r"status 3\nout of order"):
         measure.run(
             [PYTHON, "-c", "import sys; print('out of order', file=sys.stderr); sys.exit(3)"]
         )
 
 
-def test_pairs_alternate_and_take_turns_to_go_first() -> None:
+def test_pairs_alternate_and_swap_order() -> None:
     order: list[str] = []
 
     def timed(command: Sequence[str]) -> Run:
@@ -68,7 +68,7 @@ def test_a_slow_peer_is_run_less_often() -> None:
     assert measure.pairs_for(cost(20.1), 2) == 2
 
 
-def test_medians_and_spread_are_kept_pair_by_pair() -> None:
+def test_medians_and_ranges_are_computed_over_pairs() -> None:
     ours = [cost(1.0, 2.0, 10), cost(3.0, 2.0, 30), cost(2.0, 4.0, 20)]
     theirs = [cost(4.0, 4.0, 40), cost(4.0, 8.0, 40), cost(4.0, 4.0, 40)]
     kept = measure.comparison(Pairs(ours, theirs))
@@ -86,18 +86,18 @@ def test_medians_and_spread_are_kept_pair_by_pair() -> None:
     assert kept["samples"]["ours"][1]["wall"] == 3.0
 
 
-def test_the_median_of_an_even_number_lies_between() -> None:
+def test_the_median_of_an_even_number_is_the_mean_of_two() -> None:
     assert Spread.of([4.0, 1.0, 2.0, 3.0]) == Spread(1.0, 2.5, 4.0)
 
 
-def test_a_straight_line_is_found() -> None:
+def test_a_straight_line_is_fitted() -> None:
     assert measure.line([(1, 5), (2, 7), (4, 11)]) == pytest.approx((2, 3, 1))
     # Through (0, 0), (1, 1), (2, 0): flat at 1/3, and it explains nothing.
     assert measure.line([(0, 0), (1, 1), (2, 0)]) == pytest.approx((0, 1 / 3, 0))
     assert measure.line([(0, 2), (1, 2)]) == (0, 2, 1)
 
 
-def test_numbers_agree_only_where_they_are_defined_alike() -> None:
+def test_undefined_equals_only_undefined() -> None:
     assert measure.largest_difference([0.5, None, 0.25], [0.5, None, 0.375]) == 0.125
     assert measure.largest_difference([None], [0.0]) == inf
     assert measure.largest_difference([0.5], [0.5, 0.5]) == inf

@@ -1,8 +1,11 @@
-"""The tables of the benchmarks, and what peers and detap print read as numbers."""
+"""Tables of the benchmarks, and parsing of the output of peers and detap."""
 
+import ast
+import importlib
 import json
 import sys
 from dataclasses import asdict
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +38,7 @@ def test_a_table_aligns_numbers_to_the_right() -> None:
 @pytest.mark.parametrize(
     ("value", "text"), [(0.0512, "0.051"), (1.234, "1.23"), (9.999, "10.00"), (40.06, "40.1")]
 )
-def test_seconds_are_written_to_the_digits_that_count(value: float, text: str) -> None:
+def test_seconds_have_three_significant_digits(value: float, text: str) -> None:
     assert report.seconds(value) == text
 
 
@@ -46,25 +49,29 @@ def test_peers_come_fastest_first_with_the_ratio_of_pairs() -> None:
     assert lines[4].startswith("| pycocotools | 30.0 | 30.0 | 2,000 | **0.00** ")
 
 
-def test_targets_take_the_peer_that_is_hardest_to_beat() -> None:
+def test_targets_use_the_best_peer() -> None:
     text = report.target_table(results())
     assert "| the fastest peer, 48k | 0.70 | 0.50 | 0.50 | aim met |" in text
     assert "500k" not in text
 
 
-def test_limits_on_memory_checks_and_threads_are_held_up_too() -> None:
+def test_limits_on_memory_checks_and_threads_are_listed() -> None:
     heavy = [Run(1.0, 1.0, 0.0, 1_600_000_000)]
     row = {"workload": "5M", "peer": "hotcoco", **comparison(Pairs(heavy, heavy))}
     threads = [{"threads": n, "evaluation": 1 / gain} for n, gain in ((1, 1.0), (2, 1.25))]
     text = report.target_table(
-        {"comparisons": [row], "checks": [{"share": 0.01}, {"share": 0.031}], "threads": threads}
+        {
+            "comparisons": [row],
+            "checks": [{"fraction": 0.01}, {"fraction": 0.031}],
+            "threads": threads,
+        }
     )
     assert "| peak memory of 5M, MB | 1,500 |  | 1,600 | **not met** |" in text
-    assert "| share of the checks, % | 5 |  | 3.1 | met |" in text
+    assert "| checks, % of the process | 5 |  | 3.1 | met |" in text
     assert "measured 1.25, **not met**." in text
 
 
-def test_what_detap_does_worse_is_listed() -> None:
+def test_costs_in_which_a_peer_is_better_are_listed() -> None:
     assert report.losses(results()) == "None in this run.\n"
     rows = {"workload": "1k", "peer": "vernier", **comparison(Pairs(THEIRS, OURS))}
     assert report.losses({"comparisons": [rows]}).splitlines() == [
@@ -74,17 +81,17 @@ def test_what_detap_does_worse_is_listed() -> None:
     ]
 
 
-def test_a_peer_that_fails_or_differs_is_said_to() -> None:
+def test_a_peer_that_fails_or_differs_is_reported() -> None:
     rows = [
-        {"workload": "5M", "peer": "a", "numbers": 12, "verdict": "failed"},
-        {"workload": "5M", "peer": "b", "numbers": 12, "verdict": "equal", "difference": 0.0},
-        {"workload": "5M", "peer": "c", "numbers": 12, "verdict": "agrees", "difference": 2e-16},
+        {"workload": "5M", "peer": "a", "metrics": 12, "status": "failed"},
+        {"workload": "5M", "peer": "b", "metrics": 12, "status": "equal", "difference": 0.0},
+        {"workload": "5M", "peer": "c", "metrics": 12, "status": "agrees", "difference": 2e-16},
     ]
     lines = report.agreement_table({"agreement": rows}).splitlines()[2:]
     assert [line.split("|")[4].strip() for line in lines] == ["did not finish", "none", "2e-16"]
 
 
-def test_a_trial_compares_and_survives_a_peer_that_fails() -> None:
+def test_a_trial_compares_and_tolerates_a_failing_peer() -> None:
     def peer(program: str) -> peers.Peer:
         def command(truth: Path, detections: Path, format_: str) -> list[str]:
             return [sys.executable, "-c", program]
@@ -93,14 +100,14 @@ def test_a_trial_compares_and_survives_a_peer_that_fails() -> None:
 
     bench = run.Bench(detap_command.Detap(("detap",), None), ["48k"], [], 1)
     bench._files["48k"] = {"format": "coco", "ground_truth": "g", "detections": "d"}
-    assert run.trial(bench, peer("print([0.5])"), "48k", [0.5])["verdict"] == "equal"
-    assert run.trial(bench, peer("print([0.5])"), "48k", [0.5 + 1e-12])["verdict"] == "agrees"
-    assert run.trial(bench, peer("print([0.5])"), "48k", [0.6])["verdict"] == "differs"
+    assert run.trial(bench, peer("print([0.5])"), "48k", [0.5])["status"] == "equal"
+    assert run.trial(bench, peer("print([0.5])"), "48k", [0.5 + 1e-12])["status"] == "agrees"
+    assert run.trial(bench, peer("print([0.5])"), "48k", [0.6])["status"] == "differs"
     failed = run.trial(bench, peer("raise MemoryError"), "48k", [0.5])
-    assert failed == {"verdict": "failed", "trial": None}
+    assert failed == {"status": "failed", "trial": None}
 
 
-def test_a_line_is_given_with_a_series() -> None:
+def test_a_series_has_a_linear_fit() -> None:
     rows = [
         {"detections": n, "ours": {"wall": 0.1 + n * 1e-6, "peak": 1e6}} for n in (10_000, 20_000)
     ]
@@ -109,7 +116,7 @@ def test_a_line_is_given_with_a_series() -> None:
     assert "0.100 s + 1.00 µs for each of the detections, R² = 1.0000." in text
 
 
-def test_gains_of_threads_are_over_the_first() -> None:
+def test_speedups_are_relative_to_one_thread() -> None:
     rows = [
         {"workload": "2M", "threads": n, "ours": {"wall": wall}, "evaluation": evaluation}
         for n, wall, evaluation in ((1, 2.0, 0.5), (2, 1.6, 0.25))
@@ -117,7 +124,7 @@ def test_gains_of_threads_are_over_the_first() -> None:
     assert "| 2M | 2 | 1.60 | 1.25 | 0.2500 | 2.00 |" in report.thread_table({"threads": rows})
 
 
-def test_only_what_was_measured_is_written() -> None:
+def test_only_measured_parts_are_written() -> None:
     assert list(report.sections(results())) == ["targets", "comparisons", "losses"]
 
 
@@ -126,7 +133,7 @@ REPORTS = [{"workload": "48k", **comparison(Pairs(THEIRS, OURS))}]
 
 @pytest.fixture
 def one_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> run.Bench:
-    """Return a bench of a fresh clone, in which only reports can be measured."""
+    """Return a bench of a fresh clone that can only measure reports."""
     monkeypatch.setattr(run, "RESULTS", tmp_path / "results.json")
     monkeypatch.setattr(run, "versions", lambda: {"numpy": "2.0", "hotcoco": "0.5"})
     monkeypatch.setattr(run, "report_costs", lambda bench: REPORTS)
@@ -144,7 +151,7 @@ def test_one_part_is_measured_in_a_fresh_clone(one_part: run.Bench) -> None:
     assert one_part.best_peer("48k") is None
 
 
-def test_one_part_is_measured_anew_and_the_others_kept(one_part: run.Bench) -> None:
+def test_one_part_is_measured_again_and_the_others_kept(one_part: run.Bench) -> None:
     run.RESULTS.write_text(json.dumps({**results(), "reports": []}))
     run.run_all(one_part, ["reports"])
     kept = json.loads(run.RESULTS.read_text())
@@ -157,21 +164,21 @@ def test_one_part_is_measured_anew_and_the_others_kept(one_part: run.Bench) -> N
     ]
 
 
-def test_what_peers_are_timed_by_is_measured_before() -> None:
+def test_parts_that_comparisons_depend_on_are_measured_first() -> None:
     assert run.to_measure(["comparisons"], {}) == ["agreement", "comparisons"]
     assert run.to_measure(["comparisons"], {"agreement": []}) == ["comparisons"]
     assert run.to_measure(["reports"], {}) == ["reports"]
     assert run.to_measure([], {}) == list(run.PARTS)
 
 
-def test_a_page_with_gaps_is_refused_before_anything_is_measured(one_part: run.Bench) -> None:
+def test_a_page_with_gaps_is_rejected_before_measuring(one_part: run.Bench) -> None:
     run.RESULTS.write_text(json.dumps(dict.fromkeys(run.PARTS[:-2], ())))
     with pytest.raises(SystemExit, match="never measured here: tables,drop_in; measure them too"):
         run.main(["--only", "reports", "--docs"])
     report.refuse_gaps({"machine", *run.PARTS})
 
 
-def test_tables_replace_what_stands_between_their_markers() -> None:
+def test_tables_replace_the_text_between_their_markers() -> None:
     page = "a\n<!-- begin one -->\nold\n<!-- end one -->\nb\n<!-- begin two -->\n<!-- end two -->\n"
     once = report.insert(page, {"one": "new\n"})
     assert once == (
@@ -181,12 +188,12 @@ def test_tables_replace_what_stands_between_their_markers() -> None:
     assert report.insert(once, {"one": "new\n"}) == once
 
 
-def test_every_section_has_its_place_in_the_documentation() -> None:
+def test_every_section_has_markers_in_the_documentation() -> None:
     page = (Path(report.DOCS) / "performance.md").read_text()
     assert set(report.PAGE) == {match.group(2) for match in report.MARKER.finditer(page)}
 
 
-def test_numbers_of_peers_are_read() -> None:
+def test_metrics_of_peers_are_parsed() -> None:
     assert peers.read_list("some talk\n[0.5, -1, 0.0]\n") == [0.5, None, 0.0]
     metrics = {name: number / 100 for number, name in enumerate(peers.COCO_NUMBERS)}
     text = json.dumps({"metrics": {**dict(reversed(metrics.items())), "APs": -1}})
@@ -196,7 +203,7 @@ def test_numbers_of_peers_are_read() -> None:
     assert peers.read_hotcoco(text) == [0.0, 0.01, 0.02, None, *(n / 100 for n in range(4, 12))]
 
 
-def test_numbers_of_detap_are_read() -> None:
+def test_metrics_of_detap_are_parsed() -> None:
     summary = dict.fromkeys(peers.COCO_NUMBERS) | {"AP": 0.5}
     assert detap_command.read_coco(json.dumps({"summary": summary})) == [0.5] + [None] * 11
     rows = [{"name": "b", "AP": 0.25}, {"name": "a", "AP": 0.75}]
@@ -204,7 +211,7 @@ def test_numbers_of_detap_are_read() -> None:
     assert detap_command.read_voc(text) == [0.5, 0.75, 0.25]
 
 
-def test_commands_name_format_files_and_protocol() -> None:
+def test_commands_have_format_files_and_protocol() -> None:
     detap = detap_command.Detap(("detap",), None)
     truth, detections = Path("gt"), Path("dt")
     assert detap.command("coco", truth, detections, "-o", "x.json") == (
@@ -233,12 +240,12 @@ def test_names_are_checked() -> None:
         run.chosen("a,c", ["a", "b"], ["a"])
 
 
-def test_steps_are_read_from_what_detap_says() -> None:
+def test_steps_are_parsed_from_detap_s_output() -> None:
     said = "starting: 0.057 s\ninfo: boxes: 3 s of it\nreading: 1.250 s\n"
     assert run.STEP.findall(said) == [("starting", "0.057"), ("reading", "1.250")]
 
 
-def test_the_slowest_peers_are_spared_the_largest_workloads() -> None:
+def test_the_slowest_peers_skip_the_largest_workloads() -> None:
     bench = run.Bench(detap_command.Detap(("detap",), None), ["2M"], list(peers.PEERS), 1)
     files = {"format": "coco", "ground_truth": "g", "detections": "d"}
     bench._files.update({"2M": files, "48k": files})
@@ -257,10 +264,10 @@ def test_the_slowest_peers_are_spared_the_largest_workloads() -> None:
     assert asdict(OURS[0])["wall"] == 0.10
 
 
-def test_a_table_is_held_to_its_limit() -> None:
+def test_a_table_is_checked_against_its_limit() -> None:
     def row(kind: str, seconds: float) -> dict[str, Any]:
         ours, theirs = ([Run(wall, 1, 0, 2)] for wall in (seconds, 1.0))
-        sizes = {"workload": "2M", "kind": kind, "bytes": 36_700_000, "json": 205_000_000}
+        sizes = {"workload": "2M", "dtype": kind, "bytes": 36_700_000, "json": 205_000_000}
         return {**sizes, **comparison(Pairs(ours, theirs))}
 
     lines = report.tables_table({"tables": [row("float32", 0.5), row("float64", 0.7)]}).splitlines()
@@ -272,11 +279,11 @@ def test_a_table_is_held_to_its_limit() -> None:
     assert report.tables_table({"tables": [row("float32", 0.61)]}).count("**not met**") == 1
 
 
-def test_a_loop_is_held_to_its_limits() -> None:
+def test_a_loop_is_checked_against_its_limits() -> None:
     def row(what: str, peer: str, *theirs: float) -> dict[str, Any]:
         ours, others = ([Run(wall, 1, 0, 1) for wall in side] for side in ([0.3] * 3, theirs))
         summary = comparison(Pairs(ours[: len(others)], others))
-        return {"workload": "500k", "what": what, "peer": peer, **summary}
+        return {"workload": "500k", "input": what, "peer": peer, **summary}
 
     rows = [
         row("arrays", "vernier", 0.5),
@@ -289,10 +296,10 @@ def test_a_loop_is_held_to_its_limits() -> None:
     assert lines[4].endswith("| **0.0050** (0.0050\N{EN DASH}0.0050) | 0.01 | met |")
 
 
-def test_the_drop_in_is_held_to_its_limit_by_each_kind_of_results() -> None:
+def test_the_drop_in_is_checked_against_its_limit_for_each_input() -> None:
     runs = [Run(0.3, 1, 0, 1)], [Run(0.4, 1, 0, 1)]
     rows = [
-        {"workload": size, "what": what, "peer": "hotcoco", **comparison(Pairs(*runs))}
+        {"workload": size, "input": what, "peer": "hotcoco", **comparison(Pairs(*runs))}
         for size in ("48k", "500k")
         for what in run.DROP_INS
     ]
@@ -314,7 +321,7 @@ def test_the_drop_in_is_held_to_its_limit_by_each_kind_of_results() -> None:
     assert all(line.endswith("| 0.6 | **not met** |") for line in lines)
 
 
-def test_a_report_without_results_says_what_to_run(
+def test_a_report_without_results_names_the_command_to_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run, "RESULTS", tmp_path / "results.json")
@@ -332,8 +339,8 @@ def test_the_page_joins_workloads_and_lists_only_differences() -> None:
     lines = report.joint_comparisons(results()).splitlines()
     assert lines[2] == "| 48k | detap | 0.110 | 50 |  |  |"
     assert lines[3] == "| 48k | hotcoco | 0.220 | 100 | **0.50** (0.50\N{EN DASH}0.50) | 0.50 |"
-    equal = {"workload": "48k", "peer": "a", "numbers": 12, "verdict": "equal", "difference": 0.0}
-    other = {**equal, "peer": "b", "verdict": "agrees", "difference": 2e-16}
+    equal = {"workload": "48k", "peer": "a", "metrics": 12, "status": "equal", "difference": 0.0}
+    other = {**equal, "peer": "b", "status": "agrees", "difference": 2e-16}
     sentence = "Equal to the last bit: 1 of {} comparisons.\n"
     assert report.agreement_sentence({"agreement": [equal]}) == sentence.format(1)
     both = report.agreement_sentence({"agreement": [equal, other]})
@@ -344,7 +351,7 @@ def test_the_page_joins_workloads_and_lists_only_differences() -> None:
 def test_the_page_has_a_column_of_ratios_for_each_peer() -> None:
     runs = [Run(0.3, 1, 0, 1)], [Run(0.4, 1, 0, 1)]
     rows = [
-        {"workload": "48k", "what": what, "peer": peer, **comparison(Pairs(*runs))}
+        {"workload": "48k", "input": what, "peer": peer, **comparison(Pairs(*runs))}
         for what, peer in (("path", "a"), ("path", "b"), ("rows", "b"))
     ]
     lines = report.ratio_table({"drop_in": rows}, "drop_in").splitlines()
@@ -363,3 +370,16 @@ def test_a_series_is_one_sentence_on_the_page() -> None:
     assert report.scaling_sentence({"scaling_images": rows}, "scaling_images", "images") == (
         "10,000 to 20,000 images: 0.100 s + 1.00 µs each (R² = 1.0000), 10 to 20 MB.\n"
     )
+
+
+def test_timed_checks_exist() -> None:
+    """The script runs when imported, so the table is read from its source."""
+    source = (run.HERE / "scripts" / "cost_of_checks.py").read_text("utf-8")
+    (table,) = (
+        node.value
+        for node in ast.parse(source).body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "CHECKS"
+    )
+    for module, names in ast.literal_eval(table).items():
+        for name in names:
+            assert attrgetter(name)(importlib.import_module(module))

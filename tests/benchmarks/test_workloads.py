@@ -1,4 +1,4 @@
-"""The generator of the benchmarks: shapes as asked, the same bytes for a seed, valid files."""
+"""Workload generator: requested sizes, reproducible bytes, valid files."""
 
 import hashlib
 import json
@@ -14,7 +14,7 @@ from pycocotools import mask
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
-from benchmarks.coco_workload import found_share, polygons, run_lengths, scene
+from benchmarks.coco_workload import detection_rate, polygons, run_lengths, scene
 from benchmarks.outline_workload import run_lengths_of, run_strings
 from benchmarks.shapes import COCO_SHAPES, CocoShape, VocShape, coco_shape
 from benchmarks.workloads import make_coco, make_voc
@@ -40,7 +40,7 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
     assert one.files["detections"]["bytes"] == len(text)
 
 
-def test_written_files_are_used_again_until_they_no_longer_fit(tmp_path: Path) -> None:
+def test_written_files_are_reused_unless_settings_change(tmp_path: Path) -> None:
     made = make_coco(TINY, tmp_path, 1)
     before = made.detections.stat().st_mtime_ns
     assert make_coco(TINY, tmp_path, 1).detections.stat().st_mtime_ns == before
@@ -49,7 +49,7 @@ def test_written_files_are_used_again_until_they_no_longer_fit(tmp_path: Path) -
     assert other.files != made.files
 
 
-def test_a_coco_workload_has_the_counts_asked_for(tmp_path: Path) -> None:
+def test_a_coco_workload_has_the_requested_counts(tmp_path: Path) -> None:
     made = make_coco(TINY, tmp_path)
     truth, results = load(made.ground_truth), load(made.detections)
     assert [len(truth[key]) for key in ("images", "annotations", "categories")] == [30, 220, 9]
@@ -67,7 +67,7 @@ def test_a_coco_workload_has_the_counts_asked_for(tmp_path: Path) -> None:
     assert all(0 < record["score"] < 1 for record in results)
 
 
-def test_detections_stand_image_by_image_with_falling_scores(tmp_path: Path) -> None:
+def test_detections_are_by_image_with_descending_scores(tmp_path: Path) -> None:
     results = load(make_coco(TINY, tmp_path).detections)
     runs = [results[0]["image_id"]]
     for last, record in pairwise(results):
@@ -78,7 +78,7 @@ def test_detections_stand_image_by_image_with_falling_scores(tmp_path: Path) -> 
     assert len(runs) == len(set(runs))
 
 
-def test_digits_are_those_of_real_tools(tmp_path: Path) -> None:
+def test_numbers_have_the_digits_of_real_tools(tmp_path: Path) -> None:
     rounded = load(make_coco(TINY, tmp_path).detections)
     assert all(round(value, 3) == value for record in rounded for value in record["bbox"])
     assert all(round(record["score"], 5) == record["score"] for record in rounded)
@@ -89,7 +89,7 @@ def test_digits_are_those_of_real_tools(tmp_path: Path) -> None:
     assert max(len(repr(score)) for score in scores) > 17
 
 
-def test_outlines_fill_their_boxes_and_know_their_area() -> None:
+def test_polygons_fill_their_boxes_and_have_their_area() -> None:
     box = np.array([[10.0, 20.0, 30.0, 40.0], [0.5, 0.25, 100.0, 7.5]])
     for (points, area), (x, y, width, height) in zip(
         polygons(np.random.default_rng(0), box), box.tolist(), strict=True
@@ -99,7 +99,7 @@ def test_outlines_fill_their_boxes_and_know_their_area() -> None:
         assert 0 < area <= width * height
 
 
-def test_run_lengths_are_a_region_that_pycocotools_reads() -> None:
+def test_pycocotools_reads_the_rle() -> None:
     box, frame = np.array([3.0, 5.0, 20.0, 30.0]), np.array([64, 48])
     counts, area = run_lengths(np.random.default_rng(0), box, frame)
     assert sum(counts) == 64 * 48
@@ -110,7 +110,7 @@ def test_run_lengths_are_a_region_that_pycocotools_reads() -> None:
     assert 5.0 <= y < y + height <= 48.0
 
 
-def test_a_workload_is_shaped_like_coco() -> None:
+def test_a_workload_has_the_statistics_of_coco() -> None:
     layout = scene(COCO_SHAPES["48k"])
     per_image = np.bincount(layout.image, minlength=5_000)
     assert np.median(per_image) == pytest.approx(4, abs=1)
@@ -123,13 +123,13 @@ def test_a_workload_is_shaped_like_coco() -> None:
     assert layout.crowd.mean() == pytest.approx(0.012, abs=0.003)
 
 
-def test_larger_boxes_are_found_more_often() -> None:
+def test_larger_boxes_are_detected_more_often() -> None:
     box = np.array([[0, 0, 5.0, 5.0], [0, 0, 50.0, 50.0], [0, 0, 300.0, 300.0]])
-    shares = found_share(box)
+    shares = detection_rate(box)
     assert 0.4 < shares[0] < shares[1] < shares[2] < 0.95
 
 
-def test_a_voc_workload_has_the_counts_asked_for(tmp_path: Path) -> None:
+def test_a_voc_workload_has_the_requested_counts(tmp_path: Path) -> None:
     made = make_voc(TINY_VOC, tmp_path)
     again = make_voc(TINY_VOC, tmp_path / "again")
     assert made.files == again.files
@@ -153,7 +153,7 @@ def test_a_voc_workload_has_the_counts_asked_for(tmp_path: Path) -> None:
     assert {line[0] for line in lines} <= set(names)
 
 
-def test_series_vary_one_thing() -> None:
+def test_series_vary_one_parameter() -> None:
     base, more = coco_shape("detections-10"), coco_shape("detections-20")
     assert (base.detections, more.detections) == (10, 20)
     assert base.truth_name == more.truth_name == COCO_SHAPES["48k"].truth_name
@@ -164,10 +164,10 @@ def test_series_vary_one_thing() -> None:
         coco_shape("unheard-of")
 
 
-MASKS = replace(TINY, overlap="segm")
+MASKS = replace(TINY, iou_type="segm")
 
 
-def test_masks_are_read_by_pycocotools_and_follow_their_boxes(tmp_path: Path) -> None:
+def test_pycocotools_reads_masks_which_fit_their_boxes(tmp_path: Path) -> None:
     made = make_coco(MASKS, tmp_path)
     alone = load(make_coco(replace(MASKS, boxed=False), tmp_path).detections)
     boxed = load(made.detections)
@@ -182,7 +182,7 @@ def test_masks_are_read_by_pycocotools_and_follow_their_boxes(tmp_path: Path) ->
             assert x - 2 <= box[0] <= box[0] + box[2] <= x + width + 2
 
 
-def test_strings_are_those_that_pycocotools_writes() -> None:
+def test_rle_strings_equal_those_of_pycocotools() -> None:
     random = np.random.default_rng(3)
     runs = [random.integers(0, 2 ** random.integers(1, 17), n) for n in (1, 2, 3, 4, 9, 200)]
     texts = run_strings(runs)
@@ -192,7 +192,7 @@ def test_strings_are_those_that_pycocotools_writes() -> None:
         assert mask.frPyObjects(given, 1, wide)["counts"].decode() == text
 
 
-def test_an_outline_is_filled_as_pycocotools_fills_it_but_for_its_edges() -> None:
+def test_a_polygon_is_filled_as_by_pycocotools_except_at_edges() -> None:
     random = np.random.default_rng(0)
     for points, _ in polygons(random, np.array([[10.0, 20.0, 50.0, 40.0]] * 20)):
         outline = np.reshape(points, (-1, 2))
@@ -203,8 +203,8 @@ def test_an_outline_is_filled_as_pycocotools_fills_it_but_for_its_edges() -> Non
         assert mask.iou([ours], [expected], [0])[0, 0] > 0.85
 
 
-def test_people_have_keypoints_and_their_detections_lie_near(tmp_path: Path) -> None:
-    made = make_coco(CocoShape("tiny", 30, 120, 1, 400, overlap="keypoints"), tmp_path)
+def test_people_have_keypoints_with_detections_nearby(tmp_path: Path) -> None:
+    made = make_coco(CocoShape("tiny", 30, 120, 1, 400, iou_type="keypoints"), tmp_path)
     truth, results = load(made.ground_truth), load(made.detections)
     assert [len(truth[key]) for key in ("images", "annotations")] == [30, 120]
     assert len(truth["categories"][0]["keypoints"]) == 17

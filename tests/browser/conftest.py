@@ -1,4 +1,4 @@
-"""A browser: Debian's chromium, driven by playwright, with no way out of the machine."""
+"""Debian's Chromium, driven by Playwright, without network access."""
 
 import os
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The page in a browser: every control used, nothing said, nothing asked for, nothing let in."""
+"""The page in a browser: every control, without console messages or network requests."""
 
 import base64
 import csv
@@ -30,7 +30,7 @@ Open = Callable[..., Any]
 
 @pytest.fixture(scope="session")
 def page(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Path:
-    """Return the page of the made case, with pictures, a baseline, slices and earlier runs."""
+    """Return the page of the synthetic case, with images, a baseline, slices and earlier runs."""
     from PIL import Image
 
     folder = tmp_path_factory.mktemp("page")
@@ -68,7 +68,7 @@ CLASSES = {"voc2007-test": 20, "coco-val2014-100": 80, "5000-images": 80}
 def whole_page(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, browser: Any
 ) -> tuple[str, Path]:
-    """Return the name and the page of a real detector, or of a made one on 5,000 images."""
+    """Return the name and the page of a real detector, or of a simulated one on 5,000 images."""
     folder, name = tmp_path_factory.mktemp("whole"), request.param
     if name not in REAL:
         return name, write_page(
@@ -90,7 +90,7 @@ def many_classes(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Path
 
 @pytest.fixture
 def open_page(browser: Any) -> Iterator[Open]:
-    """Return what opens a page and, at the end, holds it to silence."""
+    """Return a function that opens a page and finally checks that it reported nothing."""
     contexts, said, asked = [], [], []
 
     def show(
@@ -121,14 +121,14 @@ def open_page(browser: Any) -> Iterator[Open]:
 
 
 def fragment_of(tab: Any, key: str) -> str | None:
-    """Return a part of the state once the address has it."""
+    """Wait for a key in the URL fragment and return its value."""
     tab.wait_for_timeout(300)
     values = parse_qs(tab.url.partition("#")[2]).get(key)
     return values[0] if values else None
 
 
 def slide(tab: Any, model: dict[str, Any]) -> None:
-    """Use the slider by keyboard, to its ends and back, and hold what is shown to the data."""
+    """Move the slider by keyboard to its ends and back, and compare the display to the data."""
     operating = model["analysis"]["operating"]
     scores, best = operating["scores"], operating["best"]
     slider = tab.get_by_role("slider")
@@ -156,7 +156,7 @@ def slide(tab: Any, model: dict[str, Any]) -> None:
 
 
 def audit(tab: Any, axe: str) -> list[Any]:
-    """Return what axe finds wrong; without the nodes in order it takes a quarter of the time."""
+    """Return the violations reported by axe; without passes it takes a quarter of the time."""
     tab.evaluate(axe)
     report = tab.evaluate("axe.run(document, {resultTypes: ['violations'], preload: false})")
     return [
@@ -228,7 +228,7 @@ def test_the_slider_is_used_by_keyboard(open_page: Open, page: Path) -> None:
     slide(open_page(page), model_of(page))
 
 
-def test_one_class_is_chosen_everywhere(open_page: Open, page: Path) -> None:
+def test_selecting_a_class_applies_everywhere(open_page: Open, page: Path) -> None:
     tab = open_page(page)
     tab.locator("#classes-table").get_by_role("button", name="horse").click()
     assert tab.locator("#class").input_value() == "horse"
@@ -244,7 +244,7 @@ def test_one_class_is_chosen_everywhere(open_page: Open, page: Path) -> None:
     assert fragment_of(tab, "class") is None
 
 
-def test_a_type_of_error_is_chosen(open_page: Open, page: Path) -> None:
+def test_selecting_an_error_type(open_page: Open, page: Path) -> None:
     tab = open_page(page, "#list=errors")
     tab.locator("#errors-table").get_by_role("button", name="Localization").press("Enter")
     assert tab.locator("#type").input_value() == "localization"
@@ -289,7 +289,7 @@ def test_many_classes_show_their_confusions_first(open_page: Open, many_classes:
     assert tab.locator("#confusion-table td[data-cell]").count() == 61 * 61
 
 
-def test_images_are_looked_through_by_keys(open_page: Open, page: Path) -> None:
+def test_images_are_browsed_by_keys(open_page: Open, page: Path) -> None:
     tab = open_page(page)
     tiles = tab.locator("#gallery-tiles li")
     assert tiles.count() == 12
@@ -312,7 +312,7 @@ def test_images_are_looked_through_by_keys(open_page: Open, page: Path) -> None:
     assert fragment_of(tab, "image") is None
 
 
-def test_verdicts_are_toggled_and_are_text_too(open_page: Open, page: Path) -> None:
+def test_match_results_are_toggled_and_also_text(open_page: Open, page: Path) -> None:
     tab = open_page(page, "#image=0")
     viewer = tab.locator("#viewer")
     drawn = viewer.locator("#viewer-picture rect[data-result=true-positive]")
@@ -332,7 +332,7 @@ def test_verdicts_are_toggled_and_are_text_too(open_page: Open, page: Path) -> N
     assert len(set(dashes)) == 9
 
 
-def test_a_curve_is_chosen_by_click(open_page: Open, page: Path) -> None:
+def test_selecting_a_curve_by_click(open_page: Open, page: Path) -> None:
     tab = open_page(page)
     over = tab.locator("#curves-chart .u-over")
     over.scroll_into_view_if_needed()
@@ -370,14 +370,14 @@ def test_the_change_shows_all_classes_when_asked(
     assert "before" in tab.locator("#gallery-tiles .description").first.inner_text()
 
 
-def test_the_sections_are_gone_to(open_page: Open, page: Path) -> None:
+def test_navigation_to_sections(open_page: Open, page: Path) -> None:
     tab = open_page(page)
     tab.get_by_role("navigation").get_by_role("link", name="Calibration").click()
     assert fragment_of(tab, "at") == "calibration"
     assert tab.locator("#calibration-title").is_visible()
 
 
-def test_a_link_brings_everything_back(open_page: Open, page: Path) -> None:
+def test_a_link_restores_the_state(open_page: Open, page: Path) -> None:
     scores = model_of(page)["analysis"]["operating"]["scores"]
     fragment = f"#class=dog&type=localization&score={scores[3]}&sort=-AP50&filter=o"
     fragment += "&list=errors&hide=missed"
@@ -400,7 +400,7 @@ def test_a_link_brings_everything_back(open_page: Open, page: Path) -> None:
     assert tab.locator("#class").input_value() == ""
 
 
-def test_hostile_names_are_text(
+def test_hostile_names_are_escaped(
     open_page: Open, page: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     hostile = write_page(tmp_path_factory.mktemp("hostile"), names=HOSTILE)
@@ -418,7 +418,7 @@ def test_hostile_names_are_text(
 
 
 @pytest.mark.parametrize("case", ["no detections", "one", "scores", "proposals"])
-def test_odd_cases_are_pages_too(open_page: Open, tmp_path: Path, case: str) -> None:
+def test_pages_of_edge_cases(open_page: Open, tmp_path: Path, case: str) -> None:
     truth = truth_of()
     detections = {"no detections": [], "one": detections_for(truth)[:1]}.get(
         case, detections_for(truth)
@@ -441,7 +441,7 @@ def test_odd_cases_are_pages_too(open_page: Open, tmp_path: Path, case: str) -> 
         tab.close()
 
 
-def test_an_injected_script_is_refused(browser: Any, page: Path) -> None:
+def test_an_injected_script_is_blocked(browser: Any, page: Path) -> None:
     context = browser.new_context()
     tab = context.new_page()
     said: list[str] = []
@@ -488,7 +488,7 @@ def test_axe_finds_nothing(  # noqa: PLR0917 - fixtures and parameters
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [WIDE, NARROW])
-def test_a_whole_page_is_quiet_and_fits(
+def test_a_whole_page_reports_nothing_and_fits(
     open_page: Open, whole_page: tuple[str, Path], size: tuple[int, int], scheme: str
 ) -> None:
     name, path = whole_page
@@ -508,7 +508,7 @@ def test_a_whole_page_is_quiet_and_fits(
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [WIDE, NARROW])
-def test_a_link_brings_a_whole_page_back(
+def test_a_link_restores_a_whole_page(
     open_page: Open, whole_page: tuple[str, Path], size: tuple[int, int], scheme: str
 ) -> None:
     _, path = whole_page
@@ -545,7 +545,7 @@ def test_axe_finds_nothing_on_a_whole_page(
     context.close()
 
 
-def test_of_equal_confusions_those_of_few_objects_come_first(
+def test_equal_confusions_of_fewer_objects_come_first(
     open_page: Open, whole_page: tuple[str, Path]
 ) -> None:
     tab = open_page(whole_page[1])
@@ -569,7 +569,7 @@ def test_the_ticks_of_counts_reach_near_the_top(
         assert largest / 2.5 <= max(ticks) <= largest
 
 
-def test_what_scrolls_says_so_and_leaves_room(
+def test_scrollable_regions_are_marked_and_leave_margin(
     open_page: Open, whole_page: tuple[str, Path]
 ) -> None:
     tab = open_page(whole_page[1], "", NARROW)
@@ -584,7 +584,7 @@ def test_what_scrolls_says_so_and_leaves_room(
     )
 
 
-def test_a_sheet_of_paper_holds_all_columns(open_page: Open, whole_page: tuple[str, Path]) -> None:
+def test_a_printed_page_has_all_columns(open_page: Open, whole_page: tuple[str, Path]) -> None:
     tab = open_page(whole_page[1])
     tab.emulate_media(media="print")
     tab.set_viewport_size({"width": SHEET[0], "height": SHEET[1]})
@@ -592,7 +592,7 @@ def test_a_sheet_of_paper_holds_all_columns(open_page: Open, whole_page: tuple[s
     assert not tab.get_by_text("Table", exact=True).first.is_visible()
 
 
-def test_a_sheet_of_paper_holds_paths_of_any_length(open_page: Open, tmp_path: Path) -> None:
+def test_a_printed_page_fits_paths_of_any_length(open_page: Open, tmp_path: Path) -> None:
     folder = tmp_path / ("a_long_name_without_any_place_to_break_" * 4) / "one-more"
     folder.mkdir(parents=True)
     write_case(folder)
@@ -602,8 +602,8 @@ def test_a_sheet_of_paper_holds_paths_of_any_length(open_page: Open, tmp_path: P
     assert tab.evaluate("document.documentElement.scrollWidth") <= SHEET[0]
 
 
-def test_a_step_of_the_slider_is_quick(open_page: Open, whole_page: tuple[str, Path]) -> None:
-    """The minimum is 50 ms; the quickest of many, as other work on the machine must not count."""
+def test_a_slider_step_is_fast(open_page: Open, whole_page: tuple[str, Path]) -> None:
+    """The limit of 50 ms applies to the fastest of many, to exclude other load on the machine."""
     tab = open_page(whole_page[1])
     times = tab.evaluate(
         """() => {
@@ -621,7 +621,7 @@ def test_a_step_of_the_slider_is_quick(open_page: Open, whole_page: tuple[str, P
     assert min(times) < 50
 
 
-def test_pictures_are_drawn_as_annotated(open_page: Open, page: Path) -> None:
+def test_images_are_drawn_as_annotated(open_page: Open, page: Path) -> None:
     tab = open_page(page, "#image=0")
     picture = tab.locator("#viewer-picture image")
     head, _, data = picture.get_attribute("href").partition(",")

@@ -1,6 +1,6 @@
-"""Time the evaluation alone, its tables read before, for several numbers of threads.
+"""Time the evaluation of tables read before, for several numbers of threads.
 
-    evaluation_proper.py FORMAT GROUND_TRUTH DETECTIONS THREADS[,THREADS...] RUNS
+    evaluation_only.py FORMAT GROUND_TRUTH DETECTIONS THREADS[,THREADS...] RUNS
 
 prints the median seconds for each number of threads as a JSON object.
 """
