@@ -4,7 +4,7 @@ import argparse
 import sys
 
 from mutation import compiled, page, python
-from mutation.table import groups, keep, kept
+from mutation.table import groups, keep, keep_lines, kept, kept_lines
 
 
 def main() -> int:
@@ -14,29 +14,35 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m mutation", description=__doc__)
     parser.add_argument("groups", nargs="*", metavar="GROUP", help=f"of {', '.join(names)}")
     parser.add_argument("--all", action="store_true", help="every change, not a sample of them")
+    parser.add_argument("--survivors", action="store_true", help="the last run's survivors again")
     chosen = parser.parse_args()
     if unknown := set(chosen.groups) - set(names):
         parser.error(f"no such group: {', '.join(sorted(unknown))}")
     for name in chosen.groups or names:
+        before = kept(name) if chosen.survivors else []
+        again = [outcome for outcome in before if not outcome.killed]
         tried = (
             compiled.try_changes()
             if name == compiled.NAME
-            else python.try_group(by_name[name], everything=chosen.all)
+            else python.try_group(
+                by_name[name], everything=chosen.all, again=again if before else None
+            )
         )
-        outcomes = []
+        outcomes = [outcome for outcome in before if outcome.killed]
         for outcome in tried:
             outcomes.append(outcome)
             if not outcome.killed:
                 print(f"survived: {outcome.module}, {outcome.function}: {outcome.change}")
                 sys.stdout.flush()
             keep(name, outcomes)
-        for module, found in page.modules_of(outcomes).items():
+        for module, found in page.by_module(outcomes).items():
             print(f"{module}: {sum(one.killed for one in found)} of {len(found)} killed")
+    lines = {module: count for name in names for module, count in kept_lines(name).items()}
     outcomes = [outcome for name in names for outcome in kept(name)]
     untried = [name for name in names[:-1] if not kept(name)]
     if left := compiled.count() - len(kept(compiled.NAME)):
         untried.append(f"{compiled.NAME}, {left} of its {compiled.count()} changes")
-    return 0 if page.write(outcomes, untried=untried) else 1
+    return 0 if page.write(outcomes, lines, untried=untried) else 1
 
 
 if __name__ == "__main__":

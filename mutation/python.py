@@ -15,11 +15,10 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import ndiff
-from glob import glob
 from hashlib import sha256
 from pathlib import Path
 
-from mutation.table import Group, Outcome, copy_checkout, settings
+from mutation.table import Group, Lines, Outcome, copy_checkout, settings
 
 MEMORY = 8 << 30  # a change may ask for all there is
 KILLED = {1, 2, 3, -11}  # a test failed, or could not be collected, or Python ended
@@ -39,6 +38,7 @@ pytest_add_cli_args=
     -pno:cacheprovider
     -pno:xdist
     --assert=plain
+    -k{selected}
 also_copy=
     fixtures
     docs
@@ -60,31 +60,59 @@ class Mutant:
     """A change as mutmut numbers it, and as people read it."""
 
     name: str
-    module: str
     file: str
     function: str
     change: str
 
 
-def try_group(group: Group, *, everything: bool) -> list[Outcome]:
-    """Make the changes of a group's modules and run its tests for each of them."""
+def try_group(
+    group: Group, *, everything: bool = False, again: list[Outcome] | None = None
+) -> list[Outcome]:
+    """Make changes of a group's modules and run its tests for each of them.
+
+    A sample of the changes of each module, every change, or those of `again`.
+    """
     place = copy_checkout(group.name)
     with contextlib.chdir(place):
-        modules = {
-            name: sorted(file for pattern in patterns for file in glob(pattern))
-            for name, patterns in group.modules.items()
-        }
-        files = [file for chosen in modules.values() for file in chosen]
-        text = CONFIGURATION.format(files="\n    ".join(files), tests="\n    ".join(group.tests))
+        files = group.modules(place)
+        text = CONFIGURATION.format(
+            files="\n    ".join(files),
+            tests="\n    ".join(group.tests),
+            selected=settings("modules")["selected"],
+        )
         Path("setup.cfg").write_text(text)
         Path("preload.txt").write_text("".join(f"{name}\n" for name in _test_modules(group.tests)))
         mutants = [
-            mutant
-            for name, chosen in modules.items()
-            for mutant in _drawn(_mutants_of(name, chosen), everything)
+            mutant for file in files for mutant in _drawn(list(_mutants_of(file)), everything)
         ]
+        if again is not None:
+            keys = {(one.module, *one.key) for one in again}
+            mutants = [one for one in mutants if (one.file, one.function, one.change) in keys]
         _run([mutant.name for mutant in mutants])
         return [_outcome(mutant, group.name) for mutant in mutants]
+
+
+def lines_run(group: Group) -> Lines:
+    """Run a group's tests without any change; return the lines that they run of its modules."""
+    place = copy_checkout(group.name)
+    files = group.modules(place)
+    environment = dict(os.environ, DETAP_DATA=os.devnull, PYTHONPATH=str(place), **QUICKLY)
+    coverage = [sys.executable, "-m", "coverage"]
+    tests = ["-m", "pytest", "-q", "-pno:cacheprovider", *group.tests]
+    tests += ["-k", settings("modules")["selected"]]
+    commands = [
+        [*coverage, "run", f"--include={','.join(files)}", *tests],
+        [*coverage, "json", "-q", "-o", "coverage.json"],
+    ]
+    for command in commands:
+        subprocess.run(
+            command, cwd=place, env=environment, check=True, stdout=subprocess.DEVNULL
+        )
+    measured = json.loads((place / "coverage.json").read_text())["files"]
+    return {
+        file: (summary["covered_lines"], summary["num_statements"])
+        for file, summary in ((file, measured[file]["summary"]) for file in files)
+    }
 
 
 def _test_modules(tests: list[str]) -> Iterator[str]:
@@ -109,7 +137,7 @@ def _drawn(mutants: list[Mutant], everything: bool) -> list[Mutant]:
     return mutants if everything else mutants[: chosen["sample"]]
 
 
-def _mutants_of(module: str, files: list[str]) -> list[Mutant]:
+def _mutants_of(file: str) -> Iterator[Mutant]:
     # Imported here: mutmut reads its configuration from the folder at hand.
     from mutmut.mutation.file_mutation import mutate_file_contents  # noqa: PLC0415
     from mutmut.utils.format_utils import (  # noqa: PLC0415
@@ -117,24 +145,21 @@ def _mutants_of(module: str, files: list[str]) -> list[Mutant]:
         orig_function_and_class_names_from_key,
     )
 
-    found = []
-    for file in files:
-        mutated = mutate_file_contents(file, Path(file).read_text(encoding="utf-8"))
-        lines = mutated.code.splitlines()
-        for key in mutated.mutant_names:
-            function, owner = orig_function_and_class_names_from_key(key)
-            original = key.partition("__mutmut_")[0] + "__mutmut_orig"
-            before, after = (
-                [line.replace(name, function) for line in lines[span.start - 1 : span.end]]
-                for name in (original, key)
-                for span in [mutated.line_span_by_function_name[name]]
-            )
-            title = f"{owner}.{function}" if owner else function
-            if list(map(_unguarded, before)) == list(map(_unguarded, after)):
-                continue
-            name = get_mutant_name(Path(file), key)
-            found.append(Mutant(name, module, file, title, " ".join(_change(before, after))))
-    return found
+    mutated = mutate_file_contents(file, Path(file).read_text(encoding="utf-8"))
+    lines = mutated.code.splitlines()
+    for key in mutated.mutant_names:
+        function, owner = orig_function_and_class_names_from_key(key)
+        original = key.partition("__mutmut_")[0] + "__mutmut_orig"
+        before, after = (
+            [line.replace(name, function) for line in lines[span.start - 1 : span.end]]
+            for name in (original, key)
+            for span in [mutated.line_span_by_function_name[name]]
+        )
+        if list(map(_unguarded, before)) == list(map(_unguarded, after)):
+            continue
+        title = f"{owner}.{function}" if owner else function
+        change = " ".join(_change(before, after))
+        yield Mutant(get_mutant_name(Path(file), key), file, title, change)
 
 
 def _unguarded(line: str) -> str:
@@ -170,4 +195,4 @@ def _outcome(mutant: Mutant, group: str) -> Outcome:
     if status is None or status == UNRUN:
         raise SystemExit(f"{group}: {mutant.name} was not tried: see {Path.cwd()}/mutmut.log")
     killed = status in KILLED | ENDLESS
-    return Outcome(mutant.module, mutant.function, mutant.change, killed, status in ENDLESS)
+    return Outcome(mutant.file, mutant.function, mutant.change, killed, status in ENDLESS)

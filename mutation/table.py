@@ -3,13 +3,17 @@
 import json
 import subprocess
 import tomllib
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 PLACE = ROOT / "build" / "mutate"
+
+
+Lines = dict[str, tuple[int, int]]
+"""By module: how many lines its tests run, and how many lines of code it has."""
 
 
 @dataclass(frozen=True)
@@ -30,11 +34,18 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Group:
-    """Modules that are held to the same tests."""
+    """Modules that are changed, and the tests that are run for each change."""
 
     name: str
     tests: list[str]
-    modules: dict[str, list[str]]
+    files: list[str]  # patterns
+    without: list[str] = field(default_factory=list)  # patterns of `files` that are not changed
+
+    def modules(self, root: Path) -> list[str]:
+        """Return the paths of the modules, sorted."""
+        left_out = {file for pattern in self.without for file in root.glob(pattern)}
+        chosen = {file for pattern in self.files for file in root.glob(pattern)} - left_out
+        return sorted(str(file.relative_to(root)) for file in chosen)
 
 
 def settings(name: str) -> dict[str, Any]:
@@ -70,13 +81,30 @@ def copy_checkout(name: str) -> Path:
 
 
 def keep(name: str, outcomes: list[Outcome]) -> None:
-    """Keep what came of one group, for the page."""
-    PLACE.mkdir(parents=True, exist_ok=True)
-    text = json.dumps([asdict(outcome) for outcome in outcomes], indent=1)
-    (PLACE / f"{name}.json").write_text(text)
+    """Keep the outcomes of one group, for the page."""
+    _write(name, [asdict(outcome) for outcome in outcomes])
 
 
 def kept(name: str) -> list[Outcome]:
-    """Return what came of one group when it was last tried; nothing where it never was."""
+    """Return the outcomes of a group's last run, none if there was no run."""
+    return [Outcome(**one) for one in _read(name, [])]
+
+
+def keep_lines(name: str, lines: Lines) -> None:
+    """Keep the lines that the tests of one group run, for the page."""
+    _write(f"{name}.lines", lines)
+
+
+def kept_lines(name: str) -> Lines:
+    """Return the lines that the tests of a group ran last, none if there was no run."""
+    return {module: (run, total) for module, (run, total) in _read(f"{name}.lines", {}).items()}
+
+
+def _write(name: str, value: object) -> None:
+    PLACE.mkdir(parents=True, exist_ok=True)
+    (PLACE / f"{name}.json").write_text(json.dumps(value, indent=1))
+
+
+def _read(name: str, default: Any) -> Any:
     file = PLACE / f"{name}.json"
-    return [Outcome(**one) for one in json.loads(file.read_text())] if file.exists() else []
+    return json.loads(file.read_text()) if file.exists() else default

@@ -15,9 +15,9 @@ settings.register_profile(
     "ci", derandomize=True, deadline=None, max_examples=60, suppress_health_check=_QUIET
 )
 settings.register_profile("sample", settings.get_profile("ci"), max_examples=sampled(60))
-# Without the search for a smallest failing example, which can take minutes.
+# Mutation testing: without the search for a smallest failing example, which can take minutes.
 settings.register_profile(
-    "unshrunk", settings.get_profile("ci"), phases=(Phase.explicit, Phase.generate)
+    "unshrunk", settings.get_profile("sample"), phases=(Phase.explicit, Phase.generate)
 )
 settings.register_profile("long", deadline=None, max_examples=3000, suppress_health_check=_QUIET)
 settings.load_profile(PROFILE)

@@ -9,6 +9,8 @@ from hypothesis import settings
 PROFILE = os.environ.get("DETAP_HYPOTHESIS", "sample")
 """The suite tries a sample of what ``ci`` tries, which `.ci/run` asks for."""
 
+SAMPLED = PROFILE in ("sample", "unshrunk")
+
 SHARE = 4
 """One in so many."""
 
@@ -22,12 +24,12 @@ def examples(count: int, least: int = 15) -> settings:
 
 def sampled(count: int, least: int = 15) -> int:
     """Return the number of examples to run, at least the minimum."""
-    return min(count, max(count // SHARE, least)) if PROFILE == "sample" else count
+    return min(count, max(count // SHARE, least)) if SAMPLED else count
 
 
 def some(items: Sequence[Item], share: int = SHARE) -> Sequence[Item]:
     """Return every nth item, beginning with the first, or all."""
-    return items[::share] if PROFILE == "sample" else items
+    return items[::share] if SAMPLED else items
 
 
 def on_some_images(
