@@ -89,6 +89,8 @@ def try_group(
             keys = {(one.module, *one.key) for one in again}
             mutants = [one for one in mutants if (one.file, one.function, one.change) in keys]
         _run([mutant.name for mutant in mutants])
+        if untried := [one.name for one in mutants if _status(one) in (None, UNRUN)]:
+            _run(untried)  # pytest gives up where memory is short for a moment
         return [_outcome(mutant, group.name) for mutant in mutants]
 
 
@@ -189,9 +191,14 @@ def _run(names: list[str]) -> None:
         raise SystemExit(f"mutmut ended with status {done.returncode}: see {Path.cwd()}/mutmut.log")
 
 
-def _outcome(mutant: Mutant, group: str) -> Outcome:
+def _status(mutant: Mutant) -> int | None:
     results = json.loads(Path("mutants", f"{mutant.file}.meta").read_text())
-    status = results["exit_code_by_key"][mutant.name]
+    status: int | None = results["exit_code_by_key"][mutant.name]
+    return status
+
+
+def _outcome(mutant: Mutant, group: str) -> Outcome:
+    status = _status(mutant)
     if status is None or status == UNRUN:
         raise SystemExit(f"{group}: {mutant.name} was not tried: see {Path.cwd()}/mutmut.log")
     killed = status in KILLED | ENDLESS
