@@ -19,8 +19,8 @@ A change is *killed* if a test fails.
 - `mutation/modules.toml` lists the modules and their tests. Real data is not used.
 
 Each module needs {share:.0%} killed, and each survivor a reason in `mutation/survivors.toml`;
-otherwise `make mutate` exits with 1. It writes this page. A timeout is a change that makes the tests
-take many times as long, or exhaust memory.
+otherwise `make mutate` exits with 1. It writes this page. A timeout is a change that makes the
+tests take many times as long, or exhaust memory.
 
 {covered}
 

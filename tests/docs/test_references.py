@@ -202,3 +202,16 @@ def test_options_mentioned_in_the_program_exist() -> None:
 )
 def test_a_name_is_looked_up(dotted: str, there: bool) -> None:
     assert exists(dotted) == there
+
+
+def test_what_k_leaves_out_is_a_test() -> None:
+    """A renamed test would be run where it cannot pass."""
+    texts = [(ROOT / name).read_text("utf-8") for name in ("Makefile", "mutation/modules.toml")]
+    left_out = {name for text in texts for name in re.findall(r"\bnot (\w+_\w+)", text)}
+    tests = {
+        path: re.findall(r"^ *def (test_\w+)", (ROOT / path).read_text("utf-8"), re.MULTILINE)
+        for path in project_files("tests/*.py")
+    }
+    known = [*tests, *(name for names in tests.values() for name in names)]
+    assert len(left_out) > 10
+    assert [name for name in sorted(left_out) if not any(name in one for one in known)] == []
