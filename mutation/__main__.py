@@ -2,47 +2,53 @@
 
 import argparse
 import sys
+from collections.abc import Iterable
 
 from mutation import compiled, page, python
-from mutation.table import groups, keep, keep_lines, kept, kept_lines
+from mutation.table import Group, Outcome, groups, keep, keep_lines, kept, kept_lines
 
 
 def main() -> int:
-    """Try the changes, keep what came of them, write the page; 1 where too many survive."""
+    """Try the changes, keep the outcomes, write the page; 1 if too many survive."""
     by_name = {group.name: group for group in groups()}
     names = [*by_name, compiled.NAME]
     parser = argparse.ArgumentParser(prog="python -m mutation", description=__doc__)
     parser.add_argument("groups", nargs="*", metavar="GROUP", help=f"of {', '.join(names)}")
     parser.add_argument("--all", action="store_true", help="every change, not a sample of them")
-    parser.add_argument("--survivors", action="store_true", help="the last run's survivors again")
+    parser.add_argument(
+        "--survivors", action="store_true", help="only those that survived the last run"
+    )
     chosen = parser.parse_args()
     if unknown := set(chosen.groups) - set(names):
         parser.error(f"no such group: {', '.join(sorted(unknown))}")
     for name in chosen.groups or names:
         before = kept(name) if chosen.survivors else []
-        again = [outcome for outcome in before if not outcome.killed]
-        tried = (
-            compiled.try_changes()
-            if name == compiled.NAME
-            else python.try_group(
-                by_name[name], everything=chosen.all, again=again if before else None
-            )
-        )
         outcomes = [outcome for outcome in before if outcome.killed]
-        for outcome in tried:
+        for outcome in _tried(by_name.get(name), before, everything=chosen.all):
             outcomes.append(outcome)
             if not outcome.killed:
                 print(f"survived: {outcome.module}, {outcome.function}: {outcome.change}")
                 sys.stdout.flush()
             keep(name, outcomes)
-        for module, found in page.by_module(outcomes).items():
-            print(f"{module}: {sum(one.killed for one in found)} of {len(found)} killed")
+        for module, tried in page.by_module(outcomes).items():
+            print(f"{module}: {sum(one.killed for one in tried)} of {len(tried)} killed")
     lines = {module: count for name in names for module, count in kept_lines(name).items()}
     outcomes = [outcome for name in names for outcome in kept(name)]
     untried = [name for name in names[:-1] if not kept(name)]
     if left := compiled.count() - len(kept(compiled.NAME)):
         untried.append(f"{compiled.NAME}, {left} of its {compiled.count()} changes")
     return 0 if page.write(outcomes, lines, untried=untried) else 1
+
+
+def _tried(group: Group | None, before: list[Outcome], *, everything: bool) -> Iterable[Outcome]:
+    """Try changes of a group, or of the compiled modules without one; of `before` its survivors."""
+    if group is None:
+        return compiled.try_changes()
+    if before:
+        again = [outcome for outcome in before if not outcome.killed]
+        return python.try_group(group, again=again)
+    keep_lines(group.name, python.lines_run(group))
+    return python.try_group(group, everything=everything)
 
 
 if __name__ == "__main__":

@@ -107,9 +107,7 @@ def lines_run(group: Group) -> Lines:
         [*coverage, "json", "-q", "-o", "coverage.json"],
     ]
     for command in commands:
-        subprocess.run(
-            command, cwd=place, env=environment, check=True, stdout=subprocess.DEVNULL
-        )
+        subprocess.run(command, cwd=place, env=environment, check=True, stdout=subprocess.DEVNULL)
     measured = json.loads((place / "coverage.json").read_text())["files"]
     return {
         file: (summary["covered_lines"], summary["num_statements"])
