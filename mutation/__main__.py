@@ -22,7 +22,7 @@ def main() -> int:
     if unknown := set(chosen.groups) - set(names):
         parser.error(f"no such group: {', '.join(sorted(unknown))}")
     for name in chosen.groups or names:
-        before = kept(name) if chosen.survivors else []
+        before = kept(name) if chosen.survivors and name in by_name else []
         outcomes = [outcome for outcome in before if outcome.killed]
         for outcome in _tried(by_name.get(name), before, everything=chosen.all):
             outcomes.append(outcome)
