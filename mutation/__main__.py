@@ -15,16 +15,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m mutation", description=__doc__)
     parser.add_argument("groups", nargs="*", metavar="GROUP", help=f"of {', '.join(names)}")
     parser.add_argument("--all", action="store_true", help="every change, not a sample of them")
-    parser.add_argument(
-        "--survivors", action="store_true", help="only those that survived the last run"
-    )
+    parser.add_argument("--survivors", action="store_true", help="none that the last run killed")
     chosen = parser.parse_args()
     if unknown := set(chosen.groups) - set(names):
         parser.error(f"no such group: {', '.join(sorted(unknown))}")
     for name in chosen.groups or names:
-        before = kept(name) if chosen.survivors and name in by_name else []
-        outcomes = [outcome for outcome in before if outcome.killed]
-        for outcome in _tried(by_name.get(name), before, everything=chosen.all):
+        outcomes: list[Outcome] = []
+        known = kept(name) if chosen.survivors else []
+        for outcome in _tried(by_name.get(name), known, everything=chosen.all):
             outcomes.append(outcome)
             if not outcome.killed:
                 print(f"survived: {outcome.module}, {outcome.function}: {outcome.change}")
@@ -40,15 +38,13 @@ def main() -> int:
     return 0 if page.write(outcomes, lines, untried=untried) else 1
 
 
-def _tried(group: Group | None, before: list[Outcome], *, everything: bool) -> Iterable[Outcome]:
-    """Try changes of a group, or of the compiled modules without one; of `before` its survivors."""
+def _tried(group: Group | None, known: list[Outcome], *, everything: bool) -> Iterable[Outcome]:
+    """Try changes of a group, or of the compiled modules without one."""
     if group is None:
         return compiled.try_changes()
-    if before:
-        again = [outcome for outcome in before if not outcome.killed]
-        return python.try_group(group, again=again)
-    keep_lines(group.name, python.lines_run(group))
-    return python.try_group(group, everything=everything)
+    if not known:
+        keep_lines(group.name, python.lines_run(group))
+    return python.try_group(group, known, everything=everything)
 
 
 if __name__ == "__main__":

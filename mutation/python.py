@@ -64,13 +64,17 @@ class Mutant:
     function: str
     change: str
 
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What an outcome is found by."""
+        return self.file, self.function, self.change
 
-def try_group(
-    group: Group, *, everything: bool = False, again: list[Outcome] | None = None
-) -> list[Outcome]:
+
+def try_group(group: Group, known: list[Outcome], *, everything: bool) -> list[Outcome]:
     """Make changes of a group's modules and run its tests for each of them.
 
-    A sample of the changes of each module, every change, or those of `again`.
+    A sample of the changes of each module, or every change. Those that were killed according to
+    `known` are not tried again.
     """
     place = copy_checkout(group.name)
     with contextlib.chdir(place):
@@ -85,13 +89,12 @@ def try_group(
         mutants = [
             mutant for file in files for mutant in _drawn(list(_mutants_of(file)), everything)
         ]
-        if again is not None:
-            keys = {(one.module, *one.key) for one in again}
-            mutants = [one for one in mutants if (one.file, one.function, one.change) in keys]
-        _run([mutant.name for mutant in mutants])
-        if untried := [one.name for one in mutants if _status(one) in (None, UNRUN)]:
-            _run(untried)  # pytest gives up where memory is short for a moment
-        return [_outcome(mutant, group.name) for mutant in mutants]
+        killed = {(one.module, *one.key): one for one in known if one.killed}
+        tried = [one for one in mutants if one.key not in killed]
+        _run([mutant.name for mutant in tried])
+        if again := [one.name for one in tried if _status(one) in (None, UNRUN)]:
+            _run(again)  # pytest gives up where memory is short for a moment
+        return [killed.get(one.key) or _outcome(one, group.name) for one in mutants]
 
 
 def lines_run(group: Group) -> Lines:
