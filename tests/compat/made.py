@@ -130,10 +130,10 @@ def _with_keypoints(data: Made, random: np.random.Generator) -> None:
     """Add 17 keypoints, few or none labeled; results with or without boxes."""
     truth, results = data
     for annotation in truth["annotations"]:
-        labelled = random.choice([0, 1, 2], 17, p=[0.6, 0.2, 0.2])
-        labelled *= int(random.random() < 0.8)
-        annotation["keypoints"] = _keypoints(random, annotation["bbox"], labelled.tolist())
-        counted = int(np.count_nonzero(labelled)) if random.random() < 0.9 else 0
+        labeled = random.choice([0, 1, 2], 17, p=[0.6, 0.2, 0.2])
+        labeled *= int(random.random() < 0.8)
+        annotation["keypoints"] = _keypoints(random, annotation["bbox"], labeled.tolist())
+        counted = int(np.count_nonzero(labeled)) if random.random() < 0.9 else 0
         annotation["num_keypoints"] = counted
     with_boxes = random.random() < 0.4
     for record in results:

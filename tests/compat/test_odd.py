@@ -329,17 +329,17 @@ def test_a_file_read_by_two_threads_gives_the_same_result(
 ) -> None:
     truth, results = copied(made(11))
     EDITS[edit](truth, results)
-    begun: list[int] = []
+    started: list[int] = []
 
     def seen(scan: ResultsScan, rest: ResultsScan, start: int) -> bool:
-        begun.append(start)
+        started.append(start)
         return run_split(scan, rest, start)
 
     monkeypatch.setattr(own_results, "_SPLIT_FROM", 0)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     monkeypatch.setattr(own_results, "run_split", seen)
     compare("demo", Case.write((truth, results), tmp_path))
-    assert begun
+    assert started
 
 
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")

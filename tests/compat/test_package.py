@@ -269,9 +269,9 @@ def test_concurrent_threads_get_the_same_records(tmp_path: Path) -> None:
 
 def test_box_ious_equal_those_of_the_mask_module() -> None:
     random = np.random.default_rng(0)
-    claims, truths = (8 * random.random((n, 4)) - 1 for n in (7, 5))
+    dts, truths = (8 * random.random((n, 4)) - 1 for n in (7, 5))
     crowd = [0, 1, 0, 0, 1]
-    for dt, gt in ((claims, truths), (claims.tolist(), truths.tolist())):
+    for dt, gt in ((dts, truths), (dts.tolist(), truths.tolist())):
         mine, theirs = ours.mask.iou(dt, gt, crowd), their_mask.iou(dt, gt, crowd)
         assert mine.tobytes("A") == theirs.tobytes("A")
         assert mine.flags.f_contiguous

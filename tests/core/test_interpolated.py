@@ -36,19 +36,19 @@ def params_of(levels: tuple[float, ...], summing: Summing, thresholds: int) -> M
     )
 
 
-def both(seed: int, classes: int, rules: MatchParams) -> tuple[Interpolated, np.ndarray]:
+def both(seed: int, classes: int, protocol: MatchParams) -> tuple[Interpolated, np.ndarray]:
     """Return random curves in compact form and as a dense array (T, R, K, A)."""
     rng = np.random.default_rng(seed)
     truths = rng.integers(0, 4, classes) ** rng.integers(0, 5, classes)
     positives = np.array([truths, rng.integers(0, truths + 1)])
-    kept = Interpolated.undefined(rules, truths, positives, 1)
-    levels = np.array(rules.levels)
-    dense = np.full((len(rules.thresholds), len(levels), classes, 2), np.nan)
+    kept = Interpolated.undefined(protocol, truths, positives, 1)
+    levels = np.array(protocol.levels)
+    dense = np.full((len(protocol.thresholds), len(levels), classes, 2), np.nan)
     for k, a in zip(*np.nonzero(positives.T), strict=True):
-        for t in range(len(rules.thresholds)):
+        for t in range(len(protocol.thresholds)):
             hits = np.sort(rng.integers(0, 50, rng.integers(0, positives[a, k] + 1)))
             precision = interpolated_precision(
-                hits.astype(np.int32), positives[a, k], levels, summing=rules.summing
+                hits.astype(np.int32), positives[a, k], levels, summing=protocol.summing
             )
             kept.write(k, a, t, precision)
             dense[t, :, k, a] = precision
@@ -102,7 +102,7 @@ def test_means_of_many_classes_equal_numpy_mean(classes: int) -> None:
 
 
 def test_a_class_stores_at_most_one_value_per_ground_truth() -> None:
-    rules = params_of(GRIDS["coco"], "pairwise", 10)
+    protocol = params_of(GRIDS["coco"], "pairwise", 10)
     truths = np.array([0, 1, 100, 101, 5000])
-    kept = Interpolated.undefined(rules, truths, np.stack([truths, truths]), 1)
+    kept = Interpolated.undefined(protocol, truths, np.stack([truths, truths]), 1)
     assert np.diff(kept.start).tolist() == [1, 2, 101, 102, 102]

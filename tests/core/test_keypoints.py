@@ -28,32 +28,34 @@ def test_oks_of_every_pair(seed: int, count: int, lowest: float, threads: int) -
     n, g = random.integers(0, 8, 2).tolist()
     keypoints = random.integers(0, 60, (g, count, 3)).astype(float)
     keypoints[..., 2] = random.integers(0, 3, (g, count))
-    keypoints[random.random(g) < 0.3, :, 2] = 0  # of which no keypoint is labelled
-    claims = random.uniform(-20, 80, (n, count, 2))
+    keypoints[random.random(g) < 0.3, :, 2] = 0  # of which no keypoint is labeled
+    detections = random.uniform(-20, 80, (n, count, 2))
     around = random.uniform(0, 60, (g, 4))
     area = random.choice([0.0, 1.0, 200.0, 4000.0], g)
     image, label = random.integers(0, 2, (2, n + g)).astype(np.int32)
     for row in range(min(n, g)):  # near a ground truth, for a similarity above 0
-        claims[row] = keypoints[row, :, :2] + random.normal(0, 2, (count, 2))
+        detections[row] = keypoints[row, :, :2] + random.normal(0, 2, (count, 2))
         image[row], label[row] = image[n + row], label[n + row]
     sigmas = tuple(random.uniform(0.02, 0.2, count).tolist())
     pairs = keypoint_pairs(
         boxes(image[:n], label[:n], np.zeros(n)),
         boxes(image[n:], label[n:], area),
-        dt_keypoints=claims,
+        dt_keypoints=detections,
         gt_keypoints=GroundTruthKeypoints(keypoints, around),
         sigmas=sigmas,
         min_similarity=lowest,
         threads=threads,
     )
-    claim = np.repeat(np.arange(n), np.diff(pairs.start)).tolist()
-    actual = dict(zip(zip(claim, pairs.truth.tolist(), strict=True), pairs.similarity, strict=True))
+    detection = np.repeat(np.arange(n), np.diff(pairs.start)).tolist()
+    actual = dict(
+        zip(zip(detection, pairs.truth.tolist(), strict=True), pairs.similarity, strict=True)
+    )
     for row in range(n):
         for truth in range(g):
             expected = 0.0
             if (image[row], label[row]) == (image[n + truth], label[n + truth]):
                 expected = plain.oks(
-                    claims[row].tolist(),
+                    detections[row].tolist(),
                     keypoints[truth].tolist(),
                     box=tuple(around[truth].tolist()),
                     area=float(area[truth]),
@@ -77,7 +79,7 @@ def test_the_oracle_equals_values_worked_by_hand() -> None:
     sigmas, box = (0.5, 0.5, 0.5), (0.0, 0.0, 10.0, 10.0)
     actual = plain.oks([(3.0, 4.0), (10.0, 0.0), (0.0, 0.0)], pose, box=box, area=25, sigmas=sigmas)
     assert actual == pytest.approx((np.exp(-1 / 2) + 1) / 2, abs=1e-15)
-    # None is labelled: (-13, 24) is 3 and 4 beyond the box with its size added on every side.
+    # None is labeled: (-13, 24) is 3 and 4 beyond the box with its size added on every side.
     unlabelled = [(x, y, 0.0) for x, y, _ in pose]
     actual = plain.oks(
         [(-13.0, 24.0)] + 2 * [(5.0, 5.0)], unlabelled, box=box, area=25, sigmas=sigmas

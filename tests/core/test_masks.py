@@ -294,8 +294,8 @@ def test_iou_of_polygons_equals_pycocotools(
     rle = [mask.merge(mask.frPyObjects(rings, h, w)) for rings in shapes]
     expected = mask.iou(rle, rle, crowd)
     ours = np.zeros_like(expected)
-    claims = np.repeat(np.arange(len(shapes)), np.diff(pairs.start))
-    ours[claims, pairs.truth] = pairs.similarity
+    dts = np.repeat(np.arange(len(shapes)), np.diff(pairs.start))
+    ours[dts, pairs.truth] = pairs.similarity
     assert ours.tolist() == np.nan_to_num(expected).tolist()
 
 
@@ -321,8 +321,8 @@ def test_pairs_share_image_and_class_with_any_number_of_threads() -> None:
     pairs = made[0]
     pairs.check(boxes(300, image, label), boxes(300, image, label))
     assert len(pairs.truth) > 300
-    claims = np.repeat(number, np.diff(pairs.start))
-    assert pairs.between(claims, pairs.truth).tolist() == pairs.similarity.tolist()
+    dts = np.repeat(number, np.diff(pairs.start))
+    assert pairs.between(dts, pairs.truth).tolist() == pairs.similarity.tolist()
     assert not pairs.between(np.array([0]), np.array([int(np.argmax(image != image[0]))]))
 
 

@@ -71,8 +71,8 @@ def test_best_unmatched_takes_the_second_best_if_the_best_is_matched() -> None:
 
 @pytest.mark.parametrize(("equal_iou", "expected"), [("first", 0), ("last", 1)])
 def test_equal_ious(equal_iou: str, expected: int) -> None:
-    for rules in (COCO, VOC):
-        changed = replace(rules, equal_iou=equal_iou)  # type: ignore[arg-type]
+    for preset in (COCO, VOC):
+        changed = replace(preset, equal_iou=equal_iou)  # type: ignore[arg-type]
         assert matched(score([0, 2], [(1, 0.9)], changed)) == [expected]
 
 

@@ -61,9 +61,9 @@ def ground_truth_index(case: Pairs) -> GroundTruthIndex:
     """Return the ground-truth index of boxes, or of similarities computed by a kernel."""
     if case.paired:
         same = case.detections.image[:, None] == case.truths.image[None]
-        claim, truth = np.nonzero(same & (case.table > 0))
-        start = np.searchsorted(claim, np.arange(len(case.detections.image) + 1))
-        pairs = matching.Pairs(start, truth.astype(np.int32), case.table[claim, truth])
+        detection, truth = np.nonzero(same & (case.table > 0))
+        start = np.searchsorted(detection, np.arange(len(case.detections.image) + 1))
+        pairs = matching.Pairs(start, truth.astype(np.int32), case.table[detection, truth])
         return PairedGroundTruthIndex(
             pairs, case.detections, case.truths, case.among, matched=case.taken
         )

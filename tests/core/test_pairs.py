@@ -17,9 +17,9 @@ from tests.cases import RANKED, Case, Detection, Truth, cases
 from tests.parity.compare import assert_same_bits
 
 
-def pairs_of(scene: EvaluationRun) -> Pairs:
+def pairs_of(generated: EvaluationRun) -> Pairs:
     """Return all pairs of boxes of one image and class, with their IoU."""
-    detections, truths = scene.boxes()
+    detections, truths = generated.boxes()
     alike = (detections.image[:, None] == truths.image) & (
         detections.label[:, None] == truths.label
     )
@@ -28,8 +28,8 @@ def pairs_of(scene: EvaluationRun) -> Pairs:
         truths.corners,
         detection_areas=detections.overlap_area,
         truth_areas=truths.overlap_area,
-        crowd=scene.crowd,
-        inclusive_pixels=scene.protocol.inclusive_pixels,
+        crowd=generated.crowd,
+        inclusive_pixels=generated.protocol.inclusive_pixels,
     )
     start = np.append(0, np.cumsum(alike.sum(axis=1))).astype(np.int64)
     return Pairs(start, np.nonzero(alike)[1].astype(np.int32), table[alike])
@@ -39,19 +39,19 @@ def without_corners(boxes: Boxes) -> Boxes:
     return boxes._replace(corners=np.zeros((0, 4)), overlap_area=np.zeros(0))
 
 
-def run(scene: EvaluationRun, pairs: Pairs | None, **changes: Any) -> Scores:
-    detections, truths = scene.boxes()
+def run(generated: EvaluationRun, pairs: Pairs | None, **changes: Any) -> Scores:
+    detections, truths = generated.boxes()
     if pairs is not None:
         detections, truths = without_corners(detections), without_corners(truths)
     return match_and_accumulate(
         detections,
         truths,
-        ignored=scene.ignored,
-        crowd=scene.crowd,
-        unmatchable=scene.unmatchable,
-        images=len(scene.ground_truth.images),
-        classes=len(scene.classes),
-        params=match_params(scene.protocol),
+        ignored=generated.ignored,
+        crowd=generated.crowd,
+        unmatchable=generated.unmatchable,
+        images=len(generated.ground_truth.images),
+        classes=len(generated.classes),
+        params=match_params(generated.protocol),
         pairs=pairs,
         match_table=[(0, 0)],
         **changes,
@@ -60,8 +60,8 @@ def run(scene: EvaluationRun, pairs: Pairs | None, **changes: Any) -> Scores:
 
 @given(cases(), st.sampled_from([*RANKED.values(), replace(PRESETS["coco"], class_agnostic=True)]))
 def test_box_ious_passed_as_pairs_give_the_same_result(case: Case, protocol: Protocol) -> None:
-    scene = EvaluationRun(*case.tables(), protocol, None)
-    ours, theirs = run(scene, pairs_of(scene)), run(scene, None)
+    generated = EvaluationRun(*case.tables(), protocol, None)
+    ours, theirs = run(generated, pairs_of(generated)), run(generated, None)
     for name in ("precision", "average", "recall", "positives", "counts"):
         assert_same_bits(getattr(ours, name), getattr(theirs, name), name)
     assert ours.match_table is not None

@@ -173,9 +173,9 @@ def columns(image: list[int], label: list[int], polygons: np.ndarray) -> Boxes:
 def test_pairs_share_image_and_class_and_have_overlapping_bounds() -> None:
     shifted = [np.array([[x + by for x in SQUARE]], float) for by in (0, 5, 50)]
     truths = np.vstack([shifted[0], shifted[1], shifted[2], shifted[0], shifted[0]])
-    claims = np.vstack([shifted[2], shifted[0]])
-    given = columns([0, 0], [0, 0], claims), columns([0, 0, 0, 1, 0], [0, 0, 0, 0, 1], truths)
-    pairs = polygon_pairs(*given, polygons=(claims, truths), crowd=np.zeros(5, np.bool_))
+    detections = np.vstack([shifted[2], shifted[0]])
+    given = columns([0, 0], [0, 0], detections), columns([0, 0, 0, 1, 0], [0, 0, 0, 0, 1], truths)
+    pairs = polygon_pairs(*given, polygons=(detections, truths), crowd=np.zeros(5, np.bool_))
     pairs.check(*given)
     assert_array_equal(pairs.start, [0, 1, 3])
     assert_array_equal(pairs.truth, [2, 0, 1])

@@ -282,10 +282,10 @@ def test_workers_that_never_start_end_the_run(
     shards: Path, detap: Run, scheduler: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The hint works: workers started by the user."""
-    begun = []
+    started = []
 
     def fail(**_: Any) -> None:
-        begun.append(True)
+        started.append(True)
         raise RuntimeError("Nanny failed to start.")
 
     monkeypatch.setattr("distributed.LocalCluster", fail)
@@ -293,7 +293,7 @@ def test_workers_that_never_start_end_the_run(
     assert ended.status == 2
     assert "the workers died 3 times while starting (Nanny failed to start.)" in ended.err
     assert "start dask scheduler and dask worker and give --scheduler" in ended.err
-    assert len(begun) == 3
+    assert len(started) == 3
     again = detap("eval", *SHARDS, "--engine", "dask", "--scheduler", scheduler, *JSON)
     assert numbers(again) == numbers(detap("eval", *WHOLE, *JSON))
 

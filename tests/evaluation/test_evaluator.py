@@ -85,10 +85,10 @@ def batches(draw: st.DrawFn) -> tuple[Case, list[list[int]]]:
 
 @given(batches(), st.sampled_from([*BY_IMAGE.values()]))
 def test_batches_give_the_result_of_the_whole_file(
-    dealt: tuple[Case, list[list[int]]], protocol: Protocol
+    split: tuple[Case, list[list[int]]], protocol: Protocol
 ) -> None:
     """The file lists images in ground-truth order; ties follow file order."""
-    case, images = dealt
+    case, images = split
     evaluator = Evaluator(case.ground_truth(), protocol)
     for names in images:
         evaluator.update(*batch_of(case, names))
@@ -98,9 +98,9 @@ def test_batches_give_the_result_of_the_whole_file(
 
 @given(batches(), st.sampled_from([*BY_IMAGE.values()]))
 def test_batches_with_their_ground_truth_give_the_same_result(
-    dealt: tuple[Case, list[list[int]]], protocol: Protocol
+    split: tuple[Case, list[list[int]]], protocol: Protocol
 ) -> None:
-    case, images = dealt
+    case, images = split
     case = replace(case, truths=tuple(sorted(case.truths, key=lambda t: t.image)))
     evaluator = Evaluator(protocol=protocol, classes=case.classes)
     for names in images:
@@ -321,17 +321,17 @@ def test_data_checks_run_once_and_not_in_every_epoch(monkeypatch: pytest.MonkeyP
 def ranks(draw: st.DrawFn) -> tuple[Case, list[list[int]]]:
     """Draw a case whose images are split over up to four processes, some without images."""
     case = draw(cases())
-    dealt: list[list[int]] = [[] for _ in range(draw(st.integers(1, 4)))]
+    split: list[list[int]] = [[] for _ in range(draw(st.integers(1, 4)))]
     for image in draw(st.permutations(case.images)):
-        draw(st.sampled_from(dealt)).append(image)
-    return case, draw(st.permutations(dealt))
+        draw(st.sampled_from(split)).append(image)
+    return case, draw(st.permutations(split))
 
 
 @given(ranks(), st.sampled_from([*BY_IMAGE.values()]))
 def test_partials_of_processes_merge_to_the_whole_result(
-    dealt: tuple[Case, list[list[int]]], protocol: Protocol
+    split: tuple[Case, list[list[int]]], protocol: Protocol
 ) -> None:
-    case, images = dealt
+    case, images = split
     evaluators = [Evaluator(case.ground_truth(), protocol) for _ in images]
     for evaluator, names in zip(evaluators, images, strict=True):
         for name in names:
@@ -344,9 +344,9 @@ def test_partials_of_processes_merge_to_the_whole_result(
 
 @given(ranks(), st.sampled_from([*BY_IMAGE.values()]))
 def test_partials_with_ground_truth_in_batches_merge_to_the_whole_result(
-    dealt: tuple[Case, list[list[int]]], protocol: Protocol
+    split: tuple[Case, list[list[int]]], protocol: Protocol
 ) -> None:
-    case, images = dealt
+    case, images = split
     case = replace(case, truths=tuple(sorted(case.truths, key=lambda t: t.image)))
     blobs = []
     for names in images:
@@ -359,9 +359,9 @@ def test_partials_with_ground_truth_in_batches_merge_to_the_whole_result(
 
 @given(batches(), st.sampled_from([*BY_IMAGE.values()]))
 def test_not_keeping_boxes_changes_no_metric(
-    dealt: tuple[Case, list[list[int]]], protocol: Protocol
+    split: tuple[Case, list[list[int]]], protocol: Protocol
 ) -> None:
-    case, images = dealt
+    case, images = split
     kept = Evaluator(case.ground_truth(), protocol)
     lean = Evaluator(case.ground_truth(), protocol, keep_boxes=False)
     with pytest.MonkeyPatch.context() as patch:
@@ -633,8 +633,8 @@ def test_repeated_images_with_different_rows_are_refused() -> None:
 
 
 @given(batches())
-def test_a_failed_update_changes_nothing(dealt: tuple[Case, list[list[int]]]) -> None:
-    case, images = dealt
+def test_a_failed_update_changes_nothing(split: tuple[Case, list[list[int]]]) -> None:
+    case, images = split
     assume(case.dt)
     evaluator = Evaluator(case.ground_truth())
     for names in images:

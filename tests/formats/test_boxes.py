@@ -13,7 +13,7 @@ from detap.formats.registry import FORMATS
 from tests.formats.voc_files import item, write, xml
 
 SIZE: dict[str, Any] = {"image_size": "200x100", "format": "yolo"}
-# Of an image of 200 x 100, the box from (75, 25) to (125, 75): centre (100, 50), sides 50 and 50.
+# Of an image of 200 x 100, the box from (75, 25) to (125, 75): center (100, 50), sides 50 and 50.
 ROWS = {"cxcywh": ".5 .5 .25 .5", "xywh": ".375 .25 .25 .5", "xyxy": ".375 .25 .625 .75"}
 POLYGON = "0 0 0 .5 0 .25 1"
 

@@ -726,9 +726,9 @@ def test_ids_that_are_positions_in_the_list(files: Files) -> None:
     """For classes 1, 20, 40 the detections have 0, 1, 2, which no single offset explains."""
     truth_, detections = crossed(12, 0)
     truth_["categories"] = [{"id": number, "name": str(number)} for number in (1, 20, 40)]
-    for n, (record, claim) in enumerate(zip(truth_["annotations"], detections, strict=True)):
+    for n, (record, detection) in enumerate(zip(truth_["annotations"], detections, strict=True)):
         record["category_id"] = (1, 20, 40)[n % 3]
-        claim["category_id"] = n % 3
+        detection["category_id"] = n % 3
     said = str(files.results_error(detections, truth_))
     assert (
         "category_id looks like the 0-based position in the list of categories (e.g. 0 overlaps "

@@ -25,7 +25,7 @@ from detap.tables.concat import join_detections, join_ground_truths
 from detap.tables.detection import Detections, GroundTruth
 from tests.formats.test_coco_masks import mutated, same
 
-POSE = [3, 4, 2, 5.5, 6, 1, 0, 0, 0]  # two of three are labelled
+POSE = [3, 4, 2, 5.5, 6, 1, 0, 0, 0]  # two of three are labeled
 
 
 def truth_file(folder: Path, name: str = "gt.json", **second: Any) -> Path:

@@ -142,15 +142,15 @@ def test_the_format_of_a_folder_is_detected(tmp_path: Path, names: list[str], fo
 
 
 def test_the_next_file_is_prefetched() -> None:
-    begun: list[str] = []
+    started: list[str] = []
 
     def begin(path: str) -> str:
-        begun.append(path)
+        started.append(path)
         return path
 
     sources = Sources(["a", "b", "c"], begin)
-    assert begun == ["a"]
-    seen = [(source, list(begun), sources.fraction()) for source in sources]
+    assert started == ["a"]
+    seen = [(source, list(started), sources.fraction()) for source in sources]
     assert seen == [
         ("a", ["a", "b"], 0.0),
         ("b", ["a", "b", "c"], 1 / 3),

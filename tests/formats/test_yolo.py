@@ -60,7 +60,7 @@ def test_a_data_set(tmp_path: Path) -> None:
     assert truth.classes == truth.class_ids == ("cat", "dog")
     assert truth.image.tolist() == [0, 0, 1]
     assert truth.label.tolist() == [0, 1, 1]
-    # 200 x 100: centre (100, 50), sides 50 and 50; then centre (50, 50), sides 100 and 100.
+    # 200 x 100: center (100, 50), sides 50 and 50; then center (50, 50), sides 100 and 100.
     expected = [[75, 25, 125, 75], [0, 0, 100, 100], [160, 106.75, 480, 427]]
     assert truth.corners.tolist() == expected
     assert truth.box_area.tolist() == [2500, 10_000, 320 * 320.25]
@@ -629,11 +629,11 @@ def test_a_folder_of_other_files_is_not_walked(tmp_path: Path) -> None:
         (many / f"{at}.log").touch()
     with pytest.raises(InputError, match=r"has 1000[0-9] files other than images"):
         truth_of(tmp_path / "data" / "data.yaml")
-    begun = time.process_time()
+    started = time.process_time()
     write(tmp_path, {"data/data.yaml": "path: /\nval: .\nnames: [cat]\n"})
     with pytest.raises(InputError, match="folder / has"):
         truth_of(tmp_path / "data" / "data.yaml")
-    assert time.process_time() - begun < 10
+    assert time.process_time() - started < 10
 
 
 # --- many rows
@@ -644,14 +644,14 @@ def test_a_file_of_200_000_rows_takes_linear_time(tmp_path: Path) -> None:
     count = 200_000
     rows = [f"{at} .5 .5 .2 .2" for at in range(count)]
     write(tmp_path, {"gt/a.txt": "\n".join(rows), "dt/a.txt": " .9\n".join([*rows, ""])})
-    begun = time.process_time()
+    started = time.process_time()
     truth = truth_of(tmp_path / "gt", image_size="640x480")
     detections = read_predictions(tmp_path / "dt", truth)
-    assert time.process_time() - begun < 3
+    assert time.process_time() - started < 3
     assert (len(truth), len(detections), len(truth.classes)) == (count, count, count)
     write(tmp_path, {"gt/a.txt": "0 2 .5 .2 .2\n" * count})
-    begun = time.process_time()
+    started = time.process_time()
     with pytest.raises(InputError) as error:
         truth_of(tmp_path / "gt", format="yolo", image_size="640x480")
-    assert time.process_time() - begun < 6
+    assert time.process_time() - started < 6
     assert [problem.location for problem in error.value.problems][:2] == ["line 1", "line 2"]

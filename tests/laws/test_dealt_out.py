@@ -45,16 +45,16 @@ def assert_splitting_changes_nothing(
             "class_groups": "none",
         }
         protocol = replace(protocol, **every)
-    scene = score_tables(truth, detections, protocol)._run
-    scene.threads = 1
-    plain = scene.evaluate_by_score()
-    match_table = scene.match_table()
+    generated = score_tables(truth, detections, protocol)._run
+    generated.threads = 1
+    plain = generated.evaluate_by_score()
+    match_table = generated.match_table()
     levels = accumulate(match_table, threads=1, all_max_dets=True)
     with split_into_chunks(rows):
         for count in COUNTS:
-            scene.threads = count
-            assert_same_scores(scene.evaluate_by_score(), plain)
-            kept = scene.match_table()
+            generated.threads = count
+            assert_same_scores(generated.evaluate_by_score(), plain)
+            kept = generated.match_table()
             for name in (
                 "max_dets_index",
                 "true_positive",
@@ -88,14 +88,14 @@ def test_many_equal_scores(case: Case, protocol: Protocol, one_class: bool, rows
 @given(cases(), any_protocol, st.integers(1, 4))
 def test_large_classes_among_others(case: Case, protocol: Protocol, rows: int) -> None:
     """Some classes are split, others are not."""
-    scene = score_tables(*case.tables_for(protocol), protocol)._run
-    scene.threads = 1
-    plain, match_table = scene.evaluate_by_score(), scene.match_table()
+    generated = score_tables(*case.tables_for(protocol), protocol)._run
+    generated.threads = 1
+    plain, match_table = generated.evaluate_by_score(), generated.match_table()
     with split_into_chunks(rows):
         for count in COUNTS:
-            scene.threads = count
-            assert_same_scores(scene.evaluate_by_score(), plain)
-            kept = scene.match_table()
+            generated.threads = count
+            assert_same_scores(generated.evaluate_by_score(), plain)
+            kept = generated.match_table()
             assert_same_bits(kept.true_positive, match_table.true_positive, "true_positive")
             assert_same_bits(kept.ranking.rows, match_table.ranking.rows, "ranking")
 

@@ -61,7 +61,7 @@ def keypoint_cases(draw: st.DrawFn) -> Scene:
     return truths, detections
 
 
-def scored(truths: Any, results: Any, rules: Any = RULES, **more: Any) -> Result:
+def scored(truths: Any, results: Any, protocol: Any = RULES, **more: Any) -> Result:
     with tempfile.TemporaryDirectory() as folder:
         gt, dt = Path(folder, "gt.json"), Path(folder, "dt.json")
         images = [{"id": n} for n in (1, 2, 3)]
@@ -70,7 +70,7 @@ def scored(truths: Any, results: Any, rules: Any = RULES, **more: Any) -> Result
         dt.write_text(json.dumps(results))
         table = read_ground_truth(gt, keypoints=True)
         detections = read_detections(dt, table, keypoints=True)
-    return evaluate(table, detections, rules, **more)
+    return evaluate(table, detections, protocol, **more)
 
 
 def same(one: Any, other: Any) -> None:
@@ -100,44 +100,44 @@ def changed(records: list[dict[str, Any]], change: Any) -> list[dict[str, Any]]:
 
 
 @given(keypoint_cases())
-def test_skipped_pairs_do_not_change_results(scene: Scene) -> None:
+def test_skipped_pairs_do_not_change_results(case: Scene) -> None:
     """Pairs that surely stay below the lowest threshold are skipped."""
-    same_numbers(scored(*scene), scored(*scene, match_table=True))
+    same_numbers(scored(*case), scored(*case, match_table=True))
 
 
 @given(keypoint_cases(), st.integers(1, 4))
-def test_threads_do_not_change_results(scene: Scene, threads: int) -> None:
-    same_numbers(scored(*scene, threads=threads), scored(*scene, threads=1))
+def test_threads_do_not_change_results(case: Scene, threads: int) -> None:
+    same_numbers(scored(*case, threads=threads), scored(*case, threads=1))
 
 
 @given(keypoint_cases(), st.integers(-500, 500), st.integers(-500, 500))
-def test_shifting_an_image_does_not_change_results(scene: Scene, x: int, y: int) -> None:
+def test_shifting_an_image_does_not_change_results(case: Scene, x: int, y: int) -> None:
     """By whole pixels, so that no distance is rounded."""
-    truths, detections = ([*changed(side, lambda a, b, v: (a + x, b + y, v))] for side in scene)
+    truths, detections = ([*changed(side, lambda a, b, v: (a + x, b + y, v))] for side in case)
     for record in truths:
         left, top, *sides = record["bbox"]
         record["bbox"] = [left + x, top + y, *sides]
-    same_numbers(scored(truths, detections), scored(*scene))
+    same_numbers(scored(truths, detections), scored(*case))
 
 
 @given(keypoint_cases())
-def test_only_v_above_0_matters(scene: Scene) -> None:
+def test_only_v_above_0_matters(case: Scene) -> None:
     """Any v above 0 is labeled; v of detections is not read."""
-    truths = changed(scene[0], lambda x, y, v: (x, y, 2 * v))
-    detections = changed(scene[1], lambda x, y, _: (x, y, 0))
-    same_numbers(scored(truths, detections), scored(*scene))
+    truths = changed(case[0], lambda x, y, v: (x, y, 2 * v))
+    detections = changed(case[1], lambda x, y, _: (x, y, 0))
+    same_numbers(scored(truths, detections), scored(*case))
 
 
 @given(keypoint_cases())
-def test_the_position_of_an_unlabeled_keypoint_does_not_matter(scene: Scene) -> None:
-    truths = changed(scene[0], lambda x, y, v: (x, y, v) if v else (7, -7, 0))
-    same_numbers(scored(truths, scene[1]), scored(*scene))
+def test_the_position_of_an_unlabeled_keypoint_does_not_matter(case: Scene) -> None:
+    truths = changed(case[0], lambda x, y, v: (x, y, v) if v else (7, -7, 0))
+    same_numbers(scored(truths, case[1]), scored(*case))
 
 
 @given(keypoint_cases(), st.randoms(use_true_random=False))
-def test_the_order_of_rows_changes_no_oks(scene: Scene, random: Any) -> None:
+def test_the_order_of_rows_changes_no_oks(case: Scene, random: Any) -> None:
     """OKS values stay; among equally good ground truths the match depends on the order."""
-    truths, detections = scene
+    truths, detections = case
     for n, entry in enumerate(detections):
         entry["score"] = 1 - n / 32
     whole = scored(truths, detections, match_table=True)
@@ -148,8 +148,8 @@ def test_the_order_of_rows_changes_no_oks(scene: Scene, random: Any) -> None:
 
 
 @given(keypoint_cases())
-def test_merged_partials_of_keypoints_equal_one_run(scene: Scene) -> None:
-    whole = scored(*scene, match_table=True)
+def test_merged_partials_of_keypoints_equal_one_run(case: Scene) -> None:
+    whole = scored(*case, match_table=True)
     truth = whole.ground_truth
     parts = [Partial.of(on_images(whole, [n]), ground_truth=truth) for n in (1, 2, 3)]
     merged = merge([Partial.from_bytes(part.to_bytes()) for part in parts]).compute()
@@ -160,9 +160,9 @@ def test_merged_partials_of_keypoints_equal_one_run(scene: Scene) -> None:
 
 
 @given(keypoint_cases())
-def test_analyses_agree_with_matches(scene: Scene) -> None:
+def test_analyses_agree_with_matches(case: Scene) -> None:
     """Errors, confusion matrix and error counts agree with the match table."""
-    result = scored(*scene, match_table=True)
+    result = scored(*case, match_table=True)
     match_table = result.match_table
     rows = np.arange(len(match_table))
     wrong = ~match_table.is_true_positive(0, 0, rows) & ~match_table.is_ignored(0, 0, rows)

@@ -71,7 +71,7 @@ def loop_cases(draw: st.DrawFn, *, masks: bool) -> Batch:
     """Draw boxes of any float64, so that every last bit of a sum matters; tied scores."""
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
     sizes = {image: (int(random.integers(1, 40)), int(random.integers(1, 40))) for image in IMAGES}
-    scene = Batch([], [], sizes, masks, boxed=draw(st.booleans()))
+    case = Batch([], [], sizes, masks, boxed=draw(st.booleans()))
     for image in IMAGES:
         for _ in range(random.integers(0, 4)):
             row = {
@@ -82,10 +82,10 @@ def loop_cases(draw: st.DrawFn, *, masks: bool) -> Batch:
                 "points": np.hstack([random.random((3, 2)) * 40, random.integers(0, 3, (3, 1))]),
             }
             extra = {"area": random.random() * 2000, "iscrowd": int(random.random() < 0.2)}
-            scene.truths.append(row | extra | {"id": len(scene.truths) + 1})
+            case.truths.append(row | extra | {"id": len(case.truths) + 1})
             for _ in range(random.integers(0, 4)):
-                scene.detections.append(row | near(random, row))
-    return scene
+                case.detections.append(row | near(random, row))
+    return case
 
 
 def blob(random: np.random.Generator, height: int, width: int) -> NDArray[np.bool_]:
@@ -103,15 +103,15 @@ def near(random: np.random.Generator, row: dict[str, Any]) -> dict[str, Any]:
     return {"mask": moved, "points": points, "score": score}
 
 
-def columns(scene: Batch, rows: Rows, images: Sequence[int], key: str) -> list[Any]:
+def columns(case: Batch, rows: Rows, images: Sequence[int], key: str) -> list[Any]:
     return [[row[key] for row in rows if row["image_id"] == image] for image in images]
 
 
-def shapes(scene: Batch, rows: Rows, images: Sequence[int], form: str) -> dict[str, Any]:
+def shapes(case: Batch, rows: Rows, images: Sequence[int], form: str) -> dict[str, Any]:
     """Return the masks of each image in one of the accepted forms, or its keypoints."""
-    if not scene.masks:
-        return {"keypoints": columns(scene, rows, images, "points")}
-    bitmaps = columns(scene, rows, images, "mask")
+    if not case.masks:
+        return {"keypoints": columns(case, rows, images, "points")}
+    bitmaps = columns(case, rows, images, "mask")
     if form == "runs":
         every = [mask.encode(np.asfortranarray(np.stack(m, -1).view(np.uint8))) if m else []
                  for m in bitmaps]  # fmt: skip
@@ -122,33 +122,33 @@ def shapes(scene: Batch, rows: Rows, images: Sequence[int], form: str) -> dict[s
     return {"masks": [np.array(m, dtype) if m else np.zeros((0, 7, 7), dtype) for m in bitmaps]}
 
 
-def update(evaluator: Evaluator, scene: Batch, images: Sequence[int], form: str) -> None:
+def update(evaluator: Evaluator, case: Batch, images: Sequence[int], form: str) -> None:
     def of(rows: Rows, key: str) -> list[Any]:
-        return columns(scene, rows, images, key)
+        return columns(case, rows, images, key)
 
     truth = None
     if evaluator.ground_truth is None:
         truth = {
-            "boxes": of(scene.truths, "bbox"),
-            "labels": of(scene.truths, "category_id"),
-            "area": of(scene.truths, "area"),
-            "crowd": of(scene.truths, "iscrowd"),
-            **shapes(scene, scene.truths, images, form),
+            "boxes": of(case.truths, "bbox"),
+            "labels": of(case.truths, "category_id"),
+            "area": of(case.truths, "area"),
+            "crowd": of(case.truths, "iscrowd"),
+            **shapes(case, case.truths, images, form),
         }
     evaluator.update(
         images,
-        of(scene.detections, "bbox") if scene.boxed else None,
-        of(scene.detections, "score"),
-        of(scene.detections, "category_id"),
+        of(case.detections, "bbox") if case.boxed else None,
+        of(case.detections, "score"),
+        of(case.detections, "category_id"),
         ground_truth=truth,
-        **shapes(scene, scene.detections, images, form),
+        **shapes(case, case.detections, images, form),
     )
 
 
-def of_files(scene: Batch, protocol: Protocol) -> tuple[GroundTruth, detap.Result]:
+def of_files(case: Batch, protocol: Protocol) -> tuple[GroundTruth, detap.Result]:
     options: dict[str, Any] = protocol.reading
     with tempfile.TemporaryDirectory() as folder:
-        gt, dt = scene.write(folder)
+        gt, dt = case.write(folder)
         truth = detap.read_ground_truth(gt, **options)
         detections = detap.read_detections(dt, truth, **options)
     return truth, detap.evaluate(truth, detections, protocol)
@@ -159,74 +159,72 @@ DEALT = st.tuples(st.permutations(IMAGES), st.integers(0, len(IMAGES)))
 
 
 def check_loop(
-    scene: Batch, protocol: Protocol, dealt: tuple[Sequence[int], int], form: str, *, brought: bool
+    case: Batch, protocol: Protocol, split: tuple[Sequence[int], int], form: str, *, brought: bool
 ) -> None:
     """Score two batches, and two processes of one each; ground truth given once, or in each."""
-    if not scene.truths:
+    if not case.truths:
         return
-    order, cut = dealt
-    truth, whole = of_files(scene, protocol)
+    order, cut = split
+    truth, whole = of_files(case, protocol)
     given: dict[str, Any] = {"classes": {1: "a", 2: "b"}} if brought else {"ground_truth": truth}
     one = Evaluator(protocol=protocol, **given)
     apart = [Evaluator(protocol=protocol, **given) for _ in range(2)]
     for images, alone in zip((order[:cut], order[cut:]), apart, strict=True):
         for evaluator in (one, alone):
             if images:
-                update(evaluator, scene, images, form)
+                update(evaluator, case, images, form)
     assert_same_result(one.compute(), whole)
     blobs = [evaluator.to_bytes() for evaluator in apart]
     assert_same_result(detap.merge(blobs, None if brought else truth).compute(), whole)
     one.reset()
-    update(one, scene, order, form)
+    update(one, case, order, form)
     assert_same_result(one.compute(), whole)
 
 
 @pytest.mark.parametrize("name", MASKS)
 @given(loop_cases(masks=True), DEALT, FORMS)
 def test_masks_in_batches(
-    name: str, scene: Batch, dealt: tuple[Sequence[int], int], form: str
+    name: str, case: Batch, split: tuple[Sequence[int], int], form: str
 ) -> None:
-    check_loop(scene, protocol(name), dealt, form, brought=False)
+    check_loop(case, protocol(name), split, form, brought=False)
 
 
 @pytest.mark.parametrize("name", MASKS[:2])
 @given(loop_cases(masks=True), DEALT, FORMS)
 def test_masks_in_batches_with_their_ground_truth(
-    name: str, scene: Batch, dealt: tuple[Sequence[int], int], form: str
+    name: str, case: Batch, split: tuple[Sequence[int], int], form: str
 ) -> None:
-    check_loop(scene, protocol(name), dealt, form, brought=True)
+    check_loop(case, protocol(name), split, form, brought=True)
 
 
 @pytest.mark.parametrize("brought", [False, True])
 @given(loop_cases(masks=False), DEALT)
-def test_keypoints_in_batches(
-    brought: bool, scene: Batch, dealt: tuple[Sequence[int], int]
-) -> None:
-    check_loop(scene, POSES, dealt, "", brought=brought)
+def test_keypoints_in_batches(brought: bool, case: Batch, split: tuple[Sequence[int], int]) -> None:
+    check_loop(case, POSES, split, "", brought=brought)
 
 
 @given(loop_cases(masks=True), st.booleans())
-def test_not_keeping_boxes_changes_no_metric(scene: Batch, brought: bool) -> None:
-    if not scene.truths:
+def test_not_keeping_boxes_changes_no_metric(case: Batch, brought: bool) -> None:
+    if not case.truths:
         return
-    truth, whole = of_files(scene, protocol("coco-segm"))
+    truth, whole = of_files(case, protocol("coco-segm"))
     given: dict[str, Any] = {"classes": {1: "a", 2: "b"}} if brought else {"ground_truth": truth}
     lean = Evaluator(protocol="coco-segm", keep_boxes=False, **given)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("detap.evaluation.loop.evaluator._MATCH_ROWS", 2)
         for image in IMAGES:
-            update(lean, scene, [image], "bool")
+            update(lean, case, [image], "bool")
     assert_same_result(lean.compute(), whole)
 
 
 @pytest.mark.parametrize("masks", [True, False])
 @given(st.data())
 def test_arrays(masks: bool, data: st.DataObject) -> None:
-    scene = data.draw(loop_cases(masks=masks))
+    case = data.draw(loop_cases(masks=masks))
     rules = protocol("coco-segm") if masks else POSES
-    if not scene.truths:
+    if not case.truths:
         return
-    _, whole = of_files(scene, rules)
+    _, whole = of_files(case, rules)
     key, name = ("mask", "masks") if masks else ("points", "keypoints")
 
     def table(rows: Rows, *, boxed: bool = True) -> dict[str, Any]:
@@ -239,24 +237,24 @@ def test_arrays(masks: bool, data: st.DataObject) -> None:
         return columns | (boxes if boxed else {"box_format": "xywh"})
 
     truth = GroundTruth.from_arrays(
-        **table(scene.truths),
-        area=[row["area"] for row in scene.truths],
-        crowd=[row["iscrowd"] for row in scene.truths],
+        **table(case.truths),
+        area=[row["area"] for row in case.truths],
+        crowd=[row["iscrowd"] for row in case.truths],
         images=IMAGES,
         classes={1: "a", 2: "b"},
     )
     columns = Detections.from_arrays(
-        **table(scene.detections, boxed=scene.boxed),
-        score=[row["score"] for row in scene.detections],
+        **table(case.detections, boxed=case.boxed),
+        score=[row["score"] for row in case.detections],
     )
     assert_same_result(detap.evaluate(truth, columns, rules), whole)
 
 
 @given(loop_cases(masks=True), loop_cases(masks=False))
 def test_records(masks: Batch, poses: Batch) -> None:
-    for scene, rules in ((masks, protocol("coco-segm")), (poses, POSES)):
-        if scene.truths:
-            truth, whole = of_files(scene, rules)
+    for case, rules in ((masks, protocol("coco-segm")), (poses, POSES)):
+        if case.truths:
+            truth, whole = of_files(case, rules)
             evaluator = Evaluator(truth, rules)
-            evaluator.update_records(IMAGES, map(scene.record, scene.detections))
+            evaluator.update_records(IMAGES, map(case.record, case.detections))
             assert_same_result(evaluator.compute(), whole)

@@ -73,9 +73,9 @@ def same(one: Any, other: Any) -> None:
 @pytest.mark.parametrize(("of_masks", "of_boxes"), [("coco-segm", "coco"), ("lvis-segm", "lvis")])
 @given(mask_cases())
 def test_a_mask_that_fills_its_box_scores_as_the_box(
-    of_masks: str, of_boxes: str, scene: tuple[list[dict[str, Any]], list[dict[str, Any]]]
+    of_masks: str, of_boxes: str, case: tuple[list[dict[str, Any]], list[dict[str, Any]]]
 ) -> None:
-    masks, boxes = scored(*scene, of_masks), scored(*scene, of_boxes)
+    masks, boxes = scored(*case, of_masks), scored(*case, of_boxes)
     assert masks.summary.keys() == boxes.summary.keys()
     same([*masks.summary.values()], [*boxes.summary.values()])
     same(masks.full_precision(), boxes.full_precision())
@@ -93,10 +93,10 @@ def test_a_mask_that_fills_its_box_scores_as_the_box(
 
 @given(mask_cases())
 def test_boundaries_as_wide_as_the_image_equal_the_masks(
-    scene: tuple[list[dict[str, Any]], list[dict[str, Any]]],
+    case: tuple[list[dict[str, Any]], list[dict[str, Any]]],
 ) -> None:
-    deep = scored(*scene, protocol("coco-boundary").with_changes(dilation_ratio=1))
-    masks = scored(*scene, protocol("coco-segm").with_changes(ignore_flags=("crowd", "ignore")))
+    deep = scored(*case, protocol("coco-boundary").with_changes(dilation_ratio=1))
+    masks = scored(*case, protocol("coco-segm").with_changes(ignore_flags=("crowd", "ignore")))
     same([*deep.summary.values()], [*masks.summary.values()])
     for name in ("true_positive", "ignored", "max_iou", "matched_gt", "duplicate"):
         same(getattr(deep.match_table, name), getattr(masks.match_table, name))
@@ -104,20 +104,20 @@ def test_boundaries_as_wide_as_the_image_equal_the_masks(
 
 @given(mask_cases())
 def test_boundary_iou_never_exceeds_mask_iou(
-    scene: tuple[list[dict[str, Any]], list[dict[str, Any]]],
+    case: tuple[list[dict[str, Any]], list[dict[str, Any]]],
 ) -> None:
-    masks = scored(*scene).match_table.max_iou
+    masks = scored(*case).match_table.max_iou
     for ratio in (0.02, 0.05, 0.2):
         rules = protocol("coco-boundary").with_changes(dilation_ratio=ratio)
-        assert (scored(*scene, rules).match_table.max_iou <= masks).all()
+        assert (scored(*case, rules).match_table.max_iou <= masks).all()
 
 
 @given(mask_cases(), st.randoms(use_true_random=False))
 def test_the_order_of_rows_changes_no_iou(
-    scene: tuple[list[dict[str, Any]], list[dict[str, Any]]], random: Any
+    case: tuple[list[dict[str, Any]], list[dict[str, Any]]], random: Any
 ) -> None:
     """IoU values stay; among equally good ground truths the match depends on the order."""
-    truths, detections = scene
+    truths, detections = case
     for n, entry in enumerate(detections):
         entry["score"] = 1 - n / 16
     whole = scored(truths, detections)
@@ -130,9 +130,9 @@ def test_the_order_of_rows_changes_no_iou(
 
 @given(mask_cases())
 def test_merged_partials_of_masks_equal_one_run(
-    scene: tuple[list[dict[str, Any]], list[dict[str, Any]]],
+    case: tuple[list[dict[str, Any]], list[dict[str, Any]]],
 ) -> None:
-    whole = scored(*scene)
+    whole = scored(*case)
     truth = whole.ground_truth
     parts = [Partial.of(on_images(whole, [n]), ground_truth=truth) for n in (1, 2, 3)]
     merged = merge([Partial.from_bytes(part.to_bytes()) for part in parts]).compute()

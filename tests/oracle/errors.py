@@ -94,34 +94,34 @@ class _EvaluationRun:
 
 def errors(result: Result, t: int) -> PlainErrors:
     """Return the errors at one IoU threshold of the protocol, over its first area range."""
-    scene = _EvaluationRun(result, t)
-    types = {n: scene.type_of(n) for n in scene.wrong}
-    aims = {n: g for n, (_, g) in types.items() if g >= 0 and g not in scene.used}
+    case = _EvaluationRun(result, t)
+    types = {n: case.type_of(n) for n in case.wrong}
+    aims = {n: g for n, (_, g) in types.items() if g >= 0 and g not in case.used}
     owner: dict[int, int] = {}
-    for n in scene.ranked:  # the best-scored first
+    for n in case.ranked:  # the best-scored first
         if n in aims:
             owner.setdefault(aims[n], n)
-    unfound = {g for g in scene.positive if g not in scene.used}
+    unfound = {g for g in case.positive if g not in case.used}
     missed = unfound - set(aims.values())
-    plain = {n: (scene.found_label[n], scene.match[n] >= 0) for n in scene.ranked}
-    before = scene.precision(plain, set())
+    plain = {n: (case.found_label[n], case.match[n] >= 0) for n in case.ranked}
+    before = case.precision(plain, set())
     after: dict[str, list[float]] = {}
     for name in NAMES[:-1]:
         kept = {n: entry for n, entry in plain.items() if types.get(n, ("", -1))[0] != name}
         for g, n in owner.items():
             if types[n][0] == name:
-                kept[n] = (scene.truth_label[g], True)
-        after[name] = scene.precision(kept, set())
-    after["missed"] = scene.precision(plain, missed)
-    after["false_positives"] = scene.precision(
+                kept[n] = (case.truth_label[g], True)
+        after[name] = case.precision(kept, set())
+    after["missed"] = case.precision(plain, missed)
+    after["false_positives"] = case.precision(
         {n: entry for n, entry in plain.items() if entry[1]}, set()
     )
-    after["false_negatives"] = scene.precision(plain, unfound)
+    after["false_negatives"] = case.precision(plain, unfound)
     counts = {name: sum(kind == name for kind, _ in types.values()) for name in NAMES[:-1]}
     absent = result.protocol.absent_class
     zero = [
-        absent == "zero" or (absent == "zero-if-detected" and k in scene.found_label)
-        for k in scene.classes
+        absent == "zero" or (absent == "zero-if-detected" and k in case.found_label)
+        for k in case.classes
     ]
     return PlainErrors(
         average_precision=_mean(before, before, zero=zero),

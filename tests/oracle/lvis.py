@@ -54,19 +54,21 @@ def overlap(one: Box, other: Box) -> float:
 
 
 def judged(
-    truths: list[GroundTruthRow], claims: list[DetectionRow], lists: Lists, limit: int = 300
+    truths: list[GroundTruthRow], detections: list[DetectionRow], lists: Lists, limit: int = 300
 ) -> list[DetectionRow]:
     """Return the detections that count: the best of an image, of verified classes."""
     by_image: dict[int, list[DetectionRow]] = defaultdict(list)
-    for claim in claims:
-        by_image[claim.image].append(claim)
+    for detection in detections:
+        by_image[detection.image].append(detection)
     best = [
-        claim
+        detection
         for image in sorted(by_image)
-        for claim in sorted(by_image[image], key=lambda each: -each.score)[:limit]
+        for detection in sorted(by_image[image], key=lambda each: -each.score)[:limit]
     ]
     known = lists.negative | {(truth.image, truth.label) for truth in with_area(truths)}
-    return [claim for claim in with_area(best) if (claim.image, claim.label) in known]
+    return [
+        detection for detection in with_area(best) if (detection.image, detection.label) in known
+    ]
 
 
 def with_area(rows: list[Row]) -> list[Row]:
@@ -75,25 +77,25 @@ def with_area(rows: list[Row]) -> list[Row]:
 
 
 def matches_of_class(
-    truths: list[GroundTruthRow], claims: list[DetectionRow], lists: Lists, threshold: float
+    truths: list[GroundTruthRow], detections: list[DetectionRow], lists: Lists, threshold: float
 ) -> list[bool]:
     """Return the rank and True if TP for each counted detection of a class, by descending score."""
-    ranked = sorted(claims, key=lambda claim: -claim.score)
+    ranked = sorted(detections, key=lambda detection: -detection.score)
     fate: dict[int, bool] = {}
-    for cell in sorted({(claim.image, claim.label) for claim in ranked}):
+    for cell in sorted({(detection.image, detection.label) for detection in ranked}):
         here = [truth for truth in truths if (truth.image, truth.label) == cell]
         # Those that count are preferred to those that do not, and later ones of equal overlap.
         free = [truth for truth in here if not truth.ignored]
         spare = [truth for truth in here if truth.ignored]
-        for rank, claim in enumerate(ranked):
-            if (claim.image, claim.label) != cell:
+        for rank, detection in enumerate(ranked):
+            if (detection.image, detection.label) != cell:
                 continue
-            taken = _best(claim, free, threshold)
+            taken = _best(detection, free, threshold)
             if taken is not None:
                 free.pop(taken)
                 fate[rank] = True
                 continue
-            taken = _best(claim, spare, threshold)
+            taken = _best(detection, spare, threshold)
             if taken is not None:
                 spare.pop(taken)
             elif cell not in lists.not_exhaustive:
@@ -101,21 +103,21 @@ def matches_of_class(
     return [fate[rank] for rank in sorted(fate)]
 
 
-def _best(claim: DetectionRow, truths: list[GroundTruthRow], threshold: float) -> int | None:
-    overlaps = [(overlap(claim.box, truth.box), row) for row, truth in enumerate(truths)]
+def _best(detection: DetectionRow, truths: list[GroundTruthRow], threshold: float) -> int | None:
+    overlaps = [(overlap(detection.box, truth.box), row) for row, truth in enumerate(truths)]
     reached = [each for each in overlaps if each[0] >= threshold]
     return max(reached)[1] if reached else None
 
 
 def average_precision(
-    truths: list[GroundTruthRow], claims: list[DetectionRow], lists: Lists, label: int
+    truths: list[GroundTruthRow], detections: list[DetectionRow], lists: Lists, label: int
 ) -> float | None:
     """Return the AP of a class, or None without ground truths."""
     truths = with_area(truths)
     positives = sum(truth.label == label and not truth.ignored for truth in truths)
     if not positives:
         return None
-    own = [claim for claim in claims if claim.label == label]
+    own = [detection for detection in detections if detection.label == label]
     total = 0.0
     for threshold in THRESHOLDS:
         hits = matches_of_class(truths, own, lists, threshold)

@@ -14,7 +14,7 @@ from tests.oracle.masks import Bitmap, merge
 Point = tuple[Fraction, Fraction]
 Side = tuple[Point, Point]
 
-# --- rasterised
+# --- rasterized
 
 FINER = 5
 """Edges are traced on a grid so many times as fine as pixels."""

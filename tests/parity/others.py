@@ -131,13 +131,13 @@ def globox(truth: GroundTruth, detections: Detections) -> Numbers:
             for row in rows
         ]
 
-    truths, claims = [], []
+    truths, dts = [], []
     for image, there, here in _image_by_image(truth, detections):
         name = f"{image:06}"
         truths.append(module.Annotation(name, boxes=boxes(truth, there)))
-        claims.append(module.Annotation(name, boxes=boxes(detections, here)))
+        dts.append(module.Annotation(name, boxes=boxes(detections, here)))
     evaluator = module.COCOEvaluator(
-        ground_truths=module.AnnotationSet(truths), predictions=module.AnnotationSet(claims)
+        ground_truths=module.AnnotationSet(truths), predictions=module.AnnotationSet(dts)
     )
     methods = {"AP": "ap", "AP50": "ap_50", "AP75": "ap_75"}
     return {name: getattr(evaluator, method)() for name, method in methods.items()}

@@ -103,12 +103,12 @@ class BoundaryEval(COCOeval):  # type: ignore[misc]
         overlaps = super().computeIoU(image, category)
         if not len(overlaps):
             return overlaps
-        truths, claims = self._gts[image, category], self._dts[image, category]
-        order = np.argsort([-each["score"] for each in claims], kind="mergesort")
-        claims = [claims[n] for n in order[: self.params.maxDets[-1]]]
+        truths, dts = self._gts[image, category], self._dts[image, category]
+        order = np.argsort([-each["score"] for each in dts], kind="mergesort")
+        dts = [dts[n] for n in order[: self.params.maxDets[-1]]]
         crowd = [int(each["iscrowd"]) for each in truths]
         of_boundaries = mask.iou(
-            [self._boundary(each) for each in claims],
+            [self._boundary(each) for each in dts],
             [self._boundary(each) for each in truths],
             crowd,
         )

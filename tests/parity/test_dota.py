@@ -160,8 +160,8 @@ def plain_ap(truth: GroundTruth, detections: Detections, protocol: Protocol) -> 
     taken, hits = set(), []
     for at in np.argsort(-detections.score, kind="stable").tolist():
         near = np.flatnonzero(truth.image == detections.image[at])
-        claim = np.repeat(detections.polygons[at : at + 1], len(near), axis=0)
-        overlaps = polygon_overlaps(claim, truth.polygons[near])
+        detection = np.repeat(detections.polygons[at : at + 1], len(near), axis=0)
+        overlaps = polygon_overlaps(detection, truth.polygons[near])
         best = int(near[overlaps.argmax()]) if len(near) else -1
         if not len(near) or overlaps.max() <= protocol.iou_thresholds[0]:
             hits.append(False)
@@ -181,10 +181,10 @@ def test_random_quadrilaterals_equal_a_plain_evaluator(
     seed: int, required: int, count: int
 ) -> None:
     made = np.random.default_rng(seed)
-    centres = made.integers(0, 3, (required, 1, 2)) * 6.0
-    shapes = np.array([[0, 0], [10, 1], [11, 12], [1, 10]]) + centres
+    centers = made.integers(0, 3, (required, 1, 2)) * 6.0
+    shapes = np.array([[0, 0], [10, 1], [11, 12], [1, 10]]) + centers
     true = (shapes + made.normal(0, 1.5, (required, 4, 2))).reshape(-1, 8)
-    claims = true[made.integers(0, required, count)] + made.normal(0, 1.2, (count, 8))
+    dts = true[made.integers(0, required, count)] + made.normal(0, 1.2, (count, 8))
     difficult = made.random(required) < 0.2
     difficult[0] = False
     names = np.array(["a", "b"])
@@ -192,7 +192,7 @@ def test_random_quadrilaterals_equal_a_plain_evaluator(
         true, image=names[made.integers(0, 2, required)], difficult=difficult, images=["a", "b"]
     )
     detections = detections_of(
-        claims, made.permutation(count) / count, image=names[made.integers(0, 2, count)]
+        dts, made.permutation(count) / count, image=names[made.integers(0, 2, count)]
     ).reindex_like(truth)
     rules = protocol("dota")
     expected = plain_ap(truth, detections, rules)

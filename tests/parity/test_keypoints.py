@@ -98,18 +98,18 @@ def assert_same(truth: Any, detections: Any, protocol: Protocol = RULES) -> None
 
 
 def assert_same_overlaps(result: Result, reference: COCOeval) -> None:
-    scene = result._run
-    truths, claims = scene.ground_truth, scene.detections
+    generated = result._run
+    truths, dts = generated.ground_truth, generated.detections
     for (image, label), expected in reference.ious.items():
         cell = truths.images.index(image), truths.class_ids.index(label)
         rows, among = (
             np.flatnonzero((table.image == cell[0]) & (table.label == cell[1]))
-            for table in (claims, truths)
+            for table in (dts, truths)
         )
-        ranked = rows[np.argsort(-claims.score[rows], kind="stable")][: len(expected)]
+        ranked = rows[np.argsort(-dts.score[rows], kind="stable")][: len(expected)]
         if len(expected):
             assert_same_bits(
-                scene.overlaps(scene.boxes(), ranked, among), expected, f"image {image}"
+                generated.overlaps(generated.boxes(), ranked, among), expected, f"image {image}"
             )
 
 
@@ -208,9 +208,9 @@ def test_worked_cases(real_data: Path, name: str) -> None:
     result = scored(case["ground_truth"], case["detections"])
     assert_numbers(result, case["expected"])
     if "oks" in case:
-        scene = result._run
-        rows = np.argsort(-scene.detections.score, kind="stable")
-        ours = scene.overlaps(scene.boxes(), rows, np.arange(len(scene.ground_truth)))
+        generated = result._run
+        rows = np.argsort(-generated.detections.score, kind="stable")
+        ours = generated.overlaps(generated.boxes(), rows, np.arange(len(generated.ground_truth)))
         assert_same_bits(ours, case["oks"], "OKS")
     assert_same(case["ground_truth"], case["detections"])
 
@@ -280,5 +280,5 @@ def far_detection(count: int) -> dict[str, Any]:
 
 
 @given(keypoint_cases())
-def test_random_cases_equal_pycocotools(scene: tuple[Any, Any, Protocol]) -> None:
-    assert_same(*scene)
+def test_random_cases_equal_pycocotools(generated: tuple[Any, Any, Protocol]) -> None:
+    assert_same(*generated)

@@ -108,8 +108,8 @@ def test_values_of_the_development_kit(
 ) -> None:
     images, numbers = staged
     assert len(numbers) == 9
-    for rules, key in ((R40, "AP_R40"), (R11, "AP_R11")):
-        result = run(images, rules)
+    for preset, key in ((R40, "AP_R40"), (R11, "AP_R11")):
+        result = run(images, preset)
         for what, expected in numbers.items():
             name, level = what.split(".")
             where = result.classes.index(name), result.area_ranges.index(level)
@@ -404,7 +404,7 @@ def test_summary_titles_and_counts() -> None:
 def test_other_fields_apply() -> None:
     """A cyclist of 50 by 50 and a detection of its upper half, short of half a pixel."""
     half, images = make_detection(0.9, (0, 0, 50, 25)), []
-    for rules, expected in (
+    for preset, expected in (
         (R40, 0),  # exactly .5 is not above it
         (R40.with_changes(strict_iou=False), 1),
         (R40.with_changes(inclusive_pixels=True), 1),  # 26 of 51 rows
@@ -413,8 +413,8 @@ def test_other_fields_apply() -> None:
         (R40.with_changes(iou_dtype="float32", iou_thresholds=(0.5 - 1e-9,)), 0),  # rounded up
     ):
         images = [Image([cyclist()], [half])]
-        result = run(images, rules)
-        assert result.true_positives[result.classes.index("Cyclist")] == expected, rules
+        result = run(images, preset)
+        assert result.true_positives[result.classes.index("Cyclist")] == expected, preset
 
 
 def test_precision_eps_and_area_ranges_apply() -> None:

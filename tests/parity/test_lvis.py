@@ -51,7 +51,7 @@ NOTHING = Lists(frozenset(), frozenset())
 
 def tables(
     truths: list[GroundTruthRow],
-    claims: list[DetectionRow],
+    dts: list[DetectionRow],
     lists: Lists = NOTHING,
     images: int = 2,
 ) -> tuple[GroundTruth, Detections]:
@@ -67,23 +67,23 @@ def tables(
         classes={1: "c1", 2: "c2", 3: "c3"},
     )
     detections = Detections.from_arrays(
-        image=np.array([each.image for each in claims], np.int64),
-        label=np.array([each.label for each in claims], np.int64),
-        boxes=np.array([each.box for each in claims]).reshape(-1, 4),
+        image=np.array([each.image for each in dts], np.int64),
+        label=np.array([each.label for each in dts], np.int64),
+        boxes=np.array([each.box for each in dts]).reshape(-1, 4),
         box_format="xywh",
-        score=np.array([each.score for each in claims], float),
+        score=np.array([each.score for each in dts], float),
     )
     return truth, detections
 
 
 def run(
     truths: list[GroundTruthRow],
-    claims: list[DetectionRow],
+    dts: list[DetectionRow],
     lists: Lists = NOTHING,
     limit: int = 300,
 ) -> Result:
     protocol = replace(RULES, max_dets=(limit,))
-    return evaluate(*tables(truths, claims, lists), protocol)
+    return evaluate(*tables(truths, dts, lists), protocol)
 
 
 def same(one: float | None, other: float | None) -> bool:
@@ -205,41 +205,41 @@ def test_a_better_score_in_another_image(
     """
     pairs = frozenset({(2, 1)})
     lists = Lists(pairs if negative else frozenset(), pairs if not_exhaustive else frozenset())
-    claims = [DetectionRow(2, 1, BOX, 0.95), DetectionRow(1, 1, BOX, 0.8)]
-    assert run([GroundTruthRow(1, 1, BOX)], claims, lists).summary["AP"] == pytest.approx(expected)
+    dts = [DetectionRow(2, 1, BOX, 0.95), DetectionRow(1, 1, BOX, 0.8)]
+    assert run([GroundTruthRow(1, 1, BOX)], dts, lists).summary["AP"] == pytest.approx(expected)
 
 
 def test_duplicates_of_not_exhaustive_classes_are_ignored() -> None:
     open_ended = Lists(frozenset(), frozenset({(1, 1)}))
-    claims = [
+    dts = [
         DetectionRow(1, 1, BOX, 0.95),
         DetectionRow(1, 1, BOX, 0.9),
         DetectionRow(1, 1, ELSEWHERE, 0.85),
         DetectionRow(1, 1, ELSEWHERE, 0.8),
     ]
     truths = [GroundTruthRow(1, 1, BOX), GroundTruthRow(1, 1, (100.0, 100.0, 40.0, 41.0))]
-    result = run(truths, claims, open_ended)
+    result = run(truths, dts, open_ended)
     assert (result.true_positives.tolist(), result.false_positives.tolist()) == (
         [2, 0, 0],
         [0, 0, 0],
     )
     # Elsewhere the duplicates are two false positives, one before the second hit: 2/3 there.
-    counted = run(truths, claims)
+    counted = run(truths, dts)
     assert counted.false_positives.tolist() == [2, 0, 0]
     assert counted.summary["AP50"] == pytest.approx((51 + 50 * 2 / 3) / 101)
 
 
 def test_image_results_give_the_reason_for_unscored_detections() -> None:
     lists = Lists(frozenset(), frozenset({(1, 1)}))
-    claims = [
+    dts = [
         DetectionRow(1, 1, BOX, 0.9),
         DetectionRow(1, 1, ELSEWHERE, 0.8),
         DetectionRow(1, 2, BOX, 0.7),
     ]
-    detections = image_results(run([GroundTruthRow(1, 1, BOX)], claims, lists), 1)
+    detections = image_results(run([GroundTruthRow(1, 1, BOX)], dts, lists), 1)
     said = [entry.result for entry in detections.detections]
     assert said == ["true-positive", "not-exhaustive", "unverified"]
-    report = image_report(run([GroundTruthRow(1, 1, BOX)], claims, lists), detections)
+    report = image_report(run([GroundTruthRow(1, 1, BOX)], dts, lists), detections)
     assert [row["why"] for row in report.table.rows][1:] == [
         "unmatched; its class is not exhaustively annotated in this image",
         "its class is not verified in this image",
@@ -310,11 +310,11 @@ SCENES = st.tuples(
 @examples(150)
 @given(SCENES, st.sampled_from([1, 2, 3, 300]))
 def test_random_cases_equal_the_oracle(
-    scene: tuple[list[GroundTruthRow], list[DetectionRow], Lists], limit: int
+    generated: tuple[list[GroundTruthRow], list[DetectionRow], Lists], limit: int
 ) -> None:
-    truths, claims, lists = scene
-    result = run(truths, claims, lists, limit)
-    kept = lvis.judged(truths, claims, lists, limit)
+    truths, dts, lists = generated
+    result = run(truths, dts, lists, limit)
+    kept = lvis.judged(truths, dts, lists, limit)
     averages = {k: lvis.average_precision(truths, kept, lists, k) for k in (1, 2, 3)}
     for label, expected in averages.items():
         ours = float(result.by_class["AP"][label - 1])
@@ -329,9 +329,9 @@ def test_random_cases_equal_the_oracle(
 @examples(40)
 @given(SCENES)
 def test_merged_partials_give_the_same_metrics(
-    scene: tuple[list[GroundTruthRow], list[DetectionRow], Lists],
+    generated: tuple[list[GroundTruthRow], list[DetectionRow], Lists],
 ) -> None:
-    truth, detections = tables(*scene)
+    truth, detections = tables(*generated)
     whole = evaluate(truth, detections, RULES)
     blobs = []
     for image in (2, 1):
@@ -358,13 +358,13 @@ def test_merged_partials_give_the_same_metrics(
 @examples(40)
 @given(SCENES, st.sampled_from([1, 3, 300]), st.randoms(use_true_random=False))
 def test_tie_bounds_contain_every_order_of_ties(
-    scene: tuple[list[GroundTruthRow], list[DetectionRow], Lists], limit: int, random: Any
+    generated: tuple[list[GroundTruthRow], list[DetectionRow], Lists], limit: int, random: Any
 ) -> None:
-    truths, claims, lists = scene
-    ends = tie_range(run(truths, claims, lists, limit))
+    truths, dts, lists = generated
+    ends = tie_range(run(truths, dts, lists, limit))
     for _ in range(3):
-        random.shuffle(claims)
-        summary = run(truths, claims, lists, limit).summary
+        random.shuffle(dts)
+        summary = run(truths, dts, lists, limit).summary
         for name, (low, _, high) in ends.items():
             assert math.isnan(summary[name]) or low - 1e-9 <= summary[name] <= high + 1e-9, name
 
@@ -380,8 +380,8 @@ def test_a_zero_area_detection_counts_only_towards_max_dets(limit: int) -> None:
     assert result.summary["AP"] == pytest.approx(1.0)
     assert result.false_positives.tolist() == [0, 0, 0]
     assert {note.code: note.count for note in result.notes}["zero-area-detections-dropped"] == 1
-    claims = [DetectionRow(1, 1, FLAT, 0.9), DetectionRow(1, 1, BOX, 0.8)]
-    limited = run([GroundTruthRow(1, 1, BOX)], claims, NOTHING, limit)
+    dts = [DetectionRow(1, 1, FLAT, 0.9), DetectionRow(1, 1, BOX, 0.8)]
+    limited = run([GroundTruthRow(1, 1, BOX)], dts, NOTHING, limit)
     assert limited.summary["AP"] == pytest.approx(limit - 1.0)
     detections = image_results(result, 1)
     assert [entry.result for entry in detections.detections] == ["zero-area", "true-positive"]
@@ -394,15 +394,15 @@ def test_a_zero_area_detection_counts_only_towards_max_dets(limit: int) -> None:
 
 def test_a_zero_area_ground_truth_is_dropped_and_does_not_verify_its_class() -> None:
     truths = [GroundTruthRow(1, 1, BOX), GroundTruthRow(1, 1, FLAT), GroundTruthRow(2, 1, FLAT)]
-    claims = [DetectionRow(2, 1, ELSEWHERE, 0.95), DetectionRow(1, 1, BOX, 0.9)]
-    result = run(truths, claims)
+    dts = [DetectionRow(2, 1, ELSEWHERE, 0.95), DetectionRow(1, 1, BOX, 0.9)]
+    result = run(truths, dts)
     assert result.summary["AP"] == pytest.approx(1.0)
     assert len(result.ground_truth) == 1
     notes = {note.code: note.count for note in result.notes}
     assert notes["zero-area-ground-truth-dropped"] == 2
     assert notes["unverified"] == 1
     # Listed as absent, the class of the second image is verified by that.
-    listed = run(truths, claims, Lists(frozenset({(2, 1)}), frozenset()))
+    listed = run(truths, dts, Lists(frozenset({(2, 1)}), frozenset()))
     assert listed.summary["AP"] == pytest.approx(0.5)
 
 
@@ -417,12 +417,12 @@ def test_the_annotated_area_decides_and_not_the_box_area() -> None:
 def test_images_selected_from_a_result_keep_their_lists() -> None:
     lists = Lists(frozenset({(2, 1)}), frozenset({(1, 1)}))
     truths = [GroundTruthRow(1, 1, BOX), GroundTruthRow(2, 2, BOX)]
-    claims = [
+    dts = [
         DetectionRow(2, 1, BOX, 0.95),
         DetectionRow(1, 1, BOX, 0.8),
         DetectionRow(1, 1, BOX, 0.9),
     ]
-    result = run(truths, claims, lists)
+    result = run(truths, dts, lists)
     assert result.summary["APr"] == pytest.approx(0.5)
     first = on_images(result, [1])
     assert first.summary["APr"] == pytest.approx(1.0)
@@ -430,7 +430,7 @@ def test_images_selected_from_a_result_keep_their_lists() -> None:
     assert first.with_matches().matches is not None
     again = evaluate(first.ground_truth, first.detections, RULES)
     assert again.summary["APr"] == pytest.approx(1.0)
-    second = evaluate(*select(*tables(truths, claims, lists), classes=["c1"]), RULES)
+    second = evaluate(*select(*tables(truths, dts, lists), classes=["c1"]), RULES)
     assert second.ground_truth.listed["negative"].tolist() == [[1, 0]]
     assert second.false_positives.tolist() == [1]
 
@@ -527,8 +527,8 @@ def test_ground_truth_without_lists_is_refused(
 
 
 def test_the_hint_gives_the_metric_without_lists() -> None:
-    claims = [DetectionRow(2, 1, BOX, 0.95), DetectionRow(1, 1, BOX, 0.8)]
-    truth, detections = tables([GroundTruthRow(1, 1, BOX)], claims)
+    dts = [DetectionRow(2, 1, BOX, 0.95), DetectionRow(1, 1, BOX, 0.8)]
+    truth, detections = tables([GroundTruthRow(1, 1, BOX)], dts)
     plain = replace(RULES, verified="all", not_exhaustive="count")
     assert evaluate(replace(truth, listed={}), detections, plain).summary["AP"] == pytest.approx(
         0.5

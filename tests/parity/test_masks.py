@@ -40,10 +40,10 @@ def expected(real_data: Path) -> dict[str, Any]:
     return values
 
 
-def scored(truth: Path, results: Path, rules: Any = "coco-segm", **more: Any) -> Result:
-    masks = not isinstance(rules, str) or rules != "coco"
+def scored(truth: Path, results: Path, protocol: Any = "coco-segm", **more: Any) -> Result:
+    masks = not isinstance(protocol, str) or protocol != "coco"
     table = read_ground_truth(truth, masks=masks)
-    return evaluate(table, read_detections(results, table, masks=masks), rules, **more)
+    return evaluate(table, read_detections(results, table, masks=masks), protocol, **more)
 
 
 def assert_numbers(result: Result, expected: dict[str, float | None]) -> None:
@@ -73,8 +73,8 @@ def test_published_numbers(
     case: tuple[str, str, str],
     match_table: bool,
 ) -> None:
-    name, results, rules = case
-    result = scored(files["truth"], files[results], rules, match_table=match_table)
+    name, results, protocol = case
+    result = scored(files["truth"], files[results], protocol, match_table=match_table)
     assert_numbers(result, expected[name]["stats"])
     ids = [str(identifier) for identifier in result.ground_truth.class_ids]
     values = np.mean(result.average_precision[:, :, 0], axis=0)

@@ -128,7 +128,7 @@ def test_worked_cases_equal_tensorflow(real_data: Path) -> None:
         (around(GROUP), dts((AWAY, 0.95), (BOX, 0.7), (INSIDE, 0.2)), 1 / 2, 2 / 3),
         # No detection lies in the group: it is missed if groups count.
         (around(GROUP), dts((BOX, 0.7)), 1.0, 1 / 2),
-        # Two lie in it: one finds it, the other counts neither way.
+        # Two lie in it: one finds it, the other is ignored.
         (around(GROUP), dts((INSIDE, 0.9), (ALSO, 0.8), (BOX, 0.7)), 1.0, 1.0),
         # Both lie in both groups wholly: the first takes them, the other is missed.
         (around(GROUP, (45.0, 45.0, 50.0, 50.0), box=False), dts((INSIDE, 0.9), (ALSO, 0.8)),
@@ -220,16 +220,16 @@ def test_detections_of_unverified_classes_do_not_change_results(
 
 @given(cases(), st.sampled_from(["open-images-v2", "open-images-challenge"]), st.integers(1, 8))
 @examples(60)
-def test_the_match_table_keeps_group_of_matches(case: Case, rules: str, threads: int) -> None:
+def test_the_match_table_keeps_group_of_matches(case: Case, protocol: str, threads: int) -> None:
     """Accumulated again, in parts, merged, and on some images: the same bits."""
-    result = evaluate(*tables(case), rules, threads=threads)
+    result = evaluate(*tables(case), protocol, threads=threads)
     kept = result.match_table
     again = accumulate(MatchTable.concatenate([kept]))
     assert_same_bits(again.average, result.average_precision, "average")
     assert_same_bits(again.recall, result.recall, "recall")
     image = case.images[-1]
     alone = on_images(result, [image])
-    anew = evaluate(*select(*tables(case), images=[image]), rules)
+    anew = evaluate(*select(*tables(case), images=[image]), protocol)
     assert_same_bits(alone.average_precision, anew.average_precision, "on an image")
     assert not (kept.true_positive & kept.ignored).any()
 
@@ -239,15 +239,15 @@ def test_merged_partials_equal_the_whole_bitwise() -> None:
     dt = dts((AWAY, 0.95), (BOX, 0.7), (INSIDE, 0.2))
     case = Case(truths, (*dt, replace(dt[2], image=2, score=0.97)), images=(1, 2))
     truth, detections = tables(case)
-    for rules in BOTH:
-        whole = evaluate(truth, detections, rules)
+    for preset in BOTH:
+        whole = evaluate(truth, detections, preset)
         shares = [
-            Partial.of(evaluate(*select(truth, detections, images=[i]), rules), input=str(i))
+            Partial.of(evaluate(*select(truth, detections, images=[i]), preset), input=str(i))
             for i in (1, 2)
         ]
         merged = detap.merge([share.to_bytes() for share in shares]).compute()
         assert merged.summary == whole.summary
-        loop = Evaluator(truth, rules, keep_boxes=False)
+        loop = Evaluator(truth, preset, keep_boxes=False)
         for image in (2, 1):
             rows = [each for each in case.dt if each.image == image]
             boxes, scores = [each.box for each in rows], [each.score for each in rows]

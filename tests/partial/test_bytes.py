@@ -281,8 +281,8 @@ def test_headers_are_checked(fields: dict[str, Any]) -> None:
 )
 def test_protocols_are_checked(field: str, value: Any) -> None:
     record, _ = opened(partial_of().to_bytes())
-    rules = record["protocol"] | {field: value}
-    said = refusal(reheaded(partial_of().to_bytes(), protocol=rules))
+    protocol = record["protocol"] | {field: value}
+    said = refusal(reheaded(partial_of().to_bytes(), protocol=protocol))
     assert said.startswith("a.part: is damaged: ")
 
 

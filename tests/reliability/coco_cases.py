@@ -425,7 +425,7 @@ def _with_birds(
     return {"gt": gt, "dt": dt}
 
 
-# One of 25 detections. Its area is negative, outside every range: it counts neither way.
+# One of 25 detections. Its area is negative, outside every range: it is ignored.
 scored(
     "negative-size",
     "one-of-25",

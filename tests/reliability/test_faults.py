@@ -169,11 +169,11 @@ def test_the_harness_detects_an_incomplete_report(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain = kills.start
-    begun: list[str] = []
+    started: list[str] = []
 
     def start(folder: Path, detections: str) -> "subprocess.Popen[bytes]":
-        begun.append(detections)
-        if len(begun) > 2:  # the first two runs are let finish
+        started.append(detections)
+        if len(started) > 2:  # the first two runs are let finish
             os.truncate(folder / "report.json", 100)
         return plain(folder, detections)
 

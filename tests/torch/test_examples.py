@@ -265,9 +265,9 @@ for kind in ("images", "labels"):
 for name, ((width, height), rows) in images.items():
     Image.new("RGB", (width, height)).save(folder / "images" / f"{name}.png")
     (c, (x1, y1, x2, y2)), = rows
-    centre = f"{(x1 + x2) / 2 / width} {(y1 + y2) / 2 / height}"
+    center = f"{(x1 + x2) / 2 / width} {(y1 + y2) / 2 / height}"
     size = f"{(x2 - x1) / width} {(y2 - y1) / height}"
-    (folder / "labels" / f"{name}.txt").write_text(f"{c} {centre} {size}")
+    (folder / "labels" / f"{name}.txt").write_text(f"{c} {center} {size}")
 data = folder / "data.yaml"
 data.write_text(f"path: {folder}\\ntrain: images\\nval: images\\nnames: {{0: cat, 1: dog}}\\n")
 

@@ -71,6 +71,6 @@ def test_a_batch_may_be_one_tensor() -> None:
     )
     detections = evaluator.compute().detections
     scale = np.array([[640, 480]] * 100 + [[320, 200]] * 100)
-    centre, size = (boxes.double().numpy().reshape(-1, 4)[:, at] for at in (slice(2), slice(2, 4)))
-    assert np.array_equal(detections.corners[:, :2], centre * scale - size * scale / 2)
-    assert np.allclose(detections.corners[:, 2:], (centre + size / 2) * scale)
+    center, size = (boxes.double().numpy().reshape(-1, 4)[:, at] for at in (slice(2), slice(2, 4)))
+    assert np.array_equal(detections.corners[:, :2], center * scale - size * scale / 2)
+    assert np.allclose(detections.corners[:, 2:], (center + size / 2) * scale)

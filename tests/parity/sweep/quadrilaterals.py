@@ -35,8 +35,8 @@ def check(random: np.random.Generator, folder: Path) -> None:
 
 def _quadrilaterals(random: np.random.Generator, scale: float) -> np.ndarray:
     """Return rotated boxes and any quadrilaterals, (PAIRS, 8)."""
-    centre = random.uniform(0, scale, (PAIRS, 2))
+    center = random.uniform(0, scale, (PAIRS, 2))
     sides = random.uniform(0.05, 1, (PAIRS, 2)) * scale
-    boxes = rotated_boxes(np.hstack([centre, sides, random.uniform(-4, 4, (PAIRS, 1))]))
+    boxes = rotated_boxes(np.hstack([center, sides, random.uniform(-4, 4, (PAIRS, 1))]))
     free = random.uniform(0, scale, (PAIRS, 8))
     return np.where(random.random((PAIRS, 1)) < 0.6, boxes, free)
