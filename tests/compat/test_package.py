@@ -84,8 +84,8 @@ def test_nothing_is_cross_checked_with_itself() -> None:
             print(error)
         """
     )
-    assert "in place of pycocotools in this process" in said
-    assert "cross-check in a process of its own" in said
+    assert "detap replaces pycocotools in this process" in said
+    assert "run the cross-check in another process" in said
 
 
 def test_the_mask_module_is_replaced_too() -> None:
