@@ -186,7 +186,7 @@ class _Grouping:
         dt_rows = self.match_table.ranking.rows.astype(np.intp)
         dt_rows = dt_rows[np.isin(self._image_class_keys(self.detections)[dt_rows], keys)]
         dt_keys = self._image_class_keys(self.detections)[dt_rows]
-        order = np.argsort(dt_keys, kind="stable")
+        order = np.argsort(dt_keys)
         begin, end = (np.searchsorted(dt_keys[order], keys, side) for side in ("left", "right"))
         group_index = np.repeat(np.arange(len(self.groups)), end - begin)
         nth = np.arange(len(group_index)) - np.searchsorted(group_index, group_index)

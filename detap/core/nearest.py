@@ -203,9 +203,9 @@ class GroundTruthIndex:
         unmatched: Flags,
         threshold: float,
         *,
-        strict: bool = False,
-        last_of_equal: bool = False,
-        other_classes_only: bool = False,
+        strict: bool,
+        last_of_equal: bool,
+        other_classes_only: bool,
     ) -> Integers:
         """Match detections one by one to the nearest unmatched ground truth.
 
@@ -305,9 +305,9 @@ class PairedGroundTruthIndex(GroundTruthIndex):
         unmatched: Flags,
         threshold: float,
         *,
-        strict: bool = False,
-        last_of_equal: bool = False,
-        other_classes_only: bool = False,
+        strict: bool,
+        last_of_equal: bool,
+        other_classes_only: bool,
     ) -> Integers:
         """Match detections; see :meth:`GroundTruthIndex.match`."""
         del detections

@@ -32,10 +32,10 @@ def rotated_boxes(boxes: Floats) -> Floats:
     boxes : (N, 5) float64
         Center x and y, width, height, and the rotation in radians from the x axis to the y axis.
     """
-    center, half = boxes[:, None, :2], boxes[:, 2:4] / 2
-    cosine, sine = np.cos(boxes[:, 4]), np.sin(boxes[:, 4])
-    half_width = np.stack([half[:, 0] * cosine, half[:, 0] * sine], axis=1)[:, None]
-    half_height = np.stack([-half[:, 1] * sine, half[:, 1] * cosine], axis=1)[:, None]
+    center, (width, height, angle) = boxes[:, None, :2], boxes[:, 2:].T
+    cosine, sine = np.cos(angle), np.sin(angle)
+    half_width = np.stack([width / 2 * cosine, width / 2 * sine], axis=1)[:, None]
+    half_height = np.stack([-height / 2 * sine, height / 2 * cosine], axis=1)[:, None]
     signs = np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])[None, :, :, None]
     corners = center + signs[:, :, 0] * half_width + signs[:, :, 1] * half_height
     return np.ascontiguousarray(corners).reshape(-1, 8)

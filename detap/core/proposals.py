@@ -20,7 +20,7 @@ def match_by_iou(
     counted: NDArray[np.bool_],
     images: int,
     max_dets: tuple[int | None, ...],
-    inclusive_pixels: bool = False,
+    inclusive_pixels: bool,
 ) -> Floats:
     """Return the IoU of each ground truth with its matched proposal.
 
@@ -68,9 +68,7 @@ def match_by_iou(
     return out
 
 
-def reached_thresholds(
-    iou: Floats, thresholds: Floats, *, strict: bool = False
-) -> NDArray[np.uint64]:
+def reached_thresholds(iou: Floats, thresholds: Floats, *, strict: bool) -> NDArray[np.uint64]:
     """Return the thresholds that each ground truth reaches, as bits, (A, M, G) uint64.
 
     Parameters
