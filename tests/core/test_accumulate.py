@@ -6,8 +6,11 @@ from threading import Event
 import numpy as np
 import pytest
 
-from detap.core.accumulate import Coded, Scores, accumulate_chunks
+from detap.core import matching
+from detap.core import threads as core_threads
+from detap.core.accumulate import Coded, Scores, accumulate, accumulate_chunks
 from detap.core.match_table import MatchFlags
+from detap.core.matching import Boxes, match_and_accumulate
 from detap.core.params import MatchParams
 
 RULES = MatchParams(
@@ -92,3 +95,59 @@ def test_an_exception_in_a_thread_is_raised() -> None:
         accumulate_chunks(
             [lost, lambda: chunk([0.1], [0])], RULES, truth_counts=TRUTHS, max_hits=1, threads=2
         )
+
+
+SQUARE = [0.0, 0.0, 10.0, 10.0]
+EMPTY = [90.0, 0.0, 100.0, 10.0]
+
+
+def boxes(rows: list[tuple[int, int, list[float]]], score: Sequence[float] = ()) -> Boxes:
+    """Return boxes of 100 square pixels: image, class and corners of each."""
+    image, label, corners = zip(*rows, strict=True)
+    ids = np.array(image, np.int32), np.array(label, np.int32)
+    area = np.full(len(rows), 100.0)
+    return Boxes(*ids, np.array(corners), area, area, np.array(score))
+
+
+def test_a_class_split_among_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second class has TP, FP, TP, FP, TP and a duplicate, of 4 objects on 3 images.
+
+    At one detection per image: TP, FP, TP. One more detection is beyond max dets 2.
+    """
+    monkeypatch.setattr(core_threads, "MIN_SPLIT_ROWS", 1)
+    monkeypatch.setattr(matching, "CHUNK_SIZE", 1)
+    detections = boxes(
+        [
+            *((0, 0, SQUARE), (0, 1, SQUARE), (1, 1, EMPTY), (1, 1, SQUARE)),
+            *((0, 1, EMPTY), (2, 1, SQUARE), (2, 1, SQUARE), (0, 1, EMPTY)),
+        ],
+        score=[0.2, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3],
+    )
+    other = [40.0, 0.0, 50.0, 10.0]
+    ground_truths = boxes(
+        [
+            *((0, 0, SQUARE), (0, 1, SQUARE), (1, 1, SQUARE), (2, 1, SQUARE), (2, 1, other)),
+            (1, 1, other),  # ignored
+        ]
+    )
+    none = np.zeros(6, np.bool_)
+    scores = match_and_accumulate(
+        detections,
+        ground_truths,
+        ignored=np.arange(6) == 5,
+        crowd=none,
+        unmatchable=none,
+        images=3,
+        classes=2,
+        params=RULES._replace(max_dets=(1, 2), levels=(0.25, 0.5, 0.75, 1.0)),
+        threads=2,
+        all_max_dets=True,
+        match_table=(),
+    )
+    assert scores.match_table is not None
+    for one in (scores, accumulate(scores.match_table, threads=2, all_max_dets=True)):
+        assert one.precision[:, 0, 0, :, 0].tolist() == [[1] * 4] * 2
+        assert one.precision[:, 0, 0, :, 1].tolist() == [[1, 2 / 3, 0, 0], [1, 2 / 3, 3 / 5, 0]]
+        assert one.average[0, :, 0] == pytest.approx([1, (1 + 2 / 3 + 3 / 5) / 4], abs=1e-15)
+        assert one.recall[0, :, 0].tolist() == [[1, 1], [0.5, 0.75]]
+        assert one.counts.T.tolist() == [[1, 0, 1, 1, 0, 0, 1], [4, 1, 7, 3, 3, 1, 6]]

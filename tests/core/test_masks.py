@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from pycocotools import mask
 
-from detap.core.masks import areas_and_boxes, mask_pairs, runs_of
+from detap.core.masks import areas_and_boxes, mask_pairs, pixel_counts, runs_of
 from detap.core.matching import Boxes, Pairs
 from detap.tables import _runs
 from detap.tables.masks import Masks
@@ -149,7 +149,9 @@ def test_the_order_of_polygons_does_not_matter(rings: Rings, h: int, w: int) -> 
 )
 def test_pixel_counts_of_known_polygons(rings: Rings, pixels: int) -> None:
     """The expected counts are pycocotools'."""
-    assert areas_and_boxes(polygons([rings], 20, 20).arrays)[0][0] == pixels
+    masks = polygons([rings], 20, 20).arrays
+    assert areas_and_boxes(masks)[0][0] == pixels
+    assert pixel_counts(masks).tolist() == [pixels]
 
 
 @given(bitmaps, st.integers(1, 4), st.booleans(), st.sampled_from([0.0, 0.25, 0.5, 1.0]))
@@ -419,7 +421,7 @@ def test_errors_in_compressed_strings(text: bytes, pixels: int, fault: str) -> N
 
 
 def test_masks_of_different_sizes_are_refused() -> None:
-    with pytest.raises(ValueError, match="do not start mask by mask"):
+    with pytest.raises(ValueError, match="ring_end does not ascend from 0 to the end"):
         Masks(
             np.array([[5, 5]], np.int32),
             np.array([0, 3]),

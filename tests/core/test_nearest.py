@@ -205,3 +205,12 @@ def test_arrays_of_different_lengths_are_refused() -> None:
             matched=np.zeros(1, np.uint8),
             pixel_offset=0.0,
         )
+
+
+def test_ties_go_to_the_first_in_file_order() -> None:
+    """Equal ground truths of two images alternate."""
+    corners, area = np.tile([0.0, 0.0, 10.0, 10.0], (64, 1)), np.full(64, 100.0)
+    image = np.arange(64, dtype=np.int32) % 2
+    equal = Boxes(image, np.zeros(64, np.int32), corners, area, area, np.ones(64))
+    index = GroundTruthIndex(equal, 2, np.ones(64, np.bool_))
+    assert index.nearest(equal, np.array([1, 0], np.int32)).same_class.tolist() == [1, 0]

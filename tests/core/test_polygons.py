@@ -191,3 +191,12 @@ def test_arrays_of_different_lengths_are_refused() -> None:
     none, wide = np.zeros(0, np.int32), np.zeros(2, np.int64)
     with pytest.raises(ValueError, match="array shapes do not match"):
         _polygons.fill_candidates(eight, eight, none, wide, wide, wide, none)
+
+
+def test_pairs_are_in_file_order_of_ground_truths() -> None:
+    """The ground truths of two images alternate."""
+    squares = np.tile(np.array(SQUARE, float), (64, 1))
+    image = np.arange(64) % 2
+    given = columns([0, 1], [0, 0], squares[:2]), columns(image.tolist(), [0] * 64, squares)
+    pairs = polygon_pairs(*given, polygons=(squares[:2], squares), crowd=np.zeros(64, np.bool_))
+    assert pairs.truth.tolist() == [*range(0, 64, 2), *range(1, 64, 2)]
