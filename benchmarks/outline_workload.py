@@ -27,7 +27,7 @@ JOINTS = np.array(
         *((0.61, 0.53), (0.39, 0.53), (0.62, 0.74), (0.38, 0.74), (0.63, 0.94), (0.37, 0.94)),
     ]
 )
-"""Where a person's 17 keypoints lie within the box, in COCO's order."""
+"""Positions of a person's 17 keypoints within the box, in COCO's order."""
 
 LOOSENESS = np.array([26, 25, 25, 35, 35, 79, 79, 72, 72, 62, 62, 107, 107, 87, 87, 89, 89]) / 1000
 """By how much annotators differ at each, as COCO's metric has it."""

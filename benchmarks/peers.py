@@ -28,7 +28,7 @@ KEYPOINT_NUMBERS = (
 """Those of the ten of keypoints."""
 
 IOU_TYPES = {"coco": "bbox", "coco-segm": "segm", "coco-keypoints": "keypoints"}
-"""What COCO's tools call that which is compared, by the format of a workload."""
+"""IoU type of pycocotools by format of a workload."""
 
 Numbers = list[float | None]
 

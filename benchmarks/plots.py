@@ -13,7 +13,7 @@ from benchmarks.report import compared, pooled
 
 Results = dict[str, Any]
 
-OURS, THEIRS = "#0072b2", "#999999"  # told apart by everyone, and in print
+OURS, THEIRS = "#0072b2", "#999999"  # distinct for the color-blind and in print
 STYLE = {
     "svg.hashsalt": "detap",
     "svg.fonttype": "none",

@@ -542,13 +542,13 @@ def main(words: Sequence[str]) -> None:
     if "--docs" in words:
         page = DOCS / "performance.md"
         page.write_text(insert(page.read_text(), sections(data, PAGE)))
-        beside = DOCS / "performance"
-        beside.mkdir(exist_ok=True)
+        target = DOCS / "performance"
+        target.mkdir(exist_ok=True)
         for path in plots:
-            shutil.copyfile(path, beside / path.name)
+            shutil.copyfile(path, target / path.name)
         # Where the checkout lay says nothing to a reader.
         text = results.read_text().replace(f"{DOCS.parent}/", "")
-        (beside / results.name).write_text(text)
+        (target / results.name).write_text(text)
 
 
 if __name__ == "__main__":

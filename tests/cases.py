@@ -202,9 +202,9 @@ def on_integers(table: Table) -> Table:
 def _boxes(scale: float) -> st.SearchStrategy[XYWH]:
     # Few places and sizes, so that boxes often coincide, touch, nest, and have equal overlaps;
     # thirds, so that the last bits of sums and products matter.
-    place = st.integers(0, 6).map(lambda n: n * scale)
+    corner = st.integers(0, 6).map(lambda n: n * scale)
     side = st.sampled_from((0.0, 1.0, 2.0, 3.0, 4.0, 4 / 3, 10 / 3, 0.1)).map(lambda n: n * scale)
-    return st.tuples(place, place, side, side)
+    return st.tuples(corner, corner, side, side)
 
 
 @st.composite

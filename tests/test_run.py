@@ -127,7 +127,7 @@ def test_an_area_range_uses_the_annotation_or_the_box(source: str, counted: int)
 
 
 def test_a_curve_excludes_ignored_detections_and_those_beyond_max_dets() -> None:
-    # By score: on the difficult one, beside all, on the plain one; the last is beyond the limit.
+    # By score: on the difficult one, on none, on the plain one; the last is beyond max_dets.
     truth = squares(2, difficult=[True, False])
     (curve,) = score(truth, [0, 9, 1, 8], replace(VOC, max_dets=(3,))).curves()
     assert_array_equal(curve.score, [0.8, 0.9 - 0.2])

@@ -360,7 +360,9 @@ def test_a_resample_of_more_boxes_than_int32_is_rejected(
     monkeypatch.setattr("detap.analysis.bootstrap.MOST_ROWS", 2)
     assert resampled(result, weights, ["AP"]).overall["AP"].shape == (20,)
     monkeypatch.setattr("detap.analysis.bootstrap.MOST_ROWS", 1)
-    with pytest.raises(UsageError, match="holds 2 boxes; at most 1 can be counted: leave out the"):
+    with pytest.raises(
+        UsageError, match="holds 2 boxes; at most 1 can be counted; omit --confidence"
+    ):
         resampled(result, weights, ["AP"])
 
 

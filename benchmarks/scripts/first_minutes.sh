@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A stranger's first minutes, timed: a clean clone, a fresh environment, the first table, gate and page.
+# Time the first minutes of a new user: clean clone, new environment, first table, gate and page.
 #
 #     bash benchmarks/scripts/first_minutes.sh
 #

@@ -93,12 +93,12 @@ def near(share: float, expected: float, least: float = 0.0) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("world", "label", "besides"),
+    ("world", "label", "extra"),
     [(EVEN, None, 0.0), (EVEN, 1, 0.0), (RARE, None, 0.05)],
     ids=["mean", "class", "rare classes"],
 )
 def test_a_drop_is_detected_with_the_stated_power(
-    world: World, label: int | None, besides: float
+    world: World, label: int | None, extra: float
 ) -> None:
     """A pilot of 200 images gives the images needed; with so many, 80 % of samples detect it.
 
@@ -112,11 +112,11 @@ def test_a_drop_is_detected_with_the_stated_power(
     assert images is not None
     samples = pool.draw(images, SAMPLES, RESAMPLES, label=label, seed=2)
     # There the drop is the one that is named.
-    assert named(samples, criterion) == pytest.approx(drop, rel=0.05 + besides)
-    assert near(detected_fraction(samples, criterion), 0.8, besides)
+    assert named(samples, criterion) == pytest.approx(drop, rel=0.05 + extra)
+    assert near(detected_fraction(samples, criterion), 0.8, extra)
     # With half as many it is found in 51 %: z is 2.8016 / sqrt(2) - 1.9600 = 0.0211.
     fewer = pool.draw(images // 2, SAMPLES, RESAMPLES, label=label, seed=3)
-    assert near(detected_fraction(fewer, criterion), 0.508, 0.03 + besides)
+    assert near(detected_fraction(fewer, criterion), 0.508, 0.03 + extra)
 
 
 def test_a_gate_with_a_limit_fails_with_the_stated_power() -> None:

@@ -76,8 +76,8 @@ def test_the_image_context_has_the_files_of_a_wheel() -> None:
 
 
 def test_the_dockerfile_passes_a_linter() -> None:
-    beside = os.path.join(os.path.dirname(sys.executable), "hadolint")
-    linter = shutil.which(beside) or shutil.which("hadolint")
+    installed = os.path.join(os.path.dirname(sys.executable), "hadolint")
+    linter = shutil.which(installed) or shutil.which("hadolint")
     if linter is None:
         pytest.skip("hadolint is absent: pip install 'detap[around]'")
     ended = subprocess.run(

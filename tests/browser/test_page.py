@@ -325,7 +325,7 @@ def test_match_results_are_toggled_and_also_text(open_page: Open, page: Path) ->
     assert fragment_of(tab, "hide") == "true-positive"
     viewer.get_by_role("button", name="True positive").click()
     assert drawn.count() == before
-    # Told apart by dashes as well as by color.
+    # Distinguished by dashes as well as by color.
     dashes = viewer.locator("#viewer-results line[stroke-width='3.5']").evaluate_all(
         "all => all.map(x => x.getAttribute('stroke-dasharray') + x.getAttribute('stroke'))"
     )

@@ -89,7 +89,7 @@ def test_the_table_of_errors_is_sorted_by_dap(detap: Run, case: list[str]) -> No
 
 # What people read of all of it, without rules; a dash is ~. The numbers are those of why.md and of
 # tests/analysis: of a the AP is 47.2/101, localization costs it 27/101, all it misses 23.8/101.
-TOLD = """\
+TEXT = """\
 error           dAP if fixed  count
 missed               +0.2475      1
 localization         +0.1337      1
@@ -165,7 +165,7 @@ def test_the_text_shows_all_analyses(
     first = next(n for n, line in enumerate(lines) if line.startswith("size 16-32"))
     last = next(n for n, line in enumerate(lines) if line.startswith("bottom right"))
     text = "\n".join([*lines[:first], *lines[last + 1 : -2]])
-    assert text.replace(UNDEFINED, "~").rstrip() == TOLD.rstrip()
+    assert text.replace(UNDEFINED, "~").rstrip() == TEXT.rstrip()
 
 
 def test_markdown_has_them_too(detap: Run, case: list[str]) -> None:

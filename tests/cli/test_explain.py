@@ -99,7 +99,7 @@ def test_scoring_in_order_only_is_reported(detap: Run, monkeypatch: pytest.Monke
     report = record(detap, *DATA, *PROTOCOLS)
     assert report["combinations"] == {"scored": 16, "all": False}
     assert [step["shapley"] for step in report["steps"]] == [None] * 8
-    # By the walk the neutral cat has 1/6 of 67/101 - 1/2, which is 102 %.
+    # In order, the ignored cat accounts for 1/6 of 67/101 - 1/2, which is 102 %.
     assert report["conclusion"] == (
         "Main cause: difficult objects count (102% of the difference; other fields "
         "\N{MINUS SIGN}2%)"

@@ -122,11 +122,11 @@ def test_annotations_with_ignore_set_are_ignored(
     truth, detections = (json.loads(Path(path).read_text()) for path in poses[1::2])
     truth["annotations"][0]["num_keypoints"] = 0
     arguments = [*written(tmp_path, truth, detections), *KEYPOINTS, "-o", "json=-"]
-    neutral, counted = (
+    ignored, counted = (
         sum(row["ground_truths"] for row in json.loads(detap("eval", *how).out)["classes"])
         for how in (arguments, [*arguments, "--ignore-flags", "crowd"])
     )
-    assert neutral == counted - 1
+    assert ignored == counted - 1
 
 
 def test_several_inputs_of_keypoints(detap: Detap, poses: list[str], tmp_path: Path) -> None:

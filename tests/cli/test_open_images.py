@@ -78,8 +78,8 @@ def test_options_of_an_evaluation(data: Path, detap: Run, name: str) -> None:
     assert detap(*arguments(name), "-o", "base.json").status == 0
     gates = ["--fail-under", "0.99", "--baseline", "base.json", "--max-drop", "0"]
     earlier = ["--baseline-detections", "dt.csv", "--confidence", ".9", "--resamples", "100"]
-    besides = ["--slices", "slices.json", "--analysis", "--curves", "curves.csv"]
-    ended = detap(*arguments(name), *gates, *earlier, *besides)
+    outputs = ["--slices", "slices.json", "--analysis", "--curves", "curves.csv"]
+    ended = detap(*arguments(name), *gates, *earlier, *outputs)
     assert ended.status == 1
     assert f"mAP {expected:.4f}, required >= 0.99" in ended.err
     assert detap(*arguments(name, "report"), "-o", "page.html").status == 0

@@ -229,7 +229,7 @@ LITTLE = Quality(0.26, 0.085, 2.2)
 
 
 def power(world: World, label: int | None, samples: int, resamples: int) -> str:
-    """Return how often a drop is detected with the number of images that 200 images ask for."""
+    """Return the rate at which a drop is detected with the images that a pilot of 200 asks for."""
     pool, criterion = Pool.of(world, (GOOD, LITTLE)), Criterion()
     drop = pool.drop(label)
     smallest = named(pool.draw(200, 100, resamples, label=label, seed=1), criterion)

@@ -136,7 +136,7 @@ NEAR_PERFECT: Mapping[str, tuple[World, tuple[Quality, Quality]]] = {
 
 
 def near_perfect(name: str, seeds: Sequence[int], resamples: int) -> dict[str, Tally]:
-    """Return how often each interval excludes the true drop of AP."""
+    """Return the rate at which each interval excludes the true drop of AP."""
     world, pair = NEAR_PERFECT[name]
     true = 0.0 if pair[0] == pair[1] else true_drop(world, pair)
     shares: dict[str, Tally] = {}
@@ -149,7 +149,7 @@ def near_perfect(name: str, seeds: Sequence[int], resamples: int) -> dict[str, T
 
 
 def few(expected: float, seeds: Sequence[int], resamples: int) -> tuple[Tally, Tally]:
-    """Return how often the interval of APs excludes 0 without a change, by either rule.
+    """Return the rate at which the interval of APs excludes 0 without a change, by either rule.
 
     `expected` is the mean number of small objects. Without the rule every pair has a percentile
     interval; with it, only pairs of at least 20 small objects have one, which is expanded.
@@ -175,7 +175,7 @@ SMALLEST: Mapping[str, tuple[tuple[Quality, ...], tuple[Quality, ...]]] = {
 
 
 def smallest(name: str, seeds: Sequence[int], resamples: int) -> Tally:
-    """Return how often the percentile interval of the smallest class's AP excludes 0."""
+    """Return the rate at which the percentile interval of the smallest class's AP excludes 0."""
     tally = Tally()
     for seed in seeds:
         rng = np.random.default_rng(seed)

@@ -249,7 +249,7 @@ CODE_QUALITY = {
         },
     },
 }
-"""What GitLab documents of its code-quality report."""
+"""Code-quality report as documented by GitLab."""
 
 
 def test_code_quality_matches_gitlabs_documentation(outputs: dict[str, str]) -> None:

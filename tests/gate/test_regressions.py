@@ -22,7 +22,7 @@ Run = Callable[..., Ended]
 Box = tuple[int, int, list[int]]
 
 # Six images, with a cat and a dog each. Both detectors miss the cats of image 3 and find it three
-# times beside; the later one has what `change` makes of images 4 and 6.
+# times next to it; the later one has what `change` makes of images 4 and 6.
 NAMES = {1: "cat", 2: "dog"}
 PLACES = {1: [0, 0, 100, 100], 2: [200, 0, 100, 100]}
 

@@ -30,7 +30,7 @@ def random_run(seed: int, *, grades: int = 1, levels: int = 6) -> tuple[Run, Qre
         if random.random() < 0.85:
             ranked = random.choice(items, random.integers(1, 30), replace=False)
             run[query] = {str(item): int(random.integers(levels)) / 7 for item in ranked}
-    run["stranger"] = {"d1": 1.0}
+    run["unjudged"] = {"d1": 1.0}
     return run, qrels
 
 

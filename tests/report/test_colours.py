@@ -1,4 +1,4 @@
-"""Colors at a terminal: a number whose gate failed is never in the color of a good one."""
+"""Terminal colors: a metric whose gate failed is never shown in the color of a good one."""
 
 from dataclasses import replace
 
@@ -24,7 +24,7 @@ def gated(*failed: str) -> Report:
     lines = tuple(
         f"{'FAILED' if v == 'failed' else v}   {n}" for n, v in zip(names, verdicts, strict=True)
     )
-    block = Block("gates", "Gates: told", {"checks": checks}, lines=lines, verdicts=verdicts)
+    block = Block("gates", "Gates: done", {"checks": checks}, lines=lines, verdicts=verdicts)
     numbers = {"AP": 0.91, "AP50": 0.95}
     return Report("detection", table, summary=numbers, blocks=(block,))
 
@@ -56,10 +56,10 @@ def test_the_voc_mean_has_another_name() -> None:
 
 def test_verdicts_have_their_colors_and_their_words() -> None:
     lines = colored(gated("AP"))
-    assert f"{RED}Gates: told\x1b[0m" in lines
+    assert f"{RED}Gates: done\x1b[0m" in lines
     assert f"{RED}FAILED\x1b[0m   AP" in lines
     assert f"{GREEN}passed\x1b[0m   AP50" in lines
-    assert f"{GREEN}Gates: told\x1b[0m" in colored(gated())
+    assert f"{GREEN}Gates: done\x1b[0m" in colored(gated())
 
 
 def test_a_low_value_is_green_if_lower_is_better() -> None:

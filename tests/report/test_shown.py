@@ -1,4 +1,4 @@
-"""What people are shown: colors that judge, and the order of what changed."""
+"""Terminal colors and the order of changed images."""
 
 import re
 

@@ -217,7 +217,7 @@ cat         {DASH}   0.0000        0                    {DASH}  {DASH}          
 all    0.3333        {DASH}       -2                    {DASH}  {DASH}          7
 {BELOW}"""
 
-# Short headings, three digits, one blank between; what does not fit beside the name goes below.
+# Short headings, three digits, one blank between; columns that do not fit go below the name.
 NARROW = f"""\
 class    AP  since more               score
 {RULE * 43}
@@ -241,9 +241,9 @@ def test_a_whole_report_as_text(width: int, text: str) -> None:
 
 
 def test_a_row_excluded_from_the_means_is_dim() -> None:
-    plain, stranger, totals = (table_lines(report().table, Style())[n] for n in (2, 3, 5))
+    plain, unknown, totals = (table_lines(report().table, Style())[n] for n in (2, 3, 5))
     assert [part for _, part in plain] == ["", "middle", "", "", "", "", ""]
-    assert [part for _, part in stranger] == ["dim"] * 7
+    assert [part for _, part in unknown] == ["dim"] * 7
     assert [part for _, part in totals] == ["total"] * 7
 
 
@@ -359,10 +359,10 @@ def test_many_failed_gates_are_truncated_and_counted() -> None:
 
 @pytest.mark.parametrize("count", [10, 11])
 def test_many_warnings_are_truncated_and_counted(count: int) -> None:
-    notes = tuple(Note(f"n{n}", "told") for n in range(count))
+    notes = tuple(Note(f"n{n}", "text") for n in range(count))
     lines = render("github", report([], notes=notes)).splitlines()
     assert len(lines) == 11
-    last = "n9::told" if count == 10 else "more::2 more in the report"
+    last = "n9::text" if count == 10 else "more::2 more in the report"
     assert lines[9] == f"::warning title=detap%3A {last}"
     assert lines[10].startswith("::notice title=detap%3A detap::AP 0.5000, ")
 

@@ -124,7 +124,7 @@ def test_an_input_is_not_overwritten(tmp_path: Path) -> None:
 def test_a_file_of_an_input_folder_is_not_overwritten(tmp_path: Path) -> None:
     inside = tmp_path / "in"
     inside.mkdir()
-    for name in ("one.xml", "two.xml", "aside.xml"):
+    for name in ("one.xml", "two.xml", "other.xml"):
         (inside / name).write_bytes(b"x")
     (tmp_path / "kept.xml").write_bytes(b"x")
     (inside / "led.xml").symlink_to(tmp_path / "kept.xml")
@@ -135,8 +135,8 @@ def test_a_file_of_an_input_folder_is_not_overwritten(tmp_path: Path) -> None:
     for name in ("in/one.xml", "hard.json", "soft.json", "kept.xml"):
         with pytest.raises(OutputError, match="is an input"):
             check_target(str(tmp_path / name), [], read)
-    check_target(str(inside / "aside.xml"), [], read)
-    write(str(inside / "aside.xml"), b"y", [], read)
+    check_target(str(inside / "other.xml"), [], read)
+    write(str(inside / "other.xml"), b"y", [], read)
     with pytest.raises(OutputError, match="is an input"):
         write(str(tmp_path / "hard.json"), b"y", [], read)
     assert (inside / "two.xml").read_bytes() == b"x"
