@@ -16,13 +16,18 @@ def main() -> int:
     parser.add_argument("groups", nargs="*", metavar="GROUP", help=f"of {', '.join(names)}")
     parser.add_argument("--all", action="store_true", help="every change, not a sample of them")
     parser.add_argument("--survivors", action="store_true", help="none that the last run killed")
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="FILE", help="of the compiled files, this"
+    )
     chosen = parser.parse_args()
     if unknown := set(chosen.groups) - set(names):
         parser.error(f"no such group: {', '.join(sorted(unknown))}")
-    for name in chosen.groups or names:
-        outcomes: list[Outcome] = []
+    if unknown := set(chosen.only) - set(compiled.files()):
+        parser.error(f"no such file: {', '.join(sorted(unknown))}")
+    for name in chosen.groups or ([compiled.NAME] if chosen.only else names):
+        outcomes = [one for one in kept(name) if chosen.only and one.module not in chosen.only]
         known = kept(name) if chosen.survivors else []
-        for outcome in _tried(by_name.get(name), known, everything=chosen.all):
+        for outcome in _tried(by_name.get(name), known, everything=chosen.all, only=chosen.only):
             outcomes.append(outcome)
             if not outcome.killed:
                 print(f"survived: {outcome.module}, {outcome.function}: {outcome.change}")
@@ -38,10 +43,12 @@ def main() -> int:
     return 0 if page.write(outcomes, lines, untried=untried) else 1
 
 
-def _tried(group: Group | None, known: list[Outcome], *, everything: bool) -> Iterable[Outcome]:
+def _tried(
+    group: Group | None, known: list[Outcome], *, everything: bool, only: list[str]
+) -> Iterable[Outcome]:
     """Try changes of a group, or of the compiled modules without one."""
     if group is None:
-        return compiled.try_changes()
+        return compiled.try_changes(only)
     if not known:
         keep_lines(group.name, python.lines_run(group))
     return python.try_group(group, known, everything=everything)

@@ -7,7 +7,7 @@ optimising; then the tests named beside it must fail.
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +23,16 @@ def count() -> int:
     return sum(len(module["changes"]) for module in settings("changes")["module"])
 
 
-def try_changes() -> Iterator[Outcome]:
-    """Make the changes of `changes.toml`, one after the other, and run their tests."""
+def files() -> list[str]:
+    """Return the files that have changes."""
+    return list(dict.fromkeys(module["file"] for module in settings("changes")["module"]))
+
+
+def try_changes(only: Collection[str] = ()) -> Iterator[Outcome]:
+    """Make the changes of `changes.toml`, of all files or only some, and run their tests."""
     place = copy_checkout(NAME)
     _compile(place)
-    modules = settings("changes")["module"]
+    modules = [one for one in settings("changes")["module"] if not only or one["file"] in only]
     for tests in {tuple(module["tests"]) for module in modules}:
         if not _passes(tests, place):
             raise SystemExit(f"{' '.join(tests)}: fail without any change")
@@ -45,7 +50,7 @@ def _try(module: dict[str, Any], place: Path) -> Iterator[Outcome]:
         _compile(place)
         change = f"- {' '.join(old.split())} + {' '.join(new.split())}"
         killed = not _passes(module["tests"], place)
-        yield Outcome(file.name, file.stem, change, killed)
+        yield Outcome(module["file"], file.stem, change, killed)
     # It is compiled again with the next change.
     file.write_text(text, encoding="utf-8")
 

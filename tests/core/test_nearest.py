@@ -193,18 +193,43 @@ def test_ious_of_pairs_equal_the_table(case: Pairs) -> None:
     assert detections.tolist() == case.table.ravel().tolist()
 
 
-def test_arrays_of_different_lengths_are_refused() -> None:
+def test_the_first_of_equal_ground_truths_is_the_nearest() -> None:
+    """Four ground truths are one box: two of the class of the detection, two of another."""
+    corners = np.tile([0.0, 0, 10, 10], (4, 1))
+    area, zeros = np.full(4, 100.0), np.zeros(4, np.int32)
+    truths = Boxes(zeros, np.array([0, 1, 0, 1], np.int32), corners, area, area, area)
+    detection = Boxes(zeros[:1], zeros[:1], corners[:1], area[:1], area[:1], area[:1])
+    everything = np.ones(4, np.bool_)
+    index = GroundTruthIndex(
+        truths, 1, everything, matched=everything, crowd=False, inclusive_pixels=False
+    )
+    nearest = index.nearest(detection, zeros[:1], threads=1)
+    actual = nearest.same_class, nearest.matched, nearest.other_class
+    assert [column.tolist() for column in actual] == [[0], [0], [1]]
+
+
+ARRAYS: dict[str, Any] = {
+    "start": np.array([0, 2], np.int32),
+    "order": np.zeros(2, np.int32),
+    "label": np.zeros(2, np.int32),
+    "corners": np.zeros((2, 4)),
+    "area": np.zeros(2),
+    "crowd": np.zeros(2, np.uint8),
+    "matched": np.zeros(2, np.uint8),
+}
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_arrays_of_different_lengths_are_refused(name: str) -> None:
+    ImageGroundTruths(**ARRAYS, pixel_offset=0.0)
+    other = ARRAYS[name][:1]
     with pytest.raises(ValueError, match="array shapes do not match"):
-        ImageGroundTruths(
-            start=np.zeros(2, np.int32),
-            order=np.zeros(1, np.int32),
-            label=np.zeros(1, np.int32),
-            corners=np.zeros((1, 4)),
-            area=np.zeros(1),
-            crowd=np.zeros(1, np.uint8),
-            matched=np.zeros(1, np.uint8),
-            pixel_offset=0.0,
-        )
+        ImageGroundTruths(**{**ARRAYS, name: other}, pixel_offset=0.0)
+
+
+def test_boxes_have_four_coordinates() -> None:
+    with pytest.raises(ValueError, match="array shapes do not match"):
+        ImageGroundTruths(**{**ARRAYS, "corners": np.zeros((2, 3))}, pixel_offset=0.0)
 
 
 def test_ties_go_to_the_first_in_file_order() -> None:

@@ -68,3 +68,25 @@ def test_corners_and_areas(seed: int, count: int, corners: bool) -> None:
     backward = [x2 < x1 or y2 < y1 or area < 0 for (x1, y1, x2, y2), area in expected]
     assert _boxes.mark_backward(made, areas, wrong) == any(backward)
     assert wrong.astype(bool).tolist() == backward
+
+
+def test_boxes_without_extent_are_not_backward_and_a_negative_area_is() -> None:
+    corners = np.array([[1.0, 1, 1, 1], [2, 0, 1, 3], [0, 3, 3, 2], [0, 0, 1, 1]])
+    wrong = np.empty(4, np.uint8)
+    assert _boxes.mark_backward(corners, np.array([0.0, 3, 3, -1]), wrong)
+    assert wrong.tolist() == [0, 1, 1, 1]
+    assert not _boxes.mark_backward(corners[:1], np.zeros(1), wrong[:1])
+
+
+def test_the_class_on_a_ground_truth_by_hand() -> None:
+    def classes(*detections: tuple[int, float]) -> list[tuple[int, int]]:
+        """Return the result for detections of a class and an IoU with one box of class 0."""
+        corners = np.array([[0, 0, 10, 10 * iou] for _, iou in detections])
+        labels = np.array([label for label, _ in detections], np.int32)
+        box, zero = np.array([[0.0, 0, 10, 10]]), np.zeros(1, np.int32)
+        images = np.zeros(len(detections), np.int32)
+        return found_classes(box, zero, zero, corners, images, labels, np.ones(1, np.uint8), 0.5)
+
+    assert classes((1, 1.0), (0, 0.5)) == [(0, 0)]  # its own class, at the threshold exactly
+    assert classes((2, 0.75), (1, 0.75)) == [(0, 2)]  # the first of equal ones
+    assert classes((2, 0.25)) == []

@@ -1,0 +1,50 @@
+"""Lines of the compiled modules that their tests of `changes.toml` execute.
+
+``python -m mutation.coverage [FILE ...]`` compiles a copy for gcov, with the lines of the Cython
+files, and runs the tests of each file alone.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+from mutation.compiled import environment, files, tests_of
+from mutation.table import copy_checkout
+
+
+def build() -> Path:
+    """Compile all modules of a copy for gcov."""
+    place = copy_checkout("coverage")
+    for file in [*place.glob("detap/**/_*.c"), *place.glob("detap/**/*.so")]:
+        file.unlink()
+    command = [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"]
+    flags = dict(os.environ, DETAP_BUILD_FLAGS="-O0 -w --coverage", DETAP_LINES="1")
+    subprocess.run(command, cwd=place, env=flags, check=True, stdout=subprocess.DEVNULL)
+    return place
+
+
+def measure(file: str, place: Path) -> tuple[int, int]:
+    """Return how many lines of a file its tests execute, and how many there are."""
+    for old in place.glob("build/**/*.gcda"):
+        old.unlink()
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests_of(file)]
+    subprocess.run(command, cwd=place, env=environment(place), check=True, capture_output=True)
+    counts: dict[int, int] = defaultdict(int)
+    for data in place.glob("build/**/*.gcda"):
+        gcov = ["gcov", "--json-format", "--stdout", str(data)]
+        text = subprocess.run(gcov, cwd=place, check=True, capture_output=True).stdout
+        for source in json.loads(text)["files"]:
+            if source["file"].endswith(f"detap/{file}"):
+                for line in source["lines"]:
+                    counts[line["line_number"]] += line["count"]
+    return sum(count > 0 for count in counts.values()), len(counts)
+
+
+if __name__ == "__main__":
+    place = build()
+    for file in sys.argv[1:] or files():
+        executed, lines = measure(file, place)
+        print(f"{file}: {executed} of {lines} lines, {executed / lines:.1%}")
