@@ -208,6 +208,30 @@ def test_the_first_of_equal_ground_truths_is_the_nearest() -> None:
     assert [column.tolist() for column in actual] == [[0], [0], [1]]
 
 
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, [0, 2, 3]),  # the first of the equal ones, then what is left
+        ({"last_of_equal": True}, [2, 0, 3]),
+        ({"strict": True}, [0, 2, -1]),  # 3 has an IoU of exactly 0.5
+        ({"other_classes_only": True}, [1, -1, -1]),
+    ],
+)
+def test_matches_by_hand(options: dict[str, bool], expected: list[int]) -> None:
+    """Three equal detections; 0 and 2 are their box, 1 another class's, 3 half of the box."""
+    corners = np.array([[0.0, 0, 10, 10], [0, 0, 10, 10], [0, 0, 10, 10], [0, 0, 10, 5]])
+    area = np.array([100.0, 100, 100, 50])
+    image, label = np.zeros(4, np.int32), np.array([0, 1, 0, 0], np.int32)
+    truths = Boxes(image, label, corners, area, area, area)
+    detections = Boxes(*(column[:1].repeat(3, axis=0) for column in truths))
+    unmatched = np.ones(4, np.bool_)
+    if "other_classes_only" not in options:
+        unmatched[1] = False
+    index = GroundTruthIndex(truths, 1, np.ones(4, np.bool_))
+    rows = np.arange(3, dtype=np.int32)
+    assert index.match(detections, rows, unmatched, 0.5, **options).tolist() == expected
+
+
 ARRAYS: dict[str, Any] = {
     "start": np.array([0, 2], np.int32),
     "order": np.zeros(2, np.int32),

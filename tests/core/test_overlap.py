@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from detap.core import _overlap
 from detap.core.overlap import overlaps, pixel_areas
 from detap.tables.detection import encode_boxes
 
@@ -65,11 +66,35 @@ def test_boxes_whose_area_underflows_have_iou_zero() -> None:
     assert iou_of(tiny, tiny, crowd=np.array([True])) == 0
 
 
-def test_shapes_are_checked() -> None:
+FITTING = {
+    "detections": (2, 4),
+    "detection_areas": (2,),
+    "truths": (3, 4),
+    "truth_areas": (3,),
+    "crowd": (3,),
+    "out": (2, 3),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [
+        ("detections", (2, 3)),
+        ("detection_areas", (1,)),
+        ("truths", (3, 5)),
+        ("truth_areas", (2,)),
+        ("crowd", (2,)),
+        ("out", (1, 3)),
+        ("out", (2, 2)),
+    ],
+)
+def test_shapes_are_checked(name: str, shape: tuple[int, ...]) -> None:
+    def fill(shapes: dict[str, tuple[int, ...]]) -> None:
+        arrays = {key: np.zeros(value) for key, value in shapes.items()}
+        crowd = arrays.pop("crowd").astype(np.uint8)
+        out = arrays.pop("out")
+        _overlap.fill_overlaps(*arrays.values(), crowd, 0.0, out)
+
+    fill(FITTING)
     with pytest.raises(ValueError, match="array shapes do not match"):
-        overlaps(
-            np.zeros((1, 4)),
-            np.zeros((1, 4)),
-            detection_areas=np.zeros(2),
-            truth_areas=np.zeros(1),
-        )
+        fill({**FITTING, name: shape})

@@ -5,6 +5,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -200,3 +201,40 @@ def test_pairs_are_in_file_order_of_ground_truths() -> None:
     given = columns([0, 1], [0, 0], squares[:2]), columns(image.tolist(), [0] * 64, squares)
     pairs = polygon_pairs(*given, polygons=(squares[:2], squares), crowd=np.zeros(64, np.bool_))
     assert pairs.truth.tolist() == [*range(0, 64, 2), *range(1, 64, 2)]
+
+
+def test_candidates_are_those_whose_bounds_share_more_than_an_edge() -> None:
+    """Of the ground truths, 0 overlaps, 1 touches, 2 lies below, 3 is of another class."""
+    detections = np.array([[0.0, 0, 4, 4], [0.0, 0, 1, 1]])
+    truths = np.array([[2.0, 2, 6, 6], [4, 0, 8, 4], [0, 5, 4, 9], [0, 0, 4, 4], [3, 3, 4, 4]])
+    order = np.array([3, 4, 2, 1, 0], np.int32)
+    begin, end = np.array([1, 0]), np.array([5, 1])
+    start, none = np.zeros(3, np.int64), np.zeros(0, np.int32)
+    _polygons.fill_candidates(detections, truths, order, begin, end, start, none)
+    assert start.tolist() == [0, 2, 3]
+    out = np.full(3, -1, np.int32)
+    _polygons.fill_candidates(detections, truths, order, begin, end, start, out)
+    assert (start.tolist(), out.tolist()) == ([0, 2, 3], [4, 0, 3])
+
+
+def test_arrays_of_the_compiled_loops_are_checked() -> None:
+    flags, out = np.zeros(1, np.uint8), np.zeros(1)
+    quad, box = np.zeros((1, 8)), np.zeros((1, 4))
+    order, begin, start = np.zeros(1, np.int32), np.zeros(1, np.int64), np.zeros(2, np.int64)
+    _polygons.fill_areas(quad, out)
+    _polygons.fill_ious(quad, quad, flags, out)
+    _polygons.fill_candidates(box, box, order, begin, begin, start, order)
+    calls: list[tuple[Any, tuple[Any, ...]]] = [
+        (_polygons.fill_areas, (np.zeros((1, 6)), out)),
+        (_polygons.fill_areas, (quad, out[:0])),
+        (_polygons.fill_ious, (np.zeros((1, 6)), quad, flags, out)),
+        (_polygons.fill_ious, (quad, np.zeros((1, 6)), flags, out)),
+        (_polygons.fill_ious, (quad, quad, flags[:0], out)),
+        (_polygons.fill_candidates, (np.zeros((1, 3)), box, order, begin, begin, start, order)),
+        (_polygons.fill_candidates, (box, np.zeros((1, 3)), order, begin, begin, start, order)),
+        (_polygons.fill_candidates, (box, box, order[:0], begin, begin, start, order)),
+        (_polygons.fill_candidates, (box, box, order, begin, begin, start[:1], order)),
+    ]
+    for call, arguments in calls:
+        with pytest.raises(ValueError, match="array shapes do not match"):
+            call(*arguments)
