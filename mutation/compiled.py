@@ -40,6 +40,18 @@ def try_changes(only: Collection[str] = ()) -> Iterator[Outcome]:
         yield from _try(module, place)
 
 
+def tests_of(file: str) -> list[str]:
+    """Return the tests of a file, each once."""
+    chosen = [module["tests"] for module in settings("changes")["module"] if module["file"] == file]
+    return list(dict.fromkeys(test for tests in chosen for test in tests))
+
+
+def environment(place: Path) -> dict[str, str]:
+    """Return the environment in which the tests of a copy run."""
+    set_here = {"DETAP_DATA": os.devnull, "DETAP_HYPOTHESIS": "unshrunk", "PYTHONPATH": str(place)}
+    return {**os.environ, **set_here}
+
+
 def _try(module: dict[str, Any], place: Path) -> Iterator[Outcome]:
     file = place / module["file"]
     text = file.read_text(encoding="utf-8")
@@ -63,13 +75,11 @@ def _compile(place: Path) -> None:
 
 def _passes(tests: Iterable[str], place: Path) -> bool:
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
-    environment = dict(os.environ, DETAP_DATA=os.devnull, DETAP_HYPOTHESIS="unshrunk")
-    environment["PYTHONPATH"] = str(place)
     try:
         done = subprocess.run(
             command,
             cwd=place,
-            env=environment,
+            env=environment(place),
             timeout=LONGEST,
             check=False,
             stdout=subprocess.DEVNULL,

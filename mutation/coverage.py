@@ -21,7 +21,7 @@ def build() -> Path:
     for file in [*place.glob("detap/**/_*.c"), *place.glob("detap/**/*.so")]:
         file.unlink()
     command = [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"]
-    flags = dict(os.environ, DETAP_BUILD_FLAGS="-O0 -w --coverage", DETAP_LINES="1")
+    flags = dict(os.environ, DETAP_BUILD_FLAGS="-O0 -w --coverage")
     subprocess.run(command, cwd=place, env=flags, check=True, stdout=subprocess.DEVNULL)
     return place
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detap.checks._box_stats import found_classes, survey_boxes, survey_values
+from detap.formats.coco._scan import ResultsScan
 from detap.tables import _boxes
 from tests.oracle import columns as plain
 
@@ -90,3 +91,25 @@ def test_the_class_on_a_ground_truth_by_hand() -> None:
     assert classes((1, 1.0), (0, 0.5)) == [(0, 0)]  # its own class, at the threshold exactly
     assert classes((2, 0.75), (1, 0.75)) == [(0, 2)]  # the first of equal ones
     assert classes((2, 0.25)) == []
+
+
+def test_columns_are_writable_buffers_of_their_rows() -> None:
+    row = b'{"image_id": 1, "category_id": 2, "bbox": [1, 2, 3, 4], "score": 0.5}'
+
+    def columns(data: bytes) -> Any:
+        blocks = iter([data, b""])
+        scan = ResultsScan(-1, lambda count: next(blocks), 1 << 20, 10, 10)
+        assert scan.run()
+        return scan.columns([1], [2])
+
+    def layout(column: Any) -> tuple[Any, ...]:
+        view = memoryview(column)
+        shape = view.ndim, view.shape, view.strides, view.format
+        return (*shape, view.itemsize, view.nbytes, view.readonly, len(column))
+
+    image, _, corners, area, *_ = columns(b"[" + row + b"," + row + b"]")
+    assert layout(corners) == (2, (2, 4), (32, 8), "d", 8, 64, False, 2)
+    assert layout(image) == (1, (2,), (4,), "i", 4, 8, False, 2)
+    assert layout(area) == (1, (2,), (8,), "d", 8, 16, False, 2)
+    assert np.frombuffer(corners).tolist() == [1, 2, 4, 6] * 2
+    assert layout(columns(b"[]")[2]) == (2, (0, 4), (32, 8), "d", 8, 0, False, 0)
