@@ -11,8 +11,8 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-from mutation.compiled import environment, files, tests_of
-from mutation.table import copy_checkout
+from mutation.compiled import NAME, environment, files, tests_of
+from mutation.table import copy_checkout, keep_lines, kept_lines
 
 
 def build() -> Path:
@@ -37,7 +37,7 @@ def measure(file: str, place: Path) -> tuple[int, int]:
         gcov = ["gcov", "--json-format", "--stdout", str(data)]
         text = subprocess.run(gcov, cwd=place, check=True, capture_output=True).stdout
         for source in json.loads(text)["files"]:
-            if source["file"].endswith(f"detap/{file}"):
+            if source["file"].endswith(file):
                 for line in source["lines"]:
                     counts[line["line_number"]] += line["count"]
     return sum(count > 0 for count in counts.values()), len(counts)
@@ -46,5 +46,6 @@ def measure(file: str, place: Path) -> tuple[int, int]:
 if __name__ == "__main__":
     place = build()
     for file in sys.argv[1:] or files():
-        executed, lines = measure(file, place)
-        print(f"{file}: {executed} of {lines} lines, {executed / lines:.1%}")
+        run, total = measure(file, place)
+        keep_lines(NAME, kept_lines(NAME) | {file: (run, total)})
+        print(f"{file}: {run} of {total} lines, {run / total:.1%}")

@@ -223,7 +223,8 @@ def test_matches_by_hand(options: dict[str, bool], expected: list[int]) -> None:
     area = np.array([100.0, 100, 100, 50])
     image, label = np.zeros(4, np.int32), np.array([0, 1, 0, 0], np.int32)
     truths = Boxes(image, label, corners, area, area, area)
-    detections = Boxes(*(column[:1].repeat(3, axis=0) for column in truths))
+    columns: Any = [column[:1].repeat(3, axis=0) for column in truths]
+    detections = Boxes(*columns)
     unmatched = np.ones(4, np.bool_)
     if "other_classes_only" not in options:
         unmatched[1] = False

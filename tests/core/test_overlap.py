@@ -90,10 +90,9 @@ FITTING = {
 )
 def test_shapes_are_checked(name: str, shape: tuple[int, ...]) -> None:
     def fill(shapes: dict[str, tuple[int, ...]]) -> None:
-        arrays = {key: np.zeros(value) for key, value in shapes.items()}
-        crowd = arrays.pop("crowd").astype(np.uint8)
-        out = arrays.pop("out")
-        _overlap.fill_overlaps(*arrays.values(), crowd, 0.0, out)
+        detections, areas, truths, truth_areas, crowd, out = map(np.zeros, shapes.values())
+        flags = crowd.astype(np.uint8)
+        _overlap.fill_overlaps(detections, areas, truths, truth_areas, flags, 0.0, out)
 
     fill(FITTING)
     with pytest.raises(ValueError, match="array shapes do not match"):
