@@ -230,7 +230,8 @@ def test_matches_by_hand(options: dict[str, bool], expected: list[int]) -> None:
         unmatched[1] = False
     index = GroundTruthIndex(truths, 1, np.ones(4, np.bool_))
     rows = np.arange(3, dtype=np.int32)
-    assert index.match(detections, rows, unmatched, 0.5, **options).tolist() == expected
+    given = dict.fromkeys(("strict", "last_of_equal", "other_classes_only"), False) | options
+    assert index.match(detections, rows, unmatched, 0.5, **given).tolist() == expected
 
 
 ARRAYS: dict[str, Any] = {
