@@ -242,14 +242,13 @@ def _class_rows(
     tables = [table for table in (truth, detections) if table is not None]
     if not tables:
         return ()
-    names = max((table.classes for table in tables), key=len)
-    ids = max((table.class_ids for table in tables), key=len)
+    largest = max(tables, key=lambda table: len(table.classes))
     counts = {
-        key: np.bincount(table.label, minlength=len(names)).tolist()
+        key: np.bincount(table.label, minlength=len(largest.classes)).tolist()
         for key, table in (("ground_truths", truth), ("detections", detections))
         if table is not None
     }
     return tuple(
         {"name": name, "id": identifier} | {key: values[k] for key, values in counts.items()}
-        for k, (name, identifier) in enumerate(zip(names, ids, strict=True))
+        for k, (name, identifier) in enumerate(zip(largest.classes, largest.class_ids, strict=True))
     )

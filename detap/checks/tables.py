@@ -278,5 +278,5 @@ def check_units(ground_truth: GroundTruth | None, detections: Detections | None)
     tables = [table for table in (ground_truth, detections) if table is not None]
     unsized = [table for table in tables if of_unknown_size(table)]
     if 0 < len(unsized) < len(tables):
-        other = "detections" if unsized[0] is ground_truth else "ground ground_truth boxes"
+        other = "detections" if unsized[0] is ground_truth else "ground truth boxes"
         raise InputError(unsized_problem(unsized[0], f"the {other} are in pixels"))

@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 
 import detap
-from detap.checks.boxes import Suspicion, evidence_of, merged_evidence, suspicions_of
+from detap.checks.boxes import (
+    Suspicion,
+    evidence_of,
+    image_keys,
+    merged_evidence,
+    suspicions_of,
+)
 from detap.cli import main
 from detap.errors import DetapWarning, InputError
 from detap.tables.detection import Detections, GroundTruth
@@ -426,3 +432,99 @@ def test_negative_sizes_are_checked_over_all_shards(
             assert main([*call, *given]) == status
             assert "negative width" in capsys.readouterr().err
             assert main([*call, *given, "--as-is"]) == 0
+
+
+# --- tables of 30 images without real data
+
+
+def exact_detections(count: int = 30) -> Tables:
+    """Return images of 640 by 480 pixels with an object of 50 by 40 each, and its detection."""
+    k = np.arange(count)
+    low = np.stack((350.0 + 7 * k, 250.0 + 5 * k), axis=1)
+    rows: dict[str, Any] = {"image": k, "label": [1] * count}
+    rows["boxes"] = np.hstack((low, low + np.array((50, 40))))
+    truth = GroundTruth.from_arrays(**rows)
+    detections = Detections.from_arrays(**rows, score=np.full(count, 0.5))
+    return replace(truth, image_sizes=np.tile((640.0, 480.0), (count, 1))), detections
+
+
+READ_AS_XYWH = "boxes look like [x1, y1, x2, y2] but are read as [x, y, width, height]: "
+CORNERS_FIT = (
+    "0% of the top detections per image and class have IoU >= 0.5 with a ground truth, 100% as two "
+    "corners"
+)
+"""The box as read has at least four times the area of the object."""
+
+
+def expected_problem(role: str, option: str, why: str) -> tuple[str, ...]:
+    path = {"ground-truth": "gt", "detections": "dt"}[role]
+    hint = (
+        f"pass {option} xyxy (boxes='xyxy'; box_format='xyxy' for arrays), or as_is=True (--as-is)"
+    )
+    return f"{role}-look-xyxy", path, "", READ_AS_XYWH + why, hint
+
+
+def problems(tables: Tables) -> list[tuple[str, ...]]:
+    return [(each.code, *each.problem) for each in mismatch_codes(tables)]
+
+
+def test_corners_read_as_width_and_height_are_named_with_their_option() -> None:
+    """A far corner is the sum of both, 750 and more, in images of 640 by 480 pixels."""
+    truth, detections = exact_detections()
+    beyond = "30 of 30 extend beyond their image"
+    assert problems((truth, detections)) == []
+    assert problems((misread(truth), detections)) == [
+        expected_problem("ground-truth", "--gt-boxes", beyond)
+    ]
+    assert problems((truth, misread(detections))) == [
+        expected_problem("detections", "--dt-boxes", CORNERS_FIT)
+    ]
+    assert problems((misread(truth), misread(detections))) == [
+        expected_problem("ground-truth", "--boxes", beyond),
+        expected_problem("detections", "--boxes", CORNERS_FIT),
+    ]
+
+
+def test_areas_of_two_corners_are_recognized_without_image_sizes() -> None:
+    truth, detections = exact_detections()
+    truth = replace(misread(truth), image_sizes=None, area=np.full(30, 50.0 * 40))
+    why = "their areas are those of two corners"
+    assert problems((truth, detections)) == [expected_problem("ground-truth", "--gt-boxes", why)]
+    few = exact_detections(19)  # 20 ground truths are needed
+    few_truth = replace(misread(few[0]), image_sizes=None, area=np.full(19, 50.0 * 40))
+    assert problems((few_truth, few[1])) == []
+
+
+def test_pixels_of_a_network_input_are_named_with_their_formula() -> None:
+    """416 / 640 is 0.65: a detection has 0.4225 of the object's area, an IoU below 0.5."""
+    tables = exact_detections()
+    hints = {
+        "centered": (
+            "letterboxed (centered)",
+            "((x - (416 - r * width) / 2) / r, r = min(416 / width, 416 / height))",
+        ),
+        "top left": ("letterboxed (top left)", "(x / r, r = min(416 / width, 416 / height))"),
+        "stretched": ("stretched", "(x * width / 416, y * height / 416)"),
+    }
+    for mode, (name, formula) in hints.items():
+        assert problems(in_network(tables, 416, mode)) == [
+            (
+                "detections-in-network-pixels",
+                "dt",
+                "",
+                f"boxes look like pixels of a 416x416 {name} network input: 0% of the top "
+                "detections per image and class have IoU >= 0.5 with a ground truth, 100% scaled "
+                "back",
+                f"scale them back to image pixels {formula}, or pass as_is=True (--as-is)",
+            )
+        ], mode
+
+
+def test_images_are_sampled_by_splitmix64_of_their_names() -> None:
+    """The first outputs of splitmix64 with seed 0, and the check value of CRC-32."""
+    increment = 0x9E3779B97F4A7C15
+    states = [(k * increment) % 2**64 for k in (1, 2, 3)]
+    signed = [state - 2**64 if state >= 2**63 else state for state in states]
+    expected = [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]
+    assert image_keys(signed).tolist() == expected
+    assert image_keys(["123456789", "a"])[0] == image_keys([0xCBF43926])[0]

@@ -16,6 +16,7 @@ import pytest
 
 import detap
 from detap import Evaluator
+from detap.checks.inputs import category_shift
 from detap.cli import main
 from detap.errors import InputError
 
@@ -300,3 +301,44 @@ def test_ids_like_stems_need_more_objects_in_one_of_several_inputs(
         words += ["--dt", str(tmp_path / f"{name}.json")]
     assert main(words) == status
     assert ("looks like the number in the file name" in capsys.readouterr().err) == (status == 2)
+
+
+# --- counts of category pairs: index and id of the object's class, id of the detection, count
+
+OFF_BY_ONE = "every category_id looks off by +1 (e.g. 2 overlaps class 1)"
+
+
+@pytest.mark.parametrize(
+    ("pairs", "expected"),
+    [
+        # 19 of 20 are wrong, one in twenty is right: all are off by one.
+        ([(0, 1, 2, 10), (1, 2, 3, 9), (2, 3, 3, 1)], OFF_BY_ONE),
+        ([(0, 1, 2, 10), (1, 2, 3, 8), (2, 3, 3, 2)], ""),
+        # At least 0.8 of the objects must have the same offset.
+        ([(0, 1, 2, 8), (1, 2, 3, 8), (2, 3, 9, 4)], OFF_BY_ONE),
+        ([(0, 1, 2, 8), (1, 2, 3, 7), (2, 3, 9, 5)], ""),
+        (
+            [(0, 3, 2, 5), (1, 5, 4, 5)],
+            "every category_id looks off by -1 (e.g. 2 overlaps class 3)",
+        ),
+        # Ids 7 and 3 at positions 0 and 1.
+        (
+            [(0, 7, 0, 5), (1, 3, 1, 5)],
+            "category_id looks like the 0-based position in the list of categories (e.g. 0 "
+            "overlaps class 7)",
+        ),
+        ([(0, 1, 2, 20)], ""),  # one class
+        ([(0, 1, 2, 5), (1, 2, 3, 4)], ""),  # nine objects
+        ([], ""),
+    ],
+)
+def test_category_ids_are_off_if_nearly_all_objects_agree(
+    pairs: list[tuple[int, int, int, int]], expected: str
+) -> None:
+    assert category_shift(pairs, unknown=False) == expected
+
+
+def test_few_objects_must_all_agree_if_categories_are_unknown() -> None:
+    pairs = [(0, 1, 2, 5), (1, 2, 3, 4)]
+    assert category_shift(pairs, unknown=True) == OFF_BY_ONE
+    assert category_shift([(0, 1, 2, 5), (1, 2, 3, 3), (2, 3, 9, 1)], unknown=True) == ""

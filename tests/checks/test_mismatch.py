@@ -14,9 +14,9 @@ from click.testing import CliRunner
 from detap.checks import sample as sampling
 from detap.checks import sanity_notes
 from detap.checks import statistics as checking
-from detap.checks.mismatch import suspicions
+from detap.checks.mismatch import exchanged_classes, suspicions
 from detap.checks.sample import Sample
-from detap.checks.sanity_notes import suspicions_of
+from detap.checks.sanity_notes import comparison_notes, suspicions_of
 from detap.checks.statistics import examine
 from detap.cli.commands.check import command
 from detap.cli.session import Session
@@ -118,6 +118,7 @@ MISREAD: dict[str, Callable[[Any], Any]] = {
     # x y w h in the file, read as corners.
     "look-xywh": as_xyxy,
     "look-centered": centered,
+    "look-top-left": lambda c: 2 * c - centered(c),
     "xy-swapped": lambda c: c[:, [1, 0, 3, 2]],
     "look-normalized": normalized,
 }
@@ -197,6 +198,16 @@ def test_normalized_boxes_are_detected_without_image_sizes() -> None:
     ]
 
 
+def test_normalized_boxes_reach_at_most_two_where_the_others_are_larger() -> None:
+    table = replace(truth(), image_sizes=None)
+    detections = detector(table)
+    small = detections.corners / detections.corners.max()
+    (note,) = suspicions(table, with_corners(detections, 2 * small))
+    message = "detections look normalized, expected pixels: no coordinate exceeds 2"
+    assert note == Note("detections-look-normalized", message, len(detections))
+    assert codes(table, with_corners(detections, 2.01 * small)) == ["few-overlaps"]
+
+
 def relabelled(detections: Detections, change: Callable[[Any], Any]) -> Detections:
     return replace(detections, label=change(detections.label).astype(np.int32))
 
@@ -241,6 +252,18 @@ def test_a_few_swapped_classes_are_detected(way: list[int], code: str) -> None:
     result = evaluate(table, detections, protocol="coco")
     assert result.summary["AP"] > 0.1
     assert "classes-permuted" in [note.code for note in result.notes]
+
+
+@pytest.mark.parametrize(
+    ("count", "names"),
+    [(5, "'1', '2', '3', '4', '5' of"), (6, "'1', '2', '3', '4', '5', ... of")],
+)
+def test_up_to_five_permuted_classes_are_named(count: int, names: str) -> None:
+    """The last of seven classes is right."""
+    table = truth(classes=7)
+    way = np.array([*range(1, count), 0, *range(count, 7)])
+    (note,) = exchanged_classes(Sample(table, relabelled(detector(table), lambda k: way[k])))
+    assert note.message.startswith(f"the classes {names} detections look permuted (e.g. ")
 
 
 def test_two_classes_that_a_detector_confuses_are_not_swapped() -> None:
@@ -335,14 +358,18 @@ def test_scores_that_are_distances_are_detected() -> None:
     assert codes(table, replace(detections, score=scaled)) == []
 
 
-@pytest.mark.parametrize("way", [1.0, -1.0])
-def test_pixel_coordinates_from_one_or_zero_are_detected(way: float) -> None:
+@pytest.mark.parametrize(("way", "comparison"), [(1.0, "higher"), (-1.0, "lower")])
+def test_pixel_coordinates_from_one_or_zero_are_detected(way: float, comparison: str) -> None:
     table = truth()
     detections = detector(table, jitter=0.05)
-    assert codes(table, with_corners(detections, detections.corners + way)) == ["one-pixel-off"]
+    (note,) = suspicions(table, with_corners(detections, detections.corners + way))
+    assert note.code == "one-pixel-off"
+    assert f"detections are one pixel {comparison} than the ground truth's" in note.message
     wider = detections.corners.copy()
     wider[:, 2:] += way
-    assert codes(table, with_corners(detections, wider)) == ["one-pixel-wider"]
+    (note,) = suspicions(table, with_corners(detections, wider))
+    assert note.code == "one-pixel-wider"
+    assert f"detections end one pixel {comparison} than the ground truth" in note.message
 
 
 def test_an_evaluation_checks_only_if_ap_is_near_zero() -> None:
@@ -353,6 +380,17 @@ def test_an_evaluation_checks_only_if_ap_is_near_zero() -> None:
     assert [
         note.code for note in suspicions_of(score_tables(table, wrong, check_formats=False))
     ] == ["detections-look-xyxy"]
+
+
+def test_different_score_thresholds_of_two_detectors_are_noted() -> None:
+    table = truth()
+    detections = detector(table)
+    uncut = score_tables(table, detections)
+    cut = score_tables(table, replace(detections, score=0.3 + 0.7 * detections.score))
+    (note,) = comparison_notes(cut, uncut)
+    assert note.code == "scores-cut-differently"
+    assert "(first detector: no score threshold, second: 0.3)" in note.message
+    assert comparison_notes(cut, cut) == comparison_notes(uncut, uncut) == ()
 
 
 def test_boxes_beyond_their_images_are_checked_at_any_ap() -> None:
@@ -433,6 +471,17 @@ def test_a_sample_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sample.images == 7  # every sixth of 40
     monkeypatch.setattr(sampling, "_PAIRS", 30)
     assert Sample(table, detector(table)).images == 2  # 15 pairs each
+
+
+def test_an_iou_of_one_half_overlaps() -> None:
+    """Boxes of 10 by 10 and 10 by 5 pixels, and a slightly smaller one."""
+    for height, expected in ((5.0, True), (4.99, False)):
+        rows: dict[str, Any] = {"image": [1], "label": [1]}
+        table = GroundTruth.from_arrays(**rows, boxes=[[0, 0, 10, 10]])
+        detections = Detections.from_arrays(**rows, boxes=[[0, 0, 10, height]], score=[0.5])
+        sample = Sample(table, detections)
+        assert sample.overlapped_if().tolist() == sample.overlapped.tolist() == [expected]
+        assert sample.overlapped_by_class.tolist() == sample.correct[1].tolist() == [expected]
 
 
 def crowded(count: int) -> tuple[GroundTruth, Detections]:
@@ -547,13 +596,58 @@ def test_statistics_are_counted() -> None:
         }
         == seen
     )
-    notes = {note.code: note.count for note in examine(table, detections).notes}
-    assert notes == {
+    notes = {note.code: note for note in examine(table, detections).notes}
+    assert {code: note.count for code, note in notes.items()} == {
         "repeated-ground-truth": 1,
         "classes-without-ground-truth": 1,
         "repeated-detections": 1,
         "classes-undetected": 1,
     }
+    message = "duplicate ground truths (same image, class, box) all count"
+    assert notes["repeated-ground-truth"].message == message
+
+
+def test_statistics_have_titles() -> None:
+    table = truth()
+    titles = [each.title for each in examine(table, detector(table)).statistics]
+    assert titles == [
+        "images",
+        "  without ground truth",
+        "classes",
+        "ground truths",
+        "  median shorter side (px)",
+        "  duplicates (same image, class, box)",
+        "  zero area",
+        "  outside the image",
+        "detections",
+        "  maximum per image",
+        "  lowest score",
+        "  median score",
+        "  highest score",
+        "  distinct scores",
+        "  tied with another score of the class",
+        "  median shorter side (px)",
+        "  duplicates (same image, class, box)",
+        "  zero area",
+        "images with detections",
+        "  with ground truth, without detections",
+        "classes only in detections",
+        "classes without detections",
+        "images sampled for overlap",
+        "  ground truths in these images",
+        "  overlapped by any detection (IoU >= 0.5)",
+        "  overlapped by a detection of the class",
+    ]
+
+
+def test_missing_detections_on_most_images_are_noted() -> None:
+    """On 19 of 40 images there are detections; 20 would be half."""
+    table = truth()
+    detections = detector(table)
+    for images, expected in ((19, [21]), (20, [])):
+        some = detections.select(np.flatnonzero(detections.image < images))
+        notes = examine(table, some).notes
+        assert [note.count for note in notes if note.code == "images-undetected"] == expected
 
 
 def test_undetected_classes_with_difficult_objects_only_are_separate() -> None:

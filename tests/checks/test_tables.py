@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 from detap.checks.boxes import Suspicion, evidence_of, suspicions_of
+from detap.checks.tables import look_normalized, negative_size_error
 from detap.cli import main
-from detap.errors import InputError
+from detap.errors import InputError, Note, Problem
 from detap.evaluation.detection import evaluate
 from detap.tables.detection import Detections, GroundTruth
+from detap.tables.notes import FRACTIONS as OF_UNKNOWN_SIZE
 from detap.tables.notes import backward
 
 PIXELS = [[10, 10, 50, 50], [60.5, 10, 90, 40.25], [5, 5, 25, 45]]
@@ -206,3 +208,79 @@ def test_a_negative_size_is_a_negative_width_height_or_area() -> None:
     area = np.array([81.0, -81, -81, 81, 0, 0, 0, -1])
     assert backward(corners, area).tolist() == [1, 2, 3, 4, 5, 7]
     assert backward(corners[:1], area[:1]).tolist() == []
+
+
+ONE = [[0.1, 0.2, 0.5, 0.7]]
+
+
+@pytest.mark.parametrize(
+    ("corners", "expected"),
+    [
+        (FRACTIONS, True),
+        ([[0.5, 0.25, 2, 1.75]], True),  # at the limit of 2, which is the one integer
+        ([[0.5, 0.25, 2.25, 1.75]], False),
+        ([[-2.25, 0.25, 0.5, 0.75]], False),
+        ([[0, 0.25, 1, 0.75]], False),  # two integers
+        ([[0.1, 0.2, 0.1, 0.7]], False),  # no width
+        ([*ONE, [0, 0, 1, 1]], True),  # half of the boxes are enough
+        ([*ONE, [0, 0, 1, 1], [0, 0, 1, 1]], False),
+        ([*ONE * 999, [10, 10, 50, 50]], False),  # the last of 1000 is not sampled first
+        (np.zeros((0, 4)), False),
+    ],
+)
+def test_boxes_look_normalized_if_most_are_fractions_up_to_two(
+    corners: Any, expected: bool
+) -> None:
+    assert look_normalized(np.array(corners, np.float64)) is expected
+
+
+def test_the_error_of_negative_sizes_lists_the_first_boxes() -> None:
+    listed = [Problem("dt.txt", f"line {k}", "width is -1", "correct the boxes") for k in (3, 5)]
+    hint = (
+        "correct the boxes, or pass as_is=True (--as-is) to count them as boxes that overlap "
+        "nothing"
+    )
+    error = negative_size_error("dt.txt", 4, 9, listed, ": they look like corners")
+    message = "4 of 9 boxes have negative width or height: they look like corners"
+    assert error.problems == (Problem("dt.txt", "", message, hint), *listed)
+    assert error.omitted == 2
+    error = negative_size_error("dt.txt", 1, 9, listed[:1])
+    assert error.problems == (Problem("dt.txt", "line 3", "width is -1", hint),)
+
+
+def test_arrays_with_zero_area_and_scores_outside_the_unit_interval_are_noted() -> None:
+    truth = GroundTruth.from_arrays(
+        image=[1, 1], label=[1, 1], boxes=[[0, 0, 10, 10], [5, 5, 5, 9]]
+    )
+    detections = Detections.from_arrays(
+        image=[1] * 5,
+        label=[1] * 5,
+        boxes=[[k, 0, k + 10, 10 if k else 0] for k in range(5)],
+        score=[-0.5, 0, 0.5, 1, 3],
+    )
+    notes = evaluate(truth, detections, "coco").notes
+    expected = [
+        Note("zero-area-ground-truth", "zero-area ground truths can never be matched"),
+        Note(
+            "scores-outside-unit",
+            "scores are outside [0, 1] (-0.5 to 3); only their order matters",
+            2,
+            severity="info",
+        ),
+        Note("zero-area-detections", "zero-area detections are false positives", severity="info"),
+    ]
+    assert [note for note in notes if note in expected] == expected
+
+
+def test_normalized_boxes_of_unknown_size_do_not_go_with_pixels() -> None:
+    truth, detections = tables(FRACTIONS, FRACTIONS)
+    unsized = (
+        replace(truth, notes=(OF_UNKNOWN_SIZE,)),
+        replace(detections, notes=(OF_UNKNOWN_SIZE,)),
+    )
+    message = r"image sizes are unknown, but the {} are in pixels; pass --image-sizes FILE"
+    with pytest.raises(InputError, match=message.format("detections")):
+        evidence_of(unsized[0], detections)
+    with pytest.raises(InputError, match=message.format("ground truth boxes")):
+        evidence_of(truth, unsized[1])
+    assert len(evidence_of(*unsized).key) == 0
