@@ -1,1 +1,1 @@
-"""Whether the tests would notice a defect: single changes to the program, each expected to fail."""
+"""Mutation testing: single changes to the program, for each of which a test must fail."""

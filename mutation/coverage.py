@@ -17,25 +17,25 @@ from mutation.table import copy_checkout, keep_lines, kept_lines
 
 def build() -> Path:
     """Compile all modules of a copy for gcov."""
-    place = copy_checkout("coverage")
-    for file in [*place.glob("detap/**/_*.c"), *place.glob("detap/**/*.so")]:
+    copy = copy_checkout("coverage")
+    for file in [*copy.glob("detap/**/_*.c"), *copy.glob("detap/**/*.so")]:
         file.unlink()
     command = [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"]
     flags = dict(os.environ, DETAP_BUILD_FLAGS="-O0 -w --coverage")
-    subprocess.run(command, cwd=place, env=flags, check=True, stdout=subprocess.DEVNULL)
-    return place
+    subprocess.run(command, cwd=copy, env=flags, check=True, stdout=subprocess.DEVNULL)
+    return copy
 
 
-def measure(file: str, place: Path) -> tuple[int, int]:
-    """Return how many lines of a file its tests execute, and how many there are."""
-    for old in place.glob("build/**/*.gcda"):
+def measure(file: str, copy: Path) -> tuple[int, int]:
+    """Return the numbers of lines of a file: those that its tests execute, and all."""
+    for old in copy.glob("build/**/*.gcda"):
         old.unlink()
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests_of(file)]
-    subprocess.run(command, cwd=place, env=environment(place), check=True, capture_output=True)
+    subprocess.run(command, cwd=copy, env=environment(copy), check=True, capture_output=True)
     counts: dict[int, int] = defaultdict(int)
-    for data in place.glob("build/**/*.gcda"):
+    for data in copy.glob("build/**/*.gcda"):
         gcov = ["gcov", "--json-format", "--stdout", str(data)]
-        text = subprocess.run(gcov, cwd=place, check=True, capture_output=True).stdout
+        text = subprocess.run(gcov, cwd=copy, check=True, capture_output=True).stdout
         for source in json.loads(text)["files"]:
             if source["file"].endswith(file):
                 for line in source["lines"]:
@@ -44,8 +44,8 @@ def measure(file: str, place: Path) -> tuple[int, int]:
 
 
 if __name__ == "__main__":
-    place = build()
+    copy = build()
     for file in sys.argv[1:] or files():
-        run, total = measure(file, place)
+        run, total = measure(file, copy)
         keep_lines(NAME, kept_lines(NAME) | {file: (run, total)})
         print(f"{file}: {run} of {total} lines, {run / total:.1%}")

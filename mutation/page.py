@@ -72,7 +72,7 @@ def write(
 
 
 def _covered(modules: Collection[str]) -> str:
-    """Return which share of the program the table covers, as a sentence."""
+    """Return a sentence on the share of the program that the table covers."""
     shares = []
     for kind, suffixes in (("Python", {".py"}), ("Cython", {".pyx", ".pxd"})):
         sizes = {

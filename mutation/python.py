@@ -1,8 +1,8 @@
 """Changes of the Python modules, made and run by mutmut.
 
-mutmut puts every change of a function beside it and chooses among them when it is called, so that
-one import serves them all: a change costs a fork and the tests that call that function. What it
-does not change are module constants and decorated functions, properties among them.
+mutmut stores every change of a function next to it and chooses one at the call, so that one import
+serves them all: a change costs a fork and the tests that call that function. Module constants and
+decorated functions, including properties, are not changed.
 """
 
 import contextlib
@@ -66,7 +66,7 @@ class Mutant:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What an outcome is found by."""
+        """The key of its outcome."""
         return self.file, self.function, self.change
 
 
@@ -76,9 +76,9 @@ def try_group(group: Group, known: list[Outcome], *, everything: bool) -> list[O
     A sample of the changes of each module, or every change. Those that were killed according to
     `known` are not tried again.
     """
-    place = copy_checkout(group.name)
-    with contextlib.chdir(place):
-        files = group.modules(place)
+    copy = copy_checkout(group.name)
+    with contextlib.chdir(copy):
+        files = group.modules(copy)
         text = CONFIGURATION.format(
             files="\n    ".join(files),
             tests="\n    ".join(group.tests),
@@ -99,9 +99,9 @@ def try_group(group: Group, known: list[Outcome], *, everything: bool) -> list[O
 
 def lines_run(group: Group) -> Lines:
     """Run a group's tests without any change; return the lines that they run of its modules."""
-    place = copy_checkout(group.name)
-    files = group.modules(place)
-    environment = dict(os.environ, DETAP_DATA=os.devnull, PYTHONPATH=str(place), **QUICKLY)
+    copy = copy_checkout(group.name)
+    files = group.modules(copy)
+    environment = dict(os.environ, DETAP_DATA=os.devnull, PYTHONPATH=str(copy), **QUICKLY)
     coverage = [sys.executable, "-m", "coverage"]
     tests = ["-m", "pytest", "-q", "-pno:cacheprovider", *group.tests]
     tests += ["-k", settings("modules")["selected"]]
@@ -110,8 +110,8 @@ def lines_run(group: Group) -> Lines:
         [*coverage, "json", "-q", "-o", "coverage.json"],
     ]
     for command in commands:
-        subprocess.run(command, cwd=place, env=environment, check=True, stdout=subprocess.DEVNULL)
-    measured = json.loads((place / "coverage.json").read_text())["files"]
+        subprocess.run(command, cwd=copy, env=environment, check=True, stdout=subprocess.DEVNULL)
+    measured = json.loads((copy / "coverage.json").read_text())["files"]
     return {
         file: (summary["covered_lines"], summary["num_statements"])
         for file, summary in ((file, measured[file]["summary"]) for file in files)
@@ -133,10 +133,10 @@ def _drawn(mutants: list[Mutant], everything: bool) -> list[Mutant]:
     """Draw a sample that stays the same while other functions change, and files move."""
     chosen = settings("modules")
 
-    def place(one: Mutant) -> bytes:
+    def draw_key(one: Mutant) -> bytes:
         return sha256(f"{chosen['seed']} {one.function} {one.change}".encode()).digest()
 
-    mutants.sort(key=place)
+    mutants.sort(key=draw_key)
     return mutants if everything else mutants[: chosen["sample"]]
 
 

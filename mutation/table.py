@@ -1,4 +1,4 @@
-"""What is changed and what came of it, as values; `modules.toml` and `survivors.toml` are read."""
+"""Changes and their outcomes as values; reads `modules.toml` and `survivors.toml`."""
 
 import json
 import subprocess
@@ -13,7 +13,7 @@ PLACE = ROOT / "build" / "mutate"
 
 
 Lines = dict[str, tuple[int, int]]
-"""By module: how many lines its tests run, and how many lines of code it has."""
+"""By module: number of lines that its tests run, and of its lines of code."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Outcome:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What a reason is found by: no path, so that files may move."""
+        """The key of the reason in `survivors.toml`: no path, so that files may move."""
         return self.function, self.change
 
 
@@ -60,24 +60,24 @@ def groups() -> list[Group]:
 
 
 def reasons() -> dict[tuple[str, str], str]:
-    """Return why a survivor may survive, by function and change."""
+    """Return the reasons of the survivors, by function and change."""
     listed = settings("survivors").get("survivor", [])
     return {(entry["function"], entry["change"]): entry["reason"] for entry in listed}
 
 
 def copy_checkout(name: str) -> Path:
     """Copy what git knows of, and the compiled modules; times stay, so that none is compiled."""
-    place = PLACE / name
-    subprocess.run(["rm", "-rf", str(place)], check=True)
-    place.mkdir(parents=True)
+    copy = PLACE / name
+    subprocess.run(["rm", "-rf", str(copy)], check=True)
+    copy.mkdir(parents=True)
     listed = ["git", "ls-files", "-co", "--exclude-standard", "-z"]
     known = subprocess.run(listed, cwd=ROOT, check=True, capture_output=True).stdout.split(b"\0")
     files = {file.decode() for file in known if file}
     files |= {str(file.relative_to(ROOT)) for file in (ROOT / "detap").rglob("_*.*")}
     present = [file for file in sorted(files) if (ROOT / file).is_file()]
-    copied = ["cp", "--parents", "--preserve=mode,timestamps", "-t", str(place), *present]
+    copied = ["cp", "--parents", "--preserve=mode,timestamps", "-t", str(copy), *present]
     subprocess.run(copied, cwd=ROOT, check=True)
-    return place
+    return copy
 
 
 def keep(name: str, outcomes: list[Outcome]) -> None:
