@@ -91,7 +91,7 @@ _FIRST_SCALE = 20
 COUNTS = _FIRST_SCALE + len(_SCALES)
 
 
-class BoxEvidence(Record):
+class SampledBoxCounts(Record):
     """Counts of sampled images.
 
     Attributes
@@ -104,22 +104,22 @@ class BoxEvidence(Record):
     key: Keys
     counts: Counts
 
-    def of_images(self, images: Sequence[Name]) -> "BoxEvidence":
+    def of_images(self, images: Sequence[Name]) -> "SampledBoxCounts":
         """Return the counts of these images only."""
         mask = np.isin(self.key, image_keys(images))
-        return BoxEvidence(self.key[mask], self.counts[mask])
+        return SampledBoxCounts(self.key[mask], self.counts[mask])
 
 
-NOTHING = BoxEvidence(np.zeros(0, np.uint64), np.zeros((0, COUNTS), np.int64))
+NOTHING = SampledBoxCounts(np.zeros(0, np.uint64), np.zeros((0, COUNTS), np.int64))
 
 
-def evidence_of(
+def count_sampled_boxes(
     ground_truth: GroundTruth | None,
     detections: Detections | None,
     *,
     boxes: bool = True,
     whole: bool = False,
-) -> BoxEvidence:
+) -> SampledBoxCounts:
     """Count the boxes of one table, or of two on the images with boxes in both.
 
     Parameters
@@ -153,7 +153,7 @@ def evidence_of(
             sample.count_overlapped(
                 (ground_truth, rows[0]), (detections, rows[1]), counts, whole=whole
             )
-    return BoxEvidence(keys, counts)
+    return SampledBoxCounts(keys, counts)
 
 
 def _sampled(tables: Sequence[GroundTruth | Detections]) -> tuple[Keys, "_Sample"]:
@@ -169,11 +169,11 @@ def _sampled(tables: Sequence[GroundTruth | Detections]) -> tuple[Keys, "_Sample
     return keys[first], _Sample(images[first], len(in_all))
 
 
-def merged_evidence(shards: Sequence[BoxEvidence]) -> BoxEvidence:
+def merge_sampled_counts(shards: Sequence[SampledBoxCounts]) -> SampledBoxCounts:
     """Merge the counts of shards."""
     key, index = np.unique(np.concatenate([shard.key for shard in shards]), return_index=True)
     counts = np.concatenate([shard.counts for shard in shards])
-    return BoxEvidence(key[:IMAGES], counts[index[:IMAGES]])
+    return SampledBoxCounts(key[:IMAGES], counts[index[:IMAGES]])
 
 
 def image_keys(names: Sequence[Name]) -> Keys:
@@ -362,7 +362,7 @@ def _few_overlapped(sums: Sequence[int] | Counts) -> bool:
     return bool(sums[Count.BEST] > 0 and sums[Count.OVERLAPPED] < _FINE * sums[Count.BEST])
 
 
-class Suspicion(NamedTuple):
+class FailedCheck(NamedTuple):
     """A failed plausibility check: the code of its warning, and its problem."""
 
     code: str
@@ -374,20 +374,20 @@ class Suspicion(NamedTuple):
         return Note(self.code, self.problem.message)
 
 
-def suspicions_of(evidence: BoxEvidence, truth: str, detections: str) -> list[Suspicion]:
+def failed_box_checks(sampled: SampledBoxCounts, truth: str, detections: str) -> list[FailedCheck]:
     """Return the failed plausibility checks of boxes.
 
     Parameters
     ----------
-    evidence : BoxEvidence
+    sampled : SampledBoxCounts
     truth, detections : str
         Paths for messages.
     """
-    sums: list[int] = evidence.counts.sum(axis=0).tolist()
+    sums: list[int] = sampled.counts.sum(axis=0).tolist()
     return [*_normalized(sums, truth, detections)] or [*_conventions(sums, truth, detections)]
 
 
-def _normalized(sums: Sequence[int], truth: str, detections: str) -> Iterator[Suspicion]:
+def _normalized(sums: Sequence[int], truth: str, detections: str) -> Iterator[FailedCheck]:
     """Yield the tables with normalized boxes.
 
     Images or boxes of the other table are larger than a few pixels, or ten boxes look normalized.
@@ -406,7 +406,7 @@ def _normalized(sums: Sequence[int], truth: str, detections: str) -> Iterator[Su
     large = sums[Count.LARGE_IMAGE] + sums[Count.TRUTHS_FAR] + sums[Count.DETECTIONS_FAR]
     if large or sum(count for _, _, count in normalized) >= _ENOUGH:
         for role, path, _ in normalized:
-            yield Suspicion("normalized-boxes", normalized_problem(path, role))
+            yield FailedCheck("normalized-boxes", normalized_problem(path, role))
 
 
 def _why_corners(sums: Sequence[int]) -> str:
@@ -420,7 +420,7 @@ def _why_corners(sums: Sequence[int]) -> str:
     return "their areas are those of two corners" if many else ""
 
 
-def _conventions(sums: Sequence[int], truth: str, detections: str) -> Iterator[Suspicion]:
+def _conventions(sums: Sequence[int], truth: str, detections: str) -> Iterator[FailedCheck]:
     why = _why_corners(sums)
     as_read, as_corners = (
         (Count.OVERLAPPED_GT_CORNERS, Count.OVERLAPPED_BOTH_CORNERS)
@@ -435,11 +435,11 @@ def _conventions(sums: Sequence[int], truth: str, detections: str) -> Iterator[S
     options = ("--boxes", "--boxes") if why and corners_fit else ("--gt-boxes", "--dt-boxes")
     if why:
         problem = _corners(truth, options[0], why)
-        yield Suspicion("ground-truth-look-xyxy", problem)
+        yield FailedCheck("ground-truth-look-xyxy", problem)
     if corners_fit:
         gain = f"{_fractions(sums, as_read, as_corners)} as two corners"
         problem = _corners(detections, options[1], gain)
-        yield Suspicion("detections-look-xyxy", problem)
+        yield FailedCheck("detections-look-xyxy", problem)
     elif not why and _few_overlapped(sums):
         yield from _scales(sums, detections)
 
@@ -461,8 +461,8 @@ def _fractions(sums: Sequence[int], as_read: int, otherwise: int) -> str:
     )
 
 
-def _scales(sums: Sequence[int], path: str) -> Iterator[Suspicion]:
-    """Yield a suspicion if detections look like pixels of a network's input."""
+def _scales(sums: Sequence[int], path: str) -> Iterator[FailedCheck]:
+    """Yield a failed check if detections look like pixels of a network's input."""
     scaled, best = max(sums[_FIRST_SCALE:]), sums[Count.BEST]
     if scaled < _SCALED * best or scaled - sums[Count.OVERLAPPED] < _SCALE_GAIN * best:
         return
@@ -474,7 +474,7 @@ def _scales(sums: Sequence[int], path: str) -> Iterator[Suspicion]:
         f"{_fractions(sums, Count.OVERLAPPED, column)} scaled back"
     )
     hint = f"scale them back to image pixels ({formula}, {where}), or pass {INSIST}"
-    yield Suspicion("detections-in-network-pixels", Problem(path, "", message, hint))
+    yield FailedCheck("detections-in-network-pixels", Problem(path, "", message, hint))
 
 
 def check_boxes(
@@ -494,28 +494,28 @@ def check_boxes(
     InputError
         If a check fails and neither table has the note :data:`AS_IS`.
     """
-    evidence = evidence_of(ground_truth, detections, boxes=boxes)
+    sampled = count_sampled_boxes(ground_truth, detections, boxes=boxes)
     notes = [
         note for table in (ground_truth, detections) if table is not None for note in table.notes
     ]
     paths = ("" if table is None else table.path for table in (ground_truth, detections))
-    return warned(suspicions_of(evidence, *paths), notes)
+    return warned(failed_box_checks(sampled, *paths), notes)
 
 
 def warned(
-    suspicions: Sequence[Suspicion], notes: Iterable[Note], *, refuse: bool = True
+    failed_checks: Sequence[FailedCheck], notes: Iterable[Note], *, refuse: bool = True
 ) -> tuple[Note, ...]:
-    """Raise InputError for suspicions, or return them as warnings.
+    """Raise InputError for failed checks, or return them as warnings.
 
     Warnings that `notes` already has are left out.
 
     Raises
     ------
     InputError
-        If there are suspicions, `refuse` is True and `notes` lack :data:`AS_IS`.
+        If there are failed checks, `refuse` is True and `notes` lack :data:`AS_IS`.
     """
     given = [*notes]
-    if refuse and suspicions and AS_IS not in given:
-        raise InputError([suspicion.problem for suspicion in suspicions])
+    if refuse and failed_checks and AS_IS not in given:
+        raise InputError([check.problem for check in failed_checks])
     codes = {note.code for note in given}
-    return tuple(suspicion.note for suspicion in suspicions if suspicion.code not in codes)
+    return tuple(check.note for check in failed_checks if check.code not in codes)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
-from detap.checks.boxes import Suspicion, image_keys, warned
+from detap.checks.boxes import FailedCheck, image_keys, warned
 from detap.errors import Note, Problem
 from detap.tables.detection import CategoryPair, CategorySample, Detections, GroundTruth, Name
 from detap.tables.notes import BOX_OPTIONS, INSIST, backward, too_many
@@ -119,16 +119,18 @@ def _common_offset(wrong: Iterable[CategoryPair], *, min_count: float) -> str:
     return ""
 
 
-def shift_suspicion(sample: CategorySample, path: str, *, unknown: bool) -> Iterator[Suspicion]:
-    """Yield a suspicion if category ids are systematically wrong."""
+def failed_category_check(
+    sample: CategorySample, path: str, *, unknown: bool
+) -> Iterator[FailedCheck]:
+    """Yield a failed check if category ids are systematically wrong."""
     message = category_shift((pair for _, pairs in sample for pair in pairs), unknown=unknown)
     if message:
-        yield Suspicion("category-id-offset", Problem(path, "", message, _HINT))
+        yield FailedCheck("category-id-offset", Problem(path, "", message, _HINT))
 
 
-def input_suspicions(
+def failed_input_checks(
     counts: BoxCounts, sample: CategorySample, notes: Iterable[Note], truth: str, detections: str
-) -> list[Suspicion]:
+) -> list[FailedCheck]:
     """Return the failed plausibility checks of all inputs.
 
     Parameters
@@ -141,7 +143,7 @@ def input_suspicions(
         Paths for messages.
     """
     unknown = {note.code: note.count for note in notes if note.code in _UNKNOWN}
-    suspicions = [
+    failed_checks = [
         *_backward("ground-truth", truth, counts.ground_truths, counts.ground_truths_backward),
         *_backward("detections", detections, counts.detections, counts.detections_backward),
     ]
@@ -149,11 +151,11 @@ def input_suspicions(
         count = sum(unknown.values())
         message = f"no category of the results is in the ground truth ({count} detections)"
         problem = Problem(detections, "", message, _HINT)
-        return [*suspicions, Suspicion(next(iter(unknown)), problem)]
-    return [*suspicions, *shift_suspicion(sample, detections, unknown=bool(unknown))]
+        return [*failed_checks, FailedCheck(next(iter(unknown)), problem)]
+    return [*failed_checks, *failed_category_check(sample, detections, unknown=bool(unknown))]
 
 
-def _backward(kind: str, path: str, total: int, count: int) -> Iterator[Suspicion]:
+def _backward(kind: str, path: str, total: int, count: int) -> Iterator[FailedCheck]:
     if not count or not too_many(count, total):
         return
     message = f"{count} of {total} boxes have negative width or height"
@@ -161,7 +163,7 @@ def _backward(kind: str, path: str, total: int, count: int) -> Iterator[Suspicio
         f"pass {BOX_OPTIONS[kind]} xyxy or xywh, correct the boxes, or pass {INSIST} to count them "
         "as boxes that overlap nothing"
     )
-    yield Suspicion(f"{kind}-negative-size", Problem(path, "", message, hint))
+    yield FailedCheck(f"{kind}-negative-size", Problem(path, "", message, hint))
 
 
 def warned_of_truth(table: GroundTruth) -> tuple[Note, ...]:
@@ -173,7 +175,7 @@ def warned_of_truth(table: GroundTruth) -> tuple[Note, ...]:
         If a check fails.
     """
     counts = BoxCounts.of(table, None)
-    return warned(input_suspicions(counts, (), (), table.path, ""), table.notes)
+    return warned(failed_input_checks(counts, (), (), table.path, ""), table.notes)
 
 
 def warned_of_detections(table: Detections, ground_truth: GroundTruth | None) -> tuple[Note, ...]:
@@ -187,5 +189,5 @@ def warned_of_detections(table: Detections, ground_truth: GroundTruth | None) ->
     counts = BoxCounts.of(None, table)
     if ground_truth is not None:
         counts = counts._replace(known=int((table.label < len(ground_truth.classes)).any()))
-    suspicions = input_suspicions(counts, table.categories, table.notes, "", table.path)
-    return warned(suspicions, table.notes)
+    failed_checks = failed_input_checks(counts, table.categories, table.notes, "", table.path)
+    return warned(failed_checks, table.notes)

@@ -16,7 +16,7 @@ _FEWEST_MISSED = 10
 """Sampled objects needed for `few-overlaps`: a recall of 1/3 misses all ten in 1 of 60 sets."""
 
 
-def suspicions(
+def mismatch_notes(
     ground_truth: GroundTruth, detections: Detections, sample: Sample | None = None
 ) -> list[Note]:
     """Return the notes of failed mismatch checks.
@@ -34,7 +34,7 @@ def suspicions(
         return []
     # Boxes read in another format may overflow.
     with np.errstate(over="ignore", invalid="ignore"):
-        return _suspicions(sample)
+        return _mismatch_notes(sample)
 
 
 def misread(ground_truth: GroundTruth, detections: Detections) -> list[Note]:
@@ -43,7 +43,7 @@ def misread(ground_truth: GroundTruth, detections: Detections) -> list[Note]:
     Parameters
     ----------
     ground_truth, detections
-        As for :func:`suspicions`.
+        As for :func:`mismatch_notes`.
     """
     sample = Sample(ground_truth, detections)
     if not len(sample.rows):
@@ -53,7 +53,7 @@ def misread(ground_truth: GroundTruth, detections: Detections) -> list[Note]:
     return [] if note is None else [note]
 
 
-def _suspicions(sample: Sample) -> list[Note]:
+def _mismatch_notes(sample: Sample) -> list[Note]:
     overlapped = float(sample.overlapped.mean())
     first = convention(sample, overlapped) or mixed_conventions(sample) or _mixed_images(sample)
     if first:

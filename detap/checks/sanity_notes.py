@@ -53,7 +53,7 @@ def notes_of_arrays(result: "Result") -> Iterator[Note]:
         yield zero_area_detections(empty)
 
 
-def suspicions_of(result: "Result") -> tuple[Note, ...]:
+def mismatch_notes_of(result: "Result") -> tuple[Note, ...]:
     """Return mismatch notes if AP is near zero, overall or for some classes.
 
     All checks run if the mean AP at the lowest IoU threshold is below 0.05. If it is below 0.1, or
@@ -90,11 +90,11 @@ def _sampled_notes(
 ) -> list[Note]:
     """Return the mismatch notes; none if memory is short."""
     try:
-        from detap.checks.mismatch import exchanged_classes, misread, suspicions
+        from detap.checks.mismatch import exchanged_classes, mismatch_notes, misread
         from detap.checks.sample import Sample
 
         if mean < _LOW:
-            return suspicions(truth, detections)
+            return mismatch_notes(truth, detections)
         notes = misread(truth, detections) if check_format else []
         if not notes and len(low_classes) >= _FEWEST:
             selected = truth.select(np.isin(truth.label, low_classes))

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from detap.checks.mismatch import suspicions
+from detap.checks.mismatch import mismatch_notes
 from detap.checks.sample import MIN_IOU, Sample
 from detap.checks.tables import (
     perhaps_undefined,
@@ -84,7 +84,7 @@ def examine(ground_truth: GroundTruth | None, detections: Detections | None) -> 
         statistics += _common_statistics(ground_truth, detections, sample)
         notes += [
             *_missing_notes(ground_truth, detections),
-            *suspicions(ground_truth, detections, sample),
+            *mismatch_notes(ground_truth, detections, sample),
         ]
     distinct = tuple(dict.fromkeys(notes))  # both tables may have the same note
     return DataCheck(tuple(statistics), distinct, _class_rows(ground_truth, detections))

@@ -13,9 +13,9 @@ import numpy as np
 from detap.checks.boxes import check_boxes
 from detap.checks.sanity_notes import (
     duplicate_detection_notes,
+    mismatch_notes_of,
     notes_of_arrays,
     score_cut_notes,
-    suspicions_of,
 )
 from detap.checks.tables import check_units, of_unknown_size, unsized_problem
 from detap.core.accumulate import Scores, accumulate
@@ -124,7 +124,7 @@ def add_sanity_notes(result: Result) -> Result:
     notes = [] if from_files else list(notes_of_arrays(result))
     notes += [*duplicate_detection_notes(result), *score_cut_notes(result)]
     result = replace(result, notes=(*result.notes, *notes)) if notes else result
-    mismatches = suspicions_of(result)
+    mismatches = mismatch_notes_of(result)
     return replace(result, notes=(*result.notes, *mismatches)) if mismatches else result
 
 

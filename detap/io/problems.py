@@ -40,7 +40,7 @@ class Listed:
         self.listed: list[Problem] = []
         self.count = 0
 
-    def note(self, *problems: Problem) -> None:
+    def extend(self, *problems: Problem) -> None:
         """Add problems."""
         self.count += len(problems)
         self.listed += problems[: max(0, self.limit - len(self.listed))]
@@ -68,7 +68,7 @@ class Problems(Listed):
 
     def add(self, location: str, message: str, hint: str = "") -> None:
         """Add one problem."""
-        self.note(Problem(self.file, location, message, hint))
+        self.extend(Problem(self.file, location, message, hint))
 
     def lead(self, location: str, message: str, hint: str = "") -> None:
         """Add a problem before all others."""

@@ -10,11 +10,11 @@ import pytest
 
 import detap
 from detap.checks.boxes import (
-    Suspicion,
-    evidence_of,
+    FailedCheck,
+    count_sampled_boxes,
+    failed_box_checks,
     image_keys,
-    merged_evidence,
-    suspicions_of,
+    merge_sampled_counts,
 )
 from detap.cli import main
 from detap.errors import DetapWarning, InputError
@@ -87,8 +87,8 @@ def best(tables: Tables) -> Tables:
     return truth, detections.select(np.array(sorted(first.values())))
 
 
-def mismatch_codes(tables: Tables) -> list[Suspicion]:
-    return suspicions_of(evidence_of(*tables), "gt", "dt")
+def mismatch_codes(tables: Tables) -> list[FailedCheck]:
+    return failed_box_checks(count_sampled_boxes(*tables), "gt", "dt")
 
 
 def misread(table: Any) -> Any:
@@ -162,16 +162,18 @@ def test_checks_of_merged_parts_equal_those_of_the_whole(real_data: Path, name: 
     """One image per part, up to the sample size: the same counts and messages."""
     tables = read(real_data, name)
     for truth, dt in (tables, (tables[0], misread(tables[1]))):
-        whole = evidence_of(truth, dt, whole=True)
+        whole = count_sampled_boxes(truth, dt, whole=True)
         places = np.array_split(np.arange(len(truth.images)), min(7, len(truth.images)))
         parts = []
         for images in places:
             names = [truth.images[k] for k in images.tolist()]
-            parts.append(evidence_of(*detap.select(truth, dt, images=names), whole=True))
-        union = merged_evidence([merged_evidence(parts[2:]), *parts[:2]])
+            parts.append(count_sampled_boxes(*detap.select(truth, dt, images=names), whole=True))
+        union = merge_sampled_counts([merge_sampled_counts(parts[2:]), *parts[:2]])
         assert union.key.tolist() == whole.key.tolist()
         assert union.counts.tolist() == whole.counts.tolist()
-        assert suspicions_of(union, "gt", "dt") == suspicions_of(evidence_of(truth, dt), "gt", "dt")
+        assert failed_box_checks(union, "gt", "dt") == failed_box_checks(
+            count_sampled_boxes(truth, dt), "gt", "dt"
+        )
 
 
 # --- files, commands, Python

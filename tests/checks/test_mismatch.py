@@ -14,9 +14,9 @@ from click.testing import CliRunner
 from detap.checks import sample as sampling
 from detap.checks import sanity_notes
 from detap.checks import statistics as checking
-from detap.checks.mismatch import exchanged_classes, suspicions
+from detap.checks.mismatch import exchanged_classes, mismatch_notes
 from detap.checks.sample import Sample
-from detap.checks.sanity_notes import comparison_notes, suspicions_of
+from detap.checks.sanity_notes import comparison_notes, mismatch_notes_of
 from detap.checks.statistics import examine
 from detap.cli.commands.check import command
 from detap.cli.session import Session
@@ -69,7 +69,7 @@ def with_corners(table: Any, corners: Any) -> Any:
 
 
 def codes(table: GroundTruth, detections: Detections) -> list[str]:
-    return [note.code for note in suspicions(table, detections)]
+    return [note.code for note in mismatch_notes(table, detections)]
 
 
 def test_a_good_detector_gives_no_warning() -> None:
@@ -87,7 +87,7 @@ def test_no_detections_give_no_warning() -> None:
     table = truth()
     none = detector(table).select(np.zeros(0, np.int64))
     assert codes(table, none) == []
-    assert suspicions_of(score_tables(table, none)) == ()
+    assert mismatch_notes_of(score_tables(table, none)) == ()
 
 
 def as_xywh(c: Any) -> Any:
@@ -130,7 +130,7 @@ def test_a_box_format_of_detections_is_detected(code: str) -> None:
     detections = detector(table)
     wrong = with_corners(detections, MISREAD[code](detections.corners))
     assert codes(table, wrong) == [f"detections-{code}"]
-    (note,) = suspicions(table, wrong)
+    (note,) = mismatch_notes(table, wrong)
     assert note.count == len(detections)
     assert "would be overlapped instead of" in note.message
 
@@ -202,7 +202,7 @@ def test_normalized_boxes_reach_at_most_two_where_the_others_are_larger() -> Non
     table = replace(truth(), image_sizes=None)
     detections = detector(table)
     small = detections.corners / detections.corners.max()
-    (note,) = suspicions(table, with_corners(detections, 2 * small))
+    (note,) = mismatch_notes(table, with_corners(detections, 2 * small))
     message = "detections look normalized, expected pixels: no coordinate exceeds 2"
     assert note == Note("detections-look-normalized", message, len(detections))
     assert codes(table, with_corners(detections, 2.01 * small)) == ["few-overlaps"]
@@ -221,7 +221,7 @@ def test_a_few_right_classes_do_not_hide_an_offset() -> None:
 def test_a_class_offset_is_detected() -> None:
     table = truth()
     detections = relabelled(detector(table), lambda label: (label + 1) % 5)
-    (note,) = suspicions(table, detections)
+    (note,) = mismatch_notes(table, detections)
     assert note.code == "category-id-offset"
     assert note.message.startswith("class ids of detections look off by +1 (e.g. ")
     assert note.message.endswith("; use the ground truth's ids")
@@ -318,7 +318,7 @@ def test_half_of_the_boxes_in_another_format(code: str, side: str) -> None:
         if side == "detections"
         else (with_corners(table, corners), detections)
     )
-    (note,) = suspicions(*given)
+    (note,) = mismatch_notes(*given)
     assert note.code == f"{side}-mixed-conventions"
     assert "of 120 sampled ground truths" in note.message
     assert 40 <= note.count <= 60
@@ -330,7 +330,7 @@ def test_images_of_a_small_set_in_another_order() -> None:
     eight = select(table, detections, images=range(8))
     assert codes(*eight) == []
     moved = replace(eight[1], image=(eight[1].image + 3) % np.int32(8))
-    (note,) = suspicions(eight[0], moved)
+    (note,) = mismatch_notes(eight[0], moved)
     assert (note.code, note.count) == ("images-mixed-up", 8)
     # Detections of image 5 are assigned to image 0.
     assert "those of 3 fit 0" in note.message
@@ -350,7 +350,7 @@ def test_scores_that_are_distances_are_detected() -> None:
     # What lies near an object is 120 of 200, the first.
     score = np.where(np.arange(len(detections)) < 120, 0.5, 0.2) + detections.score / 10
     assert codes(table, replace(detections, score=score)) == []
-    (note,) = suspicions(table, replace(detections, score=1 - score))
+    (note,) = mismatch_notes(table, replace(detections, score=1 - score))
     assert note.code == "scores-look-inverted"
     assert "higher in 0% of pairs" in note.message
     # Each class has its own scale; none is turned.
@@ -362,12 +362,12 @@ def test_scores_that_are_distances_are_detected() -> None:
 def test_pixel_coordinates_from_one_or_zero_are_detected(way: float, comparison: str) -> None:
     table = truth()
     detections = detector(table, jitter=0.05)
-    (note,) = suspicions(table, with_corners(detections, detections.corners + way))
+    (note,) = mismatch_notes(table, with_corners(detections, detections.corners + way))
     assert note.code == "one-pixel-off"
     assert f"detections are one pixel {comparison} than the ground truth's" in note.message
     wider = detections.corners.copy()
     wider[:, 2:] += way
-    (note,) = suspicions(table, with_corners(detections, wider))
+    (note,) = mismatch_notes(table, with_corners(detections, wider))
     assert note.code == "one-pixel-wider"
     assert f"detections end one pixel {comparison} than the ground truth" in note.message
 
@@ -375,10 +375,10 @@ def test_pixel_coordinates_from_one_or_zero_are_detected(way: float, comparison:
 def test_an_evaluation_checks_only_if_ap_is_near_zero() -> None:
     table = truth()
     detections = detector(table)
-    assert suspicions_of(score_tables(table, detections)) == ()
+    assert mismatch_notes_of(score_tables(table, detections)) == ()
     wrong = with_corners(detections, as_xywh(detections.corners))
     assert [
-        note.code for note in suspicions_of(score_tables(table, wrong, check_formats=False))
+        note.code for note in mismatch_notes_of(score_tables(table, wrong, check_formats=False))
     ] == ["detections-look-xyxy"]
 
 
@@ -408,12 +408,12 @@ def test_boxes_beyond_their_images_are_checked_at_any_ap() -> None:
     )
     result = score_tables(table, detections)
     assert result.summary["AP50"] > 0.1
-    assert suspicions_of(result) == ()
+    assert mismatch_notes_of(result) == ()
     said = Note("detections-beyond-image", "detections reach beyond", len(detections) // 10 + 1)
     beyond = replace(result, notes=(*result.notes, said))
-    assert [note.code for note in suspicions_of(beyond)] == ["detections-width-height-swapped"]
+    assert [note.code for note in mismatch_notes_of(beyond)] == ["detections-width-height-swapped"]
     few = replace(result, notes=(*result.notes, replace(said, count=len(detections) // 10 - 1)))
-    assert suspicions_of(few) == ()
+    assert mismatch_notes_of(few) == ()
 
 
 def test_duplicate_detections_are_reported() -> None:
@@ -538,13 +538,13 @@ def test_out_of_memory_in_a_check_does_not_fail_the_run(monkeypatch: pytest.Monk
     def fails(*_: Any) -> Any:
         raise error
 
-    monkeypatch.setattr("detap.checks.mismatch.suspicions", fails)
+    monkeypatch.setattr("detap.checks.mismatch.mismatch_notes", fails)
     table, detections = crowded(3)
     error: type[Exception] = MemoryError
-    assert suspicions_of(score_tables(table, detections)) == ()
+    assert mismatch_notes_of(score_tables(table, detections)) == ()
     error = ZeroDivisionError
     with pytest.raises(ZeroDivisionError):
-        suspicions_of(score_tables(table, detections))
+        mismatch_notes_of(score_tables(table, detections))
 
 
 def statistics(examination: checking.DataCheck) -> dict[str, Any]:

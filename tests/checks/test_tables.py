@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from detap.checks.boxes import Suspicion, evidence_of, suspicions_of
+from detap.checks.boxes import FailedCheck, count_sampled_boxes, failed_box_checks
 from detap.checks.tables import look_normalized, negative_size_error
 from detap.cli import main
 from detap.errors import InputError, Note, Problem
@@ -29,8 +29,8 @@ def tables(truth: Any, detections: Any, times: int = 1) -> tuple[GroundTruth, De
     )
 
 
-def mismatches(truth: GroundTruth, detections: Detections | None) -> list[Suspicion]:
-    return suspicions_of(evidence_of(truth, detections), "gt", "dt")
+def mismatches(truth: GroundTruth, detections: Detections | None) -> list[FailedCheck]:
+    return failed_box_checks(count_sampled_boxes(truth, detections), "gt", "dt")
 
 
 @pytest.mark.parametrize(
@@ -280,7 +280,7 @@ def test_normalized_boxes_of_unknown_size_do_not_go_with_pixels() -> None:
     )
     message = r"image sizes are unknown, but the {} are in pixels; pass --image-sizes FILE"
     with pytest.raises(InputError, match=message.format("detections")):
-        evidence_of(unsized[0], detections)
+        count_sampled_boxes(unsized[0], detections)
     with pytest.raises(InputError, match=message.format("ground truth boxes")):
-        evidence_of(truth, unsized[1])
-    assert len(evidence_of(*unsized).key) == 0
+        count_sampled_boxes(truth, unsized[1])
+    assert len(count_sampled_boxes(*unsized).key) == 0

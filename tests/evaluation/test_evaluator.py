@@ -301,11 +301,11 @@ def test_data_checks_run_once_and_not_in_every_epoch(monkeypatch: pytest.MonkeyP
     """They cost more than scoring, and early epochs all score near zero."""
     asked: list[str] = []
 
-    def suspicions(*tables: object) -> tuple[()]:
+    def mismatch_notes(*tables: object) -> tuple[()]:
         asked.append("asked")
         return ()
 
-    monkeypatch.setattr("detap.checks.mismatch.suspicions", suspicions)
+    monkeypatch.setattr("detap.checks.mismatch.mismatch_notes", mismatch_notes)
     evaluator = Evaluator(truth(), boxes="xyxy", images="seen")
     for _ in range(3):
         evaluator.reset()

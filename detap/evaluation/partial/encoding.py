@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.checks.boxes import COUNTS, IMAGES, BoxEvidence
+from detap.checks.boxes import COUNTS, IMAGES, SampledBoxCounts
 from detap.checks.inputs import BoxCounts
 from detap.core.match_table import MatchFlags, empty_bits
 from detap.core.packing import narrowest_dtype
@@ -499,11 +499,11 @@ class _Reader:
         self.require(int(column.max(initial=0)) < 1 << 62, subject)
         return column.astype(np.int64)
 
-    def _boxes(self, key: NDArray[Any], counts: NDArray[Any]) -> BoxEvidence:
+    def _boxes(self, key: NDArray[Any], counts: NDArray[Any]) -> SampledBoxCounts:
         self.require(key.dtype == np.uint64 and len(key) <= IMAGES, "sample")
         self.require(bool((key[1:] > key[:-1]).all()), "sample")
         values = self._indices(counts, len(key) * COUNTS, "sample")
-        return BoxEvidence(key, values.reshape(-1, COUNTS))
+        return SampledBoxCounts(key, values.reshape(-1, COUNTS))
 
     # --- values of the heading
 

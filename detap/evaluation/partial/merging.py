@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.checks.boxes import merged_evidence
+from detap.checks.boxes import merge_sampled_counts
 from detap.checks.inputs import NO_BOXES, BoxCounts
 from detap.errors import InputError, Problem, UsageError
 from detap.evaluation.partial.provenance import GroundTruthDigest, merge_inputs, merge_notes
@@ -192,7 +192,7 @@ def _union(parts: Sequence["Partial"], *, identical: bool) -> "Partial":
         shared_notes=merge_notes((part.shared_notes for part in parts), add=False),
         own_notes=merge_notes((part.own_notes for part in parts), add=True),
         block_slices=tuple(block_slices),
-        boxes=merged_evidence([part.boxes for part in parts]),
+        boxes=merge_sampled_counts([part.boxes for part in parts]),
         counts=_counts(parts, kept),
         categories=merged_samples(part.categories for part in parts),
         lowest_score=min(

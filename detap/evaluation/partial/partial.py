@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 
 from detap.checks.boxes import (
     NOTHING,
-    BoxEvidence,
-    evidence_of,
-    suspicions_of,
+    SampledBoxCounts,
+    count_sampled_boxes,
+    failed_box_checks,
     warned,
 )
 from detap.checks.inputs import (
     NO_BOXES,
     BoxCounts,
-    input_suspicions,
+    failed_input_checks,
     sample_of_images,
 )
 from detap.checks.sanity_notes import score_cut_notes
@@ -135,7 +135,7 @@ class Partial:
         The rows.
     unselected : tuple of int or str, or None
         The classes evaluated but not kept, sorted; None without a selection of classes.
-    boxes : BoxEvidence
+    boxes : SampledBoxCounts
         Data of the box checks, made when metrics are computed.
     counts : BoxCounts
     categories : CategorySample
@@ -164,7 +164,7 @@ class Partial:
     block_slices: tuple[BlockSlice, ...]
     groups: Mapping[Name, str] = field(default_factory=dict)
     unselected: tuple[Name, ...] | None = None
-    boxes: BoxEvidence = NOTHING
+    boxes: SampledBoxCounts = NOTHING
     counts: BoxCounts = NO_BOXES
     categories: CategorySample = ()
     lowest_score: float | None = None
@@ -256,7 +256,7 @@ class Partial:
             shared_notes=shared_notes,
             own_notes=part_notes,
             block_slices=(BlockSlice.full(block, len(run.images)),),
-            boxes=evidence_of(
+            boxes=count_sampled_boxes(
                 full_run.ground_truth,
                 full_run.detections,
                 boxes=protocol.iou_type == "bbox",
@@ -470,10 +470,10 @@ class Partial:
         ground_truth, detections = (
             path_by_role.get(role, self.name) for role in ("ground_truth", "detections")
         )
-        input_mismatches = input_suspicions(
+        input_mismatches = failed_input_checks(
             self.counts, self.categories, self.notes, ground_truth, detections
         )
-        mismatches = input_mismatches or suspicions_of(self.boxes, ground_truth, detections)
+        mismatches = input_mismatches or failed_box_checks(self.boxes, ground_truth, detections)
         return warned(mismatches, self.notes, refuse=refuse)
 
     def _compute(self, notes: Iterable[Note] = (), *, threads: int | None) -> Result:

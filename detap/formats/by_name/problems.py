@@ -56,7 +56,7 @@ class Problems(Listed):
 
     def add(self, file: str, location: str, message: str, hint: str = "") -> None:
         """Add one problem."""
-        self.note(Problem(file, location, message, hint))
+        self.extend(Problem(file, location, message, hint))
 
     def raise_any(self) -> None:
         """Raise InputError if there are problems, the common cause first."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from detap.checks._box_stats import survey_values
 from detap.checks.boxes import warned
-from detap.checks.inputs import shift_suspicion
+from detap.checks.inputs import failed_category_check
 from detap.checks.tables import (
     box_notes,
     negative_size_error,
@@ -281,7 +281,7 @@ def _check_categories(
     sample = _sample_of_ids(pairs, columns, truth)
     if part:
         return sample, ()
-    offsets = [*shift_suspicion(sample, shown(path), unknown=bool(columns.unknown))]
+    offsets = [*failed_category_check(sample, shown(path), unknown=bool(columns.unknown))]
     return sample, warned(offsets, (AS_IS,) if source.as_is else ())
 
 

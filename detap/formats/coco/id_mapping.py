@@ -220,7 +220,10 @@ def match_by_listed_name(
 def _labels_by_name(
     used: Iterable[Name], columns: DetectionColumns, truth: GroundTruth
 ) -> dict[Name, int]:
-    """Return the class of each named id, -1 for none; empty if equal to that by id."""
+    """Return the ground truth's class index by category id, matched by the results' own names.
+
+    -1 for names that match no class. Empty if matching by id gives the same.
+    """
     listed = columns.categories
     same_name = {
         identifier: k

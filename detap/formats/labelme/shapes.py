@@ -126,7 +126,7 @@ def parsed(
         record, constants = _json(data, file_problems, limits)
     except InputError as error:
         file_problems.listed = list(error.problems)
-    problems.note(*file_problems.listed)
+    problems.extend(*file_problems.listed)
     problems.count += file_problems.count - len(file_problems.listed)
     return (None if file_problems.count else record), constants
 

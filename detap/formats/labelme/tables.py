@@ -116,7 +116,7 @@ class _Reader(Shapes):
             try:
                 data, digest = read_hashed(file, limits)
             except InputError as error:
-                self.problems.note(*error.problems)
+                self.problems.extend(*error.problems)
             else:
                 if digest:
                     self.folder.digests[number] = digest

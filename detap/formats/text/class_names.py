@@ -105,7 +105,7 @@ def _names_of_yaml(
     try:
         data = read_data_yaml(file, limits)
     except InputError as error:
-        problems.note(*error.problems)
+        problems.extend(*error.problems)
         return (), None
     if not data.names:
         problems.add(file, "", "has no `names:`", "list the classes under `names:`")

@@ -207,5 +207,5 @@ def content(file: str, problems: Problems, limits: Limits) -> bytes | None:
     try:
         return files.read_bytes(file, limits)
     except InputError as error:
-        problems.note(*error.problems)
+        problems.extend(*error.problems)
         return None

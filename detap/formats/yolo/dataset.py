@@ -258,7 +258,7 @@ class _Search:
         if 2 * images < len(lines) or (problems.count and not images):
             message = f"not a list of images: {images} of {len(lines)} lines are paths of images"
             files.refuse(file, message, "list one image per line")
-        self.problems.note(*problems.listed)
+        self.problems.extend(*problems.listed)
         folder_of_list = os.path.dirname(file) or "."
         root = next(
             (r for r in (folder_of_list, base) if lines and _exists(_folder_of(r, lines[0][1]))), ""

@@ -85,13 +85,13 @@ def render_all(result: Result) -> Iterator[tuple[str, bytes]]:
     """
     for name in FIGURES:
         try:
-            drawn = figure(result, name)
+            fig = figure(result, name)
         except UsageError:
             if name != "calibration":
                 raise
             continue
         for kind in FORMATS:
-            yield f"{name}.{kind}", render(drawn, kind)
+            yield f"{name}.{kind}", render(fig, kind)
 
 
 def figure(result: Result, name: str) -> "Figure":
@@ -116,25 +116,25 @@ def figure(result: Result, name: str) -> "Figure":
         return FIGURES[name](MatchResults.of(result), result)
 
 
-def render(drawn: "Figure", kind: str) -> bytes:
-    """Return a figure as a file, without date and version."""
+def render(fig: "Figure", kind: str) -> bytes:
+    """Return the content of a figure's file, without date and version."""
     from matplotlib import rc_context
 
     data = BytesIO()
     metadata = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
     with rc_context(_STYLE), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # missing glyphs
-        drawn.savefig(data, format=kind, dpi=_DOTS, metadata=metadata)
+        fig.savefig(data, format=kind, dpi=_DOTS, metadata=metadata)
     return data.getvalue()
 
 
 def _axes(width: float, height: float, *, grid: bool = True) -> "tuple[Figure, Axes]":
     from matplotlib.figure import Figure
 
-    drawn = Figure(figsize=(width, height), layout="constrained")
-    axes = drawn.subplots()
+    fig = Figure(figsize=(width, height), layout="constrained")
+    axes = fig.subplots()
     axes.grid(visible=grid)
-    return drawn, axes
+    return fig, axes
 
 
 def _name(name: str) -> str:
@@ -146,7 +146,7 @@ def _name(name: str) -> str:
 
 
 def _precision_recall(match_results: MatchResults, result: Result) -> "Figure":
-    drawn, axes = _axes(4.6, 3.6)
+    fig, axes = _axes(4.6, 3.6)
     curves = [
         curve
         for curve in result.curves()
@@ -169,7 +169,7 @@ def _precision_recall(match_results: MatchResults, result: Result) -> "Figure":
     axes.set_title(f"Precision and recall at IoU {match_results.iou:.6g}", fontsize=9, loc="left")
     if tables:
         axes.legend(frameon=False, fontsize=7)
-    return drawn
+    return fig
 
 
 def _at(grid: Floats, levels: Floats, precision: Floats) -> Floats:
@@ -184,7 +184,7 @@ def _at(grid: Floats, levels: Floats, precision: Floats) -> Floats:
 def _errors(match_results: MatchResults, result: Result) -> "Figure":
     tide = errors(match_results)
     order = [*tide.by_delta_ap(), *ACROSS][::-1]
-    drawn, axes = _axes(4.6, 3.0)
+    fig, axes = _axes(4.6, 3.0)
     values = [100 * tide.of_type(name)[0] for name in order]
     bars = axes.barh(range(len(order)), values, height=0.65, color=_BLUE, edgecolor="black")
     for bar, name in zip(bars, order, strict=True):
@@ -200,7 +200,7 @@ def _errors(match_results: MatchResults, result: Result) -> "Figure":
     title = f"Errors at IoU {match_results.iou:.6g}: AP {100 * tide.average_precision:.2f}"
     axes.set_title(title, fontsize=9, loc="left")
     axes.grid(visible=False, axis="y")
-    return drawn
+    return fig
 
 
 # --- operating point
@@ -208,7 +208,7 @@ def _errors(match_results: MatchResults, result: Result) -> "Figure":
 
 def _operating_point(match_results: MatchResults, result: Result) -> "Figure":
     sweep = sweeps(match_results).overall
-    drawn, axes = _axes(4.6, 3.4)
+    fig, axes = _axes(4.6, 3.4)
     kinds: Sequence[tuple[str, Floats, str, Any]] = (
         ("precision", sweep.precision, _BLUE, "--"),
         ("recall", sweep.recall, _ORANGE, "-."),
@@ -236,7 +236,7 @@ def _operating_point(match_results: MatchResults, result: Result) -> "Figure":
         )
         axes.legend(frameon=False, fontsize=7)
     axes.set(xlabel=f"score threshold (IoU {match_results.iou:.6g})", ylim=(0, 1.02))
-    return drawn
+    return fig
 
 
 # --- confusion
@@ -248,7 +248,7 @@ def _confusion(match_results: MatchResults, result: Result) -> "Figure":
         return _pairs(match_results, cells)
     matrix = cells.matrix
     size = len(matrix)
-    drawn, axes = _axes(2.2 + 0.28 * size, 1.8 + 0.28 * size, grid=False)
+    fig, axes = _axes(2.2 + 0.28 * size, 1.8 + 0.28 * size, grid=False)
     # Fractions of each row.
     shown = np.sqrt(matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1))
     axes.imshow(shown, cmap="Blues", vmin=0, vmax=1)
@@ -262,12 +262,12 @@ def _confusion(match_results: MatchResults, result: Result) -> "Figure":
         color = "white" if shown[row, column] > 0.55 else "black"
         text = str(matrix[row, column])
         axes.text(column, row, text, ha="center", va="center", color=color, fontsize=small)
-    return drawn
+    return fig
 
 
 def _pairs(match_results: MatchResults, cells: Confusion) -> "Figure":
     pairs = cells.largest(_MOST_PAIRS)[::-1]
-    drawn, axes = _axes(5.2, 1.2 + 0.2 * max(len(pairs), 4))
+    fig, axes = _axes(5.2, 1.2 + 0.2 * max(len(pairs), 4))
     axes.barh(range(len(pairs)), [pair.pairs for pair in pairs], color=_BLUE, edgecolor="black")
     names = [
         f"{_name(cells.classes[pair.ground_truth])} as {_name(cells.classes[pair.prediction])}"
@@ -278,7 +278,7 @@ def _pairs(match_results: MatchResults, cells: Confusion) -> "Figure":
     axes.set_xlabel("misclassified ground truths")
     axes.set_title(f"Largest confusions at IoU {match_results.iou:.6g}", fontsize=9, loc="left")
     axes.grid(visible=False, axis="y")
-    return drawn
+    return fig
 
 
 # --- calibration
@@ -287,7 +287,7 @@ def _pairs(match_results: MatchResults, cells: Confusion) -> "Figure":
 def _calibration(match_results: MatchResults, result: Result) -> "Figure":
     bins = calibration(match_results)
     overall = bins.overall
-    drawn, axes = _axes(4.0, 3.8)
+    fig, axes = _axes(4.0, 3.8)
     width = np.diff(overall.edges)
     accuracy = np.nan_to_num(overall.mean_value)
     axes.bar(
@@ -307,8 +307,8 @@ def _calibration(match_results: MatchResults, result: Result) -> "Figure":
     axes.set_ylim(0, 1.14)
     title = f"ECE {bins.expected_error:.4f}, MCE {bins.largest_error:.4f} at IoU {bins.iou:.6g}"
     axes.set_title(title, fontsize=9, loc="left")
-    drawn.legend(frameon=False, fontsize=7, loc="outside lower center", ncols=2)
-    return drawn
+    fig.legend(frameon=False, fontsize=7, loc="outside lower center", ncols=2)
+    return fig
 
 
 FIGURES: "dict[str, Callable[[MatchResults, Result], Figure]]" = {
