@@ -150,8 +150,8 @@ def _check_scores(score: Floats) -> None:
     outside = (score < 0) | (score > 1)
     if outside.any():
         raise UsageError(
-            f"{int(outside.sum())} scores lie outside [0, 1], the first of them "
-            f"{float(score[outside][0])!r}; calibration takes probabilities"
+            f"{int(outside.sum())} scores lie outside [0, 1], such as "
+            f"{float(score[outside][0])!r}; calibration requires probabilities"
         )
 
 

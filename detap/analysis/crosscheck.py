@@ -140,9 +140,9 @@ def check_supported(protocol: Protocol) -> None:
     ]
     if unsupported:
         raise UsageError(
-            f"--cross-check: pycocotools cannot score as {protocol.name} does here "
-            f"({', '.join(unsupported)}); it follows the coco protocol, with other IoU thresholds, "
-            "recall levels, limits, area ranges or area source, above a score, or without classes"
+            f"--cross-check: pycocotools does not support protocol {protocol.name} "
+            f"({', '.join(unsupported)}); it supports coco with other IoU thresholds, recall "
+            "levels, max dets, area ranges, area source or minimum score, or class-agnostic"
         )
 
 

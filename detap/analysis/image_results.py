@@ -116,7 +116,7 @@ def image_results(
     ----------
     result : Result or MatchResults
     image : int or str
-        Name of the image; an integer may be text.
+        Id or name of the image; an integer id may be given as text.
     iou : float, optional
         One of the protocol's thresholds; by default 0.5.
     types : Errors, optional

@@ -162,7 +162,7 @@ class _Grouping:
         self.ignored[a, best] &= ~bit
 
     def _nearest_groups(self) -> tuple[Rows, Rows, Floats]:
-        """Return detections that overlap a group by rank, their groups and IoAs."""
+        """Return detections that overlap a group, by rank; their group of largest IoA; the IoA."""
         dt, truth = self._candidate_pairs()
         iou = paired_overlaps(
             self.detections.corners[dt],

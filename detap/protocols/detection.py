@@ -396,8 +396,8 @@ class Protocol(ProtocolBase, kw_only=True):
             getattr(self, name) != getattr(Protocol, name) for name in _CLASS_LISTS
         ):
             raise UsageError(
-                "class_agnostic needs --verified all --not-exhaustive count --class-groups none: "
-                "their lists and groups are of classes"
+                "class_agnostic requires --verified all --not-exhaustive count --class-groups "
+                "none: the class lists and groups have no effect without classes"
             )
         for name in _KITTI_LIMITS:
             if len(getattr(self, name)) not in (0, 1, len(self.area_ranges)):

@@ -46,7 +46,7 @@ def test_without_detections_it_is_undefined() -> None:
 def test_scores_outside_0_to_1_are_rejected() -> None:
     result = fixture()
     logits = replace(result.detections, score=result.detections.score * 4 - 1)
-    with pytest.raises(UsageError, match=r"7 scores lie outside \[0, 1\], the first of them 2.8"):
+    with pytest.raises(UsageError, match=r"7 scores lie outside \[0, 1\], such as 2.8"):
         evaluate(result.ground_truth, logits).calibration()
     with pytest.raises(UsageError, match="0 bins; calibration takes at least 1"):
         calibration(result, bins=0)

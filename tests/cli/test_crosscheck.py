@@ -48,7 +48,7 @@ def test_the_command_fails_on_a_difference(
 def test_the_command_rejects_other_protocols(detap: Detap, coco: Files) -> None:
     ended = detap(*coco.arguments, "--cross-check", "--protocol", "voc2007")
     assert (ended.status, ended.out) == (2, "")
-    assert "--cross-check: pycocotools cannot score as voc2007 does here" in ended.err
+    assert "--cross-check: pycocotools does not support protocol voc2007" in ended.err
 
 
 def test_annotation_id_0_is_noted_and_coco_strict_agrees(detap: Detap, tmp_path: Path) -> None:

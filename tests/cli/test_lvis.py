@@ -90,8 +90,8 @@ def test_class_agnostic_has_no_groups(tmp_path: Path, detap: Callable[..., Ended
         ended = detap(*command, *refused)
         assert ended.status == 2
         assert ended.err == (
-            "Error: class_agnostic needs --verified all --not-exhaustive count "
-            "--class-groups none: their lists and groups are of classes\n"
+            "Error: class_agnostic requires --verified all --not-exhaustive count "
+            "--class-groups none: the class lists and groups have no effect without classes\n"
         )
     ended = detap(*command, "--protocol", "lvis", *options, "--class-groups", "none")
     assert json.loads(ended.out)["summary"]["AP"] == pytest.approx(1.0)

@@ -138,7 +138,7 @@ def test_options_rejected_for_boundaries(detap: Detap, masks: list[str]) -> None
     ended = detap("eval", *masks, "--iou-type", "boundary", "--cross-check")
     assert ended.status == 2
     assert (
-        "pycocotools cannot score as coco-boundary does here (iou-type, ignore-flags)" in ended.err
+        "pycocotools does not support protocol coco-boundary (iou-type, ignore-flags)" in ended.err
     )
     ended = detap("eval", *masks, "--iou-type", "segm", "--dilation-ratio", "0.01")
     assert ended.status == 2

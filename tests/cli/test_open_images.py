@@ -145,13 +145,13 @@ def test_image_labels_that_coco_can_store_are_converted(data: Path, detap: Run) 
         (
             BOTH[1],
             ["--cross-check"],
-            "--cross-check: pycocotools cannot score as open-images-challenge does here",
+            "--cross-check: pycocotools does not support protocol open-images-challenge",
         ),
         (
             BOTH[1],
             ["--class-agnostic"],
-            "class_agnostic needs --verified all --not-exhaustive count --class-groups none: their "
-            "lists and groups are of classes",
+            "class_agnostic requires --verified all --not-exhaustive count --class-groups none: "
+            "the class lists and groups have no effect without classes",
         ),
         (
             BOTH[0],

@@ -315,10 +315,10 @@ def test_missing_images(
 def test_two_class_lists(tmp_path: Path) -> None:
     data = dataset(tmp_path)
     write(tmp_path, {"more/other.txt": "dog\ncat\n", "more/longer.names": "cat\ndog\ncow\n"})
-    message = r"data.yaml: class order differs from .*other.txt: class 0 is 'cat', th"
+    message = r"data.yaml: class order differs from .*other.txt: class 0 is 'cat', exp"
     with pytest.raises(InputError, match=message):
         truth_of(data, class_names=tmp_path / "more" / "other.txt")
-    with pytest.raises(InputError, match=r"class names differ from .*: 2 names, there 3"):
+    with pytest.raises(InputError, match=r"class names differ from .*: 2 names, expected 3"):
         truth_of(data, class_names=tmp_path / "more" / "longer.names")
     truth = truth_of(data, class_names=tmp_path / "more" / "other.txt", as_is=True)
     assert truth.classes == ("dog", "cat")
@@ -611,7 +611,7 @@ def test_a_list_of_names_outside_the_data_set_is_not_quoted(tmp_path: Path) -> N
         truth_of(tmp_path / "data" / "data.yaml")
     assert "hunter2" not in str(error.value)
     write(tmp_path, {"mine.txt": "dog\n"})
-    with pytest.raises(InputError, match="class 0 is 'cat', there 'dog'"):
+    with pytest.raises(InputError, match="class 0 is 'cat', expected 'dog'"):
         truth_of(tmp_path / "data" / "data.yaml", class_names=tmp_path / "mine.txt")
 
 

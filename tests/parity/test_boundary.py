@@ -239,7 +239,9 @@ def test_random_masks_with_crowds_and_ignored_objects(tmp_path: Path, seed: int)
 
 
 def test_pycocotools_has_no_such_protocol(files: Files) -> None:
-    with pytest.raises(UsageError, match=r"coco-boundary does here \(iou-type, ignore-flags"):
+    with pytest.raises(
+        UsageError, match=r"support protocol coco-boundary \(iou-type, ignore-flags"
+    ):
         cross_check(scored(files))
 
 

@@ -151,22 +151,22 @@ class _Trial(NamedTuple):
     simpler : tuple of _Trial
         Trials with fewer changes: the preset, and those with one of two changes. Their values are
         not reported again.
-    numbers : mapping of str to float
-        Defined metrics by name.
+    values : mapping of str to float
+        Defined metric values by name.
     """
 
     protocol: Protocol
     changes: Mapping[str, Any] = MappingProxyType({})
     simpler: "tuple[_Trial, ...]" = ()
-    numbers: Mapping[str, float] = MappingProxyType({})
+    values: Mapping[str, float] = MappingProxyType({})
 
     @property
-    def news(self) -> dict[str, float]:
+    def new_values(self) -> dict[str, float]:
         """Metrics whose values no simpler trial has."""
         return {
             name: value
-            for name, value in self.numbers.items()
-            if all(value not in other.numbers.values() for other in self.simpler)
+            for name, value in self.values.items()
+            if all(value not in other.values.values() for other in self.simpler)
         }
 
 
@@ -179,11 +179,11 @@ class _Search:
         target: TargetValue,
         at: str | None,
         given: tuple[Sequence[Protocol], Container[str]],
-        how: Mapping[str, Any],
+        options: Mapping[str, Any],
     ) -> None:
         truth, detections = tables
         self.tables = truth, detections.reindex_like(truth)
-        self.target, self.at, self.how = target, at, how
+        self.target, self.at, self.options = target, at, options
         self.given, self.fixed = given
         self.pairs = 0
         self.max_pairs = min(MAX_PAIRS, MAX_ROWS // max(1, len(truth) + len(detections)))
@@ -198,7 +198,7 @@ class _Search:
                 inapplicable.setdefault("need data that the ground truth lacks", []).append(
                     protocol.name
                 )
-            elif not self._has_number(trial):
+            elif not self._has_metric(trial):
                 inapplicable.setdefault(f"have no {self.at}", []).append(protocol.name)
             else:
                 trials.append(trial)
@@ -210,29 +210,33 @@ class _Search:
         """Score the trials that are new and applicable."""
         return self._scored([trial for trial in trials if self._is_new(trial)])
 
-    def _has_number(self, trial: _Trial) -> bool:
+    def _has_metric(self, trial: _Trial) -> bool:
         try:
-            self._asked(trial)
+            self._restricted(trial)
         except UsageError:
             return False
         return True
 
     def _scored(self, trials: Sequence[_Trial]) -> list[_Trial]:
-        protocols = [self._asked(trial) for trial in trials]
-        metrics_by_trial = evaluate_protocols(self.tables, protocols, self._numbers, **self.how)
-        return [t._replace(numbers=n) for t, n in zip(trials, metrics_by_trial, strict=True)]
+        protocols = [self._restricted(trial) for trial in trials]
+        metrics_by_trial = evaluate_protocols(
+            self.tables, protocols, self._defined_metrics, **self.options
+        )
+        return [
+            t._replace(values=values) for t, values in zip(trials, metrics_by_trial, strict=True)
+        ]
 
     def _is_new(self, trial: _Trial) -> bool:
         """Return True if the protocol is applicable and not equivalent to an earlier one."""
-        if not self._has_number(trial) or not is_applicable(trial.protocol, self.tables):
+        if not self._has_metric(trial) or not is_applicable(trial.protocol, self.tables):
             return False
-        seen = canonical(self._asked(trial), self.tables[0])
-        is_new = seen not in self._seen
+        equivalent = canonical(self._restricted(trial), self.tables[0])
+        is_new = equivalent not in self._seen
         # Changed presets are scored over all areas only.
-        self._seen |= {seen, canonical(_over_all_areas(trial.protocol), self.tables[0])}
+        self._seen |= {equivalent, canonical(_over_all_areas(trial.protocol), self.tables[0])}
         return is_new
 
-    def _asked(self, trial: _Trial) -> Protocol:
+    def _restricted(self, trial: _Trial) -> Protocol:
         """Restrict a protocol to the requested metrics."""
         protocol = trial.protocol
         if self.at is not None:
@@ -244,7 +248,7 @@ class _Search:
         return [
             ProtocolMatch(trial.protocol, trial.changes, name, value, self.target.digits_of(value))
             for trial in trials
-            for name, value in trial.news.items()
+            for name, value in trial.new_values.items()
         ]
 
     def rank(self, candidate: ProtocolMatch) -> tuple[bool, int, Fraction]:
@@ -252,7 +256,7 @@ class _Search:
         equal = candidate.digits == self.target.digits
         return not equal, equal * len(candidate.changes), self.target.distance(candidate.value)
 
-    def _numbers(self, result: Result) -> dict[str, float]:
+    def _defined_metrics(self, result: Result) -> dict[str, float]:
         values = result.summary
         if self.at is not None:
             values = {self.at: next(iter(values.values()))}
@@ -261,54 +265,58 @@ class _Search:
     def changed_once(self, presets: Sequence[_Trial]) -> list[_Trial]:
         """Score every preset with one changed field."""
         return self.score(
-            _Trial(protocol, {axis.name: value}, (preset,))
+            _Trial(protocol, {field.name: value}, (preset,))
             for preset in presets
-            for axis in protocol_fields(Protocol)
-            for value in self._values(axis)
-            for protocol in _changed(preset.protocol, {axis.name: value})
+            for field in protocol_fields(Protocol)
+            for value in self._values(field)
+            for protocol in _changed(preset.protocol, {field.name: value})
         )
 
-    def _values(self, axis: ProtocolField) -> Iterable[Any]:
+    def _values(self, field: ProtocolField) -> Iterable[Any]:
         """Return the candidate values of a field: its choices, or the values in presets."""
-        if axis.name in self.fixed or axis.name in (
+        if field.name in self.fixed or field.name in (
             "primary_metric",
             "iou_type",
             "sigmas",
             "detection_area",
         ):
             return ()
-        if isinstance(axis.kind, Flags):
+        if isinstance(field.kind, Flags):
             return ((), *((flag,) for flag in occurring_flags(FLAGS, self.tables[0])))
-        if isinstance(axis.kind, YesNo):
+        if isinstance(field.kind, YesNo):
             return (False, True)
-        if isinstance(axis.kind, Choice):
-            return axis.kind.choices
-        return dict.fromkeys(getattr(protocol, axis.name) for protocol in self.given)
+        if isinstance(field.kind, Choice):
+            return field.kind.choices
+        return dict.fromkeys(getattr(protocol, field.name) for protocol in self.given)
 
-    def changed_twice(self, ones: Sequence[_Trial]) -> list[_Trial]:
-        """Score presets with two changed fields, nearest first if their effects add up."""
+    def changed_twice(self, trials: Sequence[_Trial]) -> list[_Trial]:
+        """Score presets with two changed fields, nearest first if their effects add up.
+
+        `trials` have one changed field.
+        """
         pairs = [
-            (one, other)
-            for one, other in combinations([one for one in ones if one.news], 2)
-            if one.simpler[0] is other.simpler[0] and one.changes.keys() != other.changes.keys()
+            (first, second)
+            for first, second in combinations([t for t in trials if t.new_values], 2)
+            if first.simpler[0] is second.simpler[0]
+            and first.changes.keys() != second.changes.keys()
         ]
         self.pairs = len(pairs)
         pairs.sort(key=lambda pair: self._distance(*pair))
         return self.score(
-            _Trial(protocol, changes, (*one.simpler, one, other))
-            for one, other in pairs[: self.max_pairs]
-            for changes in [{**one.changes, **other.changes}]
-            for protocol in _changed(one.simpler[0].protocol, changes)
+            _Trial(protocol, changes, (*first.simpler, first, second))
+            for first, second in pairs[: self.max_pairs]
+            for changes in [{**first.changes, **second.changes}]
+            for protocol in _changed(first.simpler[0].protocol, changes)
         )
 
-    def _distance(self, one: _Trial, other: _Trial) -> float:
+    def _distance(self, first: _Trial, second: _Trial) -> float:
         """Return the distance to the target if the effects of two changes add up."""
-        ways = (
-            abs(one.numbers[name] + other.numbers[name] - value - float(self.target.value))
-            for name, value in one.simpler[0].numbers.items()
-            if name in one.numbers and name in other.numbers
+        distances = (
+            abs(first.values[name] + second.values[name] - value - float(self.target.value))
+            for name, value in first.simpler[0].values.items()
+            if name in first.values and name in second.values
         )
-        return min(ways, default=1.0)
+        return min(distances, default=1.0)
 
 
 def _over_all_areas(protocol: Protocol) -> Protocol:

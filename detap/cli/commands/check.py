@@ -103,7 +103,7 @@ def _read(inputs: Inputs, protocol: Protocol) -> _Read:
         except UsageError as error:
             if not problems:
                 raise
-            problems.append(Problem(escape(inputs.dt[0]), "", f"not examined: {error}"))
+            problems.append(Problem(escape(inputs.dt[0]), "", f"not checked: {error}"))
     read = _Read(truth, detections, problems, omitted)
     return read if problems else _checked(read, protocol)
 

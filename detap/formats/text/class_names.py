@@ -85,10 +85,10 @@ class ClassNames:
         difference = "order differs" if set(self.names) == set(other.names) else "names differ"
         pairs = zip(self.names, other.names, strict=False)
         number = next((n for n, (a, b) in enumerate(pairs) if a != b), None)
-        example = f"{len(other.names)} names, there {len(self.names)}"
+        example = f"{len(other.names)} names, expected {len(self.names)}"
         if number is not None:
             ours, theirs = quote(self.names[number]), quote(other.names[number])
-            example = f"class {number} is {theirs}, there {ours}"
+            example = f"class {number} is {theirs}, expected {ours}"
         message = f"class {difference} from {self.file}: {example}"
         hint = (
             "keep the list that the labels use and remove the other; if predictions use another "

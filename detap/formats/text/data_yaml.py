@@ -107,12 +107,12 @@ def read_data_yaml(path: Path, limits: Limits = DEFAULT_LIMITS) -> DataYaml:
     problems.raise_any()
     lines = [_Line(*line) for line in decoded_lines(data, file, problems)]
     values: dict[str, _Value] = {}
-    with _collected(problems, file):
+    with _collect_fault(problems, file):
         values = _keys(lines)
     names: tuple[str, ...] = ()
     path_, splits, keypoints = "", {}, None
     for key, value in values.items():
-        with _collected(problems, file):
+        with _collect_fault(problems, file):
             if key == "names":
                 names = _names(value)
             elif key == "path":
@@ -122,14 +122,15 @@ def read_data_yaml(path: Path, limits: Limits = DEFAULT_LIMITS) -> DataYaml:
             elif key in SPLITS and (entries := _entries(value)):
                 splits[key] = entries
     if "nc" in values and names and not problems.count:
-        with _collected(problems, file):
+        with _collect_fault(problems, file):
             _check_count(values["nc"], names)
     problems.raise_any()
     return DataYaml(file, names, path_, splits, keypoints)
 
 
 @contextmanager
-def _collected(problems: Problems, file: str) -> Iterator[None]:
+def _collect_fault(problems: Problems, file: str) -> Iterator[None]:
+    """Add a fault raised in the block to the problems."""
     try:
         yield
     except _Fault as fault:
