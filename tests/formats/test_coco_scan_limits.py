@@ -5,12 +5,14 @@ Whether a value is JSON is what Python's json says of it.
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from detap.formats.coco._scan import (
+    CAN_SPLIT,
     ListsScan,
     ResultsScan,
     TruthScan,
@@ -630,3 +632,152 @@ def test_segmentations_of_rows_that_blocks_cut(block: int) -> None:
     assert (ring_start, ring_end) == ([0, 2, 2, 4], [3, 6, 9, 12])
     assert points == [[0, 0], [5, 0], [5, 5], [1, 1], [9, 1], [9, 9.5]] * 2
     assert scan.listed == 3
+
+
+def test_keys_that_differ_in_one_letter_from_those_before() -> None:
+    for old, new in (("score", "scorf"), ("category_id", "cbtegory_id"), ("bbox", "bbo_")):
+        assert not results(f"[{record()}, {record().replace(old, new)}]").regular
+    for text in (record().replace(', "cat', '; "cat'), record().replace(', "cat', '  "cat')):
+        assert not results(f"[{text}]").regular
+        assert not results(f"[{record()}, {text}]").regular
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_blocks_end_anywhere(cut: bool) -> None:
+    values = '[true, false, null, "\\u00e9\u20ac\\n", -1.25e-3, 12345678901, {"a": []}]'
+    text = f"[{record(X + values)}, {record(X + values, score='0.25')}, {record()}]".encode()
+    for block in range(1, len(text)):
+        scan = results(text[:-2] if cut else text, block=block)
+        assert scan.regular != cut
+        assert cut or scan.count == 3
+
+
+@pytest.mark.skipif(not CAN_SPLIT, reason="files are not read in two places at a time here")
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_two_scans_of_one_file_are_one(tmp_path: Path, quote: str) -> None:
+    rows = [record(image_id=f"{quote}{n}{quote}", category_id=str(n % 3)) for n in range(100)]
+    path = tmp_path / "dt.json"
+    path.write_text(f"[{', '.join(rows)}]")
+    begin = path.read_text().index(rows[60])
+    with path.open("rb") as file:
+        first, rest = (ResultsScan(file.fileno(), None, MANY, 100, 64) for _ in range(2))
+        first.split_at(begin)
+        assert not first.run()
+        assert first.paused
+        assert first.count == 60
+        assert rest.run_rest(begin)
+        assert first.append(rest)
+        assert first.count == 100
+        assert first.texts == (100 if quote else 0)
+        other = ResultsScan(file.fileno(), None, MANY, 100, 64)
+        other.split_at(begin)
+        assert not other.run()
+        assert other.resume()
+        assert other.count == 100
+        few = ResultsScan(file.fileno(), None, MANY, 99, 64)
+        few.split_at(begin)
+        assert not few.run()
+        assert not few.append(rest)
+    images: list[Any] = [f"{n}" if quote else n for n in range(100)]
+    for scan in (first, other):
+        columns: Any = scan.columns(images, [0, 1])
+        assert np.asarray(columns[0]).tolist() == [*range(100)]
+        assert np.asarray(columns[1]).tolist() == [n % 3 for n in range(100)]
+        assert np.asarray(columns[2]).tolist() == [[1, 2, 4, 6]] * 100
+        assert np.asarray(columns[3]).tolist() == [12] * 100
+        assert np.asarray(columns[4]).tolist() == [0.5] * 100
+        assert columns[5] == {2: 33}
+
+
+def test_every_image_has_an_id() -> None:
+    assert not truth(ANNOTATION, '{"file_name": "a"}, {"id": 1}').regular
+
+
+def keypoints(values: str, **options: Any) -> ResultsScan:
+    rows = f"[{record(f'{KEYPOINTS}{values}')}]".encode()
+    scan = ResultsScan(-1, reader(rows, MANY), MANY, MANY, 64, keypoints=True, **options)
+    scan.run()
+    return scan
+
+
+KEYPOINTS = '"keypoints": '
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ("[1, 2, 2]", [1, 2]),
+        ("[1, 2, 2, 3, 4, 0]", [1, 2, 3, 4]),
+        ("[100000000, -100000000, 100000000]", [1e8, -1e8]),
+        ("[100000001, 0, 0]", None),
+        ("[0, 0, 100000001]", None),
+        ("[1, 2]", None),
+        ("[1, 2, 2, 3]", None),
+        ("[]", None),
+        ("1, 2, 2]", None),
+        ("[1, 2 2]", None),
+        ("[1, 2, 2}", None),
+        ("[1.5,2.5,2.0,3,4,1.0]", [1.5, 2.5, 3, 4]),
+        ("[1, 2, 2.05]", [1, 2]),
+        ("[1, 2, 20, 3, 4, 1]", [1, 2, 3, 4]),
+        ('[1, 2, "2"]', None),
+        ("null", None),
+    ],
+)
+def test_keypoints_of_results(values: str, expected: list[float] | None) -> None:
+    scan = keypoints(values)
+    assert scan.regular == (expected is not None)
+    if expected is not None:
+        columns = scan.poses_of(1, False)
+        assert columns is not None
+        assert np.asarray(columns[0]).tolist() == expected
+
+
+def test_rows_have_as_many_keypoints_as_the_first() -> None:
+    two, one = (record(f"{KEYPOINTS}{values}") for values in ("[1, 2, 2, 3, 4, 1]", "[1, 2, 2]"))
+    for rows, regular in (((two, two), True), ((two, one), False), ((two, record()), False)):
+        data = f"[{', '.join(rows)}]".encode()
+        scan = ResultsScan(-1, reader(data, MANY), MANY, MANY, 64, keypoints=True)
+        assert scan.run() == regular
+
+
+@pytest.mark.parametrize("xyxy", [False, True])
+def test_keypoints_make_the_box_that_a_row_lacks(xyxy: bool) -> None:
+    values = "[5, 1, 2, 2, 7, 0, 3, 3, 1, 4, 9, 1, 9, 2, 1]"
+    row = record(f"{KEYPOINTS}{values}").replace('"bbox": [1, 2, 3, 4], ', "")
+    scan = ResultsScan(
+        -1, reader(f"[{row}]".encode(), MANY), MANY, MANY, 64, keypoints=True, xyxy=xyxy
+    )
+    assert scan.run()
+    columns: Any = scan.columns([1], [2])
+    assert np.asarray(columns[2]).tolist() == [[2, 1, 9, 9]]
+    assert np.asarray(columns[3]).tolist() == [56]
+
+
+@pytest.mark.parametrize("block", [MANY, 7])
+@pytest.mark.parametrize("xyxy", [False, True])
+def test_keypoints_of_ground_truth(xyxy: bool, block: int) -> None:
+    extras = [
+        "[1, 2, 2, 3, 4, 0]",
+        "[1, 2, 0, 3, 4, 0]",
+        "[1, 2, 1.0, 3, 4, 2.5]",
+        '[1, 2, 2, 3, 4, 2], "num_keypoints": 0',
+        '[1, 2, 0, 3, 4, 0], "num_keypoints": 1',
+    ]
+    rows = [
+        f"{ANNOTATION.replace('7', str(n))[:-1]}, {KEYPOINTS}{extra}}}"
+        for n, extra in enumerate(extras, start=1)
+    ]
+    text = f'{{"images": [{{"id": 1}}], "annotations": [{", ".join(rows)}], "categories": []}}'
+    scan = TruthScan(-1, reader(text.encode(), block), MANY, MANY, 64, keypoints=True, xyxy=xyxy)
+    assert scan.run()
+    assert scan.keypoints == 2
+    assert scan.without_number == 3
+    columns: Any = scan.poses_of(5, True)
+    values, sizes, without = (np.asarray(column).tolist() for column in columns)
+    visible = [(2, 0), (0, 0), (1, 2.5), (2, 2), (0, 0)]
+    assert values == [value for a, b in visible for value in (1, 2, a, 3, 4, b)]
+    assert sizes == [[2, 2] if xyxy else [3, 4]] * 5
+    assert without == [False, True, False, True, False]
+    bad = text.replace('"num_keypoints": 1', '"num_keypoints": -1').encode()
+    assert not TruthScan(-1, reader(bad, MANY), MANY, MANY, 64, keypoints=True).run()
