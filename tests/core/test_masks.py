@@ -286,6 +286,17 @@ def test_boundary_iou_of_a_square_shifted_by_two() -> None:
     assert paired(*stores, dilation_ratio=0.02).similarity.tolist() == [296 / 592]
 
 
+def test_an_empty_run_amid_a_column_is_no_boundary() -> None:
+    """A square of 40 pixels, and the same with its runs cut in their middle."""
+    one = np.zeros((100, 100), np.bool_)
+    one[40:80, 40:80] = True
+    whole = runs(one).tolist()
+    cut = [part for run in whole for part in ([20, 0, 20] if run == 40 else [run])]
+    stores = [of_runs([np.array(each, np.uint32)], 100, 100) for each in (whole, cut)]
+    assert paired(*stores, dilation_ratio=0.02).similarity.tolist() == [1.0]
+    assert paired(*stores[::-1], dilation_ratio=0.02).similarity.tolist() == [1.0]
+
+
 @given(st.lists(shape, min_size=2, max_size=6), side, side, st.data())
 def test_iou_of_polygons_equals_pycocotools(
     shapes: list[Rings], h: int, w: int, data: st.DataObject
