@@ -480,3 +480,37 @@ def test_metric_declarations_are_complete() -> None:
     assert [name for name, m in AT_THRESHOLD.items() if not m.higher_is_better] == [
         "false-positives-per-image"
     ]
+
+
+def test_a_class_metric_is_not_found_over_classes(monkeypatch: pytest.MonkeyPatch) -> None:
+    class MissedClass(MissesPerImage):
+        scope = "class"
+
+        def others(self, protocol: Protocol) -> Iterator[MetricSpec]:
+            yield metric_spec(protocol, self, "MPI75", (5, 0, 2))
+
+    monkeypatch.setattr(metrics, "METRICS", [MissedClass(), *METRICS])
+    protocol = package.protocol("coco")
+    assert metrics.named_of_class(protocol, "MPI75").threshold == 5
+    with pytest.raises(UnknownNameError, match="has no metric 'MPI75'"):
+        metrics.named(protocol, "MPI75")
+
+
+def test_lvis_means_over_class_groups_are_not_class_metrics() -> None:
+    lvis = package.protocol("lvis")
+    groups = {"APr": "rare", "APc": "common", "APf": "frequent"}
+    specs = {spec.name: spec for spec in metrics.summary(lvis)}
+    assert {name: spec.group for name, spec in specs.items() if spec.group} == groups
+    assert {name: specs[name].params.classes for name in groups} == groups
+    assert groups.keys().isdisjoint(spec.name for spec in metrics.columns(lvis))
+
+
+def test_the_column_of_recall_at_the_largest_max_dets_is_headed_ar() -> None:
+    headings = {spec.name: spec.heading for spec in metrics.columns(package.protocol("coco"))}
+    assert {name: heading for name, heading in headings.items() if heading} == {"AR100": "AR"}
+    assert not any(spec.heading for spec in metrics.columns(package.protocol("proposals")))
+
+
+def test_final_recall_is_at_the_largest_max_dets() -> None:
+    voc = package.protocol("voc2012").with_changes(max_dets=(1, 10, 100))
+    assert metrics.named_of_class(voc, "recall").max_dets_index == 2

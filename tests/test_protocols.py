@@ -9,9 +9,11 @@ from numpy.testing import assert_array_equal
 
 from detap import metrics
 from detap.errors import UsageError
+from detap.metrics.average_precision import AveragePrecision
 from detap.protocols import PRESETS, RECALL_GRIDS, AreaRange, Protocol, protocol
-from detap.protocols.fields import Number, protocol_fields
+from detap.protocols.fields import Number, ProtocolBase, protocol_field, protocol_fields
 from detap.protocols.steps import steps
+from detap.protocols.summary import percent
 
 COCO, VOC = protocol("coco"), protocol("voc2012")
 
@@ -357,3 +359,43 @@ def test_a_protocol_recorded_by_an_earlier_version() -> None:
     ):
         with pytest.raises(UsageError, match=message):
             Protocol.from_report({**old, **wrong})
+
+
+def test_thresholds_in_percent_have_the_digits_that_distinguish_them() -> None:
+    """Thresholds that differ by less than 1e-9 are the same."""
+    assert [percent(t) for t in (0.5, 0.5 + 1e-10, 0.5 + 1e-8, 0.125)] == [
+        *("50", "50", "50.000001", "12.5")
+    ]
+
+
+def test_thresholds_have_two_decimals_or_up_to_six_digits() -> None:
+    changed = replace(COCO, iou_thresholds=(0.00001, 0.123456, 0.5))
+    ious = [spec.params.iou for spec in AveragePrecision().others(changed)][:4]
+    assert ious == ["1e-05:0.50", "1e-05", "0.123456", "0.50"]
+
+
+def test_fields_without_effect_are_rejected() -> None:
+    message = (
+        "--recall-grid has no effect: --interpolation all-point has no recall levels; leave out "
+        "--recall-grid"
+    )
+    with pytest.raises(UsageError, match=f"^{message}$"):
+        VOC.check_effect(["candidate", "recall_grid"])
+    VOC.check_effect(["candidate"])
+    COCO.check_effect(["recall_grid"])
+
+
+@pytest.mark.parametrize(
+    ("preset", "area"), [("coco-segm", "extent"), ("coco-keypoints", "pixels")]
+)
+def test_the_detection_area_must_fit_the_iou_type(preset: str, area: str) -> None:
+    with pytest.raises(UsageError, match=r"^detection_area has no effect with iou_type"):
+        protocol(preset).with_changes(detection_area=area)
+
+
+def test_a_field_of_another_type_needs_a_kind() -> None:
+    class Text(ProtocolBase, kw_only=True):
+        title: str = protocol_field("", "A title.")
+
+    with pytest.raises(TypeError, match=r"^field title needs a kind$"):
+        protocol_fields(Text)

@@ -89,7 +89,7 @@ def named_of_class(protocol: "Protocol", name: str) -> "MetricSpec":
     """
     others = (spec for metric in METRICS for spec in metric.others(protocol))
     for spec in (*columns(protocol), *others):
-        if spec.class_name == name and spec.metric.scope != "overall":
+        if spec.class_name == name:
             return spec
     return named(protocol, name)
 

@@ -773,7 +773,7 @@ def _kind_of(declared: "Field[Any]") -> Kind:
         return YesNo()
     if get_origin(declared.type) is Literal:
         return Choice(*get_args(declared.type))
-    raise TypeError(f"field {declared.name} needs a kind")  # pragma: no cover - our mistake
+    raise TypeError(f"field {declared.name} needs a kind")
 
 
 class Presets(Mapping[str, Any]):

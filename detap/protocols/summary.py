@@ -95,8 +95,8 @@ def metric_spec(
 
 def _two_decimals(threshold: float) -> str:
     """Format a threshold with two decimals as pycocotools does, or more if needed."""
-    short = format(threshold, ".2f")
-    return short if float(short) == float(format(threshold, ".6g")) else format(threshold, ".6g")
+    short, long = format(threshold, ".2f"), format(threshold, ".6g")
+    return short if float(short) == float(long) else long
 
 
 def percent(threshold: float) -> str:

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from detap.errors import UsageError
+from detap.protocols.ranking import classification
 from tests.cli.conftest import detap, summary
 from tests.gate.test_config import Run
 
@@ -85,3 +87,28 @@ def test_config_shows_them(folder: Path, detap: Run) -> None:
     shown = json.loads(ended.out)["settings"]
     assert shown["k"] == {"value": ["5"], "source": "detap.toml [rank-retrieval]"}
     assert shown["run"]["value"] == "run.txt"
+
+
+def test_signature_of_classification() -> None:
+    """Metric names do not show the curve, nor how AP@k is divided."""
+    voc = classification("voc2012")
+    assert voc.signature("1.0") == "protocol:voc2012|curve:all-point|detap:1.0"
+    assert voc.with_changes(cutoffs=(5,)).signature("1.0") == (
+        "protocol:voc2012|curve:all-point|divisor:all|no-relevant:zero|cutoffs:5|detap:1.0"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("recall_grid", "--interpolation all-point uses no recall levels"),
+        ("divisor", "it requires --k"),
+        ("no_relevant", "it requires --k"),
+    ],
+)
+def test_classification_fields_without_effect_are_rejected(name: str, reason: str) -> None:
+    option = f"--{name.replace('_', '-')}"
+    voc = classification("voc2012")
+    with pytest.raises(UsageError, match=f"^{option} has no effect: {reason}; remove {option}$"):
+        voc.check_effect([name])
+    voc.with_changes(curve="11-point", cutoffs=(1,)).check_effect([name])
