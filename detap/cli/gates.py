@@ -117,13 +117,11 @@ def interval_options(earlier: str, units: str = "images") -> Callable[[Any], Any
         _gate(
             "--resamples",
             type=Integer(*RESAMPLES),
-            metavar="N",
             help=f"Number of resamples. [default: {DEFAULT_RESAMPLES}]",
         ),
         _gate(
             "--seed",
             type=Integer(*SEEDS),
-            metavar="N",
             help="Seed of the resamples. [default: 0]",
         ),
         _gate(
@@ -147,7 +145,6 @@ noise_options = stack(
     _gate(
         "--min-ground-truths",
         type=Integer(0),
-        metavar="N",
         help="Only warn if a metric with fewer ground truths drops or rises. "
         f"[default: {DEFAULT_MIN_GROUND_TRUTHS} with --confidence, else 0]",
     ),

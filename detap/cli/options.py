@@ -213,26 +213,22 @@ limit_options = stack(
     _limit(
         "--max-records",
         type=Integer(1, MOST_RECORDS),
-        metavar="N",
         help="Maximum number of images, annotations or detections of an input. "
         "[default: 200000000]",
     ),
     _limit(
         "--max-nesting",
         type=Integer(1, 900),
-        metavar="N",
         help="Maximum nesting depth of JSON or XML. [default: 100]",
     ),
     _limit(
         "--max-problems",
         type=Integer(1),
-        metavar="N",
         help="Maximum number of problems that an error lists. [default: 20]",
     ),
     _limit(
         "--max-mask-runs",
         type=Integer(1),
-        metavar="N",
         help="Maximum number of pixel runs of an image's polygons. [default: 8388608]",
     ),
 )
@@ -394,7 +390,6 @@ threads_option = option(
     "--threads",
     group="General",
     type=Integer(1, 1024),
-    metavar="N",
     help="Number of threads; all cores by default. The result is the same.",
 )
 

@@ -42,7 +42,9 @@ class Text(Type):
 
 
 class Integer(click.IntRange):
-    """An integer in a range."""
+    """An integer in a range; ``N`` in the help."""
+
+    name = "n"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Parse an integer."""

@@ -73,7 +73,6 @@ _explanation = stack(
         group="Explanation",
         type=Integer(1),
         default=10,
-        metavar="N",
         help="Maximum number of protocols shown for a value. [default: 10]",
     ),
 )

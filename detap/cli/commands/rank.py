@@ -104,7 +104,6 @@ retrieval_outputs = stack(
     _output(
         "--batches",
         type=Integer(1, 1_000_000),
-        metavar="N",
         help="Report the decomposability gap of N batches, with its bounds.",
     ),
 )
