@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from detap.errors import InputError, UsageError
 from detap.gates.history import history, report_paths
 from detap.report import schema
 from detap.report.sections.history import history_report
@@ -148,6 +149,60 @@ def test_other_score_thresholds_are_not_comparable(runs: Path, detap: Run) -> No
     assert [row["name"] for row in record["reports"]] == ["a.json", "b.json"]
     differences = record["not_comparable"]["series"][0]["differences"]
     assert differences == ["score threshold (baseline: 0.7; current: 0.5)"]
+
+
+def of_slices(ap: float, **digests: str) -> dict[str, Any]:
+    """Return a report with slices, whose images have these digests."""
+    part = {"summary": {"AP": ap}, "classes": []}
+    return {
+        "kind": "detection",
+        "protocol": {"name": "coco"},
+        "inputs": [{"role": "ground_truth", "sha256": "a" * 64}],
+        **part,
+        "slices": {
+            tag: {**part, "images": len(digest), "images_sha256": digest}
+            for tag, digest in digests.items()
+        },
+    }
+
+
+def test_slices_of_other_images_are_not_comparable() -> None:
+    """The length of a digest is the number of images here."""
+    records = [
+        ("a.json", of_slices(0.5, night="aa", day="b")),
+        ("b.json", of_slices(0.25, night="aaa", fog="c")),
+        ("c.json", of_slices(0.75, night="aaa", fog="c")),
+    ]
+    latest, other = history(records, ["slice:night.AP"])
+    assert [run.name for run in latest.runs] == ["b.json", "c.json"]
+    assert ([run.value for run in latest.runs], latest.differences) == ([0.25, 0.75], [])
+    assert [run.name for run in other.runs] == ["a.json"]
+    assert other.differences == [
+        "slice 'day': only in the baseline",
+        "slice 'fog': only in the current report",
+        "slice 'night': different images (baseline: 2; current: 3)",
+    ]
+    (series,) = history(records, ["AP"])
+    assert series.changes[1:] == [-0.25, 0.5]
+
+
+@pytest.mark.parametrize("missing", ["a.json", "b.json"])
+def test_a_report_without_slices_has_no_metric_of_one(missing: str) -> None:
+    records = [(name, of_slices(0.5, night="aa")) for name in ("a.json", "b.json")]
+    del dict(records)[missing]["slices"]
+    with pytest.raises(UsageError, match=f"^{missing}: 'slice:night.AP': no slices"):
+        history(records, ["slice:night.AP"])
+
+
+def test_a_folder_that_cannot_be_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(folder: str) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("os.listdir", refuse)
+    with pytest.raises(InputError) as caught:
+        report_paths([str(tmp_path)])
+    message = f"{tmp_path}: cannot list: Permission denied; check its permissions"
+    assert str(caught.value) == message
 
 
 def test_statuses_are_colored_and_values_are_not(runs: Path) -> None:

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from detap.errors import UsageError
+from detap.errors import InputError, UsageError
 from detap.gates.baseline import (
     differences,
     metrics_of_record,
     raise_baseline,
+    read_baseline,
     require_comparable,
     slice_differences,
     summary_differences,
@@ -169,6 +170,80 @@ def record(**changes: Any) -> dict[str, Any]:
 
 def inputs(digest: str | None, role: str = "ground_truth") -> list[dict[str, Any]]:
     return [{"role": role, "sha256": digest}]
+
+
+POINT = {"score_threshold": 0.5, "overall": {"F1": 0.5}, "classes": [{"name": "cat", "F1": 0.5}]}
+NIGHT = {
+    "images": 2,
+    "images_sha256": "c" * 64,
+    "summary": {"AP": 0.5},
+    "classes": [{"name": "cat", "AP": 0.5}],
+}
+CHOSEN = {"classes": ["cat"], "images": 1, "images_sha256": "d" * 64}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"detap_version": "0.1.0", "signature": "protocol:coco"},
+        {"kind": "retrieval", "queries": []},
+        {"summary": {"AP": None}},
+        {"classes": [{"name": "cat", "id": "c", "AP": None}]},
+        {"inputs": [{"role": "detections", "path": "a", "sha256": None, "records": 0, "files": 1}]},
+        {"gates": None},
+        {"gates": {"passed": True, "warned": 0}},
+        {"selection": None},
+        {"selection": {}},
+        {"selection": CHOSEN},
+        {"retained_metrics": ["AP"]},
+        {"slices": {"night": NIGHT}},
+        {"operating_point": POINT},
+        {"operating_point": {**POINT, "score_threshold": None}},
+    ],
+)
+def test_a_report_is_read_as_written(tmp_path: Path, changes: dict[str, Any]) -> None:
+    path, written = tmp_path / "r.json", record(schema_version=2, **changes)
+    path.write_text(json.dumps(written))
+    assert read_baseline(str(path)) == written
+
+
+INVALID: dict[str, list[Any]] = {
+    "kind": ["other", None, "retrieval"],  # the last is without queries
+    "detap_version": [1],
+    "signature": [None],
+    "protocol": ["coco"],
+    "summary": [None, [], {}, {"AP": "0.5"}, {"AP": True}, {"AP": 10**400}, {"AP": []}],
+    "classes": [None, {}, [1], [{"AP": 0.5}], [{"name": 1}], [{"name": "cat", "AP": "x"}]],
+    "inputs": [
+        *(None, {}, [None], [[]], [{"records": 1 << 62}]),
+        *([{name: 1}] for name in ("role", "path", "sha256")),
+        *([{name: count}] for name in ("records", "files") for count in (-1, True, "1", 1.5)),
+    ],
+    "gates": [
+        *([], True, {}),
+        *({"passed": True, "warned": value} for value in (-1, None, True)),
+        *({"passed": value, "warned": 0} for value in (None, "no", 1)),
+    ],
+    "selection": [
+        *([], 1, {"classes": "cat"}, {"classes": [1]}),
+        *({"images": -1}, {"images": "1"}, {"images_sha256": 1}),
+    ],
+    "retained_metrics": [None, "AP", [1]],
+    "slices": [None, [], {"night": None}, *({"night": {**NIGHT, name: -1}} for name in NIGHT)],
+    "operating_point": [None, [], {}, *({**POINT, name: "x"} for name in POINT)],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [(name, value) for name, values in INVALID.items() for value in values],
+)
+def test_a_report_with_an_invalid_value_is_refused(tmp_path: Path, name: str, value: Any) -> None:
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps({**record(schema_version=2), name: value}))
+    with pytest.raises(InputError, match="report with missing or invalid values"):
+        read_baseline(str(path))
 
 
 @pytest.mark.parametrize(

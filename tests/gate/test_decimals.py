@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detap.decimals import decimal, format_against, fraction, nearly_equal, snap, to_fraction
+from detap.decimals import (
+    decimal,
+    format_against,
+    format_distinct,
+    fraction,
+    nearly_equal,
+    snap,
+    to_fraction,
+)
 from detap.report.numbers import change
 from detap.report.numbers import fraction as shown_fraction
 from detap.text_input import number, parse_int
@@ -79,6 +87,20 @@ def test_a_value_is_shown_with_enough_digits_to_differ_from_its_limit(
     shown = Fraction(format_against(to_fraction(value), to_fraction(bound)))
     assert (shown > to_fraction(bound)) == (value > bound)
     assert (shown < to_fraction(bound)) == (value < bound)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "texts"),
+    [
+        (0.5, 0.25, ("0.5000", "0.2500")),
+        (0.50001, 0.50002, ("0.5000", "0.50002")),
+        (0.5, 0.5, ("0.5000", "0.5000")),
+        (0.123456, nan, ("0.1235", "undefined")),
+        (nan, 0.123456, ("undefined", "0.1235")),
+    ],
+)
+def test_two_numbers_are_distinguished(first: float, second: float, texts: tuple[str, str]) -> None:
+    assert format_distinct(first, second) == texts
 
 
 @pytest.mark.parametrize("text", ["nan", "inf", "1_0", "0x1", "\uff11", "", "1,5", "1/3", "1e9999"])

@@ -5,17 +5,19 @@ import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
+import click
 import numpy as np
 import pytest
 
-from detap.cli.gates import Gates
+from detap.cli.gates import Gates, interval_options
 from detap.errors import DetapWarning, UsageError
 from detap.gates.checks import Limit
 from detap.gates.config import GateConfig, OptionNames
 from detap.gates.evaluate import evaluate_gates
 from detap.gates.metric_names import Metrics
+from detap.metrics import Metric
 from detap.testing import assert_detections
 from tests.cli.conftest import Ended, Files, coco, detap, results, write_coco
 
@@ -261,6 +263,28 @@ def test_a_count_is_written_the_same_way(
 def test_a_confidence_level_is_checked_in_python_too(coco: Files) -> None:
     with pytest.raises(UsageError, match="confidence: nan is not between 0 and 1"):
         assert_detections(coco.gt, coco.dt, fail_under=0.1, confidence=float("nan"))
+
+
+def test_the_options_of_intervals() -> None:
+    def given(**options: Any) -> dict[str, Any]:
+        return options
+
+    command = click.command()(interval_options("--old", "queries")(given))
+    options = {"confidence": 0.9, "resamples": 100, "seed": 7, "detectable_drop": 0.25}
+    words = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
+    assert command.main(words, standalone_mode=False) == options
+    assert command.main([], standalone_mode=False) == dict.fromkeys(options)
+    text = " ".join(command.get_help(click.Context(command)).split())
+    for shown in (
+        "--confidence LEVEL With --old: fail only if the whole confidence interval of the drop or",
+        "--resamples N Number of resamples. [default: 1000]",
+        "--seed N Seed of the resamples. [default: 0]",
+        "--detectable-drop X Report how many queries a drop of X needs: between the two with --old",
+    ):
+        assert shown in text
+    for wrong in (["--resamples", "0"], ["--seed", "-1"], ["--detectable-drop", "1"]):
+        with pytest.raises(click.BadParameter):
+            command.main(wrong, standalone_mode=False)
 
 
 def crowd(folder: Path, objects: int) -> tuple[Files, Path]:
@@ -540,6 +564,61 @@ def test_the_voc_mean_hides_a_class_too(tmp_path: Path, detap: Run, against: str
     assert "mAP passed but class:odd $(x) 'name'.AP dropped by 0.19" in ended.err
     gate = "class:odd $(x) 'name'.AP=0.005"
     assert gated(detap, files, worse, *rules, *earlier, "--max-drop", gate).status == 1
+
+
+class Bounded(Metric):
+    """A metric with other bounds."""
+
+    def __init__(self, low: float, high: float) -> None:
+        self.bounds = low, high
+
+
+class FixedMetrics(NamedTuple):
+    """A subject with given metrics."""
+
+    given: Metrics
+
+    def metrics(self) -> Metrics:
+        return self.given
+
+    def noise(self, baseline: "FixedMetrics | None", config: GateConfig) -> NoReturn:
+        raise NotImplementedError
+
+    def find_regressions(self, *_: object) -> None:
+        return
+
+
+def of_classes(metric: Metric | None, *values: float) -> FixedMetrics:
+    """Return the AP of classes of 10,000 ground truths each, and their mean."""
+    rows = [
+        {"name": name, "AP": value, "ground_truths": 10_000}
+        for name, value in zip(("cat", "dog", "bird"), values, strict=True)
+    ]
+    mean = sum(values) / len(values)
+    return FixedMetrics(
+        Metrics("AP", {"AP": mean}, rows, metric_of=None if metric is None else lambda _: metric)
+    )
+
+
+@pytest.mark.parametrize("metric", [None, Bounded(0, 1)])
+def test_hidden_drops_are_counted(metric: Metric | None) -> None:
+    """Two classes drop and one rises by as much: their mean is unchanged."""
+    then, now = of_classes(metric, 0.75, 0.875, 0.25), of_classes(metric, 0.5, 0.5, 0.875)
+    config = gate_config([Limit.of("drop", "0.01")], baseline_detections=True)
+    (note,) = evaluate_gates(config, now, dict, baseline=then).notes
+    assert (note.code, note.count) == ("gate-hides-class-drop", 2)
+    assert note.message == (
+        "AP passed but class:dog.AP dropped by 0.3750 (0.8750 to 0.5000, 10000 ground truths), and "
+        "1 more classes dropped; gate it with --max-drop class:dog.AP=0.01"
+    )
+
+
+def test_the_standard_error_is_that_of_a_fraction() -> None:
+    """A drop of an unbounded metric is not compared with the standard error of a fraction."""
+    metric = Bounded(0, float("inf"))
+    then, now = of_classes(metric, 0.75, 0.875, 0.25), of_classes(metric, 0.5, 0.5, 0.875)
+    config = gate_config([Limit.of("drop", "0.01")], baseline_detections=True)
+    assert evaluate_gates(config, now, dict, baseline=then).notes == ()
 
 
 def test_a_gate_that_would_not_fail_is_not_suggested(tmp_path: Path, detap: Run) -> None:

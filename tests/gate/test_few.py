@@ -193,7 +193,8 @@ def test_few_queries_that_differ_widen_the_interval(
     for name, wrong in (("then", 0), ("now", lost)):
         lines = []
         for n in range(100):
-            first, second = ("bad", "good") if n < wrong else ("good", "bad")
+            # From 60 on the relevant item is the second in both rankings: no difference.
+            first, second = ("bad", "good") if n < wrong or n >= 60 else ("good", "bad")
             lines += [f"q{n} Q0 {first} 1 0.9 x\n", f"q{n} Q0 {second} 2 0.8 x\n"]
         (tmp_path / name).write_text("".join(lines))
     call = ("rank", "retrieval", "--qrels", "qrels", "--run", "now", "--baseline-ranking", "then")

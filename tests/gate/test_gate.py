@@ -230,6 +230,7 @@ def test_a_metric_undefined_in_the_baseline_has_not_dropped() -> None:
     (gate,) = drop("APs=0.1", numbers(), numbers())
     assert gate.status == "undefined"
     assert gate.message == "APs undefined, allowed drop 0.1"
+    assert gate.limit == "0.1"
     then = Metrics("AP", {"AP": nan}, ())
     (gate,) = drop("0.1", numbers(), then)
     assert gate.message == "AP undefined in the baseline, allowed drop 0.1"
@@ -290,6 +291,18 @@ def test_a_class_with_few_ground_truths_warns() -> None:
     assert gate.message.endswith("warning only: 5 ground truths, minimum 6")
     (gate,) = drop("class:cat.AP=0.1", numbers(rows=worse), numbers(), min_ground_truths=5)
     assert gate.failed
+
+
+@pytest.mark.parametrize(
+    ("person", "status"),
+    [(0.4, "too-few-ground-truths"), (0.35, "failed")],
+)
+def test_the_minimum_over_classes_with_a_relative_limit(person: float, status: str) -> None:
+    """Half of the cat's 0.4 is less than its drop of 0.3; half of the person's 0.8 is 0.4."""
+    now, then = ([dict(row) for row in numbers().rows] for _ in range(2))
+    then[0]["AP"], now[0]["AP"], now[1]["AP"] = 0.8, person, 0.1
+    (gate,) = drop("min-class.AP=50%", numbers(rows=now), numbers(rows=then), min_ground_truths=6)
+    assert gate.status == status
 
 
 def test_other_metrics_are_gated_by_name() -> None:
