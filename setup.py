@@ -199,8 +199,6 @@ setup(
             *(extension(str(Path(p).with_suffix("")).replace(os.sep, "."), p) for p in MODULES),
         ],
         # Processes that are not forked would run this file again.
-        # Lines of the .pyx files in the C files, for gcov: see mutation/coverage.py.
-        emit_linenums="--coverage" in EXTRA,
         nthreads=CORES if multiprocessing.get_start_method() == "fork" else 0,
         shared_utility_qualified_name=SHARED,
         language_level=3,

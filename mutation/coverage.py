@@ -1,51 +1,59 @@
-"""Lines of the compiled modules that their tests of `changes.toml` execute.
+"""Lines of the compiled modules that their tests of `changes.toml` run.
 
-``python -m mutation.coverage [FILE ...]`` compiles a copy for gcov, with the lines of the Cython
-files, and runs the tests of each file alone.
+``python -m mutation.coverage [FILE ...]`` compiles a copy for gcov and runs the tests of each file.
 """
 
 import json
 import os
+import re
 import subprocess
 import sys
-from collections import defaultdict
 from pathlib import Path
 
 from mutation.compiled import NAME, environment, files, tests_of
 from mutation.table import copy_checkout, keep_lines, kept_lines
 
+LINE = re.compile(r' */\* "(detap/[\w/]+\.p[yx][xd])":(\d+)$')
+"""The comment of Cython before the C code of a line."""
+
 
 def build() -> Path:
     """Compile all modules of a copy for gcov."""
-    copy = copy_checkout("coverage")
-    for file in [*copy.glob("detap/**/_*.c"), *copy.glob("detap/**/*.so")]:
+    place = copy_checkout("coverage")
+    for file in [*place.glob("detap/**/_*.c"), *place.glob("detap/**/*.so")]:
         file.unlink()
     command = [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"]
     flags = dict(os.environ, DETAP_BUILD_FLAGS="-O0 -w --coverage")
-    subprocess.run(command, cwd=copy, env=flags, check=True, stdout=subprocess.DEVNULL)
-    return copy
+    subprocess.run(command, cwd=place, env=flags, check=True, stdout=subprocess.DEVNULL)
+    return place
 
 
-def measure(file: str, copy: Path) -> tuple[int, int]:
-    """Return the numbers of lines of a file: those that its tests execute, and all."""
-    for old in copy.glob("build/**/*.gcda"):
+def measure(file: str, place: Path) -> tuple[int, int]:
+    """Return how many lines of a file its tests run, and how many lines of code it has."""
+    for old in place.glob("build/**/*.gcda"):
         old.unlink()
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests_of(file)]
-    subprocess.run(command, cwd=copy, env=environment(copy), check=True, capture_output=True)
-    counts: dict[int, int] = defaultdict(int)
-    for data in copy.glob("build/**/*.gcda"):
+    subprocess.run(command, cwd=place, env=environment(place), check=True, capture_output=True)
+    run: dict[str, bool] = {}
+    for data in place.glob("build/**/*.gcda"):
         gcov = ["gcov", "--json-format", "--stdout", str(data)]
-        text = subprocess.run(gcov, cwd=copy, check=True, capture_output=True).stdout
+        text = subprocess.run(gcov, cwd=place, check=True, capture_output=True).stdout
         for source in json.loads(text)["files"]:
-            if source["file"].endswith(file):
-                for line in source["lines"]:
-                    counts[line["line_number"]] += line["count"]
-    return sum(count > 0 for count in counts.values()), len(counts)
+            if not source["file"].endswith(".c"):
+                continue
+            counts = {line["line_number"]: line["count"] for line in source["lines"]}
+            here = None
+            for number, line in enumerate((place / source["file"]).read_text().splitlines(), 1):
+                if begins := LINE.match(line):
+                    here = begins[2] if begins[1] == file else None
+                elif here and number in counts:
+                    run[here] = run.get(here, False) or counts[number] > 0
+    return sum(run.values()), len(run)
 
 
 if __name__ == "__main__":
-    copy = build()
+    place = build()
     for file in sys.argv[1:] or files():
-        run, total = measure(file, copy)
-        keep_lines(NAME, kept_lines(NAME) | {file: (run, total)})
-        print(f"{file}: {run} of {total} lines, {run / total:.1%}")
+        lines = measure(file, place)
+        keep_lines(NAME, kept_lines(NAME) | {file: lines})
+        print(f"{file}: {lines[0]} of {lines[1]} lines, {lines[0] / lines[1]:.1%}")

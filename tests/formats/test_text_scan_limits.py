@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 
 from detap.formats.openimages._scan import Scanner
@@ -176,16 +177,30 @@ def test_a_named_pipe_is_left(tmp_path: Path) -> None:
     assert scan(os.fsencode(tmp_path / "pipe"), contents=False).unread == [0]
 
 
-SHORT = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+EMPTY = Path("/sys/class/net/lo/ifalias")
 
 
-@pytest.mark.skipif(not SHORT.exists(), reason="this system has no such file")
+@pytest.mark.skipif(
+    not EMPTY.exists() or EMPTY.stat().st_size == 0 or EMPTY.read_bytes() != b"",
+    reason="no file here has fewer bytes than its size",
+)
 def test_a_file_with_fewer_bytes_than_its_size_is_left() -> None:
-    size, data = SHORT.stat().st_size, SHORT.read_bytes()
-    assert len(data) < size
-    digests: dict[int, str] = {}
-    scan(os.fsencode(SHORT), contents=False, digests=digests)
-    assert digests == {}
+    assert scan(os.fsencode(EMPTY), contents=False).unread == [0]
+
+
+def test_paths_begin_in_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a").write_bytes(b"0 1 2 3 4")
+    monkeypatch.chdir(tmp_path)
+    assert scan(b"a", contents=False).values == [[1, 2, 3, 4]]
+
+
+def test_types_of_columns() -> None:
+    options: dict[str, Any] = {"grow": False, "width": 4, "xywh": False, "fractions": True}
+    options |= {"file_bytes": 99, "records": 9, "contents": True}
+    _, *columns, _ = scan_files(-1, [b"0 1 2 3 4"], [b"0"], **options)
+    assert [column.dtype for column in columns] == [np.int32, np.int32, np.bool_, np.float64]
 
 
 BOX = [-2, -3, 0, 1, 2, 3]
