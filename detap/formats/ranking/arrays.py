@@ -26,6 +26,12 @@ Arrays = dict[str, NDArray[Any]]
 ZIP_MAGIC = b"PK\x03\x04"
 NPY_MAGIC = b"\x93NUMPY"
 _ENCRYPTED = 1
+
+NUMBERS = "biuf"
+"""Kinds of data types that are numbers."""
+
+TEXT = "US"
+_WHOLE = "iu"
 _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
@@ -127,9 +133,8 @@ def _expanded(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: str) -> byt
     with archive.open(info) as member:
         data = member.read(info.file_size + 1)
     if len(data) != info.file_size:
-        refuse(
-            path, "is damaged: the length of a member is not the declared one", "", info.filename
-        )
+        message = "is damaged: the length of a member is not the declared one"
+        refuse(path, message, location=info.filename)
     return data
 
 
@@ -151,7 +156,7 @@ def _array(data: bytes, path: str, key: str) -> NDArray[Any]:
             "save numbers or text: give the array a dtype",
             location,
         )
-    if kind.names is not None or kind.kind not in "biufUS":
+    if kind.names is not None or kind.kind not in NUMBERS + TEXT:
         refuse(path, f"has the type {kind}", "save numbers or text", location)
     start = stream.tell()
     if prod(shape) * kind.itemsize != len(data) - start or min(shape, default=0) < 0:
@@ -179,7 +184,7 @@ def names_of(arrays: Arrays, path: str, key: str, count: int) -> tuple[str, ...]
     if key not in arrays:
         return tuple(map(str, range(count)))
     array, location = arrays[key], f"array {key!r}"
-    if array.ndim != 1 or array.dtype.kind not in "iuUS":
+    if array.ndim != 1 or array.dtype.kind not in _WHOLE + TEXT:
         refuse(path, "not a column of names", "give text or whole numbers, (n,)", location)
     if array.dtype.kind == "S":
         names = tuple(name.decode("utf-8", "surrogateescape") for name in array.tolist())
@@ -205,7 +210,7 @@ def inexact(array: NDArray[Any]) -> tuple[str, str, str] | None:
     with np.errstate(over="ignore"):
         values = array.astype(np.float64)
         fits = np.isfinite(values)
-    if array.dtype.kind in "iu":
+    if array.dtype.kind in _WHOLE:
         fits = values < 2.0**bits  # the largest are rounded beyond their own type
     same = fits & (np.where(fits, values, 0.0).astype(array.dtype) == array)
     if same.all():

@@ -12,7 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.errors import InputError, Note, Problem
-from detap.formats.ranking.arrays import Arrays, inexact, names_of, read_npy, read_npz
+from detap.formats.ranking.arrays import (
+    NUMBERS,
+    TEXT,
+    Arrays,
+    inexact,
+    names_of,
+    read_npy,
+    read_npz,
+)
 from detap.formats.ranking.rows import QRELS, RUN, Rows, read_rows
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import STDIN, Path, shown
@@ -361,7 +369,7 @@ def _check_matrix(array: NDArray[Any], name: str, source: _ArraySource) -> None:
 
 def _numbers(array: NDArray[Any], name: str, source: _ArraySource) -> NDArray[Any]:
     """Return finite numbers exactly: float16 and float32 as float32, others as float64."""
-    if array.dtype.kind not in "biuf":
+    if array.dtype.kind not in NUMBERS:
         source.refuse(name, f"has the type {array.dtype}", "give numbers")
     narrow = array.dtype in (np.float16, np.float32)
     values = array.astype(np.float32 if narrow else np.float64, copy=False)
@@ -381,7 +389,7 @@ def _codes(
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], tuple[Note, ...]]:
     codes = {"query_codes": query, "gallery_codes": gallery}
     for name, array in codes.items():
-        if array.dtype.kind not in "biuf":
+        if array.dtype.kind not in NUMBERS:
             source.refuse(name, f"has the type {array.dtype}", "give -1 and 1, or 0 and 1")
     if all(array.dtype == np.uint8 for array in codes.values()) and (
         max(int(array.max()) for array in codes.values()) > 1
@@ -444,7 +452,7 @@ def _labels(
     for name, array in (("query_labels", query), ("gallery_labels", gallery)):
         if array.shape[1] == 1:
             source.refuse(name, "has one column", "give class numbers as (n,)")
-        if array.dtype.kind not in "biuf":
+        if array.dtype.kind not in NUMBERS:
             source.refuse(name, f"has the type {array.dtype}", "give 0 and 1 for each label")
         wrong = (array != 0) & (array != 1)
         if wrong.any():
@@ -465,11 +473,11 @@ def _classes(
             source.refuse(
                 name, "has a class number that is not whole", "give whole numbers or names"
             )
-    if (query.dtype.kind in "US") != (gallery.dtype.kind in "US"):
+    if (query.dtype.kind in TEXT) != (gallery.dtype.kind in TEXT):
         source.refuse(
             "gallery_labels", "has names on one side alone", "give names, or numbers, on both"
         )
-    if query.dtype != gallery.dtype and query.dtype.kind in "biuf":
+    if query.dtype != gallery.dtype and query.dtype.kind in NUMBERS:
         # Python integers: a common float type may merge large numbers.
         query, gallery = (np.array([int(x) for x in y], object) for y in (query, gallery))
     _, inverse = np.unique(np.concatenate([query, gallery]), return_inverse=True)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.errors import Note, UsageError
-from detap.formats.ranking.arrays import inexact, names_of, read_npz
+from detap.formats.ranking.arrays import NUMBERS, inexact, names_of, read_npz
 from detap.formats.ranking.rows import csv_table, name_of, refuse_others, text_fault, value_fault
 from detap.io.json_text import JsonText, NotJsonError, decode, short_json
 from detap.io.limits import DEFAULT_LIMITS, Limits
@@ -59,7 +59,7 @@ def read_npz_samples(path: Path, *, limits: Limits = DEFAULT_LIMITS) -> Samples:
         if key not in arrays:
             refuse(text, f"has no array {key!r}", f"it has {', '.join(arrays)}")
     scores = arrays["scores"]
-    if scores.ndim != 2 or 0 in scores.shape or scores.dtype.kind not in "biuf":
+    if scores.ndim != 2 or 0 in scores.shape or scores.dtype.kind not in NUMBERS:
         message = f"is {scores.dtype} of the shape {scores.shape}"
         refuse(text, message, "give numbers, (samples, classes)", "array 'scores'")
     finite = np.isfinite(scores)
@@ -93,7 +93,7 @@ def _truth(
 ) -> NDArray[np.int8]:
     location = "array 'labels'"
     samples, count = shape
-    if labels.shape == shape and labels.dtype.kind in "biuf":
+    if labels.shape == shape and labels.dtype.kind in NUMBERS:
         wrong = (labels != 0) & (labels != 1)
         if wrong.any():
             row, column = np.argwhere(wrong)[0].tolist()
@@ -120,12 +120,9 @@ def _class_numbers(
 ) -> NDArray[np.int64]:
     if labels.dtype.kind == "U":
         return indices_in(labels.tolist(), classes).astype(np.int64)
-    are_integers = labels.dtype.kind in "biu" or (
-        labels.dtype.kind == "f"
-        and bool(np.isfinite(labels).all())
-        and bool((labels == np.floor(labels)).all())
-    )
-    if not are_integers:
+    kind = labels.dtype.kind
+    whole = kind != "f" or (np.isfinite(labels) & (labels == np.floor(labels))).all()
+    if kind not in NUMBERS or not whole:
         refuse(path, f"is {labels.dtype}, not class numbers", "use whole numbers", location)
     return labels.astype(np.int64)
 
