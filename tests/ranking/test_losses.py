@@ -207,6 +207,24 @@ def test_a_query_does_not_depend_on_the_batch(case: Any, index: int) -> None:
         assert among.gradient[index] == pytest.approx(alone.gradient, abs=1e-9)
 
 
+def test_the_offset_that_makes_the_step_of_sup_ap_continuous() -> None:
+    """By hand: tau 1, delta ln 3, a difference of delta + 0.01 and rho 100.
+
+    The offset is 1/2 + sigmoid(ln 3) = 5/4 and rank- is 1 + 5/4, so the loss is
+    1 - 1 / (1 + 9/4) = 9/13.
+    """
+    delta = math.log(3)
+    result = losses.sup_ap_loss([0.0, delta + 0.01], [1, 0], tau=1.0, delta=delta, offset=None)
+    assert result.value == pytest.approx(9 / 13)
+
+
+def test_the_calibration_loss_is_a_sum_of_means() -> None:
+    """By hand: 0.9 - 0.5 for one relevant item, and the mean of 0.8 - 0.6 and 0 for the others."""
+    result = losses.calibration_loss([0.5, 0.8, 0.1], [1, 0, 0])
+    assert result.value == pytest.approx(0.4 + 0.1)
+    assert result.gradient.tolist() == [-1, 1 / 2, 0]
+
+
 def test_a_query_without_relevant_items() -> None:
     for _, loss, parameters in SMOOTH:
         result = loss([0.1, 0.9], [0, 0], **parameters)

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from detap.core import _ranking, curves, ranking
 from detap.errors import InputError, UsageError
-from detap.ranking import protocols, retrieval
+from detap.ranking import bootstrap, classification, protocols, retrieval
 from detap.ranking.objectives import objectives
-from detap.tables.ranking import Gallery
+from detap.tables.detection import SourceFile
+from detap.tables.ranking import Gallery, Samples
 from tests.ranking.cases import gallery
 
 RULES = protocols.retrieval("retrieval").with_changes(cutoffs=(1, 5, 20))
@@ -418,3 +419,119 @@ def test_signatures_list_changed_fields() -> None:
     assert protocols.classification("voc2007").signature("1.0") == (
         "protocol:voc2007|curve:11-point|detap:1.0"
     )
+
+
+def test_trec_rounds_scores_to_float32() -> None:
+    """1 and 1 + 1e-9 are one float32, and of equal items the one with the later name is first."""
+    table = gallery(
+        kind="scores",
+        query=np.array([[1 + 1e-9, 1.0]]),
+        query_labels=np.array([0], np.int32),
+        gallery_labels=np.array([0, 1], np.int32),
+    )
+    for ties, expected in (("file", 1), ("trec", 1 / 2)):
+        result = retrieval.evaluate(table, RULES.with_changes(tie_break=ties))
+        assert result.summary["mAP"] == expected
+
+
+def test_squared_distances_that_overflow() -> None:
+    """(1e154)^2 is a float64, the square of the difference of 1e154 and -1e154 is not."""
+    table = gallery(
+        kind="embeddings",
+        query=np.array([[1e154]]),
+        gallery=np.array([[-1e154]]),
+        query_labels=np.array([0], np.int32),
+        gallery_labels=np.array([0], np.int32),
+        files=(SourceFile("far.npz", 1),),
+    )
+    with pytest.raises(InputError) as caught:
+        retrieval.evaluate(table, RULES.with_changes(similarity="euclidean"))
+    assert str(caught.value) == (
+        "far.npz: products of components up to 1e+154 overflow; "
+        "divide all vectors by the same number"
+    )
+
+
+def test_curves_over_ranks_end_at_rank_1000() -> None:
+    table = gallery(
+        kind="scores",
+        query=np.arange(1001.0)[None],
+        query_labels=np.array([0], np.int32),
+        gallery_labels=np.zeros(1001, np.int32),
+    )
+    result = retrieval.evaluate(table, RULES)
+    assert result.precision_at_ranks.tolist() == [1] * 1000
+    assert result.recall_at_ranks[-1] == pytest.approx(1000 / 1001)
+
+
+def test_objectives_exclude_the_query_itself() -> None:
+    """By hand: query 0 ranks item 2, of another label, before item 1, of its label: AP 1/2."""
+    codes = np.array([[1, 1, 1], [1, 0, 0], [1, 1, 0]], bool)
+    labels = np.array([0, 0, 1], np.int32)
+    table = gallery(
+        kind="codes", query=codes, gallery=codes, query_labels=labels, gallery_labels=labels
+    )
+    result = objectives(table, RULES.with_changes(exclude_self=True))
+    assert result.losses["ap"].tolist()[0] == 1 / 2
+    assert np.isnan(result.losses["ap"][2])
+    assert (result.batches, result.gaps, result.applies.tolist()) == (None, {}, [])
+
+
+def test_objectives_of_batches() -> None:
+    """By hand: items 0 and 1 are a batch of AP 1, items 2 and 3 one of AP 1/2; in all 5/6."""
+    table = gallery(
+        kind="scores",
+        query=np.array([[3.0, 0.0, 2.0, 1.0], [3.0, 0.0, 2.0, 1.0]]),
+        query_labels=np.array([0, 9], np.int32),
+        gallery_labels=np.array([0, 1, 2, 0], np.int32),
+    )
+    result = objectives(table, RULES, with_losses=False, batches=2)
+    assert (result.losses, result.batches) == ({}, 2)
+    assert result.gaps["gap"][0] == pytest.approx((1 + 1 / 2) / 2 - (1 + 2 / 3) / 2)
+    assert np.isnan(result.gaps["gap"][1])
+    assert result.applies.tolist() == [False, False]
+
+
+def test_bootstrap_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.array([1.0, 2.0, 4.0])
+    whole = bootstrap.resampled_means(values, resamples=5, seed=1)
+    monkeypatch.setattr(bootstrap, "_BLOCK", 6)  # two resamples at a time
+    parts = bootstrap.resampled_means(values, resamples=5, seed=1)
+    assert parts.tolist() == whole.tolist()
+    assert len(parts) == 5
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([1.0, 3.0, 8.0], [11 / 2, 9 / 2, 2.0]),
+        ([1.0, np.nan, 3.0], [3.0, 2.0, 1.0]),
+        ([np.nan, 5.0], [5.0, np.nan]),
+        ([], [np.nan]),
+    ],
+)
+def test_means_without_one_query(values: list[float], expected: list[float]) -> None:
+    assert bootstrap.left_out_means(np.array(values)).tolist() == pytest.approx(
+        expected, nan_ok=True
+    )
+
+
+def test_notes_of_a_classification() -> None:
+    """Class b has no score for two samples and class c no positives; sample 2 has no label."""
+    table = Samples(
+        score=np.array([[3.0, 0.0, 1.0], [2.0, 0.0, 1.0], [1.0, 2.0, 0.0]]),
+        scored=np.array([[True, False, True], [True, False, True], [True, True, True]]),
+        truth=np.array([[1, 0, 0], [0, 1, 0], [0, 0, 0]], np.int8),
+        classes=("a", "b", "c"),
+        samples=("0", "1", "2"),
+    )
+    protocol = protocols.classification("voc2012").with_changes(cutoffs=(1,))
+    result = classification.evaluate(table, protocol)
+    assert [(note.code, note.count) for note in result.notes] == [
+        ("class-without-positives", 1),
+        ("unscored-sample", 2),
+        ("no-relevant", 1),
+    ]
+    assert result.unscored.tolist() == [0, 2, 0]
+    # Class b: its one positive is unscored, hence after the scored sample; of two, in file order.
+    assert result.average_precision.tolist() == pytest.approx([1, 1 / 3, np.nan], nan_ok=True)
