@@ -165,7 +165,7 @@ def _sampled(tables: Sequence[GroundTruth | Detections]) -> tuple[Keys, "_Sample
         in_all &= in_table
     images = np.flatnonzero(in_all)
     keys = image_keys([tables[0].images[image] for image in images.tolist()])
-    first = np.argsort(keys, kind="stable")[:IMAGES]
+    first = np.lexsort((keys,))[:IMAGES]
     return keys[first], _Sample(images[first], len(in_all))
 
 

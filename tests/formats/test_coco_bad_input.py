@@ -196,7 +196,15 @@ TRUTH_ERRORS: dict[str, tuple[Any, str]] = {
     ),
     "name half a character": (
         with_record("categories", 0, name="\ud800"),
-        "name has an unpaired surrogate",
+        "name has an unpaired surrogate; write it as UTF-8",
+    ),
+    "id half a character": (
+        with_record("images", 0, id="\ud800"),
+        "images[0]: id has an unpaired surrogate; write it as UTF-8",
+    ),
+    "an image id as a number among strings": (
+        truth(images=[{**image, "id": str(image["id"])} for image in TRUTH["images"]]),
+        "annotations[1] (id 12): image_id 2 is not in images (ids are strings)",
     ),
     "key twice": (
         text(TRUTH, '"area": 700.5', '"area": 700.5, "area": 700.5'),
@@ -275,6 +283,14 @@ def test_invalid_ground_truth_is_refused(files: Files, name: str) -> None:
 
 
 RESULT_ERRORS: dict[str, tuple[Any, str]] = {
+    "trailing comma": (
+        as_bytes(RESULTS)[:-1] + b",]",
+        'invalid JSON at "]": trailing comma; write valid JSON',
+    ),
+    "no value on the second line": (
+        b"\n[,]",
+        'line 2, column 2: invalid JSON at ",]": expecting value; write valid JSON',
+    ),
     "unknown image": (
         result(1, image_id=99),
         "[1]: image_id 99 is not in the ground truth",
@@ -535,6 +551,15 @@ def test_categories_of_equal_names_stay_distinct(files: Files) -> None:
     assert table.classes == ("cat (id 1) (id 1)", "cat (id 2)", "cat (id 1) (id 3)")
 
 
+def test_category_names_may_differ_only_in_case(files: Files) -> None:
+    names = {1: "cat", 2: "Cat", 3: "dog"}
+    table = files.read_truth(truth(categories=[{"id": k, "name": v} for k, v in names.items()]))
+    assert table.classes == ("cat", "Cat", "dog")
+    (note,) = table.notes
+    assert note.message == "category names differ only in case; treated as distinct"
+    assert (note.code, note.count) == ("names-differ-in-case", 2)
+
+
 def test_images_and_classes_are_numbered_by_ascending_id(files: Files) -> None:
     document = truth(
         images=TRUTH["images"][::-1],
@@ -631,6 +656,12 @@ def test_nesting_beyond_the_limit(files: Files) -> None:
     assert len(files.read_truth(truth(info=[[[[1]]]]), Limits(nesting=5))) == 3
 
 
+def test_nesting_that_would_overflow_the_stack(files: Files) -> None:
+    document = b'{"info": ' + b"[" * 300_000 + b"]" * 300_000 + b"}"
+    error = files.truth_error(document, Limits(nesting=1_000_000))
+    assert str(error).endswith("is nested too deeply; reduce the nesting")
+
+
 def test_files_that_are_not_regular(files: Files, tmp_path: Path) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
@@ -694,6 +725,17 @@ def test_fewer_than_one_box_in_twenty_may_have_a_negative_size(files: Files) -> 
                 assert "as_is=True (--as-is)" in str(error)
             # The fixture chooses the reader; the public function is the same.
             assert len(coco.read_ground_truth(files.truth_path, as_is=True)) == 20
+
+
+def test_corners_of_negative_size_name_both_box_formats(files: Files) -> None:
+    table = files.read_truth(TRUTH)
+    files.results_path.write_bytes(as_bytes(result(0, bbox=[10, 20, 15, 12])[:1]))
+    with pytest.raises(InputError) as caught:
+        coco.read_detections(files.results_path, table, boxes="xyxy")
+    assert str(caught.value).startswith(
+        f"{files.results_path}: [0]: bbox has a negative height: [10, 20, 15, 12]; expected "
+        "[x1, y1, x2, y2]; for [x, y, width, height] use --dt-boxes xywh, or pass "
+    )
 
 
 def test_a_repeated_annotation_does_not_move_the_location_of_a_negative_size(files: Files) -> None:

@@ -9,8 +9,11 @@ import pytest
 
 from detap import read_detections, read_ground_truth
 from detap.errors import InputError, UsageError
-from detap.formats.coco import tables
+from detap.formats.coco import metadata, tables
+from detap.formats.coco.category_offset import sample_categories
+from detap.formats.coco.prefetch import Handle
 from detap.formats.coco.prefetch import detections as scan_of
+from detap.io.limits import DEFAULT_LIMITS
 from tests.cli.conftest import Ended, detap
 from tests.formats.voc_files import item, tree, xml
 
@@ -243,6 +246,9 @@ def test_the_first_number_is_0_or_1(voc: Path, tmp_path: Path) -> None:
     dt = write(tmp_path / "dt.json", both_matched(1, 2))
     with pytest.raises(UsageError, match="first_category_id is 2, expected 0 or 1"):
         labels(dt, voc, class_names=names, first_category_id=2)
+    message = r"^first_category_id \(--first-category-id\) requires class_names \(--class-names\)$"
+    with pytest.raises(UsageError, match=message):
+        labels(dt, voc, first_category_id=1)
 
 
 def test_a_text_id_with_different_names_in_both_inputs_is_refused(tmp_path: Path) -> None:
@@ -479,3 +485,63 @@ def test_voc_100_detections_score_as_with_aligned_ids(real_data: Path, detap: Ru
     assert json.loads(said.out)["summary"]["AP"] == pytest.approx(expected, abs=1e-12)
     assert "[categories-matched-by-name]" in said.err
     assert "[images-of-other-names]" not in said.err
+
+
+# --- samples and metadata
+
+
+@pytest.mark.parametrize(("count", "sampled"), [(32, 32), (33, 17), (64, 32), (65, 22)])
+def test_at_most_32_objects_are_sampled_of_an_image(
+    tmp_path: Path, count: int, sampled: int
+) -> None:
+    """Every second of 33 and 64, every third of 65."""
+    path = coco_truth(tmp_path, {1: "1.jpg"})
+    document = json.loads(path.read_text())
+    document["annotations"] = [document["annotations"][0] | {"id": k + 1} for k in range(count)]
+    truth = read_ground_truth(write(path, document))
+    results = write(tmp_path / "dt.json", [record(1, 3, [100, 0, 10, 10])])
+    columns = tables.scanned_detections(scan_of(results).result(), truth)
+    assert columns is not None
+    sample = sample_categories(columns, truth)
+    assert sample.ground_truths == sampled
+    assert sample.pairs == [(2, 2)] * sampled
+
+
+LONG = "9" * 5000
+"""More digits than Python converts to an integer."""
+
+
+def test_attributes_and_file_names_of_images(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = coco_truth(tmp_path, {1: "a.jpg", 2: "b.jpg", 3: None})
+    document = json.loads(path.read_text())
+    document["images"][0]["id"] = 1.0
+    document["images"][0]["weather"] = "rain"
+    document["images"][1]["weather"] = None
+    document["info"] = {"version": 0}
+    text = json.dumps(document).replace('"version": 0', f'"version": {LONG}')
+    truth = read_ground_truth(write(path, text))
+    assert metadata.image_attribute(truth, "weather") == {1: "rain"}
+    del document["info"]
+    document["images"][0]["id"] = 1
+    names = {1: "a.jpg", 2: "b.jpg"}
+    broken = json.dumps(document)[:-1] + f', "info": NaN, "more": {LONG}' + "}"
+    assert metadata.listed_file_names(str(write(tmp_path / "nan.json", broken))) == names
+    # The compiled reader suffices where the file is regular.
+    monkeypatch.setattr(Handle, "content", None)
+    assert metadata.listed_file_names(str(write(path, document))) == names
+
+
+def test_names_in_results_without_ground_truth(tmp_path: Path) -> None:
+    records = [record(1, 7, [0, 0, 5, 5]), record(2.0, 8, [0, 0, 5, 5]), {"image_id": True}]
+    document: dict[str, Any] = {"annotations": [*records, 5, {"image_id": 0}]}
+    listed: list[Any] = [{"id": 7, "name": "cat"}, {"id": 8}, {"name": "dog"}, 5]
+    for categories, classes in ((listed, ("cat", "8")), (5, ("7", "8")), (None, ("7", "8"))):
+        text = json.dumps(document | {"categories": categories})
+        text = text.replace('"image_id": 0', f'"image_id": {LONG}')
+        options = {"class_names": "names.txt", "boxes": "xyxy"}
+        path = write(tmp_path / "dt.json", text)
+        truth = metadata.placeholder_ground_truth(path, options, DEFAULT_LIMITS)
+        assert (truth.images, truth.class_ids, truth.classes) == ((1, 2), (7, 8), classes)
+        assert options == {"boxes": "xyxy"}

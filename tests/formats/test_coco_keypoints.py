@@ -216,6 +216,13 @@ def test_invalid_num_keypoints(tmp_path: Path, number: Any) -> None:
         read(tmp_path, num_keypoints=number)
 
 
+def test_annotations_need_the_number_of_keypoints_of_earlier_ones(tmp_path: Path) -> None:
+    with pytest.raises(
+        InputError, match="keypoints has 2 keypoints, expected 3 in earlier records"
+    ):
+        read(tmp_path, keypoints=POSE[:6])
+
+
 def test_results_need_the_number_of_keypoints_of_the_ground_truth(tmp_path: Path) -> None:
     with pytest.raises(
         InputError, match="keypoints has 2 keypoints, expected 3 as in the ground truth"

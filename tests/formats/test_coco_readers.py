@@ -1,10 +1,13 @@
 """The fast reader equals the fallback reader bit for bit, or falls back."""
 
+import gzip
+import json
 import os
 import random
 import re
 from copy import deepcopy
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -305,6 +308,56 @@ def test_a_large_file_is_split(tmp_path: Path, extra: str) -> None:
     records = ",\n".join(RECORD % extra for _ in range(20_001))
     path.write_text(f"[{records}]")
     assert split_scan(path).count == 20_001
+
+
+def test_a_file_without_records_in_its_middle_is_not_split(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    path.write_text(f"[{RECORD % ''}{' ' * 100_000}]")
+    with Stream(path) as stream:
+        assert prefetch._middle(stream) == 0
+
+
+def test_the_fraction_of_a_file_that_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    path.write_text(f"[{RECORD % ''}]")
+    handle = prefetch.detections(path)
+    assert handle.result() is not None
+    assert handle.fraction() == 1.0
+    for count, size, fraction in ((0, 8, 0.0), (2, 8, 0.25), (9, 8, 1.0), (5, 0, 0.0)):
+        running: Any = SimpleNamespace(given=count), size
+        handle._scan, handle._running = None, running
+        assert handle.fraction() == fraction
+    handle._running = None
+    assert handle.fraction() == 0.0
+
+
+def test_no_thread_is_started_if_memory_is_tight(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor are the blocks of a file kept, which can be read again."""
+    monkeypatch.setattr(prefetch, "memory_is_tight", lambda: True)
+    path = tmp_path / "results.json.gz"
+    path.write_bytes(gzip.compress(f"[{RECORD % ''}]".encode()))
+    handle = prefetch.detections(path)
+    assert handle._thread is None
+    scan = handle.result()
+    assert scan is not None
+    assert scan.count == 1
+    assert handle._blocks == []
+
+
+def test_the_box_format_holds_for_results_of_which_some_have_no_box(tmp_path: Path) -> None:
+    document = json.loads(as_bytes(TRUTH))
+    path = tmp_path / "truth.json"
+    path.write_bytes(as_bytes(document))
+    truth = coco.read_ground_truth(path)
+    common = {"image_id": 1, "category_id": 1, "score": 0.5}
+    square = [[2, 2, 6, 2, 6, 6, 2, 6]]
+    records = [{**common, "bbox": [10, 20, 40, 60]}, {**common, "segmentation": square}]
+    path = tmp_path / "results.json"
+    path.write_bytes(as_bytes(records))
+    table = coco.read_detections(path, truth, boxes="xyxy")
+    assert table.corners.tolist() == [[10, 20, 40, 60], [2, 2, 6, 6]]
 
 
 def test_large_files_are_read_by_two_threads(

@@ -40,7 +40,7 @@ def sample_categories(columns: DetectionColumns, truth: GroundTruth) -> Category
     filled = truth.images_with_rows & (np.bincount(columns.image, minlength=len(truth.images)) > 0)
     images = np.flatnonzero(filled)
     keys = image_keys([truth.images[image] for image in images.tolist()])
-    first = np.argsort(keys, kind="stable")[:SAMPLED_IMAGES]
+    first = np.lexsort((keys,))[:SAMPLED_IMAGES]
     by_image, count = [], 0
     sampled = np.zeros(len(truth.images), np.bool_)
     sampled[images[first]] = True

@@ -66,13 +66,13 @@ class KeypointsReader:
 
     def points(self, size: int) -> Floats:
         """Return the keypoints as an array (N, P, size)."""
-        return np.array(self.values, np.float64).reshape(-1, self._count or 0, size)
+        return np.array(self.values).reshape(-1, self._count or 0, size)
 
     def columns(self) -> KeypointColumns:
         """Return the columns of the annotations."""
         return KeypointColumns(
             self.points(3) if self.no_keypoints else np.zeros((0, self._count or 0, 3)),
-            np.array(self.width_height, np.float64).reshape(-1, 2),
+            np.array(self.width_height).reshape(-1, 2),
             np.array(self.no_keypoints, np.bool_),
         )
 
