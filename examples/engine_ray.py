@@ -56,7 +56,7 @@ def main(gt: str, shards: Sequence[str]) -> None:
     engine = Engine()
     try:
         # The images that no shard names have no detections: that is a shard of its own.
-        result = evaluate(engine, tasks, rest=Shard(truth, None, rules)).compute()
+        result = evaluate(engine, tasks, remaining=Shard(truth, None, rules)).compute()
     finally:
         engine.close()
     for name, value in result.summary.items():

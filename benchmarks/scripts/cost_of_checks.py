@@ -20,7 +20,7 @@ CHECKS = {
     "detap.formats.coco.assembly": (
         "_truth_notes",
         "_detection_notes",
-        "_negative_size",
+        "_negative_size_notes",
         "_check_categories",
     ),
     "detap.formats.coco.tables": ("_file_name_notes",),
