@@ -782,3 +782,16 @@ def test_keypoints_of_ground_truth(xyxy: bool, block: int) -> None:
     assert without == [False, True, False, True, False]
     bad = text.replace('"num_keypoints": 1', '"num_keypoints": -1').encode()
     assert not TruthScan(-1, reader(bad, MANY), MANY, MANY, 64, keypoints=True).run()
+
+
+@pytest.mark.parametrize("step", [1, 1000, 1 << 40])
+def test_ids_in_any_order_are_numbered(step: int) -> None:
+    """Small ids by a table, others by their hash."""
+    ids = [step * n for n in (5, -3, 40, 0, 7, *range(100, 300))]
+    rows = [record(image_id=str(n), category_id=str(n)) for n in ids]
+    columns: Any = results(f"[{', '.join(rows)}]").columns(ids[::-1], ids[1:])
+    assert np.asarray(columns[0]).tolist() == [*range(len(ids))][::-1]
+    assert np.asarray(columns[1]).tolist() == [len(ids) - 1, *range(len(ids) - 1)]
+    assert columns[5] == {5 * step: 1}
+    for unknown in (-4 * step, 301 * step, 6 * step, 1 - 2**63, 2**63 - 1):
+        assert results(f"[{record(image_id=str(unknown))}]").columns(ids, [2]) is None
