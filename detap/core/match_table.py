@@ -294,7 +294,7 @@ class MatchTable:
         """Select rows; a match with a removed ground truth becomes -1."""
         rows, gt_rows = np.flatnonzero(detections), np.flatnonzero(ground_truths)
         new_row = np.full(len(self.truth_label) + 1, -1, np.int32)  # index -1 stays -1
-        new_row[gt_rows] = np.arange(len(gt_rows), dtype=np.int32)
+        new_row[gt_rows] = np.arange(len(gt_rows))
         return replace(
             self,
             label=self.label[rows],

@@ -114,7 +114,7 @@ def accumulate_by_iou(
     total[total == 0] = np.nan
     scores.recall[:, 0] = tp_counts / total
     max_dets = max_dets_array(params.max_dets)[-1]
-    within = int(np.minimum(proposals.astype(np.int64), max_dets).sum())
+    within = int(np.minimum(proposals, max_dets).sum())
     tp = int(tp_counts[0, 0, -1])
     positives = int(scores.positives[0, 0])
     counts = [positives, ground_truths - positives, proposals.sum(), tp, within - tp, 0, within]
