@@ -165,3 +165,30 @@ def test_a_preset_of_an_unsupported_iou_type_is_skipped(monkeypatch: pytest.Monk
     presets, skipped = searched.searched_presets({})
     assert [protocol.name for protocol in presets] == ["coco"]
     assert skipped == [("compare polygon: --iou-type polygon", ("dota",))]
+
+
+def search_among(
+    monkeypatch: pytest.MonkeyPatch, names: list[str], changes: dict[str, str], **options: bool
+) -> tuple[list[str], list[searched.Skipped]]:
+    monkeypatch.setattr(Protocol, "presets", {name: PRESETS[name] for name in names})
+    presets, skipped = searched.searched_presets(changes, **options)
+    return [protocol.name for protocol in presets], skipped
+
+
+def test_presets_for_quadrilaterals_come_after_those_for_boxes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    names = ["dota", "coco-segm", "coco"]
+    masks = ("compare masks: --iou-type segm", ("coco-segm",))
+    assert search_among(monkeypatch, names, {}, polygons=True) == (["coco", "dota"], [masks])
+    polygons = ("compare quadrilaterals: --iou-type polygon", ("dota",))
+    assert search_among(monkeypatch, names, {}) == (["coco"], [polygons, masks])
+
+
+def test_presets_of_the_given_iou_type_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    changes = {"iou_type": "segm"}
+    names, skipped = search_among(
+        monkeypatch, ["voc2012", "dota", "coco-segm"], changes, polygons=True
+    )
+    assert names == ["coco-segm", "voc2012"]
+    assert skipped == [("compare quadrilaterals: --iou-type polygon", ("dota",))]

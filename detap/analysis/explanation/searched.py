@@ -48,11 +48,13 @@ def searched_presets(
         If every preset rejects the changes.
     """
     iou_type = changes.get("iou_type", "bbox")
-    iou_types = ("bbox", "polygon") if polygons and "iou_type" not in changes else ("bbox",)
+    iou_types = {iou_type, "bbox"}
+    if polygons and "iou_type" not in changes:
+        iou_types.add("polygon")
     presets, skipped = [], dict[str, list[str]]()
     rejected: list[UsageError] = []
     for name, protocol in Protocol.presets.items():
-        if protocol.iou_type not in (iou_type, *iou_types):
+        if protocol.iou_type not in iou_types:
             shapes = _SHAPES.get(protocol.iou_type, protocol.iou_type)
             reason = f"compare {shapes}: --iou-type {protocol.iou_type}"
             skipped.setdefault(reason, []).append(name)
