@@ -56,13 +56,13 @@ class ErrorCounts:
         In the order of :data:`KINDS`.
     by_class : (K, 5) int64
         By the class of the detection for a classification error.
-    rows : three (n,) int32
+    rows : (n,) int32, int32 and int64
         Image, class and type of each error.
     """
 
     by_image: Counts
     by_class: Counts
-    rows: tuple[Integers, Integers, Integers]
+    rows: tuple[Integers, Integers, NDArray[np.int64]]
 
     def select_classes(self, labels: Sequence[int]) -> Counts:
         """Count the errors of some classes by image, (I, 5) int64."""
@@ -104,7 +104,7 @@ def count_errors(result: Result, *, threshold: int = 0) -> ErrorCounts:
     return ErrorCounts(
         by_image=_tally(image, kind, match_table.images),
         by_class=_tally(label, kind, match_table.classes),
-        rows=(image.astype(np.int32), label.astype(np.int32), kind.astype(np.int32)),
+        rows=(image, label, kind),
     )
 
 

@@ -10,6 +10,8 @@ protocol ignores take part.
 """
 
 from dataclasses import dataclass, replace
+from heapq import nlargest
+from operator import attrgetter
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -80,13 +82,12 @@ class Confusion:
         return int(self.matrix[-1].sum())
 
     def largest(self, count: int) -> list[Cell]:
-        """Return the largest nonzero off-diagonal cells, at most `count`."""
+        """Return the largest nonzero off-diagonal cells, at most `count`; ties by row."""
         inner = self.matrix[:-1, :-1].copy()
         np.fill_diagonal(inner, 0)
-        order = np.argsort(-inner, axis=None, kind="stable")[:count]
-        rows, columns = np.unravel_index(order, inner.shape)
-        cells = zip(rows.tolist(), columns.tolist(), inner[rows, columns].tolist(), strict=True)
-        return [Cell(*cell) for cell in cells if cell[-1]]
+        rows, columns = np.nonzero(inner)
+        cells = map(Cell, rows.tolist(), columns.tolist(), inner[rows, columns].tolist())
+        return nlargest(count, cells, key=attrgetter("pairs"))
 
 
 def confusion(

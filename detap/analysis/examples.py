@@ -87,7 +87,7 @@ class LabelErrors:
 
 
 def worst_images(
-    results: MatchResults, *, score: float | None = None, max_count: int = 20
+    results: MatchResults, *, score: float | None = None, max_count: int
 ) -> WorstImages:
     """Return the images with the most false positives and false negatives.
 
@@ -119,9 +119,7 @@ def worst_images(
     )
 
 
-def confident_errors(
-    results: MatchResults, errors: Errors, *, max_count: int = 20
-) -> ConfidentErrors:
+def confident_errors(results: MatchResults, errors: Errors, *, max_count: int) -> ConfidentErrors:
     """Return the false positives with the highest scores.
 
     Parameters
@@ -143,7 +141,7 @@ def confident_errors(
 
 
 def label_errors(
-    results: MatchResults, errors: Errors, *, score: float | None = None, max_count: int = 20
+    results: MatchResults, errors: Errors, *, score: float | None = None, max_count: int
 ) -> LabelErrors:
     """Find possible label errors.
 

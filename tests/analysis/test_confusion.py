@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detap.analysis.confusion import Cell, confusion
+from detap.analysis.confusion import Cell, Confusion, confusion
 from detap.analysis.match_results import MatchResults
 from detap.errors import UsageError
 from detap.evaluation.detection import evaluate
@@ -25,6 +25,30 @@ def test_the_case_computed_by_hand() -> None:
     assert other.largest(3) == [Cell(1, 0, 1)]
     pair = (other.ground_truth == 1) & (other.detection == 2)
     assert pair.sum() == 1
+
+
+def test_at_another_iou_threshold() -> None:
+    """At .75 the third a, of IoU .54, is a background FP, and its ground truth is missed."""
+    result = confusion(fixture(), iou=0.75)
+    assert result.iou == 0.75
+    assert result.matrix.tolist() == [[1, 0, 2], [0, 1, 1], [6, 1, 0]]
+
+
+def test_most_confused_classes() -> None:
+    """Equal cells are in the order of their rows; empty ones are left out."""
+    nothing = np.zeros(0, np.int32)
+    result = Confusion(
+        rule="protocol",
+        iou=0.5,
+        score_threshold=None,
+        classes=("a", "b", "c"),
+        matrix=np.array([[9, 1, 2, 5], [2, 9, 0, 5], [0, 3, 9, 5], [5, 5, 5, 0]]),
+        detection=nothing,
+        ground_truth=nothing,
+    )
+    cells = [Cell(2, 1, 3), Cell(0, 2, 2), Cell(1, 0, 2), Cell(0, 1, 1)]
+    assert result.largest(2) == cells[:2]
+    assert result.largest(9) == cells
 
 
 def test_unmatched_detections_match_the_best_iou_of_another_class() -> None:

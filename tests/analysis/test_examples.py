@@ -1,5 +1,7 @@
 """Worst images, confident errors and possible label errors."""
 
+import numpy as np
+
 from detap.analysis.errors import TYPES, errors
 from detap.analysis.examples import REASONS, confident_errors, label_errors, worst_images
 from detap.analysis.match_results import MatchResults
@@ -11,7 +13,7 @@ from tests.cases import Case, Detection, Truth
 def test_worst_images() -> None:
     """FP + FN: 2 + 0 in the first image, 2 + 2 in the second, 2 in the third."""
     outcome = MatchResults.of(fixture())
-    worst = worst_images(outcome)
+    worst = worst_images(outcome, max_count=9)
     assert worst.image.tolist() == [1, 0, 2]
     assert worst.false_positives.tolist() == [2, 2, 2]
     assert worst.false_negatives.tolist() == [2, 0, 0]
@@ -35,14 +37,15 @@ def test_possible_label_errors() -> None:
     """Confident means at least .6, the median TP score; only one of two b's is matched."""
     outcome = MatchResults.of(fixture())
     kinds = errors(outcome)
-    suspicious = label_errors(outcome, kinds)
+    suspicious = label_errors(outcome, kinds, max_count=9)
     assert [REASONS[reason] for reason in suspicious.reason] == ["wrong_label"]
     assert (suspicious.detection.tolist(), suspicious.ground_truth.tolist()) == (
         [2],
         [1],
     )
     assert suspicious.weight.tolist() == [0.8]
-    lower = label_errors(outcome, kinds, score=0.3)
+    assert suspicious.reason.dtype == np.int8
+    lower = label_errors(outcome, kinds, score=0.3, max_count=9)
     assert [REASONS[reason] for reason in lower.reason] == ["missing_annotation", "wrong_label"]
     assert lower.detection.tolist() == [7, 2]
     assert label_errors(outcome, kinds, score=0.0, max_count=1).detection.tolist() == [7, 2]
@@ -57,7 +60,7 @@ def test_never_detected_objects_of_a_mostly_detected_class() -> None:
         classes=(1, 2),
     )
     outcome = MatchResults.of(evaluate(*case.tables()))
-    result = label_errors(outcome, errors(outcome))
+    result = label_errors(outcome, errors(outcome), max_count=9)
     assert [REASONS[reason] for reason in result.reason] == ["never_detected", "never_detected"]
     assert result.ground_truth.tolist() == [8, 7]
     assert result.detection.tolist() == [-1, -1]

@@ -199,7 +199,7 @@ def test_the_errors_worked_by_hand_with_a_class_selected() -> None:
     outcome = MatchResults.of(
         detap.evaluate(result.ground_truth, result.detections, classes=[name])
     )
-    suspicious = label_errors(outcome, part)
+    suspicious = label_errors(outcome, part, max_count=9)
     assert (suspicious.reason != REASONS.index("wrong_label")).all()  # that annotation is not shown
 
 
