@@ -13,8 +13,9 @@ import detap.analysis.crosscheck as module
 from detap.analysis.crosscheck import check_supported, cross_check, difference
 from detap.errors import Note, UsageError
 from detap.evaluation.detection import evaluate
-from detap.protocols import protocol
+from detap.protocols import PRESETS, protocol
 from detap.tables.detection import Detections, GroundTruth
+from tests.cases import Case, Detection, Truth
 
 
 def tables(box_format: str = "xywh") -> tuple[GroundTruth, Detections]:
@@ -68,6 +69,18 @@ def test_pycocotools_agrees(changes: dict[str, Any], box_format: str) -> None:
     assert check.metrics.keys() == result.summary.keys()
     assert "to the last bit" in check.conclusion
     assert check.arrays["precision"][0] == result.full_precision().size
+
+
+def test_pycocotools_agrees_on_masks() -> None:
+    """Two masks of equal boxes, and one of half the width, IoU above one half."""
+    case = Case(
+        truths=(Truth(1, 1, (0, 0, 20, 20)), Truth(1, 1, (100, 50, 40, 40))),
+        dt=(Detection(1, 1, (0, 0, 20, 20), 0.9), Detection(1, 1, (100, 50, 30, 40), 0.8)),
+    )
+    protocol = PRESETS["coco-segm"]
+    check = cross_check(evaluate(*case.tables_for(protocol), protocol))
+    assert check.equal, check.conclusion
+    assert 0.5 < check.metrics["AP"][1] < 1
 
 
 def test_pycocotools_agrees_with_torchmetrics() -> None:
@@ -204,6 +217,8 @@ def test_boxes_without_exact_width_and_height_are_counted() -> None:
         ("coco", {"absent_class": "zero-if-detected"}, "absent-class"),
         ("coco", {"strict_iou": True}, "strict-iou"),
         ("coco", {"tie_break": "file"}, "tie-break"),
+        ("coco-boundary", {}, "iou-type"),
+        ("dota", {}, "iou-type"),
     ],
 )
 def test_other_protocols_are_rejected(name: str, changes: dict[str, Any], field: str) -> None:

@@ -39,6 +39,14 @@ def test_by_size_and_aspect_ratio() -> None:
     assert surer.size.detections.tolist() == [0, 1, 0, 0, 0, 0]
 
 
+def test_the_last_group_has_no_upper_bound() -> None:
+    """400 by 100: size 200, aspect ratio 4."""
+    case = Case(truths=(Truth(1, 1, (0, 0, 400, 100)),))
+    groups = breakdowns(evaluate(*case.tables()))
+    assert groups.size.ground_truths.tolist() == [0, 0, 0, 0, 0, 1]
+    assert groups.aspect_ratio.ground_truths.tolist() == [0, 0, 0, 0, 1]
+
+
 def test_by_crowding_and_position() -> None:
     """The images are 60 wide: boxes at 0, 20 and 40 are left, center and right."""
     groups = breakdowns(fixture())
@@ -85,6 +93,9 @@ def test_histograms() -> None:
     score = score_histogram(fixture(), bins=2)
     assert score.edges.tolist() == [0, 0.5, 1]
     assert (score.true_positives.tolist(), score.false_positives.tolist()) == ([0, 3], [2, 4])
+    # At IoU .75 the true positive of IoU .54, with score .55, is a false positive.
+    strict = score_histogram(fixture(), bins=2, iou=0.75)
+    assert (strict.true_positives.tolist(), strict.false_positives.tolist()) == ([0, 2], [2, 5])
     result = fixture()
     logits = replace(result.detections, score=result.detections.score * 20)
     wide = score_histogram(evaluate(result.ground_truth, logits), bins=2)

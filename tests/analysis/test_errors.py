@@ -13,9 +13,9 @@ from detap.analysis.errors import TYPES, errors
 from detap.analysis.match_results import MatchResults
 from detap.errors import UsageError
 from detap.evaluation.detection import evaluate
-from detap.protocols import Protocol
+from detap.protocols import PRESETS, Protocol
 from tests.analysis.data import fixture, raw_tables
-from tests.cases import Case, cases
+from tests.cases import Case, Detection, Truth, cases
 from tests.oracle.errors import errors as plain_errors
 from tests.parity.test_core_is_oracle import any_protocol
 
@@ -150,8 +150,27 @@ def test_invalid_arguments_are_rejected() -> None:
             proposals.errors(convention)
     with pytest.raises(UsageError, match="convention tidecv has its own matching; pass a Result"):
         errors(MatchResults.of(result), "tidecv")
+    listed = PRESETS["lvis"]
+    hint = "class lists of images, which this analysis ignores; type the errors by the protocol"
+    with pytest.raises(UsageError, match=hint):
+        evaluate(*Case().tables_for(listed), listed).errors("tidecv")
     with pytest.raises(KeyError):
         result.errors().of_type("occluded")
+
+
+def test_errors_of_masks() -> None:
+    """A second detection of a mask is a duplicate; one of another class a classification error."""
+    box = (0, 0, 20, 20)
+    case = Case(
+        truths=(Truth(1, 1, box),),
+        dt=(Detection(1, 1, box, 0.9), Detection(1, 1, box, 0.8), Detection(1, 2, box, 0.7)),
+        classes=(1, 2),
+    )
+    masks = PRESETS["coco-segm"]
+    result = evaluate(*case.tables_for(masks), masks).errors()
+    assert [TYPES[kind] for kind in result.kind[1:]] == ["duplicate", "classification"]
+    assert result.target.tolist() == [-1, 0, 0]
+    assert result.similarity.tolist() == [0, 1, 1]
 
 
 def test_the_default_threshold_is_0_5_if_evaluated() -> None:

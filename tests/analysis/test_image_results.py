@@ -5,7 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detap.analysis.errors import TYPES, errors
-from detap.analysis.image_results import DetectionResult, GroundTruthResult, image_results
+from detap.analysis.image_results import (
+    DetectionResult,
+    GroundTruthResult,
+    image_results,
+    results_of_images,
+)
 from detap.analysis.match_results import MatchResults
 from detap.errors import UsageError
 from detap.evaluation.detection import evaluate
@@ -43,6 +48,25 @@ def test_the_case_computed_by_hand() -> None:
     third = image_results(fixture(), 3)
     assert [entry.result for entry in third.detections] == ["background", "background"]
     assert third.detections[0].ground_truth == -1
+
+
+def test_the_target_of_an_error_comes_before_the_nearest_object() -> None:
+    """IoU 60/140 with the ground truth of its class, 80/120 with one of another class."""
+    case = Case(
+        truths=(Truth(1, 1, (0, 0, 10, 10)), Truth(1, 2, (6, 0, 10, 10))),
+        dt=(Detection(1, 1, (4, 0, 10, 10), 0.9),),
+        classes=(1, 2),
+    )
+    result = image_results(evaluate(*case.tables()), 1)
+    assert result.detections == (DetectionResult(0, 0, 0.9, "localization", 0, 60 / 140, -1),)
+
+
+def test_at_most_some_detections_of_each_image() -> None:
+    """The best of each image, and the fourth row whatever its score."""
+    outcome = MatchResults.of(fixture())
+    images = results_of_images(outcome, [1, 0], errors(outcome), max_detections=1, include=[-1, 3])
+    rows = [[entry.row for entry in image.detections] for image in images]
+    assert rows == [[5], [0, 3]]
 
 
 def test_ignored_and_excluded_detections() -> None:

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detap.analysis.match_results import MatchResults
-from detap.analysis.operating import Point, Sweep, sweeps
+from detap.analysis.operating import Point, Sweep, sweeps, threshold
+from detap.errors import UsageError
 from detap.evaluation.detection import evaluate
 from tests.analysis.data import fixture
 from tests.cases import Case, cases
@@ -34,6 +35,14 @@ def test_at_a_given_threshold(score: float, right: int, wrong: int) -> None:
     point = fixture().operating_point(score)
     assert point.overall == Point(score, right, wrong, 5 - right, 3)
     assert sum(entry.true_positives for entry in point.by_class) == right
+
+
+def test_score_thresholds() -> None:
+    assert threshold("best") == "best"
+    assert threshold(1) == 1.0
+    for invalid in ("worst", True, nan):
+        with pytest.raises(UsageError, match="is neither a number nor 'best'"):
+            threshold(invalid)
 
 
 def test_precision_is_undefined_without_detections() -> None:

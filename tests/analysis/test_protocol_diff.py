@@ -26,7 +26,7 @@ from detap.evaluation.detection import score_tables
 from detap.protocols import PRESETS, Protocol, protocol
 from detap.protocols.steps import steps
 from detap.tables.detection import Detections, GroundTruth
-from tests.cases import PLAIN, RANKED, Case, cases
+from tests.cases import PLAIN, RANKED, Case, Detection, Truth, cases
 from tests.conftest import ROOT
 
 
@@ -149,6 +149,21 @@ def test_shared_matching_gives_the_same_bits(case: Case, names: list[str]) -> No
         ]
 
 
+def test_values_of_selected_classes() -> None:
+    """The only cat is detected, the only dog is not: AP 1 and 0."""
+    case = Case(
+        truths=(Truth(1, 1, (0, 0, 10, 10)), Truth(1, 2, (0, 0, 10, 10))),
+        dt=(Detection(1, 1, (0, 0, 10, 10), 0.5),),
+        classes=(1, 2),
+    )
+    coco = protocol("coco")
+    # The first two share a matching.
+    given = [coco, coco.with_changes(interpolation="11-point"), protocol("voc2012")]
+    for classes, value in ((None, 1 / 2), (["1"], 1), (["2"], 0)):
+        values = evaluate_protocols(case.tables(), given, primary_value, classes=classes)
+        assert values == pytest.approx([value] * 3, abs=1e-15)
+
+
 @pytest.mark.parametrize(("first", "second"), [*permutations(PLAIN, 2)])
 def test_all_combinations_of_any_two_presets_are_valid(first: str, second: str) -> None:
     """Fields that contradict each other if only one changes form one step."""
@@ -207,6 +222,8 @@ def test_flags_on_the_same_objects_are_one_step() -> None:
         coco, max_iou_threshold=1.0, annotation_id_zero="unmatched", ignore_flags=(), crowd_flags=()
     )
     assert canonical(coco, truth) == canonical(same, truth)
+    weighted = protocol("open-images-v2")
+    assert canonical(weighted, truth) == canonical(replace(weighted, group_of_weight=None), truth)
     for other in (
         replace(coco, iou_thresholds=(1.0,)),
         replace(coco, ignore_flags=("difficult", "crowd")),
@@ -274,6 +291,16 @@ def test_an_undefined_metric() -> None:
         match="APl is undefined under coco: all ground truths are ignored",
     ):
         protocol_diff(difficult(), coco, replace(coco, inclusive_pixels=True), "APl")
+
+
+def test_a_metric_undefined_between_the_protocols() -> None:
+    """A difficult object is small by its annotation, another object by its box."""
+    large, small = (0, 0, 100, 100), (0, 0, 10, 10)
+    case = Case(truths=(Truth(1, 1, large, difficult=True, area=100), Truth(1, 1, small, area=1e4)))
+    first = Protocol.parse("coco|ignore-flags:none|area-source:annotation")
+    second = Protocol.parse("coco|ignore-flags:difficult|area-source:box")
+    with pytest.raises(UsageError, match=r"^APs is undefined under coco.*: all ground truths are"):
+        protocol_diff(case.tables(), first, second, "APs")
 
 
 def test_proposals_differ_from_coco_in_the_recall() -> None:

@@ -85,6 +85,17 @@ def test_another_ground_truth() -> None:
     assert report_diff(record(), second).differing == ("ground truth",)
 
 
+def test_another_image_size() -> None:
+    """Relative boxes become others with another --image-size."""
+    first, second = record(), record(summary={"mAP": 0.25})
+    for report, size in ((first, "640x480"), (second, "1280x960")):
+        for entry in report["inputs"]:
+            entry["reading"] = {"image_size": size}
+    diff = report_diff(first, second)
+    assert diff.differing == ("reading",)
+    assert portions(diff) == {"reading": -0.25}
+
+
 def test_class_names_belong_to_either_role() -> None:
     """Class names are read with the ground truth or with the detections, by format."""
     first, second = record(), record()
