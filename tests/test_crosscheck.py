@@ -222,5 +222,5 @@ def test_boxes_without_exact_width_and_height_are_counted() -> None:
     ],
 )
 def test_other_protocols_are_rejected(name: str, changes: dict[str, Any], field: str) -> None:
-    with pytest.raises(UsageError, match=rf"pycocotools cannot score as {name} .*{field}"):
+    with pytest.raises(UsageError, match=rf"does not support protocol {name} .*{field}"):
         check_supported(replace(protocol(name), **changes))
