@@ -1,7 +1,7 @@
 """Changes of the compiled modules, chosen by hand: `changes.toml`.
 
-Each is made in a copy of the checkout, where its module alone is compiled again, without
-optimising; then the tests named beside it must fail.
+Each is made in a copy of the checkout, where only its module is compiled again, without
+optimization; then one of the module's tests must fail.
 """
 
 import os
@@ -19,7 +19,7 @@ LONGEST = 600  # seconds; a change that never ends is noticed, too
 
 
 def count() -> int:
-    """Return how many changes there are to try."""
+    """Return the number of changes to try."""
     return sum(len(module["changes"]) for module in settings("changes")["module"])
 
 
@@ -30,14 +30,14 @@ def files() -> list[str]:
 
 def try_changes(only: Collection[str] = ()) -> Iterator[Outcome]:
     """Make the changes of `changes.toml`, of all files or only some, and run their tests."""
-    place = copy_checkout(NAME)
-    _compile(place)
+    copy = copy_checkout(NAME)
+    _compile(copy)
     modules = [one for one in settings("changes")["module"] if not only or one["file"] in only]
     for tests in {tuple(module["tests"]) for module in modules}:
-        if not _passes(tests, place):
+        if not _passes(tests, copy):
             raise SystemExit(f"{' '.join(tests)}: fail without any change")
     for module in modules:
-        yield from _try(module, place)
+        yield from _try(module, copy)
 
 
 def tests_of(file: str) -> list[str]:
@@ -46,40 +46,40 @@ def tests_of(file: str) -> list[str]:
     return list(dict.fromkeys(test for tests in chosen for test in tests))
 
 
-def environment(place: Path) -> dict[str, str]:
+def environment(copy: Path) -> dict[str, str]:
     """Return the environment in which the tests of a copy run."""
-    set_here = {"DETAP_DATA": os.devnull, "DETAP_HYPOTHESIS": "unshrunk", "PYTHONPATH": str(place)}
+    set_here = {"DETAP_DATA": os.devnull, "DETAP_HYPOTHESIS": "unshrunk", "PYTHONPATH": str(copy)}
     return {**os.environ, **set_here}
 
 
-def _try(module: dict[str, Any], place: Path) -> Iterator[Outcome]:
-    file = place / module["file"]
+def _try(module: dict[str, Any], copy: Path) -> Iterator[Outcome]:
+    file = copy / module["file"]
     text = file.read_text(encoding="utf-8")
     for old, new in module["changes"]:
         if text.count(old) != 1:
             raise SystemExit(f"{module['file']}: {text.count(old)} times, not once: {old!r}")
         file.write_text(text.replace(old, new), encoding="utf-8")
-        _compile(place)
+        _compile(copy)
         change = f"- {' '.join(old.split())} + {' '.join(new.split())}"
-        killed = not _passes(module["tests"], place)
+        killed = not _passes(module["tests"], copy)
         yield Outcome(module["file"], file.stem, change, killed)
     # It is compiled again with the next change.
     file.write_text(text, encoding="utf-8")
 
 
-def _compile(place: Path) -> None:
+def _compile(copy: Path) -> None:
     command = [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"]
     environment = dict(os.environ, DETAP_BUILD_FLAGS=QUICKLY)
-    subprocess.run(command, cwd=place, env=environment, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(command, cwd=copy, env=environment, check=True, stdout=subprocess.DEVNULL)
 
 
-def _passes(tests: Iterable[str], place: Path) -> bool:
+def _passes(tests: Iterable[str], copy: Path) -> bool:
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
     try:
         done = subprocess.run(
             command,
-            cwd=place,
-            env=environment(place),
+            cwd=copy,
+            env=environment(copy),
             timeout=LONGEST,
             check=False,
             stdout=subprocess.DEVNULL,
