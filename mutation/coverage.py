@@ -19,31 +19,31 @@ LINE = re.compile(r' */\* "(detap/[\w/]+\.p[yx][xd])":(\d+)$')
 
 def build() -> Path:
     """Compile all modules of a copy for gcov."""
-    place = copy_checkout("coverage")
-    for file in [*place.glob("detap/**/_*.c"), *place.glob("detap/**/*.so")]:
+    copy = copy_checkout("coverage")
+    for file in [*copy.glob("detap/**/_*.c"), *copy.glob("detap/**/*.so")]:
         file.unlink()
     command = [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"]
     flags = dict(os.environ, DETAP_BUILD_FLAGS="-O0 -w --coverage")
-    subprocess.run(command, cwd=place, env=flags, check=True, stdout=subprocess.DEVNULL)
-    return place
+    subprocess.run(command, cwd=copy, env=flags, check=True, stdout=subprocess.DEVNULL)
+    return copy
 
 
-def measure(file: str, place: Path) -> tuple[int, int]:
-    """Return how many lines of a file its tests run, and how many lines of code it has."""
-    for old in place.glob("build/**/*.gcda"):
+def measure(file: str, copy: Path) -> tuple[int, int]:
+    """Return the numbers of lines of a file: those that its tests run, and all lines of code."""
+    for old in copy.glob("build/**/*.gcda"):
         old.unlink()
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests_of(file)]
-    subprocess.run(command, cwd=place, env=environment(place), check=True, capture_output=True)
+    subprocess.run(command, cwd=copy, env=environment(copy), check=True, capture_output=True)
     run: dict[str, bool] = {}
-    for data in place.glob("build/**/*.gcda"):
+    for data in copy.glob("build/**/*.gcda"):
         gcov = ["gcov", "--json-format", "--stdout", str(data)]
-        text = subprocess.run(gcov, cwd=place, check=True, capture_output=True).stdout
+        text = subprocess.run(gcov, cwd=copy, check=True, capture_output=True).stdout
         for source in json.loads(text)["files"]:
             if not source["file"].endswith(".c"):
                 continue
             counts = {line["line_number"]: line["count"] for line in source["lines"]}
             here = None
-            for number, line in enumerate((place / source["file"]).read_text().splitlines(), 1):
+            for number, line in enumerate((copy / source["file"]).read_text().splitlines(), 1):
                 if begins := LINE.match(line):
                     here = begins[2] if begins[1] == file else None
                 elif here and number in counts:
@@ -52,8 +52,8 @@ def measure(file: str, place: Path) -> tuple[int, int]:
 
 
 if __name__ == "__main__":
-    place = build()
+    copy = build()
     for file in sys.argv[1:] or files():
-        lines = measure(file, place)
+        lines = measure(file, copy)
         keep_lines(NAME, kept_lines(NAME) | {file: lines})
         print(f"{file}: {lines[0]} of {lines[1]} lines, {lines[0] / lines[1]:.1%}")

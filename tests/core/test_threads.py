@@ -1,4 +1,4 @@
-"""How many threads share work: by its size, the processors allowed, and the address space."""
+"""Number of threads that share work: by its size, allowed processors and address space."""
 
 import os
 import sys
