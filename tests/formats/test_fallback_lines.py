@@ -10,7 +10,7 @@ from detap.errors import InputError
 from detap.formats.by_name.problems import Problems
 from detap.formats.text.folder import Folder
 from detap.formats.text.lines import LineForm, Lines, plain_lines, read_lines
-from detap.formats.text.rows import Rows, merge
+from detap.formats.text.rows import Rows, merge, no_rows
 from detap.io.problems import FaultError
 
 
@@ -169,6 +169,12 @@ def test_problems_beyond_the_limit_are_counted() -> None:
 
 def test_no_problems_raise_no_error() -> None:
     Problems(1).raise_any()
+
+
+def test_no_rows_have_no_columns_of_any_length() -> None:
+    rows = no_rows(5)
+    assert [len(column) for column in (rows.file, rows.name, rows.flag)] == [0, 0, 0]
+    assert (rows.values.shape, rows.names) == ((0, 5), ())
 
 
 def test_rows_of_both_readers_are_merged_in_order() -> None:

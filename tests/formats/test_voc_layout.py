@@ -1,8 +1,15 @@
 """The class of a file name, and the layout of a folder."""
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from detap.formats.text.layout import class_of_stem, classes_of_stems, detect_layout
+from detap.formats.voc import metadata
+from detap.formats.voc.tables import read_ground_truth
+from detap.io.limits import DEFAULT_LIMITS
+from tests.formats.voc_files import item, tree, write, xml
 
 KNOWN = frozenset({"dog", "light", "traffic_light", "tv", "det_x", "a"})
 
@@ -65,6 +72,10 @@ LAYOUTS = {
     "nothing fits": (("report", "summary"), ("the", "a"), None),
     "nothing fits nor is in it": (("report",), (), None),
     "all fits": (("img_dog",), ("7", "dog"), None),
+    "names of both kinds, classes inside": (("dog", "000001"), ("tv", "a"), "image-files"),
+    "names of both kinds, images inside": (("dog", "000001"), ("7", "000002"), "class-files"),
+    "names of classes, both kinds inside": (("dog", "tv"), ("7", "a"), "class-files"),
+    "names of images, both kinds inside": (("000001", "000002"), ("7", "a"), "image-files"),
 }
 
 
@@ -72,3 +83,30 @@ LAYOUTS = {
 def test_the_layout(stems: tuple[str, ...], words: tuple[str, ...], expected: str | None) -> None:
     first = {str(number): word for number, word in enumerate(words)}
     assert detect_layout(stems, first, IMAGES, KNOWN - {"a"}) == expected
+
+
+# --- metadata
+
+
+def test_names_in_detections_without_ground_truth(tmp_path: Path) -> None:
+    names = str(write(tmp_path, {"names": "cat\ndog\n"}) / "names")
+    by_class = write(
+        tmp_path / "classes",
+        {"comp4_det_test_0.txt": "a .5 1 2 3 4\nb .5 1 2 3 4\n", "comp4_det_test_9.txt": ""},
+    )
+    options: dict[str, Any] = {"dt_class_names": names}
+    truth = metadata.placeholder_ground_truth(by_class, options, DEFAULT_LIMITS)
+    assert (truth.images, set(truth.classes)) == (("a", "b"), {"cat", "9"})
+    assert options == {"dt_class_names": names, "layout": "class-files"}
+    by_image = write(tmp_path / "images", {"a.txt": "1 .5 1 2 3 4\n"})
+    options = {"class_names": names, "layout": "image-files"}
+    truth = metadata.placeholder_ground_truth(by_image, options, DEFAULT_LIMITS)
+    assert (truth.images, truth.classes) == (("a",), ("dog",))
+
+
+def test_elements_and_file_names_of_annotations(tmp_path: Path) -> None:
+    more = "<filename>x.jpg</filename><source><database>VOC</database></source>"
+    tree(tmp_path, {"a": f"<annotation>{more}{item()}</annotation>", "b": xml(item())})
+    truth = read_ground_truth(tmp_path)
+    assert metadata.image_attribute(truth, "source/database") == {"a": "VOC"}
+    assert metadata.file_names(truth) == {"a": "a.jpg"}

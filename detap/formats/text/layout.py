@@ -128,8 +128,8 @@ def detect_layout(
             return "class-files"
         if image_files and not class_files:
             return "image-files"
-    if by_class or by_image or image_words or class_words:
-        return None
+    if by_class or class_words:
+        return None  # and images as well: only one of them would have decided
     return _layout_without_known_names(stems, first_words)
 
 
