@@ -12,8 +12,10 @@ from pycocotools import mask
 import detap
 from detap.errors import InputError, UsageError
 from detap.tables import _runs
+from detap.tables.columns import Columns
 from detap.tables.detection import Detections, GroundTruth
 from detap.tables.masks import Masks
+from detap.tables.shapes import read_shapes
 from tests.evaluation.test_evaluator import ByArray, ByDlpack, LikeTorch
 
 BITS = np.zeros((2, 6, 9), np.bool_)
@@ -173,6 +175,7 @@ def short(dtype: Any, *shape: int) -> NDArray[Any]:
         (short(np.int64, 2, 6, 9), r"masks has dtype int64; .* \(e.g. masks > 0.5\)"),
         (BITS * np.uint8(255), "masks has the value 255; expected bool, or uint8 of 0 and 1"),
         (short(np.bool_, 2, 0, 9), "masks has bitmaps of 0 x 9 pixels; expected 1 to"),
+        (np.ma.masked_array(BITS, BITS), "ground truth: masks has masked entries; remove or fill"),
         (3, r"masks is a int; expected bitmaps \(n, H, W\), or a list of RLE"),
         ("ab", "masks is a str; expected bitmaps"),
         ([BITS[0], [[1, 2, 3, 4, 5, 6]]], "row 1: masks is a list; expected bitmaps"),
@@ -193,6 +196,24 @@ def short(dtype: Any, *shape: int) -> NDArray[Any]:
 def test_invalid_masks(masks: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         truth(masks=masks)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "message"),
+    [
+        ({"masks": 3}, "masks is a int"),
+        ({"masks": BITS[0]}, r"masks has shape \(6, 9\)"),
+        ({"masks": BITS[:1]}, "masks has 1 rows; expected 2, as many as image"),
+        ({"keypoints": POSES[:, 0]}, r"keypoints has shape \(2, 3\)"),
+        ({"keypoints": POSES[:1]}, "keypoints has 1 rows; expected 2, as many as image"),
+    ],
+)
+def test_invalid_shapes_are_located(shapes: dict[str, Any], message: str) -> None:
+    """A reader of the rows of one image names it."""
+    columns = Columns("detections")
+    columns.whole = "image 'a'"
+    with pytest.raises(InputError, match=f"^detections: image 'a': {message}"):
+        read_shapes(columns, shapes, 2)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,9 @@ from detap.errors import InputError, UsageError
 from detap.evaluation.detection import evaluate
 from detap.protocols import protocol
 from detap.tables.columns import Columns
+from detap.tables.concat import join_ground_truths
 from detap.tables.detection import Detections, GroundTruth, encode_boxes
+from detap.tables.ranking import Samples
 
 BOX = [0.0, 0.0, 10.0, 10.0]
 
@@ -61,6 +63,20 @@ def test_columns_are_read_only() -> None:
     table = truth()
     with pytest.raises(ValueError, match="read-only"):
         table.corners[0, 0] = 1
+
+
+def test_columns_of_rankings_are_read_only() -> None:
+    table = Samples(
+        score=np.array([[0.5]]),
+        scored=np.array([[True]]),
+        truth=np.array([[1]], np.int8),
+        classes=("cat",),
+        samples=("a",),
+    )
+    columns: list[NDArray[Any]] = [table.score, table.scored, table.truth]
+    for column in columns:
+        with pytest.raises(ValueError, match="read-only"):
+            column[0, 0] = 0
 
 
 def test_the_caller_s_arrays_are_not_modified() -> None:
@@ -148,6 +164,48 @@ def test_a_listed_name_must_exist_and_be_unique() -> None:
 def test_negative_annotated_area_is_rejected() -> None:
     with pytest.raises(InputError, match=r"row 1: area is -1\.0"):
         truth(area=[1, -1])
+
+
+def test_extra_columns_are_finite() -> None:
+    table = truth(extra={"truncation": [0, 0.5]})
+    assert table.extra["truncation"].tolist() == [0, 0.5]
+    for value in (np.nan, np.inf):
+        message = f"ground truth: row 1: truncation is {value}; expected a finite number"
+        with pytest.raises(InputError, match=message):
+            truth(extra={"truncation": [0, value]})
+
+
+@pytest.mark.parametrize(
+    ("name", "subject", "effect"),
+    [
+        ("ground-truth", "ground truth boxes", "can never be matched"),
+        ("detections", "detections", "are false positives"),
+    ],
+)
+def test_a_few_boxes_of_negative_size_are_noted(name: str, subject: str, effect: str) -> None:
+    """Two of 41 are fewer than one in twenty."""
+    columns: dict[str, Any] = {
+        "image": ["a"] * 41,
+        "label": ["dog"] * 41,
+        "boxes": [*[BOX] * 39, [5, 5, 4, 9], [5, 5, 9, 4]],
+    }
+    if name == "ground-truth":
+        (note,) = truth(**columns).notes
+    else:
+        (note,) = dt_table(**columns, score=[0.5] * 41).notes
+    assert (note.code, note.count, note.severity) == (f"{name}-negative-size", 2, "warning")
+    assert note.message == (
+        f"{subject} have negative width or height (first: row 39, [5.0, 5.0, 4.0, 9.0]): they "
+        f"overlap nothing and {effect}; with area ranges, as in coco, a negative area is in none"
+    )
+
+
+def test_groups_of_several_inputs_must_agree() -> None:
+    first = truth(image=[1, 2], groups={"cat": "rare"})
+    second = truth(image=[3, 4], groups={"cat": "rare", "dog": "common"})
+    assert join_ground_truths([first, second]).groups == {"cat": "rare", "dog": "common"}
+    with pytest.raises(InputError, match="category 'cat' is frequent, but rare in "):
+        join_ground_truths([first, truth(image=[3, 4], groups={"cat": "frequent"})])
 
 
 def test_no_detections_at_all() -> None:

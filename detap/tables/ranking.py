@@ -4,7 +4,7 @@ Retrieval: a run of scored items with judgments, or a gallery of codes, embeddin
 labels. Classification: a score per sample and class.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -115,15 +115,13 @@ class Samples:
 
     score: Floats
     truth: NDArray[np.int8]
-    scored: NDArray[np.bool_] = field(default_factory=lambda: np.zeros((0, 0), np.bool_))
+    scored: NDArray[np.bool_]
     classes: tuple[str, ...]
     samples: tuple[str, ...]
     files: tuple[SourceFile, ...] = ()
     notes: tuple[Note, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.scored.shape != self.score.shape:
-            object.__setattr__(self, "scored", np.ones(self.score.shape, np.bool_))
         _lock(self)
 
 
@@ -131,4 +129,4 @@ def _lock(table: Any) -> None:
     for name in table.__slots__:
         column = getattr(table, name)
         if isinstance(column, np.ndarray):
-            column.flags.writeable = False
+            column.setflags(write=False)

@@ -153,6 +153,7 @@ def test_non_interpolated_ap_equals_scikit_learn(seed: int) -> None:
     truth = (random.random((200, 4)) < 0.2).astype(np.int8)
     table = Samples(
         score=score,
+        scored=np.ones(score.shape, np.bool_),
         truth=truth,
         classes=tuple("abcd"),
         samples=tuple(map(str, range(200))),
@@ -169,6 +170,7 @@ def test_scikit_learn_groups_ties_and_ignores_items_not_retrieved() -> None:
     # One of two equally scored samples is positive: ours takes the file's order, theirs both.
     table = Samples(
         score=np.array([[0.5], [0.5]]),
+        scored=np.ones((2, 1), np.bool_),
         truth=np.array([[1], [0]], np.int8),
         classes=("a",),
         samples=("1", "2"),

@@ -81,6 +81,7 @@ def read_npz_samples(path: Path, *, limits: Limits = DEFAULT_LIMITS) -> Samples:
         truth[flags == 1] = DIFFICULT
     return Samples(
         score=scores.astype(np.float64),
+        scored=np.ones(scores.shape, np.bool_),
         truth=truth,
         classes=classes,
         samples=names_of(arrays, text, "sample_names", samples),
