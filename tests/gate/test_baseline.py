@@ -13,6 +13,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from detap.errors import InputError, UsageError
+from detap.evaluation.recorded import reading_differences
 from detap.gates.baseline import (
     differences,
     metrics_of_record,
@@ -527,3 +528,28 @@ def test_an_update_waits_for_another(reports: Path) -> None:
     os.close(folder)
     assert process.wait(timeout=60) == 0
     assert ap_of(load(base)) == {f"c{number}": float(number in (1, 2)) for number in range(6)}
+
+
+def test_reading_options_that_differ() -> None:
+    """Values of several inputs are joined; `as_is` changes no result."""
+
+    def read_with(*options: dict[str, Any] | None) -> dict[str, Any]:
+        return {"inputs": [{"reading": given} for given in options]}
+
+    now = read_with(
+        {"gt_boxes": "xyxy", "as_is": True}, {"gt_boxes": "xywh", "label_base": 1}, None
+    )
+    then = read_with({"gt_boxes": "xyxy", "label_base": 1, "image_sizes": "a.csv"})
+    assert reading_differences(now, now) == reading_differences(then, then) == []
+    assert reading_differences(now, then) == [
+        "--gt-boxes (baseline: xyxy; current: xywh, xyxy)",
+        "--image-sizes (baseline: a.csv; current: not given)",
+    ]
+    assert reading_differences(then, now) == [
+        "--gt-boxes (baseline: xywh, xyxy; current: xyxy)",
+        "--image-sizes (baseline: not given; current: a.csv)",
+    ]
+    one, two = (
+        record(selection={"signature": parts}) for parts in (["a:1-of-2", "b:1-of-3"], ["a:1-of-2"])
+    )
+    assert differences(one, two) == ["selection (baseline: a:1-of-2; current: a:1-of-2 b:1-of-3)"]
