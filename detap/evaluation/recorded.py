@@ -31,7 +31,7 @@ def reading_differences(current: Mapping[str, Any], baseline: Mapping[str, Any])
     current_options, baseline_options = recorded_reading(current), recorded_reading(baseline)
     return [
         format_difference(
-            None,
+            f"--{name.replace('_', '-')}",
             baseline_options.get(name, "not given"),
             current_options.get(name, "not given"),
         )
