@@ -11,7 +11,9 @@ import pytest
 
 import detap
 from detap.errors import DetapWarning, InputError, UsageError
+from detap.formats.yolo.metadata import placeholder_ground_truth
 from detap.formats.yolo.sniff import fits
+from detap.io.limits import DEFAULT_LIMITS
 from detap.tables.detection import Detections, GroundTruth
 from tests.formats.test_image_headers import exif, jpeg
 from tests.formats.voc_files import write
@@ -655,3 +657,21 @@ def test_a_file_of_200_000_rows_takes_linear_time(tmp_path: Path) -> None:
         truth_of(tmp_path / "gt", format="yolo", image_size="640x480")
     assert time.process_time() - started < 6
     assert [problem.location for problem in error.value.problems][:2] == ["line 1", "line 2"]
+
+
+def test_names_in_predictions_without_ground_truth(tmp_path: Path) -> None:
+    rows = {"a.txt": f"007 .5 .5 .2 .2 .9\n\n00{FOUND}", "b.txt": "12 .5 .5 .2 .2 .9\nx 1\n"}
+    folder = write(tmp_path / "labels", rows)
+    truth = placeholder_ground_truth(folder, {}, DEFAULT_LIMITS)
+    assert (truth.images, set(truth.classes)) == (("a", "b"), {"0", "7", "12"})
+    names = str(write(tmp_path, {"names": "cat\ndog\n"}) / "names")
+    for option in ("class_names", "dt_class_names"):
+        truth = placeholder_ground_truth(folder, {option: names}, DEFAULT_LIMITS)
+        assert (truth.images, set(truth.classes)) == (("a", "b"), {"cat", "dog"})
+
+
+def test_image_sizes_are_given_in_one_way(tmp_path: Path) -> None:
+    sizes = write(tmp_path, {"sizes.csv": "image,width,height\na,80,40\n"}) / "sizes.csv"
+    message = "^use either --image-size or --image-sizes, not both$"
+    with pytest.raises(UsageError, match=message):
+        truth_of(dataset(tmp_path / "set"), image_size="80x40", image_sizes=sizes)

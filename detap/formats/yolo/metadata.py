@@ -21,6 +21,6 @@ def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits
     if not classes:
         for member in folder.members.values():
             lines = read_bytes(folder.file(member), limits).split(b"\n")
-            words = {line.split(None, 1)[0] for line in lines if line.strip()}
+            words = {line.split()[0] for line in lines if line.strip()}
             classes |= {word.decode().lstrip("0") or "0" for word in words if word.isdigit()}
     return empty_ground_truth(folder.members, classes)
