@@ -243,7 +243,7 @@ within_max_dets : (K,) int64
         Raises
         ------
         UnknownNameError
-            If the protocol has no such number, with near names. It is a KeyError too.
+            If the protocol has no such metric; the message suggests similar names.
         """
         metric = metrics.named(self.protocol, name)
         return metric.metric.overall(self, metric)
@@ -254,7 +254,7 @@ within_max_dets : (K,) int64
         Raises
         ------
         UnknownNameError
-            If the protocol has no such number, with near names. It is a KeyError too.
+            If the protocol has no such metric; the message suggests similar names.
         """
         return self.class_values(metrics.named(self.protocol, name))
 
@@ -266,7 +266,7 @@ within_max_dets : (K,) int64
         Raises
         ------
         UnknownNameError
-            If the protocol has no such number, with near names. It is a KeyError too.
+            If the protocol has no such metric; the message suggests similar names.
         """
         return self.ground_truth_counts_of(metrics.named(self.protocol, name))
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from detap.evaluation.detection import Result
 from tests.conftest import ROOT
 from tests.docs.test_docs import COMMANDS
 from tests.docs.tracked import project_files
@@ -202,6 +203,17 @@ def test_options_mentioned_in_the_program_exist() -> None:
 )
 def test_a_name_is_looked_up(dotted: str, there: bool) -> None:
     assert exists(dotted) == there
+
+
+ATTRIBUTES = {*dir(Result), *Result.__annotations__}
+
+
+def test_the_table_of_results_names_their_attributes() -> None:
+    section = (ROOT / "docs/api.md").read_text("utf-8").partition("## Result\n")[2]
+    rows = [line.split("|")[1] for line in section.partition("###")[0].splitlines() if "`" in line]
+    names = [name for row in rows for name in re.findall(r"`(\w+)[`(.]", row)]
+    assert len(names) > 25
+    assert [name for name in names if name not in ATTRIBUTES] == []
 
 
 def test_what_k_leaves_out_is_a_test() -> None:
