@@ -242,7 +242,7 @@ class EvaluationRun:
         )
 
     def evaluate_by_score(
-        self, *, match_table: "Iterable[AreaIouPair] | None" = None, curves: bool = True
+        self, *, match_table: "Iterable[AreaIouPair] | None", curves: bool
     ) -> Scores:
         """Match detections in descending score order and accumulate."""
         detections, ground_truths = self.boxes()
@@ -292,7 +292,7 @@ class EvaluationRun:
 
     def match(self, area_iou_pairs: "tuple[AreaIouPair, ...]") -> "MatchTable":
         """Return the match table, with the matches of some areas and thresholds."""
-        match_table = self.evaluate_by_score(match_table=area_iou_pairs).match_table
+        match_table = self.evaluate_by_score(match_table=area_iou_pairs, curves=False).match_table
         assert match_table is not None
         return match_table
 

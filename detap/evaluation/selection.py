@@ -132,7 +132,7 @@ class SelectedClasses(EvaluationRun):
         return self.full
 
     def evaluate_by_score(
-        self, *, match_table: "Iterable[AreaIouPair] | None" = None, curves: bool = True
+        self, *, match_table: "Iterable[AreaIouPair] | None", curves: bool
     ) -> Scores:
         """Return the scores of these classes."""
         return self.full.evaluate_by_score(match_table=match_table, curves=curves).select_classes(

@@ -289,8 +289,6 @@ class _ProposalOrders:
                 for area_range in self.protocol.area_ranges
             ]
         )
-        if self.protocol.empty_images == "exclude":
-            self.counted &= np.isin(self.ground_truths.image, self.detections.image)
 
     def tie_groups(self) -> Iterator[TieGroup]:
         """Yield the images in which the order of ties changes which ground truths are matched."""
@@ -386,7 +384,7 @@ class _ProposalOrders:
         high = low.copy()
         for m, limit in enumerate(self.limits):
             certain = self.rank.last[rows] < limit
-            low[:, :, m] = (self._covered_counts(rows[certain], ground_truths)[:, :, m] + 1) // 2
+            low[:, :, m] = -(-self._covered_counts(rows[certain], ground_truths)[:, :, m] // 2)
             reached = np.any(self._reached(iou[self.rank.first[rows] < limit]), axis=1)
             high[:, :, m] = (reached[:, None] & self.counted[:, ground_truths]).sum(axis=-1)
         return low, high
