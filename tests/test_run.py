@@ -4,6 +4,7 @@ Squares of side 10 are 20 pixels apart; a detection either equals its ground tru
 """
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,10 +16,14 @@ from detap import metrics
 from detap.analysis.errors import errors
 from detap.analysis.image_results import image_results
 from detap.core import curves
+from detap.core.keypoints import keypoint_pairs
+from detap.errors import Note, UsageError
 from detap.evaluation import run
 from detap.evaluation.detection import Result, evaluate, on_images
+from detap.evaluation.overlaps import keypoints
 from detap.protocols import AreaRange, Protocol, protocol
 from detap.tables.detection import Detections, GroundTruth
+from detap.tables.notes import POLYGONS_BOUNDED
 
 COCO = protocol("coco")
 VOC = protocol("voc2012")
@@ -153,6 +158,145 @@ def test_proposals_have_only_recall() -> None:
     assert_array_equal(result.recall[0, 0, :, -1], [1 / 2, 1 / 2, np.nan])
     assert (result.ground_truths[0], result.ignored[0]) == (2, 0)
     assert (result.true_positives[0], result.false_positives[0]) == (1, 1)
+
+
+def test_the_number_of_proposals_of_each_image() -> None:
+    """Also of the last image, which has none."""
+    truth = GroundTruth.from_arrays(image=["a", "b", "c"], label=["cat"] * 3, boxes=[square(0)] * 3)
+    detections = Detections.from_arrays(
+        image=["b", "b"], label=["cat"] * 2, boxes=[square(0), square(1)], score=[0.9, 0.8]
+    )
+    _, _, proposals = evaluate(truth, detections, protocol("proposals"))._run.match_by_iou()
+    assert proposals.tolist() == [0, 2, 0]
+
+
+def keypoint_tables(count: int = 2) -> tuple[GroundTruth, Detections]:
+    """Return two labeled keypoints at the corners of a box of 100 by 100 pixels, as annotated.
+
+    The detection has them too, but its bbox has 40 by 40 pixels.
+    """
+    keypoints = [[[0, 0, 2], [100, 100, 2]][:count]]
+    columns = {"image": ["i"], "label": ["cat"], "keypoints": keypoints}
+    truth = GroundTruth.from_arrays(boxes=[[0, 0, 100, 100]], **columns)  # type: ignore[arg-type]
+    detections = Detections.from_arrays(boxes=[[0, 0, 40, 40]], score=[0.9], **columns)  # type: ignore[arg-type]
+    return truth, detections
+
+
+def mask_tables() -> tuple[GroundTruth, Detections]:
+    """Return a mask of 100 by 100 pixels, detected exactly, but with a bbox of 40 by 40."""
+    masks = np.ones((1, 100, 100), np.bool_)
+    truth = GroundTruth.from_arrays(image=["i"], label=["cat"], masks=masks)
+    detections = Detections.from_arrays(
+        image=["i"], label=["cat"], masks=masks, boxes=[[0, 0, 40, 40]], score=[0.9]
+    )
+    return truth, detections
+
+
+@pytest.mark.parametrize(
+    ("tables", "preset", "shape", "value"),
+    [
+        (keypoint_tables(), "coco-keypoints", "keypoints", "extent"),
+        (mask_tables(), "coco-segm", "mask", "pixels"),
+    ],
+)
+def test_the_area_of_a_detection_is_that_of_its_bbox_or_its_shape(
+    tables: tuple[GroundTruth, Detections], preset: str, shape: str, value: str
+) -> None:
+    """1,600 square pixels are of medium size, 10,000 large."""
+    truth, detections = tables
+    rules = protocol(preset)
+    if shape == "keypoints":
+        rules = replace(rules, sigmas=(0.1, 0.1))
+    result = evaluate(truth, detections, rules)
+    assert result._run.boxes()[0].area.tolist() == [1600]
+    message = (
+        f"detections have a bbox in another area range than their {shape}; the bbox decides the "
+        "range of unmatched detections, as in pycocotools; use "
+        f"--detection-area {value} for the area of the {shape}"
+    )
+    assert [note for note in result.notes if note.code == "detection-area-of-box"] == [
+        Note("detection-area-of-box", message, 1, severity="info")
+    ]
+    result = evaluate(truth, detections, replace(rules, detection_area=value))  # type: ignore[arg-type]
+    assert result._run.boxes()[0].area.tolist() == [10000]
+    assert "detection-area-of-box" not in {note.code for note in result.notes}
+
+
+def test_oks_is_computed_in_the_given_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads = []
+
+    def recorded(*boxes: Any, **arguments: Any) -> Any:
+        threads.append(arguments["threads"])
+        return keypoint_pairs(*boxes, **arguments)
+
+    monkeypatch.setattr(keypoints, "keypoint_pairs", recorded)
+    rules = replace(protocol("coco-keypoints"), sigmas=(0.1, 0.1))
+    evaluate(*keypoint_tables(), rules, threads=1)
+    assert set(threads) == {1}
+
+
+def test_each_keypoint_needs_a_sigma() -> None:
+    truth, _ = keypoint_tables()
+    keypoints.check_skeleton(truth, (0.1, 0.1))
+    message = "the protocol has 3 sigmas, but rows of the ground truth have 2 keypoints; pass 2"
+    with pytest.raises(UsageError, match=message):
+        keypoints.check_skeleton(truth, (0.1, 0.1, 0.1))
+    # Nothing to compare: no keypoints, or no rows.
+    keypoints.check_skeleton(squares(1), (0.1,))
+    keypoints.check_skeleton(truth.select(np.zeros(0, np.int64)), (0.1,))
+
+
+def test_keypoints_are_required_for_oks() -> None:
+    message = (
+        "no keypoints in the ground truth; read COCO files with keypoints=True, pass "
+        "keypoints= to from_arrays, or use --iou-type bbox"
+    )
+    with pytest.raises(UsageError, match=f"^{message}$"):
+        score(squares(1), [0], protocol("coco-keypoints"))
+
+
+DIAMOND = [[5.0, 0, 10, 5, 5, 10, 0, 5]]
+
+
+def test_a_quadrilateral_is_compared_with_a_plain_box() -> None:
+    """A diamond in a square has half its pixels: IoU .5, which COCO's .5 reaches."""
+    truth = squares(1)
+    detections = Detections.from_arrays(image=["i"], label=["cat"], boxes=[square(0)], score=[0.9])
+    diamond = replace(detections, polygons=np.array(DIAMOND))
+    rules = replace(COCO, iou_type="polygon", iou_thresholds=(0.5, 0.55))
+    assert evaluate(truth, diamond, rules).average_precision[:, 0, 0] == pytest.approx([1, 0])
+    assert evaluate(truth, detections, rules).summary["AP"] == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("truth", "notes", "message"),
+    [
+        (
+            replace(squares(1), format="coco"),
+            (),
+            "--iou-type polygon requires quadrilaterals, but COCO files are read as boxes or "
+            "masks; use --iou-type bbox, or --protocol coco-segm for masks",
+        ),
+        (
+            squares(1),
+            (Note(POLYGONS_BOUNDED, "polygons are read as boxes", 3),),
+            "3 polygons are read as boxes, but --iou-type polygon requires quadrilaterals; use "
+            "four corners per object (YOLO, DOTA) or --iou-type bbox",
+        ),
+    ],
+)
+def test_polygons_read_as_boxes_are_refused(
+    truth: GroundTruth, notes: tuple[Note, ...], message: str
+) -> None:
+    detections = Detections.from_arrays(image=["i"], label=["cat"], boxes=[square(0)], score=[0.9])
+    rules = replace(COCO, iou_type="polygon")
+    with pytest.raises(UsageError) as refused:
+        evaluate(truth, replace(detections, notes=notes), rules)
+    assert str(refused.value) == message
+    # Polygons of any other source are accepted.
+    truth = replace(truth, polygons=np.array(DIAMOND))
+    diamond = replace(detections, polygons=np.array(DIAMOND))
+    assert evaluate(truth, diamond, rules).summary["AP"] == pytest.approx(1)
 
 
 @pytest.mark.parametrize("decimals", [None, 1, 0])

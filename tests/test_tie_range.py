@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 import detap
 from detap.core import tie_orders
+from detap.errors import InputError
 from detap.evaluation.detection import score_tables
-from detap.evaluation.tie_range import tie_range
+from detap.evaluation.tie_range import _by_iou_bounds, tie_range
 from detap.protocols import ALL_AREAS, AreaRange, Protocol, protocol
 from detap.tables.detection import Detections, GroundTruth
 from tests.depth import examples
@@ -213,3 +214,44 @@ def test_proposals_do_not_rank_by_score() -> None:
     )
     ranges = tie_range(score_tables(truth, detections, "proposals"))
     assert ranges["AR100"] == (1, 1, 1)
+
+
+def tied_proposals(boxes: list[list[float]]) -> tuple[GroundTruth, Detections]:
+    """Return two ground truths on an image, 50 pixels apart, and proposals with one score."""
+    truth = GroundTruth.from_arrays(
+        image=["i"] * 2, label=["c"] * 2, boxes=[[0, 0, 10, 10], [50, 0, 60, 10]]
+    )
+    detections = Detections.from_arrays(
+        image=["i"] * len(boxes), label=["c"] * len(boxes), boxes=boxes, score=[1.0] * len(boxes)
+    )
+    return truth, detections
+
+
+def test_a_tie_of_proposals_at_max_dets() -> None:
+    """One of two counts: on one of the two ground truths, or on none."""
+    tables = tied_proposals([[100, 0, 110, 10], [0, 0, 10, 10]])
+    proposals = replace(protocol("proposals"), max_dets=(1,))
+    assert tie_range(score_tables(*tables, proposals))["AR1"] == (0, 0, 0.5)
+
+
+def test_loose_bounds_of_proposals_with_many_orders(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three proposals on one ground truth match it in any order: at least half of one, so one.
+
+    The IoUs .5 are equal. Only one ground truth is reached by any of them.
+    """
+    monkeypatch.setattr(tie_range_module, "MAX_ORDERS", 1)
+    tables = tied_proposals([[0, 0, 10, 5], [0, 5, 10, 10], [0, 0, 5, 10]])
+    proposals = replace(protocol("proposals"), iou_thresholds=(0.5,), max_dets=(10,))
+    assert tie_range(score_tables(*tables, proposals))["AR10"] == (0.5, 0.5, 0.5)
+
+
+def test_tie_groups_with_more_true_positives_than_ground_truths_are_refused() -> None:
+    tables = tied_proposals([[100, 0, 110, 10], [0, 0, 10, 10]])
+    proposals = replace(protocol("proposals"), iou_thresholds=(0.5,), max_dets=(1,))
+    result = score_tables(*tables, proposals)
+    (group,) = tie_range_module.tie_groups(result._run, None)
+    gained = group.bounds.bounds[0][0]._replace(max_hits=3)
+    damaged = group._replace(bounds=group.bounds._replace(bounds=((gained,),)))
+    message = "merged partials: are damaged: more true positives than ground truths; recreate them"
+    with pytest.raises(InputError, match=f"^{message}$"):
+        _by_iou_bounds(result, [damaged])

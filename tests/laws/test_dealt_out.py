@@ -47,13 +47,13 @@ def assert_splitting_changes_nothing(
         protocol = replace(protocol, **every)
     generated = score_tables(truth, detections, protocol)._run
     generated.threads = 1
-    plain = generated.evaluate_by_score()
+    plain = generated.evaluate()
     match_table = generated.match_table()
     levels = accumulate(match_table, threads=1, all_max_dets=True)
     with split_into_chunks(rows):
         for count in COUNTS:
             generated.threads = count
-            assert_same_scores(generated.evaluate_by_score(), plain)
+            assert_same_scores(generated.evaluate(), plain)
             kept = generated.match_table()
             for name in (
                 "max_dets_index",
@@ -90,11 +90,11 @@ def test_large_classes_among_others(case: Case, protocol: Protocol, rows: int) -
     """Some classes are split, others are not."""
     generated = score_tables(*case.tables_for(protocol), protocol)._run
     generated.threads = 1
-    plain, match_table = generated.evaluate_by_score(), generated.match_table()
+    plain, match_table = generated.evaluate(), generated.match_table()
     with split_into_chunks(rows):
         for count in COUNTS:
             generated.threads = count
-            assert_same_scores(generated.evaluate_by_score(), plain)
+            assert_same_scores(generated.evaluate(), plain)
             kept = generated.match_table()
             assert_same_bits(kept.true_positive, match_table.true_positive, "true_positive")
             assert_same_bits(kept.ranking.rows, match_table.ranking.rows, "ranking")

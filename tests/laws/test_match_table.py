@@ -42,11 +42,9 @@ def test_accumulating_a_match_table_equals_the_direct_pass_bitwise(
 ) -> None:
     result = evaluate(*case.tables_for(protocol), protocol)
     for threads in (1, 2):
-        assert_same_scores(
-            accumulate(result.match_table, threads=threads), result._run.evaluate_by_score()
-        )
+        assert_same_scores(accumulate(result.match_table, threads=threads), result._run.evaluate())
     last = accumulate(result.match_table, all_max_dets=True).precision[-1:]
-    assert_same_bits(last, result._run.evaluate_by_score().precision, "the largest of all limits")
+    assert_same_bits(last, result._run.evaluate().precision, "the largest of all limits")
 
 
 @given(cases(), any_protocol)
@@ -59,7 +57,7 @@ def test_smaller_max_dets_equal_a_protocol_that_ends_with_them(
     ).precision
     for m in range(1, len(protocol.max_dets)):
         alone = replace(protocol, max_dets=protocol.max_dets[:m])
-        fused = evaluate(*case.tables_for(protocol), alone)._run.evaluate_by_score()
+        fused = evaluate(*case.tables_for(protocol), alone)._run.evaluate()
         assert_same_bits(every[m - 1 : m], fused.precision, f"limit {m}")
 
 

@@ -18,9 +18,11 @@ from detap.analysis.errors import TYPES, errors
 from detap.analysis.examples import REASONS, label_errors
 from detap.analysis.match_results import MatchResults
 from detap.errors import UsageError
+from detap.evaluation import run as run_module
 from detap.evaluation.detection import on_images, score_tables
 from detap.evaluation.partial import Partial, merge
 from detap.evaluation.results import Result, class_rows
+from detap.evaluation.subset import shrink
 from detap.evaluation.tie_range import tie_range
 from detap.protocols import Protocol
 from detap.tables.detection import Detections, GroundTruth
@@ -273,3 +275,60 @@ def test_unknown_classes_and_text_are_refused() -> None:
         detap.evaluate(truth, detections, classes=["cst"])
     with pytest.raises(UsageError, match="classes is 'cat': give a list of names"):
         detap.evaluate(truth, detections, classes="cat")
+    with pytest.raises(UsageError, match="image '2' is not in the ground truth"):
+        detap.select(truth, detections, images=[2])
+
+
+def test_listed_pairs_of_selected_images_and_classes() -> None:
+    """Of the pairs (1, cat), (2, cat), (2, dog) and (3, dog)."""
+    truth = GroundTruth.from_arrays(
+        image=[1, 2, 3],
+        label=["cat", "dog", "dog"],
+        boxes=[[0, 0, 9, 9]] * 3,
+        listed={"negative": [(1, "cat"), (2, "cat"), (2, "dog"), (3, "dog")]},
+    )
+    detections = Detections.from_arrays(image=[1], label=["cat"], boxes=[[0, 0, 9, 9]], score=[1.0])
+    by_image, _ = detap.select(truth, detections, images=[2, 3])
+    assert by_image.listed["negative"].tolist() == [[0, 0], [0, 1], [1, 1]]
+    by_both, _ = detap.select(truth, detections, images=[2, 3], classes=["dog"])
+    assert by_both.listed["negative"].tolist() == [[0, 0], [1, 0]]
+    without_classes = shrink(truth, np.array([False, True, True]))
+    assert without_classes.listed["negative"].tolist() == [[0, 0], [0, 1], [1, 1]]
+
+
+def test_a_selection_of_all_rows_copies_no_boxes() -> None:
+    truth = GroundTruth.from_arrays(image=[1, 2], label=["cat"] * 2, boxes=[[0, 0, 9, 9]] * 2)
+    selected = shrink(truth, np.ones(2, np.bool_), np.ones(1, np.bool_))
+    assert selected.corners is truth.corners
+    assert shrink(truth, np.array([True, False])).corners.shape == (1, 4)
+
+
+def test_the_match_table_of_selected_classes() -> None:
+    """The dog is matched at .5 and the cat is not: the table of dogs has one true positive."""
+    box, far = [0, 0, 9, 9], [50, 50, 59, 59]
+    truth = GroundTruth.from_arrays(image=[1] * 2, label=["cat", "dog"], boxes=[far, box])
+    detections = Detections.from_arrays(
+        image=[1] * 2, label=["cat", "dog"], boxes=[box] * 2, score=[0.9, 0.8]
+    )
+    run = score_tables(truth, detections, "voc2012", classes=["dog"])._run
+    match_table = run.evaluate(match_table=[(0, 0)]).match_table
+    assert match_table is not None
+    assert match_table.is_true_positive(0, 0).tolist() == [True]
+
+
+def test_detections_are_rounded_once_for_all_selections(monkeypatch: pytest.MonkeyPatch) -> None:
+    truth = GroundTruth.from_arrays(image=[1], label=["cat"], boxes=[[0, 0, 9, 9]])
+    detections = Detections.from_arrays(
+        image=[1], label=["cat"], boxes=[[0, 0, 9, 9]], score=[0.97]
+    )
+    rounds = []
+    original = run_module._round_as_text
+
+    def counted(values: Any, decimals: int) -> Any:
+        rounds.append(decimals)
+        return original(values, decimals)
+
+    monkeypatch.setattr(run_module, "_round_as_text", counted)
+    protocol = replace(PRESETS["voc2012"], score_decimals=1)
+    result = score_tables(truth, detections, protocol, classes=["cat"])
+    assert (result.detections.score.tolist(), rounds) == ([1.0], [1])
