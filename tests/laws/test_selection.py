@@ -316,6 +316,17 @@ def test_the_match_table_of_selected_classes() -> None:
     assert match_table.is_true_positive(0, 0).tolist() == [True]
 
 
+def test_the_curves_of_selected_classes_are_omitted_on_request() -> None:
+    """The dog is found first: precision 1 at each of COCO's 101 recall levels, or at the first."""
+    boxes = [[0, 0, 9, 9], [50, 50, 59, 59]]
+    truth = GroundTruth.from_arrays(image=[1] * 2, label=["cat", "dog"], boxes=boxes)
+    detections = Detections.from_arrays(image=[1], label=["dog"], boxes=boxes[1:], score=[0.9])
+    run = score_tables(truth, detections, "coco", classes=["dog"])._run
+    for curves, levels in ((True, 101), (False, 1)):
+        precision = run.evaluate(curves=curves).precision[-1, 0, 0, :, 0]
+        assert precision.tolist() == [pytest.approx(1.0)] * levels
+
+
 def test_detections_are_rounded_once_for_all_selections(monkeypatch: pytest.MonkeyPatch) -> None:
     truth = GroundTruth.from_arrays(image=[1], label=["cat"], boxes=[[0, 0, 9, 9]])
     detections = Detections.from_arrays(
