@@ -399,3 +399,10 @@ def test_a_field_of_another_type_needs_a_kind() -> None:
 
     with pytest.raises(TypeError, match=r"^field title needs a kind$"):
         protocol_fields(Text)
+
+
+def test_class_lists_are_refused_with_the_options_that_drop_them() -> None:
+    hint = "use --errors protocol, or evaluate every class: --verified all --not-exhaustive count"
+    with pytest.raises(UsageError, match=f"; {hint}$"):
+        protocol("lvis").refuse_lists("use --errors protocol")
+    protocol("lvis").with_changes(verified="all", not_exhaustive="count").refuse_lists("unused")
