@@ -53,14 +53,12 @@ def test_any_mantissa_and_exponent_is_read_as_python_reads_it(mantissa: int, pow
     assert_parsed(f"-{mantissa}.{abs(power)}")
 
 
-@given(st.integers(0, 2**63 - 2**52), st.integers(-2, 2), st.integers(17, 800))
+@given(st.integers(0, 2**63 - 2**52 - 2), st.integers(-2, 2), st.integers(17, 800))
 def test_numbers_between_two_floats_are_read_as_python_reads_them(
     number: int, off: int, places: int
 ) -> None:
     """Numbers halfway between two adjacent floats, and very close to them."""
     low, high = (struct.unpack("d", struct.pack("q", n))[0] for n in (number, number + 1))
-    if high == float("inf"):
-        return
     middle = (Fraction(low) + Fraction(high)) / 2
     power = 0 if middle >= 1 else len(str(middle.denominator // middle.numerator))
     digits = int(middle * 10 ** (power + places)) + off
