@@ -1,7 +1,7 @@
 """The report as a self-contained HTML page.
 
 ``data`` computes the numbers and names, ``pictures`` the thumbnails; ``assembly`` puts both into
-``page.html.j2`` with the style sheet and the script. Extra ``detap[report]``.
+``page.html.j2`` with the style sheet and ``script/``. Extra ``detap[report]``.
 """
 
 from typing import TYPE_CHECKING

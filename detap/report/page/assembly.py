@@ -22,7 +22,29 @@ from detap.report.sections import SECTIONS
 if TYPE_CHECKING:
     from detap.report.model import Block, Cell, Column, PageSource, Report
 
-_SCRIPTS = ("vendor/uPlot.iife.min.js", "page.js")
+# The files of script/ in the order in which they run, as one function.
+_SCRIPT = (
+    "model",
+    "elements",
+    "labels",
+    "colors",
+    "state",
+    "counts",
+    "bar",
+    "charts",
+    "change",
+    "errors",
+    "operating",
+    "classes",
+    "curves",
+    "confusion",
+    "calibration",
+    "breakdowns",
+    "gallery",
+    "viewer",
+    "navigation",
+    "start",
+)
 _STYLES = ("vendor/uPlot.min.css", "page.css")
 _ESCAPES = {ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"}
 
@@ -40,7 +62,7 @@ def render_page(report: "Report", source: "PageSource") -> str:
     infos = [escape(note) for note in report.notes if note.severity == "info"]
     if source.pictures is not None and model["gallery"] is not None:
         infos += _with_pictures(model["gallery"]["images"], source)
-    scripts = [_resource(name) for name in _SCRIPTS]
+    scripts = [_resource("vendor/uPlot.iife.min.js"), _script()]
     styles = [_resource(name) for name in _STYLES]
     environment = Environment(
         autoescape=True,
@@ -105,6 +127,11 @@ def _with_pictures(images: list[dict[str, Any]], source: "PageSource") -> list[s
 
 def _resource(name: str) -> str:
     return (Path(__file__).parent / name).read_text(encoding="utf-8")
+
+
+def _script() -> str:
+    parts = "\n".join(_resource(f"script/{name}.js") for name in _SCRIPT)
+    return f'(() => {{\n"use strict";\n\n{parts}}})();\n'
 
 
 def _sources(texts: list[str]) -> str:

@@ -1,0 +1,45 @@
+// Breakdowns.
+
+const BREAKDOWNS = {
+  size: ["By size", "square root of the area in pixels"], aspect_ratio: ["By aspect ratio", "width / height"],
+  crowding: ["By crowding", "objects in the image"], position: ["By position", "recall by image region (3 × 3)"],
+};
+
+function buildBreakdowns() {
+  const breakdowns = analysis.breakdowns;
+  if ($("breakdowns-score")) $("breakdowns-score").textContent = fraction(breakdowns.score);
+  $("breakdowns-body").replaceChildren(...breakdowns.parts.map((part) => {
+    const [title, description] = BREAKDOWNS[part.name];
+    return make("div", {}, make("h3", {}, title, make("span", { class: "description" }, description)),
+      part.name === "position" ? regionTable(part) : breakdownTable(part, title));
+  }));
+}
+
+// "16-32" holds 16, but not 32: of whole numbers that is 16 to 31.
+function groupName(part, name) {
+  const [low, high] = name.split("-");
+  if (!high) return `${low} or more`;
+  if (part.name !== "crowding") return `${low} – ${high}`;
+  return Number(high) - 1 === Number(low) ? low : `${low} – ${high - 1}`;
+}
+
+function breakdownTable(part, title) {
+  const rows = part.groups.map((name, n) => {
+    const recall = ratio(part.matched[n], part.truths[n]), precision = ratio(part.true_positives[n], part.detections[n]);
+    return make("tr", {}, make("th", { scope: "row" }, groupName(part, name)), cell(integer(part.truths[n])),
+      make("td", {}, meter(recall), fraction(recall, 3)), make("td", {}, meter(precision), fraction(precision, 3)));
+  });
+  return make("div", { class: "scroll short", tabindex: "0", role: "region", "aria-label": title },
+    make("table", {}, head(heading("group"), heading("GT"), heading("recall"), heading("precision")), make("tbody", {}, ...rows)));
+}
+
+function regionTable(part) {
+  const rows = [0, 1, 2].map((row) => make("tr", {}, ...[0, 1, 2].map((column) => {
+    const n = 3 * row + column, recall = ratio(part.matched[n], part.truths[n]);
+    const node = make("td", {}, make("strong", {}, fraction(recall, 3)), make("small", {}, `${integer(part.truths[n])} ${part.truths[n] === 1 ? "object" : "objects"}`));
+    node.title = part.groups[n];
+    paint(node, ((recall || 0) / 2) ** 2);  // the paler half of the ramp: all figures in one color
+    return node;
+  })));
+  return make("table", { class: "regions", "aria-label": "Recall by image region (3 × 3)" }, make("tbody", {}, ...rows));
+}

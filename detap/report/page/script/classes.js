@@ -1,0 +1,92 @@
+// The class table.
+
+const BASE = model.table.columns.map((column, index) => ({ ...column, of: (k) => model.table.rows[k][index] }));
+const AT_SCORE = !analysis ? [] : [
+  ["precision_at", "precision", "precision"], ["recall_at", "recall at", "recall"], ["f1_at", "F1", "f1"],
+].map(([key, title, name]) => ({ key, heading: title, kind: "fraction", live: true, of: (k) => point(k, stepNow())[name] }));
+const firstCount = BASE.findIndex((column) => column.kind === "count");
+const COLUMNS = [...BASE.slice(0, firstCount), ...AT_SCORE, ...BASE.slice(firstCount)];
+const shown = (column, value) => column.kind === "fraction" ? fraction(value) : integer(value);
+
+function sortedClasses() {
+  const text = state.filter.toLowerCase();
+  const list = classes.map((_, k) => k).filter((k) => classes[k].toLowerCase().includes(text));
+  const falls = state.sort.startsWith("-"), key = state.sort.replace(/^-/, "");
+  if (key === "name") {
+    list.sort((a, b) => (falls ? -1 : 1) * classes[a].localeCompare(classes[b], "en"));
+    return list;
+  }
+  const column = COLUMNS.find((entry) => entry.key === key);
+  if (!column) return list;
+  const values = classes.map((_, k) => column.of(k));
+  const known = (k) => values[k] !== null && values[k] !== undefined;
+  return [...list.filter(known).sort((a, b) => (falls ? -1 : 1) * (values[a] - values[b])),
+    ...list.filter((k) => !known(k))];
+}
+
+function sortBy(key, name) {
+  const first = name ? key : `-${key}`, second = name ? `-${key}` : key;
+  set({ sort: state.sort === first ? second : state.sort === second ? "" : first });
+}
+
+function sortHeading(key, title, kind) {
+  const sorted = state.sort.replace(/^-/, "") === key
+    ? (state.sort.startsWith("-") ? "descending" : "ascending") : null;
+  return make("th", { scope: "col", class: kind, "aria-sort": sorted },
+    make("button", { type: "button", "data-key": key, click: () => sortBy(key, key === "name") }, title));
+}
+
+let liveCells = [];
+let order = [];
+
+function updateClasses(changed) {
+  const onlyScore = changed && changed.size === 1 && changed.has("score");
+  const bySlider = COLUMNS.some((column) => column.live && column.key === state.sort.replace(/^-/, ""));
+  if (onlyScore && !bySlider) {
+    for (const [node, column, k] of liveCells) node.textContent = shown(column, column.of(k));
+    return;
+  }
+  const active = document.activeElement, table = $("classes-table");
+  const focus = table.contains(active) ? active.dataset.key || active.textContent : null;
+  liveCells = [];
+  order = sortedClasses();
+  const rows = order.map((k) => make("tr", { class: classes[k] === state.class ? "chosen" : null },
+    make("th", { scope: "row" }, classButton(k)),
+    ...COLUMNS.map((column) => {
+      const node = cell(shown(column, column.of(k)), column.live && column === AT_SCORE[0] ? "first" : null);
+      if (column.live) liveCells.push([node, column, k]);
+      return node;
+    })));
+  const foot = COLUMNS.map((column) => {
+    const index = BASE.indexOf(column);
+    if (index >= 0) return cell(shown(column, model.table.totals[index]));
+    const node = cell(fraction(column.of(-1)), column === AT_SCORE[0] ? "first" : null);
+    liveCells.push([node, column, -1]);
+    return node;
+  });
+  table.replaceChildren(
+    head(sortHeading("name", "class", "name"), ...COLUMNS.map((column) =>
+      sortHeading(column.key, column.live ? `${column.heading.replace(" at", "")} at score` : column.heading,
+        column === AT_SCORE[0] ? "first" : null))),
+    make("tbody", {}, ...rows),
+    make("tfoot", {}, make("tr", {}, make("th", { scope: "row" }, "mean / sum"), ...foot)));
+  if ($("filter").value !== state.filter) $("filter").value = state.filter;
+  $("classes-count").textContent = order.length === K ? `${K} classes` : `${order.length} of ${K} classes`;
+  if (focus) [...table.querySelectorAll("button")]
+    .find((button) => (button.dataset.key || button.textContent) === focus)?.focus();
+}
+
+function downloadCsv() {
+  // A name that begins like a formula gets an apostrophe, so that no spreadsheet runs it.
+  const quote = (value) => {
+    let text = value === null || value === undefined ? "" : String(value);
+    if (typeof value === "string" && /^[=+\-@\t\r']/.test(text)) text = `'${text}`;
+    return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  const lines = [["class", ...COLUMNS.map((column) => column.key)],
+    ...order.map((k) => [classes[k], ...COLUMNS.map((column) => column.of(k))])];
+  const text = lines.map((line) => line.map(quote).join(",")).join("\r\n") + "\r\n";
+  const link = make("a", { download: "classes.csv", href: URL.createObjectURL(new Blob([text], { type: "text/csv" })) });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}

@@ -1,0 +1,98 @@
+// The confusion matrix.
+
+const MANY = 40, TOO_MANY = 150;
+let matrixAsked = K <= MANY;
+const BACKGROUND = "background";
+const className = (k) => k === K ? BACKGROUND : classes[k];
+
+// The step of the matrix nearest to the slider's.
+function confusionStep() {
+  const { steps: known } = analysis.confusion, now = stepNow();
+  let best = 0;
+  known.forEach((step, index) => { if (Math.abs(step - now) < Math.abs(known[best] - now)) best = index; });
+  return best;
+}
+
+const pairKey = (row, column) => `${className(row)}\u2192${className(column)}`;
+
+function openPair(row, column) {
+  set({ pair: pairKey(row, column), list: "errors", class: "", type: "" });
+  $("gallery").scrollIntoView();
+  $("gallery-lists").querySelector("[aria-pressed=true]")?.focus({ preventScroll: true });
+}
+
+let drawnMatrix = "";
+
+function updateConfusion() {
+  const index = confusionStep(), k = chosenClass();
+  const key = `${index} ${k} ${matrixAsked} ${dark.matches}`;
+  if (key === drawnMatrix) return;
+  drawnMatrix = key;
+  const cells = analysis.confusion.cells.map((entry) => [entry[0], entry[1], entry[2 + index]]).filter((entry) => entry[2]);
+  const step = analysis.confusion.steps[index];
+  $("confusion-text").textContent = steps ? `Score >= ${fraction(op.scores[step])}, the computed threshold nearest to the slider.` : "";
+  const sums = new Array(K + 1).fill(0);
+  for (const [row, , n] of cells) sums[row] += n;
+  listConfusions(cells, sums, k);
+  $("confusion-region").hidden = !matrixAsked || K > TOO_MANY;
+  $("confusion-more").hidden = matrixAsked || K > TOO_MANY;
+  if (matrixAsked && K <= TOO_MANY) drawMatrix(cells, sums, k);
+}
+
+function listConfusions(cells, sums, k) {
+  const wrong = cells.filter(([row, column]) => row !== column && row < K && column < K && (k < 0 || row === k || column === k));
+  wrong.sort((a, b) => b[2] - a[2] || sums[a[0]] - sums[b[0]] || a[0] - b[0] || a[1] - b[1]);
+  const top = wrong.slice(0, K > MANY ? 24 : 9);
+  $("confusion-list").replaceChildren(
+    make("h3", {}, top.length ? (k < 0 ? "Most confused classes" : `Most confused with ${state.class}`) : "No misclassifications."),
+    make("ol", {}, ...top.map(([row, column, n]) => make("li", {},
+      make("button", { type: "button", class: "link", click: () => openPair(row, column) },
+        `${className(row)} predicted as ${className(column)}`),
+      make("span", {}, `${integer(n)} (${fraction(100 * n / sums[row], 1)} %)`)))));
+}
+
+function drawMatrix(cells, sums, k) {
+  const grid = new Map(cells.map(([row, column, n]) => [row * (K + 1) + column, n]));
+  const numbers = Array.from({ length: K + 1 }, (_, n) => n);
+  const predicted = (n) => n === K ? "missed" : classes[n];
+  const columns = numbers.map((n) => make("th", { scope: "col", class: n === k ? "chosen" : null, title: className(n) }, make("span", {}, predicted(n))));
+  const rows = numbers.map((row) => make("tr", {},
+    make("th", { scope: "row", class: row === k ? "chosen" : null, title: className(row) }, make("span", {}, className(row))),
+    ...numbers.map((column) => {
+      const n = grid.get(row * (K + 1) + column);
+      const node = make("td", { tabindex: "-1", "data-cell": `${row},${column}`, class: n ? "some" : null });
+      if (n) {
+        node.textContent = n > 9999 ? `${Math.round(n / 1000)}k` : n;
+        node.title = `${className(row)} → ${predicted(column)}: ${integer(n)}`;
+        paint(node, n / sums[row]);
+      } else if (row !== K || column !== K) paint(node, 0);
+      return node;
+    })));
+  const table = $("confusion-table");
+  table.replaceChildren(head(make("td", {}), ...columns), make("tbody", {}, ...rows));
+  table.querySelector("td[data-cell]").tabIndex = 0;
+}
+
+// The matrix is one stop of the Tab key; arrows move in it, Enter opens the images of a cell.
+function matrixKeys(event) {
+  const node = event.target.closest("td[data-cell]");
+  if (!node) return;
+  const [row, column] = node.dataset.cell.split(",").map(Number);
+  const move = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
+  if (move) {
+    const next = $("confusion-table").querySelector(`td[data-cell="${row + move[0]},${column + move[1]}"]`);
+    if (next) { node.tabIndex = -1; next.tabIndex = 0; next.focus(); }
+    event.preventDefault();
+  } else if (event.key === "Enter" || event.key === " ") {
+    event.preventDefault();
+    matrixCell(node);
+  }
+}
+
+function matrixCell(node) {
+  if (!node || !node.textContent) return;
+  const [row, column] = node.dataset.cell.split(",").map(Number);
+  if (row === column) set({ class: classes[row], pair: "" });
+  else if (column === K) { set({ class: classes[row], type: "missed", list: "worst", pair: "" }); $("gallery").scrollIntoView(); }
+  else openPair(row, column);
+}

@@ -1,0 +1,62 @@
+// Elements, numbers as text, and tables.
+
+const $ = (id) => document.getElementById(id);
+
+function make(tag, attributes, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name === "click") node.addEventListener("click", value);
+    else node.setAttribute(name, value === true ? "" : value);
+  }
+  node.append(...children);
+  return node;
+}
+
+function draw(tag, attributes, ...children) {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes || {})) node.setAttribute(name, value);
+  node.append(...children);
+  return node;
+}
+
+const NOTHING = "–";
+const integer = (value) => value === null || value === undefined ? NOTHING : value.toLocaleString("en-US");
+
+// A value above 0 is never shown as 0, and a value below 1 never as 1.
+function fraction(value, decimals = 4) {
+  if (value === null || value === undefined || Number.isNaN(value)) return NOTHING;
+  const least = 10 ** -decimals;
+  if (value > 0 && value < least / 2) value = least;
+  else if (value < 1 - 1e-9 && value >= 1 - least / 2) value = 1 - least;
+  return value.toFixed(decimals).replace(/^-(0\.0*)$/, "$1");
+}
+
+function signed(value, decimals = 4) {
+  if (value === null || value === undefined || Number.isNaN(value)) return NOTHING;
+  if (value === 0) return (0).toFixed(decimals);
+  const size = Math.max(Math.abs(value), 10 ** -decimals);
+  return (value > 0 ? "+" : "−") + size.toFixed(decimals);
+}
+
+const ratio = (part, all) => all ? part / all : null;
+
+const head = (...cells) => make("thead", {}, make("tr", {}, ...cells));
+const heading = (text, kind) => make("th", { scope: "col", class: kind }, text);
+const cell = (text, kind) => make("td", { class: kind }, text);
+
+function tiles(id, entries) {
+  $(id).replaceChildren(...entries.map(([name, value]) =>
+    make("div", {}, make("dt", {}, name), make("dd", {}, value))));
+}
+
+// The sample of a line or area in a legend or on a button.
+const swatch = (...marks) => draw("svg", { viewBox: "0 0 30 10", "aria-hidden": "true" }, ...marks);
+
+function meter(part) {
+  if (part === null) return "";
+  const bar = make("span", { class: "meter", "aria-hidden": "true" });
+  if (part > 0) bar.append(make("i"));  // of nothing there is no bar, not even a thin one
+  if (part > 0) bar.firstChild.style.width = `${Math.min(1, part) * 100}%`;
+  return bar;
+}

@@ -1,0 +1,42 @@
+// Error analysis (TIDE).
+
+function updateErrors() {
+  const k = chosenClass(), step = stepNow();
+  const of = (type) => ({
+    name: type.name, before: type.before,
+    deltaAp: k < 0 ? type.delta_ap : type.delta_ap_by_class[k],
+    count: k < 0 ? type.count : type.count_by_class[k],
+    atScore: countAtScore(type.name, k, step),
+  });
+  const all = analysis.errors.types.map(of);
+  const six = all.slice(0, 6).sort((a, b) => (b.deltaAp || 0) - (a.deltaAp || 0));
+  const largest = Math.max(...all.map((row) => row.deltaAp || 0), 1e-12);
+  const compared = k < 0 && all.some((row) => row.before !== null);
+  const row = (entry, choice) => make("tr", { class: state.type === entry.name ? "chosen" : null },
+    make("th", { scope: "row" },
+      choice ? make("button", { type: "button", "aria-pressed": String(state.type === entry.name),
+        click: () => set({ type: state.type === entry.name ? "" : entry.name }) }, LABELS[entry.name])
+        : LABELS[entry.name],
+      make("span", { class: "description wide" }, DESCRIPTIONS[entry.name])),
+    make("td", {}, meter((entry.deltaAp || 0) / largest), signed(entry.deltaAp)),
+    cell(integer(entry.count)), cell(integer(entry.atScore)),
+    ...(compared ? [cell(integer(entry.before))] : []));
+  $("errors-ap").textContent = fraction(k < 0 ? analysis.average_precision
+    : analysis.average_precision_by_class[k]) + (k < 0 ? "" : ` for ${state.class}`);
+  const focus = document.activeElement && $("errors-table").contains(document.activeElement)
+    ? document.activeElement.textContent : null;
+  $("errors-table").replaceChildren(
+    head(heading("type"), heading("dAP"), heading("count"),
+      heading(`score >= ${fraction(scoreNow(), 2)}`), ...(compared ? [heading("before")] : [])),
+    make("tbody", {}, ...six.map((entry) => row(entry, true))),
+    make("tbody", { class: "across" }, ...all.slice(6).map((entry) => row(entry, false))));
+  if (focus) [...$("errors-table").querySelectorAll("button")]
+    .find((button) => button.textContent === focus)?.focus();
+}
+
+function countAtScore(name, k, step) {
+  const at = point(k, step);
+  if (name === "missed" || name === "false_negatives") return name === "missed" ? null : at.lost;
+  if (name === "false_positives") return at.wrong;
+  return step < 0 ? 0 : (k < 0 ? totals : counts[k])[ERROR_TYPES.indexOf(name) + 1][step];
+}

@@ -1,0 +1,57 @@
+// Fill the page, and update it when the state changes.
+
+function redrawCharts() {
+  if (!analysis) return;
+  buildOperating();
+  buildCurves();
+}
+
+function start() {
+  readFragment();
+  $("filter").value = state.filter;
+  $("filter").addEventListener("input", () => set({ filter: $("filter").value }));
+  $("csv").addEventListener("click", downloadCsv);
+  section(["class", "score", "sort", "filter"], updateClasses);
+  if (model.baseline) {
+    section(["class"], updateChange);
+    $("change-more").addEventListener("click", () => { allChanges = true; updateChange(); });
+  }
+  if (analysis) {
+    fillBar();
+    section(["class", "type", "score"], updateBar);
+    section(["class", "type", "score"], updateErrors);
+    section(["class", "score"], updateTiles);
+    section(["class", "score"], (changed) => {
+      const plot = charts["operating-chart"];
+      if (!plot) return;
+      if (!changed || changed.has("class")) plot.setData(operatingData()); else plot.redraw(false);
+    });
+    section(["class"], () => { buildCurves(); updateCurveTable(); });
+    section(["score"], (changed) => { if (changed && !changed.has("class") && state.class) charts["curves-chart"]?.redraw(false); });
+    section(["class", "score"], updateConfusion, true);
+    section(["class"], updateCalibration);
+    section(["class", "type", "score", "pair", "list", "hide"], updateGallery, true);
+    section(["class", "type", "score", "pair", "list", "hide", "image"], updateViewer, true);
+    $("confusion-more").addEventListener("click", () => { matrixAsked = true; updateConfusion(); });
+    $("confusion-table").addEventListener("keydown", matrixKeys);
+    $("confusion-table").addEventListener("click", (event) => matrixCell(event.target.closest("td[data-cell]")));
+    $("gallery-more").addEventListener("click", () => { maxTiles += FIRST; updateGallery(new Set()); });
+    histogram("scores", analysis.histograms.score, "Detections by score, true and false positives");
+    histogram("overlaps", analysis.histograms.iou, "Detections by IoU, true and false positives");
+    buildBreakdowns();
+    wireViewer();
+    buildOperating();
+  }
+  show(null);
+  wireSections();
+  dark.addEventListener("change", () => { redrawCharts(); if (analysis) { updateConfusion(); buildBreakdowns(); } });
+  new ResizeObserver(() => {
+    for (const [id, plot] of Object.entries(charts)) {
+      const { clientWidth, clientHeight } = $(id);
+      if (clientWidth && plot.width !== clientWidth) plot.setSize({ width: clientWidth, height: clientHeight });
+    }
+  }).observe($("main"));
+  addEventListener("hashchange", () => { if (readFragment()) show(null); });
+}
+
+start();
