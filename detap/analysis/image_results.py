@@ -2,33 +2,24 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.analysis.errors import TYPES, Errors, errors
+from detap.analysis.errors import Errors, errors
 from detap.analysis.match_results import MatchResults
+from detap.analysis.row_results import (
+    DETECTION_STATUSES,
+    GROUND_TRUTH_STATUSES,
+    DetectionStatus,
+    GroundTruthStatus,
+    row_results,
+)
 from detap.errors import UsageError
 from detap.evaluation.results import Result
 from detap.tables.detection import Floats, Integers, Name
 from detap.text_input import suggest
-
-DetectionStatus = Literal[
-    "true-positive",
-    "classification",
-    "localization",
-    "both",
-    "duplicate",
-    "background",
-    "ignored",
-    "not-exhaustive",
-    "outside-area-range",
-    "unverified",
-    "zero-area",
-    "beyond-max-dets",
-]
-GroundTruthStatus = Literal["matched", "near-miss", "missed", "ignored", "outside-area-range"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +146,7 @@ def results_of_images(
     include : iterable of int
         Rows of detections to include whatever their scores.
     """
-    row_results = _RowResults(results, types)
+    columns = row_results(results, types)
     detections, ground_truths = results.boxes
     images = results.run.ground_truth.images
     requested = list(indices)
@@ -167,18 +158,47 @@ def results_of_images(
         kept[np.fromiter((row for row in include if row >= 0), np.intp)] = True
         rows = rows[(rank < max_detections) | kept[rows]]
         ends = _ends(detections.image[rows], requested, results.images)
-    detection_results = row_results.detections(rows)
     of_truth, truth_ends = _rows_of(
         ground_truths.image, np.zeros(len(ground_truths.image)), requested, len(images)
     )
+    matched = columns.truth_status == GROUND_TRUTH_STATUSES.index("matched")
+    matched_by = np.append(np.where(matched, columns.detection, -1), -1)  # index -1 gives -1
     for index, image_index in enumerate(requested):
+        own = rows[slice(*ends[index : index + 2])]
         truth_rows = of_truth[slice(*truth_ends[index : index + 2])]
+        by_another = matched_by[columns.ground_truth[own]]
+        entries = _lists(
+            own,
+            detections.label[own],
+            detections.score[own],
+            columns.status[own],
+            columns.ground_truth[own],
+            columns.similarity[own],
+            np.where(by_another == own, -1, by_another),
+        )
+        truth_entries = _lists(
+            truth_rows,
+            ground_truths.label[truth_rows],
+            columns.truth_status[truth_rows],
+            columns.detection[truth_rows],
+        )
         yield ImageResults(
             image=images[image_index],
             iou=results.iou,
-            detections=detection_results[slice(*ends[index : index + 2])],
-            ground_truths=tuple(row_results.truth(row) for row in truth_rows.tolist()),
+            detections=tuple(
+                DetectionResult(row, label, score, DETECTION_STATUSES[status], *other)
+                for row, label, score, status, *other in entries
+            ),
+            ground_truths=tuple(
+                GroundTruthResult(row, label, GROUND_TRUTH_STATUSES[status], detection)
+                for row, label, status, detection in truth_entries
+            ),
         )
+
+
+def _lists(*columns: NDArray[Any]) -> "zip[Any]":
+    """Return the rows of columns."""
+    return zip(*(column.tolist() for column in columns), strict=True)
 
 
 def _rows_of(
@@ -196,78 +216,6 @@ def _ends(image: Integers, requested: list[int], images: int) -> NDArray[np.int6
     """Return the start of each image's rows, and the end of the last."""
     count = np.bincount(image, minlength=images)[requested]
     return np.concatenate([[0], np.cumsum(count)])
-
-
-class _RowResults:
-    """Results of single rows."""
-
-    def __init__(self, results: MatchResults, types: Errors) -> None:
-        self.results, self.types = results, types
-        self.matched_by = np.full(len(results.positive), -1, np.int32)
-        right = np.flatnonzero(results.true_positive)
-        self.matched_by[results.matched_gt[right]] = right
-        self.attributed = np.full(len(results.positive), -1, np.int32)
-        attributed = np.flatnonzero(types.fixes_target)
-        self.attributed[types.target[attributed]] = attributed
-
-    def detections(self, rows: Integers) -> tuple[DetectionResult, ...]:
-        results, types = self.results, self.types
-        nearest = results.ground_truth_index.nearest(results.boxes[0], rows)
-        same_class = nearest.same_class_similarity >= nearest.other_class_similarity
-        truth = np.where(same_class, nearest.same_class, nearest.other_class)
-        similarity = np.where(
-            same_class, nearest.same_class_similarity, nearest.other_class_similarity
-        )
-        has_target, matched = types.target[rows] >= 0, results.matched_gt[rows] >= 0
-        truth[has_target], similarity[has_target] = (
-            types.target[rows[has_target]],
-            types.similarity[rows[has_target]],
-        )
-        truth[matched] = results.matched_gt[rows[matched]]
-        similarity[matched] = results.matched_similarity(rows[matched])
-        return tuple(
-            self._detection(*entry)
-            for entry in zip(rows.tolist(), truth.tolist(), similarity.tolist(), strict=True)
-        )
-
-    def _detection(self, row: int, truth: int, similarity: float) -> DetectionResult:
-        detections = self.results.boxes[0]
-        matched_by = int(self.matched_by[truth]) if truth >= 0 else -1
-        return DetectionResult(
-            row=row,
-            label=int(detections.label[row]),
-            score=float(detections.score[row]),
-            result=self._result(row),
-            ground_truth=truth,
-            similarity=similarity,
-            matched_by=-1 if matched_by == row else matched_by,
-        )
-
-    def _result(self, row: int) -> DetectionStatus:
-        results = self.results
-        if not results.within_max_dets[row]:
-            if results.run.without_area[row]:
-                return "zero-area"
-            return "unverified" if results.run.unverified[row] else "beyond-max-dets"
-        if results.ignored[row] and results.matched_gt[row] < 0:
-            return "not-exhaustive" if results.run.not_exhaustive[row] else "outside-area-range"
-        if results.ignored[row]:
-            return "ignored"
-        if results.matched_gt[row] >= 0:
-            return "true-positive"
-        return cast("DetectionStatus", TYPES[self.types.kind[row]])
-
-    def truth(self, row: int) -> GroundTruthResult:
-        """Return the result of a ground truth."""
-        results = self.results
-        detection = int(self.matched_by[row])
-        status: GroundTruthStatus = "matched"
-        if not results.positive[row]:
-            status = "ignored" if results.run.ignored[row] else "outside-area-range"
-        elif detection < 0:
-            status = "missed" if self.types.missed[row] else "near-miss"
-            detection = int(self.attributed[row])
-        return GroundTruthResult(row, int(results.boxes[1].label[row]), status, detection)
 
 
 def _number_of(image: Name, images: tuple[Name, ...]) -> int:

@@ -4,13 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, TypedDict
 
 from detap.analysis.errors import NEAR
-from detap.analysis.image_results import (
-    DetectionResult,
-    DetectionStatus,
-    GroundTruthResult,
-    GroundTruthStatus,
-    ImageResults,
-)
+from detap.analysis.image_results import DetectionResult, GroundTruthResult, ImageResults
+from detap.analysis.row_results import DetectionStatus, GroundTruthStatus
 from detap.errors import Note
 from detap.evaluation.results import Result
 from detap.report.fields import Limits
