@@ -120,7 +120,7 @@ def run() -> NoReturn:
     If a shell requests completion, print the candidates instead. The process ends without
     finalizing the interpreter, which takes 0.01 s and can fail.
     """
-    end_with(DEFECT, _TOO_LARGE)
+    end_with(DEFECT, _TOO_LARGE)  # in case a library ends the process, as OpenBLAS does
     instruction = os.environ.pop(COMPLETE, None)
     if instruction is None:
         status = main(sys.argv[1:])

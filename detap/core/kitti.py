@@ -182,7 +182,7 @@ class _ClassMatcher:
         scores.recall[0, label, a, 0] = counts.tp[-1] / n_positives if n_positives else 0.0
 
     def _matched_scores(self, valid: Flags, counted: Flags, low: Flags) -> Floats:
-        """Return the scores of matches by score in which both sides count."""
+        """Match by score; return the scores of matches whose two boxes count."""
         pairs = self._select_pairs(counted | low)
         score = self.detections.score[pairs.dt]
         chosen = self._match_pairs(pairs, np.lexsort((pairs.dt, -score, pairs.gt)), None)[0]

@@ -23,15 +23,15 @@ class MatchOptions(NamedTuple):
 
     Attributes
     ----------
-    tries : tuple of (int, str, bool)
+    matches : tuple of (int, str, bool)
         Ground truths, the preferred one first: index, outcome of the match, and True if the match
         uses up the ground truth.
-    otherwise : str
+    unmatched : str
         Outcome without a match.
     """
 
-    tries: tuple[tuple[int, str, bool], ...]
-    otherwise: str
+    matches: tuple[tuple[int, str, bool], ...]
+    unmatched: str
 
 
 class Tie(NamedTuple):
@@ -113,7 +113,7 @@ def _competing_sets(options: Sequence[MatchOptions]) -> list[list[MatchOptions]]
     """Split detections into sets that compete for no common ground truth."""
     sets: list[tuple[set[int], list[MatchOptions]]] = []
     for option in options:
-        ground_truths = {number for number, _, used_up in option.tries if used_up}
+        ground_truths = {number for number, _, used_up in option.matches if used_up}
         members = [option]
         disjoint = []
         for other_ground_truths, other_members in sets:
@@ -164,8 +164,8 @@ def _take(
     state: _State, bounds: CountBounds, index: int, option: MatchOptions
 ) -> tuple[_State, CountBounds]:
     taken, left, hit = state
-    outcome = option.otherwise
-    for number, outcome_if_matched, used_up in option.tries:
+    outcome = option.unmatched
+    for number, outcome_if_matched, used_up in option.matches:
         if used_up and taken >> number & 1:
             continue
         outcome = outcome_if_matched
@@ -208,8 +208,8 @@ def _loose_bounds(previous: CountBounds, tie: Tie, ground_truths: int) -> CountB
 
 def _outcomes(option: MatchOptions) -> set[str]:
     outcomes = set()
-    for _, becomes, used_up in option.tries:
+    for _, becomes, used_up in option.matches:
         outcomes.add(becomes)
         if not used_up:
             return outcomes
-    return outcomes | {option.otherwise}
+    return outcomes | {option.unmatched}

@@ -247,18 +247,22 @@ class _ImageClass:
         return ranked[:1] if protocol.candidate == "best" else ranked
 
     def _match_options(self, index: int, a: int, t: int) -> MatchOptions:
+        """Return the ground truths that a detection can match, ignored ones last.
+
+        Each has the outcome of its match, and True if the match uses it up.
+        """
         orders = self.orders
-        otherwise = MISS if self.inside[a][index] else NEITHER
-        tries: tuple[list[tuple[int, str, bool]], list[tuple[int, str, bool]]] = [], []
+        unmatched = MISS if self.inside[a][index] else NEITHER
+        options: tuple[list[tuple[int, str, bool]], list[tuple[int, str, bool]]] = [], []
         for gt in self.preferred[index]:
             if not self.reached[t, index, gt]:
                 continue
             row = self.ground_truths[gt]
             ignored = not orders.match_table.positive[a, row]
-            becomes = NEITHER if ignored else otherwise if orders.run.unmatchable[row] else HIT
+            outcome = NEITHER if ignored else unmatched if orders.run.unmatchable[row] else HIT
             shared = ignored and orders.protocol.candidate == "best"
-            tries[ignored].append((gt, becomes, not (shared or orders.run.crowd[row])))
-        return MatchOptions((*tries[0], *tries[1]), otherwise)
+            options[ignored].append((gt, outcome, not (shared or orders.run.crowd[row])))
+        return MatchOptions((*options[0], *options[1]), unmatched)
 
     def _ties(self, options: tuple[MatchOptions, ...], m: int) -> Iterator[Tie]:
         """Yield the ties, with the numbers of their detections that may be within max dets."""

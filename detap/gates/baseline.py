@@ -189,7 +189,7 @@ def metrics_of_record(record: Mapping[str, Any], *, at_threshold: bool = False) 
         return point["overall"][AT_THRESHOLD[name].key]
 
     def compute_rows(name: str) -> list[Any]:
-        compute_overall(name)
+        compute_overall(name)  # the error if the report lacks the metric
         return [by_row.get(row_key(row), {}).get(AT_THRESHOLD[name].key) for row in record[key]]
 
     return Metrics(

@@ -151,7 +151,7 @@ class Gate:
         }
 
 
-class Noise(Protocol):
+class DropIntervals(Protocol):
     """Confidence intervals of drops."""
 
     @property
@@ -164,10 +164,10 @@ class Noise(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Against:
-    """The baseline of drops and rises, with its noise."""
+    """The baseline of drops and rises, with the intervals."""
 
     baseline: Metrics
-    noise: Noise | None
+    intervals: DropIntervals | None
     min_ground_truths: int
 
 
@@ -176,7 +176,7 @@ def check(
     metrics: Metrics,
     baseline: Metrics | None = None,
     *,
-    noise: Noise | None = None,
+    intervals: DropIntervals | None = None,
     min_ground_truths: int = 0,
 ) -> list[Gate]:
     """Check metrics against limits, in the order of the limits.
@@ -189,7 +189,7 @@ def check(
     metrics : Metrics
     baseline : Metrics, optional
         Required by drops and rises.
-    noise : Noise, optional
+    intervals : DropIntervals, optional
         With it, a drop or rise fails only if its whole interval is beyond the bound, and warns if
         the interval contains the bound.
     min_ground_truths : int
@@ -201,7 +201,7 @@ def check(
         If a limit names no metric (of both, for a drop or rise), or can never pass or fail.
     """
     gates: list[Gate] = []
-    against = None if baseline is None else _Against(baseline, noise, min_ground_truths)
+    against = None if baseline is None else _Against(baseline, intervals, min_ground_truths)
     full = metrics if baseline is None else metrics.with_missing(baseline)
     for limit in limits:
         if limit.kind not in CHANGES:
@@ -331,11 +331,11 @@ def _change(limit: Limit, name: MetricName, metrics: Metrics, against: _Against)
     value, before = name.of(metrics), _baseline_value(name, metrics, against.baseline)
     if _is_fraction(name, metrics, value, before):
         _check_reachable(limit, name)
-    noise, minimum = against.noise, against.min_ground_truths
+    intervals, minimum = against.intervals, against.min_ground_truths
     count = name.ground_truths(metrics)
     details: dict[str, Any] = {
         "baseline": before,
-        "confidence": None if noise is None else noise.confidence,
+        "confidence": None if intervals is None else intervals.confidence,
         "ground_truths": count,
         "metric_name": name,
     }
@@ -348,12 +348,12 @@ def _change(limit: Limit, name: MetricName, metrics: Metrics, against: _Against)
     bound = limit.bound * abs(to_fraction(before)) if limit.relative else limit.bound
     change = _signed_change(limit, value, before, bound)
     scarce = count is not None and count < minimum
-    interval = None if noise is None or scarce else noise.interval(name)
+    interval = None if intervals is None or scarce else intervals.interval(name)
     status = _status(limit, change, bound, interval)
     min_decimals = 0 if name.is_count(metrics) else 4
     message = f"{name.text} {_format_change(limit, (value, before), (change, bound), min_decimals)}"
-    if noise is not None and interval is not None:
-        message += _format_interval(limit, interval, noise.confidence)
+    if intervals is not None and interval is not None:
+        message += _format_interval(limit, interval, intervals.confidence)
     if status == "inconclusive":
         message += "; inconclusive: the CI contains the limit"
     if status == "failed" and scarce:

@@ -75,7 +75,7 @@ class Scored:
         }
         return replace(overall, slices=slices)
 
-    def noise(self, baseline: "Scored | None", config: GateConfig) -> "Intervals":
+    def resample(self, baseline: "Scored | None", config: GateConfig) -> "Intervals":
         """Resample the drops from a baseline, or the metrics if there is none."""
         return Intervals(self, baseline, config)
 

@@ -13,9 +13,9 @@ from detap.gates.config import CHANGES, BaselineReport, GateConfig, GateResults
 
 if TYPE_CHECKING:
     from detap.analysis.power import PowerAnalysis
-    from detap.gates.checks import Gate, Noise
+    from detap.gates.checks import DropIntervals, Gate
     from detap.gates.metric_names import Metrics
-    from detap.gates.power import Spread
+    from detap.gates.power import ResampledMetrics
     from detap.gates.regressions import Regressions
 
 _STANDARD_ERRORS = 3
@@ -28,7 +28,7 @@ class Subject(Protocol):
     def metrics(self) -> "Metrics":
         """Return the metrics that gates can name."""
 
-    def noise(self, baseline: Self | None, config: GateConfig) -> "Spread":
+    def resample(self, baseline: Self | None, config: GateConfig) -> "ResampledMetrics":
         """Resample the drops from a baseline, or the metrics if there is none."""
 
     def find_regressions(
@@ -76,20 +76,20 @@ def evaluate_gates(
             baseline_report, config, metrics, baseline_metrics, record
         )
     by_intervals = config.confidence is not None and baseline is not None
-    spread = noise = None
+    resampled = intervals = None
     if by_intervals or config.detectable_drop is not None:
-        spread = current.noise(baseline, config)
-        noise = spread if by_intervals else None
-    inputs = _GateInputs(metrics, baseline_metrics, noise, config)
+        resampled = current.resample(baseline, config)
+        intervals = resampled if by_intervals else None
+    inputs = _GateInputs(metrics, baseline_metrics, intervals, config)
     gates = check(
         config.limits,
         metrics,
         baseline_metrics,
-        noise=noise,
+        intervals=intervals,
         min_ground_truths=config.min_ground_truths,
     )
     check_direction(config.limits, metrics, config.option_names)
-    power, notes = _analyze_power(gates, metrics, spread, config)
+    power, notes = _analyze_power(gates, metrics, resampled, config)
     if not gates:
         return GateResults(power=power)
     regressions = current.find_regressions(gates, baseline_metrics, baseline)
@@ -98,14 +98,17 @@ def evaluate_gates(
 
 
 def _analyze_power(
-    gates: "Sequence[Gate]", metrics: "Metrics", spread: "Spread | None", config: GateConfig
+    gates: "Sequence[Gate]",
+    metrics: "Metrics",
+    resampled: "ResampledMetrics | None",
+    config: GateConfig,
 ) -> "tuple[PowerAnalysis | None, list[Note]]":
     """Return the minimum detectable drops, and a warning if a limit is below its own."""
-    if spread is None:
+    if resampled is None:
         return None, []
     from detap.gates.power import power_analysis, underpowered_notes
 
-    power = power_analysis(gates, metrics, spread, config)
+    power = power_analysis(gates, metrics, resampled, config)
     return power, underpowered_notes(power)
 
 
@@ -154,7 +157,7 @@ class _GateInputs(NamedTuple):
 
     metrics: "Metrics"
     baseline: "Metrics | None"
-    noise: "Noise | None"
+    intervals: "DropIntervals | None"
     config: GateConfig
 
     def fails(self, text: str) -> bool:
@@ -165,7 +168,7 @@ class _GateInputs(NamedTuple):
             [Limit.of("drop", text)],
             self.metrics,
             self.baseline,
-            noise=self.noise,
+            intervals=self.intervals,
             min_ground_truths=self.config.min_ground_truths,
         )
         return bool(gates) and all(gate.status == "failed" for gate in gates)

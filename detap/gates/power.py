@@ -12,7 +12,7 @@ from detap.analysis.power import (
     standard_error,
 )
 from detap.errors import Note
-from detap.gates.checks import Gate, Noise
+from detap.gates.checks import DropIntervals, Gate
 from detap.gates.config import CHANGES
 from detap.gates.metric_names import MetricName, Metrics, resolve
 from detap.tables.detection import Floats
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from detap.gates.config import GateConfig
 
 
-class Spread(Noise, Protocol):
+class ResampledMetrics(DropIntervals, Protocol):
     """Resampled drops of metrics, or resampled metrics without a baseline."""
 
     @property
@@ -43,7 +43,7 @@ class Spread(Noise, Protocol):
 
 
 def power_analysis(
-    gates: Sequence[Gate], metrics: Metrics, spread: Spread, config: "GateConfig"
+    gates: Sequence[Gate], metrics: Metrics, resampled: ResampledMetrics, config: "GateConfig"
 ) -> PowerAnalysis:
     """Compute the minimum detectable drops of metrics with gates.
 
@@ -54,22 +54,22 @@ def power_analysis(
     gates : sequence of Gate
     metrics : Metrics
         Of the current detector.
-    spread : Spread
+    resampled : ResampledMetrics
     config : GateConfig
     """
-    criterion = Criterion(spread.confidence, spread.paired, config.detectable_drop)
-    by_interval = spread.paired and config.confidence is not None
+    criterion = Criterion(resampled.confidence, resampled.paired, config.detectable_drop)
+    by_interval = resampled.paired and config.confidence is not None
 
     def detectable(name: MetricName, limit: float | None) -> Iterator[DetectableDrop]:
         count = name.ground_truths(metrics)
         if count is not None and count < config.min_ground_truths:
             return
-        series = spread.drops(name) if spread.paired else spread.values(name)
+        series = resampled.drops(name) if resampled.paired else resampled.values(name)
         if series is not None:
             yield DetectableDrop.of(
                 name.text,
                 series,
-                spread.count(name.slice),
+                resampled.count(name.slice),
                 criterion,
                 limit=limit,
                 by_interval=by_interval,
@@ -89,21 +89,21 @@ def power_analysis(
         rows = [row for name in limits for row in detectable(name, None)]
     return PowerAnalysis(
         criterion,
-        spread.unit,
+        resampled.unit,
         tuple(rows),
         tuple(row for name in _class_metrics(limits, metrics) for row in detectable(name, None)),
-        tuple(_margins(gates, spread, criterion)),
+        tuple(_margins(gates, resampled, criterion)),
     )
 
 
 def _margins(
-    gates: Sequence[Gate], spread: Spread, criterion: Criterion
+    gates: Sequence[Gate], resampled: ResampledMetrics, criterion: Criterion
 ) -> Iterator[ThresholdMargin]:
     """Yield the margins of minimums and maximums whose metric can be resampled."""
     for gate in gates:
         series = None
         if gate.kind not in CHANGES and gate.metric_name is not None:
-            series = spread.values(gate.metric_name)
+            series = resampled.values(gate.metric_name)
         if series is not None:
             error = standard_error(series)
             yield ThresholdMargin(gate.name, gate.kind, gate.limit, error, criterion.margin(error))

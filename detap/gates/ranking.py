@@ -42,7 +42,7 @@ class Ranked:
             unit=self.unit,
         )
 
-    def noise(self, baseline: "Ranked | None", config: GateConfig) -> "QueryIntervals":
+    def resample(self, baseline: "Ranked | None", config: GateConfig) -> "QueryIntervals":
         """Resample the drops from a baseline, or the metrics if there is none."""
         from detap.gates.query_intervals import QueryIntervals
 

@@ -144,7 +144,7 @@ class Scored(NamedTuple):
     def metrics(self) -> Metrics:
         return self.all
 
-    def noise(self, baseline: "Scored | None", config: GateConfig) -> Any:
+    def resample(self, baseline: "Scored | None", config: GateConfig) -> Any:
         raise AssertionError
 
     def find_regressions(self, *_: object) -> None:
@@ -581,7 +581,7 @@ class FixedMetrics(NamedTuple):
     def metrics(self) -> Metrics:
         return self.given
 
-    def noise(self, baseline: "FixedMetrics | None", config: GateConfig) -> NoReturn:
+    def resample(self, baseline: "FixedMetrics | None", config: GateConfig) -> NoReturn:
         raise NotImplementedError
 
     def find_regressions(self, *_: object) -> None:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from detap.errors import UsageError
-from detap.gates.checks import Gate, Interval, Limit, Noise, check
+from detap.gates.checks import DropIntervals, Gate, Interval, Limit, check
 from detap.gates.metric_names import MetricName, Metrics, resolve
 
 
@@ -243,7 +243,7 @@ def test_a_metric_missing_in_the_baseline_is_a_usage_error() -> None:
 
 
 class Fixed(NamedTuple):
-    """Noise estimate with the same interval for every metric."""
+    """The same interval for every metric."""
 
     ends: Interval
     confidence: float = 0.95
@@ -252,7 +252,7 @@ class Fixed(NamedTuple):
         return self.ends
 
 
-def noise(low: float, high: float) -> Noise:
+def intervals(low: float, high: float) -> DropIntervals:
     return Fixed((low, high))
 
 
@@ -267,7 +267,7 @@ def noise(low: float, high: float) -> Noise:
     ],
 )
 def test_only_drops_beyond_the_interval_fail(ends: tuple[float, float], verdict: str) -> None:
-    (gate,) = drop("0.005", numbers(ap=0.49), numbers(ap=0.5), noise=noise(*ends))
+    (gate,) = drop("0.005", numbers(ap=0.49), numbers(ap=0.5), intervals=intervals(*ends))
     assert gate.status == verdict
     assert gate.failed == (verdict in ("failed", "undefined"))
     if verdict == "inconclusive":
@@ -276,7 +276,7 @@ def test_only_drops_beyond_the_interval_fail(ends: tuple[float, float], verdict:
 
 
 def test_the_message_has_the_interval() -> None:
-    (gate,) = drop("0.005", numbers(ap=0.48), numbers(ap=0.5), noise=noise(0.0123, 0.03))
+    (gate,) = drop("0.005", numbers(ap=0.48), numbers(ap=0.5), intervals=intervals(0.0123, 0.03))
     assert gate.message == (
         "AP dropped by 0.0200 (0.5000 to 0.4800), allowed 0.005; "
         "95% CI of the drop [0.0123, 0.0300]"
@@ -397,7 +397,7 @@ def test_a_maximum_rise() -> None:
     ],
 )
 def test_noise_of_a_rise(ends: Interval, verdict: str) -> None:
-    (gate,) = rise("0.005", numbers(ap=0.51), numbers(ap=0.5), noise=noise(*ends))
+    (gate,) = rise("0.005", numbers(ap=0.51), numbers(ap=0.5), intervals=intervals(*ends))
     assert gate.status == verdict
     assert gate.interval == pytest.approx(ends, nan_ok=True)
     if verdict == "failed":
@@ -414,7 +414,9 @@ def test_few_ground_truths_warn_of_a_rise_too() -> None:
 def test_rounding_is_not_a_change(kind: Any) -> None:
     for now, then in ((0.3, 0.1 + 0.2), (0.1 + 0.2, 0.3), (0.5, 0.5 + 1e-12), (0.5 + 1e-12, 0.5)):
         limit = Limit.of(kind, "0")
-        (gate,) = check([limit], numbers(ap=now), numbers(ap=then), noise=noise(-1e-13, 1e-13))
+        (gate,) = check(
+            [limit], numbers(ap=now), numbers(ap=then), intervals=intervals(-1e-13, 1e-13)
+        )
         assert gate.status == "passed"
         assert gate.drop == 0
         assert f" unchanged ({now:.4f});" in gate.message
@@ -437,9 +439,13 @@ def test_rounding_does_not_exceed_a_limit() -> None:
     assert gate.status == "passed"
     assert ", allowed 0.005" in gate.message
     assert gate.message.startswith("AP dropped by 0.0050 ")
-    (gate,) = drop("0.005", numbers(ap=0.74), numbers(ap=0.75), noise=noise(0.005 + 1e-15, 0.02))
+    (gate,) = drop(
+        "0.005", numbers(ap=0.74), numbers(ap=0.75), intervals=intervals(0.005 + 1e-15, 0.02)
+    )
     assert gate.status == "inconclusive"
-    (gate,) = drop("0.005", numbers(ap=0.748), numbers(ap=0.75), noise=noise(0.001, 0.005 + 1e-15))
+    (gate,) = drop(
+        "0.005", numbers(ap=0.748), numbers(ap=0.75), intervals=intervals(0.001, 0.005 + 1e-15)
+    )
     assert gate.status == "passed"
 
 
