@@ -108,7 +108,8 @@ class Command(_WithHelpOption):
         by_name = {name: p for p in self.params for name in p.opts}
         first = [by_name[name] for name in self.first]
         rows = [(_format_names(option, ctx), getattr(option, "brief", "")) for option in first]
-        rows.append(("--help-all", f"Show all {len(self.params)} options and exit."))
+        count = sum(isinstance(parameter, click.Option) for parameter in self.params)
+        rows.append(("--help-all", f"Show all {count} options and exit."))
         with formatter.section("Options"):
             formatter.write_dl(rows)
 
@@ -137,8 +138,8 @@ class Command(_WithHelpOption):
 
         names: dict[str, str] = {}
         for parameter in self.params:
-            for word in (*parameter.opts, *parameter.secondary_opts):
-                names[word] = word
+            if isinstance(parameter, click.Option):
+                names |= {word: word for word in (*parameter.opts, *parameter.secondary_opts)}
             for word in getattr(parameter, "known_as", ()):
                 names.setdefault(word, parameter.opts[0])
         former = name.removeprefix("--")

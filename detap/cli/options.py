@@ -4,7 +4,7 @@ Every option can also be set in the environment: ``--max-dets`` as ``DETAP_MAX_D
 line takes precedence.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import starmap
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -105,7 +105,7 @@ def stack(*decorators: Decorator[Any]) -> Decorator[Any]:
 
 def option(*names: str, group: str, **attributes: Any) -> Decorator[Any]:
     """Return a decorator that adds an :class:`Option`."""
-    return click.option(*names, cls=Option, group=group, **attributes)
+    return click.option(*names, **{"cls": Option, **attributes}, group=group)
 
 
 _input = partial(option, group="Input")
@@ -153,10 +153,55 @@ _ROLES = {
 """Help, brief help and names in other tools, of ``--gt`` and ``--dt``."""
 
 
+_ARGUMENTS = "input_paths"
+"""Name of the positional arguments GT and DT."""
+
+
+class _RoleOption(Option):
+    """``--gt`` or ``--dt``; one path may be a positional argument instead."""
+
+    def handle_parse_result(
+        self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
+    ) -> tuple[Any, list[str]]:
+        """Take the path from the arguments."""
+        name, index = self.opts[0], [*_ROLES].index(self.opts[0])
+        paths = opts.get(_ARGUMENTS)
+        if isinstance(paths, tuple) and len(paths) > index:
+            if opts.get(str(self.name)):
+                role, option_path = _ROLES[name][1].partition(":")[0], opts[str(self.name)][0]
+                raise click.UsageError(
+                    f"{role} given twice: {name[2:].upper()} {paths[index]!r} and {name} "
+                    f"{option_path!r}; use GT DT, or --gt and --dt",
+                    ctx,
+                )
+            opts = {**opts, str(self.name): [paths[index]]}
+        return super().handle_parse_result(ctx, opts, args)
+
+
+def _check_arguments(ctx: click.Context, _: click.Parameter, paths: tuple[str, ...]) -> None:
+    if len(paths) > len(_ROLES):
+        raise click.UsageError(
+            f"unexpected argument {paths[len(_ROLES)]!r} after GT DT; for several inputs repeat "
+            "--gt or --dt, or quote a pattern",
+            ctx,
+        )
+
+
+_path_arguments = click.argument(
+    _ARGUMENTS,
+    metavar="[GT] [DT]",
+    nargs=-1,
+    expose_value=False,
+    callback=_check_arguments,
+    shell_complete=files,
+)
+
+
 def _role_option(name: str, *, required: bool = True) -> Decorator[Any]:
     text, brief, known_as = _ROLES[name]
     return _input(
         name,
+        cls=_RoleOption,
         brief=brief,
         known_as=known_as,
         required=required,
@@ -239,14 +284,17 @@ def _read_options(*sides: Decorator[Any]) -> Decorator[Any]:
     return stack(_format_options, *sides, _reading_options, limit_options)
 
 
-input_options = _read_options(_role_option("--gt"), _role_option("--dt"))
-"""Input options of commands that evaluate one detector."""
+input_options = stack(_path_arguments, _read_options(_role_option("--gt"), _role_option("--dt")))
+"""Arguments and options of commands that evaluate one detector."""
 
 ground_truth_options = _read_options(_role_option("--gt"))
 """Input options without detections."""
 
 optional_input_options = _read_options(*(_role_option(name, required=False) for name in _ROLES))
 """Input options, none required."""
+
+optional_inputs = stack(_path_arguments, optional_input_options)
+"""Input arguments and options, none required."""
 
 
 def field_options(kind: type[ProtocolBase], envvar: str, default: str) -> Decorator[Any]:

@@ -29,7 +29,7 @@ def test_table_gate_and_page(tmp_path: Path) -> None:
     )
     assert ended.returncode == 0, ended.stderr
     lines = ended.stdout.splitlines()
-    assert "$ detap eval --gt instances.json --dt yesterday.json" in lines
+    assert "$ detap eval instances.json yesterday.json" in lines
     assert any(line.startswith("mean / sum") for line in lines)
     assert "FAILED   AP dropped by " in ended.stdout
     assert "(status 1)" in lines

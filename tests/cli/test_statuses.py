@@ -82,7 +82,10 @@ def test_no_command_is_a_usage_error() -> None:
         (["evil"], "Error: No such command 'evil'."),
         (["eval"], "Error: Missing option '--gt'."),
         (["eval", "--gtt", "x"], "Error: No such option '--gtt'"),
-        (["eval", "--gt", "x", "--dt", "y", "\x1b[31mz"], "Error: Got unexpected extra argument"),
+        (
+            ["eval", "--gt", "x", "--dt", "y", "\x1b[31mz"],
+            "Error: Ground truth given twice: GT '\\x1b[31mz' and --gt 'x'",
+        ),
     ],
 )
 def test_usage_errors(arguments: list[str], message: str) -> None:

@@ -9,7 +9,7 @@ from detap.cli.command import Command
 from detap.cli.inputs import Inputs
 from detap.cli.options import (
     general_options,
-    optional_input_options,
+    optional_inputs,
     output_options,
     preset_options,
     protocol_from,
@@ -41,12 +41,12 @@ _FORMATS = ("table", "json")
         "--quiet",
     ),
     examples={
-        "Ground truth and detections": "detap check --gt instances.json --dt results.json",
-        "Masks too": "detap check --gt gt.json --dt dt.json --iou-type segm",
-        "Pre-commit hook: warnings are errors": "detap check --gt VOC2007/ --strict",
+        "Ground truth and detections": "detap check instances.json results.json",
+        "Masks too": "detap check gt.json dt.json --iou-type segm",
+        "Pre-commit hook: warnings are errors": "detap check VOC2007/ --strict",
     },
 )
-@optional_input_options
+@optional_inputs
 @preset_options
 @sigmas_option
 @output_options

@@ -7,7 +7,7 @@ import click
 
 from detap.cli.command import Command
 from detap.cli.inputs import Inputs
-from detap.cli.options import general_options, option, optional_input_options, stack, strict_option
+from detap.cli.options import general_options, option, optional_inputs, stack, strict_option
 from detap.cli.session import Session
 from detap.errors import Note
 from detap.escaping import escape
@@ -40,13 +40,13 @@ convert_options = stack(
     cls=Command,
     first=("--gt", "--dt", "--format", "--to", "--output", "--strict", "--quiet"),
     examples={
-        "VOC annotations as COCO JSON": "detap convert --gt VOC2007/ --to coco -o instances.json",
+        "VOC annotations as COCO JSON": "detap convert VOC2007/ --to coco -o instances.json",
         "Ground truth and detections as a YOLO data set": (
-            "detap convert --gt instances.json --dt results.json --to yolo -o yolo/"
+            "detap convert instances.json results.json --to yolo -o yolo/"
         ),
     },
 )
-@optional_input_options
+@optional_inputs
 @convert_options
 @strict_option
 @general_options

@@ -15,19 +15,19 @@ from detap.escaping import escape
 _TOUR = (
     (
         "The table: how good is yesterday's detector?",
-        ("eval", "--gt", "instances.json", "--dt", "yesterday.json"),
+        ("eval", "instances.json", "yesterday.json"),
     ),
     (
         "The gate: is today's worse? Status 1 stops a pipeline.",
         (
-            *("eval", "--gt", "instances.json", "--dt", "today.json", "-q"),
+            *("eval", "instances.json", "today.json", "-q"),
             *("--baseline-detections", "yesterday.json", "--max-drop", "0.02"),
         ),
     ),
     (
         "The page: where does it err?",
         (
-            *("report", "--gt", "instances.json", "--dt", "today.json"),
+            *("report", "instances.json", "today.json"),
             *("--baseline-detections", "yesterday.json", "--images", "pictures", "-o", "page.html"),
         ),
     ),

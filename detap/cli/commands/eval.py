@@ -106,14 +106,13 @@ _BOXES = (
         "--quiet",
     ),
     examples={
-        "COCO": "detap eval --gt instances.json --dt results.json",
+        "COCO": "detap eval instances.json results.json",
         "PASCAL VOC 2007, with a JSON report": (
-            "detap eval --gt VOC2007/ --image-set test --dt results/ \\\n"
+            "detap eval VOC2007/ results/ --image-set test \\\n"
             "    --protocol voc2007 -o report.json"
         ),
         "CI gate: exit status 1 if AP drops by more than 0.005": (
-            "detap eval --gt gt.json --dt new.json --baseline-detections old.json \\\n"
-            "    --max-drop 0.005"
+            "detap eval gt.json new.json --baseline-detections old.json \\\n    --max-drop 0.005"
         ),
     },
 )

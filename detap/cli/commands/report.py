@@ -97,8 +97,7 @@ page_options = stack(
     ),
     examples={
         "With images": (
-            "detap report --gt instances.json --dt results.json --images val2017/ \\\n"
-            "    -o page.html"
+            "detap report instances.json results.json --images val2017/ \\\n    -o page.html"
         ),
     },
 )

@@ -37,7 +37,7 @@ _at_iou = option(
     settings_command=eval_command,
     first=("--gt", "--dt", "--format", "--protocol", "--at-iou", "--output", "--output-format"),
     examples={
-        "Image 42": "detap show 42 --gt instances.json --dt results.json",
+        "Image 42": "detap show 42 instances.json results.json",
     },
 )
 @click.argument("image", metavar="IMAGE")
