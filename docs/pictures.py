@@ -17,10 +17,9 @@ QUICKSTART = ROOT / "fixtures" / "quickstart"
 WIDTH = 80
 
 PICTURES = {
-    "eval": "detap eval --gt voc --dt voc/detections",
+    "eval": "detap eval voc voc/detections",
     "gate": (
-        "detap eval --gt voc --dt voc/detections-worse --baseline-detections voc/detections "
-        "--max-drop 0.02"
+        "detap eval voc voc/detections-worse --baseline-detections voc/detections --max-drop 0.02"
     ),
 }
 """What each picture shows, run in the folder of the quick start."""
