@@ -356,7 +356,7 @@ def _set_parameters(parameters: Any, result: Result) -> None:
 
 
 def _xywh(table: GroundTruth | Detections) -> tuple[Floats, int]:
-    """Return x, y, w, h of each box, and the number of inexact boxes."""
+    """Return x, y, w, h that give the corners and area of each box, and how many do not."""
     corners, area = table.corners, table.box_area
     start, end = corners[:, :2], corners[:, 2:]
     sizes = end - start

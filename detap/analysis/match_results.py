@@ -40,7 +40,7 @@ class MatchResults:
     ignored : (N,) bool
         True if a detection is neither a true nor a false positive.
     within_max_dets : (N,) bool
-        True if a detection is within max. detections.
+        True if a detection is within max dets.
     positive : (G,) bool
         True if a ground truth is not ignored.
     match_table : MatchTable
@@ -148,7 +148,7 @@ class MatchResults:
 
     @cached_property
     def by_score(self) -> Integers:
-        """Detections within max. detections by descending score, (n,) int32.
+        """Detections within max dets by descending score, (n,) int32.
 
         Ties are in the protocol's order.
         """
@@ -156,7 +156,7 @@ class MatchResults:
 
     @property
     def ranked_by_class(self) -> Integers:
-        """Detections within max. detections by class and descending score, (n,) int32."""
+        """Detections within max dets, by class and descending score, (n,) int32."""
         return self.match_table.ranking.rows
 
     def ranked(self, label: int) -> Integers:

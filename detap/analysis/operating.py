@@ -1,7 +1,7 @@
 """Precision, recall and F1 over the score threshold.
 
 A threshold s keeps detections with a score of at least s. Candidates are the scores that occur.
-Ignored detections and those over max. detections are left out.
+Ignored detections and those over max dets are left out.
 """
 
 from collections.abc import Callable

@@ -320,7 +320,7 @@ class _Search:
 
 
 def _over_all_areas(protocol: Protocol) -> Protocol:
-    """Restrict a protocol to all areas and the largest max. detections."""
+    """Restrict a protocol to all areas and the largest max dets."""
     return replace(protocol.only_area_range(0), max_dets=protocol.max_dets[-1:])
 
 
