@@ -125,30 +125,44 @@ class Command(_WithHelpOption):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments; for an unknown option suggest similar ones."""
+        given = [*args]  # click removes what it has parsed
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            suggestions = " or ".join(map(repr, self._suggestions(error.option_name)))
-            hint = f" Did you mean {suggestions}?" if suggestions else ""
-            raise click.UsageError(f"No such option {error.option_name!r}.{hint}", ctx) from None
+            name = _as_given(error.option_name, given)
+            raise click.UsageError(f"No such option {name!r}{self._hint(name)}", ctx) from None
 
-    def _suggestions(self, name: str) -> list[str]:
-        """Return the options with this former, foreign or similar name."""
+    def _hint(self, name: str) -> str:
+        """Return the hint on an option with a former, foreign or similar name."""
         from detap.cli.former_names import present_name
+        from detap.cli.other_tools import advice_on
 
-        names: dict[str, str] = {}
-        for parameter in self.params:
-            if isinstance(parameter, click.Option):
-                names |= {word: word for word in (*parameter.opts, *parameter.secondary_opts)}
-            for word in getattr(parameter, "known_as", ()):
-                names.setdefault(word, parameter.opts[0])
-        former = name.removeprefix("--")
-        negation = "no-" if former.startswith("no-") else ""
+        names = {
+            word
+            for parameter in self.params
+            if isinstance(parameter, click.Option)
+            for word in (*parameter.opts, *parameter.secondary_opts)
+        }
+        bare = name.lstrip("-")
+        negation = "no-" if bare.startswith("no-") else ""
         options = {word.removeprefix("--").removeprefix(negation) for word in names}
-        if present := present_name(former.removeprefix(negation), options):
-            return [f"--{negation}{present}"]
-        similar = [name] if name in names else nearest(name, names, 0.85) or nearest(name, names)
-        return list(dict.fromkeys(names[word] for word in similar))
+        sentence = ""
+        if present := present_name(bare.removeprefix(negation), options):
+            similar = [f"--{negation}{present}"]
+        elif advice := advice_on(bare, {word.removeprefix("--") for word in names}):
+            similar, sentence = [f"--{advice[0]}"] if advice[0] else [], advice[1]
+        else:
+            similar = nearest(name, names, 0.85) or nearest(name, names)
+        hint = f". Did you mean {' or '.join(map(repr, similar))}?" if similar else "."
+        return f"; {sentence}" if sentence else hint
+
+
+def _as_given(name: str, args: Sequence[str]) -> str:
+    """Return the argument with an unknown option: click names only the letter g of ``-gt``."""
+    if name.startswith("--"):
+        return name
+    words = (arg for arg in args if arg.startswith("-") and not arg.startswith("--"))
+    return next((word for word in words if name[1] in word), name)
 
 
 def _format_names(parameter: click.Parameter, ctx: click.Context) -> str:

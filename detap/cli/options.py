@@ -48,8 +48,6 @@ class Option(click.Option):
         Kind of the values; in a settings file, paths are relative to its folder.
     settable : bool
         Whether a settings file may set it.
-    known_as : sequence of str
-        Names in other tools, suggested for unknown options.
     brief : str
         Text for ``--help``; the full help by default.
     """
@@ -60,7 +58,6 @@ class Option(click.Option):
         group: str,
         value_kind: Literal["text", "path", "path or text", "target", "limit"] = "text",
         settable: bool = True,
-        known_as: Sequence[str] = (),
         brief: str = "",
         **attributes: Any,
     ) -> None:
@@ -68,7 +65,6 @@ class Option(click.Option):
         self.group = group
         self.value_kind = value_kind
         self.settable = settable
-        self.known_as = known_as
         self.brief = brief or self.help
         if self.envvar is None:
             self.envvar = f"DETAP_{str(self.name).upper()}"
@@ -142,15 +138,13 @@ _ROLES = {
     "--gt": (
         "Ground truth: a file, a folder, or a pattern of several files. Repeatable.",
         "Ground truth: a file or a folder. Repeatable.",
-        ("--ground-truth", "--groundtruth", "--annotations", "--ann-file", "--labels"),
     ),
     "--dt": (
         "Detections: a file, a folder, a pattern of several files, or - for stdin. Repeatable.",
         "Detections: a file, a folder, or - for stdin. Repeatable.",
-        ("--detections", "--predictions", "--pred", "--preds", "--results", "--res-file"),
     ),
 }
-"""Help, brief help and names in other tools, of ``--gt`` and ``--dt``."""
+"""Help and brief help of ``--gt`` and ``--dt``."""
 
 
 _ARGUMENTS = "input_paths"
@@ -198,12 +192,11 @@ _path_arguments = click.argument(
 
 
 def _role_option(name: str, *, required: bool = True) -> Decorator[Any]:
-    text, brief, known_as = _ROLES[name]
+    text, brief = _ROLES[name]
     return _input(
         name,
         cls=_RoleOption,
         brief=brief,
-        known_as=known_as,
         required=required,
         multiple=True,
         value_kind="path",

@@ -337,12 +337,10 @@ def _read(
         if name == target:
             layers.append(layer)
     if target is not None and target not in targets:
-        hint = _hint(target, targets) or (
-            f"; available: {', '.join(map(repr, targets))}"
-            if targets
-            else "; the file has no targets"
+        hint = suggest(target, targets) or (
+            f"available: {', '.join(map(repr, targets))}" if targets else "the file has no targets"
         )
-        raise UsageError(f"{short_path}: unknown target {target!r}{hint}")
+        raise UsageError(f"{short_path}: unknown target {target!r}; {hint}")
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     for layer in layers:
@@ -442,8 +440,13 @@ def _short_path(path: str) -> str:
 
 def _hint(name: str, known: Collection[str]) -> str:
     from detap.cli.former_names import present_name
+    from detap.cli.other_tools import advice_on
 
     if present := present_name(name, known):
         return f"; it is named {present} now"
-    hint = suggest(name.replace("_", "-"), known)
+    if advice := advice_on(name, known):
+        option, sentence = advice
+        hint = sentence or (option and f"did you mean {option}?")
+    else:
+        hint = suggest(name.replace("_", "-"), known)
     return hint and f"; {hint}"

@@ -208,9 +208,13 @@ def _check_dependencies(
     baseline, detections = given["baseline"], given["baseline_detections"]
     confidence, detectable_drop = given["confidence"], given["detectable_drop"]
     if confidence is not None and not detections and (baseline or detectable_drop is None):
+        reason = (
+            "a JSON report cannot be resampled"
+            if baseline
+            else "it is the level of the confidence intervals of differences"
+        )
         raise UsageError(
-            f"{option_names('confidence')} requires {option_names.interval_source} "
-            "(a JSON report cannot be resampled)"
+            f"{option_names('confidence')} requires {option_names.interval_source} ({reason})"
         )
     resampled = confidence is not None or detectable_drop is not None
     limits = f"{option_names('max_drop')} or {option_names('max_rise')}"

@@ -80,6 +80,12 @@ def test_defaults() -> None:
             "--confidence requires --baseline-detections (a JSON report cannot",
         ),
         (
+            FLOOR,
+            {"confidence": 0.9},
+            "--confidence requires --baseline-detections "
+            "(it is the level of the confidence intervals of differences)",
+        ),
+        (
             DROP,
             {"baseline_detections": True, "resamples": 200},
             "--resamples requires --confidence",
