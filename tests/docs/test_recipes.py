@@ -101,7 +101,7 @@ def test_every_line_works(
     if "--boxes xywh" in lines_of:  # two recipes call a folder `detections`
         shutil.rmtree(folder / "detections")
         text_files(folder / "detections", ["cat 0.9 0 0 40 40", "cat 0.8 50 10 40 50"])
-    if "--gt data.yaml" in lines_of:
+    if "eval data.yaml" in lines_of:
         (folder / "classes.txt").unlink()
         for image in range(2):
             (folder / "images" / "val" / f"{image:06}.png").write_bytes(png(100, 100))
