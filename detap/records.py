@@ -5,6 +5,7 @@ start. Classes of a plain run derive from :class:`Record` or :class:`Value` inst
 checkers, `dataclasses.fields` and `dataclasses.replace` see a frozen dataclass.
 """
 
+from collections.abc import Iterable
 from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, dataclass_transform
 
@@ -28,8 +29,65 @@ class _Signature:
         return Signature(sorted(map(parameter, fields(owner)), key=lambda item: item.kind))
 
 
+_LINE = 100
+"""Width of a short repr, which ends with ``...`` beyond it."""
+
+
+def one_line(name: str, values: Iterable[tuple[str, Any]]) -> str:
+    """Return a short repr: numbers and text by value, tuples and arrays by their size."""
+    parts, arrays = [], []
+    for key, value in values:
+        if isinstance(value, str | int | float):
+            parts.append(f"{key}={value:.6g}" if isinstance(value, float) else f"{key}={value!r}")
+        elif isinstance(value, tuple):
+            parts.append(f"{len(value)} {key.replace('_', ' ')}")
+        elif hasattr(value, "shape"):
+            arrays.append(f"{key} {value.shape}")
+    text = ""
+    for part in (*parts, *arrays):
+        if len(name) + len(text) + len(part) > _LINE:
+            text += ", ..."
+            break
+        text += f", {part}"
+    return f"{name}({text[2:]})"
+
+
+def summary_line(result: Any, *sizes: str) -> str:
+    """Return a short repr of a result: protocol, primary metric and sizes."""
+    name, value = next(iter(result.summary.items()))
+    parts = (repr(result.protocol.name), f"{name}={value:.4f}", *sizes)
+    return f"{type(result).__name__}({', '.join(parts)})"
+
+
+class Brief:
+    """A dataclass that `repr` shows in one line, without its arrays."""
+
+    __slots__ = ()
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    def __repr__(self) -> str:
+        names = (item.name for item in fields(self) if item.repr and item.name[0] != "_")
+        return one_line(type(self).__name__, ((name, getattr(self, name)) for name in names))
+
+
+class Displayed(Brief):
+    """A dataclass that `print` and notebooks show as tables, and `repr` in one line."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        from detap.report.writers.notebook import to_text  # noqa: PLC0415 - start-up time
+
+        return to_text(self)
+
+    def _repr_html_(self) -> str:
+        from detap.report.writers.notebook import to_html  # noqa: PLC0415 - start-up time
+
+        return to_html(self)
+
+
 @dataclass_transform(eq_default=False, frozen_default=True, field_specifiers=(field,))
-class Record:
+class Record(Brief):
     """A frozen dataclass compared by identity.
 
     Raises
@@ -40,7 +98,6 @@ class Record:
         If a field is assigned to.
     """
 
-    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
     __signature__ = _Signature()
 
     def __init_subclass__(cls, *, kw_only: bool = False) -> None:

@@ -51,6 +51,7 @@ ORDER = {package: index for index, package in enumerate(sum(LAYERS, ()))}
 EXCEPTIONS = {
     "__init__": tuple(ORDER),
     "evaluation.results": ("analysis", "report.writers"),
+    "records": ("report.writers",),
     "report.__init__": ("report.sections",),
 }
 """Files that may import these packages of higher layers, inside functions."""

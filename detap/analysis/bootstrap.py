@@ -18,14 +18,15 @@ from detap.core.resampling import Weights, draw_weights, leave_out
 from detap.decimals import ROUNDING, snap
 from detap.errors import UsageError
 from detap.evaluation.results import Result
+from detap.records import Brief
 from detap.tables.columns import MOST_ROWS, check_threads
 from detap.tables.detection import Floats
 
 __all__ = ["Resampled", "Weights", "draw_weights", "interval", "leave_out", "resampled"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Resampled:
+@dataclass(frozen=True, repr=False, slots=True, eq=False)
+class Resampled(Brief):
     """Metrics of one detector in B resamples of its images.
 
     Attributes

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from detap.analysis.match_results import Counts, MatchResults, ratios
 from detap.core.matching import Boxes
 from detap.evaluation.results import Result
+from detap.records import Brief, Displayed
 from detap.tables.detection import Flags, Floats
 
 Values = Floats | Counts
@@ -37,8 +38,8 @@ POSITIONS = tuple(
 HISTOGRAM_BINS = 20
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Breakdown:
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
+class Breakdown(Brief):
     """B groups of a data set.
 
     Attributes
@@ -68,8 +69,8 @@ class Breakdown:
         return ratios(self.true_positives, self.detections)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Breakdowns:
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
+class Breakdowns(Displayed):
     """Breakdowns of a data set by four properties.
 
     Attributes
@@ -91,8 +92,8 @@ class Breakdowns:
     position: Breakdown | None
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Histogram:
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
+class Histogram(Brief):
     """Number of detections in each of B bins; the last includes its upper edge.
 
     Attributes

@@ -23,14 +23,15 @@ from detap.analysis.match_results import Counts, MatchResults
 from detap.core.curves import mean_of_defined
 from detap.errors import UsageError
 from detap.evaluation.results import Result
+from detap.records import Brief, Displayed
 from detap.tables.detection import Flags, Floats, Integers
 
 BINS = 10
 LOCALIZED_BINS = 25
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Reliability:
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
+class Reliability(Brief):
     """Detections in B score bins; the means of an empty bin are NaN.
 
     Attributes
@@ -64,8 +65,8 @@ class Reliability:
         return float(np.nanmax(np.abs(self.gap))) if self.count.sum() else float("nan")
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Calibration:
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
+class Calibration(Displayed):
     """Score calibration of a detector with K classes.
 
     Attributes

@@ -38,6 +38,7 @@ from detap.evaluation.results import Result
 from detap.evaluation.run import EvaluationRun
 from detap.evaluation.selection import SelectedClasses
 from detap.protocols.summary import DEFAULT_MIN_GROUND_TRUTHS
+from detap.records import Brief, Displayed
 from detap.tables.detection import Detections, Flags, Floats, Integers
 
 KINDS = ("missed", "localization", "duplicate", "classification", "background")
@@ -46,8 +47,8 @@ _NEAR = 0.1
 _MISSED, _MISLOCATED, _DUPLICATE, _CONFUSED, _BACKGROUND = range(5)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ErrorCounts:
+@dataclass(frozen=True, repr=False, slots=True, eq=False)
+class ErrorCounts(Brief):
     """Number of errors of each type.
 
     Attributes
@@ -189,8 +190,8 @@ def difference(first: float, second: float) -> float:
     return 0.0 if nearly_equal(first, second) else second - first
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Comparison:
+@dataclass(frozen=True, repr=False, slots=True, eq=False)
+class Comparison(Displayed):
     """Two detectors on the same ground truth.
 
     Attributes
@@ -214,6 +215,9 @@ class Comparison:
     errors: tuple[ErrorCounts, ErrorCounts] | None
     confidence: float
     min_ground_truths: int = DEFAULT_MIN_GROUND_TRUTHS
+
+    def __repr__(self) -> str:
+        return f"Comparison({self.first!r}, {self.second!r})"
 
     def difference(self, name: str) -> float:
         """Return the difference of a metric; 0 if it is rounding only."""

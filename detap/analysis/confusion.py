@@ -21,6 +21,7 @@ from detap.analysis.match_results import Counts, MatchResults
 from detap.errors import UsageError
 from detap.evaluation.results import Result
 from detap.evaluation.selection import SelectedClasses
+from detap.records import Displayed
 from detap.tables.detection import Integers
 
 Rule = Literal["protocol", "class-agnostic"]
@@ -34,8 +35,8 @@ class Cell(NamedTuple):
     pairs: int
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Confusion:
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
+class Confusion(Displayed):
     """Confusion matrix of K classes.
 
     Attributes

@@ -24,6 +24,7 @@ from detap.errors import Note, UsageError
 from detap.evaluation.detection import Result
 from detap.protocols import PRESETS, MetricSpec, Protocol
 from detap.protocols.fields import protocol_fields
+from detap.records import Brief
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth
 
 _FREE = frozenset(
@@ -53,8 +54,8 @@ _TYPES = {
 _STEPS = 64  # range of the search for w and h, in units in the last place
 
 
-@dataclass(frozen=True, slots=True)
-class CrossCheck:
+@dataclass(frozen=True, slots=True, repr=False)
+class CrossCheck(Brief):
     """Metrics of detap and pycocotools on the same boxes.
 
     Attributes

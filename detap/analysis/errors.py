@@ -54,6 +54,7 @@ from detap.evaluation.run import EvaluationRun
 from detap.evaluation.selection import SelectedClasses
 from detap.metrics.metric import averages_of_absent
 from detap.protocols import ANY_AREA, Protocol
+from detap.records import Displayed
 from detap.tables.detection import Flags, Floats, Integers
 
 TYPES = (
@@ -80,8 +81,8 @@ _MISSED, _FALSE_POSITIVES, _FALSE_NEGATIVES = 5, 6, 7  # after those of detap.co
 _TIDECV_LIMIT = 100
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Errors:
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
+class Errors(Displayed):
     """The errors of a detector. 8 types, K classes, N detections, G ground truths.
 
     Attributes

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from detap.analysis.errors import TYPES, Errors
 from detap.analysis.match_results import Counts, MatchResults
+from detap.records import Brief
 from detap.tables.detection import Floats, Integers
 
 REASONS = ("missing_annotation", "wrong_label", "never_detected")
@@ -23,8 +24,8 @@ never_detected
 _MISSING_ANNOTATION, _WRONG_LABEL, _NEVER_DETECTED = range(3)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class WorstImages:
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
+class WorstImages(Brief):
     """Images with the most errors, the worst first.
 
     Attributes
@@ -42,8 +43,8 @@ class WorstImages:
     false_negatives: Counts
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class ConfidentErrors:
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
+class ConfidentErrors(Brief):
     """False positives with the highest scores.
 
     Attributes
@@ -64,8 +65,8 @@ class ConfidentErrors:
     similarity: Floats
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class LabelErrors:
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
+class LabelErrors(Brief):
     """Possible label errors by reason, the most suspicious first.
 
     Attributes

@@ -18,6 +18,7 @@ from detap.analysis.row_results import (
 )
 from detap.errors import UsageError
 from detap.evaluation.results import Result
+from detap.records import Brief
 from detap.tables.detection import Floats, Integers, Name
 from detap.text_input import suggest
 
@@ -75,8 +76,8 @@ class GroundTruthResult:
     detection: int
 
 
-@dataclass(frozen=True, slots=True)
-class ImageResults:
+@dataclass(frozen=True, repr=False, slots=True)
+class ImageResults(Brief):
     """All of one image, detections by falling score, ground truths in file order.
 
     Attributes

@@ -15,6 +15,7 @@ from detap.evaluation.results import Result
 from detap.evaluation.run import EvaluationRun
 from detap.evaluation.selection import SelectedClasses
 from detap.protocols import Protocol
+from detap.records import Brief
 from detap.tables.detection import Flags, Floats, Integers
 
 Counts = NDArray[np.int64]
@@ -25,8 +26,8 @@ NOT_ANALYZED = "analyze with another protocol"
 USUAL_IOU = 0.5
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class MatchResults:
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
+class MatchResults(Brief):
     """Match results of N detections and G ground truths of K classes.
 
     Attributes

@@ -18,6 +18,7 @@ from detap.core.match_table import MatchTable
 from detap.errors import UsageError
 from detap.evaluation.results import Result
 from detap.metrics.at_threshold import AT_THRESHOLD
+from detap.records import Brief, Displayed
 from detap.tables.detection import Floats
 
 _ROUNDING = 1e-12
@@ -71,8 +72,8 @@ class Point:
         return AT_THRESHOLD[name].of_counts(*counts, self.images)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Sweep:
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
+class Sweep(Brief):
     """Counts at each of n candidate thresholds, from the highest down.
 
     Attributes
@@ -149,8 +150,8 @@ class Sweep:
         return self.point(int(close[first]))
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Sweeps:
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
+class Sweeps(Brief):
     """Sweeps of a detector, over all K classes and for each.
 
     Attributes
@@ -185,8 +186,8 @@ class Sweeps:
         )
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class OperatingPoint:
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
+class OperatingPoint(Displayed):
     """Counts of a detector at one threshold, or at the best of each class.
 
     Attributes

@@ -24,6 +24,7 @@ import numpy as np
 
 from detap import metrics
 from detap.decimals import ROUNDING
+from detap.records import Brief
 from detap.tables.detection import Floats
 
 if TYPE_CHECKING:
@@ -191,8 +192,8 @@ class ThresholdMargin(NamedTuple):
     margin: float
 
 
-@dataclass(frozen=True, slots=True)
-class PowerAnalysis:
+@dataclass(frozen=True, slots=True, repr=False)
+class PowerAnalysis(Brief):
     """Power analysis of several metrics.
 
     Attributes

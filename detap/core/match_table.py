@@ -69,7 +69,7 @@ class MatchFlags(NamedTuple):
         return MatchFlags._make(table.take(columns, axis=-1) for table in self)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class MatchTable:
     """Match results of the detections of whole images.
 
@@ -128,6 +128,10 @@ class MatchTable:
     def __len__(self) -> int:
         """Return the number of detections."""
         return len(self.label)
+
+    def __repr__(self) -> str:
+        rows = f"{len(self)} detections, {len(self.truth_label)} ground truths"
+        return f"MatchTable({rows}, {self.images} images, {self.classes} classes)"
 
     def freeze(self) -> "MatchTable":
         """Make all arrays read-only and return self."""

@@ -19,7 +19,7 @@ from detap.errors import Note
 from detap.evaluation.run import EvaluationRun
 from detap.metrics.metric import averages_of_absent
 from detap.protocols import MetricSpec, Protocol
-from detap.records import Record
+from detap.records import Displayed, Record, one_line, summary_line
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, Name
 
 if TYPE_CHECKING:
@@ -57,6 +57,9 @@ class Matches(NamedTuple):
     counted: Flags
     max_iou: Floats
 
+    def __repr__(self) -> str:
+        return one_line("Matches", self._asdict().items())
+
 
 class Curve(NamedTuple):
     """Precision-recall curve of one class at one IoU threshold, all areas.
@@ -85,8 +88,11 @@ class Curve(NamedTuple):
     interpolated: Floats
     average_precision: float
 
+    def __repr__(self) -> str:
+        return one_line("Curve", self._asdict().items())
 
-class Result(Record):
+
+class Result(Displayed, Record):
     """Metrics of one evaluation; undefined is NaN.
 
     Axes: T thresholds, R recall levels, K classes, A area ranges, M max dets, N detections.
@@ -149,6 +155,9 @@ within_max_dets : (K,) int64
     _match_table: "MatchTable | None" = None
     selection: "Selection | None" = None
     full: "Result | None" = None
+
+    def __repr__(self) -> str:
+        return summary_line(self, f"{len(self.images)} images", f"{len(self.classes)} classes")
 
     @property
     def ground_truth(self) -> GroundTruth:
@@ -408,6 +417,10 @@ within_max_dets : (K,) int64
 
         return to_dict(self)
 
+    def table(self) -> "list[dict[str, str | int | float | None]]":
+        """Return one row per class: name, id, metrics and counts; NaN if undefined."""
+        return class_rows(self)
+
     def to_dataframe(self) -> "DataFrame":
         """Return one row per class as a pandas DataFrame; NaN if undefined.
 
@@ -435,11 +448,6 @@ within_max_dets : (K,) int64
         from detap.report.writers.plots import figure
 
         return figure(self, name)
-
-    def _repr_html_(self) -> str:
-        from detap.report.writers.notebook import to_html
-
-        return to_html(self)
 
     def _curve(self, label: int, t: int) -> Curve:
         rows = self.match_table.ranking.of_class(label)

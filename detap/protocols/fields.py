@@ -801,6 +801,9 @@ class Presets(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._recipes)
 
+    def __repr__(self) -> str:
+        return f"Presets({', '.join(self)})"
+
 
 class ProtocolBase(Value, kw_only=True):
     """Base of detection and ranking protocols: fields with presets and a signature.
@@ -835,6 +838,9 @@ class ProtocolBase(Value, kw_only=True):
             # Defaults need no check: skipping them saves time at every start.
             if value is not declared.default:
                 object.__setattr__(self, declared.name, declared.kind.accept(declared.name, value))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.text!r})"
 
     def as_dict(self) -> dict[str, Any]:
         """Return every field by name, ready for JSON."""

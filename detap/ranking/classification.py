@@ -15,14 +15,15 @@ from detap.errors import Note
 from detap.protocols import ranking as protocols
 from detap.protocols.ranking import Classification
 from detap.ranking.metrics import Ordered
+from detap.records import Displayed, summary_line
 from detap.tables.ranking import Samples
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class ClassificationResult:
+@dataclass(frozen=True, repr=False, slots=True, eq=False, kw_only=True)
+class ClassificationResult(Displayed):
     """Result of a classification with N samples and K classes.
 
     Attributes
@@ -60,6 +61,9 @@ class ClassificationResult:
     levels: Floats
     precision_at_levels: Floats
     notes: tuple[Note, ...]
+
+    def __repr__(self) -> str:
+        return summary_line(self, f"{len(self.samples)} samples", f"{len(self.classes)} classes")
 
 
 def evaluate(table: Samples, protocol: Classification | str = "voc2012") -> ClassificationResult:

@@ -13,6 +13,7 @@ from detap.core.ranking import QUERIES
 from detap.protocols.ranking import Retrieval
 from detap.ranking import losses
 from detap.ranking.similarity import Similarities
+from detap.records import Brief
 from detap.tables.ranking import Gallery, Run
 
 Floats = NDArray[np.float64]
@@ -45,8 +46,8 @@ GAPS = ("gap", "bound", "calibrated_bound", "worst_bound")
 """The numbers of :class:`detap.ranking.losses.Gap`."""
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Objectives:
+@dataclass(frozen=True, repr=False, slots=True, eq=False, kw_only=True)
+class Objectives(Brief):
     """The losses and gaps of Q queries.
 
     Attributes

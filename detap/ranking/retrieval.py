@@ -26,6 +26,7 @@ from detap.ranking.metrics import (
     select_metrics,
 )
 from detap.ranking.similarity import Similarities
+from detap.records import Displayed, summary_line
 from detap.tables.columns import check_threads
 from detap.tables.ranking import Gallery, Run
 
@@ -45,8 +46,8 @@ _SCORES = 1 << 28
 """Maximum bytes of scores in memory, unless two queries have more."""
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class RetrievalResult:
+@dataclass(frozen=True, repr=False, slots=True, eq=False, kw_only=True)
+class RetrievalResult(Displayed):
     """Result of a retrieval with Q queries.
 
     Attributes
@@ -87,6 +88,9 @@ class RetrievalResult:
     precision_at_ranks: Floats
     recall_at_ranks: Floats
     notes: tuple[Note, ...]
+
+    def __repr__(self) -> str:
+        return summary_line(self, f"{len(self.queries)} queries")
 
     def contributions(self, name: str) -> Floats:
         """Return each query's value in a mean of the summary, (Q,); NaN if it is excluded.

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from detap.errors import InputError, Note, Problem
 from detap.protocols.summary import FREQUENCIES
-from detap.records import Record
+from detap.records import Displayed, Record
 from detap.tables._boxes import encode
 from detap.tables.columns import Columns, Names, check_rows, indices_in
 from detap.tables.columns import Name as Name  # noqa: PLC0414 - re-exported
@@ -80,7 +80,7 @@ class SourceFile(NamedTuple):
     reading: tuple[tuple[str, str], ...] = ()
 
 
-class _Table(Record, kw_only=True):
+class _Table(Displayed, Record, kw_only=True):
     """Base class of both tables, with N rows.
 
     Attributes
@@ -115,6 +115,7 @@ class _Table(Record, kw_only=True):
     """
 
     _title: ClassVar[str]
+    _rows: ClassVar[str]
     _columns: ClassVar[tuple[str, ...]]
     _optional: ClassVar[tuple[str, ...]] = ("polygons", "mask", "keypoints")
 
@@ -140,6 +141,10 @@ class _Table(Record, kw_only=True):
 
     def __len__(self) -> int:
         return len(self.image)
+
+    def __repr__(self) -> str:
+        sizes = f"{len(self)} {self._rows}, {len(self.images)} images, {len(self.classes)} classes"
+        return f"{type(self).__name__}({sizes})"
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """Return the columns with one value per row, by name, without missing ones."""
@@ -206,6 +211,7 @@ class GroundTruth(_Table, kw_only=True):
     """
 
     _title = "ground truth"
+    _rows = "ground truths"
     _columns = (
         *("image", "label", "corners", "box_area", "area"),
         *("crowd", "difficult", "ignore", "group_of", "zero_id"),
@@ -395,7 +401,7 @@ class Detections(_Table, kw_only=True):
         Categories on sampled objects, checked by :mod:`detap.checks.inputs`.
     """
 
-    _title = "detections"
+    _title = _rows = "detections"
     _columns = ("image", "label", "corners", "box_area", "score")
     _optional = ("area", *_Table._optional)
 

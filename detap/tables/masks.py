@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.errors import InputError, Problem
+from detap.records import Brief
 from detap.tables import _runs
 
 Wide = NDArray[np.int64]
@@ -23,7 +24,7 @@ UNKNOWN = -1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Masks:
+class Masks(Brief):
     """M masks, each as runs or as the union of polygons.
 
     Rows of a table refer to masks by index, so that selecting rows copies no mask.

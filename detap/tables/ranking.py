@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.errors import Note
+from detap.records import Brief
 from detap.tables.detection import SourceFile
 
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Run:
+@dataclass(frozen=True, repr=False, slots=True, eq=False, kw_only=True)
+class Run(Brief):
     """Scored items and judgments of each query; n rows, J judgments above 0.
 
     Attributes
@@ -57,8 +58,8 @@ class Run:
         _lock(self)
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Gallery:
+@dataclass(frozen=True, repr=False, slots=True, eq=False, kw_only=True)
+class Gallery(Brief):
     """Q queries, N ranked items, and the labels that decide relevance.
 
     Attributes
@@ -93,8 +94,8 @@ class Gallery:
         _lock(self)
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Samples:
+@dataclass(frozen=True, repr=False, slots=True, eq=False, kw_only=True)
+class Samples(Brief):
     """Scores and labels of N samples and K classes.
 
     Attributes

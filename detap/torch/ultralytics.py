@@ -44,6 +44,9 @@ class UltralyticsEvaluator:
         model.add_callback("on_val_start", self._start)
         model.add_callback("on_val_end", self._end)
 
+    def __repr__(self) -> str:
+        return f"UltralyticsEvaluator({self.result!r})"
+
     def _start(self, validator: Any) -> None:
         """Reset the evaluator and wrap the validator's ``update_metrics``."""
         if self._evaluator is not None:

@@ -182,6 +182,9 @@ class Evaluator:
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         vars(self).update(state, _lock=RLock())
 
+    def __repr__(self) -> str:
+        return f"Evaluator({self.protocol.name!r}, {len(self.seen)} images seen)"
+
     @_locked
     def reset(self) -> None:
         """Remove all updates; keep the index of the ground truth."""

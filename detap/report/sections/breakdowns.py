@@ -1,6 +1,6 @@
 """Breakdowns: recall and precision by size, aspect ratio, crowding and position."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import isnan
 from typing import Annotated, Any, NotRequired, TypedDict
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from detap.analysis.breakdowns import (
     Breakdown,
+    Breakdowns,
     Histogram,
     breakdowns,
     iou_histogram,
@@ -69,17 +70,25 @@ def blocks(analysis: Analysis, value: bool | None) -> Iterator[Block]:
     """
     match_results = analysis.match_results
     result = breakdowns(match_results, score=analysis.score)
+    histograms = {
+        "score_histogram": _histogram(score_histogram(match_results)),
+        "iou_histogram": _histogram(iou_histogram(match_results)),
+    }
+    yield block_of(result, histograms)
+
+
+def block_of(result: Breakdowns, histograms: Mapping[str, Any]) -> Block:
+    """Return the block of breakdowns, with histograms in JSON."""
     parts = {name: part for name in _LABELS if (part := getattr(result, name)) is not None}
     least = "" if result.score_threshold is None else f", score >= {result.score_threshold:.6g}"
-    yield Block(
+    return Block(
         "breakdowns",
         f"Breakdowns at IoU {result.iou:.6g}{least}",
         {
             "iou": result.iou,
             "score_threshold": result.score_threshold,
             **{name: _rows(part) for name, part in parts.items()},
-            "score_histogram": _histogram(score_histogram(match_results)),
-            "iou_histogram": _histogram(iou_histogram(match_results)),
+            **histograms,
         },
         ()
         if result.position is not None

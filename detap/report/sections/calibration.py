@@ -1,16 +1,16 @@
 """Score calibration: confidence and accuracy by score bin."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from math import isnan
 from typing import Any, TypedDict
 
 import numpy as np
 
-from detap.analysis.calibration import Reliability, calibration
+from detap.analysis.calibration import Calibration, Reliability, calibration
 from detap.errors import UsageError
 from detap.report.fields import ClassId, Count, Fraction
-from detap.report.model import Block, Column, Table
+from detap.report.model import Block, Cell, Column, Table
 from detap.report.numbers import UNDEFINED, plain, rows_of
 from detap.report.sections.analysis import Analysis
 
@@ -57,6 +57,11 @@ def blocks(analysis: Analysis, value: bool | None) -> Iterator[Block]:
             raise
         yield Block("", "Score calibration", {}, (str(error),))
         return
+    yield block_of(result, analysis.names)
+
+
+def block_of(result: Calibration, names: Sequence[Mapping[str, Cell]]) -> Block:
+    """Return the reliability of the scores; `names` has a row per class."""
     classes = [
         {
             **name,
@@ -64,9 +69,7 @@ def blocks(analysis: Analysis, value: bool | None) -> Iterator[Block]:
             "MCE": one.largest_error,
             "LaECE": localized.expected_error,
         }
-        for name, one, localized in zip(
-            analysis.names, result.by_class, result.localized, strict=True
-        )
+        for name, one, localized in zip(names, result.by_class, result.localized, strict=True)
     ]
     overall = result.overall
     errors = {
@@ -78,7 +81,7 @@ def blocks(analysis: Analysis, value: bool | None) -> Iterator[Block]:
         f"{name} {UNDEFINED if isnan(value) else f'{value:.4f}'}" for name, value in errors.items()
     )
     localized_bins = f"{len(result.localized[0].count)} " if result.localized else ""
-    yield Block(
+    return Block(
         "calibration",
         f"Score calibration at IoU {result.iou:.6g}",
         {"iou": result.iou, **errors, **_columns(overall), "classes": classes},

@@ -42,9 +42,13 @@ _STEPS = 4
 
 def blocks(analysis: Analysis, value: Rule) -> Iterator[Block]:
     """Yield the confusion matrix of classes, and the largest confusions."""
-    result = confusion(analysis.match_results, value, score=analysis.score)
+    yield block_of(confusion(analysis.match_results, value, score=analysis.score))
+
+
+def block_of(result: Confusion) -> Block:
+    """Return the matrix and the largest confusions."""
     least = "" if result.score_threshold is None else f", score >= {result.score_threshold:.6g}"
-    yield Block(
+    return Block(
         "confusion",
         f"Confusion matrix at IoU {result.iou:.6g}{least} (matching: {result.rule})",
         {

@@ -55,9 +55,14 @@ DATA = ErrorsData
 
 
 def blocks(analysis: Analysis, value: Convention) -> Iterator[Block]:
-    """Yield the dAP of each type of error, the largest first, overall and by class."""
+    """Return the dAP of each type of error, the largest first, overall and by class."""
     result = analysis.errors if value == "protocol" else errors(analysis.result, value)
-    names, order = analysis.names, (*result.by_delta_ap(), *ACROSS)
+    return blocks_of(result, analysis.names)
+
+
+def blocks_of(result: Errors, names: Sequence[Mapping[str, Cell]]) -> Iterator[Block]:
+    """Yield the dAP of each type of error; `names` has a row per class."""
+    order = (*result.by_delta_ap(), *ACROSS)
     yield Block(
         "errors",
         f"TIDE errors at IoU {result.iou:.6g} (matching: {result.convention}), "

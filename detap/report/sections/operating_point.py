@@ -1,16 +1,16 @@
 """The operating point: precision, recall and F1 at a score threshold."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from math import isnan
 from typing import Annotated, Any, TypedDict
 
 import numpy as np
 
 from detap.analysis.match_results import Counts
-from detap.analysis.operating import Point, Sweep, Threshold, operating_point
+from detap.analysis.operating import OperatingPoint, Point, Sweep, Threshold, operating_point
 from detap.metrics.at_threshold import AT_THRESHOLD
 from detap.report.fields import ClassId, Count, Fraction, Limits
-from detap.report.model import Block, Column, Table
+from detap.report.model import Block, Cell, Column, Table
 from detap.report.sections.analysis import Analysis
 
 
@@ -63,15 +63,21 @@ def blocks(analysis: Analysis, value: Threshold | None) -> Iterator[Block]:
     point = operating_point(source, "best" if value is None else value)
     if value is not None and not isnan(point.overall.score):
         analysis.score = point.overall.score
-    score_threshold = None if isinstance(value, str) else value
+    yield block_of(point, None if isinstance(value, str) else value, analysis.names)
+
+
+def block_of(
+    point: OperatingPoint, score_threshold: float | None, names: Sequence[Mapping[str, Cell]]
+) -> Block:
+    """Return the block of an operating point; `names` has a row per class."""
     overall = _numbers(point.overall)
     rows = [
         {**name, **_numbers(class_point)}
-        for name, class_point in zip(analysis.names, point.by_class, strict=True)
+        for name, class_point in zip(names, point.by_class, strict=True)
     ]
     at = "best F1 per class" if score_threshold is None else f"score >= {score_threshold:.6g}"
     mean = "undefined" if isnan(point.macro_f1) else f"{point.macro_f1:.4f}"
-    yield Block(
+    return Block(
         "operating_point",
         f"Operating point: {at}, IoU {point.iou:.6g}",
         {

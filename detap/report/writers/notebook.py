@@ -1,19 +1,29 @@
-"""A result as a notebook table, a dict or a data frame."""
+"""Results and tables in Python: as text, as HTML for notebooks, as a dict or a data frame."""
 
 import html
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from detap.errors import UsageError
 from detap.escaping import escape
-from detap.evaluation.results import Result, class_rows
-from detap.report.model import Cell, Column, Report
-from detap.report.numbers import UNDEFINED, fraction
+from detap.evaluation.results import Result
+from detap.report.model import Block, Cell, Column, Report, Table
+from detap.report.numbers import fraction, in_column
 from detap.report.sections.detection import detection_report
+from detap.report.writers import text
 from detap.report.writers.json import as_dict
+from detap.report.writers.registry import Style
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+MOST_ROWS = 100
+"""Rows of a table that are all shown; of more, the first and last :data:`ENDS`."""
+
+ENDS = 5
+
+ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 
 
 def to_dict(result: Result) -> dict[str, Any]:
@@ -33,32 +43,161 @@ def to_dataframe(result: Result) -> "DataFrame":
         import pandas
     except ImportError:
         raise UsageError(
-            "to_dataframe needs pandas: pip install pandas; to_dict has the same without it"
+            "to_dataframe needs pandas: pip install pandas; table() has the same without it"
         ) from None
 
-    return pandas.DataFrame(class_rows(result))
+    return pandas.DataFrame(result.table())
 
 
-def to_html(result: Result) -> str:
-    """Return the summary and the classes as HTML, with names escaped."""
-    report = detection_report(result)
-    name, value = next(iter(report.summary.items()))
-    return "".join(
-        [
-            "<div>",
-            f"<p><strong>{_text(name)} {fraction(value, 4)}</strong> ",
-            f"<code>{_text(report.signature)}</code></p>",
-            _summary(report),
-            _classes(report),
-            "</div>",
-        ]
+def to_text(value: Any) -> str:
+    """Return the tables of a result or of rows as text, as wide as the terminal."""
+    from shutil import get_terminal_size
+
+    style = Style(width=get_terminal_size((80, 24)).columns, fold=True)
+    return text.render(_report(value), style).rstrip("\n")
+
+
+def to_html(value: Any) -> str:
+    """Return the tables of a result or of rows as HTML, with names escaped."""
+    return "".join(["<div>", *_parts(_report(value)), "</div>"])
+
+
+# --- the report of a value
+
+
+def _report(value: Any) -> Report:
+    report = _REPORTS[type(value).__name__](value)
+    blocks = tuple(
+        block if block.table is None else replace(block, table=_cut(block.table))
+        for block in report.blocks
     )
+    return replace(report, table=_cut(report.table), blocks=blocks)
+
+
+def _cut(table: Table) -> Table:
+    """Return a table without the rows between the first and last of many."""
+    return table if len(table.rows) <= MOST_ROWS else _ends(table)
+
+
+def _ends(table: Table) -> Table:
+    between = dict.fromkeys((column.key for column in table.columns), ELLIPSIS)
+    return replace(table, rows=(*table.rows[:ENDS], between, *table.rows[-ENDS:]))
+
+
+def _of_blocks(*blocks: Block) -> Report:
+    return Report(kind="", table=Table((), ()), blocks=blocks)
+
+
+def _names(value: Any) -> list[dict[str, Cell]]:
+    return [{"name": name} for name in value.classes]
+
+
+def _comparison(value: Any) -> Report:
+    from detap.report.sections.comparison import comparison_report
+
+    return comparison_report(value)
+
+
+def _retrieval(value: Any) -> Report:
+    from detap.report.sections.ranking import retrieval_report
+
+    return retrieval_report(value)
+
+
+def _classification(value: Any) -> Report:
+    from detap.report.sections.ranking import classification_report
+
+    return classification_report(value)
+
+
+def _errors(value: Any) -> Report:
+    from detap.report.sections.errors import blocks_of
+
+    return _of_blocks(*blocks_of(value, _names(value)))
+
+
+def _confusion(value: Any) -> Report:
+    from detap.report.sections.confusion import block_of
+
+    return _of_blocks(block_of(value))
+
+
+def _calibration(value: Any) -> Report:
+    from detap.report.sections.calibration import block_of
+
+    return _of_blocks(block_of(value, _names(value)))
+
+
+def _operating_point(value: Any) -> Report:
+    from detap.report.sections.operating_point import block_of
+
+    scores = {point.score for point in (value.overall, *value.by_class)}
+    same = scores.pop() if len(scores) == 1 else None
+    return _of_blocks(block_of(value, same, _names(value)))
+
+
+def _breakdowns(value: Any) -> Report:
+    from detap.report.sections.breakdowns import block_of
+
+    return _of_blocks(block_of(value, {}))
+
+
+def _rows(value: Any) -> Report:
+    from detap.report.sections.rows import rows_table
+
+    count = len(value)
+    # Rows between the ends of a large table are never formatted.
+    shown = range(count) if count <= MOST_ROWS else [*range(ENDS), *range(count - ENDS, count)]
+    table = rows_table(value, shown)
+    table = table if len(shown) == count else _ends(table)
+    title = repr(value)
+    # Without rows, only the conclusion is text.
+    return Report("", table, title=title if count else "", conclusion="" if count else title)
+
+
+_REPORTS: dict[str, Callable[[Any], Report]] = {
+    "Result": detection_report,
+    "Comparison": _comparison,
+    "RetrievalResult": _retrieval,
+    "ClassificationResult": _classification,
+    "Errors": _errors,
+    "Confusion": _confusion,
+    "Calibration": _calibration,
+    "OperatingPoint": _operating_point,
+    "Breakdowns": _breakdowns,
+    "GroundTruth": _rows,
+    "Detections": _rows,
+}
+"""The report of each displayed class."""
+
+
+# --- HTML
+
+
+def _parts(report: Report) -> Iterator[str]:
+    if report.summary:
+        name, value = next(iter(report.summary.items()))
+        yield (
+            f"<p><strong>{_text(name)} {fraction(value, 4)}</strong> "
+            f"<code>{_text(report.signature)}</code></p>"
+        )
+        yield _summary(report)
+    yield _titled(report.title or report.conclusion, (), report.table)
+    for block in report.blocks:
+        if block.title:
+            yield _titled(block.title, block.lines, block.table)
+
+
+def _titled(title: str, lines: Iterable[str], table: Table | None) -> str:
+    heading = f"<p><strong>{_text(title)}</strong></p>" if title else ""
+    sentences = "".join(f"<p>{_text(line)}</p>" for line in lines)
+    return heading + _rows_html(table) + sentences if table is not None else heading + sentences
 
 
 def _summary(report: Report) -> str:
     headings = ["metric", "value", *(column.heading for column in report.param_columns)]
     rows = (
-        (_cell(name, "th"), _cell(fraction(value, 4)), *(_cell(text, "left") for text in params))
+        (_cell(name, "th"), _cell(fraction(value, 4)), *(_cell(param, "left") for param in params))
         for (name, value), params in zip(
             report.summary.items(), report.params.values(), strict=True
         )
@@ -66,38 +205,32 @@ def _summary(report: Report) -> str:
     return _table([_cell(heading, "th") for heading in headings], rows)
 
 
-def _classes(report: Report) -> str:
-    columns = [column for column in report.table.columns if column.priority == 0]
+def _rows_html(table: Table) -> str:
+    columns = [column for column in table.columns if column.priority == 0]
     head = [_cell(column.heading, "th") for column in columns]
-    rows = [*report.table.rows, *([report.table.totals] if report.table.totals else [])]
-    return _table(head, (_row(columns, row) for row in rows))
+    rows = [*table.rows, *([table.totals] if table.totals else [])]
+    return _table(head, (_row(columns, row) for row in rows)) if rows else ""
 
 
 def _row(columns: Iterable[Column], row: Mapping[str, Cell]) -> list[str]:
     cells = []
     for column in columns:
         value = row[column.key]
-        if column.kind == "name":
-            cells.append(_cell(str(value), "left"))
-        else:
-            shown = UNDEFINED if value is None else value
-            cells.append(
-                _cell(fraction(float(value), 4) if isinstance(value, float) else str(shown))
-            )
+        shown = value if isinstance(value, str) else in_column(column.kind, value, 4)
+        cells.append(_cell(shown, "left" if column.kind in text.WORDS else "right"))
     return cells
 
 
 def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     titles = "".join(head)
-    heading = f"<thead><tr>{titles}</tr></thead>" if titles else ""
     body = "".join(f"<tr>{''.join(cells)}</tr>" for cells in rows)
-    return f"<table>{heading}<tbody>{body}</tbody></table>"
+    return f"<table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _cell(text: str, kind: str = "right") -> str:
+def _cell(content: str, kind: str = "right") -> str:
     if kind == "th":
-        return f"<th>{_text(text)}</th>"
-    return f'<td style="text-align: {kind}">{_text(text)}</td>'
+        return f"<th>{_text(content)}</th>"
+    return f'<td style="text-align: {kind}">{_text(content)}</td>'
 
 
 def _text(name: str) -> str:

@@ -35,7 +35,7 @@ _NAME_WIDTH = 24  # of a long name, before other columns are dropped
 _LEAST_NAME = 8
 _VERDICTS = ("failed", "warning", "passed")  # the worst first
 _MARKS = {"FAILED": "failed", "passed": "passed"}  # verdicts, where a row has one
-_WORDS = ("name", "text")  # left-aligned kinds of columns
+WORDS = ("name", "text")  # left-aligned kinds of columns
 _FIRST = Column("", "", "", "fraction", graded=True)  # of a summary without columns
 _OTHER = Column("", "", "", "fraction")
 
@@ -294,7 +294,7 @@ def _row(
     line: Line = [(first + " " * (names.size - width(first)), roles[0])]
     for other, text, role in zip(others, texts[1:], roles[1:], strict=True):
         filling = " " * (other.size - width(text))
-        cell = text + filling if other.column.kind in _WORDS else filling + text
+        cell = text + filling if other.column.kind in WORDS else filling + text
         line.append((" " * gap + cell, role))
     return [line, *([(piece, roles[0])] for piece in folded)]
 
