@@ -55,5 +55,7 @@ if __name__ == "__main__":
     copy = build()
     for file in sys.argv[1:] or files():
         lines = measure(file, copy)
+        if not lines[1]:
+            continue  # only declarations: its C code is a string in them
         keep_lines(NAME, kept_lines(NAME) | {file: lines})
         print(f"{file}: {lines[0]} of {lines[1]} lines, {lines[0] / lines[1]:.1%}")

@@ -487,7 +487,9 @@ def test_a_baseline_of_another_selection_is_rejected(shards: Path, detap: Run) -
     assert ended.status in (0, 1)
 
 
-@pytest.mark.parametrize("more", [(), ("--errors",), ("--engine", "dask")])
+@pytest.mark.parametrize(
+    "more", [(), ("--errors",), ("--engine", "dask")], ids=["one process", "errors", "dask"]
+)
 def test_ties_of_interleaved_inputs_rank_by_image(
     shards: Path, detap: Run, more: tuple[str, ...]
 ) -> None:
