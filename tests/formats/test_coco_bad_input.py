@@ -573,6 +573,41 @@ def test_images_and_classes_are_numbered_by_ascending_id(files: Files) -> None:
     assert table.label.tolist() == [2, 1, 0]
 
 
+def test_category_lists_and_frequencies_of_lvis(files: Files) -> None:
+    """Pairs of image and category are sorted by index; unknown categories and letters are left out."""
+    document = truth(
+        images=[
+            {"id": 1, "not_exhaustive_category_ids": [3]},
+            {"id": 2},
+            {"id": 3, "neg_category_ids": [3, 9, 1], "not_exhaustive_category_ids": []},
+        ],
+        categories=[
+            {"id": 1, "name": "cat", "frequency": "f"},
+            {"id": 2, "name": "dog", "frequency": "?"},
+            {"id": 3, "name": "bird", "frequency": "r"},
+        ],
+    )
+    table = files.read_truth(document)
+    assert {name: pairs.tolist() for name, pairs in table.listed.items()} == {
+        "negative": [[2, 0], [2, 2]],
+        "not_exhaustive": [[0, 2]],
+    }
+    assert table.groups == {1: "frequent", 3: "rare"}
+    assert counted(table.notes) == {
+        "negative-of-unknown-categories": 1,
+        "images-without-negative": 2,
+        "images-without-not_exhaustive": 1,
+    }
+
+
+def test_category_lists_without_categories(files: Files) -> None:
+    images = [{"id": 1, "neg_category_ids": [3]}]
+    document = {"images": images, "annotations": [], "categories": []}
+    table = files.read_truth(document, Limits(empty=True))
+    assert table.listed["negative"].tolist() == []
+    assert table.listed["negative"].shape == (0, 2)
+
+
 def test_every_problem_is_named_up_to_a_limit(files: Files) -> None:
     spoiled = [{**RESULTS[0], "score": None} for _ in range(30)] + RESULTS
     error = files.results_error(spoiled)

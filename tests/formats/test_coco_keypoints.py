@@ -20,7 +20,7 @@ from detap.formats.coco.tables import (
     scanned_detections,
     scanned_truth,
 )
-from detap.io.limits import DEFAULT_LIMITS
+from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.tables.concat import join_detections, join_ground_truths
 from detap.tables.detection import Detections, GroundTruth
 from tests.formats.test_coco_masks import mutated, same
@@ -120,7 +120,15 @@ ROWS: list[dict[str, Any]] = [{"keypoints": POSE}, {"bbox": [1, 2, 3, 4], "keypo
 ROWS += [{"keypoints": [0.1, 1e2, -1, 7, 8, 2, 9, 9.25, 0.0]}]
 
 
-@pytest.mark.parametrize("second", [{}, {"num_keypoints": ...}, {"num_keypoints": 0.0}])
+@pytest.mark.parametrize(
+    "second",
+    [
+        {},
+        {"num_keypoints": ...},
+        {"num_keypoints": ..., "keypoints": [1, 2, 0] * 3},
+        {"num_keypoints": 0.0},
+    ],
+)
 def test_both_readers_read_the_same(tmp_path: Path, second: dict[str, Any]) -> None:
     path = truth_file(tmp_path, **second)
     scan = scanned_truth(prefetch.ground_truth(path, keypoints=True).result())
@@ -140,6 +148,14 @@ def test_both_readers_read_the_same(tmp_path: Path, second: dict[str, Any]) -> N
     for name in ("keypoints", "corners", "box_area"):
         assert np.array_equal(getattr(detections, name), getattr(expected, name)), name
         assert getattr(detections, name).dtype == getattr(expected, name).dtype
+
+
+def test_no_annotations_have_no_keypoints() -> None:
+    content = b'{"images": [], "annotations": [], "categories": []}'
+    columns = fallback_reader.read_truth(content, "gt", Limits(empty=True), keypoints=True)
+    assert columns.keypoints is not None
+    assert columns.keypoints.points.shape == (0, 0, 3)
+    assert columns.keypoints.width_height.shape == (0, 2)
 
 
 @pytest.mark.parametrize("side", ["truth", "results"])

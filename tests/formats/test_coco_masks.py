@@ -187,6 +187,16 @@ def test_blocks_end_anywhere(tmp_path: Path) -> None:
     assert detections.segmentations.runs.tolist() == LISTED["counts"] * 6000
 
 
+def test_the_fallback_reader_reads_masks_of_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    truth = read_ground_truth(truth_file(tmp_path), masks=True)
+    path = result_file(tmp_path, {"bbox": [2, 2, 4, 4], "segmentation": STRING})
+    monkeypatch.setattr(prefetch.Handle, "result", lambda _: None)
+    detections = read_detections(path, truth, masks=True)
+    assert drawn(detections, 0) == LISTED["counts"]
+
+
 def test_masks_are_not_kept_when_scoring_boxes(tmp_path: Path) -> None:
     truth = read_ground_truth(truth_file(tmp_path, []))  # not even looked at
     detections = read_detections(

@@ -194,7 +194,7 @@ def listed_pairs(
     """
     known, width = label >= 0, len(columns.class_ids)
     distinct = np.unique(image[known] * np.int64(width) + label[known])
-    pairs = np.stack(np.divmod(distinct, max(width, 1)), axis=1).astype(np.int32)
+    pairs = np.stack(np.divmod(distinct, width), axis=1).astype(np.int32)
     counts = {
         f"{name}-of-unknown-categories": int(np.count_nonzero(~known)),
         f"images-without-{name}": len(columns.image_ids) - lists,
