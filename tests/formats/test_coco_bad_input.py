@@ -574,7 +574,7 @@ def test_images_and_classes_are_numbered_by_ascending_id(files: Files) -> None:
 
 
 def test_category_lists_and_frequencies_of_lvis(files: Files) -> None:
-    """Pairs of image and category are sorted by index; unknown categories and letters are left out."""
+    """Pairs of image and category are sorted; unknown categories and letters are left out."""
     document = truth(
         images=[
             {"id": 1, "not_exhaustive_category_ids": [3]},
