@@ -96,7 +96,7 @@ def read_ground_truth(
     sizes = None if read.table is None else sizes_of(images, read.table)
     if sizes is not None:
         read.check_sizes(sizes, images)
-    box_rows = read.objects(images, sizes)
+    box_rows = read.box_rows(images, sizes)
     notes = nonzero_notes(
         Note(
             "group-of-unknown",
@@ -169,7 +169,7 @@ def read_detections(
         ours = set(ground_truth.images)
         sizes[[name not in ours for name in images]] = 1.0
         read.check_sizes(sizes, images)
-    box_rows = read.objects(images, sizes)._replace(score=read.rows.score)
+    box_rows = read.box_rows(images, sizes)._replace(score=read.rows.score)
     return objects.detections(box_rows, ground_truth, read, read.sources(), read.notes(sizes))
 
 
@@ -379,7 +379,7 @@ class _Read(RowReader):
             "correct the table, or omit it",
         )
 
-    def objects(self, images: list[str], sizes: Floats | None) -> objects.Objects:
+    def box_rows(self, images: list[str], sizes: Floats | None) -> objects.Objects:
         """Return the boxes, in pixels where sizes (I, 2) are known."""
         image = indices_in(self.stems, images)[self.rows.image[self.origin]]
         boxes = self.rows.corners[self.origin]
