@@ -7,6 +7,10 @@ from typing import Any
 
 import pytest
 
+from detap.cli import main
+from tests.browser.pages import CLASSES, REAL, WIDE, Open
+from tests.report.page.cases import SIZE, write_case, write_page
+
 CHROMIUM = os.environ.get("DETAP_CHROMIUM", "/usr/bin/chromium")
 QUIET = (
     "--no-sandbox",
@@ -42,3 +46,84 @@ def axe() -> str:
     if not path or not Path(path).is_file():
         pytest.skip("axe-core is absent: set DETAP_AXE to its axe.min.js")
     return Path(path).read_text("utf-8")
+
+
+@pytest.fixture(scope="session")
+def page(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Path:
+    """Return the page of the synthetic case, with images, a baseline, slices and earlier runs."""
+    from PIL import Image
+
+    folder = tmp_path_factory.mktemp("page")
+    (folder / "images").mkdir()
+    for n in range(1, 25):
+        Image.new("RGB", SIZE, (10 * n, 120, 90)).save(folder / "images" / f"{n}.png")
+    now = write_case(folder)
+    kept = [str(folder / f"run-{number}.json") for number in (1, 2)]
+    for dt, target in zip(("before.json", "dt.json"), kept, strict=True):
+        arguments = [*now[:3], str(folder / dt), *now[4:]]
+        assert main(["eval", *arguments, "-q", "-o", target]) == 0
+    slices = folder / "slices.csv"
+    slices.write_text("image,tag\n" + "".join(f"{n},even\n" for n in range(2, 25, 2)), "utf-8")
+    return write_page(
+        folder,
+        *("--images", str(folder / "images")),
+        *("--baseline-detections", str(folder / "before.json")),
+        *("--slices", str(slices)),
+        *(word for path in kept for word in ("--history", path)),
+    )
+
+
+@pytest.fixture(scope="session", params=list(CLASSES))
+def whole_page(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, browser: Any
+) -> tuple[str, Path]:
+    """Return the name and the page of a real detector, or of a simulated one on 5,000 images."""
+    folder, name = tmp_path_factory.mktemp("whole"), request.param
+    if name not in REAL:
+        return name, write_page(
+            folder, names=tuple(f"class {n:02}" for n in range(80)), images=5000
+        )
+    data = request.getfixturevalue("real_data") / name
+    gt, dt = (str(data / part) for part in REAL[name])
+    page = folder / "page.html"
+    assert main(["report", "--gt", gt, "--dt", dt, "-o", str(page), "-q"]) == 0
+    return name, page
+
+
+@pytest.fixture(scope="session")
+def many_classes(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Path:
+    """Return the page of 60 classes."""
+    folder = tmp_path_factory.mktemp("many")
+    return write_page(folder, names=tuple(f"class {n:02}" for n in range(60)))
+
+
+@pytest.fixture
+def open_page(browser: Any) -> Iterator[Open]:
+    """Return a function that opens a page and finally checks that it reported nothing."""
+    contexts, said, asked = [], [], []
+
+    def show(
+        path: Path,
+        fragment: str = "",
+        size: tuple[int, int] = WIDE,
+        scheme: str = "light",
+        **more: Any,
+    ) -> Any:
+        context = browser.new_context(
+            viewport={"width": size[0], "height": size[1]}, color_scheme=scheme, **more
+        )
+        contexts.append(context)
+        tab = context.new_page()
+        tab.set_default_timeout(20_000)
+        tab.on("console", lambda message: said.append(message.text))
+        tab.on("pageerror", lambda error: said.append(str(error)))
+        tab.on("request", lambda request: asked.append(request.url))
+        tab.goto(f"{path.as_uri()}{fragment}")
+        return tab
+
+    show.said, show.asked = said, asked  # type: ignore[attr-defined]
+    yield show
+    for context in contexts:
+        context.close()
+    assert said == []
+    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []

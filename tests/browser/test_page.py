@@ -4,17 +4,25 @@ import base64
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs
 
 import pytest
 
 from detap.cli import main
+from tests.browser.pages import (
+    CLASSES,
+    HEADLINES,
+    NARROW,
+    SHEET,
+    WIDE,
+    Open,
+    audit,
+    column,
+    fragment_of,
+)
 from tests.report.page.cases import (
     HOSTILE,
-    SIZE,
     detections_for,
     model_of,
     truth_of,
@@ -23,108 +31,6 @@ from tests.report.page.cases import (
 )
 
 RED = "rgb(255, 0, 0)"
-WIDE, NARROW, SHEET = (1280, 900), (390, 844), (688, 1016)  # the last within the margins of A4
-
-Open = Callable[..., Any]
-
-
-@pytest.fixture(scope="session")
-def page(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Path:
-    """Return the page of the synthetic case, with images, a baseline, slices and earlier runs."""
-    from PIL import Image
-
-    folder = tmp_path_factory.mktemp("page")
-    (folder / "images").mkdir()
-    for n in range(1, 25):
-        Image.new("RGB", SIZE, (10 * n, 120, 90)).save(folder / "images" / f"{n}.png")
-    now = write_case(folder)
-    kept = [str(folder / f"run-{number}.json") for number in (1, 2)]
-    for dt, target in zip(("before.json", "dt.json"), kept, strict=True):
-        arguments = [*now[:3], str(folder / dt), *now[4:]]
-        assert main(["eval", *arguments, "-q", "-o", target]) == 0
-    slices = folder / "slices.csv"
-    slices.write_text("image,tag\n" + "".join(f"{n},even\n" for n in range(2, 25, 2)), "utf-8")
-    return write_page(
-        folder,
-        *("--images", str(folder / "images")),
-        *("--baseline-detections", str(folder / "before.json")),
-        *("--slices", str(slices)),
-        *(word for path in kept for word in ("--history", path)),
-    )
-
-
-REAL = {
-    "voc2007-test": ("Annotations", "detections"),
-    "coco-val2014-100": (
-        "instances_val2014_100.json",
-        "instances_val2014_fakebbox100_results.json",
-    ),
-}
-HEADLINES = {"voc2007-test": "0.7706", "coco-val2014-100": "0.5046"}  # of expected*.json there
-CLASSES = {"voc2007-test": 20, "coco-val2014-100": 80, "5000-images": 80}
-
-
-@pytest.fixture(scope="session", params=list(CLASSES))
-def whole_page(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, browser: Any
-) -> tuple[str, Path]:
-    """Return the name and the page of a real detector, or of a simulated one on 5,000 images."""
-    folder, name = tmp_path_factory.mktemp("whole"), request.param
-    if name not in REAL:
-        return name, write_page(
-            folder, names=tuple(f"class {n:02}" for n in range(80)), images=5000
-        )
-    data = request.getfixturevalue("real_data") / name
-    gt, dt = (str(data / part) for part in REAL[name])
-    page = folder / "page.html"
-    assert main(["report", "--gt", gt, "--dt", dt, "-o", str(page), "-q"]) == 0
-    return name, page
-
-
-@pytest.fixture(scope="session")
-def many_classes(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Path:
-    """Return the page of 60 classes."""
-    folder = tmp_path_factory.mktemp("many")
-    return write_page(folder, names=tuple(f"class {n:02}" for n in range(60)))
-
-
-@pytest.fixture
-def open_page(browser: Any) -> Iterator[Open]:
-    """Return a function that opens a page and finally checks that it reported nothing."""
-    contexts, said, asked = [], [], []
-
-    def show(
-        path: Path,
-        fragment: str = "",
-        size: tuple[int, int] = WIDE,
-        scheme: str = "light",
-        **more: Any,
-    ) -> Any:
-        context = browser.new_context(
-            viewport={"width": size[0], "height": size[1]}, color_scheme=scheme, **more
-        )
-        contexts.append(context)
-        tab = context.new_page()
-        tab.set_default_timeout(20_000)
-        tab.on("console", lambda message: said.append(message.text))
-        tab.on("pageerror", lambda error: said.append(str(error)))
-        tab.on("request", lambda request: asked.append(request.url))
-        tab.goto(f"{path.as_uri()}{fragment}")
-        return tab
-
-    show.said, show.asked = said, asked  # type: ignore[attr-defined]
-    yield show
-    for context in contexts:
-        context.close()
-    assert said == []
-    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
-
-
-def fragment_of(tab: Any, key: str) -> str | None:
-    """Wait for a key in the URL fragment and return its value."""
-    tab.wait_for_timeout(300)
-    values = parse_qs(tab.url.partition("#")[2]).get(key)
-    return values[0] if values else None
 
 
 def slide(tab: Any, model: dict[str, Any]) -> None:
@@ -153,29 +59,6 @@ def slide(tab: Any, model: dict[str, Any]) -> None:
     assert tiles["False positives"] == f"{totals['false_positives']:,}"
     tab.get_by_role("button", name="Best F1").click()
     assert tab.locator("#score-text").inner_text() == f"{scores[best]:.4f}"
-
-
-def audit(tab: Any, axe: str) -> list[Any]:
-    """Return the violations reported by axe; without passes it takes a quarter of the time."""
-    tab.evaluate(axe)
-    report = tab.evaluate("axe.run(document, {resultTypes: ['violations'], preload: false})")
-    return [
-        (
-            entry["id"],
-            [
-                node["html"][:160] + " " + node["failureSummary"][:300]
-                for node in entry["nodes"][:3]
-            ],
-        )
-        for entry in report["violations"]
-    ]
-
-
-def column(tab: Any, index: int) -> list[str]:
-    texts: list[str] = tab.locator(
-        f"#classes-table tbody tr > :nth-child({index})"
-    ).all_inner_texts()
-    return texts
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -68,7 +68,12 @@ def _table(report: "Report", result: "Result") -> dict[str, Any]:
     totals = report.table.totals or {}
     return {
         "columns": [
-            {"key": column.key, "heading": column.heading, "kind": column.kind}
+            {
+                "key": column.key,
+                "heading": column.heading,
+                "kind": column.kind,
+                "priority": column.priority,
+            }
             for column in columns
         ],
         "rows": [[row[column.key] for column in columns] for row in class_rows(result)],

@@ -18,7 +18,7 @@ function fillBar() {
     const best = k < 0 ? op.best : op.best_by_class[k];
     if (best !== null) chooseStep(best);
   });
-  $("reset").addEventListener("click", () => set({ ...DEFAULTS, list: state.list }));
+  $("reset").addEventListener("click", () => set({ ...DEFAULTS, list: state.list, columns: state.columns }));
 }
 
 const chooseStep = (step) => set({ score: step === op.best ? "" : String(op.scores[step]) });

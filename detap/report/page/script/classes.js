@@ -1,11 +1,25 @@
 // The class table.
 
-const BASE = model.table.columns.map((column, index) => ({ ...column, of: (k) => model.table.rows[k][index] }));
 const AT_SCORE = !analysis ? [] : [
-  ["precision_at", "precision", "precision"], ["recall_at", "recall at", "recall"], ["f1_at", "F1", "f1"],
-].map(([key, title, name]) => ({ key, heading: title, kind: "fraction", live: true, of: (k) => point(k, stepNow())[name] }));
+  ["precision_at", "precision", "fraction", "precision"], ["recall_at", "recall", "fraction", "recall"], ["f1_at", "F1", "fraction", "f1"],
+  ["true_positives_at", "true positives", "count", "right"], ["false_positives_at", "false positives", "count", "wrong"],
+  ["false_negatives_at", "false negatives", "count", "lost"],
+].map(([key, heading, kind, name]) => (
+  { key, title: `${heading} at score`, kind, live: true, priority: 0, of: (k) => point(k, stepNow())[name] }));
+// Counts of all detections: hidden at first, since the counts at the score replace them.
+const AT_ALL = analysis ? ["true_positives", "false_positives", "duplicates"] : [];
+const BASE = model.table.columns.map(({ key, heading, kind, priority }, index) => ({
+  key, kind, title: AT_ALL.includes(key) ? `${heading}, all scores` : heading,
+  priority: AT_ALL.includes(key) ? Infinity : priority, of: (k) => model.table.rows[k][index],
+}));
 const firstCount = BASE.findIndex((column) => column.kind === "count");
 const COLUMNS = [...BASE.slice(0, firstCount), ...AT_SCORE, ...BASE.slice(firstCount)];
+// So many fit a window of 1,400 pixels.
+const MOST_COLUMNS = 13;
+const shownAtFirst = new Set(COLUMNS.filter((column) => column.priority < Infinity)
+  .sort((a, b) => a.priority - b.priority).slice(0, MOST_COLUMNS));
+// The state holds the differences from the default.
+const isShown = (column) => state.columns.split(" ").includes(column.key) !== shownAtFirst.has(column);
 const shown = (column, value) => column.kind === "fraction" ? fraction(value) : integer(value);
 
 function sortedClasses() {
@@ -36,6 +50,18 @@ function sortHeading(key, title, kind) {
     make("button", { type: "button", "data-key": key, click: () => sortBy(key, key === "name") }, title));
 }
 
+function fillColumns() {
+  $("columns-list").append(...COLUMNS.map((column) => {
+    const box = make("input", { type: "checkbox", value: column.key });
+    box.addEventListener("change", () => {
+      const flipped = new Set(state.columns.split(" ").filter(Boolean));
+      if (!flipped.delete(column.key)) flipped.add(column.key);
+      set({ columns: [...flipped].join(" ") });
+    });
+    return make("label", {}, box, column.title);
+  }));
+}
+
 let liveCells = [];
 let order = [];
 
@@ -48,26 +74,27 @@ function updateClasses(changed) {
   }
   const active = document.activeElement, table = $("classes-table");
   const focus = table.contains(active) ? active.dataset.key || active.textContent : null;
+  const columns = COLUMNS.filter(isShown);
+  for (const box of $("columns-list").querySelectorAll("input")) box.checked = columns.some((column) => column.key === box.value);
   liveCells = [];
   order = sortedClasses();
   const rows = order.map((k) => make("tr", { class: classes[k] === state.class ? "chosen" : null },
     make("th", { scope: "row" }, classButton(k)),
-    ...COLUMNS.map((column) => {
-      const node = cell(shown(column, column.of(k)), column.live && column === AT_SCORE[0] ? "first" : null);
+    ...columns.map((column) => {
+      const node = cell(shown(column, column.of(k)), column === AT_SCORE[0] ? "first" : null);
       if (column.live) liveCells.push([node, column, k]);
       return node;
     })));
-  const foot = COLUMNS.map((column) => {
+  const foot = columns.map((column) => {
     const index = BASE.indexOf(column);
     if (index >= 0) return cell(shown(column, model.table.totals[index]));
-    const node = cell(fraction(column.of(-1)), column === AT_SCORE[0] ? "first" : null);
+    const node = cell(shown(column, column.of(-1)), column === AT_SCORE[0] ? "first" : null);
     liveCells.push([node, column, -1]);
     return node;
   });
   table.replaceChildren(
-    head(sortHeading("name", "class", "name"), ...COLUMNS.map((column) =>
-      sortHeading(column.key, column.live ? `${column.heading.replace(" at", "")} at score` : column.heading,
-        column === AT_SCORE[0] ? "first" : null))),
+    head(sortHeading("name", "class", "name"), ...columns.map((column) =>
+      sortHeading(column.key, column.title, column === AT_SCORE[0] ? "first" : null))),
     make("tbody", {}, ...rows),
     make("tfoot", {}, make("tr", {}, make("th", { scope: "row" }, "mean / sum"), ...foot)));
   if ($("filter").value !== state.filter) $("filter").value = state.filter;

@@ -60,3 +60,11 @@ function meter(part) {
   if (part > 0) bar.firstChild.style.width = `${Math.min(1, part) * 100}%`;
   return bar;
 }
+
+// A row of a table does what the button in its heading does; the button is for the keyboard.
+function wireRows() {
+  $("main").addEventListener("click", (event) => {
+    if (event.target.closest("button, a, input, summary") || String(getSelection())) return;
+    event.target.closest("tr")?.querySelector("th[scope=row] > button")?.click();
+  });
+}

@@ -11,7 +11,8 @@ function start() {
   $("filter").value = state.filter;
   $("filter").addEventListener("input", () => set({ filter: $("filter").value }));
   $("csv").addEventListener("click", downloadCsv);
-  section(["class", "score", "sort", "filter"], updateClasses);
+  fillColumns();
+  section(["class", "score", "sort", "filter", "columns"], updateClasses);
   if (model.baseline) {
     section(["class"], updateChange);
     $("change-more").addEventListener("click", () => { allChanges = true; updateChange(); });
@@ -43,6 +44,7 @@ function start() {
     buildOperating();
   }
   show(null);
+  wireRows();
   wireSections();
   dark.addEventListener("change", () => { redrawCharts(); if (analysis) { updateConfusion(); buildBreakdowns(); } });
   new ResizeObserver(() => {

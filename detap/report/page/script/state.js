@@ -2,7 +2,7 @@
 // link.
 
 const DEFAULTS = {
-  class: "", type: "", score: "", sort: "", filter: "", pair: "", list: "worst", hide: "",
+  class: "", type: "", score: "", sort: "", filter: "", columns: "", pair: "", list: "worst", hide: "",
   image: "", at: "",
 };
 const state = { ...DEFAULTS };
