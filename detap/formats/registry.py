@@ -15,7 +15,9 @@ The metadata module may have
 ``image_attribute(truth, name)``
     which returns the value of an attribute by image, for slices;
 ``file_names(truth)``
-    which returns the file of each image.
+    which returns the file of each image;
+``image_files(truth)``
+    as :meth:`Format.image_files`, if the registry cannot state the folders.
 
 If ground truth and detections have different formats, images are matched by file stem
 (:mod:`detap.formats.stem_matching`) and classes by name.
@@ -36,6 +38,7 @@ from detap.io.paths import STDIN, Path, shown
 from detap.text_input import suggest
 
 if TYPE_CHECKING:
+    from detap.formats.image_folders import ImageFolder
     from detap.tables.detection import Detections, GroundTruth, Name
 
     Table = TypeVar("Table", GroundTruth, Detections)
@@ -126,7 +129,10 @@ class Format(NamedTuple):
         True if a data set is a folder.
     options : tuple of Option
     metadata_module : str
-        A module with `placeholder_ground_truth`, `image_attribute` and `file_names`.
+        A module with `placeholder_ground_truth`, `image_attribute`, `file_names` and `image_files`.
+    image_folders : tuple of str
+        Folders that may have the images, relative to that of the annotations; by default those
+        near a file (:func:`detap.formats.image_folders.nearby_folders`).
     prefetch_module : str
         A module with ``ground_truth(path, **options)`` and ``detections(path, **options)``, which
         start to read in threads and return the source for the readers.
@@ -154,6 +160,7 @@ class Format(NamedTuple):
     folders: bool = False
     options: tuple[Option, ...] = ()
     metadata_module: str = ""
+    image_folders: tuple[str, ...] = ()
     prefetch_module: str = ""
     by_ids: bool = False
     sniff: str = ""
@@ -263,6 +270,21 @@ class Format(NamedTuple):
         read = self._metadata_function("file_names")
         names: dict[Name, str] = {} if read is None else read(ground_truth)
         return names
+
+    def image_files(self, ground_truth: Any) -> "tuple[list[ImageFolder], Mapping[str, str]]":
+        """Return the folders that may have the images, and file names by image name.
+
+        File names are missing if they are the names with a suffix.
+        """
+        find = self._metadata_function("image_files")
+        if find is not None:
+            result: tuple[list[ImageFolder], Mapping[str, str]] = find(ground_truth)
+            return result
+        from detap.formats.image_folders import nearby_folders
+
+        names = self.file_names(ground_truth) if self.by_ids else {}
+        folders = nearby_folders(ground_truth, self.image_folders)
+        return folders, {str(image): name for image, name in names.items()}
 
     def _reader_options(self, role: str, reading: Mapping[str, Any]) -> dict[str, Any]:
         for name in GEOMETRIES:
@@ -441,6 +463,7 @@ _FORMATS = (
         folders=True,
         options=(IMAGE_SET, LAYOUT, *_BOX_OPTIONS, CLASS_NAMES, DT_CLASS_NAMES),
         metadata_module="detap.formats.voc.metadata",
+        image_folders=("../JPEGImages", "../images", "."),
     ),
     Format(
         "yolo",
@@ -525,6 +548,7 @@ _FORMATS = (
         folders=True,
         options=(IMAGE_SET, *_BOX_OPTIONS),
         metadata_module="detap.formats.kitti.metadata",
+        image_folders=("../image_2", "../images", "."),
         sniff="detap.formats.kitti.sniff",
     ),
     Format(
@@ -536,6 +560,7 @@ _FORMATS = (
         folders=True,
         options=(*_BOX_OPTIONS, IMAGE_SET, ANGLE_UNIT),
         metadata_module="detap.formats.dota.metadata",
+        image_folders=("../images", "."),
         sniff="detap.formats.dota.sniff",
         boxes=(),
         coordinates="x1 y1 x2 y2 x3 y3 x4 y4",

@@ -1,10 +1,12 @@
 """LabelMe metadata: names in detections, image attributes and file names."""
 
 import os
-from collections.abc import Iterator
+import posixpath
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from detap.formats.by_name.problems import Problems
+from detap.formats.image_folders import ImageFolder, nearby_folders
 from detap.formats.labelme.shapes import parsed
 from detap.formats.labelme.tables import folder_of
 from detap.formats.reading.placeholder import empty_ground_truth
@@ -50,15 +52,49 @@ def file_names(ground_truth: GroundTruth) -> dict[Name, str]:
     }
 
 
+def image_files(ground_truth: GroundTruth) -> tuple[list[ImageFolder], Mapping[str, str]]:
+    """Return the folders that may have the images, and the ``imagePath`` of each image.
+
+    ``../images/a.jpg`` becomes ``images/a.jpg``, because no file outside a folder is opened; the
+    parent is one of the folders.
+    """
+    return nearby_folders(ground_truth, (".", os.pardir, "../images")), _ImagePaths(ground_truth)
+
+
+class _ImagePaths(Mapping[str, str]):
+    """The ``imagePath`` by image; a file is read when its image is requested."""
+
+    def __init__(self, ground_truth: GroundTruth) -> None:
+        self._files = {str(image): file for image, file in _files(ground_truth)}
+
+    def __getitem__(self, image: str) -> str:
+        path = _record(self._files[image], DEFAULT_LIMITS).get("imagePath")
+        if not isinstance(path, str):
+            raise KeyError(image)
+        return posixpath.normpath("/" + path.replace("\\", "/")).lstrip("/")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._files)
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+
 def _records(truth: GroundTruth) -> Iterator[tuple[Name, dict[str, Any]]]:
     """Yield each known image and the content of its file, read again."""
+    for image, file in _files(truth):
+        yield image, _record(file, DEFAULT_LIMITS)
+
+
+def _files(truth: GroundTruth) -> Iterator[tuple[Name, str]]:
+    """Yield each known image and its file."""
     known = {str(image): image for image in truth.images}
     for source in truth.files:
         for member in source.members or ("",):
             file = os.path.join(source.path, member) if member else source.path
             image = known.get(os.path.splitext(os.path.basename(file))[0])
             if image is not None:
-                yield image, _record(file, DEFAULT_LIMITS)
+                yield image, file
 
 
 def _record(file: str, limits: Limits) -> dict[str, Any]:

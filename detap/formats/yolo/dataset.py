@@ -402,7 +402,7 @@ class _Search:
         stems = sorted(self.images)
         images = [self.images[stem] for stem in stems]
         folders = sorted({image.label for image in images})
-        root = folders[0] if len(folders) == 1 else _common(folders)
+        root = folders[0] if len(folders) == 1 else common_folder(folders)
         inside = {folder: os.path.relpath(folder, root) for folder in folders}
         members, irregular = [], set()
         for stem, image in zip(stems, images, strict=True):
@@ -433,7 +433,8 @@ class _Search:
         )
 
 
-def _common(folders: list[str]) -> str:
+def common_folder(folders: list[str]) -> str:
+    """Return the common folder; relative if the first folder is relative."""
     if not folders:
         return "."
     absolute = os.path.isabs(folders[0])

@@ -1,11 +1,14 @@
-"""YOLO metadata: names in predictions."""
+"""YOLO metadata: names in predictions, image files."""
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from detap.formats.by_name.problems import Problems
+from detap.formats.image_folders import ImageFolder
 from detap.formats.reading.placeholder import empty_ground_truth
 from detap.formats.text.class_names import ClassNames
+from detap.formats.yolo.dataset import common_folder, is_data_yaml, label_folder_of
 from detap.formats.yolo.tables import predictions_folder
 from detap.io.limits import Limits
 from detap.io.paths import Path
@@ -24,3 +27,38 @@ def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits
             words = {line.split()[0] for line in lines if line.strip()}
             classes |= {word.decode().lstrip("0") or "0" for word in words if word.isdigit()}
     return empty_ground_truth(folder.members, classes)
+
+
+def image_files(ground_truth: GroundTruth) -> tuple[list[ImageFolder], Mapping[str, str]]:
+    """Return the image folders of the label folders, and file names if they have several.
+
+    Links out of the common folder of labels and images are not followed. A `data.yaml` may name any
+    folder, so then images outside its parent folder are not used either.
+    """
+    folders: dict[str, ImageFolder] = {}
+    names: dict[str, str] = {}
+    data_yaml = ""
+    for source in ground_truth.files:
+        if is_data_yaml(source.path):
+            data_yaml = os.path.abspath(source.path)
+        if not source.members:
+            continue
+        image_folders = {
+            below: label_folder_of(os.path.join(source.path, below), "labels", "images")
+            for below in dict.fromkeys(map(os.path.dirname, source.members))
+        }
+        images = common_folder([*image_folders.values()])
+        top = common_folder([source.path, images])
+        if data_yaml:
+            top = os.path.dirname(os.path.dirname(data_yaml))
+        for path, root in ((images, top), (source.path, top if data_yaml else source.path)):
+            folders.setdefault(path, ImageFolder(path, os.path.realpath(root)))
+        if len(image_folders) > 1:
+            below_images = {
+                below: os.path.relpath(folder, images) for below, folder in image_folders.items()
+            }
+            for member in source.members:
+                below, name = os.path.split(member)
+                stem = os.path.splitext(name)[0]
+                names[stem] = os.path.join(below_images[below], stem)
+    return list(folders.values()), names

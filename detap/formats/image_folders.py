@@ -1,0 +1,66 @@
+"""Folders that may have the images of a ground truth."""
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from detap.io.paths import is_url
+from detap.tables.detection import GroundTruth, SourceFile
+
+
+class ImageFolder(NamedTuple):
+    """A folder of image files.
+
+    Attributes
+    ----------
+    path : str
+    root : str
+        Symbolic links out of this folder are not followed; empty follows all.
+    """
+
+    path: str
+    root: str = ""
+
+
+def nearby_folders(ground_truth: GroundTruth, relative: Iterable[str] = ()) -> list[ImageFolder]:
+    """Return the folders that may have the images, existing or not.
+
+    Links out of the folder of the annotations are not followed, for folders above it links out of
+    its parent.
+
+    Parameters
+    ----------
+    ground_truth : GroundTruth
+    relative : iterable of str
+        Relative to the folder of the annotation files. By default, for ``instances_val2017.json``:
+        its folder and the parent, their ``images``, and the folders in these that are named by a
+        part of the file name, such as ``val2017``.
+    """
+    relative = tuple(relative)
+    sources = [source for source in ground_truth.files if not is_url(source.path)]
+    folders: dict[str, ImageFolder] = {}
+    for source in [source for source in sources if source.members] or sources:
+        base = _folder_of(source)
+        parent = os.path.dirname(os.path.abspath(base))
+        for name in relative or _near_file(source.path):
+            path = os.path.normpath(os.path.join(base, name))
+            root = os.path.realpath(parent if name.startswith(os.pardir) else base)
+            folders.setdefault(path, ImageFolder(path, root))
+    return list(folders.values())
+
+
+def _folder_of(source: SourceFile) -> str:
+    """Return the folder of the annotation files."""
+    if not source.members and os.path.isdir(source.path):
+        return source.path
+    return os.path.dirname(os.path.join(source.path, *source.members[:1]))
+
+
+def _near_file(path: str) -> Iterator[str]:
+    stem = os.path.splitext(os.path.basename(path).removesuffix(".gz"))[0]
+    parts = reversed([*re.finditer(r"[^_.-]+", stem)])
+    subsets = dict.fromkeys(name for part in parts for name in (part[0], stem[part.start() :]))
+    for subset in ("", *subsets):
+        for folder in ("", "images", os.pardir, "../images"):
+            yield os.path.join(folder, subset)
