@@ -13,6 +13,7 @@ from detap.records import Value
 
 if TYPE_CHECKING:
     from detap.evaluation.results import Result
+    from detap.formats.image_folders import ImageFolder
 
 Cell = str | int | float | None
 """A value of a table."""
@@ -108,7 +109,7 @@ class PageSource(Value):
         An earlier JSON report.
     earlier : str
         The name of the earlier detector or report.
-    pictures : str or None
+    pictures : ImageFolder or None
         The folder of the image files.
     file_names : mapping
         File names by image name.
@@ -118,7 +119,7 @@ class PageSource(Value):
     before: "Result | None" = None
     record: Mapping[str, Any] | None = None
     earlier: str = ""
-    pictures: str | None = None
+    pictures: "ImageFolder | None" = None
     file_names: Mapping[str, str] = field(default_factory=dict)
 
 

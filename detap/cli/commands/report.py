@@ -1,7 +1,7 @@
 """``detap report``: an HTML page with metrics and errors."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -38,7 +38,14 @@ if TYPE_CHECKING:
     from detap.evaluation.results import Result
     from detap.formats.registry import Format
     from detap.report.model import PageSource, Report
-    from detap.tables.detection import SourceFile
+    from detap.report.page.pictures import Search
+    from detap.tables.detection import Name, SourceFile
+
+NO_PICTURES = "none"
+"""Value of ``--images`` for a page without images."""
+
+_MAX_SEARCHED = 5
+"""Number of folders in a note."""
 
 _page = partial(option, group="Page")
 
@@ -48,7 +55,7 @@ page_options = stack(
         "pictures",
         settable=False,
         metavar="DIR",
-        help="Folder of the images to show.",
+        help="Folder of the images to show, or none; by default searched near the ground truth.",
     ),
     _page(
         "-o",
@@ -127,7 +134,7 @@ def command(session: Session, /, **options: Any) -> None:
     protocol = protocol_from(options, Protocol, inputs.format.protocol)
     if baseline_detections == "-":
         raise UsageError("--baseline-detections cannot come from stdin")
-    if pictures is not None and not os.path.isdir(pictures):
+    if pictures not in (None, NO_PICTURES) and not os.path.isdir(pictures):
         raise UsageError(f"--images {escape(pictures)}: no such folder")
     check_installed()
     sources = [*inputs.paths(baseline_detections), *slicing.paths()]
@@ -141,7 +148,7 @@ def command(session: Session, /, **options: Any) -> None:
     )
     if runs:
         report = _with_history(report, runs)
-    if pictures is not None:
+    if pictures != NO_PICTURES:
         report = _with_pictures(report, pictures, inputs.format)
     session.stop_progress()
     session.print_notes(report.notes)
@@ -221,19 +228,51 @@ def _with_history(report: "Report", runs: list[tuple[str, dict[str, Any]]]) -> "
     return replace(report, blocks=(*report.blocks, *blocks), notes=notes)
 
 
-def _with_pictures(report: "Report", folder: str, file_format: "Format") -> "Report":
-    """Add the image folder to a report; add a note if it has no image of the data."""
-    from detap.report.page.pictures import ImageFile, any_exists  # lazy import (start-up time)
+def _with_pictures(report: "Report", given: str | None, file_format: "Format") -> "Report":
+    """Add the image folder to a report: the given one, or one near the ground truth.
+
+    A note says which one was found, or where it was searched for.
+    """
+    from detap.formats.image_folders import ImageFolder  # lazy import (start-up time)
+    from detap.report.page.pictures import ImageFile, any_exists, find_folder, sample
 
     page_source = _page_source(report)
-    # File names of images whose ids are not their file names.
-    files = file_format.file_names(page_source.result.ground_truth)
-    names = {str(image): name for image, name in files.items()}
-    images = map(str, page_source.result.images)
-    if not any_exists(folder, (ImageFile(image, names.get(image), None) for image in images)):
-        message = f"{escape(folder)} has no image file of the data set; the page has no images"
-        report = replace(report, notes=(*report.notes, Note("no-images-found", message)))
-    return replace(report, page_source=replace(page_source, pictures=folder, file_names=names))
+    images = page_source.result.images
+    folders, names = file_format.image_files(page_source.result.ground_truth)
+
+    def files(images: "Iterable[Name]") -> "Iterator[ImageFile]":
+        return (ImageFile(str(image), names.get(str(image)), None) for image in images)
+
+    folder: ImageFolder | None
+    notes = []
+    if given is None:
+        search = find_folder(folders, [*files(sample(images))])
+        folder = search.folder
+        notes = [_search_note(search)]
+    else:
+        folder = ImageFolder(given)
+        if not any_exists(folder, files(images)):
+            message = f"{escape(given)} has no image file of the data set; the page has no images"
+            notes = [Note("no-images-found", message)]
+    page_source = replace(page_source, pictures=folder, file_names=names)
+    return replace(report, notes=(*report.notes, *notes), page_source=page_source)
+
+
+def _search_note(search: "Search") -> Note:
+    """Return a note of the folder found, or of those searched."""
+    if search.folder is not None:
+        return Note("images-found", f"images from {escape(search.folder.path)}", severity="info")
+    searched = [*map(escape, search.searched[:_MAX_SEARCHED])]
+    if len(search.searched) > _MAX_SEARCHED:
+        searched.append("...")
+    parts = ["no images on the page"]
+    if searched:
+        parts[0] += f": fewer than half have a file in {', '.join(searched)}"
+    if search.links:
+        links = ", ".join(map(escape, search.links))
+        parts.append(f"{links} not searched, because outside the data set")
+    message = "; ".join((*parts, "use --images DIR"))
+    return Note("no-images-found", message, severity="info")
 
 
 def _page_source(report: "Report") -> "PageSource":

@@ -117,7 +117,8 @@ def _with_pictures(images: list[dict[str, Any]], source: "PageSource") -> list[s
         )
         for image in images
     ]
-    result = thumbnails(str(source.pictures), files)
+    assert source.pictures is not None
+    result = thumbnails(source.pictures, files)
     for image, file in zip(images, files, strict=True):
         image["picture"] = result.uris.get(file.name)
         if image["size"] is None and file.name in result.sizes:

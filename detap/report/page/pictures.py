@@ -1,23 +1,28 @@
 """Thumbnails of images, embedded in the page.
 
 An unreadable file does not prevent the page: the problem is reported. File names from annotations
-never open files outside the given folder; symbolic links inside it are followed.
+never open files outside the folder. Symbolic links inside it are followed if the user gave the
+folder, else only inside its root.
 """
 
 import os
 import warnings
 from base64 import b64encode
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from io import BytesIO
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from PIL import Image, ImageOps
 
 from detap.errors import InputError
 from detap.escaping import escape
+from detap.formats.image_folders import ImageFolder
 from detap.formats.reading.image_headers import IMAGE_SUFFIXES
 from detap.io.stream import open_regular
+
+if TYPE_CHECKING:
+    from detap.tables.detection import Name
 
 SIDE = 480
 QUALITY = 60
@@ -26,6 +31,9 @@ MOST_BYTES = 9_000_000
 
 MOST_PIXELS = 100_000_000
 MOST_FILE_BYTES = 200_000_000
+
+_SAMPLE = 50
+"""The number of images to search for in a folder."""
 
 _FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "TIFF", "GIF")
 _ORIENTATION = 0x0112
@@ -73,15 +81,32 @@ class _UnusableError(Exception):
     """The reason why an image has no thumbnail."""
 
 
+class Search(NamedTuple):
+    """The result of a search for the folder of the images.
+
+    Attributes
+    ----------
+    folder : ImageFolder or None
+        The first with files of at least half of a sample of the images.
+    searched : tuple of str
+        The folders before it, existing ones first.
+    links : tuple of str
+        The existing folders left out because their path leads out of their root.
+    """
+
+    folder: ImageFolder | None
+    searched: tuple[str, ...]
+    links: tuple[str, ...]
+
+
 def thumbnails(
-    folder: str, images: Iterable[ImageFile], *, max_bytes: int = MOST_BYTES
+    folder: ImageFolder, images: Iterable[ImageFile], *, max_bytes: int = MOST_BYTES
 ) -> Thumbnails:
     """Return thumbnails of images.
 
     Parameters
     ----------
-    folder : str
-        The folder of the files.
+    folder : ImageFolder
     images : iterable of ImageFile
         The most important first.
     max_bytes : int
@@ -114,28 +139,67 @@ def thumbnails(
     return Thumbnails(uris, sizes, tuple(problems))
 
 
-def any_exists(folder: str, images: Iterable[ImageFile]) -> bool:
+def any_exists(folder: ImageFolder, images: Iterable[ImageFile]) -> bool:
     """Return True if the folder has a file of any of these images."""
-    for image in images:
-        with suppress(_UnusableError):
-            return bool(_path(folder, image))
+    return any(_exists(folder, image) for image in images)
+
+
+def sample(names: "Sequence[Name]") -> "Sequence[Name]":
+    """Return evenly spaced images to search for."""
+    return names[:: -(-len(names) // _SAMPLE) or 1]
+
+
+def find_folder(folders: Iterable[ImageFolder], images: Sequence[ImageFile]) -> Search:
+    """Return the first folder with files of at least half of the images.
+
+    Parameters
+    ----------
+    folders : iterable of ImageFolder
+    images : sequence of ImageFile
+        A sample: each is searched for in each folder.
+    """
+    searched: list[str] = []
+    missing: list[str] = []
+    links: list[str] = []
+    for folder in folders:
+        if not os.path.isdir(folder.path):
+            missing.append(folder.path)
+            continue
+        if not _is_inside(folder.path, folder.root):
+            links.append(folder.path)
+            continue
+        if 2 * sum(_exists(folder, image) for image in images) >= max(1, len(images)):
+            return Search(folder, (*searched, *missing), tuple(links))
+        searched.append(folder.path)
+    return Search(None, (*searched, *missing), tuple(links))
+
+
+def _exists(folder: ImageFolder, image: ImageFile) -> bool:
+    with suppress(_UnusableError):
+        return bool(_path(folder, image))
     return False
 
 
-def _path(folder: str, image: ImageFile) -> str:
+def _is_inside(path: str, root: str) -> bool:
+    """Return True if a path without its symbolic links is below a folder, or any for ""."""
+    return not root or os.path.commonpath([root, os.path.realpath(path)]) == root
+
+
+def _path(folder: ImageFolder, image: ImageFile) -> str:
     """Return the first existing file among the possible paths of an image."""
     refused = None
     for name in _names(image):
         path = os.path.normpath(name)
         if os.path.isabs(path) or path.split(os.sep)[0] == os.pardir or "\0" in path:
-            refused = refused or name
+            refused = refused or f"{name!r} is outside the image folder"
             continue
-        full = os.path.join(folder, path)
-        if os.path.lexists(full):
+        full = os.path.join(folder.path, path)
+        if not os.path.lexists(full):
+            continue
+        if _is_inside(full, folder.root):
             return full
-    if refused is not None:
-        raise _UnusableError(f"{refused!r} is outside the image folder")
-    raise _UnusableError("no such file in the image folder")
+        refused = refused or f"{name!r} is a link out of {folder.root}; use --images"
+    raise _UnusableError(refused or "no such file in the image folder")
 
 
 def _names(image: ImageFile) -> Iterator[str]:

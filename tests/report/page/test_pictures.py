@@ -11,6 +11,7 @@ import pytest
 Image = pytest.importorskip("PIL.Image", reason="the extra detap[report] is not installed")
 
 from detap.cli import main  # noqa: E402 - after what it needs was asked for
+from detap.formats.image_folders import ImageFolder  # noqa: E402
 from detap.report.page import pictures  # noqa: E402 - after what it needs was asked for
 from detap.report.page.pictures import ImageFile, thumbnails  # noqa: E402
 from tests.report.page.cases import SIZE, model_of, write_case, write_page  # noqa: E402
@@ -38,7 +39,7 @@ def reddish(color: tuple[int, ...]) -> bool:
 
 def test_an_image_is_scaled_down(tmp_path: Path) -> None:
     draw(tmp_path / "a.jpg")
-    images = thumbnails(str(tmp_path), [ImageFile("a", None, (640, 480))])
+    images = thumbnails(ImageFolder(str(tmp_path)), [ImageFile("a", None, (640, 480))])
     assert decoded(images.uris["a"]).size == (480, 360)
     assert images.sizes == {"a": (640, 480)}
     assert images.problems == ()
@@ -47,14 +48,14 @@ def test_an_image_is_scaled_down(tmp_path: Path) -> None:
 def test_exif_rotation_is_applied_if_annotations_match_it(tmp_path: Path) -> None:
     # Orientation 6: the top of the scene is at the right of the pixels as stored.
     draw(tmp_path / "a.jpg", turn=6)
-    images = thumbnails(str(tmp_path), [ImageFile("a", None, (480, 640))])
+    images = thumbnails(ImageFolder(str(tmp_path)), [ImageFile("a", None, (480, 640))])
     upright = decoded(images.uris["a"])
     assert upright.size == (360, 480)
     assert reddish(upright.getpixel((180, 20)))
     assert not reddish(upright.getpixel((180, 460)))
     assert images.problems == ()
     # And as its pixels lie where that is how it was annotated.
-    images = thumbnails(str(tmp_path), [ImageFile("a", None, (640, 480))])
+    images = thumbnails(ImageFolder(str(tmp_path)), [ImageFile("a", None, (640, 480))])
     stored = decoded(images.uris["a"])
     assert stored.size == (480, 360)
     assert reddish(stored.getpixel((20, 180)))
@@ -97,7 +98,7 @@ def test_files_that_are_not_images_are_reported(
         (folder / "heavy.jpg").write_bytes(bytes(200_000))
         monkeypatch.setattr(pictures, "MOST_FILE_BYTES", 100_000)
     requested = [ImageFile(name, file_name, None), ImageFile("whole", None, None)]
-    images = thumbnails(str(folder), requested)
+    images = thumbnails(ImageFolder(str(folder)), requested)
     assert list(images.uris) == ["whole"]
     (problem,) = images.problems
     assert said in problem
@@ -107,18 +108,22 @@ def test_files_that_are_not_images_are_reported(
 def test_the_page_knows_the_image_suffixes_of_the_readers(tmp_path: Path, suffix: str) -> None:
     draw(tmp_path / "a.jpg")
     (tmp_path / "a.jpg").rename(tmp_path / f"a{suffix}")
-    assert thumbnails(str(tmp_path), [ImageFile("a", None, None)]).uris.keys() == {"a"}
+    assert thumbnails(ImageFolder(str(tmp_path)), [ImageFile("a", None, None)]).uris.keys() == {"a"}
 
 
 def test_a_file_name_with_folders_matches_without_them(tmp_path: Path) -> None:
     draw(tmp_path / "a.jpg")
-    assert thumbnails(str(tmp_path), [ImageFile("1", "train\\a.jpg", None)]).uris.keys() == {"1"}
-    assert thumbnails(str(tmp_path), [ImageFile("1", "train/a.jpg", None)]).uris.keys() == {"1"}
+    assert thumbnails(
+        ImageFolder(str(tmp_path)), [ImageFile("1", "train\\a.jpg", None)]
+    ).uris.keys() == {"1"}
+    assert thumbnails(
+        ImageFolder(str(tmp_path)), [ImageFile("1", "train/a.jpg", None)]
+    ).uris.keys() == {"1"}
 
 
 def test_a_size_other_than_annotated_is_reported(tmp_path: Path) -> None:
     draw(tmp_path / "a.jpg")
-    images = thumbnails(str(tmp_path), [ImageFile("a", None, (1000, 200))])
+    images = thumbnails(ImageFolder(str(tmp_path)), [ImageFile("a", None, (1000, 200))])
     assert images.uris.keys() == {"a"}
     assert images.problems == (
         "a: the picture has 640 x 480 pixels, the annotations 1000 x 200; boxes are scaled",
@@ -128,9 +133,9 @@ def test_a_size_other_than_annotated_is_reported(tmp_path: Path) -> None:
 def test_thumbnails_stop_at_the_size_limit(tmp_path: Path) -> None:
     for name in "abc":
         draw(tmp_path / f"{name}.jpg")
-    one = len(thumbnails(str(tmp_path), [ImageFile("a", None, None)]).uris["a"])
+    one = len(thumbnails(ImageFolder(str(tmp_path)), [ImageFile("a", None, None)]).uris["a"])
     requested = [ImageFile(name, None, None) for name in "abc"]
-    images = thumbnails(str(tmp_path), requested, max_bytes=2 * one + 1)
+    images = thumbnails(ImageFolder(str(tmp_path)), requested, max_bytes=2 * one + 1)
     assert list(images.uris) == ["a", "b"]
     assert images.problems == (
         f"1 more pictures left out: the page is limited to {(2 * one + 1) / 1e6:g} MB",
@@ -140,7 +145,9 @@ def test_thumbnails_stop_at_the_size_limit(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mode", ["L", "P", "RGBA", "CMYK", "I;16", "1", "LA", "F"])
 def test_images_of_any_mode(tmp_path: Path, mode: str) -> None:
     Image.new(mode, (50, 40)).save(tmp_path / "a.tiff")
-    assert decoded(thumbnails(str(tmp_path), [ImageFile("a", None, None)]).uris["a"]).size == (
+    assert decoded(
+        thumbnails(ImageFolder(str(tmp_path)), [ImageFile("a", None, None)]).uris["a"]
+    ).size == (
         50,
         40,
     )
@@ -150,7 +157,7 @@ def test_16_bit_images_are_rescaled(tmp_path: Path) -> None:
     picture = Image.new("I;16", (100, 40), 1000)
     picture.paste(1400, (50, 0, 100, 40))
     picture.save(tmp_path / "a.png")
-    small = decoded(thumbnails(str(tmp_path), [ImageFile("a", None, None)]).uris["a"])
+    small = decoded(thumbnails(ImageFolder(str(tmp_path)), [ImageFile("a", None, None)]).uris["a"])
     assert small.getpixel((10, 20))[0] < 20
     assert small.getpixel((90, 20))[0] > 235
 
@@ -191,6 +198,8 @@ def test_100_thumbnails_stay_below_the_size_limit(tmp_path: Path) -> None:
     noise.save(tmp_path / "a.jpg", quality=95)
     for n in range(100):
         (tmp_path / f"{n}.jpg").symlink_to(tmp_path / "a.jpg")
-    images = thumbnails(str(tmp_path), [ImageFile(str(n), None, None) for n in range(100)])
+    images = thumbnails(
+        ImageFolder(str(tmp_path)), [ImageFile(str(n), None, None) for n in range(100)]
+    )
     assert sum(map(len, images.uris.values())) <= 9_000_000
     assert "more pictures left out" in images.problems[-1]
