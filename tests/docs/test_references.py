@@ -176,6 +176,33 @@ def test_docstrings_refer_to_names_of_their_module() -> None:
     assert not missing
 
 
+def test_documented_parameters_exist() -> None:
+    stale = [
+        f"{file.name}: {function.name}: {name}"
+        for file in sorted((ROOT / "detap").rglob("*.py"))
+        for function in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(function, ast.FunctionDef)
+        for name in documented_parameters(ast.get_docstring(function) or "")
+        if name not in {node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)}
+    ]
+    assert stale == []
+
+
+def documented_parameters(docstring: str) -> list[str]:
+    """Return the names in the section of parameters."""
+    section = re.search(r"Parameters\n-+\n(.*?)(?=\n\n\w+\n-+\n|\Z)", docstring, re.S)
+    lines = section[1].splitlines() if section else []
+    heads = [line.split(" : ")[0] for line in lines if line[:1].strip()]
+    return [name.strip(" *") for head in heads for name in head.split(",")]
+
+
+def test_documented_parameters_are_found() -> None:
+    docstring = (
+        "Do.\n\nParameters\n----------\na, b : int\n    More.\n*c\n\nReturns\n-------\nd\n    End."
+    )
+    assert documented_parameters(docstring) == ["a", "b", "c"]
+
+
 def test_options_mentioned_in_the_program_exist() -> None:
     """In comments and docstrings; other tests check options of the docs by command."""
     known = {"--help", "--help-all", "--version"}

@@ -656,7 +656,7 @@ def read_results(
     ----------
     data, file, limits
         As in :func:`read_truth`, which also lists the errors.
-    truth : GroundTruth
+    ground_truth : GroundTruth
         Defines the indices.
     by_name : bool
         If True, the caller maps categories by name, and all are unknown here.

@@ -216,7 +216,7 @@ def read_detections(
     ----------
     path : str or path or Handle
         As in :func:`read_ground_truth`.
-    truth : GroundTruth
+    ground_truth : GroundTruth
         Defines the image and class indices. Detections of other categories are ignored, with a
         note.
     class_names : str or path, optional

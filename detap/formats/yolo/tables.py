@@ -106,6 +106,8 @@ def read_ground_truth(
         Class names: one per line, or a `data.yaml`. By default those of the `data.yaml`, or of a
         ``classes.txt``, ``obj.names`` or ``data.yaml`` in the folder of the labels or the two above
         it; else the numbers are the names.
+    task : {"detect", "segment", "pose", "obb"}, optional
+        Meaning of the rows; by default from ``kpt_shape`` and the number of columns.
     boxes : {"cxcywh", "xywh", "xyxy"}
         Box format, normalized.
     image_size : str or (float, float), optional
