@@ -2,10 +2,12 @@
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from detap.formats.by_name.problems import Problems
 from detap.formats.image_folders import ImageFolder
+from detap.formats.reading.image_headers import IMAGE_SUFFIXES
 from detap.formats.reading.placeholder import empty_ground_truth
 from detap.formats.text.class_names import ClassNames
 from detap.formats.yolo.dataset import common_folder, is_data_yaml, label_folder_of
@@ -54,11 +56,17 @@ def image_files(ground_truth: GroundTruth) -> tuple[list[ImageFolder], Mapping[s
         for path, root in ((images, top), (source.path, top if data_yaml else source.path)):
             folders.setdefault(path, ImageFolder(path, os.path.realpath(root)))
         if len(image_folders) > 1:
-            below_images = {
-                below: os.path.relpath(folder, images) for below, folder in image_folders.items()
-            }
-            for member in source.members:
-                below, name = os.path.split(member)
-                stem = os.path.splitext(name)[0]
-                names[stem] = os.path.join(below_images[below], stem)
+            for folder in image_folders.values():
+                below = os.path.relpath(folder, images)
+                names |= {
+                    os.path.splitext(name)[0]: os.path.join(below, name)
+                    for name in _entries(folder)
+                    if name.lower().endswith(IMAGE_SUFFIXES)
+                }
     return list(folders.values()), names
+
+
+def _entries(folder: str) -> list[str]:
+    with suppress(OSError):  # labels without images
+        return os.listdir(folder)
+    return []

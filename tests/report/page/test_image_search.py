@@ -227,6 +227,13 @@ def test_a_labelme_picture_may_have_another_name(tmp_path: Path) -> None:
     assert report(tmp_path, "json") == dict.fromkeys(STEMS, True)
 
 
+def test_a_yolo_image_without_labels_is_found_in_several_folders(tmp_path: Path) -> None:
+    yaml_of_two_folders(tmp_path)
+    (tmp_path / "1/labels/a.txt").unlink()
+    draw(tmp_path / "2/images", ("c.JPG",))
+    assert report(tmp_path, "data.yaml") == dict.fromkeys(STEMS, True)
+
+
 def test_images_overrides_the_search(tmp_path: Path, capsys: Any) -> None:
     voc(tmp_path / "Annotations")
     draw(tmp_path / "JPEGImages")
