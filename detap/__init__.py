@@ -1,9 +1,9 @@
 """Evaluate object detectors and gate regressions.
 
 >>> import detap
->>> ground_truth = detap.read_ground_truth("instances.json")
->>> detections = detap.read_detections("results.json", ground_truth)
->>> detap.evaluate(ground_truth, detections, protocol="coco").summary["AP50"]
+>>> result = detap.evaluate("instances.json", "results.json")
+>>> print(result)
+>>> result.summary["AP50"]
 
 The names below are the public API, imported on first use to keep ``import detap`` fast.
 """

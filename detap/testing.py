@@ -18,7 +18,6 @@ from detap.gates.evaluate import evaluate_gates
 if TYPE_CHECKING:
     from detap.analysis.operating import Threshold
     from detap.evaluation.results import Result
-    from detap.formats.registry import Format
     from detap.gates.checks import Limit
     from detap.gates.detection import Scored
     from detap.protocols import Protocol
@@ -65,7 +64,7 @@ def assert_detections(
     ground_truth, detections : table or path
         As for :func:`detap.evaluate`, or the paths of files.
     protocol : Protocol or str, optional
-        By default ``"coco"``, or ``"voc2012"`` for VOC files.
+        As for :func:`detap.evaluate`.
     classes : iterable of str, optional
         Names of the classes to report, as for :func:`detap.evaluate`.
     images : iterable of int or str, optional
@@ -120,11 +119,11 @@ def assert_detections(
     )
     if not limits:
         raise UsageError(f"assert_detections requires a limit: {', '.join(LIMITS)}")
-    if protocol is not None:
-        from detap.protocols import Protocol
+    from detap.formats import read_tables
+    from detap.formats.registry import default_protocol
 
-        reading = {**reading, **Protocol.of(protocol).reading}
-    truth, detected, file_format = _tables(ground_truth, detections, reading)
+    truth, detected = read_tables(ground_truth, detections, protocol, **reading)
+    detected = detected.reindex_like(truth)
     earlier = _earlier_detections(baseline, truth)
     config = GateConfig.of(
         limits,
@@ -138,7 +137,7 @@ def assert_detections(
         min_ground_truths=min_ground_truths,
         allow_mismatch=allow_mismatch,
     )
-    resolved = protocol or ("coco" if file_format is None else file_format.protocol)
+    resolved = protocol or default_protocol(truth)
     subject_options = {"threads": threads, "score_threshold": _threshold(score_threshold)}
     selection = {
         "classes": None if classes is None else [*classes],
@@ -153,28 +152,6 @@ def assert_detections(
     for note in results.notes:
         warnings.warn(DetapWarning(note), stacklevel=2)
     return replace(result, notes=(*result.notes, *results.notes, *needed))
-
-
-def _tables(
-    ground_truth: "GroundTruth | Path", detections: "Detections | Path", reading: Mapping[str, Any]
-) -> "tuple[GroundTruth, Detections, Format | None]":
-    from detap.formats.registry import check_options, detect_format
-    from detap.tables.detection import Detections, GroundTruth
-
-    gt_format = dt_format = None
-    if not isinstance(ground_truth, GroundTruth):
-        gt_format = dt_format = detect_format(ground_truth)
-    if not isinstance(detections, Detections):
-        dt_format = (
-            gt_format.of_detections(detections) if gt_format else detect_format(None, detections)
-        )
-    check_options(reading, filter(None, [gt_format]), filter(None, [dt_format]))
-    if not isinstance(ground_truth, GroundTruth):
-        ground_truth = detect_format(ground_truth).read_ground_truth(ground_truth, reading)
-    if not isinstance(detections, Detections):
-        assert dt_format is not None  # detected above
-        detections = dt_format.read_detections(detections, ground_truth, reading)
-    return ground_truth, detections.reindex_like(ground_truth), gt_format
 
 
 def _earlier_detections(

@@ -279,9 +279,9 @@ def test_analysis_methods_use_the_given_threshold_and_rule() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([], None), "expected GroundTruth, got list; build it with GroundTruth.from_arrays"),
-        ((detections(), one()), "expected GroundTruth, got Detections; .*first argument"),
-        ((one(), one()), "expected Detections, got GroundTruth"),
+        (([], None), "expected GroundTruth or a path, got list; "),
+        ((detections(), one()), "expected GroundTruth or a path, got Detections; "),
+        ((one(), one()), "expected Detections or a path, got GroundTruth"),
         ((one(), detections(), 3), "protocol 3 is not a Protocol or the name of a preset"),
     ],
 )

@@ -248,8 +248,8 @@ def test_each_keypoint_needs_a_sigma() -> None:
 
 def test_keypoints_are_required_for_oks() -> None:
     message = (
-        "no keypoints in the ground truth; read COCO files with keypoints=True, pass "
-        "keypoints= to from_arrays, or use --iou-type bbox"
+        "no keypoints in the ground truth; pass keypoints=True to read_ground_truth or keypoints= "
+        "to GroundTruth.from_arrays"
     )
     with pytest.raises(UsageError, match=f"^{message}$"):
         score(squares(1), [0], protocol("coco-keypoints"))

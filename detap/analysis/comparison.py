@@ -314,6 +314,11 @@ def compare(
     UsageError
         If their protocols, classes or images differ.
     """
+    given: tuple[object, ...] = (first, second)
+    for value in given:
+        if not isinstance(value, Result):
+            kind = type(value).__name__
+            raise UsageError(f"expected Result, got {kind}; detap.evaluate returns it")
     if first.protocol != second.protocol:
         raise UsageError("the two results are of different protocols")
     if first.classes != second.classes:

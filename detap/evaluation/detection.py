@@ -5,8 +5,9 @@ summarizes (results.py).
 """
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +24,8 @@ from detap.errors import DetapWarning, InputError, UsageError
 from detap.evaluation.results import Curve, Matches, Result, all_area_iou_pairs, result_of
 from detap.evaluation.run import EvaluationRun, match_params
 from detap.evaluation.subset import name_mask, select, shrink
+from detap.formats.registry import default_protocol, options
+from detap.io.paths import Path
 from detap.protocols import Protocol
 from detap.tables.detection import Detections, GroundTruth, Name
 from detap.tables.notes import AS_IS
@@ -41,9 +44,9 @@ __all__ = [
 
 
 def evaluate(
-    ground_truth: GroundTruth,
-    detections: Detections,
-    protocol: Protocol | str = "coco",
+    ground_truth: GroundTruth | Path | Sequence[Path],
+    detections: Detections | Path | Sequence[Path],
+    protocol: Protocol | str | None = None,
     *,
     classes: Iterable[str] | None = None,
     images: Iterable[Name] | None = None,
@@ -51,17 +54,19 @@ def evaluate(
     matches: bool = False,
     match_table: bool = False,
     as_is: bool = False,
+    **reading: Any,
 ) -> Result:
     """Evaluate detections against ground truth.
 
     Parameters
     ----------
-    ground_truth : GroundTruth
-        G rows.
-    detections : Detections
+    ground_truth : GroundTruth or path
+        G rows, or a path, pattern or list of paths, as for :func:`detap.read_ground_truth`.
+    detections : Detections or path
         N rows, on images of `ground_truth`; reindexed like it if necessary.
-    protocol : Protocol or str
-        A protocol or the name of a preset.
+    protocol : Protocol or str, optional
+        A protocol or the name of a preset. By default that of the ground truth's format, as for
+        ``detap eval``: ``"voc2012"`` for VOC; ``"coco"`` for arrays.
     classes : iterable of str, optional
         Names of the classes to report. All classes are evaluated, so the metrics of a class do
         not depend on the selection; means are over the selected classes. A class-agnostic
@@ -76,6 +81,9 @@ def evaluate(
         If True, keep ``Result.match_table``; otherwise its first access matches again.
     as_is : bool
         If True, only warn about boxes that look like another format or normalized.
+    **reading
+        `format`, `merge_images` and reader options, as for :func:`detap.read_ground_truth`; only
+        with a path.
 
     Returns
     -------
@@ -84,23 +92,34 @@ def evaluate(
     Raises
     ------
     InputError
-        If an image of the detections is not in the ground truth, or boxes look normalized, like
-        xyxy, or like pixels of a network's input.
+        If a file is invalid, an image of the detections is not in the ground truth, or boxes look
+        normalized, like xyxy, or like pixels of a network's input.
     UsageError
-        If the protocol is unknown or contradicts itself, or a class or an image is unknown.
+        If an argument is neither a table nor a path; if the protocol is unknown or contradicts
+        itself, or a class or an image is unknown.
 
     Warns
     -----
     DetapWarning
         For each note of the result that is a warning.
     """
-    if as_is and isinstance(ground_truth, GroundTruth) and AS_IS not in ground_truth.notes:
+    if not (isinstance(ground_truth, GroundTruth) and isinstance(detections, Detections)):
+        from detap.formats import read_tables
+
+        reading |= {"as_is": True} if as_is else {}
+        ground_truth, detections = read_tables(ground_truth, detections, protocol, **reading)
+    elif reading:
+        name = next(iter(reading))
+        if name in ("format", "merge_images") or any(name == option.name for option in options()):
+            raise UsageError(f"{name}= is for reading files, but both tables are given")
+        raise TypeError(f"evaluate() got an unexpected keyword argument {name!r}")
+    if as_is and AS_IS not in ground_truth.notes:
         ground_truth = replace(ground_truth, notes=(*ground_truth.notes, AS_IS))
     result = add_sanity_notes(
         score_tables(
             ground_truth,
             detections,
-            protocol,
+            default_protocol(ground_truth) if protocol is None else protocol,
             classes=classes,
             images=images,
             threads=threads,
@@ -152,12 +171,6 @@ def score_tables(
     check_formats : bool
         If False, skip the box format checks: of a part, they are made once for all parts.
     """
-    for table, table_class in ((ground_truth, GroundTruth), (detections, Detections)):
-        if not isinstance(table, table_class):
-            raise UsageError(
-                f"expected {table_class.__name__}, got {type(table).__name__}; build it with "
-                f"{table_class.__name__}.from_arrays (first argument of evaluate: ground truth)"
-            )
     resolved = Protocol.of(protocol)
     check_units(ground_truth, detections)
     _check_units(ground_truth, resolved)

@@ -39,6 +39,10 @@ def select(
     UsageError
         If a name is unknown, with near ones, or none is given.
     """
+    from detap.tables.arguments import check_table
+
+    check_table(ground_truth, GroundTruth)
+    check_table(detections, Detections)
     detections = detections.reindex_like(ground_truth)
     keep_class = name_mask("class", detections.classes, classes)
     keep_image = name_mask("image", ground_truth.images, images)

@@ -4,7 +4,7 @@ numpy and lxml are imported only when a file is read.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +15,11 @@ from detap.formats.multi_file import (
     expand_patterns,
     ground_truth_of,
 )
-from detap.formats.registry import FORMATS, check_options, detect_format, format_named
+from detap.formats.registry import FORMATS, Format, check_options, detect_format, format_named
 from detap.io.limits import DEFAULT_LIMITS
 
 if TYPE_CHECKING:
+    from detap.protocols import Protocol
     from detap.tables.detection import Detections, GroundTruth
 
 _Path = str | os.PathLike[str]
@@ -55,8 +56,14 @@ def read_ground_truth(
     paths = _paths(path)
     file_format = format_named(format) if format else detect_format(paths[0])
     check_options(options, [file_format])
+    return _ground_truth(paths, file_format, options, merge_images)
+
+
+def _ground_truth(
+    paths: Sequence[str], file_format: Format, options: dict[str, Any], merge_images: bool
+) -> "GroundTruth":
     paths = expand_folders(paths, lambda _: file_format)
-    limits = options.pop("limits", DEFAULT_LIMITS)
+    limits = options.get("limits", DEFAULT_LIMITS)
     if len(paths) > 1:
         limits = replace(limits, empty=True)  # some of several files may be empty
     reading = {**options, "limits": limits}
@@ -87,18 +94,33 @@ def read_detections(
     format, merge_images, **options
         As in :func:`read_ground_truth`, which also lists the errors.
     """
+    from detap.tables.arguments import check_table
+    from detap.tables.detection import GroundTruth
+
     paths = _paths(path)
-    gt_format = FORMATS.get(ground_truth.format)
-    if format:
-        file_format = format_named(format)
-    elif gt_format:
-        file_format = gt_format.of_detections(paths[0])
-    else:
-        file_format = detect_format(None, paths[0])
+    check_table(ground_truth, GroundTruth)
+    file_format = _detections_format(paths[0], FORMATS.get(ground_truth.format), format)
     check_options(options, [file_format])
+    return _detections(paths, ground_truth, file_format, options, merge_images)
+
+
+def _detections_format(path: str, gt_format: Format | None, name: str | None) -> Format:
+    if name:
+        return format_named(name)
+    return gt_format.of_detections(path) if gt_format else detect_format(None, path)
+
+
+def _detections(
+    paths: Sequence[str],
+    ground_truth: "GroundTruth",
+    file_format: Format,
+    options: dict[str, Any],
+    merge_images: bool,
+) -> "Detections":
     paths = expand_folders(paths, lambda _: file_format)
     if len(paths) > 1:
-        options["limits"] = replace(options.get("limits", DEFAULT_LIMITS), part=True)
+        limits = options.get("limits", DEFAULT_LIMITS)
+        options = {**options, "limits": replace(limits, part=True)}
     return detections_of(
         paths,
         lambda one: file_format.read_detections(one, ground_truth, options),
@@ -108,8 +130,73 @@ def read_detections(
     )
 
 
+def read_tables(
+    ground_truth: "GroundTruth | _Path | Sequence[_Path]",
+    detections: "Detections | _Path | Sequence[_Path]",
+    protocol: "Protocol | str | None" = None,
+    *,
+    format: str | None = None,
+    merge_images: bool = False,
+    **options: Any,
+) -> "tuple[GroundTruth, Detections]":
+    """Return both tables, read like ``detap eval`` where a path is given.
+
+    Parameters
+    ----------
+    ground_truth, detections : table or path
+    protocol : Protocol or str, optional
+        Its masks or keypoints are read too. By default that of the format.
+    format, merge_images, **options
+        As in :func:`read_ground_truth`.
+
+    Raises
+    ------
+    UsageError
+        If an argument is neither a table nor a path; or as in :func:`read_ground_truth`.
+    InputError
+    """
+    from detap.protocols import Protocol
+    from detap.tables.detection import Detections, GroundTruth
+
+    gt_paths, dt_paths = _paths_of(ground_truth, GroundTruth), _paths_of(detections, Detections)
+    gt_format: Format | None
+    if isinstance(ground_truth, GroundTruth):
+        gt_format = FORMATS.get(ground_truth.format)
+    else:
+        gt_format = format_named(format) if format else detect_format(gt_paths[0], *dt_paths[:1])
+    dt_formats = [_detections_format(dt_paths[0], gt_format, format)] if dt_paths else []
+    check_options(options, [gt_format] if gt_paths and gt_format else [], dt_formats)
+    default = gt_format.protocol if gt_format else "coco"
+    options = {**options, **Protocol.of(protocol or default).reading}
+    if not isinstance(ground_truth, GroundTruth):
+        assert gt_format is not None
+        ground_truth = _ground_truth(gt_paths, gt_format, options, merge_images)
+    if not isinstance(detections, Detections):
+        detections = _detections(dt_paths, ground_truth, dt_formats[0], options, merge_images)
+    return ground_truth, detections
+
+
+def _paths_of(value: Any, kind: "type[GroundTruth] | type[Detections]") -> tuple[str, ...]:
+    """Return the paths of a table, none if it is one; raise UsageError for other objects."""
+    from detap.tables.arguments import check_table, is_path
+
+    if is_path(value):
+        return _paths(value)
+    check_table(value, kind, or_path=True)
+    return ()
+
+
 def _paths(path: _Path | Sequence[_Path]) -> tuple[str, ...]:
-    given = [path] if isinstance(path, str | os.PathLike) else path
+    from detap.tables.arguments import is_path, refuse_path
+
+    if isinstance(path, str | os.PathLike):
+        given: Sequence[_Path] = [path]
+    elif isinstance(path, Iterable) and not isinstance(path, Mapping):
+        given = [*path]
+    else:
+        refuse_path(path)
+    if not all(map(is_path, given)):
+        refuse_path(path)
     paths = expand_patterns([os.fspath(one) for one in given])
     if not paths:
         raise UsageError("no path given")

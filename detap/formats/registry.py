@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from detap.errors import InputError, Problem, UsageError
 from detap.io.limits import DEFAULT_LIMITS
-from detap.io.paths import STDIN, Path, shown
+from detap.io.paths import STDIN, Path, is_url, shown
 from detap.text_input import suggest
 
 if TYPE_CHECKING:
@@ -590,6 +590,12 @@ def format_named(name: str) -> Format:
     return FORMATS[name]
 
 
+def default_protocol(ground_truth: "GroundTruth") -> str:
+    """Return the default preset of a ground truth: that of its format, ``coco`` for arrays."""
+    file_format = FORMATS.get(ground_truth.format)
+    return "coco" if file_format is None else file_format.protocol
+
+
 def options() -> dict[Option, list[Format]]:
     """Return the options of all formats, each with its formats."""
     formats_by_option: dict[Option, list[Format]] = {}
@@ -646,9 +652,15 @@ def detect_format(ground_truth: Path | None, detections: Path | None = None) -> 
             file_format = _only_format(path, _matching_formats(os.fspath(path)), role)
             if file_format is not None:
                 return file_format
-    inputs = " and ".join(os.fspath(path) for path in paths.values() if path is not None)
+    given = [os.fspath(path) for path in paths.values() if path is not None]
+    for text in given:
+        if text != STDIN and not is_url(text) and not os.path.lexists(text):
+            raise InputError(Problem(text, "", "no such file or directory"))
+    inputs = " and ".join(given) or "no file"
     choices = " or --format ".join(FORMATS)
-    raise UsageError(f"cannot detect the format of {inputs or 'no file'}; use --format {choices}")
+    raise UsageError(
+        f"cannot detect the format of {inputs}; use --format {choices} (format= in Python)"
+    )
 
 
 def _only_format(path: Path, names: list[str], role: str) -> Format | None:
@@ -656,7 +668,8 @@ def _only_format(path: Path, names: list[str], role: str) -> Format | None:
         option = "--gt-format" if role == TRUTH else "--dt-format"
         titles = " or ".join(FORMATS[name].title for name in names)
         choices = f" or {option} ".join(names)
-        raise UsageError(f"{os.fspath(path)} may be {titles}; use {option} {choices}")
+        message = f"{os.fspath(path)} may be {titles}; use {option} {choices} (format= in Python)"
+        raise UsageError(message)
     return FORMATS[names[0]] if names else None
 
 

@@ -54,6 +54,9 @@ class Columns:
         Its name in errors.
     """
 
+    names_column = "image"
+    """The column whose length the others have, in error messages."""
+
     whole = ""
     """Location of all rows together in error messages."""
 
@@ -170,9 +173,10 @@ class Columns:
                 sizes = [len(row) if hasattr(row, "__len__") else 1 for row in column]
                 row = next((k for k, size in enumerate(sizes) if size != shape[1]), 0)
                 self.fail(f"{what} has {sizes[row]} values", f"expected {shape[1]}", f"row {row}")
-            self.fail(
-                f"{what} has shape {column.shape}", f"expected {shape}, as many rows as image"
-            )
+            rows, *others = shape
+            generic = ", ".join(["n", *map(str, others)]) if others else "n,"
+            hint = f"expected ({generic}), n = {rows} as in {self.names_column}"
+            self.fail(f"{what} has shape {column.shape}", hint)
         return column
 
     def array(self, what: str, values: Any) -> NDArray[Any]:

@@ -541,7 +541,7 @@ class _Rows(Columns):
         if len(self.label.number) != self.length:
             self.fail(
                 f"label has shape ({len(self.label.number)},)",
-                f"expected ({self.length},), as many rows as image",
+                f"expected (n,), n = {self.length} as in {self.names_column}",
             )
         if box_format not in BOX_FORMATS:
             self.fail(f"box_format {box_format!r} is unknown", "use xyxy or xywh")

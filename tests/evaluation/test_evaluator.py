@@ -286,7 +286,7 @@ def test_records_of_coco() -> None:
     [
         ({"score": None}, "detections: record 0: score is missing; give image_id, category_id, "),
         ({"image_id": 2}, "record 0: image 2 is not in the batch; name every image of the batch"),
-        ({"bbox": [0, 0, 1]}, r"image 1: boxes has shape \(1, 3\); expected \(1, 4\)"),
+        ({"bbox": [0, 0, 1]}, r"image 1: boxes has shape \(1, 3\); expected \(n, 4\)"),
         ({"category_id": 1}, "label 1 is not in the ground truth; labels are class names or"),
     ],
 )
@@ -671,10 +671,10 @@ def test_a_failed_update_changes_nothing(split: tuple[Case, list[list[int]]]) ->
         ),
         ({"scores": [[0.5, 0.5], [np.nan]]}, "image 2, row 0: score.? is nan; expected a finite"),
         ({"scores": [[0.5, "0.5"], [1]]}, "image 1, row 1: scores is '0.5'; expected a number"),
-        ({"scores": [[[0.5], [0.5]], [1]]}, r"image 1: scores has shape \(2, 1\); expected \(2,\)"),
+        ({"scores": [[[0.5], [0.5]], [1]]}, r"image 1: scores has shape \(2, 1\); expected \(n,\)"),
         (
             {"boxes": [np.zeros((2, 5)), [BOX]]},
-            r"image 1: boxes has shape \(2, 5\); expected",
+            r"image 1: boxes has shape \(2, 5\); expected \(n, 4\)",
         ),
         (
             {"labels": [[17, 19], [17]]},
@@ -686,7 +686,10 @@ def test_a_failed_update_changes_nothing(split: tuple[Case, list[list[int]]]) ->
             {"labels": [[17, 1.5], [17]]},
             "image 1, row 1: labels is 1.5; expected an integer or",
         ),
-        ({"sizes": [[10, 10]]}, r"sizes has shape \(1, 2\); expected \(2, 2\)"),
+        (
+            {"sizes": [[10, 10]]},
+            r"sizes has shape \(1, 2\); expected \(n, 2\), n = 2 as in image_ids",
+        ),
         ({"sizes": [[10, 10], [0, 10]]}, r"image 2: sizes is \[0.0, 10.0\]; give width and height"),
         ({"sizes": [[10, 10]] * 2}, r"image 1, row 0: boxes is .* fraction.* omit sizes"),
         ({"boxes": None}, "boxes: expected a list with one entry per image, got None"),
@@ -770,7 +773,7 @@ def test_normalized_boxes_without_image_sizes_are_refused() -> None:
     [
         (
             {"ground_truth": "gt.json"},
-            "expected GroundTruth, got str; use read_ground_truth or GroundTruth.from",
+            r"expected GroundTruth, got str; read it with detap.read_ground_truth\(path\)",
         ),
         ({"boxes": "corners"}, "boxes 'corners' is unknown; choose from xyxy, xywh, cxcywh"),
         ({"repeats": "last"}, "repeats 'last' is unknown; choose from error, identical"),

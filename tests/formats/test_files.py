@@ -240,7 +240,11 @@ def test_formats_are_detected_by_name_and_content(tmp_path: Path) -> None:
 
 
 def test_formats_that_cannot_be_detected(tmp_path: Path) -> None:
+    unknown = tmp_path / "unknown"
+    unknown.write_bytes(b"?")
     with pytest.raises(UsageError, match=r"cannot detect .*; use --format coco or --format voc"):
+        detect_format(unknown)
+    with pytest.raises(InputError, match="absent: no such file or directory"):
         detect_format(tmp_path / "absent")
     with pytest.raises(UsageError, match="cannot detect the format of no file"):
         detect_format(None)

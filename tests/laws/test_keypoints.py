@@ -182,7 +182,7 @@ BOXES = np.array([[0.0, 0, 5, 5]])
 def test_tables_without_keypoints_are_refused() -> None:
     truth = GroundTruth.from_arrays(image=["a"], label=["b"], boxes=BOXES)
     detections = Detections.from_arrays(image=["a"], label=["b"], boxes=BOXES, score=[1.0])
-    message = "no keypoints in the ground truth; read COCO files with keypoints=True"
+    message = "no keypoints in the ground truth; pass keypoints=True to read_ground_truth"
     with pytest.raises(UsageError, match=message):
         evaluate(truth, detections, "coco-keypoints")
 

@@ -146,7 +146,9 @@ def test_tables_without_masks_are_refused() -> None:
     boxes = np.array([[0.0, 0, 5, 5]])
     truth = GroundTruth.from_arrays(image=["a"], label=["b"], boxes=boxes)
     detections = Detections.from_arrays(image=["a"], label=["b"], boxes=boxes, score=[1.0])
-    with pytest.raises(UsageError, match="no masks in the detections; read COCO files"):
+    with pytest.raises(
+        UsageError, match="no masks in the detections; pass masks=True to read_detections"
+    ):
         evaluate(truth, detections, "coco-segm")
 
 

@@ -57,6 +57,8 @@ class Batch(Columns):
         The names of the B images.
     """
 
+    names_column = "image_ids"
+
     def __init__(self, table: str, images: Sequence[Name]) -> None:
         super().__init__(table)
         self.images = images
@@ -85,7 +87,7 @@ class Batch(Columns):
         self._count("boxes", arrays)
         for index, array in enumerate(arrays):
             if len(array) and array.shape[1:] != (4,):
-                self._refuse_shape("boxes", index, array, f"({len(array)}, 4)")
+                self._refuse_shape("boxes", index, array, "(n, 4)")
         column = _joined(arrays, (0, 4))
         boxes = self.numbers("boxes", column, (len(column), 4))
         self._check_finite("boxes", boxes)
@@ -142,7 +144,7 @@ class Batch(Columns):
         self._count(name, arrays)
         for index, array in enumerate(arrays):
             if len(array) and array.ndim != 1:
-                self._refuse_shape(name, index, array, f"({len(array)},)")
+                self._refuse_shape(name, index, array, "(n,)")
         return _joined(arrays, (0,))
 
     def _count(self, name: str, columns: Sequence[Sized]) -> None:

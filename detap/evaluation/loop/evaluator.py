@@ -34,6 +34,7 @@ from detap.evaluation.partial.provenance import natural_key
 from detap.evaluation.results import Result
 from detap.evaluation.selection import Selection
 from detap.protocols import Protocol
+from detap.tables.arguments import check_table
 from detap.tables.columns import Columns, Name, as_array
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, checked_boxes
 from detap.tables.masks import sizes_by_image
@@ -120,11 +121,8 @@ class Evaluator:
         as_is: bool = False,
         keep_boxes: bool = True,
     ) -> None:
-        if ground_truth is not None and not isinstance(ground_truth, GroundTruth):
-            raise UsageError(
-                f"expected GroundTruth, got {type(ground_truth).__name__}; use read_ground_truth "
-                "or GroundTruth.from_arrays, or pass ground_truth= to each update instead"
-            )
+        if ground_truth is not None:
+            check_table(ground_truth, GroundTruth)
         for option, value, accepted in (
             ("boxes", boxes, BOX_FORMATS),
             ("repeats", repeats, _REPEATS),

@@ -6,7 +6,7 @@ import numpy as np
 
 from detap.core.matching import Boxes, Pairs
 from detap.core.overlap import pixel_areas
-from detap.errors import Note
+from detap.errors import Note, UsageError
 from detap.protocols import Protocol
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth
 
@@ -108,3 +108,13 @@ class Shapes:
                 f"quadrilaterals are compared by their bounding boxes; use {hint} for their IoU"
             )
             yield Note("polygons-as-boxes", message, count)
+
+
+def missing_shapes(table: GroundTruth | Detections, name: str) -> UsageError:
+    """Return the error of a table without the masks or keypoints that a protocol compares."""
+    is_truth = isinstance(table, GroundTruth)
+    read = "read_ground_truth" if is_truth else "read_detections"
+    build = f"{type(table).__name__}.from_arrays"
+    return UsageError(
+        f"no {name} in the {table._title}; pass {name}=True to {read} or {name}= to {build}"
+    )

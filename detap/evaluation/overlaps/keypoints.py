@@ -7,7 +7,7 @@ import numpy as np
 from detap.core.keypoints import GroundTruthKeypoints, extents, keypoint_pairs
 from detap.core.matching import Boxes, Pairs
 from detap.errors import Note, UsageError
-from detap.evaluation.overlaps.boxes import Shapes
+from detap.evaluation.overlaps.boxes import Shapes, missing_shapes
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth
 
 
@@ -51,10 +51,7 @@ class KeypointShapes(Shapes):
         if not len(table):
             return np.zeros((0, len(self.protocol.sigmas), 3))
         if table.keypoints is None:
-            raise UsageError(
-                f"no keypoints in the {table._title}; read COCO files with keypoints=True, pass "
-                "keypoints= to from_arrays, or use --iou-type bbox"
-            )
+            raise missing_shapes(table, "keypoints")
         check_skeleton(table, self.protocol.sigmas)
         return table.keypoints
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from detap.core.masks import mask_pairs, pixel_counts
 from detap.core.matching import Boxes, Pairs
-from detap.errors import Note, UsageError
-from detap.evaluation.overlaps.boxes import Shapes
+from detap.errors import Note
+from detap.evaluation.overlaps.boxes import Shapes, missing_shapes
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers
 from detap.tables.masks import Masks, refuse_sizes, sizes_by_image
 
@@ -73,8 +73,5 @@ def _masks_of(table: GroundTruth | Detections) -> tuple[Masks, Integers]:
     if not len(table):
         return Masks.none(), table.label
     if table.masks is None or table.mask is None:
-        raise UsageError(
-            f"no masks in the {table._title}; read COCO files with masks=True, pass masks= to "
-            "from_arrays, or use --iou-type bbox"
-        )
+        raise missing_shapes(table, "masks")
     return table.masks, table.mask

@@ -11,6 +11,7 @@ from detap.formats.writing import coco, voc, yolo
 from detap.formats.writing.content import Content, lost_columns, lost_lists, lost_polygons
 from detap.formats.writing.folder import check_new, write_new
 from detap.io.paths import Path
+from detap.tables.arguments import check_table
 from detap.tables.detection import Detections, GroundTruth, Name
 from detap.text_input import suggest
 
@@ -81,6 +82,10 @@ def convert(
         raise UsageError(f"format {to!r} is not writable; {hint}")
     if ground_truth is None and detections is None:
         raise UsageError("nothing to convert: pass ground_truth, detections or both")
+    if ground_truth is not None:
+        check_table(ground_truth, GroundTruth)
+    if detections is not None:
+        check_table(detections, Detections)
     if ground_truth is not None and detections is not None:
         detections = detections.reindex_like(ground_truth)
     for table in (ground_truth, detections):

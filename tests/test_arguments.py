@@ -1,0 +1,224 @@
+"""Errors for arguments of a wrong kind name the function that helps, and it does."""
+
+import contextlib
+import io
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import detap
+from detap import InputError, UsageError
+from detap.analysis.comparison import compare
+from tests.conftest import ROOT
+
+COCO = ROOT / "fixtures/quickstart/coco"
+GT, DT = COCO / "instances.json", COCO / "results.json"
+
+
+def tables() -> tuple[detap.GroundTruth, detap.Detections]:
+    ground_truth = detap.read_ground_truth(GT)
+    return ground_truth, detap.read_detections(DT, ground_truth)
+
+
+def refused(call: Callable[[], Any], message: str) -> None:
+    """Check the whole text of a UsageError."""
+    with pytest.raises(UsageError, match=f"^{re.escape(message)}$"):
+        call()
+
+
+READ_GT = "detap.read_ground_truth(path)"
+READ_DT = "detap.read_detections(path, ground_truth)"
+
+
+def test_swapped_tables() -> None:
+    ground_truth, detections = tables()
+    hint = "pass the ground truth first, then the detections"
+    swapped: Any = (detections, ground_truth)
+    refused(
+        lambda: detap.evaluate(*swapped),
+        f"expected GroundTruth or a path, got Detections; {hint}",
+    )
+    refused(lambda: detap.select(*swapped), f"expected GroundTruth, got Detections; {hint}")
+    refused(
+        lambda: detap.evaluate(GT, ground_truth),  # type: ignore[arg-type]
+        f"expected Detections or a path, got GroundTruth; {hint}",
+    )
+    assert detap.evaluate(*reversed(swapped)).summary["AP"] > 0
+
+
+def test_content_of_json_files() -> None:
+    ground_truth, detections = tables()
+    content: Any = json.loads(GT.read_text())
+    records: Any = json.loads(DT.read_text())
+    refused(
+        lambda: detap.evaluate(content, records),
+        f"expected GroundTruth or a path, got dict; read the JSON file with {READ_GT}",
+    )
+    refused(
+        lambda: detap.evaluate(ground_truth, records),
+        f"expected Detections or a path, got list; read the JSON file with {READ_DT}",
+    )
+    refused(
+        lambda: detap.read_ground_truth(content),
+        "expected a path, got dict; pass the path of the JSON file",
+    )
+    refused(
+        lambda: detap.read_detections(records, ground_truth),
+        "expected a path, got list; pass the path of the JSON file",
+    )
+    refused(
+        lambda: detap.select(content, detections),
+        f"expected GroundTruth, got dict; read the JSON file with {READ_GT}",
+    )
+    # The hint: paths.
+    assert detap.evaluate(GT, DT).summary["AP"] > 0
+
+
+def test_objects_of_pycocotools() -> None:
+    coco_module = pytest.importorskip("pycocotools.coco")
+    with contextlib.redirect_stdout(io.StringIO()):
+        truth = coco_module.COCO(str(GT))
+        results = truth.loadRes(str(DT))
+    hint = (
+        "pass the path of its JSON file, or evaluate COCO objects with "
+        "detap.compat.pycocotools.COCOeval"
+    )
+    refused(
+        lambda: detap.evaluate(truth, results), f"expected GroundTruth or a path, got COCO; {hint}"
+    )
+    refused(lambda: detap.evaluate(GT, results), f"expected Detections or a path, got COCO; {hint}")
+    refused(
+        lambda: detap.read_ground_truth(truth),
+        "expected a path, got COCO; pass the path of the JSON file",
+    )
+    from detap.compat.pycocotools import COCOeval
+
+    with contextlib.redirect_stdout(io.StringIO()):
+        evaluation = COCOeval(truth, results, "bbox")
+        evaluation.evaluate()
+        evaluation.accumulate()
+        evaluation.summarize()
+    assert evaluation.stats[0] == detap.evaluate(GT, DT).summary["AP"]
+
+
+def test_data_frames() -> None:
+    pandas = pytest.importorskip("pandas")
+    df = pandas.DataFrame(
+        {"image": ["a"], "label": ["cat"], "x1": [1], "y1": [1], "x2": [9], "y2": [9]}
+    )
+    columns = 'image=df["image"], label=df["label"], boxes=df[["x1", "y1", "x2", "y2"]]'
+    build_gt = f"detap.GroundTruth.from_arrays({columns})"
+    refused(
+        lambda: detap.evaluate(df, df),
+        f"expected GroundTruth or a path, got DataFrame of shape (1, 6); build it with {build_gt}",
+    )
+    ground_truth = eval(build_gt)
+    df["score"] = [0.5]
+    build_dt = f'detap.Detections.from_arrays({columns}, score=df["score"])'
+    refused(
+        lambda: detap.evaluate(ground_truth, df),
+        f"expected Detections or a path, got DataFrame of shape (1, 7); build it with {build_dt}",
+    )
+    assert detap.evaluate(ground_truth, eval(build_dt), "voc2012").summary["mAP"] == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "described"),
+    [
+        (np.zeros((3, 4)), "ndarray of shape (3, 4)"),
+        ([[1, 2, 3, 4]], "list"),
+        ([], "list"),
+        (None, "NoneType"),
+    ],
+)
+def test_other_objects(value: Any, described: str) -> None:
+    hint = f"read it with {READ_GT} or build it with detap.GroundTruth.from_arrays"
+    refused(
+        lambda: detap.evaluate(value, DT),
+        f"expected GroundTruth or a path, got {described}; {hint}",
+    )
+    hint = f"read it with {READ_DT} or build it with detap.Detections.from_arrays"
+    refused(
+        lambda: detap.evaluate(GT, value), f"expected Detections or a path, got {described}; {hint}"
+    )
+
+
+def test_a_path_where_a_table_is_needed() -> None:
+    message = f"expected GroundTruth, got str; read it with {READ_GT}"
+    path: Any = str(GT)
+    refused(lambda: detap.read_detections(DT, path), message)
+    refused(lambda: detap.Evaluator(path), message)
+    refused(lambda: detap.convert("new", path, to="voc"), message)
+    refused(
+        lambda: detap.convert("new", detections=path, to="voc"),
+        f"expected Detections, got str; read it with {READ_DT}",
+    )
+
+
+def test_a_table_where_a_path_is_needed() -> None:
+    ground_truth, _ = tables()
+    table: Any = ground_truth
+    path: Any = DT
+    refused(
+        lambda: detap.read_detections(table, path),
+        "expected a path, got GroundTruth; the path comes first",
+    )
+    refused(
+        lambda: detap.read_ground_truth(3),  # type: ignore[arg-type]
+        "expected a path, got int; pass text, a pathlib.Path or a list of them",
+    )
+    refused(lambda: detap.read_ground_truth([]), "no path given")
+
+
+def test_tables_where_results_are_needed() -> None:
+    ground_truth, _ = tables()
+    table: Any = ground_truth
+    refused(
+        lambda: compare(table, table), "expected Result, got GroundTruth; detap.evaluate returns it"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("boxes", np.zeros((4, 2)), "boxes has shape (4, 2); expected (n, 4), n = 2 as in image"),
+        ("boxes", np.zeros((2, 5)), "boxes has shape (2, 5); expected (n, 4), n = 2 as in image"),
+        ("boxes", np.zeros(8), "boxes has shape (8,); expected (n, 4), n = 2 as in image"),
+        ("label", ["cat"], "label has shape (1,); expected (n,), n = 2 as in image"),
+        ("score", [0.5], "score has shape (1,); expected (n,), n = 2 as in image"),
+        ("score", [[0.5], [1]], "score has shape (2, 1); expected (n,), n = 2 as in image"),
+        ("image", [["a"], ["b"]], "image has shape (2, 1); expected (n,), one name per row"),
+        ("boxes", np.array([["1"] * 4] * 2), "boxes has dtype <U1; expected numbers"),
+    ],
+)
+def test_shapes_of_arrays(name: str, value: Any, message: str) -> None:
+    columns: dict[str, Any] = {
+        "image": ["a", "b"],
+        "label": ["cat", "dog"],
+        "boxes": np.zeros((2, 4)),
+        "score": [0.5, 0.25],
+    }
+    with pytest.raises(InputError, match=f"^detections: {re.escape(message)}$"):
+        detap.Detections.from_arrays(**{**columns, name: value})
+
+
+@pytest.mark.parametrize("role", ["ground truth", "detections"])
+def test_missing_masks_name_the_function_and_keyword(role: str) -> None:
+    read, build = {
+        "ground truth": ("read_ground_truth", "GroundTruth"),
+        "detections": ("read_detections", "Detections"),
+    }[role]
+    rows: dict[str, Any] = {"image": ["a"], "label": ["cat"]}
+    boxes: dict[str, Any] = {"boxes": [[0, 0, 9, 9]]}
+    masks: dict[str, Any] = {"masks": np.ones((1, 9, 9), np.bool_)}
+    of_truth, of_detections = (boxes, masks) if role == "ground truth" else (masks, boxes)
+    ground_truth = detap.GroundTruth.from_arrays(**rows, **of_truth)
+    detections = detap.Detections.from_arrays(**rows, **of_detections, score=[1])
+    refused(
+        lambda: detap.evaluate(ground_truth, detections, "coco-segm"),
+        f"no masks in the {role}; pass masks=True to {read} or masks= to {build}.from_arrays",
+    )
