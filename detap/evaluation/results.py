@@ -23,7 +23,7 @@ from detap.records import Displayed, Record, one_line, summary_line
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, Name
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
     from pandas import DataFrame
 
     from detap.analysis.calibration import Calibration
@@ -433,8 +433,10 @@ within_max_dets : (K,) int64
 
         return to_dataframe(self)
 
-    def plot(self, name: str = "precision-recall") -> "Figure":
-        """Return a matplotlib figure, as drawn by ``detap eval --plots``.
+    def plot(self, name: str = "precision-recall") -> "Axes":
+        """Draw a figure of ``detap eval --plots`` with matplotlib's pyplot and return its axes.
+
+        ``plt.show()`` and notebooks show it; ``axes.figure.savefig(path)`` saves it.
 
         Parameters
         ----------
@@ -443,11 +445,11 @@ within_max_dets : (K,) int64
         Raises
         ------
         UsageError
-            If matplotlib is not installed, or there is not a such figure.
+            If matplotlib is not installed, or there is no such figure.
         """
-        from detap.report.writers.plots import figure
+        from detap.report.writers.plots import plot
 
-        return figure(self, name)
+        return plot(self, name)
 
     def _curve(self, label: int, t: int) -> Curve:
         rows = self.match_table.ranking.of_class(label)

@@ -2,6 +2,7 @@
 
 import sys
 import xml.etree.ElementTree as ET
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +37,28 @@ def test_each_figure_is_written_as_svg_and_png(files: list[str], tmp_path: Path)
         assert b"<dc:date>" not in (folder / f"{name}.svg").read_bytes()
 
 
+@pytest.fixture(autouse=True)
+def _no_figure_stays_open() -> Iterator[None]:
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_plot_draws_the_figure_of_the_command_with_pyplot(name: str) -> None:
+    plt = pytest.importorskip("matplotlib.pyplot")
+    axes = fixture().plot(name)
+    assert plt.get_fignums() == [axes.figure.number]
+    assert plots.render(axes.figure, "png") == plots.render(plots.figure(fixture(), name), "png")
+
+
+def test_the_command_opens_no_figure_of_pyplot() -> None:
+    """Those would stay in memory."""
+    plt = pytest.importorskip("matplotlib.pyplot")
+    assert dict(plots.render_all(fixture()))
+    assert plt.get_fignums() == []
+
+
 def test_the_same_result_gives_the_same_bytes() -> None:
     pytest.importorskip("matplotlib")
     assert dict(plots.render_all(fixture())) == dict(plots.render_all(fixture()))
@@ -44,18 +67,18 @@ def test_the_same_result_gives_the_same_bytes() -> None:
 def test_they_show_the_hand_computed_values() -> None:
     """The dAP bars of fixtures/error-types/why.md in points, largest on top; best F1 at .55."""
     pytest.importorskip("matplotlib")
-    (axes,) = fixture().plot("errors").axes
+    axes = fixture().plot("errors")
     names = [label.get_text() for label in axes.get_yticklabels()][::-1]
     assert names[:3] == ["missed", "localization", "classification"]
     widths = [bar.get_width() for bar in axes.patches][::-1]
     assert widths[:3] == pytest.approx([5000 / 202, 2700 / 202, 330 / 202])
-    (axes,) = fixture().plot("operating-point").axes
+    axes = fixture().plot("operating-point")
     assert "Best F1 0.5455 at score 0.55" in axes.get_title(loc="left")
-    (axes,) = fixture().plot().axes
+    axes = fixture().plot()
     first, second, mean = (line.get_ydata() for line in axes.lines)
     assert [np.sum(line) for line in (first, second)] == pytest.approx([34 + 33 * 0.4, 51])
     assert np.sum(mean) == pytest.approx(98.2 / 2)
-    (axes,) = fixture().plot("confusion").axes
+    axes = fixture().plot("confusion")
     assert sorted(text.get_text() for text in axes.texts) == ["1", "1", "1", "1", "2", "5"]
 
 
@@ -69,7 +92,7 @@ def test_names_are_escaped_and_many_classes_are_listed() -> None:
         image=np.arange(30), boxes=boxes, label=other, score=np.full(30, 7.0)
     )
     result = evaluate(truth, detections)
-    (axes,) = result.plot("confusion").axes
+    axes = result.plot("confusion")
     labels = [label.get_text() for label in axes.get_yticklabels()]
     assert len(labels) == 20
     assert labels[-1].startswith("class 0 $x^2$ <b>long")
@@ -94,3 +117,5 @@ def test_results_that_cannot_be_drawn(
     assert main(["eval", "--isolated", *files, "--plots", str(tmp_path / "x")]) == 2
     assert "pip install 'detap[plots]'" in capsys.readouterr().err
     assert not (tmp_path / "x").exists()
+    with pytest.raises(UsageError, match=r"figures need matplotlib: pip install 'detap\[plots\]'"):
+        fixture().plot()

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+NewAxes = Callable[..., "tuple[Figure, Axes]"]
+"""Creates a figure of a width and a height in inches, with ``grid=False`` without a grid."""
+
 FORMATS = ("svg", "png")
 _BLUE, _ORANGE, _GREY = "#0072B2", "#D55E00", "#767676"
 _LINES = (
@@ -107,13 +110,33 @@ def figure(result: Result, name: str) -> "Figure":
     UsageError
         If matplotlib is not installed, or the name or the result is unsuitable.
     """
+    return _draw(result, name, _axes)
+
+
+def plot(result: Result, name: str) -> "Axes":
+    """Return the axes of a figure of pyplot, which ``plt.show`` and notebooks display.
+
+    Parameters and errors are those of :func:`figure`.
+    """
+
+    def axes_of_pyplot(width: float, height: float, *, grid: bool = True) -> "tuple[Figure, Axes]":
+        import matplotlib.pyplot as plt
+
+        fig, axes = plt.subplots(figsize=(width, height), layout="constrained")
+        axes.grid(visible=grid)
+        return fig, axes
+
+    return _draw(result, name, axes_of_pyplot).axes[0]
+
+
+def _draw(result: Result, name: str, new_axes: "NewAxes") -> "Figure":
     check_installed()
     if name not in FIGURES:
         raise UsageError(f"unknown figure {name!r}; available: {', '.join(FIGURES)}")
     from matplotlib import rc_context
 
     with rc_context(_STYLE):
-        return FIGURES[name](MatchResults.of(result), result)
+        return FIGURES[name](MatchResults.of(result), result, new_axes)
 
 
 def render(fig: "Figure", kind: str) -> bytes:
@@ -145,8 +168,8 @@ def _name(name: str) -> str:
 # --- precision and recall
 
 
-def _precision_recall(match_results: MatchResults, result: Result) -> "Figure":
-    fig, axes = _axes(4.6, 3.6)
+def _precision_recall(match_results: MatchResults, result: Result, new_axes: NewAxes) -> "Figure":
+    fig, axes = new_axes(4.6, 3.6)
     curves = [
         curve
         for curve in result.curves()
@@ -181,10 +204,10 @@ def _at(grid: Floats, levels: Floats, precision: Floats) -> Floats:
 # --- errors
 
 
-def _errors(match_results: MatchResults, result: Result) -> "Figure":
+def _errors(match_results: MatchResults, result: Result, new_axes: NewAxes) -> "Figure":
     tide = errors(match_results)
     order = [*tide.by_delta_ap(), *ACROSS][::-1]
-    fig, axes = _axes(4.6, 3.0)
+    fig, axes = new_axes(4.6, 3.0)
     values = [100 * tide.of_type(name)[0] for name in order]
     bars = axes.barh(range(len(order)), values, height=0.65, color=_BLUE, edgecolor="black")
     for bar, name in zip(bars, order, strict=True):
@@ -206,9 +229,9 @@ def _errors(match_results: MatchResults, result: Result) -> "Figure":
 # --- operating point
 
 
-def _operating_point(match_results: MatchResults, result: Result) -> "Figure":
+def _operating_point(match_results: MatchResults, result: Result, new_axes: NewAxes) -> "Figure":
     sweep = sweeps(match_results).overall
-    fig, axes = _axes(4.6, 3.4)
+    fig, axes = new_axes(4.6, 3.4)
     kinds: Sequence[tuple[str, Floats, str, Any]] = (
         ("precision", sweep.precision, _BLUE, "--"),
         ("recall", sweep.recall, _ORANGE, "-."),
@@ -242,13 +265,13 @@ def _operating_point(match_results: MatchResults, result: Result) -> "Figure":
 # --- confusion
 
 
-def _confusion(match_results: MatchResults, result: Result) -> "Figure":
+def _confusion(match_results: MatchResults, result: Result, new_axes: NewAxes) -> "Figure":
     cells = confusion(match_results)
     if len(cells.classes) >= _MOST_CELLS:
-        return _pairs(match_results, cells)
+        return _pairs(match_results, cells, new_axes)
     matrix = cells.matrix
     size = len(matrix)
-    fig, axes = _axes(2.2 + 0.28 * size, 1.8 + 0.28 * size, grid=False)
+    fig, axes = new_axes(2.2 + 0.28 * size, 1.8 + 0.28 * size, grid=False)
     # Fractions of each row.
     shown = np.sqrt(matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1))
     axes.imshow(shown, cmap="Blues", vmin=0, vmax=1)
@@ -265,9 +288,9 @@ def _confusion(match_results: MatchResults, result: Result) -> "Figure":
     return fig
 
 
-def _pairs(match_results: MatchResults, cells: Confusion) -> "Figure":
+def _pairs(match_results: MatchResults, cells: Confusion, new_axes: NewAxes) -> "Figure":
     pairs = cells.largest(_MOST_PAIRS)[::-1]
-    fig, axes = _axes(5.2, 1.2 + 0.2 * max(len(pairs), 4))
+    fig, axes = new_axes(5.2, 1.2 + 0.2 * max(len(pairs), 4))
     axes.barh(range(len(pairs)), [pair.pairs for pair in pairs], color=_BLUE, edgecolor="black")
     names = [
         f"{_name(cells.classes[pair.ground_truth])} as {_name(cells.classes[pair.prediction])}"
@@ -284,10 +307,10 @@ def _pairs(match_results: MatchResults, cells: Confusion) -> "Figure":
 # --- calibration
 
 
-def _calibration(match_results: MatchResults, result: Result) -> "Figure":
+def _calibration(match_results: MatchResults, result: Result, new_axes: NewAxes) -> "Figure":
     bins = calibration(match_results)
     overall = bins.overall
-    fig, axes = _axes(4.0, 3.8)
+    fig, axes = new_axes(4.0, 3.8)
     width = np.diff(overall.edges)
     accuracy = np.nan_to_num(overall.mean_value)
     axes.bar(
@@ -311,7 +334,7 @@ def _calibration(match_results: MatchResults, result: Result) -> "Figure":
     return fig
 
 
-FIGURES: "dict[str, Callable[[MatchResults, Result], Figure]]" = {
+FIGURES: "dict[str, Callable[[MatchResults, Result, NewAxes], Figure]]" = {
     "precision-recall": _precision_recall,
     "errors": _errors,
     "operating-point": _operating_point,
