@@ -5,7 +5,7 @@ detap itself ends with ``os._exit``, which runs no exit handlers, so a handler r
 ends the process.
 """
 
-from libc.stdio cimport fflush, fputs, stderr
+from libc.stdio cimport fputs, stderr
 
 
 cdef extern from "<stdlib.h>":
@@ -19,8 +19,7 @@ cdef const char *MESSAGE = NULL     # points into TEXT
 
 
 cdef void _end() noexcept nogil:
-    fputs(MESSAGE, stderr)
-    fflush(stderr)
+    fputs(MESSAGE, stderr)      # which has no buffer
     _Exit(STATUS)
 
 

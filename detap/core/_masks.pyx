@@ -235,8 +235,6 @@ cdef bint trace(
     """
     cdef int64_t across = llabs(to_x - x), along = llabs(to_y - y), column, last, t
     cdef double slope, inverse, reached
-    if across == 0:
-        return True
     if (x > to_x) if across >= along else (y > to_y):
         x, to_x = to_x, x
         y, to_y = to_y, y

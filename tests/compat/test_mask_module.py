@@ -13,6 +13,7 @@ from pycocotools import mask as theirs
 
 from detap.compat.pycocotools import COCO
 from detap.compat.pycocotools import mask as ours
+from detap.compat.pycocotools._runs import of_annotations
 from detap.errors import MaskError
 from tests.compat.same import differences
 
@@ -205,7 +206,12 @@ SUMS = r"counts sum to 5, and a mask of size \[2, 3\] has 6 pixels; write it aga
         (lambda: ours.frPyObjects("x", 2, 3), "'x' is not polygons"),
         (lambda: ours.frPyObjects([[0, 0, 1, 1]], 2, 3), "polygon has 4 numbers"),
         (lambda: ours.frPyObjects([[0, 0, 1, 1, 1, np.inf]], 2, 3), "polygon is inf; give pixels"),
+        (lambda: ours.frPyObjects([[0, 0, 1, 1, 1, np.nan]], 2, 3), "polygon is nan; give pixels"),
         (lambda: ours.frPyObjects([[0, 0, 1, 1, 1, 1]], 2**20, 2**20), "cannot be drawn"),
+        (
+            lambda: ours.frPyObjects([[0, 0, 5e6, 0, 5e6, 1]], 2, 5_000_000),
+            "a polygon of 3 points may become more than 8388608 runs of pixels",
+        ),
         (
             lambda: ours.frPyObjects(np.zeros((2, 5)), 2, 3),
             r"boxes are float64 \(2, 5\), expected flo",
@@ -218,6 +224,70 @@ def test_invalid_masks_are_refused_with_a_reason(call: Callable[[], Any], messag
     with pytest.raises(MaskError, match=message) as caught:
         call()
     assert isinstance(caught.value, ValueError)  # as where pycocotools itself raises one
+
+
+SIZES = {1: {"height": 20, "width": 30}, 2: {"height": 20.0, "width": 30}}
+SQUARE = [2, 2, 6, 2, 6, 6, 2, 6.0]
+
+
+def lists_of(segmentation: Any, image: int = 1) -> Any:
+    return of_annotations([{"image_id": image, "segmentation": segmentation}], SIZES)
+
+
+@pytest.mark.parametrize(
+    "segmentation",
+    [
+        [],
+        [[0, 0, 5, 5]],
+        [(0, 0, 5, 0, 5, 5)],
+        [[0, 0, 5, 0, 5, "5"]],
+        [[0, 0, 5, 0, 5, True]],
+        None,
+        "06",
+    ],
+)
+def test_unusual_segmentations_are_left_to_the_slow_path(segmentation: Any) -> None:
+    assert lists_of(segmentation) is None
+
+
+def test_unusual_image_sizes_are_left_to_the_slow_path() -> None:
+    assert lists_of([SQUARE], 2) is None
+
+
+@pytest.mark.parametrize(
+    ("size", "counts", "usual"),
+    [
+        ([2, 3], [1, 5], True),
+        ([2, 3], [0, 6], True),
+        ([2, 3], [1, 0, 5], False),
+        ([2, 3], [1, 3], False),
+        ([3, 2], [1, 5], True),
+        ([0, 0], [], False),
+    ],
+)
+def test_masks_of_unusual_runs_have_no_arrays(
+    size: list[int], counts: list[int], usual: bool
+) -> None:
+    arrays = lists_of({"size": size, "counts": counts}).arrays()
+    assert (arrays is not None) == usual
+    if usual:
+        assert arrays[0].tolist() == [size]
+        assert arrays[2].tolist() == counts
+
+
+def test_polygons_of_an_annotation_are_joined() -> None:
+    squares = [[x + 7 * n for x in SQUARE] for n in range(3)]
+    annotation = {"image_id": 1, "segmentation": squares}
+    assert of_annotations([annotation], SIZES) is not None
+    assert annotation["segmentation"] == theirs.merge(theirs.frPyObjects(squares, 20, 30))
+    assert ours.area(annotation["segmentation"]) == 3 * 16
+
+
+def test_masks_whose_boxes_touch_have_no_overlap() -> None:
+    """Not even -1, which masks of different sizes have if their boxes meet."""
+    one = {"size": [1, 2], "counts": b"011"}
+    other = {"size": [1, 3], "counts": b"111"}
+    assert both(lambda module: module.iou([one], [other], [0])).tolist() == [[0]]
 
 
 @pytest.mark.parametrize(

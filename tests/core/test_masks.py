@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from pycocotools import mask
 
-from detap.core.masks import areas_and_boxes, mask_pairs, pixel_counts, runs_of
+from detap.core.masks import areas_and_boxes, mask_pairs, max_runs, pixel_counts, runs_of
 from detap.core.matching import Boxes, Pairs
 from detap.tables import _runs
 from detap.tables.masks import Masks
@@ -295,6 +295,101 @@ def test_an_empty_run_amid_a_column_is_no_boundary() -> None:
     stores = [of_runs([np.array(each, np.uint32)], 100, 100) for each in (whole, cut)]
     assert paired(*stores, dilation_ratio=0.02).similarity.tolist() == [1.0]
     assert paired(*stores[::-1], dilation_ratio=0.02).similarity.tolist() == [1.0]
+
+
+def test_boundary_iou_of_masks_that_begin_and_end_amid_columns() -> None:
+    """Each mask is one run of pixels over several columns, with the IoU of the oracle."""
+    rng = np.random.default_rng(5)
+    for _ in range(150):
+        height, width = rng.integers(5, 20, 2).tolist()
+        maps, sides = [], []
+        for _ in range(2):
+            begin, end = np.sort(rng.integers(0, height * width + 1, 2)).tolist()
+            one = np.zeros(height * width, np.bool_)
+            one[begin:end] = True
+            maps.append(one.reshape((height, width), order="F"))
+            sides.append(of_runs([runs(maps[-1])], height, width))
+        ratio = float(rng.choice([0.05, 0.1, 0.2]))
+        expected = plain.boundary_iou(maps[0], maps[1], ratio)
+        actual = paired(*sides, dilation_ratio=ratio).similarity.tolist()
+        assert actual == ([expected] if expected else [])
+
+
+def of_boxes(*boxes: tuple[int, int, int, int]) -> Masks:
+    """Return the mask of some boxes (top, bottom, left, right) in an image of 100 x 100."""
+    one = np.zeros((100, 100), np.bool_)
+    for top, bottom, left, right in boxes:
+        one[top:bottom, left:right] = True
+    return of_runs([runs(one)], 100, 100)
+
+
+def test_boundary_iou_is_at_most_mask_iou() -> None:
+    """A line of 40 pixels, alone and with a square of 400 pixels, whose boundary has 76."""
+    line, square = (5, 6, 10, 50), (40, 60, 40, 60)
+    pair = of_boxes(line), of_boxes(line, square)
+    assert paired(*pair, dilation_ratio=0.008).similarity.tolist() == [40 / 440]
+
+
+def test_pairs_below_the_minimum_boundary_iou_are_left_out() -> None:
+    """Mask IoU 1520 / 1680, boundary IoU 0.5."""
+    pair = of_boxes((40, 80, 40, 80)), of_boxes((40, 80, 42, 82))
+    for lowest, count in ((0.5, 1), (0.51, 0)):
+        pairs = paired(*pair, dilation_ratio=0.02, min_similarity=lowest)
+        assert len(pairs.similarity) == count
+
+
+def test_crowds_have_no_boundary() -> None:
+    pair = of_boxes((10, 20, 10, 20)), of_boxes((0, 50, 0, 50))
+    pairs = paired(*pair, crowd=np.array([True]), dilation_ratio=0.02)
+    assert pairs.similarity.tolist() == [1.0]
+
+
+def test_boxes_of_masks_may_meet_without_a_common_pixel() -> None:
+    pair = of_boxes((0, 10, 0, 1), (9, 10, 0, 10)), of_boxes((0, 5, 5, 10))
+    assert paired(*pair).similarity.tolist() == []
+    assert paired(*pair, dilation_ratio=0.02).similarity.tolist() == []
+
+
+def test_equal_masks_reach_the_minimum_1() -> None:
+    ring = [0, 5.6, 7, 5.6, 7, 7, 0, 7]
+    for store in (of_boxes((3, 5, 3, 5)), polygons([[ring]], 7, 7)):
+        assert paired(store, store, min_similarity=1.0).similarity.tolist() == [1.0]
+
+
+def test_each_of_many_images_is_paired() -> None:
+    count = 200
+    store, rows = of_boxes((3, 5, 3, 5)), boxes(count, np.arange(count))
+    number = np.zeros(count, np.int32)
+    pairs = mask_pairs(
+        rows,
+        rows,
+        masks=(store.arrays, store.arrays),
+        numbers=(number, number),
+        crowd=np.zeros(count, np.bool_),
+        threads=1,
+    )
+    assert pairs.truth.tolist() == list(range(count))
+    assert pairs.similarity.tolist() == [1.0] * count
+
+
+def test_the_bound_of_runs() -> None:
+    """A square of four columns has at most two crossings in each, and a run more."""
+    square = [2.0, 2, 6, 2, 6, 6, 2, 6]
+    store = polygons([[square], [square, square]], 20, 20)
+    assert max_runs(store.arrays).tolist() == [9, 18]
+    zigzag = [value for n in range(20) for value in (0.0, 0.5, 2.0, 0.5 * (n % 2))]
+    assert max_runs(polygons([[zigzag]], 3, 2).arrays).tolist() == [(3 + 1) * 2 + 1]
+
+
+def test_a_polygon_of_very_many_crossings() -> None:
+    """Above 131,072 crossings, those at one pixel cancel each other."""
+    teeth, height, width = 400, 300, 500
+    down = np.linspace(0, height, 2 * teeth)
+    ring = np.stack([np.resize([0.0, width], 2 * teeth), down], axis=1).ravel().tolist()
+    expected = mask.frPyObjects([ring], height, width)[0]
+    lengths = runs_of(polygons([[ring]], height, width).arrays, 0).tolist()
+    size = {"size": [height, width], "counts": lengths}
+    assert mask.frPyObjects(size, height, width) == expected
 
 
 @given(st.lists(shape, min_size=2, max_size=6), side, side, st.data())

@@ -165,6 +165,17 @@ def test_an_early_exit_is_not_reported_as_a_failed_gate(tmp_path: Path, mode: st
         assert done.stderr == expected
 
 
+def test_the_last_status_and_message_count_if_a_library_exits() -> None:
+    program = (
+        "import ctypes\nfrom detap.cli._abort import end_with\n"
+        "end_with(4, 'one')\nend_with(5, 'two')\nctypes.CDLL(None).exit(1)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=ENVIRONMENT, capture_output=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (5, b"two\n")
+
+
 def test_the_harness_detects_an_incomplete_report(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -246,8 +246,6 @@ cdef class Lists:
         cdef Runs one, part, swap
         if self.count == 0:
             return {"size": [0, 0], "counts": b""}
-        if self.count == 1:
-            return self.record(0)
         memset(&one, 0, sizeof(Runs))
         try:
             for i in range(self.length(0)):
