@@ -119,6 +119,7 @@ def open_page(browser: Any) -> Iterator[Open]:
         tab.on("pageerror", lambda error: said.append(str(error)))
         tab.on("request", lambda request: asked.append(request.url))
         tab.goto(f"{path.as_uri()}{fragment}")
+        tab.wait_for_function("!document.querySelector('[aria-busy]')")  # the images are unpacked
         return tab
 
     show.said, show.asked = said, asked  # type: ignore[attr-defined]

@@ -4,6 +4,8 @@ import base64
 import csv
 import io
 import json
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +69,7 @@ def test_no_page_scrolls_sideways(
     open_page: Open, page: Path, many_classes: Path, size: tuple[int, int], scheme: str
 ) -> None:
     for path in (page, many_classes):
-        for fragment in ("", "#class=dog&list=errors", "#list=label_errors&image=0"):
+        for fragment in ("", "#class=dog&list=errors", "#list=label_errors&image=0", "#image=3.d0"):
             tab = open_page(path, fragment, size, scheme)
             assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
             tab.close()
@@ -131,7 +133,7 @@ def test_selecting_an_error_type(open_page: Open, page: Path) -> None:
     tab = open_page(page, "#list=errors")
     tab.locator("#errors-table").get_by_role("button", name="Localization").press("Enter")
     assert tab.locator("#type").input_value() == "localization"
-    captions = tab.locator("#gallery-tiles .description").all_inner_texts()
+    captions = tab.locator("#gallery-tiles .caption").all_inner_texts()
     assert captions
     assert all("localization" in caption for caption in captions)
     tab.locator("#type").select_option("duplicate")
@@ -156,7 +158,7 @@ def test_a_cell_opens_its_images(open_page: Open, page: Path) -> None:
     tab.keyboard.press("Enter")
     names = model["classes"]
     assert fragment_of(tab, "pair") == f"{names[row]}→{names[col]}"
-    captions = tab.locator("#gallery-tiles .description").all_inner_texts()
+    captions = tab.locator("#gallery-tiles .caption").all_inner_texts()
     assert captions
     for caption in captions:
         assert caption.startswith(names[col])
@@ -176,12 +178,13 @@ def test_images_are_browsed_by_keys(open_page: Open, page: Path) -> None:
     tab = open_page(page)
     tiles = tab.locator("#gallery-tiles li")
     assert tiles.count() == 12
-    tab.get_by_role("button", name="Show 8 more").or_(tab.locator("#gallery-more")).first.click()
-    assert tiles.count() > 12
+    tab.get_by_role("button", name="Show 12 more").click()
+    assert tiles.count() == 24
+    assert not tab.locator("#gallery-more").is_visible()
     tiles.first.get_by_role("button").press("Enter")
     title = tab.locator("#viewer-title")
     first = title.inner_text()
-    assert fragment_of(tab, "image") == "0"
+    assert fragment_of(tab, "image") is not None
     tab.keyboard.press("ArrowRight")
     second = title.inner_text()
     assert second != first
@@ -193,6 +196,61 @@ def test_images_are_browsed_by_keys(open_page: Open, page: Path) -> None:
     tab.keyboard.press("Escape")
     assert not tab.locator("#viewer").is_visible()
     assert fragment_of(tab, "image") is None
+    # The tile of the last image shown has the focus.
+    assert tab.evaluate("document.activeElement.querySelector('strong').textContent") == second
+
+
+def test_arrows_move_between_the_tiles(open_page: Open, page: Path) -> None:
+    tab = open_page(page)
+    tiles = tab.locator("#gallery-tiles button")
+    focused = (
+        "[...document.querySelectorAll('#gallery-tiles button')].indexOf(document.activeElement)"
+    )
+    tiles.first.focus()
+    columns = tiles.evaluate_all("all => all.filter(x => x.offsetTop === all[0].offsetTop).length")
+    for key, index in (("ArrowRight", 1), ("ArrowDown", 1 + columns), ("ArrowLeft", columns)):
+        tab.keyboard.press(key)
+        assert tab.evaluate(focused) == index
+    tab.keyboard.press("ArrowUp")
+    assert tab.evaluate(focused) == 0
+    tab.keyboard.press("End")
+    tab.keyboard.press("ArrowRight")  # shows more
+    assert tab.evaluate(focused) == 12
+    tab.keyboard.press("Home")
+    assert tab.evaluate(focused) == 0
+
+
+def test_images_are_sorted_and_searched(open_page: Open, page: Path) -> None:
+    tab = open_page(page)
+    order, more = tab.locator("#gallery-order"), tab.locator("#gallery-more")
+
+    def shown() -> list[tuple[str, list[int]]]:
+        while more.is_visible():
+            more.click()
+        titles = tab.locator("#gallery-tiles strong").all_inner_texts()
+        captions = tab.locator("#gallery-tiles .caption").all_inner_texts()
+        numbers = [[int(n) for n in re.findall(r"\d+", caption)] for caption in captions]
+        return list(zip(titles, numbers, strict=True))  # FP, FN; before FP, FN
+
+    keys: dict[str, Callable[[list[int]], int]] = {
+        "errors": lambda n: n[0] + n[1],
+        "wrong": lambda n: n[0],
+        "lost": lambda n: n[1],
+        "worse": lambda n: n[0] + n[1] - n[2] - n[3],
+        "better": lambda n: n[2] + n[3] - n[0] - n[1],
+    }
+    for name, key in keys.items():
+        order.select_option(name)
+        values = [key(numbers) for _, numbers in shown()]
+        assert len(values) == 24
+        assert values == sorted(values, reverse=True)
+        assert len(set(values)) > 1
+        assert fragment_of(tab, "order") == (None if name == "errors" else name)
+    order.select_option("name")
+    assert [title for title, _ in shown()] == [f"{n}.png" for n in range(1, 25)]
+    tab.locator("#find").fill("2.P")
+    assert [title for title, _ in shown()] == ["2.png", "12.png", "22.png"]
+    assert fragment_of(tab, "find") == "2.P"
 
 
 def test_match_results_are_toggled_and_also_text(open_page: Open, page: Path) -> None:
@@ -212,7 +270,7 @@ def test_match_results_are_toggled_and_also_text(open_page: Open, page: Path) ->
     dashes = viewer.locator("#viewer-results line[stroke-width='3.5']").evaluate_all(
         "all => all.map(x => x.getAttribute('stroke-dasharray') + x.getAttribute('stroke'))"
     )
-    assert len(set(dashes)) == 9
+    assert len(set(dashes)) == 10
 
 
 def test_selecting_a_curve_by_click(open_page: Open, page: Path) -> None:
@@ -249,8 +307,7 @@ def test_the_change_shows_all_classes_when_asked(
     assert numbers.count() == len(model_of(page)["baseline"]["metrics"])
     tab.locator("#change-classes").get_by_role("button").first.click()
     assert fragment_of(tab, "class") in model_of(page)["classes"]
-    tab.locator("#gallery-lists").get_by_role("button", name="Regressions").click()
-    assert "before" in tab.locator("#gallery-tiles .description").first.inner_text()
+    assert "before" in tab.locator("#gallery-tiles .caption").first.inner_text()
 
 
 def test_navigation_to_sections(open_page: Open, page: Path) -> None:
@@ -293,7 +350,7 @@ def test_hostile_names_are_escaped(
     tab.get_by_role("button", name="Confident errors").click()
     tab.locator("#gallery-tiles button").first.click()
     assert tab.locator("img, iframe, script[src]").count() == 0
-    assert tab.locator("script").count() == 3
+    assert tab.locator("script").count() == 5
     assert column(tab, 1)[0] == HOSTILE[0]
     tab.evaluate("location.hash = '#class=<img src=x onerror=alert(1)>&pair=<b>x</b>'")
     tab.wait_for_timeout(300)
@@ -351,7 +408,7 @@ def test_an_injected_script_is_blocked(browser: Any, page: Path) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [WIDE, NARROW])
-@pytest.mark.parametrize("fragment", ["", "#class=dog&list=errors&image=40"])
+@pytest.mark.parametrize("fragment", ["", "#class=dog&list=errors&image=3.d0"])
 def test_axe_finds_nothing(  # noqa: PLR0917 - fixtures and parameters
     browser: Any, axe: str, page: Path, size: tuple[int, int], scheme: str, fragment: str
 ) -> None:

@@ -17,10 +17,14 @@ from markupsafe import Markup
 from detap.escaping import escape
 from detap.report.numbers import change, described, fraction
 from detap.report.page.data import page_data
+from detap.report.page.packing import MOST_BYTES, packed
 from detap.report.sections import SECTIONS
 
 if TYPE_CHECKING:
     from detap.report.model import Block, Cell, Column, PageSource, Report
+    from detap.report.page.gallery import Gallery
+
+_REST = 500_000  # for all but the data
 
 # The files of script/ in the order in which they run, as one function.
 _SCRIPT = (
@@ -40,6 +44,9 @@ _SCRIPT = (
     "confusion",
     "calibration",
     "breakdowns",
+    "images",
+    "shapes",
+    "drawing",
     "gallery",
     "viewer",
     "navigation",
@@ -57,11 +64,16 @@ def render_page(report: "Report", source: "PageSource") -> str:
     report : Report
     source : PageSource
     """
-    model = page_data(report, source)
+    model, images = page_data(report, source)
     warnings = [escape(note) for note in report.notes if note.severity == "warning"]
     infos = [escape(note) for note in report.notes if note.severity == "info"]
-    if source.pictures is not None and model["gallery"] is not None:
-        infos += _with_pictures(model["gallery"]["images"], source)
+    data, packed_images, pictures = as_json(model), "", dict[str, Any]()
+    if images is not None:
+        packed_images = packed(images.columns)
+        if source.pictures is not None:
+            room = MOST_BYTES - len(data.encode()) - len(packed_images) - _REST
+            pictures, problems = _pictures(images, source, room)
+            infos += problems
     scripts = [_resource("vendor/uPlot.iife.min.js"), _script()]
     styles = [_resource(name) for name in _STYLES]
     environment = Environment(
@@ -93,7 +105,9 @@ def render_page(report: "Report", source: "PageSource") -> str:
         ),
         scripts=[Markup(text) for text in scripts],
         styles=[Markup(text) for text in styles],
-        data=Markup(as_json(model)),
+        data=Markup(data),
+        images=Markup(packed_images),
+        pictures=Markup(as_json(pictures)),
     )
     return page
 
@@ -104,26 +118,30 @@ def as_json(model: dict[str, Any]) -> str:
     return text.translate(_ESCAPES)
 
 
-def _with_pictures(images: list[dict[str, Any]], source: "PageSource") -> list[str]:
-    """Add thumbnails to the images of a gallery; return the problems."""
+def _pictures(
+    images: "Gallery", source: "PageSource", max_bytes: int
+) -> tuple[dict[str, Any], list[str]]:
+    """Return address, width and height of thumbnails by image number, and the problems."""
     from detap.report.page.pictures import ImageFile, thumbnails
 
-    names = source.result.images
+    sizes = images.columns["sizes"].tolist()
+    numbers = images.by_errors.tolist()
     files = [
         ImageFile(
-            str(names[image["number"]]),
-            source.file_names.get(str(names[image["number"]])),
-            None if image["size"] is None else (image["size"][0], image["size"][1]),
+            images.names[number],
+            source.file_names.get(images.names[number]),
+            (sizes[number][0], sizes[number][1]) if sizes[number][0] else None,
         )
-        for image in images
+        for number in numbers
     ]
     assert source.pictures is not None
-    result = thumbnails(source.pictures, files)
-    for image, file in zip(images, files, strict=True):
-        image["picture"] = result.uris.get(file.name)
-        if image["size"] is None and file.name in result.sizes:
-            image["size"] = list(result.sizes[file.name])
-    return list(result.problems)
+    result = thumbnails(source.pictures, files, max_bytes=max_bytes)
+    pictures = {
+        str(number): [result.uris[file.name], *result.sizes[file.name]]
+        for number, file in zip(numbers, files, strict=True)
+        if file.name in result.uris
+    }
+    return pictures, list(result.problems)
 
 
 def _resource(name: str) -> str:

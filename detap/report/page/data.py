@@ -12,7 +12,7 @@ from detap.errors import UsageError
 from detap.escaping import escape
 from detap.evaluation.results import class_rows
 from detap.report.numbers import plain
-from detap.report.page.gallery import changed_images, gallery
+from detap.report.page.gallery import Gallery, gallery
 from detap.report.sections import SECTIONS
 from detap.report.sections.analysis import Analysis
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from detap.report.model import PageSource, Report
 
 
-def page_data(report: "Report", source: "PageSource") -> dict[str, Any]:
-    """Return the model of a page.
+def page_data(report: "Report", source: "PageSource") -> tuple[dict[str, Any], Gallery | None]:
+    """Return the model of a page, and its images.
 
     Parameters
     ----------
@@ -31,8 +31,10 @@ def page_data(report: "Report", source: "PageSource") -> dict[str, Any]:
 
     Returns
     -------
-    dict
+    model : dict
         ``analysis`` is None if the protocol defines no errors.
+    images : Gallery or None
+        None without ``analysis``.
     """
     result, before = source.result, source.before
     analysis = Analysis(result, None if before is None else Analysis(before))
@@ -43,23 +45,32 @@ def page_data(report: "Report", source: "PageSource") -> dict[str, Any]:
         "table": plain(_table(report, result)),
         "baseline": plain(_baseline(report, source)),
         "analysis": None,
-        "gallery": None,
     }
     try:
-        return model | _analysed(analysis)
+        return model | {"analysis": _analysed(analysis)}, _gallery(analysis, source)
     except UsageError as error:
-        return model | {"refused": str(error)}
+        return model | {"refused": str(error)}, None
 
 
 def _analysed(analysis: Analysis) -> dict[str, Any]:
-    match_results, before = analysis.match_results, analysis.before
-    changed = None if before is None else changed_images(match_results, before.match_results)
+    match_results = analysis.match_results
     model = {"iou": match_results.iou, "truths": match_results.ground_truth_counts.tolist()}
     for section in SECTIONS:
         if section.page_data:
             model |= section.page_data(analysis)
-    images = gallery(match_results, analysis.errors, analysis.best, changed)
-    return {"analysis": model, "gallery": images}
+    return model
+
+
+def _gallery(analysis: Analysis, source: "PageSource") -> Gallery:
+    before = analysis.before
+    return gallery(
+        analysis.match_results,
+        analysis.errors,
+        analysis.steps,
+        best=analysis.best,
+        file_names=source.file_names,
+        before=None if before is None else (before.match_results, before.errors),
+    )
 
 
 def _table(report: "Report", result: "Result") -> dict[str, Any]:

@@ -1,247 +1,200 @@
-"""The images of the page and their boxes.
+"""The images of the page: columns over all images, detections and ground truths.
 
-An entry has an image and the reason to show it: a worst image, a confident error, a possible label
-error or a regression. Each image is stored once.
+The result of a detection is the same at each score threshold, because matching goes by descending
+score. A ground truth has up to two detections that decide its result: the one that matches it, and
+the best-scored error attributed to it. The script compares their scores with the threshold.
 """
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.analysis.confusion import confusion
-from detap.analysis.errors import TYPES, Errors
-from detap.analysis.examples import REASONS, confident_errors, label_errors, worst_images
-from detap.analysis.image_results import ImageResults, results_of_images
+from detap.analysis.errors import Errors
+from detap.analysis.examples import worst_images
 from detap.analysis.match_results import MatchResults
-from detap.analysis.operating import sweeps
+from detap.analysis.row_results import (
+    DETECTION_STATUSES,
+    GROUND_TRUTH_STATUSES,
+    row_results,
+)
+from detap.core.nearest import CLASSIFICATION, LOCALIZATION
 from detap.escaping import escape
-from detap.report.page.svg_shapes import svg_paths
+from detap.report.page.shapes import Columns, shapes, tenths
+from detap.tables.detection import Floats, Integers
 
-MOST_IMAGES = 100
-_MOST_OF_A_LIST = 24
-_MOST_LABEL_ERRORS = 8
-_MOST_PAIRS = 30
-_MOST_BOXES = 50
-_RANKED_FOR_CLASSES = 4000
+_COUNTED = GROUND_TRUTH_STATUSES.index("matched")
 
 
-class Changed(NamedTuple):
-    """Images with more errors than an earlier detector, the worst first.
+class Gallery(NamedTuple):
+    """The images of the page.
 
     Attributes
     ----------
-    image, before, after : (n,) int64
-        Index, and false positives and negatives of each detector at its best F1.
+    columns : dict
+        ``names``, ``files`` (None if unknown) and ``sizes`` of the images; ``truths``, the ground
+        truths in the order of the images; ``detector`` and ``baseline`` (None without one).
+    names : list of str
+        The names as in the result.
+    by_errors : (I,) int32
+        The images with the most errors at the best F1 first.
     """
 
-    image: NDArray[np.int64]
-    before: NDArray[np.int64]
-    after: NDArray[np.int64]
-
-
-def changed_images(results: MatchResults, baseline: MatchResults) -> Changed:
-    """Return the images that got worse."""
-    after, before = _wrong_by_image(results), _wrong_by_image(baseline)
-    order = np.argsort(before - after, kind="stable")[:_MOST_OF_A_LIST]
-    order = order[after[order] > before[order]]
-    return Changed(order, before[order], after[order])
-
-
-def _wrong_by_image(results: MatchResults) -> NDArray[np.int64]:
-    best = sweeps(results).best.overall.score
-    worst = worst_images(results, score=None if np.isnan(best) else best, max_count=results.images)
-    wrong = np.zeros(results.images, np.int64)
-    wrong[worst.image] = worst.false_positives + worst.false_negatives
-    return wrong
+    columns: dict[str, Any]
+    names: list[str]
+    by_errors: Integers
 
 
 def gallery(
-    results: MatchResults, types: Errors, best: float, changed: Changed | None
-) -> dict[str, Any]:
-    """Return the images and the entries of the gallery.
+    results: MatchResults,
+    types: Errors,
+    steps: Floats,
+    *,
+    best: float,
+    file_names: Mapping[str, str],
+    before: tuple[MatchResults, Errors] | None,
+) -> "Gallery":
+    """Return the columns of the images.
 
     Parameters
     ----------
     results : MatchResults
     types : Errors
+        Errors of these results, with the convention of the protocol.
+    steps : (n,) float64
+        The score thresholds of the slider, descending.
     best : float
-        The score of the best F1, the threshold of the images; NaN if there is none.
-    changed : Changed or None
-        Images with more errors than an earlier detector.
+        The score of the best F1; NaN if there is none.
+    file_names : mapping
+        File names by image name.
+    before : (MatchResults, Errors), optional
+        Those of an earlier detector on the same ground truth.
     """
-    score = None if np.isnan(best) else best
-    reasons = list(_entries(results, types, score, changed))
-    chosen = list(dict.fromkeys(int(entry["image"]) for entry in reasons))[:MOST_IMAGES]
-    entries = [entry for entry in reasons if entry["image"] in chosen]
-    focal = {entry["detection"] for entry in entries}
-    image_results = results_of_images(
-        results, chosen, types, max_detections=_MOST_BOXES, include=focal
-    )
-    counts = np.bincount(results.boxes[0].image, minlength=results.images)
-    index_by_row = {}
-    images = []
-    for number, result in zip(chosen, image_results, strict=True):
-        record, index_by_row[number] = _image(results, number, result)
-        images.append(record | {"omitted": int(counts[number]) - len(result.detections)})
-    for entry in entries:
-        detections, ground_truths = index_by_row[entry["image"]]
-        entry["image"] = chosen.index(entry["image"])
-        entry["detection"] = detections.get(entry["detection"], -1)
-        entry["truth"] = ground_truths.get(entry["truth"], -1)
-    return {"score": score, "images": images, "entries": entries}
-
-
-def _entries(
-    results: MatchResults, types: Errors, score: float | None, changed: Changed | None
-) -> Iterator[dict[str, Any]]:
-    """Yield the entries, the most important lists first."""
-    worst = worst_images(results, score=score, max_count=_MOST_OF_A_LIST)
-    columns = (worst.image, worst.false_positives, worst.false_negatives)
-    for image, wrong, lost in zip(*(column.tolist() for column in columns), strict=True):
-        yield _entry("worst", image, false_positives=wrong, false_negatives=lost)
-    if changed is not None:
-        for image, before, after in zip(*(column.tolist() for column in changed), strict=True):
-            yield _entry("changed", image, before=before, now=after)
-    yield from _label_errors(results, types)
-    detections, ground_truths = results.boxes
-    for row in _confident_errors(results, types, score):
-        target = int(types.target[row])
-        yield _entry(
-            "errors",
-            int(detections.image[row]),
-            detection=row,
-            truth=target,
-            kind=TYPES[types.kind[row]] if types.kind[row] >= 0 else "true-positive",
-            score=float(detections.score[row]),
-            label=int(detections.label[row]),
-            truth_label=int(ground_truths.label[target]) if target >= 0 else None,
-        )
-
-
-def _entry(name: str, image: int, **values: Any) -> dict[str, Any]:
-    return {"list": name, "image": image, "detection": -1, "truth": -1, **values}
-
-
-def _label_errors(results: MatchResults, types: Errors) -> Iterator[dict[str, Any]]:
-    suspected = label_errors(results, types, max_count=_MOST_LABEL_ERRORS)
-    detections, ground_truths = results.boxes
-    columns = (suspected.reason, suspected.detection, suspected.ground_truth, suspected.weight)
-    for reason, row, truth, weight in zip(*(c.tolist() for c in columns), strict=True):
-        table, index = (detections, row) if row >= 0 else (ground_truths, truth)
-        yield _entry(
-            "label_errors",
-            int(table.image[index]),
-            detection=row,
-            truth=truth,
-            reason=REASONS[reason],
-            weight=weight,
-            label=int(table.label[index]),
-            truth_label=int(ground_truths.label[truth]) if truth >= 0 else None,
-        )
-
-
-def _confident_errors(results: MatchResults, types: Errors, score: float | None) -> list[int]:
-    """Return the rows of confident errors: overall, by class and type, by confusion."""
-    rows: dict[int, None] = dict.fromkeys(
-        confident_errors(results, types, max_count=_MOST_OF_A_LIST).detection.tolist()
-    )
-    for row in _of_pairs(results, score):
-        rows.setdefault(row)
-    ranked = results.by_score
-    ranked = ranked[results.false_positive[ranked]][:_RANKED_FOR_CLASSES]
-    seen: set[tuple[int, int]] = set()
-    labels, kinds = results.boxes[0].label[ranked].tolist(), types.kind[ranked].tolist()
-    for row, label, kind in zip(ranked.tolist(), labels, kinds, strict=True):
-        if (label, kind) not in seen:
-            seen.add((label, kind))
-            rows.setdefault(row)
-    return list(rows)
-
-
-def _of_pairs(results: MatchResults, score: float | None) -> Iterator[int]:
-    """Yield the two most confident detections of each of the largest confusions."""
-    matrix = confusion(results, score=score)
-    detections, ground_truths = results.boxes
-    both = (matrix.detection >= 0) & (matrix.ground_truth >= 0)
-    pairs = matrix.detection[both], matrix.ground_truth[both]
-    taken = detections.label[pairs[0]], ground_truths.label[pairs[1]]
-    order = np.argsort(-detections.score[pairs[0]], kind="stable")
-    for cell in matrix.largest(_MOST_PAIRS):
-        of_cell = (taken[0][order] == cell.prediction) & (taken[1][order] == cell.ground_truth)
-        yield from pairs[0][order][of_cell][:2].tolist()
-
-
-_IndexByRow = tuple[dict[int, int], dict[int, int]]
-
-
-def _image(
-    results: MatchResults, number: int, image_results: ImageResults
-) -> tuple[dict[str, Any], _IndexByRow]:
-    """Return the boxes of an image, and their indices by table row."""
-    detections, ground_truths = results.boxes
-    detection_index = {result.row: n for n, result in enumerate(image_results.detections)}
-    truth_index = {truth.row: n for n, truth in enumerate(image_results.ground_truths)}
-    record = {
-        "number": number,
-        "name": escape(image_results.image),
-        "size": _size(results, number),
-        "detections": [
-            [
-                result.label,
-                round(result.score, 4),
-                *box,
-                result.result,
-                truth_index.get(result.ground_truth, -1),
-                round(result.similarity, 3),
-            ]
-            for result, box in zip(
-                image_results.detections,
-                _boxes(detections.corners[list(detection_index)]),
-                strict=True,
-            )
-        ],
-        "truths": [
-            [truth.label, *box, truth.result, detection_index.get(truth.detection, -1)]
-            for truth, box in zip(
-                image_results.ground_truths,
-                _boxes(ground_truths.corners[list(truth_index)]),
-                strict=True,
-            )
-        ],
-        "outlines": _outlines(results, [*detection_index], [*truth_index]),
-        "picture": None,
+    iou_type = results.protocol.iou_type
+    names = [str(name) for name in results.run.ground_truth.images]
+    of_truths = _Sorted(results.boxes[1].image, results.images)
+    label = results.boxes[1].label[of_truths.rows]
+    truths: Columns = {"count": of_truths.count, "label": label}
+    truths |= _boxes(results.boxes[1].corners[of_truths.rows])
+    columns = {
+        "names": [escape(name) for name in names],
+        "files": [escape(file_names[name]) if name in file_names else None for name in names],
+        "sizes": _sizes(results),
+        "results": DETECTION_STATUSES,
+        "truth_results": GROUND_TRUTH_STATUSES,
+        "truths": _narrowed(truths)
+        | {"shapes": _narrowed(shapes(iou_type, results.run.ground_truth, of_truths.rows))},
+        "detector": _detector(results, types, steps, of_truths),
+        "baseline": None if before is None else _detector(*before, steps, of_truths),
     }
-    return record, (detection_index, truth_index)
+    return Gallery(columns, names, _by_errors(results, best))
 
 
-def _boxes(corners: NDArray[np.float64]) -> list[list[float]]:
-    """Return left, top, width and height of each box, to a tenth of a pixel."""
-    ends = np.round(corners, 1)
-    width_height = np.round(np.maximum(ends[:, 2:] - ends[:, :2], 0.0), 1)
-    return [
-        [int(value) if value.is_integer() else value for value in box]
-        for box in np.hstack([ends[:, :2], width_height]).tolist()
-    ]
+def _by_errors(results: MatchResults, best: float) -> Integers:
+    """Return the images with the most errors at a score first."""
+    score = None if np.isnan(best) else best
+    worst = worst_images(results, score=score, max_count=results.images).image
+    others = np.ones(results.images, np.bool_)
+    others[worst] = False
+    return np.concatenate([worst, np.flatnonzero(others)])
 
 
-def _outlines(
-    results: MatchResults, detections: list[int], ground_truths: list[int]
-) -> dict[str, list[str]] | None:
-    """Return the SVG paths of rows; None for boxes."""
-    run, iou_type = results.run, results.protocol.iou_type
-    detection_paths = svg_paths(iou_type, run.detections, detections)
-    truth_paths = svg_paths(iou_type, run.ground_truth, ground_truths)
-    if detection_paths is None or truth_paths is None:
-        return None
-    return {"detections": detection_paths, "truths": truth_paths}
+class _Sorted:
+    """Rows of a table in the order of their images.
+
+    Attributes
+    ----------
+    rows : (n,) intp
+    count : (I,) int64
+        Number of rows of each image.
+    index_in_image : (n,) int64
+        The index of each row of the table among those of its image.
+    """
+
+    def __init__(self, image: Integers, images: int, score: Floats | None = None) -> None:
+        self.rows = (
+            np.argsort(image, kind="stable") if score is None else np.lexsort((-score, image))
+        )
+        self.count = np.bincount(image, minlength=images)
+        start = np.cumsum(self.count) - self.count
+        self.index_in_image = np.empty(len(image), np.int64)
+        self.index_in_image[self.rows] = np.arange(len(image)) - np.repeat(start, self.count)
+
+    def indices_in_image(self, rows: Integers) -> NDArray[np.int64]:
+        """Return the indices of some rows; -1 for -1."""
+        return np.append(self.index_in_image, -1)[rows]
 
 
-def _size(results: MatchResults, number: int) -> list[float] | None:
-    """Return the annotated width and height, or None if unknown."""
+def _detector(
+    results: MatchResults, types: Errors, steps: Floats, of_truths: _Sorted
+) -> dict[str, Any]:
+    """Return the detections, by image and descending score, and the ground truths' results.
+
+    ``step`` is the first step whose threshold the score reaches; ``truth`` the index
+    in the image of the matched, attributed or nearest ground truth, and ``overlap`` the IoU with
+    it, in thousandths. ``match`` and ``near`` are the indices of the matching detection of each
+    ground truth and of the best error attributed to it.
+    """
+    detections, columns = results.boxes[0], row_results(results, types)
+    by_image = _Sorted(detections.image, results.images, detections.score)
+    rows, score = by_image.rows, detections.score[by_image.rows]
+    match = np.full(len(results.positive), -1, np.int32)
+    right = np.flatnonzero(results.true_positive)
+    match[results.matched_gt[right]] = right
+    near = _best_errors(results, types)
+    status = np.where(results.positive, _COUNTED, columns.truth_status)[of_truths.rows]
+    return _narrowed(
+        {
+            "count": by_image.count,
+            "label": detections.label[rows],
+            "score": score.astype(np.float32),
+            "step": np.searchsorted(-steps, -score),
+            **_boxes(detections.corners[rows]),
+            "result": columns.status[rows],
+            "truth": of_truths.indices_in_image(columns.ground_truth[rows]),
+            "overlap": np.rint(1000 * columns.similarity[rows]).astype(np.int64),
+            "truth_result": status,
+            "match": by_image.indices_in_image(match[of_truths.rows]),
+            "near": by_image.indices_in_image(near[of_truths.rows]),
+        }
+    ) | {"shapes": _narrowed(shapes(results.protocol.iou_type, results.run.detections, rows))}
+
+
+def _best_errors(results: MatchResults, types: Errors) -> Integers:
+    """Return the best-scored error attributed to each ground truth, (G,) int32; -1 if none is."""
+    near = np.full(len(results.positive), -1, np.int32)
+    attributed = (types.kind == LOCALIZATION) | (types.kind == CLASSIFICATION)
+    rows = np.flatnonzero(attributed & (types.target >= 0)).astype(np.int32)
+    best = results.match_table.best_of_groups(rows, types.target[rows], len(near))
+    near[types.target[best]] = best
+    return near
+
+
+def _boxes(corners: Floats) -> dict[str, NDArray[np.int64]]:
+    """Return left, top, width and height in tenths of a pixel."""
+    ends = tenths(corners)
+    width, height = np.maximum(ends[:, 2:] - ends[:, :2], 0).T
+    return {"x": ends[:, 0], "y": ends[:, 1], "w": width, "h": height}
+
+
+def _sizes(results: MatchResults) -> NDArray[np.float32]:
+    """Return the annotated width and height of each image, (I, 2) float32; 0 if unknown."""
     sizes = results.run.ground_truth.image_sizes
-    if sizes is None or not np.all(sizes[number] > 0):
-        return None
-    width, height = sizes[number].tolist()
-    return [width, height]
+    if sizes is None:
+        return np.zeros((results.images, 2), np.float32)
+    known = np.all(sizes > 0, axis=1)
+    return np.where(known[:, None], sizes, 0).astype(np.float32)
+
+
+def _narrowed(columns: Columns) -> Columns:
+    """Return whole numbers in as few bytes as they need, at most four."""
+    types = (np.uint8, np.int8, np.uint16, np.int16, np.int32)
+    narrow = {}
+    for name, column in columns.items():
+        narrow[name] = column
+        if column.dtype.kind in "iu":
+            low, high = column.min(initial=0), column.max(initial=0)
+            fitting = (t for t in types if np.iinfo(t).min <= low and high <= np.iinfo(t).max)
+            narrow[name] = column.astype(next(fitting))
+    return narrow

@@ -20,14 +20,15 @@ from detap.escaping import escape
 from detap.formats.image_folders import ImageFolder
 from detap.formats.reading.image_headers import IMAGE_SUFFIXES
 from detap.io.stream import open_regular
+from detap.report.page.packing import MOST_BYTES
 
 if TYPE_CHECKING:
     from detap.tables.detection import Name
 
 SIDE = 480
 QUALITY = 60
-MOST_BYTES = 9_000_000
-"""The maximum size of all pictures of a page, as base64."""
+LIMIT = f"a page has at most {MOST_BYTES / 1e6:g} MB; use --page-data DIR"
+"""The reason why pictures are left out."""
 
 MOST_PIXELS = 100_000_000
 MOST_FILE_BYTES = 200_000_000
@@ -100,31 +101,32 @@ class Search(NamedTuple):
 
 
 def thumbnails(
-    folder: ImageFolder, images: Iterable[ImageFile], *, max_bytes: int = MOST_BYTES
+    folder: ImageFolder, images: Sequence[ImageFile], *, max_bytes: int = MOST_BYTES
 ) -> Thumbnails:
     """Return thumbnails of images.
 
     Parameters
     ----------
     folder : ImageFolder
-    images : iterable of ImageFile
+    images : sequence of ImageFile
         The most important first.
     max_bytes : int
-        The maximum size of all URIs; thumbnails beyond it are left out.
+        The maximum size of all URIs; images from the first beyond it on are left out.
     """
     uris: dict[str, str] = {}
     sizes: dict[str, tuple[int, int]] = {}
     problems: list[str] = []
-    left_out = total = 0
-    for image in images:
+    total = 0
+    for number, image in enumerate(images):
         try:
             uri, size = _thumbnail(_path(folder, image), image.size)
         except _UnusableError as error:
             problems.append(f"{escape(image.name)}: {escape(error)}")
             continue
         if total + len(uri) > max_bytes:
-            left_out += 1
-            continue
+            left_out = sum(_exists(folder, other) for other in images[number:])
+            problems.append(f"{left_out:,} pictures left out: {LIMIT}")
+            break
         total += len(uri)
         uris[image.name], sizes[image.name] = uri, size
         if image.size is not None and not _alike(image.size, size):
@@ -132,10 +134,6 @@ def thumbnails(
                 f"{escape(image.name)}: the picture has {size[0]} x {size[1]} pixels, the "
                 f"annotations {image.size[0]:g} x {image.size[1]:g}; boxes are scaled"
             )
-    if left_out:
-        problems.append(
-            f"{left_out} more pictures left out: the page is limited to {max_bytes / 1e6:g} MB"
-        )
     return Thumbnails(uris, sizes, tuple(problems))
 
 

@@ -66,9 +66,12 @@ class Analysis:
         """The score thresholds of the page, (n,) float64, in descending order.
 
         All scores, or a selection if there are many: spread over scores and detections, with the
-        best-F1 scores of each class and overall.
+        best-F1 scores of each class and overall. The last is the lowest of all detections.
         """
         swept, scores = self.sweeps.best, self.sweeps.overall.score
+        lowest = self.match_results.run.lowest_score
+        if lowest is not None and (not len(scores) or lowest < scores[-1]):
+            scores = np.append(scores, lowest)  # of a detection that is not counted
         if len(scores) <= _BY_SCORE + _BY_RANK:
             return scores
         even = np.linspace(scores[0], scores[-1], _BY_SCORE)

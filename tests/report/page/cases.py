@@ -1,9 +1,13 @@
 """A synthetic case with every kind of error, as files, and the command on it."""
 
+import base64
 import json
 import random
+import zlib
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from detap.cli import main
 
@@ -95,7 +99,33 @@ def write_page(folder: Path, *more: str, names: tuple[str, ...] = NAMES, images:
 
 def model_of(page: Path) -> dict[str, Any]:
     """Return the data embedded in a page."""
+    return json.loads(_element(page, "data"))  # type: ignore[no-any-return]
+
+
+def pictures_of(page: Path) -> dict[str, list[Any]]:
+    """Return address, width and height of the pictures of a page by image number."""
+    return json.loads(_element(page, "pictures"))  # type: ignore[no-any-return]
+
+
+def images_of(page: Path) -> dict[str, Any]:
+    """Return the columns of the images of a page."""
+    return unpacked(_element(page, "images"))
+
+
+def unpacked(text: str) -> dict[str, Any]:
+    """Read the text that detap.report.page.packing writes."""
+    data = zlib.decompress(base64.b64decode(text))
+    end = 4 + int.from_bytes(data[:4], "little")
+
+    def array(value: dict[str, Any]) -> Any:
+        if value.keys() != {"type", "start", "length"}:
+            return value
+        return np.frombuffer(data, f"<{value['type']}", value["length"], end + value["start"])
+
+    return json.loads(data[4:end], object_hook=array)  # type: ignore[no-any-return]
+
+
+def _element(page: Path, name: str) -> str:
     text = page.read_text("utf-8")
-    start = text.index('<script type="application/json" id="data">')
-    start = text.index(">", start) + 1
-    return json.loads(text[start : text.index("</script>", start)])  # type: ignore[no-any-return]
+    start = text.index(">", text.index(f'id="{name}"')) + 1
+    return text[start : text.index("</script>", start)]

@@ -14,7 +14,7 @@ from detap.cli import main  # noqa: E402 - after what it needs was asked for
 from detap.formats.image_folders import ImageFolder, nearby_folders  # noqa: E402
 from detap.formats.registry import FORMATS  # noqa: E402
 from detap.report.page.pictures import ImageFile, find_folder, sample  # noqa: E402
-from tests.report.page.cases import model_of  # noqa: E402
+from tests.report.page.cases import images_of, pictures_of  # noqa: E402
 
 SIZE = (64, 48)
 BOX = (4, 6, 30, 40)  # x1 y1 x2 y2
@@ -105,7 +105,7 @@ def open_images(path: Path) -> None:
 
 
 def detections(folder: Path) -> Path:
-    """Write class files, which match any format by image stem; misplaced, to be in the gallery."""
+    """Write class files, which match any format by image stem."""
     text = "".join(f"{stem} 0.9 40 6 60 20\n" for stem in STEMS)
     put(folder / "dt" / "cat.txt", text)
     return folder / "dt"
@@ -116,8 +116,8 @@ def report(folder: Path, gt: str, *words: object) -> dict[str, bool]:
     common = ["report", str(folder / gt), str(detections(folder)), "--dt-format", "voc"]
     page = folder / "page.html"
     assert main([*common, "--protocol", "coco", "-o", str(page), *map(str, words)]) == 0
-    images = model_of(page)["gallery"]["images"]
-    return {str(image["name"]): image["picture"] is not None for image in images}
+    shown = pictures_of(page)
+    return {name: str(n) in shown for n, name in enumerate(images_of(page)["names"])}
 
 
 def roboflow(root: Path) -> None:

@@ -14,7 +14,7 @@ from detap.cli import main  # noqa: E402 - after what it needs was asked for
 from detap.formats.image_folders import ImageFolder  # noqa: E402
 from detap.report.page import pictures  # noqa: E402 - after what it needs was asked for
 from detap.report.page.pictures import ImageFile, thumbnails  # noqa: E402
-from tests.report.page.cases import SIZE, model_of, write_case, write_page  # noqa: E402
+from tests.report.page.cases import SIZE, images_of, pictures_of, write_case, write_page  # noqa: E402
 
 
 def draw(path: Path, size: tuple[int, int] = (640, 480), turn: int | None = None) -> None:
@@ -134,11 +134,12 @@ def test_thumbnails_stop_at_the_size_limit(tmp_path: Path) -> None:
     for name in "abc":
         draw(tmp_path / f"{name}.jpg")
     one = len(thumbnails(ImageFolder(str(tmp_path)), [ImageFile("a", None, None)]).uris["a"])
-    requested = [ImageFile(name, None, None) for name in "abc"]
+    draw(tmp_path / "e.jpg")
+    requested = [ImageFile(name, None, None) for name in "abcde"]  # there is no d
     images = thumbnails(ImageFolder(str(tmp_path)), requested, max_bytes=2 * one + 1)
     assert list(images.uris) == ["a", "b"]
     assert images.problems == (
-        f"1 more pictures left out: the page is limited to {(2 * one + 1) / 1e6:g} MB",
+        "2 pictures left out: a page has at most 20 MB; use --page-data DIR",
     )
 
 
@@ -168,9 +169,9 @@ def test_the_command_shows_images_and_reports_missing_ones(tmp_path: Path) -> No
     for n in range(1, 20):
         draw(folder / f"{n}.png", SIZE)
     page = write_page(tmp_path, "--images", str(folder))
-    images = model_of(page)["gallery"]["images"]
-    for image in images:
-        assert (image["picture"] is not None) == (int(image["name"]) < 20)
+    names = images_of(page)["names"]
+    assert {int(names[int(n)]) for n in pictures_of(page)} == set(range(1, 20))
+    assert all(picture[1:] == list(SIZE) for picture in pictures_of(page).values())
     assert "20: no such file in the image folder" in page.read_text("utf-8")
 
 
@@ -192,14 +193,20 @@ def test_a_folder_without_images_is_reported(tmp_path: Path, capsys: Any) -> Non
     assert "no-images-found" not in page.read_text("utf-8")
 
 
-def test_100_thumbnails_stay_below_the_size_limit(tmp_path: Path) -> None:
-    """The limit of report.md section 6, on noise, which no encoder compresses."""
+def test_a_page_with_pictures_stays_below_the_size_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On noise, which no encoder compresses; the images with the most errors come first."""
+    from detap.report.page import assembly
+
     noise = Image.frombytes("RGB", (640, 640), os.urandom(3 * 640 * 640))
-    noise.save(tmp_path / "a.jpg", quality=95)
-    for n in range(100):
-        (tmp_path / f"{n}.jpg").symlink_to(tmp_path / "a.jpg")
-    images = thumbnails(
-        ImageFolder(str(tmp_path)), [ImageFile(str(n), None, None) for n in range(100)]
-    )
-    assert sum(map(len, images.uris.values())) <= 9_000_000
-    assert "more pictures left out" in images.problems[-1]
+    folder = tmp_path / "images"
+    folder.mkdir()
+    for n in range(1, 25):
+        noise.save(folder / f"{n}.jpg", quality=95)
+    monkeypatch.setattr(assembly, "MOST_BYTES", 3_000_000)
+    page = write_page(tmp_path, "--images", str(folder))
+    shown = [*pictures_of(page)]
+    assert page.stat().st_size < 3_000_000
+    assert 0 < len(shown) < 24
+    assert f"{24 - len(shown)} pictures left out" in page.read_text("utf-8")

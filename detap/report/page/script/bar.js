@@ -18,6 +18,7 @@ function fillBar() {
     const best = k < 0 ? op.best : op.best_by_class[k];
     if (best !== null) chooseStep(best);
   });
+  $("all").addEventListener("click", () => chooseStep(steps - 1));
   $("reset").addEventListener("click", () => set({ ...DEFAULTS, list: state.list, columns: state.columns }));
 }
 

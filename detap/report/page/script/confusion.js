@@ -93,6 +93,6 @@ function matrixCell(node) {
   if (!node || !node.textContent) return;
   const [row, column] = node.dataset.cell.split(",").map(Number);
   if (row === column) set({ class: classes[row], pair: "" });
-  else if (column === K) { set({ class: classes[row], type: "missed", list: "worst", pair: "" }); $("gallery").scrollIntoView(); }
+  else if (column === K) { set({ class: classes[row], type: "missed", list: "images", pair: "" }); $("gallery").scrollIntoView(); }
   else openPair(row, column);
 }

@@ -1,134 +1,145 @@
 // Lists of images.
 
-// Okabe and Ito's colors; dashes distinguish them as well.
-const INK = {
-  "true-positive": ["#009e73", ""], "localization": ["#e69f00", "9 4"], "classification": ["#cc79a7", "3 3"],
-  "both": ["#0072b2", "14 5"], "duplicate": ["#56b4e9", "12 3 2 3"], "background": ["#d55e00", "6 4"],
-  "missed": ["#f0e442", "1.5 4"], "matched": ["#ffffff", ""], "other": ["#999999", "2 6"],
-};
-const SHOWN = Object.keys(INK);
-const RESULT_LABELS = { ...LABELS, matched: "GT matched", missed: "GT missed", other: "Not counted" };
-const resultGroup = (result) => result === "near-miss" ? "missed" : INK[result] ? result : "other";
-const HIDDEN_AT_FIRST = ["matched", "other"];
-// The state holds the differences from the default.
-const isHidden = (result) => state.hide.split(".").includes(result) !== HIDDEN_AT_FIRST.includes(result);
-
-function toggle(result) {
-  const flipped = new Set(state.hide.split(".").filter(Boolean));
-  if (!flipped.delete(result)) flipped.add(result);
-  set({ hide: SHOWN.filter((name) => flipped.has(name)).join(".") });
-}
-
 const LISTS = {
-  worst: ["Worst images", "Most false positives and false negatives at the best F1."],
-  changed: ["Regressions", "More errors than the earlier detector, each at its best F1."],
-  errors: ["Confident errors", "False positives by descending score, with examples of each class, type and confusion."],
-  label_errors: ["Possible label errors", "Confident detections that disagree with the annotations."],
+  images: "All images", errors: "Confident errors", label_errors: "Possible label errors",
 };
-const REASONS = {
-  "missing_annotation": "missing annotation", "wrong_label": "annotated as another class",
-  "never_detected": "never detected",
+const ORDERS = {
+  errors: "Most errors", wrong: "Most false positives", lost: "Most false negatives",
+  worse: "Most errors more than before", better: "Most errors fewer than before", name: "File name",
 };
-const gallery = analysis ? model.gallery : { images: [], entries: [] };
-const FIRST = 12;
+const FIRST = 12, MOST_OF_A_REASON = 24;
 let maxTiles = FIRST;
 
-const labelsOf = (image, predicate) => new Set([
-  ...image.detections.filter((d) => predicate(resultGroup(d[6]))).map((d) => d[0]),
-  ...image.truths.filter((t) => predicate(resultGroup(t[5]))).map((t) => t[0]),
-]);
+// The key of an entry in the URL: an image, and a detection or ground truth of it.
+function keyOf({ image, detection, truth }) {
+  if (detection >= 0) return `${image}.d${detection - images.detector.start[image]}`;
+  return truth >= 0 ? `${image}.t${truth - images.truths.start[image]}` : String(image);
+}
 
-function entriesShown() {
-  const k = chosenClass();
-  const bad = (result) => !["true-positive", "matched", "other"].includes(result);
-  const list = gallery.entries.map((entry, index) => ({ ...entry, index })).filter((entry) => {
-    if (entry.list !== state.list) return false;
-    if (entry.list === "worst" || entry.list === "changed") {
-      const image = gallery.images[entry.image];
-      const matters = (result) => state.type ? result === state.type : bad(result);
-      return (k < 0 && !state.type) || (k < 0 ? labelsOf(image, matters).size > 0 : labelsOf(image, matters).has(k));
-    }
-    if (k >= 0 && entry.label !== k && entry.truth_label !== k) return false;
-    if (entry.list === "label_errors") return !state.type || state.type === { "missing_annotation": "background", "wrong_label": "classification", "never_detected": "missed" }[entry.reason];
-    if (state.pair) {
-      const other = entry.kind === "background" ? K : entry.truth_label ?? K;
-      return pairKey(other, entry.label) === state.pair || (state.pair === pairKey(K, entry.label) && entry.kind !== "classification");
-    }
-    return !state.type || entry.kind === state.type;
+function entryOf(key) {
+  const [, number, kind, index] = /^(\d+)(?:\.([dt])(\d+))?$/.exec(key) || [];
+  const image = Number(number), table = kind === "d" ? images.detector : images.truths;
+  if (number === undefined || image >= images.count || (kind && Number(index) >= table.count[image])) return null;
+  const row = kind ? table.start[image] + Number(index) : -1;
+  return { image, detection: kind === "d" ? row : -1, truth: kind === "d" ? targetOf(row) : row };
+}
+
+// The ground truth that a localization, classification or duplicate error is attributed to.
+const targetOf = (row) =>
+  ["localization", "classification", "duplicate"].includes(images.results[images.detector.result[row]]) ? images.detector.truth[row] : -1;
+
+function searchFilter() {
+  if (!state.find) return () => true;
+  const text = state.find.toLowerCase();
+  const matches = images.names.map((name, n) => name.toLowerCase().includes(text) || Boolean(images.files[n]?.toLowerCase().includes(text)));
+  return (image) => matches[image];
+}
+
+// Images, sorted.
+function listImages() {
+  const k = chosenClass(), step = stepNow(), isFound = searchFilter();
+  const now = tally(images.detector, step, k, state.type);
+  const before = images.baseline && tally(images.baseline, step, k, state.type);
+  const errors = ({ wrong, lost }, n) => wrong[n] + lost[n];
+  const of = {
+    errors: (n) => errors(now, n), wrong: (n) => now.wrong[n], lost: (n) => now.lost[n],
+    worse: (n) => before ? errors(now, n) - errors(before, n) : 0, better: (n) => before ? errors(before, n) - errors(now, n) : 0,
+  }[state.order || "errors"];
+  const present = new Uint8Array(images.count);
+  if (k >= 0 && !state.type) {
+    const { truths, detector } = images;
+    for (let row = 0; row < truths.label.length; row++) if (truths.label[row] === k) present[truths.image[row]] = 1;
+    for (let row = 0; row < detector.label.length; row++) if (detector.label[row] === k && detector.step[row] <= step) present[detector.image[row]] = 1;
+  } else for (let n = 0; n < images.count; n++) present[n] = !state.type || errors(now, n) > 0;
+  const list = Array.from({ length: images.count }, (_, n) => n).filter((n) => present[n] && isFound(n));
+  if (of) list.sort((a, b) => of(b) - of(a));
+  else {
+    const { compare } = new Intl.Collator("en", { numeric: true });
+    list.sort((a, b) => compare(titleOf(a), titleOf(b)));
+  }
+  const counts = ({ wrong, lost }, n) => state.type ? `${integer(wrong[n] + lost[n])} ${LABELS[state.type].toLowerCase()}`
+    : `${integer(wrong[n])} FP, ${integer(lost[n])} FN`;
+  return {
+    rows: list, entry: (image) => ({ image, detection: -1, truth: -1 }), now,
+    describe: ({ image }) => counts(now, image) + (before ? `; before ${counts(before, image)}` : ""),
+  };
+}
+
+// False positives by descending score, at a step.
+let byScore = null;
+
+function falsePositivesAt(step) {
+  const { detector } = images;
+  if (!byScore) {
+    byScore = Int32Array.from(detector.label.keys()).filter((row) => isError(detector.result[row]));
+    byScore.sort((a, b) => detector.score[b] - detector.score[a] || a - b);
+  }
+  return byScore.filter((row) => detector.step[row] <= step);
+}
+
+function listErrors() {
+  const { detector, truths } = images, k = chosenClass(), isFound = searchFilter();
+  const only = ERROR_TYPES.indexOf(state.type) + 1;
+  const rows = falsePositivesAt(stepNow()).filter((row) => {
+    if (!isFound(detector.image[row]) || !isOfClass(k, row)) return false;
+    if (!state.pair) return !state.type || detector.result[row] === only;
+    const target = targetOf(row), label = detector.label[row];
+    return pairKey(target < 0 ? K : truths.label[target], label) === state.pair ||
+      (state.pair === pairKey(K, label) && images.results[detector.result[row]] !== "classification");
   });
-  if (state.list === "errors") list.sort((a, b) => b.score - a.score);
-  return list;
+  const entry = (row) => ({ image: detector.image[row], detection: row, truth: targetOf(row) });
+  const describe = ({ detection, truth }) => {
+    const { label, score, result } = detectionAt(detection);
+    const other = truth < 0 || truths.label[truth] === label ? "" : ` with ${classes[truths.label[truth]]}`;
+    return `${classes[label]} ${fraction(score, 2)}: ${LABELS[result].toLowerCase()}${other}`;
+  };
+  return { rows, entry, describe };
 }
 
-function describe(entry) {
-  if (entry.list === "worst") return `${integer(entry.false_positives)} FP, ${integer(entry.false_negatives)} FN`;
-  if (entry.list === "changed") return `${integer(entry.before)} errors before, ${integer(entry.now)} now`;
-  if (entry.list === "label_errors") {
-    const what = entry.reason === "wrong_label" ? `annotated as ${classes[entry.truth_label]}` : REASONS[entry.reason];
-    return entry.detection >= 0 ? `${classes[entry.label]} ${fraction(entry.weight, 2)}: ${what}` : `${classes[entry.label]}: ${what}`;
-  }
-  const other = entry.truth_label === null || entry.truth_label === entry.label ? "" : ` with ${classes[entry.truth_label]}`;
-  return `${classes[entry.label]} ${fraction(entry.score, 2)}: ${LABELS[entry.kind].toLowerCase()}${other}`;
+// Whether a detection, or the ground truth that it is attributed to, is of a class (-1: any).
+function isOfClass(k, row) {
+  const target = targetOf(row);
+  return k < 0 || images.detector.label[row] === k || (target >= 0 && images.truths.label[target] === k);
 }
 
-function extent(image) {
-  if (image.size) return image.size;
-  let [width, height] = [1, 1];
-  for (const [x, y, w, h] of [...image.detections.map((d) => d.slice(2, 6)), ...image.truths.map((t) => t.slice(1, 5))]) {
-    width = Math.max(width, x + w); height = Math.max(height, y + h);
-  }
-  return [width, height];
-}
-
-// A box or a shape; shapes are slightly filled.
-function outline(x, y, w, h, shape, result, thick) {
-  const [ink, dash] = INK[result];
-  const [kind, geometry] = shape ? ["path", { d: shape }] : ["rect", { x, y, width: w, height: h }];
-  const common = { ...geometry, fill: "none", "vector-effect": "non-scaling-stroke" };
-  return [
-    draw(kind, { ...common, stroke: "#000", "stroke-opacity": 0.5, "stroke-width": thick + 1.2 }),
-    draw(kind, { ...common, ...(shape && { fill: ink, "fill-opacity": 0.15 }), stroke: ink, "stroke-width": thick, "stroke-dasharray": dash,
-      "stroke-linecap": result === "missed" ? "round" : "butt", "data-result": result }),
+// The rules of detap/analysis/examples.py: errors at or above the median score of the true
+// positives, and missed ground truths of classes with recall above 0.5.
+function listLabelErrors() {
+  const { detector, truths } = images, k = chosenClass(), step = stepNow(), isFound = searchFilter();
+  const right = detector.score.filter((_, row) => detector.result[row] === 0 && detector.step[row] <= step).sort();
+  const median = right.length ? (right[(right.length - 1) >> 1] + right[right.length >> 1]) / 2 : Infinity;
+  const wrong = falsePositivesAt(step).filter((row) => detector.score[row] >= median && isOfClass(k, row) && isFound(detector.image[row]));
+  const recall = classes.map((_, label) => point(label, step).recall), area = (row) => truths.w[row] * truths.h[row];
+  const missed = Array.from(truths.label.keys()).filter((row) => (k < 0 || truths.label[row] === k) && recall[truths.label[row]] > 0.5 &&
+    truthResult(detector, row, step) === MISSED && isFound(truths.image[row]));
+  missed.sort((a, b) => recall[truths.label[b]] - recall[truths.label[a]] || area(b) - area(a) || a - b);
+  const ofType = (type) => Array.from(wrong).filter((row) => images.results[detector.result[row]] === type)
+    .map((row) => ({ image: detector.image[row], detection: row, truth: targetOf(row) }));
+  const reasons = [
+    ["background", "missing annotation", ofType("background")],
+    ["classification", "annotated as", ofType("classification").filter((entry) => entry.truth >= 0)],
+    ["missed", "never detected", missed.map((row) => ({ image: truths.image[row], detection: -1, truth: row }))],
   ];
+  const rows = reasons.filter(([type]) => !state.type || type === state.type).flatMap(([, reason, list]) =>
+    list.slice(0, MOST_OF_A_REASON).map((entry) => ({ ...entry, reason })));
+  const describe = ({ detection, truth, reason }) => {
+    if (detection < 0) return `${classes[truths.label[truth]]}: ${reason}`;
+    const what = truth < 0 ? reason : `${reason} ${classes[truths.label[truth]]}`;
+    return `${classes[detector.label[detection]]} ${fraction(detector.score[detection], 2)}: ${what}`;
+  };
+  return { rows, entry: (entry) => entry, describe };
 }
 
-// The class and score of a box, in its upper corner or outside it; of an object, in the lower one.
-function tag(words, x, y, size) {
-  const node = draw("text", { class: "tag", x: x + size / 4, y }, words);
-  node.style.fontSize = `${size}px`;
-  return node;
-}
+// The chosen list: `rows`, a function of a row to its entry, and one of an entry to its caption.
+let listed = null, listedFor = "";
 
-function picture(entry, focused) {
-  const image = gallery.images[entry.image], [width, height] = extent(image), score = scoreNow() ?? -Infinity;
-  const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" });
-  if (image.picture) svg.append(draw("image", { href: image.picture, width, height, preserveAspectRatio: "none" }));
-  else svg.append(draw("rect", { class: "blank", width, height }));
-  const focal = entry.detection >= 0 || entry.truth >= 0;
-  const only = focused && focal, thick = focused ? 1.6 : 2.4;
-  const tags = [], size = Math.max(width, height) / 45;
-  image.truths.forEach(([label, x, y, w, h, raw], index) => {
-    const result = resultGroup(raw), here = index === entry.truth;
-    if (only ? !here : !here && isHidden(result)) return;
-    svg.append(...outline(x, y, w, h, image.outlines?.truths[index], result, thick));
-    if (!focused) tags.push(tag(classes[label], x, y + h - size / 2, size));
-  });
-  image.detections.forEach(([label, s, x, y, w, h, raw], index) => {
-    const result = resultGroup(raw), here = index === entry.detection;
-    if (only ? !here : !here && (s < score || isHidden(result))) return;
-    svg.append(...outline(x, y, w, h, image.outlines?.detections[index], result, here ? 1.4 * thick : thick));
-    if (!focused) tags.push(tag(`${classes[label]} ${fraction(s, 2)}`, x, y > 1.3 * size ? y - size / 3 : y + 1.1 * size, size));
-  });
-  svg.append(...tags);
-  return svg;
-}
-
-function resultButtons(id) {
-  $(id).replaceChildren(...SHOWN.map((result) => make("button", {
-    type: "button", "aria-pressed": String(!isHidden(result)), "data-result": result, click: () => toggle(result),
-  }, swatch(draw("line", { x1: 1, x2: 29, y1: 5, y2: 5, stroke: "#000", "stroke-opacity": 0.3, "stroke-width": 5 }),
-    draw("line", { x1: 1, x2: 29, y1: 5, y2: 5, stroke: INK[result][0], "stroke-width": 3.5, "stroke-dasharray": INK[result][1] })),
-  RESULT_LABELS[result])));
+function listNow() {
+  const key = JSON.stringify([stepNow(), state.class, state.type, state.pair, state.list, state.order, state.find]);
+  if (key !== listedFor) {
+    listed = { images: listImages, errors: listErrors, label_errors: listLabelErrors }[state.list]();
+    listedFor = key;
+  }
+  return listed;
 }
 
 function keepFocus(id, build) {
@@ -138,23 +149,67 @@ function keepFocus(id, build) {
   if (index >= 0) $(id).querySelectorAll("button")[index]?.focus();
 }
 
+function tile(entry, describe) {
+  const title = titleOf(entry.image), text = describe(entry), id = idOf(entry.image);
+  return make("li", {}, make("button", { type: "button", "data-key": keyOf(entry), click: () => set({ image: keyOf(entry) }) },
+    make("span", { class: "stage" }, picture(entry, true)),
+    make("strong", { title }, title), ...(id ? [make("span", { class: "description" }, id)] : []),
+    make("span", { class: "description caption", title: text }, text)));
+}
+
+// What the list shows, and the sums of its captions.
+function galleryText({ rows, now }) {
+  const which = [state.class && `class ${state.class}`, state.type && LABELS[state.type].toLowerCase(),
+    state.pair.replace("\u2192", " predicted as "), state.find && `“${state.find}”`].filter(Boolean).join(", ");
+  const what = { images: ["image", "images"], errors: ["false positive", "false positives"], label_errors: ["possible label error", "possible label errors"] }[state.list];
+  const sum = (column) => integer(rows.reduce((total, image) => total + column[image], 0));
+  return `${integer(rows.length)} ${what[rows.length === 1 ? 0 : 1]}${which && ` of ${which}`} at score >= ${fraction(scoreNow())}` +
+    (now && !state.type ? `: ${sum(now.wrong)} FP, ${sum(now.lost)} FN.` : ".");
+}
+
 function updateGallery(changed) {
-  if (!changed || ["class", "type", "pair", "list"].some((key) => changed.has(key))) maxTiles = FIRST;
-  const known = Object.keys(LISTS).filter((name) => gallery.entries.some((entry) => entry.list === name));
-  keepFocus("gallery-lists", () => $("gallery-lists").replaceChildren(...known.map((name) => make("button", {
+  if (!changed || ["class", "type", "pair", "list", "order", "find"].some((key) => changed.has(key))) maxTiles = FIRST;
+  keepFocus("gallery-lists", () => $("gallery-lists").replaceChildren(...Object.entries(LISTS).map(([name, title]) => make("button", {
     type: "button", "aria-pressed": String(state.list === name), click: () => set({ list: name, pair: "" }),
-  }, LISTS[name][0]))));
+  }, title))));
+  $("gallery-order").value = state.order || "errors";
+  $("gallery-order").closest("label").hidden = state.list !== "images";
+  if ($("find").value !== state.find) $("find").value = state.find;
   keepFocus("gallery-results", () => resultButtons("gallery-results"));
-  const list = entriesShown(), shown = list.slice(0, maxTiles);
-  const which = [state.class && `class ${state.class}`, state.type && LABELS[state.type].toLowerCase(), state.pair.replace("\u2192", " predicted as ")].filter(Boolean).join(", ");
-  $("gallery-text").textContent = (LISTS[state.list] || LISTS.worst)[1] + (which
-    ? ` ${list.length ? integer(list.length) : "None"} for ${which}.` : ` ${integer(list.length)} in total.`) +
-    (!list.length ? " Use detap show for the boxes of any image." : "");
-  keepFocus("gallery-tiles", () => $("gallery-tiles").replaceChildren(...shown.map((entry) => make("li", {},
-    make("button", { type: "button", click: () => set({ image: String(entry.index) }) },
-      make("span", { class: "stage" }, picture(entry, true)),
-      make("strong", { title: gallery.images[entry.image].name }, gallery.images[entry.image].name),
-      make("span", { class: "description", title: describe(entry) }, describe(entry)))))));
-  $("gallery-more").hidden = shown.length === list.length;
-  $("gallery-more").textContent = `Show ${Math.min(FIRST, list.length - shown.length)} more`;
+  const list = listNow(), shown = Array.from(list.rows.slice(0, maxTiles), list.entry);
+  $("gallery-text").textContent = galleryText(list);
+  keepFocus("gallery-tiles", () => $("gallery-tiles").replaceChildren(...shown.map((entry) => tile(entry, list.describe))));
+  $("gallery-more").hidden = shown.length === list.rows.length;
+  $("gallery-more").textContent = `Show ${Math.min(FIRST, list.rows.length - shown.length)} more`;
+}
+
+function moreTiles() {
+  const list = listNow(), next = list.rows.slice(maxTiles, maxTiles + FIRST);
+  $("gallery-tiles").append(...Array.from(next, (row) => tile(list.entry(row), list.describe)));
+  maxTiles += FIRST;
+  $("gallery-more").hidden = maxTiles >= list.rows.length;
+  $("gallery-more").textContent = `Show ${Math.min(FIRST, list.rows.length - maxTiles)} more`;
+}
+
+// Arrows move between the tiles, as they are laid out; Enter opens one.
+function tileKeys(event) {
+  const buttons = [...$("gallery-tiles").querySelectorAll("button")], at = buttons.indexOf(event.target);
+  if (at < 0 || event.ctrlKey || event.altKey || event.metaKey) return;
+  const top = buttons[0].offsetTop, columns = Math.max(buttons.filter((button) => button.offsetTop === top).length, 1);
+  const to = { ArrowRight: at + 1, ArrowLeft: at - 1, ArrowDown: at + columns, ArrowUp: at - columns, Home: 0, End: buttons.length - 1 }[event.key];
+  if (to === undefined) return;
+  event.preventDefault();
+  if (to >= buttons.length && !$("gallery-more").hidden) moreTiles();
+  $("gallery-tiles").querySelectorAll("button")[to]?.focus();
+}
+
+function wireGallery() {
+  const order = $("gallery-order");
+  for (const [name, title] of Object.entries(ORDERS)) {
+    if (images.baseline || !["worse", "better"].includes(name)) order.append(make("option", { value: name }, title));
+  }
+  order.addEventListener("change", () => set({ order: order.value === "errors" ? "" : order.value }));
+  $("find").addEventListener("input", () => set({ find: $("find").value }));
+  $("gallery-more").addEventListener("click", moreTiles);
+  $("gallery-tiles").addEventListener("keydown", tileKeys);
 }

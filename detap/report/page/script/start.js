@@ -31,17 +31,14 @@ function start() {
     section(["score"], (changed) => { if (changed && !changed.has("class") && state.class) charts["curves-chart"]?.redraw(false); });
     section(["class", "score"], updateConfusion, true);
     section(["class"], updateCalibration);
-    section(["class", "type", "score", "pair", "list", "hide"], updateGallery, true);
-    section(["class", "type", "score", "pair", "list", "hide", "image"], updateViewer, true);
     $("confusion-more").addEventListener("click", () => { matrixAsked = true; updateConfusion(); });
     $("confusion-table").addEventListener("keydown", matrixKeys);
     $("confusion-table").addEventListener("click", (event) => matrixCell(event.target.closest("td[data-cell]")));
-    $("gallery-more").addEventListener("click", () => { maxTiles += FIRST; updateGallery(new Set()); });
     histogram("scores", analysis.histograms.score, "Detections by score, true and false positives");
     histogram("overlaps", analysis.histograms.iou, "Detections by IoU, true and false positives");
     buildBreakdowns();
-    wireViewer();
     buildOperating();
+    unpack().then(startImages);
   }
   show(null);
   wireRows();
@@ -54,6 +51,16 @@ function start() {
     }
   }).observe($("main"));
   addEventListener("hashchange", () => { if (readFragment()) show(null); });
+}
+
+function startImages() {
+  section(["class", "type", "score", "pair", "list", "order", "find", "hide"], updateGallery, true);
+  section(["class", "type", "score", "pair", "list", "order", "find", "hide", "image"], updateViewer, true);
+  wireGallery();
+  wireViewer();
+  updateGallery(null);
+  updateViewer();
+  $("gallery").removeAttribute("aria-busy");
 }
 
 start();

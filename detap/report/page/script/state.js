@@ -2,8 +2,8 @@
 // link.
 
 const DEFAULTS = {
-  class: "", type: "", score: "", sort: "", filter: "", columns: "", pair: "", list: "worst", hide: "",
-  image: "", at: "",
+  class: "", type: "", score: "", sort: "", filter: "", columns: "", pair: "", list: "images", hide: "",
+  image: "", at: "", order: "", find: "",
 };
 const state = { ...DEFAULTS };
 
@@ -13,7 +13,7 @@ const VALID = {
   type: (value) => ERROR_TYPES.includes(value) || value === "missed",
   score: (value) => value.trim() !== "" && Number.isFinite(Number(value)),
   list: (value) => Object.hasOwn(LISTS, value),
-  image: (value) => /^\d+$/.test(value) && Number(value) < gallery.entries.length,
+  order: (value) => Object.hasOwn(ORDERS, value),
 };
 
 function readFragment() {

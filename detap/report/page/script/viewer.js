@@ -3,31 +3,36 @@
 let opener = null;
 
 function updateViewer() {
-  const viewer = $("viewer"), entry = gallery.entries[Number(state.image)];
-  if (state.image === "" || !entry) {
+  const viewer = $("viewer"), entry = entryOf(state.image);
+  if (!entry) {
     if (viewer.open) viewer.close();
     return;
   }
-  const image = gallery.images[entry.image], score = scoreNow() ?? -Infinity;
-  const list = entriesShown(), index = list.findIndex((other) => other.index === Number(state.image));
-  $("viewer-title").textContent = image.name;
-  $("viewer-text").textContent = describe(entry) + (index < 0 ? "" : ` · ${index + 1} of ${list.length}`) +
-    (image.omitted ? ` · ${integer(image.omitted)} detections with lower scores are not drawn` : "");
+  const { image } = entry, step = stepNow(), index = indexNow(), list = listNow();
+  const shownEntry = index < 0 ? null : list.entry(list.rows[index]);
+  const [truths, detections] = [truthsAt(image, step), detectionsAt(image, step)];
+  const count = (objects, results) => integer(objects.filter(({ result }) => results.includes(result)).length);
+  $("viewer-title").textContent = titleOf(image);
+  $("viewer-text").textContent = [
+    idOf(image), `${count(detections, ERROR_TYPES)} FP, ${count(truths, ["missed", "near-miss"])} FN at score >= ${fraction(scoreNow())}`,
+    shownEntry && state.list !== "images" && list.describe(shownEntry), shownEntry && `${integer(index + 1)} of ${integer(list.rows.length)}`,
+  ].filter(Boolean).join(" · ");
   $("viewer-picture").replaceChildren(picture(entry, false));
   keepFocus("viewer-results", () => resultButtons("viewer-results"));
-  const truthName = (n) => n < 0 ? NOTHING : `${classes[image.truths[n][0]]} ${n + 1}`;
+  const [firstTruth, firstDetection] = [images.truths.start[image], images.detector.start[image]];
   const rows = [
-    ...image.truths.map(([label, , , , , result, by], n) => ({ focal: n === entry.truth, group: resultGroup(result),
-      cells: [`GT ${n + 1}`, classes[label], NOTHING, LABELS[result], by < 0 ? NOTHING : `detection ${by + 1}`, NOTHING] })),
-    ...image.detections.map(([label, s, , , , , result, truth, overlap], n) => ({ focal: n === entry.detection, score: s, group: resultGroup(result),
-      cells: [`detection ${n + 1}`, classes[label], fraction(s), LABELS[result], truthName(truth), truth < 0 ? NOTHING : fraction(overlap, 3)] })),
-  ].filter((row) => row.focal || (!isHidden(row.group) && (row.score === undefined || row.score >= score)));
+    ...truths.filter((truth) => isDrawn(entry, truth, true, false)).map(({ row, label, result, by }) => ({ focal: row === entry.truth,
+      cells: [`GT ${row - firstTruth + 1}`, classes[label], NOTHING, LABELS[result], by < 0 ? NOTHING : `detection ${by - firstDetection + 1}`, NOTHING] })),
+    ...detections.filter((detection) => isDrawn(entry, detection, false, false)).map(({ row, label, score, result, truth, overlap }) => ({ focal: row === entry.detection,
+      cells: [`detection ${row - firstDetection + 1}`, classes[label], fraction(score), LABELS[result],
+        truth < 0 ? NOTHING : `${classes[images.truths.label[truth]]} ${truth - firstTruth + 1}`, truth < 0 ? NOTHING : fraction(overlap, 3)] })),
+  ];
   $("viewer-table").replaceChildren(
-    head(heading(image.outlines ? "shape" : "box"), heading("class"), heading("score", "fraction"), heading("result"), heading("matched or nearest"), heading("IoU", "fraction")),
+    head(heading(shapeOf(images.truths, firstTruth) === null ? "box" : "shape"), heading("class"), heading("score", "fraction"), heading("result"), heading("matched or nearest"), heading("IoU", "fraction")),
     make("tbody", {}, ...rows.map((row) => make("tr", { class: row.focal ? "focal" : null },
       make("th", { scope: "row" }, row.cells[0]), ...row.cells.slice(1).map((text, n) => cell(text, n === 1 || n === 4 ? "fraction" : null))))));
   $("previous").disabled = index <= 0;
-  $("next").disabled = index < 0 || index >= list.length - 1;
+  $("next").disabled = index < 0 || index >= list.rows.length - 1;
   if (!viewer.open) {
     opener = document.activeElement;
     viewer.showModal();
@@ -35,21 +40,30 @@ function updateViewer() {
   }
 }
 
-function step(by) {
-  const list = entriesShown(), index = list.findIndex((entry) => entry.index === Number(state.image));
-  const next = list[index + by];
-  if (next) set({ image: String(next.index) });
+// The index of the open entry in the list; -1 if the list does not have it.
+function indexNow() {
+  const list = listNow();
+  return list.rows.findIndex((row) => keyOf(list.entry(row)) === state.image);
+}
+
+function openNext(by) {
+  const list = listNow(), index = indexNow();
+  if (index >= 0 && index + by >= 0 && index + by < list.rows.length) set({ image: keyOf(list.entry(list.rows[index + by])) });
 }
 
 function wireViewer() {
-  $("previous").addEventListener("click", () => step(-1));
-  $("next").addEventListener("click", () => step(1));
+  $("previous").addEventListener("click", () => openNext(-1));
+  $("next").addEventListener("click", () => openNext(1));
   $("close").addEventListener("click", () => $("viewer").close());
-  $("viewer").addEventListener("close", () => { set({ image: "" }); opener?.focus?.(); });
+  $("viewer").addEventListener("close", () => {
+    const shown = [...$("gallery-tiles").querySelectorAll("button")].find((button) => button.dataset.key === state.image);
+    set({ image: "" });
+    (shown || opener)?.focus?.();
+  });
   $("viewer").addEventListener("click", (event) => { if (event.target === $("viewer")) $("viewer").close(); });
   $("viewer").addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.altKey || event.metaKey) return;
     const by = { ArrowRight: 1, n: 1, j: 1, ArrowLeft: -1, p: -1, k: -1 }[event.key];
-    if (by) { event.preventDefault(); step(by); }
+    if (by) { event.preventDefault(); openNext(by); }
   });
 }
