@@ -19,7 +19,7 @@ cdef const char *MESSAGE = NULL     # points into TEXT
 
 
 cdef void _end() noexcept nogil:
-    fputs(MESSAGE, stderr)      # which has no buffer
+    fputs(MESSAGE, stderr)
     _Exit(STATUS)
 
 
