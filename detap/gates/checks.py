@@ -252,7 +252,7 @@ def _level(limit: Limit, name: MetricName, metrics: Metrics) -> Gate:
         exact = to_fraction(value)
         passed = exact >= limit.bound if minimum else exact <= limit.bound
         status = "passed" if passed else "failed"
-        message = f"{name.text} {text}, required {relation} {limit.text}"
+        message = f"{_with_row(name, metrics)} {text}, required {relation} {limit.text}"
     return Gate(
         limit.kind,
         name.text,
@@ -263,6 +263,15 @@ def _level(limit: Limit, name: MetricName, metrics: Metrics) -> Gate:
         ground_truths=name.ground_truths(metrics),
         metric_name=name,
     )
+
+
+def _with_row(name: MetricName, metrics: Metrics, baseline: Metrics | None = None) -> str:
+    """Return the name of a metric; of a minimum over rows, with the rows that have it."""
+    row = name.lowest(metrics)
+    earlier = row if baseline is None else name.lowest(baseline)
+    if row != earlier:
+        row += f", {earlier} in the baseline"
+    return f"{name.text} ({row})" if row else name.text
 
 
 def _is_fraction(name: MetricName, metrics: Metrics, *values: float) -> bool:
@@ -351,7 +360,8 @@ def _change(limit: Limit, name: MetricName, metrics: Metrics, against: _Against)
     interval = None if intervals is None or scarce else intervals.interval(name)
     status = _status(limit, change, bound, interval)
     min_decimals = 0 if name.is_count(metrics) else 4
-    message = f"{name.text} {_format_change(limit, (value, before), (change, bound), min_decimals)}"
+    label = _with_row(name, metrics, against.baseline)
+    message = f"{label} {_format_change(limit, (value, before), (change, bound), min_decimals)}"
     if intervals is not None and interval is not None:
         message += _format_interval(limit, interval, intervals.confidence)
     if status == "inconclusive":

@@ -281,6 +281,19 @@ class MetricName:
             return metrics.by_row(self.metric)[self.row]
         return metrics.overall(self.metric)
 
+    def lowest(self, metrics: Metrics) -> str:
+        """Return the name of the row with the minimum, and the number of further such rows.
+
+        Empty if it is not a minimum over rows, or undefined.
+        """
+        value = self.of(metrics)
+        if not self.smallest or isnan(value):
+            return ""
+        part = metrics.of_slice(self.slice)
+        rows = zip(part.rows, part.by_row(self.metric), strict=True)
+        first, *others = [str(row["name"]) for row, each in rows if each == value]
+        return f"{first} and {len(others)} more" if others else first
+
     def ground_truths(self, metrics: Metrics) -> int | None:
         """Return the number of ground truths behind the metric; None if unknown.
 

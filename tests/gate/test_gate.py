@@ -78,6 +78,35 @@ def test_classes_one_all_and_the_smallest() -> None:
     assert (gate.name, gate.value, gate.status) == ("min-class.AP", 0.4, "passed")
 
 
+def test_the_smallest_names_its_class() -> None:
+    (gate,) = floor("min-class.AP=0.5")
+    assert gate.message == "min-class.AP (cat) 0.4000, required >= 0.5"
+    both = [{"name": name, "AP": 0.4, "ground_truths": 9} for name in ("person", "cat", "dog")]
+    (gate,) = floor("min-class.AP=0.5", numbers(rows=both))
+    assert gate.message == "min-class.AP (person and 2 more) 0.4000, required >= 0.5"
+    none = [{"name": "person", "AP": nan, "ground_truths": 0}]
+    assert floor("min-class.AP=0.5", numbers(rows=none))[0].message == (
+        "min-class.AP undefined, required >= 0.5"
+    )
+    slices = Metrics("AP", {"AP": 0.5}, slices={"day": numbers()})
+    assert floor("slice:day.min-class.AP=0.2", slices)[0].message == (
+        "slice:day.min-class.AP (cat) 0.4000, required >= 0.2"
+    )
+
+
+def test_the_drop_of_the_smallest_names_both_classes() -> None:
+    now, then = ([dict(row) for row in numbers().rows] for _ in range(2))
+    now[1]["AP"] = 0.1
+    (gate,) = drop("min-class.AP=0.1", numbers(rows=now), numbers(rows=then))
+    assert gate.message == "min-class.AP (cat) dropped by 0.3000 (0.4000 to 0.1000), allowed 0.1"
+    now[0]["AP"] = 0.05
+    (gate,) = drop("min-class.AP=0.1", numbers(rows=now), numbers(rows=then))
+    assert gate.message == (
+        "min-class.AP (person, cat in the baseline) dropped by 0.3500 (0.4000 to 0.0500), "
+        "allowed 0.1"
+    )
+
+
 def test_counts_have_minimums_too() -> None:
     assert floor("class:person.ground_truths=50")[0].status == "passed"
     assert floor("class:person.ground_truths=51")[0].status == "failed"

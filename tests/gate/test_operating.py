@@ -33,7 +33,7 @@ def case(fixtures: Path) -> list[str]:
         (["--fail-under", "F1=0.545454"], "passed   F1 0.5455, required >= 0.545454"),
         (["--fail-under", "F1=0.5455"], "FAILED   F1 0.54545, required >= 0.5455"),
         (["--fail-under", "class:b.F1=0.6"], "passed   class:b.F1 0.6667, required >= 0.6"),
-        (["--fail-under", "min-class.F1=0.5"], "passed   min-class.F1 0.5000, required >= 0.5"),
+        (["--fail-under", "min-class.F1=0.5"], "passed   min-class.F1 (a) 0.5000, required >= 0.5"),
         (["--fail-under", "class:a.recall=0.4"], "FAILED   class:a.recall 0.3333, required >= 0.4"),
         (["--fail-under", "precision=0.5"], "passed   precision 0.5000, required >= 0.5"),
         (["--fail-over", "false-positives-per-image=1"], "passed   false-positives-per-image 1"),
