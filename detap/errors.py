@@ -80,6 +80,11 @@ class DetapWarning(UserWarning):
 class DetapError(Exception):
     """Base class of all errors of detap.
 
+    Parameters
+    ----------
+    *lines : str
+        The message; mostly one line.
+
     Attributes
     ----------
     exit_status : int
@@ -87,6 +92,9 @@ class DetapError(Exception):
     """
 
     exit_status = 3
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.args))
 
 
 class UsageError(DetapError):

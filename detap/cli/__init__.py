@@ -205,6 +205,11 @@ def _input_message(error: InputError) -> str:
     return "Error: " + "\n".join(lines)
 
 
+def _error_message(error: DetapError) -> str:
+    # Escaped one by one, as above.
+    return "Error: " + "\n".join(map(escape, error.args))
+
+
 def _defect_message(error: BaseException) -> str:
     text = " ".join(f"{type(error).__name__}: {error}".split())
     return f"Error: detap itself failed ({text}); run it with --debug and report what it shows"
@@ -238,7 +243,7 @@ def _memory_message(error: BaseException) -> str:
 _EXITS: tuple[tuple[Any, Callable[[Any], tuple[int, str]]], ...] = (
     (click.ClickException, lambda error: (error.exit_code, _usage_message(error))),
     (InputError, lambda error: (error.exit_status, _input_message(error))),
-    (DetapError, lambda error: (error.exit_status, f"Error: {escape(error)}")),
+    (DetapError, lambda error: (error.exit_status, _error_message(error))),
     ((KeyboardInterrupt, click.Abort), lambda _: (INTERRUPTED, "")),
     # The reader closed the pipe, as head does: not an error.
     (BrokenPipeError, lambda _: (0, "")),

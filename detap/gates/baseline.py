@@ -249,14 +249,7 @@ def differences(current: Mapping[str, Any], earlier: Mapping[str, Any]) -> list[
     lines = []
     if current["kind"] != earlier["kind"]:
         lines.append(format_difference("kind", earlier["kind"], current["kind"]))
-    # A field that an earlier report lacks has its default.
-    detection = current["kind"] == earlier["kind"] == "detection"
-    defaults = Protocol(name="coco").as_dict() if detection else {}
-    new, old = (defaults | record["protocol"] for record in (current, earlier))
-    for name in {**new, **old}:
-        if new.get(name) != old.get(name):
-            values = _format_value(old.get(name)), _format_value(new.get(name))
-            lines.append(format_difference(f"protocol: {name.replace('_', ' ')}", *values))
+    lines += _protocol_differences(current, earlier)
     digests, earlier_digests = _ground_truth_digests(current), _ground_truth_digests(earlier)
     if not earlier_digests or None in earlier_digests:
         lines.append("ground truth: no sha256 in the baseline")
@@ -270,6 +263,35 @@ def differences(current: Mapping[str, Any], earlier: Mapping[str, Any]) -> list[
     if selected != earlier_selected:
         lines.append(format_difference("selection", earlier_selected, selected))
     return lines
+
+
+def _protocol_differences(current: Mapping[str, Any], earlier: Mapping[str, Any]) -> list[str]:
+    """Describe the difference of two protocols by their signatures, or else by their fields.
+
+    Signatures of two versions of detap can be equal although a preset has changed.
+    """
+    # A field that an earlier report lacks has its default.
+    detection = current["kind"] == earlier["kind"] == "detection"
+    defaults = Protocol(name="coco").as_dict() if detection else {}
+    new, old = (defaults | record["protocol"] for record in (current, earlier))
+    fields = [name for name in {**new, **old} if new.get(name) != old.get(name)]
+    texts = [_protocol_text(record) for record in (earlier, current)]
+    if fields and texts[0] != texts[1]:
+        return [format_difference("protocol", *texts)]
+    return [
+        format_difference(
+            f"protocol: {name.replace('_', ' ')}",
+            _format_value(old.get(name)),
+            _format_value(new.get(name)),
+        )
+        for name in fields
+    ]
+
+
+def _protocol_text(record: Mapping[str, Any]) -> str:
+    """Return the preset and the changed fields of a report, from its signature."""
+    parts = record.get("signature", "").removeprefix("protocol:").split("|")
+    return "|".join(p for p in parts if not p.startswith(("classes:", "images:", "detap:")))
 
 
 def slice_differences(
@@ -335,7 +357,7 @@ def require_comparable(path: str, lines: list[str], option: str) -> None:
     """Raise UsageError if there are differences, with the option that accepts them."""
     if lines:
         raise UsageError(
-            f"{path} is not comparable: {'; '.join(lines)}; regenerate it or pass {option}"
+            f"{path} is not comparable: {'; '.join(lines)}", f"Regenerate it or pass {option}."
         )
 
 

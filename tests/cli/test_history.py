@@ -116,11 +116,11 @@ def test_runs_that_are_not_comparable_are_separate(mixed: Path, detap: Run) -> N
     chosen = f"classes:1-of-3-{sha256(b'cat').hexdigest()[:8]}"
     assert f"selection (baseline: {chosen}; current: all classes and images)" in differences[0]
     assert differences[1].startswith("ground truth: sha256 (")
-    assert 'protocol: name (baseline: "voc2012"; current: "coco")' in differences[2]
+    assert "protocol (baseline: voc2012; current: coco)" in differences[2]
     assert "mAP" in apart[2]["reports"][0]
     text = detap("history", "runs").out
     assert text.count("Not comparable with the latest report: ") == 3
-    assert "\nprotocol:voc2012|" in text
+    assert "\nprotocol (baseline: voc2012; current: coco)\n" in text
 
 
 def test_strict_rejects_runs_that_are_not_comparable(mixed: Path, detap: Run) -> None:

@@ -235,7 +235,7 @@ def test_baselines(archive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main(["rank", "retrieval", *words]) == 2
     assert "ground truth: sha256" in capsys.readouterr().err
     assert main([*given, "--max-drop", "0.9", "--tie-break", "expected"]) == 2
-    assert "protocol: tie break" in capsys.readouterr().err
+    assert "|tie-break:expected|no-relevant:zero)\nRegenerate" in capsys.readouterr().err
 
 
 def test_noise(archive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -46,8 +46,6 @@ class NotComparableData(TypedDict):
 
 KEY = "history"
 
-_PROTOCOL = "protocol: "  # prefix of protocol differences
-
 
 def history_report(series: "Sequence[Series]") -> Report:
     """Return the report of runs, the series of the latest run first.
@@ -91,7 +89,7 @@ def _not_comparable(remaining: "Sequence[Series]") -> list[Block]:
             "",
             f"Not comparable with the latest report: {len(series.runs)}",
             {},
-            _difference_lines(series),
+            tuple(map(escape, series.differences)),
             _table(series),
         )
         for series in remaining
@@ -109,14 +107,6 @@ def _not_comparable(remaining: "Sequence[Series]") -> list[Block]:
         if blocks
         else []
     )
-
-
-def _difference_lines(series: "Series") -> tuple[str, ...]:
-    """Return the differences of a series, with the signature for those of its protocol."""
-    lines = [line for line in series.differences if not line.startswith(_PROTOCOL)]
-    if len(lines) < len(series.differences):
-        lines.insert(0, series.runs[-1].signature)
-    return tuple(escape(line) for line in lines)
 
 
 def _table(series: "Series") -> Table:
