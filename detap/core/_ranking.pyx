@@ -626,13 +626,16 @@ def nearest_scores(
     cdef Py_ssize_t size = 0
     cdef Py_ssize_t i, number, first, end
     cdef int better
-    cdef int32_t query_item = itself[row]
+    cdef int32_t query_item
     cdef Score worst
     cdef const Score* values
     cdef HeapItem candidate
     cdef HeapItem* heap
     if not 0 <= row < scores.shape[0] or items == 0 or k == 0:
         raise ValueError("row or query out of range")
+    if itself.shape[0] != scores.shape[0]:
+        raise ValueError("itself must have one value per query")
+    query_item = itself[row]
     heap = <HeapItem*>malloc(k * sizeof(HeapItem))
     if heap == NULL:
         raise MemoryError()
@@ -707,7 +710,8 @@ def rank_scores(
             # Stable sort: ties stay in gallery order.
             order = sort_by_key(memory, memory + count, h)
             best = <double>scores[row, order[0].row]
-            scale = bracket_scale(best, <double>scores[row, order[h - 1].row], brackets)
+            # 0, infinite or NaN for ties and overflow: brackets still never fall.
+            scale = <double>brackets / (best - <double>scores[row, order[h - 1].row])
             memset(bracket, 0, (brackets + 1) * sizeof(int32_t))
             for i in range(h):
                 keys[i] = order[i].key
@@ -743,12 +747,6 @@ cdef inline Py_ssize_t bracket_of(
     if not number > 0.0:
         return 0
     return brackets - 1 if number >= <double>brackets else <Py_ssize_t>number
-
-
-cdef double bracket_scale(double best, double worst, Py_ssize_t brackets) noexcept nogil:
-    cdef double width = best - worst
-    # If the width is 0 or overflows, one bracket holds all: correct, only slower.
-    return <double>brackets / width if 1e-300 < width < 1e300 else 0.0
 
 
 cdef void first_of_brackets(int32_t* bracket, Py_ssize_t brackets) noexcept nogil:

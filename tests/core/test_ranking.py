@@ -1,6 +1,7 @@
 """Gallery ranking, compared with explicitly sorted rankings."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -125,6 +126,80 @@ def test_tiles_and_threads_do_not_change_results(bits: int) -> None:
             assert actual.hits[own].tolist() == (places - np.arange(len(places))).tolist()
 
 
+@pytest.mark.parametrize("by_label_set", [False, True])
+def test_scores_and_label_sets_of_more_than_a_tile(by_label_set: bool) -> None:
+    """The ranks equal those of stable sorting; the gallery has more than two tiles."""
+    random = np.random.default_rng(6)
+    queries, items = 3, 20_011
+    scores = random.integers(0, 5000, (queries, items)) / 8.0
+    labels: list[Any]
+    relevant: Any
+    if by_label_set:
+        labels = [random.random((n, 70)) < p for n, p in ((queries, 0.1), (items, 0.002))]
+        relevant = (labels[0][:, None] & labels[1]).any(-1)
+    else:
+        labels = [random.integers(0, 40, n) for n in (queries, items)]
+        relevant = labels[0][:, None] == labels[1]
+    relevance = ranking.make_relevance(labels[0], labels[1])
+    counts = ranking.count_relevant(relevance)
+    assert counts.tolist() == relevant.sum(1).tolist()
+    actual = ranking.rank_scores(scores, relevance, 0, counts)
+    for q in range(queries):
+        order = np.argsort(-scores[q], kind="stable")
+        places = np.flatnonzero(relevant[q][order])
+        irrelevant = np.sort(-scores[q][~relevant[q]])
+        own = -scores[q][order[places]]
+        above = np.searchsorted(irrelevant, own, side="left")
+        level = np.searchsorted(irrelevant, own, side="right") - above
+        part = slice(actual.start[q], actual.start[q + 1])
+        assert actual.hits[part].tolist() == (places - np.arange(len(places))).tolist()
+        assert actual.above[part].tolist() == above.tolist()
+        assert actual.level[part].tolist() == level.tolist()
+
+
+@pytest.mark.parametrize("relevant", [[0, 5], [1, 4], [2, 3], [6, 7], [0], [5]])
+def test_scores_whose_differences_overflow_or_vanish(relevant: list[int]) -> None:
+    scores = np.array([[np.inf, 1.7e308, 5e-324, 0.0, -1.7e308, -np.inf, 1.0, 1.0, 0.5]])
+    labels = np.zeros(1, np.int32), np.ones(9, np.int32)
+    labels[1][relevant] = 0
+    relevance = ranking.make_relevance(*labels)
+    actual = ranking.rank_scores(scores, relevance, 0, ranking.count_relevant(relevance))
+    check(actual, scores, (labels[1] == 0)[None], [-1])
+
+
+def test_codes_that_differ_in_every_bit() -> None:
+    """The largest distance, 64 bits, is counted for each query by itself."""
+    codes = np.repeat([True, False], 64).reshape(2, 64), np.zeros((5, 64), np.bool_)
+    labels = np.zeros(2, np.int32), np.array([1, 0, 1, 0, 1], np.int32)
+    relevance = ranking.make_relevance(*labels)
+    packed = ranking.pack_bits(codes[0]), ranking.pack_bits(codes[1], by_item=True)
+    actual = ranking.rank_codes(*packed, relevance, ranking.count_relevant(relevance))
+    assert actual.hits.tolist() == [1, 2, 1, 2]
+    assert actual.above.tolist() == [0, 0, 0, 0]
+    assert actual.level.tolist() == [3, 3, 3, 3]
+
+
+@pytest.mark.parametrize("best", [[70], [70, 5, 190], [64, 127, 128, 191, 199]])
+def test_the_best_scores_lie_anywhere_in_a_gallery(best: list[int]) -> None:
+    """The items are passed over 64 at a time, unless one of them is good enough."""
+    scores = np.linspace(1.0, 0.0, 200).reshape(1, 200)
+    scores[0, best] = np.arange(len(best), 0, -1) + 1.0
+    assert ranking.nearest_scores(scores, len(best)).tolist() == [best]
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_sums_of_more_components_than_are_added_at_a_time(kind: Any) -> None:
+    """Exact for small integers."""
+    random = np.random.default_rng(9)
+    queries, items = (random.integers(-9, 10, (n, 300)).astype(kind) for n in (9, 50))
+    panels = ranking.make_panels([np.ascontiguousarray(items.T)], 300, 50, kind)
+    products, distances = np.zeros((9, 50)), np.zeros((9, 50))
+    ranking.products(queries, panels, products)
+    ranking.negative_distances(queries, panels, distances)
+    assert (products == queries.astype(int) @ items.astype(int).T).all()
+    assert (distances == -((queries[:, None] - items) ** 2).sum(-1)).all()
+
+
 def test_lists_rank_by_score_and_then_by_tie_break() -> None:
     start = np.array([0, 3, 3, 5])
     score = np.array([1.0, 2.0, 1.0, 5.0, 5.0])
@@ -149,3 +224,37 @@ def test_arrays_of_different_lengths_are_refused() -> None:
         ranking.rank_codes(queries, gallery, relevance, np.array([3, 3]))
     with pytest.raises(ValueError, match="row or query out of range"):
         ranking.rank_scores(np.zeros((1, 3)), relevance, 2, np.array([3]))
+    with pytest.raises(ValueError, match="row or query out of range"):
+        _ranking.nearest_scores(np.zeros((2, 3)), -np.ones(2, np.int32), 2, np.zeros(1, np.int32))
+    with pytest.raises(ValueError, match="one value per query"):
+        ranking.nearest_scores(np.zeros((2, 3)), 1, -np.ones(1, np.int32))
+    with pytest.raises(ValueError, match="one value per query"):
+        ranking.nearest_codes(queries, gallery, 1, -np.ones(1, np.int32))
+    with pytest.raises(ValueError, match="itself must have one value per query"):
+        ranking.make_relevance(np.zeros(2, np.int32), np.zeros(3, np.int32), np.zeros(3, np.int32))
+    with pytest.raises(ValueError, match="queries and gallery differ in labels"):
+        ranking.make_relevance(np.zeros((2, 65), np.bool_), np.zeros((3, 64), np.bool_))
+    three, four = (np.zeros(n, np.int32) for n in (3, 4))
+    for column in range(3):
+        columns = [four if column == index else three for index in range(3)]
+        with pytest.raises(ValueError, match="differ in shape"):
+            _ranking.rank_scores(np.zeros((1, 3)), relevance, 0, 0, *columns)
+
+
+def test_codes_of_too_many_queries_or_wrong_outputs_are_refused() -> None:
+    """The compiled loops take 1 to 16 queries, and do not check bounds."""
+    queries, gallery = np.zeros((17, 1), np.uint64), np.zeros((1, 3), np.uint64)
+    relevance = ranking.make_relevance(np.zeros(17, np.int32), np.zeros(3, np.int32))
+    start = np.arange(0, 3 * 17 + 1, 3)
+    hits, more = np.zeros(51, np.int32), np.zeros(52, np.int32)
+    rank = partial(_ranking.rank_codes, queries, gallery, relevance)
+    rank(0, 16, start, hits, hits.copy(), hits.copy())
+    with pytest.raises(ValueError, match="too many queries"):
+        rank(0, 17, start, hits, hits.copy(), hits.copy())
+    for above, level in ((more, hits), (hits, more)):
+        with pytest.raises(ValueError, match="one value per relevant item"):
+            rank(0, 16, start, hits, above, level)
+    nearest = partial(_ranking.nearest_codes, queries, gallery, -np.ones(17, np.int32))
+    for low, high in ((0, 17), (3, 3), (4, 3)):
+        with pytest.raises(ValueError, match="too many queries"):
+            nearest(low, high, np.zeros((17, 1), np.int32))
