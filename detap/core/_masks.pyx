@@ -240,7 +240,7 @@ cdef bint trace(
         y, to_y = to_y, y
     column = first_column(min(x, to_x))
     last = last_column(max(x, to_x), width)
-    if column > last:
+    if column > last:  # always so for a vertical edge
         return True
     if not make_room(to, 2 * (last - column + 1)):
         return False
@@ -264,8 +264,6 @@ cdef bint trace(
             while t < along and x + slope * t + 0.5 < reached:
                 t += 1
         else:
-            while t > 1 and x + slope * (t - 1) + 0.5 < reached:
-                t -= 1
             while t < along and x + slope * t + 0.5 >= reached:
                 t += 1
         add_crossing(column, y + t - 1, height, to)
