@@ -3,8 +3,28 @@
 import numpy as np
 import pytest
 
+from detap.core.matching import Boxes
 from detap.core.params import MatchParams
-from detap.core.proposals import accumulate_by_iou
+from detap.core.proposals import accumulate_by_iou, match_by_iou
+
+
+def test_a_proposal_matches_only_ground_truths_of_the_area_range() -> None:
+    """It overlaps the first wholly, and the second, shifted by one of ten pixels, by 9/11."""
+
+    def boxes(corners: list[list[float]]) -> Boxes:
+        count = len(corners)
+        zeros, areas = np.zeros(count, np.int32), np.full(count, 100.0)
+        return Boxes(zeros, zeros, np.array(corners), areas, areas, np.ones(count))
+
+    iou = match_by_iou(
+        boxes([[0.0, 0.0, 10.0, 10.0]]),
+        boxes([[0.0, 0.0, 10.0, 10.0], [1.0, 0.0, 11.0, 10.0]]),
+        counted=np.array([[True, True], [False, True]]),
+        images=1,
+        max_dets=(1,),
+        inclusive_pixels=False,
+    )
+    assert iou.tolist() == [[[1.0, 0.0]], [[0.0, 9 / 11]]]
 
 
 def test_counts_and_recall_of_two_images() -> None:
