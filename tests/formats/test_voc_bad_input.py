@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from detap.errors import InputError
+from detap.errors import InputError, UsageError
 from detap.formats.voc.tables import read_detections, read_ground_truth
 from detap.io.limits import Limits
 from detap.tables.detection import GroundTruth
@@ -139,6 +139,23 @@ def test_objects(tmp_path: Path, content: str, message: str) -> None:
 def test_numbers_in_xml(tmp_path: Path, text: str, fault: str) -> None:
     expected = f"object 2, line 4: xmin {quoted(text)} {fault}"
     assert refused_xml(tmp_path, xml(item(), item(box=(text, 20, 30, 40)))) == [expected]
+
+
+def test_each_invalid_corner_is_named(tmp_path: Path) -> None:
+    box = "<bndbox><ymin>2</ymin><xmax>x</xmax></bndbox>"
+    problems = refused_xml(tmp_path, whole(f"<name>a</name>{box}"))
+    assert len(problems) == 3
+    for problem, corner in zip(problems, ("xmin", "xmax", "ymax"), strict=True):
+        assert corner in problem
+
+
+def test_xywh_does_not_apply_to_named_corners(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        read_ground_truth(tree(tmp_path, {"a": item("a")}), boxes="xywh")
+    assert str(caught.value) == (
+        "--gt-boxes xywh does not apply to VOC XML files, which name their coordinates (xmin, "
+        "ymin, xmax, ymax); use --dt-boxes for the detections"
+    )
 
 
 def test_an_empty_corner(tmp_path: Path) -> None:

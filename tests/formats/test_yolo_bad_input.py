@@ -1,13 +1,17 @@
 """Invalid YOLO files: each message has file, line and hint."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import detap
 from detap.errors import InputError, UsageError
+from detap.formats.yolo.sizes import GivenSizes
+from detap.io.limits import DEFAULT_LIMITS
 from tests.formats.test_yolo import BOX, FOUND, dataset, png
 from tests.formats.voc_files import problems_of, write
 
@@ -201,6 +205,8 @@ def _sizes(folder: Path) -> Path:
         ({"image_size": "640"}, "--image-size '640' is not a size; use WIDTHxHEIGHT"),
         ({"image_size": "0x10"}, "--image-size '0x10' is not a size"),
         ({"image_size": (0, 1)}, "is not a width and height in pixels"),
+        ({"image_size": (1e9, 1)}, "is not a width and height in pixels"),
+        ({"image_size": (1, 1e9)}, "is not a width and height in pixels"),
         ({"image_size": "1x1", "image_sizes": "x"}, "use either --image-size or --image-sizes"),
         ({"split": "test"}, "--split requires a data.yaml"),
     ],
@@ -243,6 +249,35 @@ def test_invalid_data_sets(name: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(InputError) as error:
         detap.read_ground_truth(f"{tmp_path}/{name}", format="yolo")
     assert message in str(error.value)
+
+
+def test_folders_below_are_listed(tmp_path: Path) -> None:
+    write(tmp_path, {"labels/val/a.txt": BOX, "labels/train/b.txt": BOX, "labels/x/c.txt": BOX})
+    with pytest.raises(InputError) as error:
+        detap.read_ground_truth(tmp_path / "labels", format="yolo", image_size="10x10")
+    assert str(error.value).endswith("; use one of its folders: 'train', 'val', 'x'")
+
+
+def test_a_split_that_is_absent(tmp_path: Path) -> None:
+    dataset(tmp_path)
+    with pytest.raises(InputError) as error:
+        detap.read_ground_truth(tmp_path / "data.yaml", split="other")
+    assert str(error.value).startswith(f"{tmp_path}/data.yaml: no `other:` (available: ")
+    assert str(error.value).endswith("); use another --split, or add its images")
+
+
+def test_given_sizes_that_differ(tmp_path: Path) -> None:
+    given = GivenSizes(["a", "b"], (30, 20), None, DEFAULT_LIMITS)
+    given.check_against(np.array([[30.0, 20], [np.nan, np.nan]]), ["a", "b"], "x", "there")
+    with pytest.raises(InputError) as error:
+        given.check_against(np.array([[30.0, 20], [20, 30]]), ["a", "b"], "x", "there")
+    assert str(error.value) == (
+        "x: image 'b' is 20x30 there, but 30x20 in --image-size: width and height look swapped; "
+        "correct --image-size, or omit it"
+    )
+    few = replace(DEFAULT_LIMITS, file_bytes=10)
+    with pytest.raises(InputError):
+        GivenSizes(["c"], None, _sizes(tmp_path), few)
 
 
 def test_ground_truths_of_several_class_lists(tmp_path: Path) -> None:

@@ -5,10 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import detap
 from detap.errors import InputError, UsageError
+from detap.formats.yolo.tasks import all_axis_aligned
 from tests.cli.conftest import Ended
 from tests.cli.conftest import detap as command_fixture
 from tests.formats.test_yolo import codes, png
@@ -127,6 +129,28 @@ def test_predicted_keypoints_for_ground_truth_of_another_format(tmp_path: Path) 
         detap.read_detections(tmp_path / "run", truth, class_names=names)
     detections = detap.read_detections(tmp_path / "run", truth, class_names=data)
     assert detap.evaluate(truth, detections).summary["AP"] == pytest.approx(1)
+
+
+def test_the_hint_for_predicted_keypoints_of_unknown_size(tmp_path: Path) -> None:
+    """12 numbers are four keypoints or six; 16 are eight."""
+    rows = "\n".join(f"{pose(4, 3, f'.5 .5 .{at} .{at}')} .9" for at in range(70, 80))
+    data = data_set(tmp_path, f"0 {BOX}", rows)
+    truth = detap.read_ground_truth(data)
+    with pytest.raises(InputError, match=r"look like rows of keypoints.*`kpt_shape: \[K, D\]`"):
+        detap.read_detections(tmp_path / "run", truth, format="yolo")
+    write(tmp_path, {"run/a.txt": "\n".join(f"{pose(8, 2)} .{at}" for at in range(70, 80))})
+    with pytest.raises(InputError, match=r"look like rows of keypoints.*`kpt_shape: \[8, 2\]`"):
+        detap.read_detections(tmp_path / "run", truth, format="yolo")
+
+
+def test_axis_aligned_boxes() -> None:
+    small, large = (
+        [0.1, 0.1, 0.2, 0.1, 0.2, 0.2, 0.1, 0.2],
+        [0.3, 0.3, 0.9, 0.3, 0.9, 0.8, 0.3, 0.8],
+    )
+    assert all_axis_aligned(np.array([small, large]))
+    diamond = [0.5, 0.1, 0.9, 0.5, 0.5, 0.9, 0.1, 0.5]
+    assert not all_axis_aligned(np.array([small, diamond]))
 
 
 def test_polygons_of_equal_shape(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import detap
 from detap.errors import InputError, Note, UsageError
 from detap.evaluation.partial import Partial
 from detap.evaluation.partial.provenance import GroundTruthDigest, merge_notes
+from detap.evaluation.partial.shards import partial_of_images
 from detap.evaluation.results import Result
 from detap.evaluation.tie_range import tie_range
 from detap.protocols import Protocol
@@ -45,6 +46,19 @@ def refusal(*parts: Partial | bytes, **how: Any) -> str:
     with pytest.raises(InputError) as caught:
         detap.merge(parts, **how)
     return str(caught.value)
+
+
+def test_box_formats_are_not_checked_for_a_part() -> None:
+    """They are checked once for all parts."""
+    at = np.arange(40) * 10.0
+    boxes = np.stack([at, at, at + 50, at + 50], axis=1)
+    rows: dict[str, Any] = {"image": np.repeat(np.arange(10), 4), "label": np.full(40, 1)}
+    truth = GroundTruth.from_arrays(boxes=boxes, **rows)
+    other = Detections.from_arrays(boxes=boxes / 640, score=np.full(40, 0.5), **rows)
+    with pytest.raises(InputError, match="look normalized"):
+        detap.evaluate(truth, other)
+    partial = partial_of_images(truth, other.reindex_like(truth), Protocol.of("coco"))
+    assert len(detap.merge([partial]).images) == 10
 
 
 # --- repeats
