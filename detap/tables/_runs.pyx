@@ -33,7 +33,7 @@ cdef inline int _eight(
     cdef int begin = 0, end
     cdef Py_ssize_t put = 0
     # Digits are the bytes 48 to 111, those before another of the same number 80 to 111.
-    if ((x + 80 * LOW_BITS) & ~(x + 16 * LOW_BITS) & ~x & HIGH_BITS) != HIGH_BITS:
+    if ((x + 80 * LOW_BITS) & ~(x + 16 * LOW_BITS) & HIGH_BITS) != HIGH_BITS:
         return 0
     ends = ~(x + 48 * LOW_BITS) & HIGH_BITS
     if escaped:

@@ -526,6 +526,36 @@ def test_errors_in_compressed_strings(text: bytes, pixels: int, fault: str) -> N
     assert _runs.decoded(text, pixels) == fault
 
 
+def test_numbers_of_run_length_strings_by_hand() -> None:
+    """A digit has five bits, a sixth says that more follow, the highest of the last is the sign."""
+    for text, runs_expected in ((b"\\0", [12]), (b"P" * 7 + b"0", [0]), (b"PPPPP?", [15 << 25])):
+        decoded = _runs.decoded(text, 1 << 30)
+        assert not isinstance(decoded, str)
+        assert decoded.tolist() == runs_expected
+    assert _runs.decoded(b"P" * 8 + b"0", 5) == "runs beyond the mask"
+    assert _runs.decoded(b"PPPPP@", 1 << 30) == "holds a negative run"
+
+
+@pytest.mark.parametrize(
+    ("size", "lengths", "box"),
+    [
+        ((2, 3), [1, 0, 4, 1], [2, 1, 1, 1]),  # an empty run bounds nothing
+        ((49, 2), [49, 1, 48], [1, 0, 1, 1]),  # 49 * (1 / 49) is below 1
+        ((4, 3), [2, 4, 6], [0, 0, 2, 4]),  # on in the next column: all rows
+    ],
+)
+def test_boxes_of_runs_by_hand(size: tuple[int, int], lengths: list[int], box: list[int]) -> None:
+    start = np.array([0, len(lengths)])
+    areas, boxes = _runs.measured(np.array([size], np.int32), start, np.array(lengths, np.uint32))
+    assert areas.tolist() == [sum(lengths[1::2])]
+    assert boxes.tolist() == [box]
+
+
+@pytest.mark.parametrize("value", [2, 3, 255])
+def test_bitmaps_of_other_values_are_not_encoded(value: int) -> None:
+    assert _runs.encoded(np.array([[[0, 1], [value, 0]]], np.uint8)) is None
+
+
 def test_masks_of_different_sizes_are_refused() -> None:
     with pytest.raises(ValueError, match="ring_end does not ascend from 0 to the end"):
         Masks(

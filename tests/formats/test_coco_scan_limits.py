@@ -609,6 +609,29 @@ def test_segmentations(segmentation: str, regular: bool) -> None:
     assert masks(segmentation).regular == regular
 
 
+def test_other_escapes_are_no_digits_of_run_lengths() -> None:
+    """Behind a backslash, b would be the digit 18, with more to follow."""
+    assert not masks(r'{"size": [1, 18], "counts": "\b0"}').regular
+    assert masks(r'{"size": [1, 12], "counts": "\\0"}').regular
+
+
+@pytest.mark.parametrize(
+    ("score", "value"),
+    [("123456789.", None), ("123456789.5", 123456789.5), ("1e-1000", 0.0), ("1e-310", 1e-310)],
+)
+def test_long_numbers_and_exponents(score: str, value: float | None) -> None:
+    scan = results(f"[{record(score=score)}]")
+    assert scan.regular == (value is not None)
+    if value is not None:
+        columns: Any = scan.columns([1], [1])
+        assert np.asarray(columns[4]).tolist() == [value]
+
+
+@pytest.mark.parametrize(("identifier", "regular"), [("0", True), ("01", False), ("-07", False)])
+def test_ids_have_no_leading_zeros(identifier: str, regular: bool) -> None:
+    assert results(f"[{record(image_id=identifier)}]").regular == regular
+
+
 def test_nesting_of_segmentations_is_limited() -> None:
     for segmentation in ("[[0, 0, 5, 0, 5, 5]]", '{"size": [2, 2], "counts": "13"}'):
         regular = [masks(segmentation, deep=deep).regular for deep in (3, 4)]
