@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from detap.cli.gates import Gates
 from detap.cli.inputs import Inputs, chosen_images, chosen_names, only_seen
-from detap.cli.run_reports import Evaluated, make_folder, requested_blocks, requested_sections
+from detap.cli.run_reports import Evaluated, requested_blocks, requested_sections
 from detap.cli.session import Session
 from detap.engines import engine
 from detap.errors import InputError
+from detap.io.writing import make_folder
 from detap.protocols import Protocol
 
 if TYPE_CHECKING:

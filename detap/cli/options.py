@@ -427,6 +427,13 @@ strict_option = option(
     help="Make warnings errors: exit status 2.",
 )
 
+page_data_option = _output(
+    "--page-data",
+    value_kind="path",
+    metavar="DIR",
+    help="Write the images of the HTML page into this folder, if they have more than 20 MB.",
+)
+
 threads_option = option(
     "--threads",
     group="General",

@@ -13,9 +13,10 @@ from detap.cli.options import Decorator, option, stack, threads_option
 from detap.cli.output import Outputs
 from detap.cli.session import Session
 from detap.cli.values import Integer, Text
-from detap.errors import Note, OutputError, UsageError
+from detap.errors import Note, UsageError
 from detap.escaping import escape
 from detap.gates.config import BaselineReport, GateResults
+from detap.io.writing import make_folder
 from detap.protocols import Protocol
 from detap.records import Record
 from detap.report.model import PageSource
@@ -99,6 +100,8 @@ class Evaluated(Record):
         Further report blocks.
     partial : Partial or None
         The partial to write.
+    file_names : mapping
+        File names by image name, for the HTML page.
     """
 
     result: "Result"
@@ -109,6 +112,7 @@ class Evaluated(Record):
     notes: Sequence[Note] = ()
     blocks: "Sequence[Block]" = ()
     partial: "Partial | None" = None
+    file_names: Mapping[str, str] = field(default_factory=dict)
 
 
 def extra_files(options: Mapping[str, Any]) -> list[str]:
@@ -127,20 +131,6 @@ def extra_files(options: Mapping[str, Any]) -> list[str]:
     check_installed()
     make_folder(options["plots"])
     return [*files, *paths(options["plots"])]
-
-
-def make_folder(path: str) -> None:
-    """Make a folder if it does not exist.
-
-    Raises
-    ------
-    OutputError
-        If it cannot be made.
-    """
-    try:
-        os.makedirs(path, exist_ok=True)
-    except OSError as error:
-        raise OutputError(f"{escape(path)}: is not a folder: {error.strerror}") from error
 
 
 def check_report_options(options: Mapping[str, Any], protocol: Protocol) -> None:
@@ -228,6 +218,15 @@ def write_reports(
     if gating[0].any:
         gate_results, report = _evaluate_gates(gating, evaluated, report, options)
         session.print_time("gating")
+    if report.page_source is not None:
+        report = replace(
+            report,
+            page_source=replace(
+                report.page_source,
+                data_folder=options.get("page_data"),
+                file_names=evaluated.file_names,
+            ),
+        )
     session.stop_progress()
     session.print_notes(report.notes)
     status = 0 if gate_results is None else print_gates(gate_results, session)

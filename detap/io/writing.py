@@ -56,6 +56,20 @@ def check_target(path: str, inputs: Iterable[str] = (), read: "Iterable[SourceFi
     _check_folder(os.path.realpath(path))
 
 
+def make_folder(path: str) -> None:
+    """Make a folder if it does not exist.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be made.
+    """
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{escape(path)}: is not a folder: {error.strerror}") from error
+
+
 def write(
     path: str,
     data: bytes | Iterable[bytes | memoryview],

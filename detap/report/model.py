@@ -97,6 +97,20 @@ class Block(Value):
     verdicts: tuple[str, ...] = ()
 
 
+class DataFolder(Value):
+    """A folder with the images' data of an HTML page.
+
+    Attributes
+    ----------
+    path : str
+    address : str
+        Its URL, relative to the page.
+    """
+
+    path: str
+    address: str
+
+
 class PageSource(Value):
     """The result behind a report, for the HTML page.
 
@@ -113,6 +127,8 @@ class PageSource(Value):
         The folder of the image files.
     file_names : mapping
         File names by image name.
+    data_folder : DataFolder or None
+        None to embed the images' data.
     """
 
     result: "Result"
@@ -121,6 +137,7 @@ class PageSource(Value):
     earlier: str = ""
     pictures: "ImageFolder | None" = None
     file_names: Mapping[str, str] = field(default_factory=dict)
+    data_folder: DataFolder | None = None
 
 
 class Report(Value):

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +14,7 @@ from detap.cli.options import (
     input_options,
     option,
     output_options,
+    page_data_option,
     protocol_from,
     protocol_options,
     selection_options,
@@ -123,6 +125,7 @@ _BOXES = (
 @analysis_options
 @output_options
 @report_options
+@page_data_option
 @_cross_check_option
 @engine_options
 @config_options
@@ -146,8 +149,21 @@ def command(session: Session, /, **options: Any) -> int:
         from detap.analysis.crosscheck import check_supported  # lazy import (start-up time)
 
         check_supported(protocol)
+    page = _page(outputs) if options["page_data"] is not None else None
     outputs.check()
+    if page is not None:
+        from detap.report.page import data_folder  # lazy import (start-up time)
+
+        options["page_data"] = data_folder(options["page_data"], page)
     return _evaluate(inputs, (protocol, gates), outputs, options, session)
+
+
+def _page(outputs: Outputs) -> str:
+    """Return the path of the HTML page."""
+    pages = [path for writer, path in outputs.files if writer.name == "html"]
+    if len(pages) != 1:
+        raise UsageError("--page-data needs one HTML page; use -o page.html")
+    return pages[0]
 
 
 def _evaluate(
@@ -178,6 +194,9 @@ def _evaluate(
     evaluated, check = _in_one_run(
         (inputs, sources), setup, {**options, "match_table": rows}, session
     )
+    if outputs.needs_page_source:
+        _, names = inputs.format.image_files(evaluated.result.ground_truth)
+        evaluated = replace(evaluated, file_names=names)
     status = write_reports(evaluated, (gates, baseline), outputs, options, session)
     if check and not check.equal:
         raise DifferenceError(check.conclusion)

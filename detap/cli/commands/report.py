@@ -17,6 +17,7 @@ from detap.cli.options import (
     general_options,
     input_options,
     option,
+    page_data_option,
     protocol_from,
     protocol_options,
     stack,
@@ -30,7 +31,7 @@ from detap.escaping import escape
 from detap.io.writing import STDOUT, check_target, write
 from detap.protocols import Protocol
 from detap.report.inputs import describe_inputs
-from detap.report.page import check_installed
+from detap.report.page import check_installed, data_folder
 from detap.report.sections.detection import detection_report
 from detap.report.writers.registry import WRITERS, Style
 
@@ -83,6 +84,7 @@ page_options = stack(
         metavar="PATH",
         help="Show the trend over earlier JSON reports, or a folder of them. Repeatable.",
     ),
+    page_data_option,
     classes_option,
     threads_option,
 )
@@ -123,6 +125,7 @@ def command(session: Session, /, **options: Any) -> None:
     calibration and the worst images.
     """
     page, pictures = options.pop("page"), options.pop("pictures")
+    page_data = options.pop("page_data")
     baseline, baseline_detections = options.pop("baseline"), options.pop("baseline_detections")
     runs = []
     if history := options.pop("history"):
@@ -140,6 +143,7 @@ def command(session: Session, /, **options: Any) -> None:
     sources = [*inputs.paths(baseline_detections), *slicing.paths()]
     sources += [*([baseline] if baseline else []), *(path for path, _ in runs)]
     check_target(page, sources)
+    folder = page_data and data_folder(page_data, page)
     report, read = _report(
         inputs,
         protocol,
@@ -153,6 +157,7 @@ def command(session: Session, /, **options: Any) -> None:
     session.stop_progress()
     session.print_notes(report.notes)
     session.check_warnings()
+    report = replace(report, page_source=replace(_page_source(report), data_folder=folder))
     data = WRITERS["html"].render(report, Style()).encode()
     write(page, data, sources, read)
     if page != STDOUT and not session.quiet:

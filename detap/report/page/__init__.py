@@ -4,12 +4,14 @@
 ``page.html.j2`` with the style sheet and ``script/``. Extra ``detap[report]``.
 """
 
+import os
 from typing import TYPE_CHECKING
 
 from detap.errors import UsageError
+from detap.io.writing import STDOUT, make_folder
 
 if TYPE_CHECKING:
-    from detap.report.model import Report
+    from detap.report.model import DataFolder, Report
     from detap.report.writers.registry import Style
 
 
@@ -27,6 +29,27 @@ def render(report: "Report", style: "Style") -> str:
     from detap.report.page.assembly import render_page
 
     return render_page(report, report.page_source)
+
+
+def data_folder(path: str, page: str) -> "DataFolder":
+    """Make the folder of the images' data; return it with its URL relative to the page.
+
+    Raises
+    ------
+    UsageError
+        If the page is standard output.
+    OutputError
+        If the folder cannot be made.
+    """
+    if page == STDOUT:
+        raise UsageError("--page-data needs a page in a file; use -o page.html")
+    from urllib.parse import quote
+
+    from detap.report.model import DataFolder
+
+    make_folder(os.path.join(path, "thumbnails"))
+    relative = os.path.relpath(path, os.path.dirname(page) or os.curdir)
+    return DataFolder(path, quote(relative.replace(os.sep, "/")))
 
 
 def check_installed() -> None:

@@ -5,6 +5,7 @@ are JSON without markup characters, and enter elements by ``textContent`` only.
 """
 
 import json
+import os
 from base64 import b64encode
 from hashlib import sha256
 from math import isnan
@@ -15,16 +16,21 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from detap.escaping import escape
+from detap.io.writing import write
 from detap.report.numbers import change, described, fraction
 from detap.report.page.data import page_data
-from detap.report.page.packing import MOST_BYTES, packed
+from detap.report.page.packing import LIMIT, MOST_BYTES, packed
 from detap.report.sections import SECTIONS
 
 if TYPE_CHECKING:
-    from detap.report.model import Block, Cell, Column, PageSource, Report
+    from detap.report.model import Block, Cell, Column, DataFolder, PageSource, Report
     from detap.report.page.gallery import Gallery
 
+THUMBNAILS = "thumbnails"
+"""The folder of pictures in a data folder."""
+
 _REST = 500_000  # for all but the data
+_MOST_PROBLEMS = 20
 
 # The files of script/ in the order in which they run, as one function.
 _SCRIPT = (
@@ -67,14 +73,13 @@ def render_page(report: "Report", source: "PageSource") -> str:
     model, images = page_data(report, source)
     warnings = [escape(note) for note in report.notes if note.severity == "warning"]
     infos = [escape(note) for note in report.notes if note.severity == "info"]
-    data, packed_images, pictures = as_json(model), "", dict[str, Any]()
-    if images is not None:
-        packed_images = packed(images.columns)
-        if source.pictures is not None:
-            room = MOST_BYTES - len(data.encode()) - len(packed_images) - _REST
-            pictures, problems = _pictures(images, source, room)
-            infos += problems
+    packed_images, pictures, problems = _packed(images, source, len(as_json(model).encode()))
+    model["folder"] = source.data_folder and source.data_folder.address
+    infos += problems[:_MOST_PROBLEMS]
+    if len(problems) > _MOST_PROBLEMS:
+        infos.append(f"{len(problems) - _MOST_PROBLEMS:,} more images have such a problem")
     scripts = [_resource("vendor/uPlot.iife.min.js"), _script()]
+    local = "" if source.data_folder is None else " 'self' file:"
     styles = [_resource(name) for name in _STYLES]
     environment = Environment(
         autoescape=True,
@@ -100,12 +105,12 @@ def render_page(report: "Report", source: "PageSource") -> str:
         trend=_trend,
         protocol=[(name, _field(value)) for name, value in report.protocol.items()],
         policy=(
-            "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; "
-            f"script-src {_sources(scripts)}; style-src {_sources(styles)}"
+            f"default-src 'none'; img-src data:{local}; base-uri 'none'; form-action 'none'; "
+            f"script-src {_sources(scripts)}{local}; style-src {_sources(styles)}"
         ),
         scripts=[Markup(text) for text in scripts],
         styles=[Markup(text) for text in styles],
-        data=Markup(data),
+        data=Markup(as_json(model)),
         images=Markup(packed_images),
         pictures=Markup(as_json(pictures)),
     )
@@ -118,11 +123,33 @@ def as_json(model: dict[str, Any]) -> str:
     return text.translate(_ESCAPES)
 
 
+def _packed(
+    images: "Gallery | None", source: "PageSource", size: int
+) -> tuple[str, dict[str, Any], list[str]]:
+    """Return the packed images, their pictures and the problems; write those of a folder."""
+    if images is None:
+        return "", {}, []
+    folder, notes = source.data_folder, []
+    text, room = packed(images.columns), MOST_BYTES - size - _REST
+    if folder is None and len(text) > room and images.has_shapes:
+        text = packed(images.without_shapes())
+        notes.append(f"masks, polygons and keypoints are drawn as boxes: {LIMIT}")
+    if folder is None and len(text) > room:
+        return "", {}, [f"no images: their boxes have {len(text) / 1e6:.0f} MB; {LIMIT}"]
+    if folder is not None:
+        write(os.path.join(folder.path, "images.js"), f'const packedImages = "{text}";'.encode())
+        text = ""
+    pictures, problems = _pictures(images, source, folder, room - len(text))
+    return text, pictures, [*notes, *problems]
+
+
 def _pictures(
-    images: "Gallery", source: "PageSource", max_bytes: int
+    images: "Gallery", source: "PageSource", folder: "DataFolder | None", max_bytes: int
 ) -> tuple[dict[str, Any], list[str]]:
     """Return address, width and height of thumbnails by image number, and the problems."""
-    from detap.report.page.pictures import ImageFile, thumbnails
+    if source.pictures is None:
+        return {}, []
+    from detap.report.page.pictures import ImageFile, data_uri, thumbnails
 
     sizes = images.columns["sizes"].tolist()
     numbers = images.by_errors.tolist()
@@ -134,8 +161,15 @@ def _pictures(
         )
         for number in numbers
     ]
-    assert source.pictures is not None
-    result = thumbnails(source.pictures, files, max_bytes=max_bytes)
+
+    def save(index: int, data: bytes) -> str:
+        if folder is None:
+            return data_uri(index, data)
+        name = f"{numbers[index]}.webp"
+        write(os.path.join(folder.path, THUMBNAILS, name), data)
+        return f"{folder.address}/{THUMBNAILS}/{name}"
+
+    result = thumbnails(source.pictures, files, save=save, max_bytes=max_bytes)
     pictures = {
         str(number): [result.uris[file.name], *result.sizes[file.name]]
         for number, file in zip(numbers, files, strict=True)

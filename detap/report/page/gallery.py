@@ -45,6 +45,19 @@ class Gallery(NamedTuple):
     names: list[str]
     by_errors: Integers
 
+    @property
+    def has_shapes(self) -> bool:
+        """True if any objects have other shapes than boxes."""
+        return bool(self.columns["truths"]["shapes"] or self.columns["detector"]["shapes"])
+
+    def without_shapes(self) -> dict[str, Any]:
+        """Return the columns with boxes only."""
+        tables = ("truths", "detector", "baseline")
+        boxes = {
+            name: self.columns[name] and {**self.columns[name], "shapes": {}} for name in tables
+        }
+        return {**self.columns, **boxes}
+
 
 def gallery(
     results: MatchResults,

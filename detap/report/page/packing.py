@@ -14,6 +14,9 @@ import numpy as np
 MOST_BYTES = 20_000_000
 """The maximum size of a page in one file."""
 
+LIMIT = f"a page has at most {MOST_BYTES / 1e6:g} MB; use --page-data DIR"
+"""The reason why images are left out."""
+
 _ALIGNMENT = 8
 _LEVEL = 1
 """Of zlib: higher levels save little of measured numbers, and take much longer."""

@@ -8,7 +8,7 @@ folder, else only inside its root.
 import os
 import warnings
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from io import BytesIO
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,16 +20,13 @@ from detap.escaping import escape
 from detap.formats.image_folders import ImageFolder
 from detap.formats.reading.image_headers import IMAGE_SUFFIXES
 from detap.io.stream import open_regular
-from detap.report.page.packing import MOST_BYTES
+from detap.report.page.packing import LIMIT, MOST_BYTES
 
 if TYPE_CHECKING:
     from detap.tables.detection import Name
 
 SIDE = 480
 QUALITY = 60
-LIMIT = f"a page has at most {MOST_BYTES / 1e6:g} MB; use --page-data DIR"
-"""The reason why pictures are left out."""
-
 MOST_PIXELS = 100_000_000
 MOST_FILE_BYTES = 200_000_000
 
@@ -66,7 +63,7 @@ class Thumbnails(NamedTuple):
     Attributes
     ----------
     uris : dict of str to str
-        ``data:`` URIs by image name.
+        Addresses by image name.
     sizes : dict of str to tuple of int
         Width and height of the full pictures by image name.
     problems : tuple of str
@@ -100,8 +97,18 @@ class Search(NamedTuple):
     links: tuple[str, ...]
 
 
+def data_uri(number: int, data: bytes) -> str:
+    """Return the ``data:`` URI of a thumbnail."""
+    del number
+    return f"data:image/webp;base64,{b64encode(data).decode()}"
+
+
 def thumbnails(
-    folder: ImageFolder, images: Sequence[ImageFile], *, max_bytes: int = MOST_BYTES
+    folder: ImageFolder,
+    images: Sequence[ImageFile],
+    *,
+    save: Callable[[int, bytes], str] = data_uri,
+    max_bytes: int = MOST_BYTES,
 ) -> Thumbnails:
     """Return thumbnails of images.
 
@@ -110,8 +117,10 @@ def thumbnails(
     folder : ImageFolder
     images : sequence of ImageFile
         The most important first.
+    save : function
+        Saves a WebP thumbnail, given the index of its image; returns its address.
     max_bytes : int
-        The maximum size of all URIs; images from the first beyond it on are left out.
+        The maximum size of all addresses; images from the first beyond it on are left out.
     """
     uris: dict[str, str] = {}
     sizes: dict[str, tuple[int, int]] = {}
@@ -119,10 +128,11 @@ def thumbnails(
     total = 0
     for number, image in enumerate(images):
         try:
-            uri, size = _thumbnail(_path(folder, image), image.size)
+            data, size = _thumbnail(_path(folder, image), image.size)
         except _UnusableError as error:
             problems.append(f"{escape(image.name)}: {escape(error)}")
             continue
+        uri = save(number, data)
         if total + len(uri) > max_bytes:
             left_out = sum(_exists(folder, other) for other in images[number:])
             problems.append(f"{left_out:,} pictures left out: {LIMIT}")
@@ -212,7 +222,7 @@ def _names(image: ImageFile) -> Iterator[str]:
             yield name + suffix.upper()
 
 
-def _thumbnail(path: str, annotated: tuple[float, float] | None) -> tuple[str, tuple[int, int]]:
+def _thumbnail(path: str, annotated: tuple[float, float] | None) -> tuple[bytes, tuple[int, int]]:
     try:
         descriptor = open_regular(path)
     except InputError as error:
@@ -231,7 +241,7 @@ def _thumbnail(path: str, annotated: tuple[float, float] | None) -> tuple[str, t
 
 def _made_small(
     stream: object, annotated: tuple[float, float] | None
-) -> tuple[str, tuple[int, int]]:
+) -> tuple[bytes, tuple[int, int]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         opened = Image.open(stream, formats=_FORMATS)
@@ -254,7 +264,7 @@ def _made_small(
         small.thumbnail((SIDE, SIDE), Image.Resampling.LANCZOS)
         out = BytesIO()
         small.save(out, "WEBP", quality=QUALITY, method=4)
-    return f"data:image/webp;base64,{b64encode(out.getvalue()).decode()}", size
+    return out.getvalue(), size
 
 
 def _in_color(picture: Image.Image) -> Image.Image:

@@ -5,8 +5,20 @@ const pictures = analysis ? JSON.parse(document.getElementById("pictures").textC
 let images = null;  // until they are unpacked
 let MATCHED, NEAR_MISS, MISSED;
 
+// The data folder is read by a script element: pages opened from files cannot fetch others.
+async function packedText() {
+  if (!model.folder) return $("images").textContent;
+  const script = make("script", { src: `${model.folder}/images.js` });
+  await new Promise((resolve, reject) => {
+    script.addEventListener("load", resolve);
+    script.addEventListener("error", () => reject(new Error(`${model.folder}/images.js cannot be read`)));
+    document.head.append(script);
+  });
+  return packedImages;
+}
+
 async function unpack() {
-  const deflated = atob($("images").textContent), bytes = new Uint8Array(deflated.length);
+  const deflated = atob(await packedText()), bytes = new Uint8Array(deflated.length);
   for (let n = 0; n < bytes.length; n++) bytes[n] = deflated.charCodeAt(n);
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   const buffer = await new Response(stream).arrayBuffer();

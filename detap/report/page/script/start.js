@@ -38,7 +38,8 @@ function start() {
     histogram("overlaps", analysis.histograms.iou, "Detections by IoU, true and false positives");
     buildBreakdowns();
     buildOperating();
-    unpack().then(startImages);
+    if (model.folder || $("images").textContent) unpack().then(startImages, (error) => showNoImages(`${error.message}.`));
+    else showNoImages("The images are left out; see the notes.");
   }
   show(null);
   wireRows();
@@ -60,6 +61,12 @@ function startImages() {
   wireViewer();
   updateGallery(null);
   updateViewer();
+  $("gallery").removeAttribute("aria-busy");
+}
+
+function showNoImages(text) {
+  $("gallery-text").textContent = text;
+  $("gallery-order").closest(".tools").hidden = true;
   $("gallery").removeAttribute("aria-busy");
 }
 
