@@ -18,6 +18,7 @@ from detap.formats.registry import detect_format
 from detap.formats.voc import tables as voc
 from detap.io import digest
 from detap.io.digest import sha256, sha256_of_stream
+from detap.io.file_kinds import kind_of
 from detap.io.limits import Limits
 from detap.io.stream import Stream, open_regular, read_bytes
 from tests.formats import voc_files
@@ -259,3 +260,16 @@ def test_reading_begins_without_numpy(truth_path: Path) -> None:
         "assert not {'numpy', 'lxml', 'json', 'rich', 'click'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (b"a\n<<<<<<< ours\nb\n=======\n", "merge"),
+        (b"\xef\xbb\xbf <!DOCTYPE html>", "html"),
+        (b"\xef\xbb\xbf\n%PDF-1.7", "pdf"),
+        (b"plain", ""),
+    ],
+)
+def test_kinds_of_files(data: bytes, kind: str) -> None:
+    assert kind_of(data) == kind
