@@ -310,6 +310,8 @@ WRONG: list[tuple[Any, str, str]] = [
     ({"size": [20, 30], "counts": ""}, "counts sum to 0, expected 600", ""),
     ({"size": [20, 30], "counts": "5"}, "counts sum to 5, expected 600", ""),
     ({"size": [20, 30], "counts": "5 5"}, "counts holds a character that is no digit", "again"),
+    # "\\b" in JSON, which is no digit, though "b" is one.
+    ({"size": [20, 30], "counts": "\bb06"}, "counts holds a character that is no digit", "again"),
     ({"size": [20, 30], "counts": "5o"}, "counts ends within a number", "again"),
     ({"size": [20, 30], "counts": "O"}, "counts holds a negative run", "again"),
     (
