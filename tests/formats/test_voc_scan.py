@@ -150,14 +150,29 @@ def test_a_change_at_every_byte_of_a_small_annotation(piece: bytes) -> None:
 
 
 IRREGULAR = {
-    "declaration in capitals": b"<?XML version='1.0'?><annotation/>",
-    "declared Latin-1": b"<?xml version='1.0' encoding='latin-1'?><annotation/>",
+    "declaration in capitals": b"<?XML version='1.0'?><annotation></annotation>",
+    "declared Latin-1": b"<?xml version='1.0' encoding='latin-1'?><annotation></annotation>",
+    "another encoding of UTF-8's length": (
+        b"<?xml version='1.0' encoding='utx-8'?><annotation></annotation>"
+    ),
+    "version in two quotes": b"<?xml version='1.0\"?><annotation></annotation>",
+    "declaration without an end": b"<?xml version='1.0'??<annotation></annotation>",
     "closing first": b"</annotation>",
     "nothing": b"",
     "root alone": b"<annotation/>",
     "deep": b"<annotation>" + b"<a>" * 40 + b"</a>" * 40 + b"</annotation>",
     "many attributes": b"<annotation " + b" ".join(b"a%d=''" % n for n in range(20)) + b"/>",
     "long name": b"<annotation><" + b"a" * 2000 + b"/></annotation>",
+    "namespace": b"<annotation xmlns='x'></annotation>",
+    "attribute after a colon": b"<annotation a:'x'></annotation>",
+    "attribute without quotes": b"<annotation a=xbx></annotation>",
+    "reference without an end": b"<annotation>&ampx</annotation>",
+    "U+FFFE": "<annotation>\ufffe</annotation>".encode(),
+    "U+FFFF": "<annotation>\uffff</annotation>".encode(),
+    "line break in a name": xml(item("a\nb")).encode(),
+    "two widths": xml("<size><width>5</width><width>6</width></size>", size=None).encode(),
+    "second box without sides": xml(item(more="<bndbox></bndbox>")).encode(),
+    "empty flag": xml(item(difficult=None, more="<difficult/>")).encode(),
     "reference in a name": xml(item("a&amp;b")).encode(),
     "number beyond double": xml(item(box=("1e400", 20, 30, 40))).encode(),
     "nested object": xml(item(more=f"<part>{item()}</part>")).encode(),
@@ -168,6 +183,18 @@ IRREGULAR = {
 @pytest.mark.parametrize("content", IRREGULAR.values(), ids=IRREGULAR)
 def test_annotations_left_to_lxml(content: bytes) -> None:
     assert not check_annotation(content)
+
+
+REGULAR = {
+    "U+FFFD": "<annotation>\ufffd</annotation>".encode(),
+    "deep": b"<annotation>" + b"<a>" * 31 + b"</a>" * 31 + b"</annotation>",
+    "another side": xml(item()).replace("<xmin>", "<xmin2>9</xmin2><xmin>").encode(),
+}
+
+
+@pytest.mark.parametrize("content", REGULAR.values(), ids=REGULAR)
+def test_annotations_that_are_scanned(content: bytes) -> None:
+    assert check_annotation(content)
 
 
 # --- text ---------------------------------------------------------------------------------------
