@@ -36,8 +36,6 @@ class Column(Value):
         ``precise_change``, with more digits; ``count_change``, the difference of two counts.
     priority : int
         0 is always shown; in narrow tables, columns of the highest priority are dropped first.
-    graded : bool
-        Color fractions by value on a terminal.
     higher_is_better : bool
     """
 
@@ -48,7 +46,6 @@ class Column(Value):
         "name", "text", "fraction", "count", "exact", "change", "precise_change", "count_change"
     ]
     priority: int = 0
-    graded: bool = False
     higher_is_better: bool = True
 
 

@@ -10,7 +10,7 @@ from detap.report.model import Block, Cell, Column, Report, Table
 
 COLUMNS = (
     Column("name", "class", "class", "name"),
-    Column("AP", "AP", "AP", "fraction", graded=True),
+    Column("AP", "AP", "AP", "fraction"),
     Column("AP50", "AP50", "AP50", "fraction"),
     Column("AP75", "AP75", "AP75", "fraction"),
     Column("APs", "APs", "APs", "fraction", 1),

@@ -75,10 +75,7 @@ def detection_report(
             spec.name: tuple(getattr(spec.params, column.key) for column in param_columns)
             for spec in specs
         },
-        columns={
-            spec.name: _column(protocol, spec, spec.name, primary=spec is specs[0])
-            for spec in specs
-        },
+        columns={spec.name: _column(protocol, spec, spec.name) for spec in specs},
         table=Table(columns, sorted_rows(rows, sort, reverse), _totals(result, columns, rows)),
         notes=(*result.notes, *notes),
         blocks=tuple(blocks),
@@ -110,14 +107,13 @@ def _param_columns(protocol: "Protocol") -> tuple[Column, ...]:
 
 def class_columns(protocol: "Protocol") -> tuple[Column, ...]:
     """Return the columns of the class table: name, metrics, counts."""
-    primary = metrics.summary(protocol)[0]
     columns = [Column("name", "class", "class", "name")]
     for spec in metrics.columns(protocol):
-        columns.append(_column(protocol, spec, spec.class_name, primary=spec == primary))
+        columns.append(_column(protocol, spec, spec.class_name))
     return (*columns, *_COUNTS)
 
 
-def _column(protocol: "Protocol", spec: "MetricSpec", key: str, *, primary: bool) -> Column:
+def _column(protocol: "Protocol", spec: "MetricSpec", key: str) -> Column:
     """Return the column of a metric, with its unit and direction."""
     metric = spec.metric
     overall = spec.area == 0 and spec.max_dets_index == len(protocol.max_dets) - 1
@@ -128,7 +124,6 @@ def _column(protocol: "Protocol", spec: "MetricSpec", key: str, *, primary: bool
         spec.heading or key,
         "fraction",
         0 if overall else metric.column_priority,
-        graded=primary and metric.bounds == (0, 1),
         higher_is_better=metric.higher_is_better,
     )
 

@@ -139,7 +139,7 @@ def _class_table(
     """Return the dAP by class and type of error."""
     columns = (
         Column("name", "class", "class", "name"),
-        Column("AP", f"AP{100 * result.iou:.6g}", "AP", "fraction", graded=True),
+        Column("AP", f"AP{100 * result.iou:.6g}", "AP", "fraction"),
         *(
             Column(name, words(name), _SHORT[name], "change", 1 if name in ACROSS else 0)
             for name in order

@@ -174,7 +174,7 @@ def _query_table(result: "RetrievalResult", objectives: "Objectives | None") -> 
     columns = [Column("name", "query", "query", "name")]
     for number, metric in enumerate(result.metrics):
         key = metric.key
-        columns.append(Column(key, key, key, "fraction", min(number, 2), graded=key == "AP"))
+        columns.append(Column(key, key, key, "fraction", min(number, 2)))
     columns += [
         Column("relevant", "relevant", "rel", "count"),
         Column("ranked", "ranked", "rank", "count", 1),
@@ -296,7 +296,7 @@ def classification_report(
     counts = ("positives", "negatives", "difficult", "unscored")
     columns = (
         Column("name", "class", "class", "name"),
-        Column("AP", "AP", "AP", "fraction", graded=True),
+        Column("AP", "AP", "AP", "fraction"),
         Column("positives", "positives", "pos", "count"),
         Column("negatives", "negatives", "neg", "count"),
         Column("difficult", "difficult", "dif", "count", 1),

@@ -23,9 +23,6 @@ COLORS = {
     "rule": "dim",
     "dim": "dim",
     "total": "bold",
-    "low": "red",
-    "middle": "yellow",
-    "high": "green",
     "title": "bold",
     "passed": "bold green",
     "warning": "bold yellow",
@@ -36,8 +33,7 @@ _LEAST_NAME = 8
 _VERDICTS = ("failed", "warning", "passed")  # the worst first
 _MARKS = {"FAILED": "failed", "passed": "passed"}  # verdicts, where a row has one
 WORDS = ("name", "text")  # left-aligned kinds of columns
-_FIRST = Column("", "", "", "fraction", graded=True)  # of a summary without columns
-_OTHER = Column("", "", "", "fraction")
+_FRACTION = Column("", "", "", "fraction")  # of a summary without columns
 
 
 def render(report: Report, style: Style) -> str:
@@ -116,7 +112,7 @@ def _summary_lines(report: Report, style: Style, failed: Collection[str]) -> lis
         text = f"{'metric':<{sizes[0]}}  {'value':>{sizes[1]}}{_params(report, headings, sizes)}"
         lines.append([(text, "heading")])
     for number, (name, value, texts) in enumerate(zip(names, values, params, strict=True)):
-        column = report.columns.get(name, _OTHER if number else _FIRST)
+        column = report.columns.get(name, _FRACTION)
         part = "failed" if name in failed else _role(column, report.summary[name])
         line: Line = [(f"{name:<{sizes[0]}}  ", "title" if number == 0 else "")]
         line.append((f"{value:>{sizes[1]}}", part))
@@ -300,12 +296,8 @@ def _row(
 
 
 def _role(column: Column, value: Cell) -> str:
-    if isinstance(value, float):
-        if isnan(value):
-            return "dim"
-        if column.graded:
-            good = value if column.higher_is_better else 1 - value
-            return "low" if good < 1 / 3 else "middle" if good < 2 / 3 else "high"
+    if isinstance(value, float) and isnan(value):
+        return "dim"
     if column.kind == "count":
         return "dim" if value == 0 else ""
     return _MARKS.get(str(value), "") if column.kind == "text" else ""
