@@ -63,7 +63,7 @@ def test_verdicts_have_their_colors_and_their_words() -> None:
 
 
 def test_values_have_no_color_of_their_own() -> None:
-    """Whether 0.1 is a good AP depends on the data; only gates give values a color."""
+    """Only gates give values a color: a good AP of one data set is a bad one of another."""
     columns = (
         Column("class", "class", "class", "name", 0),
         Column("AP", "AP", "AP", "fraction"),
