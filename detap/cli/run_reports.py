@@ -232,7 +232,7 @@ def write_reports(
     status = 0 if gate_results is None else print_gates(gate_results, session)
     session.check_warnings()
     _write_extra_files(evaluated, outputs, options)
-    outputs.write(report, evaluated.read, quiet=session.quiet and not status)
+    outputs.write(report, evaluated.read, quiet=session.quiet)
     session.print_time("reporting")
     return status
 

@@ -20,7 +20,7 @@ _TOUR = (
     (
         "The gate: is today's worse? Status 1 stops a pipeline.",
         (
-            *("eval", "instances.json", "today.json", "-q"),
+            *("eval", "instances.json", "today.json"),
             *("--baseline-detections", "yesterday.json", "--max-drop", "0.02"),
         ),
     ),
