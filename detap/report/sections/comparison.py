@@ -228,7 +228,9 @@ def _error_blocks(comparison: "Comparison", max_rows: int | None) -> tuple[Block
     """Return the changes of errors by image and type, if both have boxes."""
     if comparison.errors is None:
         return ()
-    return _images(comparison, max_rows), _errors(*comparison.errors)
+    # The protocol's first threshold, as in `count_errors`.
+    iou = comparison.first.protocol.iou_thresholds[0]
+    return _images(comparison, max_rows), _errors(iou, *comparison.errors)
 
 
 def _images(comparison: "Comparison", max_rows: int | None) -> Block:
@@ -251,7 +253,7 @@ def _images(comparison: "Comparison", max_rows: int | None) -> Block:
     return Block("images", title, data, table=_top_rows(columns, rows, max_rows))
 
 
-def _errors(*error_counts: "ErrorCounts") -> Block:
+def _errors(iou: float, *error_counts: "ErrorCounts") -> Block:
     totals = (errors.by_image.sum(axis=0).tolist() for errors in error_counts)
     rows: list[dict[str, Cell]] = [
         {"name": kind, "first": first, "second": second, "difference": second - first}
@@ -264,9 +266,8 @@ def _errors(*error_counts: "ErrorCounts") -> Block:
         Column("difference", "diff", "diff", "count_change"),
     )
     data = {str(row["name"]): {k: v for k, v in row.items() if k != "name"} for row in rows}
-    return Block(
-        "errors", "Errors at the best-F1 threshold", data, table=Table(columns, tuple(rows))
-    )
+    title = f"Errors at IoU {iou:g} and the best-F1 score of each class"
+    return Block("errors", title, data, table=Table(columns, tuple(rows)))
 
 
 _SHORT = {
