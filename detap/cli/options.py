@@ -375,18 +375,34 @@ selection_options = stack(
     ),
 )
 
+
+class _OutputOption(Option):
+    """``-o``, which adds to the ``output`` of a settings file."""
+
+    def handle_parse_result(
+        self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
+    ) -> tuple[Any, list[str]]:
+        """Add the targets of the file."""
+        name = str(self.name)
+        given, configured = opts.get(name), (ctx.default_map or {}).get(name)
+        if given and configured:
+            opts = {**opts, name: [*configured, *given]}
+        return super().handle_parse_result(ctx, opts, args)
+
+
 output_options = stack(
     _output(
         "-o",
         "--output",
         "targets",
+        cls=_OutputOption,
         value_kind="target",
         envvar="DETAP_OUTPUT",
         type=Target(target),
         multiple=True,
         metavar="[FORMAT=]PATH",
         help="Write the report here too, in the format given or by extension; - is stdout. "
-        "Repeatable.",
+        "Repeatable; adds to output of the settings file.",
         brief="Write the report here too; format by extension: .json, .md and others.",
     ),
     _output(

@@ -59,7 +59,8 @@ class Outputs(Record):
         """Remove the output options from `options`."""
         output_format = options.pop("output_format")
         stdout = WRITERS[output_format or "table"]
-        requested: list[tuple[Writer | None, str]] = list(options.pop("targets"))
+        # A settings file and the command line may name the same file.
+        requested: list[tuple[Writer | None, str]] = list(dict.fromkeys(options.pop("targets")))
         to_stdout = [writer for writer, path in requested if path == STDOUT]
         if len(to_stdout) > 1:
             raise UsageError("only one report can go to standard output")

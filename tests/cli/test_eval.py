@@ -8,6 +8,7 @@ VOC takes the area: .5. The dog is matched at rank 1 of 1. The bird has no groun
 import csv
 import hashlib
 import json
+import os
 import pickle
 from collections.abc import Callable
 from io import StringIO
@@ -436,6 +437,24 @@ def test_a_report_to_stdout_replaces_the_table(detap: Detap, coco: Files) -> Non
     assert detap(*coco.arguments, "-o", "-", "--output-format", "csv").out.startswith("name,")
 
 
+def test_o_adds_to_the_output_of_the_settings(detap: Detap, coco: Files, tmp_path: Path) -> None:
+    """A file that both name is written once."""
+    settings = tmp_path / "detap.toml"
+    settings.write_text('output = ["a.json", "b.csv"]\n')
+    line = [*coco.arguments, "--config", settings]
+    assert detap(*line, "-o", tmp_path / "c.md").status == 0
+    assert all((tmp_path / name).exists() for name in ("a.json", "b.csv", "c.md"))
+    (tmp_path / "b.csv").unlink()
+    report = (tmp_path / "a.json").read_text()
+    assert detap(*line, "-o", os.path.relpath(tmp_path / "a.json")).status == 0
+    assert (tmp_path / "a.json").read_text() == report
+    assert (tmp_path / "b.csv").exists()
+    for name in ("a.json", "b.csv", "c.md"):
+        (tmp_path / name).unlink()
+    assert detap(*coco.arguments, "--isolated", "-o", tmp_path / "c.md").status == 0
+    assert not (tmp_path / "a.json").exists()
+
+
 def test_an_unknown_extension(detap: Detap, coco: Files) -> None:
     target = coco.folder / "report.out"
     ended = detap(*coco.arguments, "-o", target)
@@ -449,7 +468,7 @@ def test_an_unknown_extension(detap: Detap, coco: Files) -> None:
     ("outputs", "message"),
     [
         (["-", "csv=-"], "only one report can go to standard output"),
-        (["a.json", "a.json"], "a.json would be written twice"),
+        (["a.json", "csv=a.json"], "a.json would be written twice"),
         (["absent/a.json"], "no such folder"),
         (["json=instances.json"], "is an input; use another name for the report"),
     ],
