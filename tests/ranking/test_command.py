@@ -162,6 +162,8 @@ def test_many_queries_are_shown_on_request(
     assert main(words) == 0
     short = capsys.readouterr().out
     assert "60 queries; --per-query shows each, as JSON and CSV do" in short
+    assert short.startswith("Metrics over 60 queries\nmetric ")
+    assert "mean / sum" not in short
     assert main([*words, "--per-query"]) == 0
     assert len(capsys.readouterr().out.splitlines()) > len(short.splitlines()) + 50
 

@@ -27,8 +27,8 @@ from detap.io.writing import check_target, silence_stdout
 from detap.protocols import PRESETS
 from detap.ranking.objectives import Objectives
 from detap.report.fields import EXTRA_ITEMS, Limits, extra_items, limits_of_metrics
-from detap.report.model import Block, Column, Report, Table
-from detap.report.numbers import fraction, in_column
+from detap.report.model import Block, Cell, Column, Report, Table
+from detap.report.numbers import UNDEFINED, fraction, in_column
 from detap.report.schemas import address
 from detap.report.sections.breakdowns import _group_label, block_of
 from detap.report.sections.crosscheck import cross_check_block
@@ -41,13 +41,14 @@ from detap.report.sections.explanation import (
     report_diff_sentence,
 )
 from detap.report.sections.gates import gate_block
-from detap.report.sections.history import _difference_lines, _table, history_block
+from detap.report.sections.history import _table, history_block
 from detap.report.sections.power import power_block
 from detap.report.sections.ranking import _objective_blocks, _ranks_block, brief
 from detap.report.sections.tie_range import tie_block
 from detap.report.writers import curves, github, markdown, text
 from detap.report.writers.json import dump
 from detap.report.writers.registry import Style
+from detap.report.writers.text import table_lines
 from tests.report import reports
 
 
@@ -245,10 +246,6 @@ def test_the_history_of_a_metric() -> None:
     assert (block.key, block.title) == ("history", "AP over 2 runs")
     assert headings(block.table)[-1] == ("detap_version", "detap", "detap", "text")
     assert _table(series).columns[-1].priority == 1
-    assert _difference_lines(series) == ("detections: other",)
-    runs[-1].record["signature"] = "protocol:coco"
-    other = Series(runs, ["protocol: name", "detections: other"], frozenset())
-    assert _difference_lines(other) == ("protocol:coco", "detections: other")
 
 
 def test_detectable_drops() -> None:
@@ -274,16 +271,32 @@ def test_detectable_drops() -> None:
 KINDS = ("minimum", "maximum")
 
 
-def test_many_queries_are_counted() -> None:
-    columns = (Column("name", "query", "query", "name"),)
-    table = Table(columns, ({"name": "a"}, {"name": "b"}), {"name": "mean / sum"})
-    report = Report(kind="retrieval", table=table)
-    assert brief(report, 2) is report
-    short = brief(report, 1)
-    assert short.table == Table(columns, (), {"name": "mean / sum"})
+def test_many_queries_are_summarized() -> None:
+    """Of 0, 1, 2, 4 and 8 tenths the quartiles are values; an undefined one is counted."""
+    columns = (
+        Column("name", "query", "query", "name"),
+        Column("AP", "AP", "AP", "fraction"),
+        Column("P", "P", "P", "fraction"),
+        Column("relevant", "relevant", "rel", "count"),
+    )
+    rows: tuple[dict[str, Cell], ...] = tuple(
+        {"name": name, "AP": value, "P": nan, "relevant": 1}
+        for name, value in zip("abcdef", (0.8, 0.0, nan, 0.2, 0.1, 0.4), strict=True)
+    )
+    totals: dict[str, Cell] = {"name": "mean / sum", "AP": 0.3, "P": nan, "relevant": 6}
+    report = Report(kind="retrieval", table=Table(columns, rows, totals))
+    assert brief(report, 6) is report
+    short = brief(report, 5)
+    assert short.title == "Metrics over 6 queries"
+    text = "\n".join("".join(p for p, _ in line) for line in table_lines(short.table, Style()))
+    assert [line.split() for line in text.splitlines() if not line.startswith("─")] == [
+        ["metric", "mean", "min", "25%", "median", "75%", "max", "undefined"],
+        ["AP", "0.3000", "0.0000", "0.1000", "0.2000", "0.4000", "0.8000", "1"],
+        ["P", *[UNDEFINED] * 6, "6"],
+    ]
     (block,) = short.blocks
     assert (block.key, block.title, block.data) == ("rows", "Queries", {})
-    assert block.lines == ("2 queries; --per-query shows each, as JSON and CSV do",)
+    assert block.lines == ("6 queries; --per-query shows each, as JSON and CSV do",)
 
 
 def test_precision_and_recall_at_ranks() -> None:

@@ -378,8 +378,7 @@ class _Run(NamedTuple):
                 self.outputs.write_file(path, writer.render(report, Style()), files)
         remaining = tuple(target for target in self.outputs.files if target[0].name not in _DATA)
         stdout_report = report if self.outputs.stdout.name in _DATA else shown
-        quiet = self.session.quiet and not status
-        replace(self.outputs, files=remaining).write(stdout_report, files, quiet=quiet)
+        replace(self.outputs, files=remaining).write(stdout_report, files, quiet=self.session.quiet)
         self.session.print_time("reporting")
         return status
 

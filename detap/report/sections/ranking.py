@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from math import isnan
+from math import isnan, nan
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDict
 
 from detap._version import __version__
 from detap.report.fields import Count, Limits, extra_items
 from detap.report.model import Block, Cell, Column, Report, Table
-from detap.report.numbers import mean, rows_of
+from detap.report.numbers import is_undefined, mean, rows_of
 
 if TYPE_CHECKING:
     from detap.ranking.classification import ClassificationResult
@@ -186,14 +186,45 @@ def _query_table(result: "RetrievalResult", objectives: "Objectives | None") -> 
 
 
 def brief(report: Report, most: int = _MOST_SHOWN) -> Report:
-    """Return a report without its rows if it has more than `most`."""
+    """Return a report with quantiles instead of its rows if it has more than `most`."""
     if len(report.table.rows) <= most:
         return report
     unit = "queries" if report.kind == "retrieval" else "classes"
     lines = (f"{len(report.table.rows)} {unit}; --per-query shows each, as JSON and CSV do",)
     block = Block("rows", unit.capitalize(), {}, lines=lines)
-    shown = Table(report.table.columns, (), report.table.totals)
-    return replace(report, table=shown, blocks=(*report.blocks, block))
+    title = f"Metrics over {len(report.table.rows)} {unit}"
+    return replace(
+        report, table=_quantiles(report.table), title=title, blocks=(*report.blocks, block)
+    )
+
+
+def _quantiles(table: Table) -> Table:
+    """Return the mean and quantiles of each metric over the rows, a metric per row."""
+    import numpy as np
+
+    totals = table.totals or {}
+    rows: list[dict[str, Cell]] = []
+    for column in table.columns:
+        if column.kind != "fraction":
+            continue
+        values = [row[column.key] for row in table.rows]
+        defined = [float(v) for v in values if v is not None and not is_undefined(v)]
+        quantiles = np.quantile(defined, _LEVELS).tolist() if defined else [nan] * len(_LEVELS)
+        rows.append(
+            {"name": column.heading, "mean": totals.get(column.key)}
+            | dict(zip(_QUANTILES, quantiles, strict=True))
+            | {"undefined": len(values) - len(defined)}
+        )
+    return Table(_QUANTILE_COLUMNS, tuple(rows))
+
+
+_LEVELS = (0, 0.25, 0.5, 0.75, 1)
+_QUANTILES = ("min", "25%", "median", "75%", "max")
+_QUANTILE_COLUMNS = (
+    Column("name", "metric", "metric", "name"),
+    *(Column(key, key, key, "fraction") for key in ("mean", *_QUANTILES)),
+    Column("undefined", "undefined", "undef", "count", 1),
+)
 
 
 def _levels_block(result: "RetrievalResult") -> Block:
