@@ -239,6 +239,13 @@ def test_a_protocol_needs_the_name_of_a_preset() -> None:
         replace(VOC, name="voc2021").signature("1.0")
 
 
+def test_repr_is_what_parse_reads() -> None:
+    changed = replace(VOC, iou_thresholds=(0.25,))
+    assert repr(changed) == "Protocol('voc2012|iou-thresholds:0.25')"
+    assert Protocol.parse("voc2012|iou-thresholds:0.25") == changed
+    assert repr(replace(VOC, name="voc2021")) == "Protocol('voc2021')"
+
+
 @pytest.mark.parametrize("name", PRESETS)
 def test_protocol_text_is_parsed_back(name: str) -> None:
     """Every value of every preset can be set in every other preset, and is parsed back."""
@@ -263,6 +270,8 @@ def test_protocol_text_may_use_option_names() -> None:
     ("text", "message"),
     [
         ("coko", "unknown protocol 'coko'; did you mean coco"),
+        ("bbox", "unknown protocol 'bbox'; did you mean coco?"),
+        ("segm", "unknown protocol 'segm'; did you mean coco-segm?"),
         (
             "coco|ignor-flags:none",
             "protocol 'coco|ignor-flags:none': unknown field 'ignor-flags'; did you mean ignore",

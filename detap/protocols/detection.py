@@ -102,6 +102,12 @@ class Protocol(ProtocolBase, kw_only=True):
 
     presets: ClassVar[Mapping[str, "Protocol"]] = {}
 
+    preset_by_iou_type: ClassVar[Mapping[str, str]] = {
+        "bbox": "coco",
+        "segm": "coco-segm",
+        "keypoints": "coco-keypoints",
+    }
+
     together: ClassVar[tuple[tuple[str, ...], ...]] = (
         ("iou_type", "sigmas", "detection_area", "dilation_ratio", "inclusive_pixels"),
         ("ignore_flags", "crowd_flags", "group_of_weight"),

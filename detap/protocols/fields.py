@@ -824,6 +824,9 @@ class ProtocolBase(Value, kw_only=True):
     presets: ClassVar[Mapping[str, Any]] = {}
     """The presets of this kind of protocol, by name."""
 
+    preset_by_iou_type: ClassVar[Mapping[str, str]] = {}
+    """The preset that pycocotools' `iouType` means, for the error of an unknown preset."""
+
     together: ClassVar[tuple[tuple[str, ...], ...]] = ()
     """Fields that are changed together when two protocols are compared, in order."""
 
@@ -840,7 +843,8 @@ class ProtocolBase(Value, kw_only=True):
                 object.__setattr__(self, declared.name, declared.kind.accept(declared.name, value))
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.text!r})"
+        text = self.text if self.name in self.presets else self.name
+        return f"{type(self).__name__}({text!r})"
 
     def as_dict(self) -> dict[str, Any]:
         """Return every field by name, ready for JSON."""
@@ -923,7 +927,9 @@ class ProtocolBase(Value, kw_only=True):
             If there is none; the message suggests similar ones.
         """
         if name not in cls.presets:
-            hint = suggest(name, cls.presets) or f"choose from {', '.join(cls.presets)}"
+            meant = cls.preset_by_iou_type.get(name)
+            hint = f"did you mean {meant}?" if meant else suggest(name, cls.presets)
+            hint = hint or f"choose from {', '.join(cls.presets)}"
             raise UsageError(f"unknown protocol {name!r}; {hint}")
         preset: Self = cls.presets[name]
         return preset

@@ -135,6 +135,9 @@ class MeanAveragePrecision:
         self._by_class = self._new_evaluators()
         self._agnostic = self._new_evaluators()
 
+    def __repr__(self) -> str:
+        return f"MeanAveragePrecision(iou_type={self.iou_type!r})"
+
     def reset(self) -> None:
         """Remove all updates."""
         self._count = 0
