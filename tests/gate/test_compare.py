@@ -163,6 +163,17 @@ def test_the_command_shows_metrics_classes_and_images(files: list[str], detap: R
     assert image.split()[:3] == ["2", "+1", "+1"]
 
 
+@pytest.mark.parametrize(
+    ("options", "iou"),
+    [([], "0.5"), (["--iou", "0.3,0.7"], "0.3"), (["--iou", "0.75"], "0.75")],
+)
+def test_errors_state_their_thresholds(
+    files: list[str], detap: Run, options: list[str], iou: str
+) -> None:
+    lines = detap(*files, "--resamples", "0", *options).out.splitlines()
+    assert f"Errors at IoU {iou} and the best-F1 score of each class" in lines
+
+
 def test_json_matches_its_schema(files: list[str], detap: Run) -> None:
     report = json.loads(detap(*files, "--output-format", "json").out)
     Draft202012Validator(schema("comparison")).validate(report)
