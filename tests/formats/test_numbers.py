@@ -153,3 +153,8 @@ def test_integers_of_64_bits(above: int) -> None:
     """A sum of products that ends in ones carries nothing where nothing was added."""
     assert_parsed(f"{2**63 + above}")
     assert_parsed(f"{2**63 + above}.0")
+
+
+@pytest.mark.parametrize("text", [f"0.{'0' * 140}12345e1150", f"12345{'0' * 140}e-1150", "-0", "0"])
+def test_exponents_of_four_digits_and_zero(text: str) -> None:
+    assert_parsed(text)

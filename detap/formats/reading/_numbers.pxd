@@ -74,8 +74,8 @@ cdef inline bint read_decimal(
 ) noexcept nogil:
     """Read a number of any length at `start`, and set `stop` after it.
 
-    It is ``[+-]?(d+.?d*|.d+)([eE][+-]?d+)?``, or JSON's if `strict`, with the integer -0 being
-    0. False where there is none: then `stop` is where that shows. `value` may be infinite.
+    It is ``[+-]?(d+.?d*|.d+)([eE][+-]?d+)?``, or JSON's if `strict`. False where there is none:
+    then `stop` is where that shows. `value` may be infinite.
     """
     cdef Bytes at = start, first, behind, run
     cdef uint64_t mantissa = 0
@@ -100,7 +100,6 @@ cdef inline bint read_decimal(
         stop[0] = at
         return False
     if at < end and at[0] | 32 == c'e':
-        whole = False
         at += 1
         down = at < end and at[0] == c'-'
         at += down or (at < end and at[0] == c'+')
@@ -120,7 +119,7 @@ cdef inline bint read_decimal(
         value[0] = shortened(first, behind, written - places)
     if value[0] == UNSURE:
         value[0] = by_python(start, at - start)
-    if negative and not (strict and whole and value[0] == 0):
+    if negative:
         value[0] = -value[0]
     return True
 
