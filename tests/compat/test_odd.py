@@ -12,6 +12,7 @@ import pytest
 from pycocotools import mask
 
 from detap.compat.pycocotools import results as own_results
+from detap.compat.pycocotools._walks import Columns
 from detap.formats.coco._scan import ResultsScan
 from detap.formats.coco.prefetch import run_split
 from tests.compat.made import SIDE, Made, made, made_of
@@ -595,3 +596,15 @@ def test_summaries_after_a_change(
 ) -> None:
     monkeypatch.setitem(PATTERNS, "odd", way)
     assert "seen" in compare("odd", Case.write(made_of(kind, 3), tmp_path, kind))
+
+
+def test_annotations_of_an_image_in_another_order_are_unusual() -> None:
+    """Their order decides between equal scores."""
+    records = [
+        {"id": n, "image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9], "area": 81, "iscrowd": 0}
+        for n in (1, 2)
+    ]
+    by_id = {record["id"]: record for record in records}
+    for listed, usual in ((records, True), (records[::-1], False)):
+        columns = Columns({1: 0}, {1: 0}, 2, False, (0.0, 1e10), "bbox", True)
+        assert columns.take_in_order(records, {1: listed}, by_id, True) == usual
