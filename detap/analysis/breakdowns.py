@@ -4,7 +4,8 @@ Ground truths are grouped by their own box, detections by theirs: recall is of a
 truths, precision of its detections.
 """
 
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import inf
 
@@ -126,36 +127,71 @@ def breakdowns(
         If the protocol does not match by score, or does not have the threshold.
     """
     results = MatchResults.of(result, iou)
-    kept = results.scored
-    if score is not None:
-        kept = kept & (results.boxes[0].score >= score)
-    parts = _Parts(results, kept)
+    parts = breakdowns_by_score(results, np.array([-inf if score is None else score]))
+
+    def first(part: Breakdown) -> Breakdown:
+        return replace(
+            part,
+            matched=part.matched[:, 0],
+            detections=part.detections[:, 0],
+            true_positives=part.true_positives[:, 0],
+        )
+
+    return Breakdowns(
+        iou=results.iou,
+        score_threshold=score,
+        size=first(parts["size"]),
+        aspect_ratio=first(parts["aspect_ratio"]),
+        crowding=first(parts["crowding"]),
+        position=first(parts["position"]) if "position" in parts else None,
+    )
+
+
+def breakdowns_by_score(results: MatchResults, scores: Floats) -> dict[str, Breakdown]:
+    """Compute the breakdowns at each of some score thresholds.
+
+    Parameters
+    ----------
+    results : MatchResults
+    scores : (n,) float64
+        In descending order.
+
+    Returns
+    -------
+    dict of str to Breakdown
+        By their names in :class:`Breakdowns`, without a missing one; all counts but
+        `ground_truths` are (B, n).
+    """
+    parts = _Parts(results, scores)
     detections, ground_truths = parts.detections, parts.ground_truths
     everything = results if results.all_classes is None else results.all_classes[0]
     crowded = everything.boxes[1].image[everything.positive]
     crowd = np.bincount(crowded, minlength=results.images).astype(np.int64)
     edge = 1.0 if results.protocol.inclusive_pixels else 0.0
-    return Breakdowns(
-        iou=results.iou,
-        score_threshold=score,
-        size=parts.between(SIZES, _side(detections), _side(ground_truths)),
-        aspect_ratio=parts.between(RATIOS, _ratio(detections, edge), _ratio(ground_truths, edge)),
-        crowding=parts.between(COUNTS, crowd[detections.image], crowd[ground_truths.image]),
-        position=parts.by_place(results.run.ground_truth.image_sizes),
-    )
+    position = parts.by_place(results.run.ground_truth.image_sizes)
+    return {
+        "size": parts.between(SIZES, _side(detections), _side(ground_truths)),
+        "aspect_ratio": parts.between(
+            RATIOS, _ratio(detections, edge), _ratio(ground_truths, edge)
+        ),
+        "crowding": parts.between(COUNTS, crowd[detections.image], crowd[ground_truths.image]),
+        **({} if position is None else {"position": position}),
+    }
 
 
 class _Parts:
     """Counts of detections and ground truths by group, without ignored ones."""
 
-    def __init__(self, results: MatchResults, kept: Flags) -> None:
+    def __init__(self, results: MatchResults, scores: Floats) -> None:
         detections, self.ground_truths = results.boxes
-        rows = np.flatnonzero(kept)
+        rows = np.flatnonzero(results.scored)
         self.detections = Boxes._make(column[rows] for column in detections)
         self.right = results.true_positive[rows]
         self.positive = results.positive
-        self.matched = np.zeros(len(self.positive), np.bool_)
-        self.matched[results.matched_gt[rows[self.right]]] = True
+        self.steps = _Steps(detections.score[rows], scores)
+        # The step of the matching detection of each ground truth.
+        self.truth_steps = self.steps.none(len(self.positive))
+        self.truth_steps.first[results.matched_gt[rows[self.right]]] = self.steps.first[self.right]
 
     def between(self, edges: tuple[float, ...], detection: Values, truth: Values) -> Breakdown:
         inner = np.array(edges[1:-1])
@@ -178,16 +214,34 @@ class _Parts:
     def counted(
         self, groups: tuple[str, ...], detection: NDArray[np.int64], truth: NDArray[np.int64]
     ) -> Breakdown:
-        def tally(group: NDArray[np.int64]) -> Counts:
-            return np.bincount(group[group >= 0], minlength=len(groups))
-
+        counted, bins = truth[self.positive], len(groups)
         return Breakdown(
             groups=groups,
-            ground_truths=tally(truth[self.positive]),
-            matched=tally(truth[self.matched]),
-            detections=tally(detection),
-            true_positives=tally(detection[self.right]),
+            ground_truths=np.bincount(counted[counted >= 0], minlength=bins),
+            matched=self.truth_steps.counts(truth, bins),
+            detections=self.steps.counts(detection, bins),
+            true_positives=self.steps.counts(np.where(self.right, detection, -1), bins),
         )
+
+
+class _Steps:
+    """The first of n falling score thresholds that each of some scores reaches; n if none."""
+
+    def __init__(self, score: Floats, scores: Floats) -> None:
+        self.count = len(scores)
+        self.first = np.searchsorted(-scores, -score)
+
+    def none(self, count: int) -> "_Steps":
+        """Return the steps of scores that reach no threshold."""
+        steps = copy(self)
+        steps.first = np.full(count, self.count)
+        return steps
+
+    def counts(self, group: NDArray[np.int64], bins: int) -> Counts:
+        """Count the members of groups at each threshold, (bins, n) int64; -1 is no group."""
+        cells = (group * (self.count + 1) + self.first)[group >= 0]
+        counts = np.bincount(cells, minlength=bins * (self.count + 1))
+        return np.cumsum(counts.reshape(bins, self.count + 1)[:, :-1], axis=1)
 
 
 def score_histogram(
@@ -225,21 +279,39 @@ def iou_histogram(
     :func:`breakdowns`.
     """
     results = MatchResults.of(result, iou)
-    kept = results.scored if score is None else results.scored & (results.boxes[0].score >= score)
-    right = np.flatnonzero(kept & results.true_positive)
-    wrong = np.flatnonzero(kept & results.false_positive).astype(np.int32)
+    scores = np.array([-inf if score is None else score])
+    histogram = iou_histogram_by_score(results, scores, bins=bins)
+    return replace(
+        histogram,
+        true_positives=histogram.true_positives[:, 0],
+        false_positives=histogram.false_positives[:, 0],
+    )
+
+
+def iou_histogram_by_score(
+    results: MatchResults, scores: Floats, *, bins: int = HISTOGRAM_BINS
+) -> Histogram:
+    """Compute :func:`iou_histogram` at n descending score thresholds: counts are (B, n)."""
+    score, edges = results.boxes[0].score, np.linspace(0.0, 1.0, bins + 1)
+    right = np.flatnonzero(results.true_positive)
+    wrong = np.flatnonzero(results.false_positive).astype(np.int32)
     near = results.ground_truth_index.nearest(results.boxes[0], wrong, threads=results.run.threads)
-    return _histogram(
-        results.matched_similarity(right),
-        near.same_class_similarity,
-        np.linspace(0.0, 1.0, bins + 1),
+
+    def counts(rows: NDArray[np.integer], values: Floats) -> Counts:
+        # An IoU may round to more than 1.
+        group = np.searchsorted(edges, np.clip(values, 0.0, 1.0), side="right") - 1
+        return _Steps(score[rows], scores).counts(np.minimum(group, bins - 1), bins)
+
+    return Histogram(
+        edges=edges,
+        true_positives=counts(right, results.matched_similarity(right)),
+        false_positives=counts(wrong, near.same_class_similarity),
     )
 
 
 def _histogram(right: Floats, wrong: Floats, edges: Floats) -> Histogram:
     def counts(values: Floats) -> Counts:
-        # An IoU may round to more than 1.
-        return np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0]
+        return np.histogram(values, edges)[0]
 
     return Histogram(edges=edges, true_positives=counts(right), false_positives=counts(wrong))
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from detap.analysis.errors import Errors, errors
-from detap.analysis.match_results import MatchResults
+from detap.analysis.match_results import Counts, MatchResults
 from detap.analysis.operating import Sweeps, sweeps
 from detap.evaluation.results import Result
 from detap.report.model import Block, Cell
@@ -88,6 +88,15 @@ class Analysis:
     def step_of(self, score: float) -> int | None:
         """Return the index of a threshold among the steps; None if it is undefined."""
         return None if np.isnan(score) else int(np.searchsorted(-self.steps, -score))
+
+
+def added_at_steps(counts: Counts) -> list[str]:
+    """Return rows of cumulative counts, (n, steps) int64, as texts for the page.
+
+    A text joins the change at each step by commas, with 0 left empty.
+    """
+    added = np.diff(counts, axis=1, prepend=0).tolist()
+    return [",".join(str(count or "") for count in row) for row in added]
 
 
 def analysis_blocks(result: Result, requested: Mapping[str, Any]) -> Iterator[Block]:

@@ -1,7 +1,6 @@
 """Breakdowns: recall and precision by size, aspect ratio, crowding and position."""
 
 from collections.abc import Iterator, Mapping
-from math import isnan
 from typing import Annotated, Any, NotRequired, TypedDict
 
 import numpy as np
@@ -11,13 +10,15 @@ from detap.analysis.breakdowns import (
     Breakdowns,
     Histogram,
     breakdowns,
+    breakdowns_by_score,
     iou_histogram,
+    iou_histogram_by_score,
     score_histogram,
 )
 from detap.report.fields import Count, Fraction
 from detap.report.model import Block, Cell, Column, Table
 from detap.report.numbers import rows_of
-from detap.report.sections.analysis import Analysis
+from detap.report.sections.analysis import Analysis, added_at_steps
 
 
 class BreakdownRow(TypedDict):
@@ -105,36 +106,34 @@ def block_of(result: Breakdowns, histograms: Mapping[str, Any]) -> Block:
 
 
 def page_data(analysis: Analysis) -> dict[str, Any]:
-    """Return the breakdowns at the best F1, and the histograms."""
-    match_results, best = analysis.match_results, None if isnan(analysis.best) else analysis.best
-    result = breakdowns(match_results, score=best)
+    """Return the breakdowns and the IoU histogram at each score step, and the score histogram."""
+    match_results, steps = analysis.match_results, analysis.steps
     parts = [
         {
             "name": name,
             "groups": list(part.groups),
             "truths": part.ground_truths.tolist(),
-            "matched": part.matched.tolist(),
-            "detections": part.detections.tolist(),
-            "true_positives": part.true_positives.tolist(),
+            "matched": added_at_steps(part.matched),
+            "detections": added_at_steps(part.detections),
+            "true_positives": added_at_steps(part.true_positives),
         }
-        for name in _LABELS
-        if (part := getattr(result, name)) is not None
+        for name, part in breakdowns_by_score(match_results, steps).items()
     ]
-    histograms = {
-        "score": score_histogram(match_results),
-        "iou": iou_histogram(match_results, score=best),
-    }
+    by_score, by_iou = score_histogram(match_results), iou_histogram_by_score(match_results, steps)
     return {
-        "breakdowns": {"score": result.score_threshold, "parts": parts},
-        "histograms": {name: _bars(one) for name, one in histograms.items()},
-    }
-
-
-def _bars(histogram: Histogram) -> dict[str, Any]:
-    return {
-        "edges": np.round(histogram.edges, 4).tolist(),
-        "true_positives": histogram.true_positives.tolist(),
-        "false_positives": histogram.false_positives.tolist(),
+        "breakdowns": parts,
+        "histograms": {
+            "score": {
+                "edges": np.round(by_score.edges, 4).tolist(),
+                "true_positives": by_score.true_positives.tolist(),
+                "false_positives": by_score.false_positives.tolist(),
+            },
+            "iou": {
+                "edges": np.round(by_iou.edges, 4).tolist(),
+                "true_positives": added_at_steps(by_iou.true_positives),
+                "false_positives": added_at_steps(by_iou.false_positives),
+            },
+        },
     }
 
 

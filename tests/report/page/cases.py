@@ -102,6 +102,11 @@ def model_of(page: Path) -> dict[str, Any]:
     return json.loads(_element(page, "data"))  # type: ignore[no-any-return]
 
 
+def at_step(text: str, step: int) -> int:
+    """Return the sum up to a step of the changes that a text joins by commas."""
+    return sum(int(value or 0) for value in text.split(",")[: step + 1])
+
+
 def pictures_of(page: Path) -> dict[str, list[Any]]:
     """Return address, width and height of the pictures of a page by image number."""
     return json.loads(_element(page, "pictures"))  # type: ignore[no-any-return]

@@ -15,11 +15,14 @@ import numpy as np
 import pytest
 
 from detap import UsageError, evaluate
+from detap.analysis.breakdowns import breakdowns, iou_histogram
 from detap.cli import main
 from detap.report.page.packing import packed
 from detap.tables.detection import Detections, GroundTruth
 from tests.report.page.cases import (
     HOSTILE,
+    SIZE,
+    at_step,
     detections_for,
     images_of,
     model_of,
@@ -133,6 +136,26 @@ def test_the_matrix_at_each_step_belongs_to_its_score(tmp_path: Path) -> None:
             shown[row, column] = counts[index]
         score = analysis["operating"]["scores"][step]
         np.testing.assert_array_equal(shown, result.confusion(score=score).matrix)
+
+
+def test_breakdowns_at_each_step_are_of_the_detections_kept(tmp_path: Path) -> None:
+    analysis = model_of(write_page(tmp_path))["analysis"]
+    whole = _evaluated()
+    scores = whole.detections.score
+    truth = replace(whole.ground_truth, image_sizes=np.array([SIZE] * 24, np.float64))
+    for step, score in [*enumerate(analysis["operating"]["scores"])][::8]:
+        kept = whole.detections.select(np.flatnonzero(scores >= score))
+        result = evaluate(truth, kept)
+        for part in analysis["breakdowns"]:
+            expected = getattr(breakdowns(result), part["name"])
+            assert part["truths"] == expected.ground_truths.tolist()
+            for name in ("matched", "detections", "true_positives"):
+                shown = [at_step(text, step) for text in part[name]]
+                assert shown == getattr(expected, name).tolist()
+        histogram = iou_histogram(result)
+        for name in ("true_positives", "false_positives"):
+            shown = [at_step(text, step) for text in analysis["histograms"]["iou"][name]]
+            assert shown == getattr(histogram, name).tolist()
 
 
 def test_the_columns_have_every_object(tmp_path: Path) -> None:
@@ -340,7 +363,9 @@ def _evaluated() -> Any:
     images = [entry["id"] for entry in truth["images"]]
     return evaluate(
         GroundTruth.from_arrays(
-            **columns(truth["annotations"]), images=images, classes=list(names.values())
+            **columns(truth["annotations"]),
+            images=images,
+            classes=list(names.values()),
         ),
         Detections.from_arrays(**columns(detections), score=[row["score"] for row in detections]),
     )

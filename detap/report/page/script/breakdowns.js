@@ -5,10 +5,17 @@ const BREAKDOWNS = {
   crowding: ["By crowding", "objects in the image"], position: ["By position", "recall by image region (3 × 3)"],
 };
 
-function buildBreakdowns() {
-  const breakdowns = analysis.breakdowns;
-  if ($("breakdowns-score")) $("breakdowns-score").textContent = fraction(breakdowns.score);
-  $("breakdowns-body").replaceChildren(...breakdowns.parts.map((part) => {
+// The sum of what is added at each step up to the slider's.
+function countNow(text) {
+  const added = text.split(",").slice(0, stepNow() + 1);
+  return added.reduce((sum, value) => sum + Number(value), 0);
+}
+
+function updateBreakdowns() {
+  $("breakdowns-score").textContent = fraction(scoreNow());
+  $("breakdowns-body").replaceChildren(...analysis.breakdowns.map((data) => {
+    const [matched, detections, right] = [data.matched, data.detections, data.true_positives].map((texts) => texts.map(countNow));
+    const part = { ...data, matched, detections, true_positives: right };
     const [title, description] = BREAKDOWNS[part.name];
     return make("div", {}, make("h3", {}, title, make("span", { class: "description" }, description)),
       part.name === "position" ? regionTable(part) : breakdownTable(part, title));

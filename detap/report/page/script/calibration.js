@@ -42,6 +42,12 @@ function histogram(id, data, label) {
   $(id).replaceChildren(svg, key(["column-two", "all"], ["column", "TP"]), make("p", { class: "description" }, "Square-root scale."));
 }
 
+function updateOverlaps() {
+  const { edges, true_positives: right, false_positives: wrong } = analysis.histograms.iou;
+  histogram("overlaps", { edges, true_positives: right.map(countNow), false_positives: wrong.map(countNow) },
+    "Detections at or above the score threshold by IoU, true and false positives");
+}
+
 const key = (...entries) => make("div", { class: "legend" }, ...entries.map(([kind, text]) => make("span", {},
   swatch(kind === "confidence" ? draw("line", { class: kind, x1: 0, x2: 30, y1: 5, y2: 5 })
     : draw("rect", { class: kind, width: 30, height: 10, rx: 2 })), text)));

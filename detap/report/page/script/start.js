@@ -35,8 +35,8 @@ function start() {
     $("confusion-table").addEventListener("keydown", matrixKeys);
     $("confusion-table").addEventListener("click", (event) => matrixCell(event.target.closest("td[data-cell]")));
     histogram("scores", analysis.histograms.score, "Detections by score, true and false positives");
-    histogram("overlaps", analysis.histograms.iou, "Detections by IoU, true and false positives");
-    buildBreakdowns();
+    section(["score"], updateOverlaps, true);
+    section(["score"], updateBreakdowns, true);
     buildOperating();
     if (model.folder || $("images").textContent) unpack().then(startImages, (error) => showNoImages(`${error.message}.`));
     else showNoImages("The images are left out; see the notes.");
@@ -44,7 +44,7 @@ function start() {
   show(null);
   wireRows();
   wireSections();
-  dark.addEventListener("change", () => { redrawCharts(); if (analysis) { updateConfusion(); buildBreakdowns(); } });
+  dark.addEventListener("change", () => { redrawCharts(); if (analysis) { updateConfusion(); updateBreakdowns(); } });
   new ResizeObserver(() => {
     for (const [id, plot] of Object.entries(charts)) {
       const { clientWidth, clientHeight } = $(id);
