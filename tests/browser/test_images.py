@@ -11,6 +11,7 @@ import pytest
 
 from detap import Detections, GroundTruth, Protocol, Result, evaluate, protocol
 from detap.analysis.errors import errors
+from detap.analysis.examples import REASONS, label_errors
 from detap.analysis.image_results import ImageResults, results_of_images
 from detap.analysis.match_results import MatchResults
 from detap.formats import read_detections, read_ground_truth
@@ -181,8 +182,7 @@ def test_images_follow_the_threshold(
     }[position]
     page = page_of(tmp_path / "page.html", whole)
     tab = open_page(page, f"#score={score!r}&hide=matched.other")
-    # The slider has a selection of many scores: the next above.
-    score = min(s for s in model_of(page)["analysis"]["operating"]["scores"] if s >= score)
+    score = threshold_of(page, score)
     result, expected = evaluated_at(case, score)
     by_name = {str(entry.image): entry for entry in expected}
     seen = tab.evaluate(READ)
@@ -210,6 +210,12 @@ def test_images_follow_the_threshold(
     assert f": {point.false_positives:,} FP, {point.false_negatives:,} FN." in seen["text"]
 
 
+def threshold_of(page: Path, score: float) -> float:
+    """Return the slider's threshold for a score: the next above."""
+    scores: list[float] = model_of(page)["analysis"]["operating"]["scores"]
+    return min(threshold for threshold in scores if threshold >= score)
+
+
 def expected_of(image: ImageResults) -> tuple[dict[str, int], int, int]:
     """Return the number of drawn boxes by result, of false positives and of negatives."""
     results = [entry.result for entry in image.detections]
@@ -218,3 +224,70 @@ def expected_of(image: ImageResults) -> tuple[dict[str, int], int, int]:
     drawn += Counter(result if result in TRUTHS else "other" for result in truths)
     wrong = sum(result in COUNTED - {"true-positive"} for result in results)
     return dict(drawn), wrong, sum(result in TRUTHS - {"matched"} for result in truths)
+
+
+LISTS = """async () => {
+  const more = document.getElementById("gallery-more");
+  while (!more.hidden) more.click();
+  return [...document.querySelectorAll("#gallery-tiles li")].map((tile) =>
+    [tile.querySelector("button").dataset.key, tile.querySelector(".caption").textContent]);
+}"""
+
+
+@pytest.mark.parametrize("quantile", [0.02, 0.4, 0.7])
+def test_lists_follow_the_threshold(open_page: Open, tmp_path: Path, quantile: float) -> None:
+    """Confident errors, possible label errors, errors of a type, and the change of each image."""
+    case = generated("coco", difficult=False)
+    truth, detections, rules, _ = case
+    rng = np.random.default_rng(2)
+    earlier = detections.select(rng.permutation(len(detections))[: len(detections) // 2])
+    whole = evaluate(truth, detections, rules)
+    page = page_of(tmp_path / "page.html", whole, evaluate(truth, earlier, rules))
+    score = threshold_of(page, np.sort(detections.score)[int(quantile * len(detections))])
+    result, now = evaluated_at(case, score)
+    _, before = evaluated_at((truth, earlier, rules, None), score)
+
+    tab = open_page(page, f"#score={score!r}&list=errors")
+    captions = [caption for _, caption in tab.evaluate(LISTS)]
+    wrong = [
+        d for image in now for d in image.detections if d.result in COUNTED - {"true-positive"}
+    ]
+    wrong.sort(key=lambda d: -d.score)
+    assert [float(c.split(":")[0].split()[-1]) for c in captions] == [
+        pytest.approx(d.score, abs=6e-3) for d in wrong
+    ]
+    kinds = Counter((result.classes[d.label], d.result.capitalize().lower()) for d in wrong)
+    shown = Counter((c.split()[0], c.split(": ")[1].split(" with")[0]) for c in captions)
+    assert shown == kinds
+
+    tab = open_page(page, f"#score={score!r}&type=duplicate")
+    counts = {image: int(caption.split()[0]) for image, caption in tab.evaluate(LISTS)}
+    duplicates = {
+        str(image.image): sum(d.result == "duplicate" for d in image.detections) for image in now
+    }
+    assert counts == {image: count for image, count in duplicates.items() if count}
+
+    tab = open_page(page, f"#score={score!r}&order=worse")
+    changes = []
+    for image, caption in tab.evaluate(LISTS):
+        expected = [expected_of(entries[int(image)])[1:] for entries in (now, before)]
+        (fp, fn), (fp_before, fn_before) = expected
+        assert caption == f"{fp} FP, {fn} FN; before {fp_before} FP, {fn_before} FN"
+        changes.append(fp + fn - fp_before - fn_before)
+    assert changes == sorted(changes, reverse=True)
+
+    tab = open_page(page, f"#score={score!r}&list=label_errors")
+    results = MatchResults.of(result)
+    expected_errors = label_errors(results, errors(results), max_count=24)
+    assert Counter(reason_of(caption) for _, caption in tab.evaluate(LISTS)) == Counter(
+        REASONS[reason] for reason in expected_errors.reason
+    )
+
+
+def reason_of(caption: str) -> str:
+    phrases = {
+        "missing annotation": "missing_annotation",
+        "annotated as": "wrong_label",
+        "never detected": "never_detected",
+    }
+    return next(reason for phrase, reason in phrases.items() if phrase in caption)
