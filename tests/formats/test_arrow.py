@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from detap.formats.arrow import prefetch
 from detap.formats.arrow.table import Table
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.tables.detection import Detections, GroundTruth
+from tests.cli.conftest import Ended
+from tests.cli.conftest import detap as run
 from tests.formats.arrow_files import (
     SIDES,
     WRITERS,
@@ -28,6 +31,10 @@ from tests.formats.arrow_files import (
     write_stream,
 )
 from tests.formats.coco_files import RESULTS, TRUTH
+
+__all__ = ["run"]
+
+Run = Callable[..., Ended]
 
 
 def same(mine: GroundTruth | Detections, theirs: GroundTruth | Detections) -> None:
@@ -706,16 +713,6 @@ def test_without_pyarrow(
 # --- the command
 
 
-def run(folder: Path, *arguments: str, **more: Any) -> subprocess.CompletedProcess[Any]:
-    return subprocess.run(
-        [sys.executable, "-m", "detap", *arguments],
-        cwd=folder,
-        capture_output=True,
-        check=False,
-        **more,
-    )
-
-
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
     (tmp_path / "gt.json").write_text(json.dumps(TRUTH))
@@ -731,11 +728,12 @@ def files(tmp_path: Path) -> Path:
     ("gt", "dt"),
     [("gt.parquet", "dt.parquet"), ("gt.json", "dt.parquet"), ("gt.parquet", "dt.json")],
 )
-def test_eval_accepts_parquet_for_either_input(gt: str, dt: str, files: Path) -> None:
-    expected = run(files, "eval", "--gt", "gt.json", "--dt", "dt.json", "--output-format", "json")
-    ended = run(files, "eval", "--gt", gt, "--dt", dt, "--output-format", "json")
-    assert ended.returncode == 0, ended.stderr
-    mine, theirs = json.loads(ended.stdout), json.loads(expected.stdout)
+def test_eval_accepts_parquet_for_either_input(gt: str, dt: str, files: Path, run: Run) -> None:
+    call = ("eval", "--output-format", "json")
+    expected = run(*call, "--gt", files / "gt.json", "--dt", files / "dt.json")
+    ended = run(*call, "--gt", files / gt, "--dt", files / dt)
+    assert ended.status == 0, ended.err
+    mine, theirs = json.loads(ended.out), json.loads(expected.out)
     assert mine["summary"] == theirs["summary"]
     assert mine["signature"] == theirs["signature"]
     for record, path in zip(mine["inputs"], (gt, dt), strict=True):
@@ -744,50 +742,45 @@ def test_eval_accepts_parquet_for_either_input(gt: str, dt: str, files: Path) ->
         assert record["sha256"] == hashlib.sha256((files / path).read_bytes()).hexdigest()
 
 
-def test_detections_from_standard_input(files: Path) -> None:
-    content = (files / "dt.parquet").read_bytes()
-    call = ("eval", "--gt", "gt.parquet", "--dt", "-", "--output-format", "json")
-    ended = run(files, *call, input=content)
-    assert ended.returncode == 0, ended.stderr
-    expected = run(files, *call[:3], "--dt", "dt.parquet", *call[5:])
-    assert json.loads(ended.stdout)["summary"] == json.loads(expected.stdout)["summary"]
+def test_detections_from_standard_input(files: Path, run: Run) -> None:
+    call = ("eval", "--gt", str(files / "gt.parquet"), "--output-format", "json", "--dt")
+    piped = subprocess.run(
+        [sys.executable, "-m", "detap", *call, "-"],
+        input=(files / "dt.parquet").read_bytes(),
+        capture_output=True,
+        check=False,
+    )
+    assert piped.returncode == 0, piped.stderr
+    expected = run(*call, files / "dt.parquet")
+    assert json.loads(piped.stdout)["summary"] == json.loads(expected.out)["summary"]
 
 
-def test_check_accepts_detections_only(files: Path) -> None:
-    ended = run(files, "check", "--dt", "dt.parquet", "--output-format", "json")
-    assert ended.returncode == 0, ended.stderr
-    expected = run(files, "check", "--dt", "dt.json", "--output-format", "json")
-    mine, theirs = json.loads(ended.stdout), json.loads(expected.stdout)
+def test_check_accepts_detections_only(files: Path, run: Run) -> None:
+    call = ("check", "--output-format", "json", "--dt")
+    ended = run(*call, files / "dt.parquet")
+    assert ended.status == 0, ended.err
+    expected = run(*call, files / "dt.json")
+    mine, theirs = json.loads(ended.out), json.loads(expected.out)
     for record in (mine, theirs):
         del record["inputs"]
     assert mine == theirs
 
 
-def test_slices_by_a_column(files: Path) -> None:
-    call = (
-        "--gt",
-        "gt.parquet",
-        "--dt",
-        "dt.json",
-        "--slice-by",
-        "weather",
-        "--fail-under",
-        "AP=0",
-    )
-    ended = run(files, "eval", *call, "--output-format", "json")
-    assert ended.returncode == 0, ended.stderr
-    assert set(json.loads(ended.stdout)["slices"]) == {"weather=rain", "weather=sun"}
+def test_slices_by_a_column(files: Path, run: Run) -> None:
+    call = ("--gt", files / "gt.parquet", "--dt", files / "dt.json", "--slice-by", "weather")
+    ended = run("eval", *call, "--fail-under", "AP=0", "--output-format", "json")
+    assert ended.status == 0, ended.err
+    assert set(json.loads(ended.out)["slices"]) == {"weather=rain", "weather=sun"}
     truth = truth_columns(TRUTH)
     truth["weather"] = ["sun", "rain", "sun", "sun"]
     write_parquet(table(truth), files / "gt.parquet")
-    ended = run(files, "eval", *call)
-    assert ended.returncode == 2
-    assert (
-        b"image 2 has two values of weather: 'rain', 'sun'; use one value per image" in ended.stderr
-    )
+    ended = run("eval", *call, "--fail-under", "AP=0")
+    assert ended.status == 2
+    message = "image 2 has two values of weather: 'rain', 'sun'; use one value per image\n"
+    assert f"{files / 'gt.parquet'}: {message}" in ended.err
 
 
-def test_voc_ground_truth_with_parquet(tmp_path: Path) -> None:
+def test_voc_ground_truth_with_parquet(tmp_path: Path, run: Run) -> None:
     root = Path(__file__).parents[2] / "fixtures/quickstart/voc"
     truth = detap.read_ground_truth(root)
     expected = detap.read_detections(root / "detections", truth)
@@ -802,9 +795,9 @@ def test_voc_ground_truth_with_parquet(tmp_path: Path) -> None:
         "y2": y2,
     }
     write_parquet(pa.table(columns), tmp_path / "dt.parquet")
-    call = ("eval", "--gt", str(root), "--output-format", "json", "--dt")
-    mine = json.loads(run(tmp_path, *call, "dt.parquet").stdout)
-    theirs = json.loads(run(tmp_path, *call, str(root / "detections")).stdout)
+    call = ("eval", "--gt", root, "--output-format", "json", "--dt")
+    mine = json.loads(run(*call, tmp_path / "dt.parquet").out)
+    theirs = json.loads(run(*call, root / "detections").out)
     assert mine["summary"] == theirs["summary"]
     assert mine["classes"] == theirs["classes"]
 
