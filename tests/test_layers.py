@@ -194,7 +194,11 @@ def _reads_no_file(path: Path) -> None:
         ("lxml", {"formats/voc/annotations.py"}),
         ("rich", {"report/writers/text.py", "cli/progress.py"}),
         ("click", {"cli"}),
-        ("pyarrow", {f"formats/arrow/{file}.py" for file in ("files", "gather", "shape")}),
+        (
+            "pyarrow",
+            {f"formats/arrow/{file}.py" for file in ("files", "gather", "shape")}
+            | {"report/writers/matches.py"},
+        ),
         ("fsspec", {"io/remote.py"}),
         ("jinja2", {"report/page/assembly.py"}),
         ("PIL", {"report/page/pictures.py"}),

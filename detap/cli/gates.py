@@ -232,6 +232,7 @@ class Gates(Record):
             detectable_drop=options.pop("detectable_drop", None),
             min_ground_truths=options.pop("min_ground_truths", None),
             allow_mismatch=options.pop("allow_mismatch", False),
+            writes_baseline=options.get("matches") is not None,
         )
         slices, slice_by = options.pop("slices", None), options.pop("slice_by", None)
         if slices is not None and slice_by is not None:

@@ -123,7 +123,8 @@ def extra_files(options: Mapping[str, Any]) -> list[str]:
     OutputError
         If that is not a folder.
     """
-    files = [options[name] for name in ("curves", "partial") if options.get(name) is not None]
+    names = ("curves", "matches", "partial")
+    files = [options[name] for name in names if options.get(name) is not None]
     if options["plots"] is None:
         return files
     from detap.report.writers.plots import check_installed, paths  # lazy import (start-up time)
@@ -146,6 +147,10 @@ def check_report_options(options: Mapping[str, Any], protocol: Protocol) -> None
         from detap.report.writers.curves import check_extension  # lazy import (start-up time)
 
         check_extension(options["curves"])
+    if options.get("matches") is not None:
+        from detap.report.writers.matches import check  # lazy import (start-up time)
+
+        check(options["matches"], protocol)
 
 
 def requested_sections(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -289,13 +294,19 @@ def _evaluate_gates(
 
 
 def _write_extra_files(evaluated: Evaluated, outputs: Outputs, options: Mapping[str, Any]) -> None:
-    """Write curves, partial and plots."""
+    """Write curves, matches, partial and plots."""
     if options["curves"] is not None:
         from detap.report.sections.curves import detection_curves  # lazy import (start-up time)
         from detap.report.writers.curves import render
 
         path = options["curves"]
         outputs.write_file(path, render(detection_curves(evaluated.result), path), evaluated.read)
+    if options.get("matches") is not None:
+        from detap.report.writers import matches  # lazy import (start-up time)
+
+        path = options["matches"]
+        table = matches.render(path, evaluated.result, evaluated.baseline)
+        outputs.write_file(path, table, evaluated.read)
     if evaluated.partial is not None and options.get("partial") is not None:
         chunks, path = evaluated.partial.buffers(), options["partial"]
         if path.endswith(".gz"):

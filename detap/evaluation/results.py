@@ -411,6 +411,15 @@ within_max_dets : (K,) int64
 
         return calibration(self, bins=bins, iou=iou)
 
+    def matches_table(self, *, iou: float | None = None) -> "dict[str, NDArray[Any]]":
+        """Return a row per detection and per missed ground truth, as columns.
+
+        See :func:`detap.analysis.matches_table.matches_table`.
+        """
+        from detap.analysis.matches_table import matches_table
+
+        return matches_table(self, iou=iou)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON report; undefined metrics are None."""
         from detap.report.writers.notebook import to_dict

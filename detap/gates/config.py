@@ -123,6 +123,7 @@ class GateConfig(Value):
         detectable_drop: float | None = None,
         min_ground_truths: int | None = None,
         allow_mismatch: bool = False,
+        writes_baseline: bool = False,
     ) -> Self:
         """Return the configuration, with defaults for omitted settings.
 
@@ -134,6 +135,8 @@ class GateConfig(Value):
             True if there is an earlier report, or an earlier detector or ranking.
         confidence, resamples, seed, detectable_drop, min_ground_truths, allow_mismatch
             As above; None for the default.
+        writes_baseline : bool
+            True if the earlier detector needs no limit, because its matches are written.
 
         Raises
         ------
@@ -149,6 +152,7 @@ class GateConfig(Value):
             "detectable_drop": detectable_drop,
             "min_ground_truths": min_ground_truths,
             "allow_mismatch": allow_mismatch or None,
+            "writes_baseline": writes_baseline,
         }
         changes = [limit.kind for limit in limits if limit.kind in CHANGES]
         _check_ranges(option_names, given)
@@ -194,7 +198,11 @@ def _check_changes(
         if not (given["baseline"] or given["baseline_detections"]):
             either = report if report == detections else f"{report} or {detections}"
             raise UsageError(f"{option_names(f'max_{changes[0]}')} requires {either}")
-    elif given["baseline"] or (given["baseline_detections"] and given["detectable_drop"] is None):
+    elif given["baseline"] or (
+        given["baseline_detections"]
+        and given["detectable_drop"] is None
+        and not given["writes_baseline"]
+    ):
         raise UsageError(
             f"{report if given['baseline'] else detections} requires "
             f"{option_names('max_drop')} or {option_names('max_rise')}"
@@ -219,9 +227,10 @@ def _check_dependencies(
     resampled = confidence is not None or detectable_drop is not None
     limits = f"{option_names('max_drop')} or {option_names('max_rise')}"
     for name, has_effect, required in (
+        ("confidence", changes or detectable_drop is not None, limits),
         ("resamples", resampled, option_names("confidence")),
         ("seed", resampled, option_names("confidence")),
-        ("min_ground_truths", changes or detections, limits),
+        ("min_ground_truths", changes or (detections and detectable_drop is not None), limits),
         ("allow_mismatch", baseline, option_names("baseline")),
     ):
         if given[name] is not None and not has_effect:

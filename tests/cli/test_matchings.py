@@ -52,7 +52,8 @@ def test_curves_ties_and_the_cross_check_add_no_matching(
 
 
 def test_analyses_add_no_matching(fixtures: Path, tmp_path: Path, matchings: list[int]) -> None:
-    run(fixtures, tmp_path, "--analysis", "--curves", "curves.json")
+    words = ("--curves", "curves.json", "--matches", str(tmp_path / "matches.csv"))
+    run(fixtures, tmp_path, "--analysis", *words)
     assert len(matchings) == 1
 
 

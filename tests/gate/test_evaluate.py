@@ -70,6 +70,19 @@ def test_defaults() -> None:
             "--baseline-detections requires --max-drop or --max-rise",
         ),
         (
+            FLOOR,
+            {"baseline": True, "writes_baseline": True},
+            "--baseline requires --max-drop or --max-rise",
+        ),
+        *(
+            (
+                FLOOR,
+                {"baseline_detections": True, "writes_baseline": True, name: value},
+                f"--{name.replace('_', '-')} requires --max-drop or --max-rise",
+            )
+            for name, value in (("confidence", 0.9), ("min_ground_truths", 5))
+        ),
+        (
             DROP,
             {"baseline": True, "confidence": 0.9},
             "--confidence requires --baseline-detections (a JSON report cannot",

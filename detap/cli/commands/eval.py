@@ -53,6 +53,15 @@ _cross_check_option = option(
     help="Run pycocotools on the same boxes; exit with 1 on any difference.",
 )
 
+_matches_option = option(
+    "--matches",
+    group="Output",
+    value_kind="path",
+    metavar="FILE",
+    help="Write a row per detection and per missed ground truth, also of --baseline-detections, as "
+    ".csv, .jsonl or .parquet. Parquet needs detap[arrow].",
+)
+
 engine_options = stack(
     option(
         "--partial",
@@ -84,7 +93,7 @@ engine_options = stack(
 
 _BOXES = (
     *(section.key for section in SECTIONS if section.needs_boxes),
-    *("all_analyses", "plots", "cross_check"),
+    *("all_analyses", "plots", "matches", "cross_check"),
 )
 """Options that need all boxes in memory."""
 
@@ -126,6 +135,7 @@ _BOXES = (
 @output_options
 @report_options
 @page_data_option
+@_matches_option
 @_cross_check_option
 @engine_options
 @config_options
@@ -184,7 +194,9 @@ def _evaluate(
         return write_reports(evaluated, (gates, baseline), outputs, options, session)
     sources = inputs.begin()
     baseline = gates.read_baseline()
-    rows = any(options[name] for name in ("curves", "tie_range", "cross_check", "partial"))
+    rows = any(
+        options[name] for name in ("curves", "matches", "tie_range", "cross_check", "partial")
+    )
     rows = (
         rows
         or bool(requested_sections(options))
