@@ -14,14 +14,16 @@ EXAMPLE = re.compile(r"^```console\n\$ (detap [^\n]*)\n(.*?)^```", re.MULTILINE 
 STATUS = re.compile(r"# status (\d+)$")
 FAILED_GATE = re.compile(r"^FAILED ", re.MULTILINE)
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-WALKED = ROOT / "docs" / "getting-started.md"  # by test_getting_started.py, in a folder of its own
+DOCS = ROOT / "docs"
+IN_FOLDERS = {DOCS / "getting-started.md", *(DOCS / "walkthroughs").glob("*.md")}
+"""Pages whose commands run in a folder of their own, by tests of these pages."""
 
 
 def blocks(pattern: re.Pattern[str]) -> list[object]:
     return [
         pytest.param(*match.groups(), id=f"{page.relative_to(ROOT)}:{number}")
         for page in PAGES
-        if page != WALKED
+        if page not in IN_FOLDERS
         for number, match in enumerate(pattern.finditer(page.read_text("utf-8")))
     ]
 

@@ -174,8 +174,10 @@ def test_print_shows_tables(value: str, words: tuple[str, ...]) -> None:
     assert page.cells
 
 
-def test_print_of_a_result_equals_the_command(capsys: pytest.CaptureFixture[str]) -> None:
-    """On a wide terminal, where the command has no other layout."""
+def test_print_of_a_result_equals_the_command(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")  # which the command heeds in a pipe
     assert main(["eval", "--gt", str(VOC), "--dt", str(VOC / "detections")]) == 0
     assert str(result()) + "\n" == capsys.readouterr().out
 
