@@ -208,6 +208,13 @@ def test_images_follow_the_threshold(
         )
     point = result.operating_point(score).overall
     assert f": {point.false_positives:,} FP, {point.false_negatives:,} FN." in seen["text"]
+    at_score = tab.locator("#errors-table tbody tr").evaluate_all(
+        "all => all.map(row => [row.querySelector('button, th').firstChild.textContent,"
+        " row.children[3].textContent])"
+    )
+    types = errors(result)
+    for name in ("classification", "localization", "both", "duplicate", "background", "missed"):
+        assert dict(at_score)[name.capitalize()] == f"{types.of_type(name)[1]:,}"
 
 
 def threshold_of(page: Path, score: float) -> float:

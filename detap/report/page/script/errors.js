@@ -36,7 +36,7 @@ function updateErrors() {
 
 function countAtScore(name, k, step) {
   const at = point(k, step);
-  if (name === "missed" || name === "false_negatives") return name === "missed" ? null : at.lost;
+  if (name === "missed" || name === "false_negatives") return name === "missed" ? missedAt(k, step) : at.lost;
   if (name === "false_positives") return at.wrong;
   return step < 0 ? 0 : (k < 0 ? totals : counts[k])[ERROR_TYPES.indexOf(name) + 1][step];
 }

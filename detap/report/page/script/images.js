@@ -78,6 +78,17 @@ function tally(detections, step, k, type) {
   return { wrong, lost };
 }
 
+// The number of missed ground truths of a class (-1: all); null until the images are unpacked.
+function missedAt(k, step) {
+  if (!images) return null;
+  const { truths, detector } = images;
+  let count = 0;
+  for (let row = 0; row < truths.label.length; row++) {
+    if ((k < 0 || truths.label[row] === k) && truthResult(detector, row, step) === MISSED) count++;
+  }
+  return count;
+}
+
 // The objects and detections of an image at a step.
 function truthsAt(image, step) {
   const { truths, detector } = images, out = [];

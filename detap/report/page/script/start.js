@@ -59,6 +59,7 @@ function startImages() {
   section(["class", "type", "score", "pair", "list", "order", "find", "hide", "image"], updateViewer, true);
   wireGallery();
   wireViewer();
+  updateErrors();  // counts missed ground truths
   updateGallery(null);
   updateViewer();
   $("gallery").removeAttribute("aria-busy");
