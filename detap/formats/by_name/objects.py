@@ -219,7 +219,7 @@ def detections(
 def _image(objects: Objects, truth: GroundTruth, reader: RowReader) -> Integers:
     """Return the ground truth's image index of each row."""
     index = indices_in(objects.images, truth.images)
-    image = index[objects.image] if len(objects.image) else objects.image
+    image = index[objects.image]
     rows = np.flatnonzero(image < 0)
     if len(rows):
         problems = Problems(reader.limits.problems)

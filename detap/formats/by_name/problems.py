@@ -107,9 +107,7 @@ class RowReader:
                 return f"{end} = {high:g} is less than {begin} = {low:g}"
         return ""
 
-    def box_problems(
-        self, boxes: Floats, rows: NDArray[np.intp], box_format: str = "xyxy"
-    ) -> list[Problem]:
+    def box_problems(self, boxes: Floats, rows: NDArray[np.intp], box_format: str) -> list[Problem]:
         """Return the problems of `rows`, whose boxes have negative size."""
         hint = "correct the boxes"
         if self.swapped and box_format == "xyxy":

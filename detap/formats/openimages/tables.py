@@ -345,7 +345,7 @@ class _Read(RowReader):
         width, height = (corners[:, 2:] - corners[:, :2]).T
         rows = backward(corners, width * height)
         if len(rows) and too_many(len(rows), len(corners)):
-            listed = self.box_problems(corners, rows[: self.limits.problems])
+            listed = self.box_problems(corners, rows[: self.limits.problems], "xyxy")
             raise negative_size_error(self.path, len(rows), len(corners), listed)
 
     def check_sizes(self, sizes: Floats, images: list[str]) -> None:

@@ -16,8 +16,8 @@ def empty_ground_truth(
 ) -> GroundTruth:
     """Return a ground truth without boxes; ids name classes without a name."""
     return GroundTruth.from_arrays(
-        image=np.zeros(0, np.int64),
-        label=np.zeros(0, np.int64),
+        image=(),
+        label=(),
         boxes=np.zeros((0, 4)),
         images=ordered(images),
         classes={name: class_names.get(name, str(name)) for name in ordered(classes)},
