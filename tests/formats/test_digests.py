@@ -5,6 +5,7 @@ import hashlib
 import io
 import os
 import pickle
+import sys
 import threading
 from pathlib import Path
 
@@ -32,9 +33,12 @@ def test_a_file_of_many_blocks(tmp_path: Path) -> None:
 def test_background_text_behaves_as_str(monkeypatch: pytest.MonkeyPatch, tight: bool) -> None:
     monkeypatch.setattr(background, "memory_is_tight", lambda: tight)
     made_by: list[threading.Thread] = []
+    niceness: list[int] = []
+    before = os.getpriority(os.PRIO_PROCESS, 0)
 
     def make() -> str:
         made_by.append(threading.current_thread())
+        niceness.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
         return "abc"
 
     text = BackgroundText(make)
@@ -42,6 +46,9 @@ def test_background_text_behaves_as_str(monkeypatch: pytest.MonkeyPatch, tight: 
     assert str(text) == "abc"
     assert bool(text)
     assert (made_by[0] is threading.current_thread()) == tight
+    assert made_by[0].daemon != tight
+    if sys.platform == "linux":
+        assert niceness == [before if tight else 10]
     file = SourceFile("x", 1, sha256=text)
     assert file == SourceFile("x", 1, sha256="abc")
     for same in (copy.deepcopy(file), pickle.loads(pickle.dumps(file))):

@@ -19,6 +19,9 @@ def test_a_table_is_read_by_header_and_matched_by_stem(tmp_path: Path) -> None:
     assert read_image_sizes(path) == expected
 
 
+HINT = "; write `image,width,height`"
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -26,8 +29,8 @@ def test_a_table_is_read_by_header_and_matched_by_stem(tmp_path: Path) -> None:
         ("image,w,h\na,1,2\n", "line 1: header is 'image,w,h'"),
         ("image,width,height,width\n", "line 1: header is"),
         ("image,width,height\n", "no images"),
-        ("image,width,height\na,1\n", "line 2: has 2 columns"),
-        ("image,width,height\na,1,2.5\n", "line 2: '2.5' is not an integer"),
+        ("image,width,height\na,1\n", "line 2: has 2 columns, expected at least 3" + HINT),
+        ("image,width,height\na,1,2.5\n", "line 2: '2.5' is not an integer" + HINT),
         ("image,width,height\na,-1,2\n", "line 2: '-1' is not an integer"),
         ("image,width,height\na,1_0,2\n", "line 2: '1_0' is not an integer"),
         ("image,width,height\na,0,2\n", "line 2: image 'a' has size 0"),

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detap.errors import InputError, UsageError
+from detap.errors import InputError, Problem, UsageError
 from detap.evaluation.detection import score_tables
 from detap.formats import read_detections, read_ground_truth
 from detap.formats.multi_file import Sources, expand_folders, expand_patterns
@@ -81,7 +81,8 @@ def test_a_pattern_gives_the_matching_files_sorted(tmp_path: Path) -> None:
 
 
 def test_a_pattern_matches_nested_folders(tmp_path: Path) -> None:
-    inner = write(tmp_path / "night" / "a.json", [])
+    (tmp_path / "night").mkdir()
+    inner = write(tmp_path / "night" / "rain" / "a.json", [])
     assert expand_patterns([f"{tmp_path}/**/*.json"]) == (inner,)
 
 
@@ -89,6 +90,10 @@ def test_an_existing_path_is_not_a_pattern(tmp_path: Path) -> None:
     odd = write(tmp_path / "run[1].json", [])
     write(tmp_path / "run1.json", [])
     assert expand_patterns([odd]) == (odd,)
+
+
+def test_a_missing_path_is_not_a_pattern() -> None:
+    assert expand_patterns(["missing/X.json"]) == ("missing/X.json",)
 
 
 def test_a_pattern_that_matches_nothing_is_named() -> None:
@@ -150,6 +155,7 @@ def test_the_next_file_is_prefetched() -> None:
 
     sources = Sources(["a", "b", "c"], begin)
     assert started == ["a"]
+    assert sources.fraction() == 0
     seen = [(source, list(started), sources.fraction()) for source in sources]
     assert seen == [
         ("a", ["a", "b"], 0.0),
@@ -249,7 +255,8 @@ def test_a_ground_truth_among_several_may_be_empty(tmp_path: Path) -> None:
         read_ground_truth(bare)
     with pytest.raises(InputError) as caught:
         read_ground_truth([bare, other])
-    assert str(caught.value) == f"{bare}: no annotations in any of the 2 ground-truth inputs"
+    message = "no annotations in any of the 2 ground-truth inputs"
+    assert caught.value.problems == (Problem(bare, "", message),)
 
 
 def test_categories_of_equal_names_stay_distinct_over_inputs(tmp_path: Path) -> None:
