@@ -706,7 +706,8 @@ def test_without_pyarrow(
 ) -> None:
     detections_of(tmp_path, table(result_columns(RESULTS)), json_tables[0])
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(UsageError, match=r"require pyarrow: pip install 'detap\[arrow\]'"):
+    says = r"^Parquet and Arrow files require pyarrow: pip install 'detap\[arrow\]'$"
+    with pytest.raises(UsageError, match=says):
         detap.read_detections(tmp_path / "dt.parquet", json_tables[0])
 
 
