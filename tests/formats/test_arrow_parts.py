@@ -53,6 +53,17 @@ def test_a_file_is_read_in_a_thread(
     assert calls[0][0][1] is scored
 
 
+def test_the_thread_is_given_the_options(tmp_path: Path) -> None:
+    boxes = [[2.0, 3.0, 8.0, 9.0]] * 2
+    write_parquet(
+        pa.table({"image_id": [3, 5], "category_id": [7, 8], "bbox": boxes}), tmp_path / "gt"
+    )
+    options = {"boxes": "xyxy"}
+    source = FORMATS["arrow"].begin("ground truth", str(tmp_path / "gt"), options)
+    truth = FORMATS["arrow"].read_ground_truth(source, options)
+    assert truth.corners.tolist() == boxes
+
+
 def test_prefetched_ground_truth_is_no_detections(tmp_path: Path) -> None:
     path = tmp_path / "gt.parquet"
     write_parquet(pa.table(TRUTH), path)

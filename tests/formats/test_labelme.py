@@ -390,7 +390,9 @@ def test_empty_folders(tmp_path: Path) -> None:
 
 def test_limits(tmp_path: Path) -> None:
     written(tmp_path, {"a.json": document(shape(), shape(), shape())})
-    with pytest.raises(InputError, match=r"more than 2 records; raise the limit with"):
+    with pytest.raises(
+        InputError, match=rf"^{tmp_path}: more than 2 records; raise the limit with"
+    ):
         read_ground_truth(tmp_path, limits=Limits(records=2))
     with pytest.raises(InputError, match=r"a.json: is larger than 9 bytes; raise the limit"):
         read_ground_truth(tmp_path, limits=Limits(file_bytes=9))
