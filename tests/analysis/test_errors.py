@@ -151,7 +151,10 @@ def test_invalid_arguments_are_rejected() -> None:
     with pytest.raises(UsageError, match="convention tidecv has its own matching; pass a Result"):
         errors(MatchResults.of(result), "tidecv")
     listed = PRESETS["lvis"]
-    hint = "class lists of images, which this analysis ignores; type the errors by the protocol"
+    hint = (
+        "class lists of images, which this analysis ignores; type the errors by the protocol.* "
+        "--verified all --not-exhaustive count$"
+    )
     with pytest.raises(UsageError, match=hint):
         evaluate(*Case().tables_for(listed), listed).errors("tidecv")
     with pytest.raises(KeyError):

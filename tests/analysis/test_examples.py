@@ -51,6 +51,20 @@ def test_possible_label_errors() -> None:
     assert label_errors(outcome, kinds, score=0.0, max_count=1).detection.tolist() == [7, 2]
 
 
+def test_confident_detections_score_the_median_of_true_positives() -> None:
+    """True positives of .9, .7, .5 and .1: .6, and one background detection is surer."""
+    boxes = [(30.0 * n, 0.0, 10.0, 10.0) for n in range(6)]
+    found = [
+        Detection(1, 1, box, score)
+        for box, score in zip(boxes, (0.9, 0.7, 0.5, 0.1, 0.65, 0.55), strict=True)
+    ]
+    truths = tuple(Truth(1, 1, box) for box in boxes[:4])
+    outcome = MatchResults.of(evaluate(*Case(truths=truths, dt=tuple(found)).tables()))
+    result = label_errors(outcome, errors(outcome), max_count=9)
+    assert [REASONS[reason] for reason in result.reason] == ["missing_annotation"]
+    assert result.detection.tolist() == [4]
+
+
 def test_never_detected_objects_of_a_mostly_detected_class() -> None:
     """2 of 4 of the first class are matched, 3 of 5 of the second: its two others, larger first."""
     boxes = [(30.0 * n, 0.0, 10.0 + n, 10.0) for n in range(9)]

@@ -49,6 +49,9 @@ def test_normalized_boxes_in_either_input_are_an_error(
     with pytest.raises(InputError, match="look normalized") as caught:
         evaluate(*both, "voc2012")
     assert [problem.file for problem in caught.value.problems] == whose
+    for problem in caught.value.problems:
+        option = {"ground truth": "--gt-format", "detections": "--dt-format"}[problem.file]
+        assert problem.hint.startswith(f"for YOLO text files use {option} yolo")
     assert "--boxes xywh" not in str(caught.value)
     result = evaluate(*both, "voc2012", as_is=True)
     warnings = [note.code for note in result.notes if note.severity == "warning"]

@@ -3,6 +3,7 @@
 import io
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from detap.formats.coco.tables import (
 )
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.tables.concat import join_detections, join_ground_truths
-from detap.tables.detection import Detections, GroundTruth
+from detap.tables.detection import Detections, GroundTruth, SourceFile
 from tests.formats.test_coco_masks import mutated, same
 
 POSE = [3, 4, 2, 5.5, 6, 1, 0, 0, 0]  # two of three are labeled
@@ -267,7 +268,8 @@ def test_inputs_are_concatenated(tmp_path: Path) -> None:
     assert one.keypoints is not None
     assert np.array_equal(both.keypoints, one.keypoints)
     others = detections.with_columns({**detections.columns(), "keypoints": np.zeros((3, 5, 2))})
-    message = "objects have 5 keypoints, but 3 in .*dt.json; use one skeleton in all inputs"
+    others = replace(others, files=(SourceFile("others.json", 3),))
+    message = "^others.json: objects have 5 keypoints, but 3 in .*dt.json; use one skeleton in all"
     with pytest.raises(InputError, match=message):
         join_detections([detections, others], merge_images=True)
 

@@ -9,7 +9,7 @@ import pytest
 from detap.errors import InputError
 from detap.formats.by_name.problems import Problems
 from detap.formats.text.folder import Folder
-from detap.formats.text.lines import LineForm, Lines, plain_lines, read_lines
+from detap.formats.text.lines import LineForm, Lines, decoded_lines, plain_lines, read_lines
 from detap.formats.text.rows import Rows, merge, no_rows
 from detap.io.problems import FaultError
 
@@ -33,6 +33,11 @@ def problems_of(data: bytes, form: LineForm) -> ProblemRows:
     assert lines.names == []
     assert {problem.file for problem in problems.listed} <= {"f.txt"}
     return [(problem.location, problem.message, problem.hint) for problem in problems.listed]
+
+
+def test_lines_of_blanks_and_tabs_are_blank() -> None:
+    lines = decoded_lines(b"X\r\n \t\r\n\nXX", "f.txt", Problems(9))
+    assert list(lines) == [(1, "X"), (4, "XX")]
 
 
 def test_valid_lines() -> None:

@@ -432,7 +432,7 @@ def test_few_rows_of_padillas(rows: int, tmp_path: Path) -> None:
     write(tmp_path, {"gt/a.txt": "".join(f"0 {box}\n" for box in boxes)})
     write(tmp_path, {"dt/a.txt": "".join(f"0 .4 {box}\n" for box in boxes)})
     truth = truth_of(tmp_path / "gt", image_size="100x100")
-    message = rf"100% of {rows} have IoU > 0.5 with a .* 0% as last; .*columns conf-first"
+    message = rf"100% of {rows} have IoU > 0.5 with a .* 0% as last; use --columns conf-first"
     with pytest.raises(InputError, match=message):
         read_predictions(tmp_path / "dt", truth)
     first = read_predictions(tmp_path / "dt", truth, columns="conf-first")

@@ -101,7 +101,7 @@ def test_boxes_of_a_detector_on_labels_with_keypoints(tmp_path: Path) -> None:
     assert score(data, task="detect").summary["AP"] == pytest.approx(1)
 
 
-@pytest.mark.parametrize("shape", [(17, 3), (24, 3), (12, 2), (4, 2), (5, 3)])
+@pytest.mark.parametrize("shape", [(17, 3), (24, 3), (12, 2), (4, 2), (5, 3), (2, 3)])
 def test_keypoints_without_kpt_shape(shape: tuple[int, int], tmp_path: Path) -> None:
     row = pose(*shape)
     rows = "\n".join(pose(*shape, f".5 .5 .{at} .{at}") for at in range(70, 80))

@@ -108,6 +108,12 @@ def test_interpolated_precision_of_expected_counts() -> None:
     assert Expected(groups, 2, 3).precision_at_levels() == pytest.approx(np.full(11, 2 / 3))
 
 
+def test_the_expected_reciprocal_rank_of_one_relevant_item() -> None:
+    """Equally often first, second, third and fourth of four items of equal score."""
+    groups = ties.TieGroups(np.array([0]), np.array([4]), np.array([1]))
+    assert ties.reciprocal_rank(groups, 4) == pytest.approx((1 + 1 / 2 + 1 / 3 + 1 / 4) / 4)
+
+
 def test_no_relevant_item_retrieved() -> None:
     none = ties.tie_groups(np.zeros(0, np.int32), np.zeros(0, np.int32))
     for ranked in (Expected(none, 2, 4), Ordered(np.zeros(0, np.int32), 2, 4)):

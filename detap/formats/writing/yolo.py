@@ -73,7 +73,7 @@ def _data_yaml(content: Content) -> bytes:
 def _known_sizes(content: Content) -> Floats:
     """Return the image sizes (I, 2); NaN for images without boxes."""
     known = [(np.nan, np.nan) if size is None else size for size in sizes(content)]
-    sizes_array = np.array(known, np.float64).reshape(-1, 2)
+    sizes_array = np.array(known, np.float64).reshape(len(known), 2)
     for table in (content.ground_truth, content.detections):
         missing = (
             np.isnan(sizes_array).any(axis=1) & table.images_with_rows
