@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from detap.errors import InputError, UsageError
+from detap.formats.cvat.metadata import placeholder_ground_truth
 from detap.formats.cvat.sniff import fits
 from detap.formats.cvat.tables import read_detections, read_ground_truth
 from detap.formats.registry import FORMATS, detect_format
-from detap.io.limits import Limits
+from detap.io.limits import DEFAULT_LIMITS, Limits
 from tests.cli.conftest import Ended, detap
 from tests.formats.voc_100 import same_as_known
 
@@ -66,17 +67,19 @@ def test_boxes_images_and_sizes(tmp_path: Path) -> None:
     text = document(
         image(BOX, box("cat", (0, 0, 50, 40)), name="b/x.y.png"),
         image(name="a.jpg", more=""),
+        image(name="c.jpg", more='width="0" height="0.5"'),
     )
     truth = read_ground_truth(written(tmp_path, text))
-    assert truth.images == ("a", "b/x.y")
+    assert truth.images == ("a", "b/x.y", "c")
     assert truth.classes == ("cat", "dog")
     assert truth.image.tolist() == [1, 1]
     assert truth.label.tolist() == [1, 0]
     assert truth.corners.tolist() == [[1.5, 2, 11.5, 22], [0, 0, 50, 40]]
     assert truth.box_area.tolist() == [200, 2000]
     assert truth.image_sizes is not None
-    assert np.array_equal(truth.image_sizes, np.array([[np.nan] * 2, [50, 40]]), equal_nan=True)
-    assert {note.code: note.count for note in truth.notes} == {"images-without-objects": 1}
+    sizes = np.array([[np.nan] * 2, [50, 40], [np.nan, 0.5]])
+    assert np.array_equal(truth.image_sizes, sizes, equal_nan=True)
+    assert {note.code: note.count for note in truth.notes} == {"images-without-objects": 2}
 
 
 def test_the_folder_of_an_export_and_gzip(tmp_path: Path) -> None:
@@ -153,6 +156,7 @@ def test_detections_have_scores(tmp_path: Path) -> None:
     )
     detections = read_detections(path, truth)
     assert detections.score.tolist() == [0.75, 0.5]
+    assert [(source.path, source.records) for source in detections.files] == [(str(path), 2)]
     assert detections.classes == ("cat", "dog", "cow")
     assert detections.label.tolist() == [1, 2]
     with pytest.raises(InputError, match=r"<box> has no score \(ground truth\?\); write"):
@@ -186,6 +190,16 @@ def test_attributes_and_files_of_images(tmp_path: Path) -> None:
     assert truth.images == ("b", "x/a")
     assert FORMATS["cvat"].image_attribute(truth, "subset") == {"x/a": "night"}
     assert FORMATS["cvat"].file_names(truth) == {"x/a": "x\\a.jpg", "b": "b"}
+
+
+def test_detections_without_ground_truth(tmp_path: Path) -> None:
+    polygon = '<polygon label="cat" points="1,2;3,4;5,2" score=".5"></polygon>'
+    scored = BOX.replace("<box", '<box score=".75"')
+    written(tmp_path, document(image(scored, polygon, box("unscored")), image(name="x/b.jpg")))
+    truth = placeholder_ground_truth(tmp_path, {}, DEFAULT_LIMITS)
+    assert (truth.images, truth.classes, len(truth)) == (("a", "x/b"), ("dog",), 0)
+    truth = placeholder_ground_truth(tmp_path, {"shapes": "bbox"}, DEFAULT_LIMITS)
+    assert truth.classes == ("cat", "dog")
 
 
 def test_the_format_is_detected_by_the_root_element(tmp_path: Path) -> None:

@@ -143,6 +143,13 @@ def test_invalid_labels(tmp_path: Path, line: str, expected: str) -> None:
     assert "P1.txt, line" in text or "P1.txt: line" in text
 
 
+def test_an_area_of_infinity_by_zero_overflows(tmp_path: Path) -> None:
+    """As any other; where invalid operations are errors, too."""
+    far = labels_of(tmp_path, "-1e308 5 1e308 5 1e308 5 -1e308 5 ship 0")
+    with np.errstate(all="raise"):
+        assert "box area overflows" in refused(lambda: read_ground_truth(far))
+
+
 def test_a_class_that_is_a_number_is_a_class(tmp_path: Path) -> None:
     truth = read_ground_truth(labels_of(tmp_path, f"{SHIP} 1 0", f"{DIAMOND} 0 1"))
     assert truth.classes == ("0", "1")
@@ -229,6 +236,7 @@ def test_tables_keep_their_quadrilaterals(truth: GroundTruth, tmp_path: Path) ->
 def test_the_format_is_detected_by_the_content_of_lines(labels: Path, tmp_path: Path) -> None:
     assert detect_format(labels).name == "dota"
     assert detect_format(labels.parent).name == "dota"
+    assert fits(str(written(tmp_path / "nine columns", {"1.txt": f"{SHIP} ship"})))
     assert detect_format(None, results(tmp_path, ship=f"P1 .9 {SHIP}")).name == "dota"
     for text in (
         "car 1 2 3 4",

@@ -12,6 +12,9 @@ from typing import Any
 import pytest
 
 from detap import Detections, GroundTruth, InputError, evaluate, read_detections, read_ground_truth
+from detap.formats.jsonl.metadata import placeholder_ground_truth
+from detap.formats.registry import FORMATS
+from detap.io.limits import DEFAULT_LIMITS
 from tests.cli.conftest import Ended, detap
 from tests.formats.voc_files import item, tree, xml
 
@@ -145,6 +148,23 @@ def test_detections_of_other_formats(tmp_path: Path, detap: Run) -> None:
     assert [entry["file_name"] for entry in listed] == ["a.jpg", "b.jpg"]
     alone = detap("check", "--dt", str(tmp_path / "dt.jsonl"))
     assert alone.status == 0, alone.err
+
+
+def test_keys_of_images(tmp_path: Path) -> None:
+    lines = image("x/a.jpg", LISTS, light="night"), image("b.png", [], image_id="b", light=None)
+    truth = read_ground_truth(write(tmp_path / "a.jsonl", *lines))
+    jsonl = FORMATS["jsonl"]
+    assert jsonl.image_attribute(truth, "light") == {"a": "night"}
+    assert jsonl.file_names(truth) == {"a": "x/a.jpg", "b": "b.png"}
+
+
+def test_detections_without_ground_truth(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", image("b.jpg", {**LISTS, "score": [0.5, 0.25]}))
+    options = {"as_is": True, "boxes": "xywh", "limits": DEFAULT_LIMITS, "class_names": "names.txt"}
+    truth = placeholder_ground_truth(path, options, DEFAULT_LIMITS)
+    assert (truth.images, truth.classes, len(truth)) == (("b",), ("cat", "dog"), 0)
+    # The names of classes are the ground truth's: the detections are read without.
+    assert options.keys() == {"as_is", "boxes", "limits"}
 
 
 def test_gzip_and_blank_lines(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 from detap.errors import InputError, UsageError
 from detap.evaluation.detection import evaluate
 from detap.formats.by_name.problems import Problems
-from detap.formats.kitti.lines import KittiForm
+from detap.formats.kitti.lines import LABEL, RESULT
 from detap.formats.kitti.sniff import fits
 from detap.formats.kitti.tables import read_detections, read_ground_truth
 from detap.formats.registry import detect_format
@@ -129,7 +129,7 @@ def test_the_fast_reader_equals_the_fallback_reader(
     folder = tmp_path_factory.getbasetemp() / "scanned"
     folder.mkdir(exist_ok=True)
     (folder / "1.txt").write_bytes(data)
-    form = KittiForm("type", scored, "xyxy", str)
+    form = RESULT if scored else LABEL
     reader = FolderReader(files_of(str(folder), "", ".txt"), False, DEFAULT_LIMITS)
     fallback = Problems(9)
     rows, problems = reader.read(form), reader.problems
@@ -293,7 +293,7 @@ def test_the_format_is_detected_by_the_content_of_lines(labels: Path, tmp_path: 
     assert detect_format(labels).name == "kitti"
     assert detect_format(labels.parent).name == "kitti"
     assert detect_format(None, results(tmp_path)).name == "kitti"
-    for text in ("car 1 2 3 4", "0 .1 .2 .3 .4", "0 " + ".5 " * 14, ""):
+    for text in ("car 1 2 3 4", "0 .1 .2 .3 .4", "0 " + ".5 " * 14, "car red" + " 1" * 13, ""):
         other = written(tmp_path / "other", {"1.txt": text})
         assert not fits(str(other))
     assert not fits(str(tmp_path / "absent"))
@@ -304,6 +304,14 @@ def test_other_presets_read_boxes_and_difficult_flags(truth: GroundTruth, tmp_pa
     result = evaluate(truth, detections, "voc2012")
     assert result.true_positives.tolist() == [1, 0]
     assert result.ignored.tolist() == [0, 1]
+
+
+def test_boxes_that_overflow_are_named_by_their_line(truth: GroundTruth, tmp_path: Path) -> None:
+    far = FOUND.replace("10 20 60 70", "1e308 20 1e308 70")
+    path = results(tmp_path, f"{FOUND}\n{far}")
+    message = f"{path}/000001.txt: line 2: box area overflows; correct the line"
+    assert refused(lambda: read_detections(path, truth, boxes="xywh")) == [message]
+    assert len(read_detections(path, truth)) == 2
 
 
 def test_the_command_selects_the_preset(detap: Run, labels: Path, tmp_path: Path) -> None:

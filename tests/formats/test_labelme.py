@@ -97,6 +97,8 @@ def test_boxes_images_and_sizes(tmp_path: Path) -> None:
         "images-without-objects": 1,
         "image-path-of-other-name": 1,
     }
+    [note] = [note for note in truth.notes if note.code == "image-path-of-other-name"]
+    assert note.message == "imagePath differs from the file name; the file name is used"
     assert FORMATS["labelme"].file_names(truth) == {"a": "a.jpg", "b": "b.jpg", "c.v2": "c.v2.jpg"}
 
 
@@ -169,6 +171,11 @@ def test_detections_have_scores(tmp_path: Path) -> None:
     written(tmp_path / "dt", {"b.json": scored, "a.json": scored})
     with pytest.raises(InputError, match=r"b.json: shapes\[0\]: image 'b' is not in the ground"):
         read_detections(tmp_path / "dt", truth)
+    (tmp_path / "other").mkdir()
+    other = written(tmp_path / "other", {"a.json": document(shape(label="cat", score=1))})
+    with pytest.raises(InputError, match="cat"):
+        read_detections(other, truth)
+    assert len(read_detections(other, truth, as_is=True)) == 1
 
 
 def test_attributes_of_images(tmp_path: Path) -> None:
@@ -183,6 +190,21 @@ def test_attributes_of_images(tmp_path: Path) -> None:
     assert labelme.image_attribute(truth, "camera") == {"b": 3}
     with pytest.raises(InputError, match="no image has an attribute 'day'"):
         labelme.image_attribute(truth, "day")
+
+
+def test_paths_of_images(tmp_path: Path) -> None:
+    """Their paths stay within a folder."""
+    files = {
+        "a.json": document(shape(), imagePath="..\\images\\a.jpg"),
+        "b.json": document(imagePath="/b.jpg"),
+        "c.json": document(imagePath=None),
+    }
+    truth = read_ground_truth(written(tmp_path, files))
+    paths = FORMATS["labelme"].image_files(truth)[1]
+    assert list(paths) == ["a", "b", "c"]
+    assert (paths["a"], paths["b"]) == ("images/a.jpg", "b.jpg")
+    with pytest.raises(KeyError, match="'c'"):
+        paths["c"]
 
 
 def test_normalized_boxes_are_refused(tmp_path: Path, detap: Run) -> None:
@@ -207,7 +229,8 @@ def test_digests_are_those_of_the_files(tmp_path: Path) -> None:
 def test_the_format_is_detected_by_its_keys(tmp_path: Path) -> None:
     picture = "A" * 20_000
     late = json.dumps({"imageData": picture, "shapes": [], "imagePath": "a.jpg"})
-    written(tmp_path, {"a.json": document(shape()), "b.json": late, "c.jpg": ""})
+    files = {"a.json": document(shape()), "b.json": late, "c.jpg": document(shape())}
+    written(tmp_path, files)
     assert detect_format(tmp_path).name == "labelme"
     assert detect_format(tmp_path / "a.json").name == "labelme"
     assert detect_format(tmp_path / "b.json").name == "labelme"

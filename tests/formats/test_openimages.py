@@ -47,6 +47,7 @@ def written(folder: Path, *lines: str | bytes, name: str = "gt.csv") -> Path:
 def refused(path: Path, **options: Any) -> list[str]:
     with pytest.raises(InputError) as caught:
         read_ground_truth(path, **options)
+    assert all(isinstance(problem.location, str) for problem in caught.value.problems)
     return [str(p).replace(f"{path}: ", "") for p in caught.value.problems]
 
 
@@ -126,7 +127,7 @@ def test_an_image_without_a_size(tmp_path: Path) -> None:
 def test_names_of_classes(tmp_path: Path) -> None:
     rows = "/m/01,Dog\n/m/02,Cat\n/m/03,Bat\n/m/04,Bat\n"
     path = written(tmp_path, PLAIN, *(f"a,/m/0{n},0,1,0,1" for n in (2, 1, 3, 4)), "b,Dog,0,1,0,1")
-    for header in ("", "LabelName,DisplayName\n"):
+    for header in ("", "LabelName,DisplayName\n", "LabelName,DisplayName,id\n"):
         names = tmp_path / "class-descriptions.csv"
         names.write_text(header + rows)
         truth = read_ground_truth(path, class_descriptions=names)
@@ -150,6 +151,7 @@ NAMES = {
         "line 2: duplicate label '/m/01' with another name; list each class once",
     ),
     "empty": ("", "no class names; write {form}"),
+    "Latin-1": ("/m/01,Dog\n/m/02,Garçon\n", "line 2: is not UTF-8; save it as UTF-8"),
     "JSON": ("[]", "looks like JSON; expected {form}"),
     "quotes": ('/m/01,"Dog', "line 1: invalid CSV: unexpected end of data; correct the line"),
 }
@@ -159,7 +161,7 @@ NAMES = {
 def test_bad_names_of_classes(tmp_path: Path, case: str) -> None:
     text, expected = NAMES[case]
     names = tmp_path / "names.csv"
-    names.write_text(text)
+    names.write_text(text, "latin-1")
     problems = refused(written(tmp_path, PLAIN, BOX), class_descriptions=names)
     assert problems == [
         f"{names}: {expected}".replace("{form}", "lines `/m/0...,name`, one per class")

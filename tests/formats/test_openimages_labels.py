@@ -12,6 +12,7 @@ from detap.errors import InputError
 from detap.formats.by_name.problems import Problems
 from detap.formats.openimages.descriptions import Descriptions
 from detap.formats.openimages.hierarchy import Hierarchy
+from detap.formats.openimages.metadata import placeholder_ground_truth
 from detap.formats.openimages.tables import read_detections, read_ground_truth
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.tables.detection import GroundTruth
@@ -185,6 +186,19 @@ def test_hierarchies_with_class_names(tmp_path: Path) -> None:
     assert truth.classes == ("animal", "cat", "dog")
 
 
+def test_detections_without_ground_truth(tmp_path: Path) -> None:
+    names = written(tmp_path, "names.csv", "/m/1,dog", "/m/2,cat")
+    header = "ImageID,LabelName,Score,XMin,XMax,YMin,YMax"
+    rows = (f"{image},{label},.5,0,1,0,1" for image, label in (("b.jpg", "/m/1"), ("a", "/m/3")))
+    path = written(tmp_path, "dt.csv", header, *rows)
+    truth = placeholder_ground_truth(path, {"class_descriptions": names}, DEFAULT_LIMITS)
+    assert (truth.images, truth.classes, len(truth)) == (("a", "b"), ("/m/3", "dog"), 0)
+    # Reading the detections reports the problems of both files.
+    names = written(tmp_path, "names.csv", "/m/1,dog", "/m/2")
+    truth = placeholder_ground_truth(path, {"class_descriptions": names}, DEFAULT_LIMITS)
+    assert truth.classes == ("/m/3", "dog")
+
+
 @pytest.mark.parametrize("label", ["tail", "root", "bird"])
 def test_unknown_classes_are_refused(tmp_path: Path, label: str) -> None:
     lines = (BOXES[0], BOXES[1], f"a,{label},0,1,0,1,0")
@@ -208,6 +222,8 @@ def test_unknown_classes_are_refused(tmp_path: Path, label: str) -> None:
         ('{"LabelName": "x"}', "not a hierarchy: no Subcategory; expected `{"),
         ('{"LabelName": "x", "Subcategory": []}', "no classes below the root; expected `{"),
         ('{"Subcategory": [{}]}', "class without a LabelName; expected `{"),
+        ('{"Subcategory": [{"LabelName": ""}]}', "class without a LabelName; expected `{"),
+        ('{"Subcategory": [{"LabelName": 7}]}', "class without a LabelName; expected `{"),
         ('{"Subcategory": [7]}', "class without a LabelName; expected `{"),
         ('{"Subcategory": {}}', "Subcategory is {}, not a list; expected `{"),
         (

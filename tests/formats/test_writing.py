@@ -39,6 +39,12 @@ def test_xywh_gives_back_the_bits_of_its_corners(boxes: list[tuple[float, ...]])
     assert area_again.tobytes() == area.tobytes()
 
 
+def test_widths_and_heights_are_short_decimals() -> None:
+    """In float64, 0.8 - 0.1 and 0.2 - 0.1 are no short decimals."""
+    boxes = [[0.1, 0.1, 0.7, 0.1], [0.1, 0.1, 0.4, 0.7], [2, 3, 4, 5]]
+    assert to_xywh(*encode_boxes(np.array(boxes), "xywh"))[0].tolist() == boxes
+
+
 def test_corners_that_no_xywh_gives_are_reported() -> None:
     # 1e-30 + w is a float64 next to a whole number of 2^-53 only: never 1 + 2^-52 - 2^-60 ...
     corners = np.array([[0.1, 0.0, 1e-17, 1.0], [1.0, 1.0, 3.0, 3.0]])
@@ -53,6 +59,26 @@ def test_last_bits_that_coco_cannot_store_are_an_info_note(tmp_path: Path) -> No
     done = detap.convert(tmp_path / "out.json", truth, to="coco")
     [note] = [note for note in done.notes if note.code == "values-rounded"]
     assert (note.count, note.severity) == (1, "info")
+
+
+def test_changed_areas_are_an_info_note(tmp_path: Path) -> None:
+    truth = GroundTruth.from_arrays(
+        image=["a"] * 3, label=["c"] * 3, boxes=[[0, 0, 3, 1], [0, 0, 1, 1], [0, 0, 1, 2]]
+    )
+    detections = Detections.from_arrays(
+        image=["a"], label=["c"], boxes=[[0, 0, 1, 1]], score=[0.5]
+    ).reindex_like(truth)
+    done = detap.convert(
+        tmp_path / "out",
+        replace(truth, box_area=np.array([2.5, 0.5, 2])),
+        replace(detections, box_area=np.array([2.0])),
+        to="voc",
+    )
+    message = "areas change in the last bits, computed from corners"
+    assert [(n.count, n.message) for n in done.notes if n.code == "values-rounded"] == [
+        (2, f"objects: {message}"),
+        (1, f"detections: {message}"),
+    ]
 
 
 # --- to COCO and back
@@ -395,6 +421,15 @@ def test_coco_to_yolo_by_hand(coco: tuple[GroundTruth, Detections], tmp_path: Pa
     }
 
 
+def test_yolo_fractions_are_short_decimals(tmp_path: Path) -> None:
+    """Those of the files that were read, although division may give others: 0.15 * 641 / 641."""
+    lines = "0 0.202947 0.250461 0.15 0.12345\n1 0.5 0.297975 0.001 0.012345\n"
+    write(tmp_path / "in", {"a.txt": lines, "classes.txt": "a\nb\n"})
+    truth = detap.read_ground_truth(tmp_path / "in", format="yolo", image_size="641x479")
+    detap.convert(tmp_path / "out", truth, to="yolo")
+    assert (tmp_path / "out" / "labels" / "val" / "a.txt").read_text() == lines
+
+
 def test_yolo_needs_the_sizes_of_images_with_boxes(tmp_path: Path) -> None:
     truth = GroundTruth.from_arrays(image=["a"], label=["c"], boxes=[[1, 2, 3, 4]])
     with pytest.raises(detap.InputError) as caught:
@@ -434,6 +469,10 @@ def test_nothing_is_overwritten_and_a_failure_leaves_no_files(
         detap.convert(tmp_path / "no" / "out", *coco, to="coco")
     with pytest.raises(detap.UsageError, match="'cocoa' is not writable; did you mean coco"):
         detap.convert(tmp_path / "new", *coco, to="cocoa")
+    with pytest.raises(detap.UsageError, match="'x' is not writable; use one of coco, voc, yolo"):
+        detap.convert(tmp_path / "new", *coco, to="x")
+    with pytest.raises(detap.DetapError, match=r"^output: invalid output path$"):
+        detap.convert("", *coco, to="coco")
     with pytest.raises(
         detap.UsageError, match="nothing to convert: pass ground_truth, detections or both"
     ):

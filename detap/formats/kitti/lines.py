@@ -64,6 +64,10 @@ class KittiForm(LineForm):
         return message, hint
 
 
+LABEL = KittiForm("type", False, "xyxy", str)
+RESULT = KittiForm("type", True, "xyxy", str)
+
+
 def one_spelling(names: Iterable[str], known: Iterable[str] = ()) -> list[str]:
     """Return type names with consistent case.
 

@@ -15,10 +15,11 @@ from detap.formats.kitti.lines import (
     ALPHA,
     BOX,
     DONT_CARE,
+    LABEL,
     OCCLUDED,
+    RESULT,
     SCORE,
     TRUNCATED,
-    KittiForm,
     faults,
     one_spelling,
 )
@@ -77,7 +78,7 @@ def read_ground_truth(
     check_choice("boxes", boxes, BOX_FORMATS)
     folder = first_folder(os.fspath(path), LABELS, "KITTI's", "labels")
     reader = FolderReader(folder, as_is, limits, image_set)
-    rows = reader.read(KittiForm("type", False, "xyxy", str))
+    rows = reader.read(LABEL)
     values = rows.values
     reader.raise_problems(faults(values, boxes, of_labels=True))
     names = one_spelling(rows.names)
@@ -127,7 +128,7 @@ def read_detections(
     check_choice("boxes", boxes, BOX_FORMATS)
     reader = FolderReader(results_folder(os.fspath(path)), as_is, limits)
     _refuse_missing(reader.folder, ground_truth, reader.problems)
-    rows = reader.read(KittiForm("type", True, "xyxy", str))
+    rows = reader.read(RESULT)
     reader.raise_problems(faults(rows.values, boxes, of_labels=False))
     return reader.detections(
         ground_truth,

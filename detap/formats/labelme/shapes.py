@@ -84,9 +84,8 @@ class Shapes(ShapeReader):
         for name, value in (("difficult", shape.get("difficult")), *(flags or {}).items()):
             if value is None:
                 continue
-            text = short_json(value) if isinstance(value, bool | int) else str(value)
             try:
-                set_flags.add(self.flags.flag_of(name, text))
+                set_flags.add(self.flags.flag_of(name, str(value)))
             except ValueError:
                 message = f"flag {quote(name)} is {short_json(value)}"
                 raise FaultError(message, "expected true or false") from None
