@@ -126,12 +126,7 @@ def image_results(
 
 
 def results_of_images(
-    results: MatchResults,
-    indices: Iterable[int],
-    types: Errors,
-    *,
-    max_detections: int | None = None,
-    include: Iterable[int] = (),
+    results: MatchResults, indices: Iterable[int], types: Errors
 ) -> Iterator[ImageResults]:
     """Yield the results of every detection and ground truth of some images.
 
@@ -142,23 +137,12 @@ def results_of_images(
         Indices of images in the ground truth.
     types : Errors
         Errors of these results, with the convention of the protocol.
-    max_detections : int, optional
-        Maximal number of detections per image, the highest scores first.
-    include : iterable of int
-        Rows of detections to include whatever their scores.
     """
     columns = row_results(results, types)
     detections, ground_truths = results.boxes
     images = results.run.ground_truth.images
     requested = list(indices)
     rows, ends = _rows_of(detections.image, -detections.score, requested, results.images)
-    if max_detections is not None:
-        rank = np.arange(len(rows)) - np.repeat(ends[:-1], np.diff(ends))
-        kept = np.zeros(len(detections.image), np.bool_)
-        # numpy.isin would import numpy.ma; -1 is not a row.
-        kept[np.fromiter((row for row in include if row >= 0), np.intp)] = True
-        rows = rows[(rank < max_detections) | kept[rows]]
-        ends = _ends(detections.image[rows], requested, results.images)
     of_truth, truth_ends = _rows_of(
         ground_truths.image, np.zeros(len(ground_truths.image)), requested, len(images)
     )

@@ -9,7 +9,6 @@ from detap.analysis.image_results import (
     DetectionResult,
     GroundTruthResult,
     image_results,
-    results_of_images,
 )
 from detap.analysis.match_results import MatchResults
 from detap.errors import UsageError
@@ -59,14 +58,6 @@ def test_the_target_of_an_error_comes_before_the_nearest_object() -> None:
     )
     result = image_results(evaluate(*case.tables()), 1)
     assert result.detections == (DetectionResult(0, 0, 0.9, "localization", 0, 60 / 140, -1),)
-
-
-def test_at_most_some_detections_of_each_image() -> None:
-    """The best of each image, and the fourth row whatever its score."""
-    outcome = MatchResults.of(fixture())
-    images = results_of_images(outcome, [1, 0], errors(outcome), max_detections=1, include=[-1, 3])
-    rows = [[entry.row for entry in image.detections] for image in images]
-    assert rows == [[5], [0, 3]]
 
 
 def test_ignored_and_excluded_detections() -> None:

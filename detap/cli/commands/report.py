@@ -122,7 +122,7 @@ def command(session: Session, /, **options: Any) -> None:
     """Write an HTML page of the error analysis.
 
     One self-contained file: metrics, TIDE errors, operating point, classes, curves, confusion,
-    calibration and the worst images.
+    calibration and all images.
     """
     page, pictures = options.pop("page"), options.pop("pictures")
     page_data = options.pop("page_data")

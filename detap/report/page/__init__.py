@@ -1,7 +1,8 @@
 """The report as a self-contained HTML page.
 
-``data`` computes the numbers and names, ``pictures`` the thumbnails; ``assembly`` puts both into
-``page.html.j2`` with the style sheet and ``script/``. Extra ``detap[report]``.
+``data`` computes the numbers and names, ``gallery`` the columns of the images, ``pictures`` the
+thumbnails; ``assembly`` puts them into ``page.html.j2`` with the style sheet and ``script/``. Extra
+``detap[report]``.
 """
 
 import os
