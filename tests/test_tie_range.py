@@ -207,6 +207,13 @@ def test_a_tie_at_max_dets() -> None:
     assert tie_range(score_tables(truth, detections, proposals))["AR1"] == (0, 1, 1)
 
 
+def test_each_detection_of_a_tie_counts_once() -> None:
+    """Two of three count, one of which is a miss: one miss or none, never two."""
+    miss, neither = (tie_orders.MatchOptions((), o) for o in (tie_orders.MISS, tie_orders.NEITHER))
+    tie = tie_orders.Tie((miss, neither, neither), 2, 2)
+    assert tie_orders.count_bounds([tie], 0) == [tie_orders.CountBounds(0, 0, 0, 1, 1)]
+
+
 def test_proposals_do_not_rank_by_score() -> None:
     truth = GroundTruth.from_arrays(image=["i"], label=["c"], boxes=[[0, 0, 9, 9]])
     detections = Detections.from_arrays(
