@@ -365,6 +365,10 @@ RESULT_ERRORS: dict[str, tuple[Any, str]] = {
         'categories: category 2 has the name "horse", expected "dog" as in the ground truth; use',
     ),
     "a record is a list": ([RESULTS], "[0]: is [{"),
+    "an equals sign after a key": (
+        text(RESULTS, '"image_id": 1', '"image_id"= 1'),
+        'column 13: invalid JSON at "= 1, ',
+    ),
     "JSON Lines": (
         b"\n".join(json.dumps(record).encode() for record in RESULTS),
         "looks like JSON Lines; write the records as one JSON array",
@@ -829,3 +833,11 @@ def test_ten_boxes_show_an_id_offset_unless_as_is(files: Files) -> None:
     table = coco.read_detections(files.results_path, files.read_truth(truth_), as_is=True)
     assert counted(table.notes) == {"as-is": 1, "category-id-offset": 1}
     assert table.label.tolist() == [0, 1] * 5
+
+
+def test_annotation_ids_that_differ_in_the_highest_byte(files: Files) -> None:
+    document = truth()
+    for record, identifier in zip(document["annotations"], (5, 5 + 2**56, 5), strict=True):
+        record["id"] = identifier
+    (problem,) = files.truth_error(document).problems
+    assert problem.message == "duplicate id 5 (also at annotations[0])"
