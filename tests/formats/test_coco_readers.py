@@ -18,6 +18,7 @@ from detap.errors import InputError
 from detap.formats.coco import fallback_reader, prefetch
 from detap.formats.coco import tables as coco
 from detap.formats.coco._scan import ResultsScan, TruthScan, class_names
+from detap.formats.coco.values import size_of
 from detap.io.limits import DEFAULT_LIMITS
 from detap.io.stream import Stream, read_bytes
 from detap.tables.detection import GroundTruth
@@ -26,6 +27,12 @@ from tests.formats import fuzz_coco as fuzz
 from tests.formats.coco_files import RESULTS, TRUTH, as_bytes, assert_equal_columns
 
 SEEDS = st.integers(0, 2**64)
+
+
+def test_sides_of_images_are_exact_whole_numbers_or_unknown() -> None:
+    """From 2^53 on, not every whole number is a float64."""
+    assert size_of(2**53 - 1) == 2.0**53 - 1
+    assert [repr(size_of(side)) for side in (2**53, 0, True, "9")] == ["nan"] * 4
 
 
 @given(SEEDS)
