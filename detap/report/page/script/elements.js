@@ -21,7 +21,8 @@ function draw(tag, attributes, ...children) {
 }
 
 const NOTHING = "–";
-const integer = (value) => value === null || value === undefined ? NOTHING : value.toLocaleString("en-US");
+const grouped = new Intl.NumberFormat("en-US");  // toLocaleString would make one for each number
+const integer = (value) => value === null || value === undefined ? NOTHING : grouped.format(value);
 
 // A value above 0 is never shown as 0, and a value below 1 never as 1.
 function fraction(value, decimals = 4) {
