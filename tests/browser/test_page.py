@@ -166,15 +166,6 @@ def test_a_cell_opens_its_images(open_page: Open, page: Path) -> None:
         assert caption.endswith(f"classification with {names[row]}")
 
 
-def test_many_classes_show_their_confusions_first(open_page: Open, many_classes: Path) -> None:
-    tab = open_page(many_classes)
-    assert not tab.locator("#confusion-table").is_visible()
-    tab.locator("#confusion-list button").first.click()
-    assert "→" in (fragment_of(tab, "pair") or "")
-    tab.get_by_role("button", name="Show the matrix").click()
-    assert tab.locator("#confusion-table td[data-cell]").count() == 61 * 61
-
-
 def test_images_are_browsed_by_keys(open_page: Open, page: Path) -> None:
     tab = open_page(page)
     tiles = tab.locator("#gallery-tiles li")

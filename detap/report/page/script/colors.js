@@ -13,9 +13,11 @@ function luminance([r, g, b]) {
   return 0.2126 * x + 0.7152 * y + 0.0722 * z;
 }
 
+const shadeOf = (part) => `rgb(${ramp(Math.sqrt(part)).join(" ")})`;
+
 // Black or white, whichever has more contrast: at least 4.58 to 1 on any ground.
 function paint(node, part) {
   const ground = ramp(Math.sqrt(part)), light = luminance(ground);
-  node.style.backgroundColor = `rgb(${ground.join(" ")})`;
+  node.style.backgroundColor = shadeOf(part);
   node.style.color = 1.05 / (light + 0.05) > (light + 0.05) / 0.05 ? "#fff" : "#000";
 }

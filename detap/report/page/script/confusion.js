@@ -1,7 +1,7 @@
 // The confusion matrix.
 
-const MANY = 40, TOO_MANY = 150;
-let matrixAsked = K <= MANY;
+const MORE_CLASSES = 20;
+let matrixSize = MORE_CLASSES;
 const BACKGROUND = "background";
 const className = (k) => k === K ? BACKGROUND : classes[k];
 
@@ -25,7 +25,7 @@ let drawnMatrix = "";
 
 function updateConfusion() {
   const index = confusionStep(), k = chosenClass();
-  const key = `${index} ${k} ${matrixAsked} ${dark.matches}`;
+  const key = `${index} ${k} ${matrixSize} ${dark.matches}`;
   if (key === drawnMatrix) return;
   drawnMatrix = key;
   const cells = analysis.confusion.cells.map((entry) => [entry[0], entry[1], entry[2 + index]]).filter((entry) => entry[2]);
@@ -33,16 +33,35 @@ function updateConfusion() {
   $("confusion-text").textContent = steps ? `Score >= ${fraction(op.scores[step])}, the computed threshold nearest to the slider.` : "";
   const sums = new Array(K + 1).fill(0);
   for (const [row, , n] of cells) sums[row] += n;
-  listConfusions(cells, sums, k);
-  $("confusion-region").hidden = !matrixAsked || K > TOO_MANY;
-  $("confusion-more").hidden = matrixAsked || K > TOO_MANY;
-  if (matrixAsked && K <= TOO_MANY) drawMatrix(cells, sums, k);
+  const wrong = cells.filter(([row, column]) => row !== column && row < K && column < K && (k < 0 || row === k || column === k));
+  listConfusions(wrong, sums, k);
+  const drawn = matrixClasses(wrong, k).slice(0, matrixSize), left = K - drawn.length;
+  $("confusion-classes").textContent = !left ? "" : k < 0 ? `The ${drawn.length} of ${integer(K)} classes with the most confusions.`
+    : `${state.class} and the classes most confused with it, ${drawn.length} of ${integer(K)}.`;
+  $("confusion-more").hidden = !left;
+  $("confusion-more").textContent = `Show ${Math.min(left, MORE_CLASSES)} more classes`;
+  drawMatrix(cells, sums, drawn, k);
 }
 
-function listConfusions(cells, sums, k) {
-  const wrong = cells.filter(([row, column]) => row !== column && row < K && column < K && (k < 0 || row === k || column === k));
+// All classes in their order if they fit, otherwise the most confused first.
+function matrixClasses(wrong, k) {
+  const all = Array.from(classes.keys());
+  if (K <= MORE_CLASSES) return all;
+  const confused = new Array(K).fill(0);
+  for (const [row, column, n] of wrong) { confused[row] += n; confused[column] += n; }
+  if (k >= 0) confused[k] = Infinity;
+  return all.sort((a, b) => confused[b] - confused[a] || a - b);
+}
+
+function showMoreClasses() {
+  matrixSize += MORE_CLASSES;
+  updateConfusion();
+  if ($("confusion-more").hidden) $("confusion-table").querySelector("td[data-cell]").focus();
+}
+
+function listConfusions(wrong, sums, k) {
   wrong.sort((a, b) => b[2] - a[2] || sums[a[0]] - sums[b[0]] || a[0] - b[0] || a[1] - b[1]);
-  const top = wrong.slice(0, K > MANY ? 24 : 9);
+  const top = wrong.slice(0, K > MORE_CLASSES ? 24 : 9);
   $("confusion-list").replaceChildren(
     make("h3", {}, top.length ? (k < 0 ? "Most confused classes" : `Most confused with ${state.class}`) : "No misclassifications."),
     make("ol", {}, ...top.map(([row, column, n]) => make("li", {},
@@ -51,14 +70,15 @@ function listConfusions(cells, sums, k) {
       make("span", {}, `${integer(n)} (${fraction(100 * n / sums[row], 1)} %)`)))));
 }
 
-function drawMatrix(cells, sums, k) {
+// The missed ground truths are the first column, which stays in view.
+function drawMatrix(cells, sums, drawn, k) {
   const grid = new Map(cells.map(([row, column, n]) => [row * (K + 1) + column, n]));
-  const numbers = Array.from({ length: K + 1 }, (_, n) => n);
   const predicted = (n) => n === K ? "missed" : classes[n];
-  const columns = numbers.map((n) => make("th", { scope: "col", class: n === k ? "chosen" : null, title: className(n) }, make("span", {}, predicted(n))));
-  const rows = numbers.map((row) => make("tr", {},
+  const predictions = [K, ...drawn];
+  const columns = predictions.map((n) => make("th", { scope: "col", class: n === k ? "chosen" : null, title: predicted(n) }, make("span", {}, predicted(n))));
+  const rows = [...drawn, K].map((row) => make("tr", {},
     make("th", { scope: "row", class: row === k ? "chosen" : null, title: className(row) }, make("span", {}, className(row))),
-    ...numbers.map((column) => {
+    ...predictions.map((column) => {
       const n = grid.get(row * (K + 1) + column);
       const node = make("td", { tabindex: "-1", "data-cell": `${row},${column}`, class: n ? "some" : null });
       if (n) {
@@ -71,17 +91,18 @@ function drawMatrix(cells, sums, k) {
   const table = $("confusion-table");
   table.replaceChildren(head(make("td", {}), ...columns), make("tbody", {}, ...rows));
   table.querySelector("td[data-cell]").tabIndex = 0;
+  $("confusion-legend").replaceChildren(...[0, 0.01, 0.1, 0.5, 1].map((part) => make("span", {},
+    swatch(draw("rect", { width: 30, height: 10, rx: 2, fill: shadeOf(part) })), `${100 * part} %`)), "of the sum of the row");
 }
 
 // The matrix is one stop of the Tab key; arrows move in it, Enter opens the images of a cell.
 function matrixKeys(event) {
   const node = event.target.closest("td[data-cell]");
   if (!node) return;
-  const [row, column] = node.dataset.cell.split(",").map(Number);
   const move = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
   if (move) {
-    const next = $("confusion-table").querySelector(`td[data-cell="${row + move[0]},${column + move[1]}"]`);
-    if (next) { node.tabIndex = -1; next.tabIndex = 0; next.focus(); }
+    const next = $("confusion-table").rows[node.parentNode.rowIndex + move[0]]?.cells[node.cellIndex + move[1]];
+    if (next?.dataset.cell) { node.tabIndex = -1; next.tabIndex = 0; next.focus(); }
     event.preventDefault();
   } else if (event.key === "Enter" || event.key === " ") {
     event.preventDefault();

@@ -31,7 +31,7 @@ function start() {
     section(["score"], (changed) => { if (changed && !changed.has("class") && state.class) charts["curves-chart"]?.redraw(false); });
     section(["class", "score"], updateConfusion, true);
     section(["class"], updateCalibration);
-    $("confusion-more").addEventListener("click", () => { matrixAsked = true; updateConfusion(); });
+    $("confusion-more").addEventListener("click", showMoreClasses);
     $("confusion-table").addEventListener("keydown", matrixKeys);
     $("confusion-table").addEventListener("click", (event) => matrixCell(event.target.closest("td[data-cell]")));
     histogram("scores", analysis.histograms.score, "Detections by score, true and false positives");
