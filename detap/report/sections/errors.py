@@ -90,8 +90,9 @@ def blocks_of(result: Errors, names: Sequence[Mapping[str, Cell]]) -> Iterator[B
 
 
 def page_data(analysis: Analysis) -> dict[str, Any]:
-    """Return the dAP and count of each type of error, and the earlier count."""
-    result, before = analysis.errors, analysis.before
+    """Return the dAP and count of each type of error, and the count and AP of the baseline."""
+    result = analysis.errors
+    before = None if analysis.before is None else analysis.before.errors
     rows = [
         {
             "name": name,
@@ -99,13 +100,18 @@ def page_data(analysis: Analysis) -> dict[str, Any]:
             "delta_ap_by_class": result.delta_ap_by_class[k].tolist(),
             "count": int(result.count[k]),
             "count_by_class": result.count_by_class[k].tolist(),
-            "before": None if before is None else int(before.errors.count[k]),
+            "before": None if before is None else int(before.count[k]),
+            "before_by_class": None if before is None else before.count_by_class[k].tolist(),
         }
         for k, name in enumerate(TYPES)
     ]
     return {
         "average_precision": plain(result.average_precision),
         "average_precision_by_class": plain(result.average_precision_by_class.tolist()),
+        "average_precision_before": None if before is None else plain(before.average_precision),
+        "average_precision_before_by_class": (
+            None if before is None else plain(before.average_precision_by_class.tolist())
+        ),
         "errors": plain({"convention": result.convention, "types": rows}),
     }
 

@@ -12,6 +12,7 @@ from detap.metrics.at_threshold import AT_THRESHOLD
 from detap.report.fields import ClassId, Count, Fraction, Limits
 from detap.report.model import Block, Cell, Column, Table
 from detap.report.sections.analysis import Analysis
+from detap.tables.detection import Floats
 
 
 class OverallPoint(TypedDict):
@@ -118,6 +119,7 @@ _COLUMNS = (
 def page_data(analysis: Analysis) -> dict[str, Any]:
     """Return the detections added at each score step, by result, and the curves."""
     match_results, steps, best = analysis.match_results, analysis.steps, analysis.sweeps.best
+    before = analysis.before
     ranked = match_results.by_score
     ranked = ranked[match_results.scored[ranked]]
     detections = match_results.boxes[0]
@@ -135,7 +137,8 @@ def page_data(analysis: Analysis) -> dict[str, Any]:
             "best_by_class": [analysis.step_of(point.score) for point in best.by_class],
             "added": [[_sparse(row) for row in of_class] for of_class in added],
         },
-        "curves": [_curve(sweep) for sweep in analysis.sweeps.by_class],
+        "curves": _curves(analysis),
+        "curves_before": None if before is None else _curves(before),
     }
 
 
@@ -143,11 +146,24 @@ def _sparse(values: Counts) -> str:
     return ",".join(str(count or "") for count in values.tolist())
 
 
-def _curve(sweep: Sweep) -> list[int] | None:
-    """Return the interpolated precision at 101 recalls, in ten-thousandths."""
-    if not sweep.positives or not len(sweep.score):
-        return None
+def _curves(analysis: Analysis) -> dict[str, Any]:
+    """Return the interpolated precision at 101 recalls, in ten-thousandths.
+
+    By class, None without ground truth, and the mean over the other classes.
+    """
+    curves = [_curve(sweep) if sweep.positives else None for sweep in analysis.sweeps.by_class]
+    known = [curve for curve in curves if curve is not None]
+    return {
+        "by_class": [None if curve is None else _ten_thousandths(curve) for curve in curves],
+        "mean": _ten_thousandths(np.mean(known, axis=0)) if known else None,
+    }
+
+
+def _curve(sweep: Sweep) -> Floats:
     envelope = np.maximum.accumulate(sweep.precision[::-1])[::-1]
-    indices = np.searchsorted(sweep.recall, _RECALLS)
-    values = np.append(envelope, 0.0)[indices]
+    values: Floats = np.append(envelope, 0.0)[np.searchsorted(sweep.recall, _RECALLS)]
+    return values
+
+
+def _ten_thousandths(values: Floats) -> list[int]:
     return np.rint(values * 10_000).astype(int).tolist()  # type: ignore[no-any-return]

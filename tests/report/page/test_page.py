@@ -138,6 +138,39 @@ def test_the_matrix_at_each_step_belongs_to_its_score(tmp_path: Path) -> None:
         np.testing.assert_array_equal(shown, result.confusion(score=score).matrix)
 
 
+def test_the_curves_are_those_of_pycocotools(tmp_path: Path) -> None:
+    coco = pytest.importorskip("pycocotools.coco")
+    cocoeval = pytest.importorskip("pycocotools.cocoeval")
+    page = write_page(tmp_path, "--baseline-detections", str(tmp_path / "before.json"))
+    analysis = model_of(page)["analysis"]
+    truth = coco.COCO(str(tmp_path / "gt.json"))
+    for name, curves in (("dt", "curves"), ("before", "curves_before")):
+        detections = truth.loadRes(str(tmp_path / f"{name}.json"))
+        reference = cocoeval.COCOeval(truth, detections, "bbox")
+        reference.evaluate()
+        reference.accumulate()
+        precision = reference.eval["precision"][0, :, :, 0, 2].T  # IoU 0.5, all areas
+        np.testing.assert_allclose(np.array(analysis[curves]["by_class"]) / 1e4, precision, 0, 6e-5)
+        mean = precision.mean(axis=0)
+        np.testing.assert_allclose(np.array(analysis[curves]["mean"]) / 1e4, mean, 0, 6e-5)
+
+
+def test_the_errors_of_a_baseline_are_those_of_its_own_report(tmp_path: Path) -> None:
+    page = write_page(tmp_path, "--baseline-detections", str(tmp_path / "before.json"))
+    inputs = ["--gt", str(tmp_path / "gt.json"), "--dt", str(tmp_path / "before.json")]
+    assert main(["eval", *inputs, "--errors", "-o", str(tmp_path / "own.json"), "-q"]) == 0
+    own = json.loads((tmp_path / "own.json").read_text("utf-8"))["errors"]
+    analysis = model_of(page)["analysis"]
+    for entry in analysis["errors"]["types"]:
+        name = entry["name"]
+        assert entry["before"] == own["types"][name]["count"]
+        by_class = [row["types"][name]["count"] for row in own["classes"]]
+        assert entry["before_by_class"] == by_class
+    assert analysis["average_precision_before"] == own["AP"]
+    by_class = [row["AP"] for row in own["classes"]]
+    assert analysis["average_precision_before_by_class"] == by_class
+
+
 def test_breakdowns_at_each_step_are_of_the_detections_kept(tmp_path: Path) -> None:
     analysis = model_of(write_page(tmp_path))["analysis"]
     whole = _evaluated()

@@ -1,32 +1,55 @@
 // Precision over recall.
 
-const curved = !analysis ? [] : classes.map((_, k) => k).filter((k) => analysis.curves[k]);
+const curved = !analysis ? [] : classes.map((_, k) => k).filter((k) => analysis.curves.by_class[k]);
+const curveOf = (curves, k) => k < 0 ? curves.mean : curves.by_class[k];
+const curveName = (k) => k < 0 ? `mean of ${curved.length} ${curved.length === 1 ? "class" : "classes"}` : classes[k];
+const BASELINE_INK = "#d55e00", BASELINE_DASH = [8, 4];
+
+// Thin curves of classes, then the chosen one, or the mean, and that of the baseline.
+function curveLines(k) {
+  const before = analysis.curves_before;
+  const lines = curved.filter((c) => c !== k).map((c) => ({
+    k: c, label: classes[c], values: analysis.curves.by_class[c], stroke: color("--strong"), width: 1.25, alpha: k < 0 && curved.length <= 40 ? 0.55 : 0.25,
+  }));
+  const chosen = curveOf(analysis.curves, k);
+  if (chosen) lines.push({ k, label: curveName(k), values: chosen, stroke: color("--accent"), width: 3 });
+  if (chosen && before) {
+    lines.push({ k, label: `${curveName(k)}, baseline`, values: curveOf(before, k), stroke: shade(BASELINE_INK), width: 2.5, dash: BASELINE_DASH });
+  }
+  return lines;
+}
 
 function buildCurves() {
   if (!curved.length) return;
   const x = Array.from({ length: 101 }, (_, n) => n / 100);
-  const k = chosenClass();
+  const lines = curveLines(chosenClass());
+  let near = -1;
   const options = {
     scales: { x: { time: false, range: [0, 1] }, y: { range: [0, 1.02] } },
     axes: axes(),
     focus: { alpha: 0.18 },
     cursor: { focus: { prox: 24 }, points: { show: false }, drag: { x: false, y: false } },
-    series: [{}, ...curved.map((c) => ({
-      label: classes[c], stroke: c === k || k < 0 ? color("--accent") : color("--strong"),
-      width: c === k ? 3 : 1.25, alpha: c === k ? 1 : k < 0 ? (curved.length > 40 ? 0.3 : 0.55) : 0.2, points: { show: false },
-    }))],
+    series: [{}, ...lines.map(({ label, stroke, width, alpha = 1, dash }) => ({ label, stroke, width, alpha, dash, points: { show: false } }))],
     hooks: {
       draw: [markPoint],
-      setSeries: [(plot, index) => describeCurve(index === null ? -1 : curved[index - 1])],
+      setSeries: [(plot, index) => { near = index ? lines[index - 1].k : -1; describeCurve(near); }],
     },
   };
-  const plot = chart("curves-chart", options, [x, ...curved.map((c) => analysis.curves[c].map((v) => v / 1e4))]);
-  let near = -1;
-  plot.hooks.setSeries.push((_, index) => { near = index === null ? -1 : curved[index - 1]; });
+  const plot = chart("curves-chart", options, [x, ...lines.map(({ values }) => values.map((v) => v / 1e4))]);
   plot.over.addEventListener("click", () => {
     if (near >= 0) set({ class: state.class === classes[near] ? "" : classes[near], pair: "" });
   });
   describeCurve(-1);
+  fillCurveLegend(lines);
+}
+
+function fillCurveLegend(lines) {
+  const k = chosenClass(), line = ({ stroke, width, dash = [] }) => swatch(draw("line", {
+    x1: 0, x2: 30, y1: 5, y2: 5, stroke, "stroke-width": width, "stroke-dasharray": dash.join(" ") }));
+  const thin = lines.find((entry) => entry.width < 2), entries = lines.filter((entry) => entry.width >= 2).map((entry) => [line(entry), entry.label]);
+  if (thin) entries.push([line(thin), k < 0 ? "one class" : "another class"]);
+  if (k >= 0) entries.push([swatch(draw("circle", { cx: 15, cy: 5, r: 5, fill: color("--accent") })), "at the score threshold"]);
+  $("curves-legend").replaceChildren(...entries.map(([mark, text]) => make("span", {}, mark, text)));
 }
 
 function markPoint(plot) {
@@ -44,17 +67,22 @@ function markPoint(plot) {
 }
 
 function describeCurve(near) {
-  const k = near >= 0 ? near : chosenClass();
-  $("curves-text").textContent = k < 0 ? `${curved.length} classes.`
-    : `${classes[k]}: AP ${fraction(analysis.average_precision_by_class[k])}.`;
+  const k = near >= 0 ? near : chosenClass(), name = curveName(k);
+  const before = analysis.curves_before ? `, baseline AP ${fraction(apBefore(k))}` : "";
+  $("curves-text").textContent = `${k < 0 ? name.replace("mean", "Mean") : name}: AP ${fraction(apOf(k))}${before}.`;
 }
 
+const apOf = (k) => k < 0 ? analysis.average_precision : analysis.average_precision_by_class[k];
+const apBefore = (k) => k < 0 ? analysis.average_precision_before : analysis.average_precision_before_by_class[k];
+
 function updateCurveTable() {
-  const k = chosenClass();
+  const k = chosenClass(), before = analysis.curves_before;
   const at = Array.from({ length: 11 }, (_, n) => 10 * n);
+  const row = (name, ap, values) => values ? [make("tr", {}, make("th", { scope: "row" }, name), cell(fraction(ap), "fraction"),
+    ...at.map((n) => cell(fraction(values[n] / 1e4, 3), "fraction")))] : [];
+  const rows = (c) => [...row(curveName(c), apOf(c), curveOf(analysis.curves, c)),
+    ...(before ? row(`${curveName(c)}, baseline`, apBefore(c), curveOf(before, c)) : [])];
   $("curves-table").replaceChildren(
     head(heading("class"), heading("AP", "fraction"), ...at.map((n) => heading(`at ${(n / 100).toFixed(1)}`, "fraction"))),
-    make("tbody", {}, ...curved.filter((c) => k < 0 || c === k).map((c) => make("tr", {},
-      make("th", { scope: "row" }, classes[c]), cell(fraction(analysis.average_precision_by_class[c]), "fraction"),
-      ...at.map((n) => cell(fraction(analysis.curves[c][n] / 1e4, 3), "fraction"))))));
+    make("tbody", {}, ...(k < 0 ? [-1, ...curved] : [k]).flatMap(rows)));
 }

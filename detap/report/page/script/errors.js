@@ -3,7 +3,8 @@
 function updateErrors() {
   const k = chosenClass(), step = stepNow();
   const of = (type) => ({
-    name: type.name, before: type.before,
+    name: type.name,
+    before: k < 0 || type.before === null ? type.before : type.before_by_class[k],
     deltaAp: k < 0 ? type.delta_ap : type.delta_ap_by_class[k],
     count: k < 0 ? type.count : type.count_by_class[k],
     atScore: countAtScore(type.name, k, step),
@@ -11,7 +12,7 @@ function updateErrors() {
   const all = analysis.errors.types.map(of);
   const six = all.slice(0, 6).sort((a, b) => (b.deltaAp || 0) - (a.deltaAp || 0));
   const largest = Math.max(...all.map((row) => row.deltaAp || 0), 1e-12);
-  const compared = k < 0 && all.some((row) => row.before !== null);
+  const compared = all.some((row) => row.before !== null);
   const row = (entry, choice) => make("tr", { class: state.type === entry.name ? "chosen" : null },
     make("th", { scope: "row" },
       choice ? make("button", { type: "button", "aria-pressed": String(state.type === entry.name),
@@ -26,8 +27,8 @@ function updateErrors() {
   const focus = document.activeElement && $("errors-table").contains(document.activeElement)
     ? document.activeElement.textContent : null;
   $("errors-table").replaceChildren(
-    head(heading("type"), heading("dAP"), heading("count"),
-      heading(`score >= ${fraction(scoreNow(), 2)}`), ...(compared ? [heading("before")] : [])),
+    head(heading("type"), heading("dAP if fixed"), heading("count, all scores"),
+      heading(`count, score >= ${fraction(scoreNow(), 2)}`), ...(compared ? [heading("baseline count, all scores")] : [])),
     make("tbody", {}, ...six.map((entry) => row(entry, true))),
     make("tbody", { class: "across" }, ...all.slice(6).map((entry) => row(entry, false))));
   if (focus) [...$("errors-table").querySelectorAll("button")]

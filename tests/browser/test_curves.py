@@ -1,0 +1,105 @@
+"""Precision-recall curves and errors in a browser, with those of a baseline."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.pages import NARROW, WIDE, Open
+from tests.report.page.cases import model_of
+
+BLUE, ORANGE = (10, 91, 196), (213, 94, 0)
+
+DRAWN = """(canvas, [values, color]) => {
+  const over = canvas.parentNode.querySelector(".u-over").getBoundingClientRect();
+  const ground = canvas.getBoundingClientRect(), { width, height } = canvas;
+  canvas.pixels ??= canvas.getContext("2d").getImageData(0, 0, width, height).data;
+  const near = ([r, g, b]) => Math.hypot(r - color[0], g - color[1], b - color[2]) < 60;
+  const found = [];
+  for (let step = 0; step < 400; step++) {
+    const at = step / 4, low = Math.floor(at), part = at - low;
+    const value = values[low] * (1 - part) + values[low + 1] * part;
+    const x = Math.round(over.x - ground.x + over.width * at / 100);
+    const y = Math.round(over.y - ground.y + over.height * (1 - value / 1e4 / 1.02));
+    found.push([-2, -1, 0, 1, 2].some((n) => near(canvas.pixels.slice(4 * ((y + n) * width + x)))));
+  }
+  return found.filter(Boolean).length / found.length;
+}"""
+
+
+def drawn(tab: Any, values: list[int], ink: tuple[int, int, int]) -> float:
+    """Return the fraction of a curve that the chart shows in a color."""
+    share: float = tab.locator("#curves-chart canvas").evaluate(DRAWN, [values, ink])
+    return share
+
+
+def legend(tab: Any) -> dict[str, str]:
+    """Return the dashes of the lines in the legend by their names."""
+    entries = tab.locator("#curves-legend span").all()
+    return {
+        entry.inner_text(): entry.locator("line, circle").get_attribute("stroke-dasharray")
+        for entry in entries
+    }
+
+
+def test_the_mean_is_drawn_over_that_of_the_baseline(open_page: Open, page: Path) -> None:
+    tab, analysis = open_page(page), model_of(page)["analysis"]
+    solid = drawn(tab, analysis["curves"]["mean"], BLUE)
+    dashed = drawn(tab, analysis["curves_before"]["mean"], ORANGE)
+    assert solid > 0.5  # the dashes of the other cover parts
+    assert 0.3 < dashed < 0.9  # dashes
+    names = ["mean of 6 classes", "mean of 6 classes, baseline", "one class"]
+    assert legend(tab) == dict(zip(names, ["", "8 4", ""], strict=True))
+    now, before = (
+        f"{analysis[key]:.4f}" for key in ("average_precision", "average_precision_before")
+    )
+    text = f"Mean of 6 classes: AP {now}, baseline AP {before}."
+    assert tab.locator("#curves-text").inner_text() == text
+    tab.locator("#curves summary").click()
+    rows = tab.locator("#curves-table tbody tr").all_inner_texts()
+    assert rows[0].startswith(f"mean of 6 classes\t{now}\t")
+    assert rows[1].startswith(f"mean of 6 classes, baseline\t{before}\t")
+    assert rows[1].split("\t")[7] == f"{analysis['curves_before']['mean'][50] / 1e4:.3f}"
+    assert len(rows) == 14
+
+
+def test_a_class_is_drawn_over_that_of_the_baseline(open_page: Open, page: Path) -> None:
+    tab, analysis = open_page(page, "#class=dog"), model_of(page)["analysis"]
+    assert drawn(tab, analysis["curves"]["by_class"][1], BLUE) > 0.5
+    assert 0.3 < drawn(tab, analysis["curves_before"]["by_class"][1], ORANGE) < 0.9
+    assert list(legend(tab)) == ["dog", "dog, baseline", "another class", "at the score threshold"]
+
+
+def test_without_a_baseline_there_is_one_curve(open_page: Open, many_classes: Path) -> None:
+    tab = open_page(many_classes)
+    assert model_of(many_classes)["analysis"]["curves_before"] is None
+    assert len(legend(tab)) == 2
+    assert "baseline" not in tab.locator("#curves").inner_text()
+    assert tab.locator("#errors-table thead th").all_inner_texts()[2:] == [
+        "count, all scores",
+        f"count, score >= {float(tab.locator('#score-text').inner_text()):.2f}",
+    ]
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW])
+def test_the_columns_of_errors_name_detector_and_threshold(
+    open_page: Open, page: Path, size: tuple[int, int]
+) -> None:
+    types = {entry["name"]: entry for entry in model_of(page)["analysis"]["errors"]["types"]}
+    for fragment, before in (
+        ("#score=0.5", types["localization"]["before"]),
+        ("#score=0.5&class=dog", types["localization"]["before_by_class"][1]),
+    ):
+        tab = open_page(page, fragment, size)
+        texts = tab.locator("#errors-table thead th").all_inner_texts()
+        assert [" ".join(text.split()) for text in texts] == [
+            "type",
+            "dAP if fixed",
+            "count, all scores",
+            f"count, score >= {float(tab.locator('#score-text').inner_text()):.2f}",
+            "baseline count, all scores",
+        ]
+        row = tab.locator("#errors-table tr", has=tab.get_by_role("button", name="Localization"))
+        assert row.locator("td").last.inner_text() == f"{before:,}"
+        region = tab.locator("#errors .scroll")
+        assert region.evaluate("x => x.scrollWidth <= x.clientWidth")
