@@ -1,12 +1,13 @@
-"""Precision-recall curves and errors in a browser, with those of a baseline."""
+"""Curves, errors and changes in a browser, with those of a baseline."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from detap.cli import main
 from tests.browser.pages import NARROW, WIDE, Open
-from tests.report.page.cases import model_of
+from tests.report.page.cases import model_of, write_case, write_page
 
 BLUE, ORANGE = (10, 91, 196), (213, 94, 0)
 
@@ -103,3 +104,36 @@ def test_the_columns_of_errors_name_detector_and_threshold(
         assert row.locator("td").last.inner_text() == f"{before:,}"
         region = tab.locator("#errors .scroll")
         assert region.evaluate("x => x.scrollWidth <= x.clientWidth")
+
+
+@pytest.mark.parametrize("size", [(1400, 900), (800, 900), NARROW])
+def test_changes_of_metrics_have_intervals(
+    open_page: Open, page: Path, size: tuple[int, int]
+) -> None:
+    tab, metrics = open_page(page, "", size), model_of(page)["baseline"]["metrics"]
+    heads = tab.locator("#change-metrics thead th").all_inner_texts()
+    assert heads == ["metric", "before", "now", "diff", "95 % CI of diff"]
+    for row, metric in zip(tab.locator("#change-metrics tbody tr").all(), metrics, strict=True):
+        cells = row.locator("td").all_inner_texts()
+        low, high = metric["interval"]
+        if low is None:
+            assert cells[3] == "\N{EN DASH}"
+        else:
+            # A minus sign, and at least one unit of the last decimal.
+            assert all(
+                abs(float(text.replace("\N{MINUS SIGN}", "-")) - value) < 1e-4
+                for text, value in zip(cells[3].split(" to "), (low, high), strict=True)
+            )
+    assert any(metric["interval"][0] is not None for metric in metrics)
+    assert tab.locator("#change .scroll").first.evaluate("x => x.scrollWidth <= x.clientWidth")
+    assert "detap compare" in tab.locator("#change .intro").inner_text()
+
+
+def test_changes_from_a_report_have_no_intervals(
+    open_page: Open, tmp_path: Path, page: Path
+) -> None:
+    inputs, kept = write_case(tmp_path), str(tmp_path / "kept.json")
+    assert main(["eval", *inputs, "-q", "-o", kept]) == 0
+    tab = open_page(write_page(tmp_path, "--baseline", kept))
+    assert tab.locator("#change-metrics thead th").count() == 4
+    assert "interval" not in tab.locator("#change").inner_text()

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from detap import metrics
+from detap.analysis.comparison import compare, difference
 from detap.errors import UsageError
 from detap.escaping import escape
 from detap.evaluation.results import class_rows
@@ -100,6 +101,10 @@ def _baseline(report: "Report", source: "PageSource") -> dict[str, Any] | None:
         summary, rows = source.record["summary"], source.record["classes"]
     else:
         return None
+    # As in detap compare, which needs single true and false positives.
+    comparison = None
+    if source.before is not None and source.result.protocol.matching == "by-score":
+        comparison = compare(source.before, source.result)
     primary = metrics.summary(source.result.protocol)[0]
     key, lower = primary.class_name, not primary.metric.higher_is_better
     earlier: Mapping[str, Any] = {str(row["name"]): row.get(key) for row in rows}
@@ -107,20 +112,24 @@ def _baseline(report: "Report", source: "PageSource") -> dict[str, Any] | None:
         "name": escape(source.earlier),
         "metrics": [
             {
-                "name": name,
-                "before": summary.get(name),
-                "now": value,
+                **_change(name, summary.get(name), value),
+                "interval": None if comparison is None else comparison.interval(name),
                 "lower_is_better": not report.columns[name].higher_is_better,
             }
             for name, value in report.summary.items()
         ],
         "classes": [
             {
-                "name": escape(row["name"]),
-                "before": earlier.get(str(row["name"])),
-                "now": row[key],
+                **_change(escape(row["name"]), earlier.get(str(row["name"])), row[key]),
                 "lower_is_better": lower,
             }
             for row in class_rows(source.result)
         ],
     }
+
+
+def _change(name: str, before: Any, now: Any) -> dict[str, Any]:
+    """Return a metric of both detectors and the difference; None if either is undefined."""
+    known = before is not None and now is not None
+    change = difference(float(before), float(now)) if known else None
+    return {"name": name, "before": before, "now": now, "difference": change}

@@ -247,8 +247,44 @@ def test_a_baseline_report_is_shown_for_comparison(tmp_path: Path) -> None:
     # A detector's own detections give the same numbers.
     page = write_page(tmp_path, "--baseline-detections", str(tmp_path / "before.json"))
     again = model_of(page)["baseline"]
+    assert [row.pop("interval") for row in baseline["metrics"]] == [None] * len(record["summary"])
+    assert all(row.pop("interval") for row in again["metrics"])
     assert again["metrics"] == baseline["metrics"]
     assert again["classes"] == baseline["classes"]
+
+
+@pytest.mark.parametrize("protocol", ["coco", "voc2007"])
+def test_changes_and_intervals_are_those_of_compare(tmp_path: Path, protocol: str) -> None:
+    arguments = write_case(tmp_path)
+    before, now = str(tmp_path / "before.json"), str(tmp_path / "dt.json")
+    page, kept = tmp_path / "page.html", tmp_path / "compared.json"
+    inputs = [*arguments[:2], "--protocol", protocol, "-q"]
+    assert main(["compare", before, now, *inputs, "-o", str(kept)]) == 0
+    report = ["report", "--dt", now, "--baseline-detections", before, *inputs, "-o", str(page)]
+    assert main(report) == 0
+    compared = json.loads(kept.read_text("utf-8"))["metrics"]
+    shown = model_of(page)["baseline"]["metrics"]
+    assert [
+        {
+            "name": row["name"],
+            "first": row["before"],
+            "second": row["now"],
+            "difference": row["difference"],
+            "low": row["interval"][0],
+            "high": row["interval"][1],
+        }
+        for row in shown
+    ] == compared
+    # Some metric has an interval, and not of width 0.
+    assert any(row["low"] is not None and row["low"] < row["high"] for row in compared)
+
+
+def test_changes_of_a_protocol_without_resamples_have_no_intervals(tmp_path: Path) -> None:
+    before = str(tmp_path / "before.json")
+    page = write_page(tmp_path, "--protocol", "proposals", "--baseline-detections", before)
+    metrics = model_of(page)["baseline"]["metrics"]
+    assert metrics
+    assert all(row["interval"] is None for row in metrics)
 
 
 def test_a_baseline_that_is_not_comparable_is_reported(tmp_path: Path, capsys: Any) -> None:

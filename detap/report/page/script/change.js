@@ -8,23 +8,24 @@ function swing(gain, largest) {
   return make("span", { class: "swing", "aria-hidden": "true" }, bar);
 }
 
-function changeRow(row, largest, label) {
-  const known = row.before !== null && row.now !== null;
-  const difference = known ? row.now - row.before : null;
-  const gain = known && row.lower_is_better ? -difference : difference;
+function changeRow(row, largest, label, interval = []) {
+  const { difference } = row, gain = row.lower_is_better ? -difference : difference;
   return make("tr", {}, label, cell(fraction(row.before)), cell(fraction(row.now)),
-    cell(signed(difference), gain > 0 ? "up" : gain < 0 ? "down" : ""),
-    make("td", {}, known ? swing(gain, largest) : ""));
+    cell(signed(difference), gain > 0 ? "up" : gain < 0 ? "down" : ""), ...interval,
+    make("td", {}, difference === null ? "" : swing(gain, largest)));
 }
 
+// A limit of null is one of a metric without an interval.
+const intervalCell = ([low, high]) => cell(low === null ? NOTHING : `${signed(low)} to ${signed(high)}`, "interval");
+
 function updateChange() {
-  const { metrics, classes: rows } = model.baseline;
-  const size = (row) => row.before === null || row.now === null ? -1 : Math.abs(row.now - row.before);
-  const titles = (first) => head(heading(first), heading("before"), heading("now"),
-    heading("diff"), make("td", {}));
+  const { metrics, classes: rows } = model.baseline, compared = metrics.some((row) => row.interval);
+  const size = (row) => row.difference === null ? -1 : Math.abs(row.difference);
+  const titles = (first, ...more) => head(heading(first), heading("before"), heading("now"),
+    heading("diff"), ...more, make("td", {}));
   const most = (list) => Math.max(...list.map(size), 1e-12);
-  $("change-metrics").replaceChildren(titles("metric"), make("tbody", {},
-    ...metrics.map((row) => changeRow(row, most(metrics), make("th", { scope: "row" }, row.name)))));
+  $("change-metrics").replaceChildren(titles("metric", ...(compared ? [heading("95 % CI of diff")] : [])), make("tbody", {},
+    ...metrics.map((row) => changeRow(row, most(metrics), make("th", { scope: "row" }, row.name), compared ? [intervalCell(row.interval)] : []))));
   const sorted = rows.slice().sort((a, b) => size(b) - size(a)).filter((row) => size(row) > 0);
   const shown = allChanges ? sorted : sorted.slice(0, 8);
   $("change-classes").replaceChildren(titles("class"), make("tbody", {},
