@@ -5,6 +5,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 WIDE, NARROW, SHEET = (1280, 900), (390, 844), (688, 1016)  # the last within the margins of A4
+SIZES = [(1400, 900), (800, 900), NARROW]
 
 Open = Callable[..., Any]
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from detap.cli import main
-from tests.browser.pages import NARROW, WIDE, Open
+from tests.browser.pages import NARROW, SIZES, WIDE, Open
 from tests.report.page.cases import model_of, write_case, write_page
 
 BLUE, ORANGE = (10, 91, 196), (213, 94, 0)
@@ -106,7 +106,7 @@ def test_the_columns_of_errors_name_detector_and_threshold(
         assert region.evaluate("x => x.scrollWidth <= x.clientWidth")
 
 
-@pytest.mark.parametrize("size", [(1400, 900), (800, 900), NARROW])
+@pytest.mark.parametrize("size", SIZES)
 def test_changes_of_metrics_have_intervals(
     open_page: Open, page: Path, size: tuple[int, int]
 ) -> None:

@@ -17,6 +17,7 @@ from tests.browser.pages import (
     HEADLINES,
     NARROW,
     SHEET,
+    SIZES,
     WIDE,
     Open,
     audit,
@@ -373,6 +374,29 @@ def test_pages_of_edge_cases(open_page: Open, tmp_path: Path, case: str) -> None
         tab.close()
 
 
+def test_each_mark_of_a_chart_has_a_legend(open_page: Open, page: Path) -> None:
+    tab = open_page(page)
+    legends = {
+        "#operating-legend": ["Precision", "Recall", "F1", "Score threshold"],
+        "#reliability .legend": ["accuracy", "confidence", "calibrated"],
+        "#scores .legend": ["all", "TP"],
+        "#overlaps .legend": ["all", "TP"],
+    }
+    for selector, names in legends.items():
+        entries = tab.locator(f"{selector} > span")
+        assert entries.all_inner_texts() == names
+        assert entries.locator("line, rect").count() == len(names)
+    # The marks of the SVG charts are of the kinds that their legends show.
+    for chart in ("reliability", "scores", "overlaps"):
+        kinds, shown = (
+            tab.locator(f"#{chart} {within} :is(line, rect)").evaluate_all(
+                "all => all.map(x => x.getAttribute('class'))"
+            )
+            for within in ("> svg", ".legend")
+        )
+        assert {*kinds} - {"axis", "base"} == {*shown}
+
+
 def test_an_injected_script_is_blocked(browser: Any, page: Path) -> None:
     context = browser.new_context()
     tab = context.new_page()
@@ -399,7 +423,7 @@ def test_an_injected_script_is_blocked(browser: Any, page: Path) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", [WIDE, NARROW])
+@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("fragment", ["", "#class=dog&list=errors&image=3.d0"])
 def test_axe_finds_nothing(  # noqa: PLR0917 - fixtures and parameters
     browser: Any, axe: str, page: Path, size: tuple[int, int], scheme: str, fragment: str

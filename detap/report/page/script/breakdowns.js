@@ -2,7 +2,7 @@
 
 const BREAKDOWNS = {
   size: ["By size", "square root of the area in pixels"], aspect_ratio: ["By aspect ratio", "width / height"],
-  crowding: ["By crowding", "objects in the image"], position: ["By position", "recall by image region (3 × 3)"],
+  crowding: ["By crowding", "objects in the image"], position: ["By position", "recall by image region (3 × 3), shown by the color"],
 };
 
 // The sum of what is added at each step up to the slider's.

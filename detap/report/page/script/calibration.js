@@ -49,7 +49,7 @@ function updateOverlaps() {
 }
 
 const key = (...entries) => make("div", { class: "legend" }, ...entries.map(([kind, text]) => make("span", {},
-  swatch(kind === "confidence" ? draw("line", { class: kind, x1: 0, x2: 30, y1: 5, y2: 5 })
+  swatch(["confidence", "ideal"].includes(kind) ? draw("line", { class: kind, x1: 0, x2: 30, y1: 5, y2: 5 })
     : draw("rect", { class: kind, width: 30, height: 10, rx: 2 })), text)));
 
 function updateCalibration() {
@@ -76,7 +76,7 @@ function updateCalibration() {
   });
   svg.append(draw("line", { class: "ideal", x1: x(0), y1: y(0), x2: x(1), y2: y(1) }));
   below(svg, ["0", "0.5", "1"]);
-  $("reliability").replaceChildren(svg, key(["column", "accuracy"], ["confidence", "confidence"]));
+  $("reliability").replaceChildren(svg, key(["column", "accuracy"], ["confidence", "confidence"], ["ideal", "calibrated"]));
   $("calibration-table").replaceChildren(
     head(heading("score bin"), heading("detections", "count"), heading("confidence", "fraction"), heading("accuracy", "fraction"), heading("gap", "fraction")),
     make("tbody", {}, ...here.count.map((n, index) => make("tr", {},

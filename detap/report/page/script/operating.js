@@ -30,9 +30,10 @@ function buildOperating() {
   plot.over.addEventListener("click", () => {
     if (plot.cursor.idx !== null) chooseStep(steps - 1 - plot.cursor.idx);
   });
+  const threshold = make("span", {}, swatch(draw("line", { x1: 15, x2: 15, y1: 0, y2: 10, stroke: color("--text"), "stroke-width": 1.5 })), "Score threshold");
   $("operating-legend").replaceChildren(...LINES.map(([name, ink, dash]) => make("span", {},
     swatch(draw("line", { x1: 0, x2: 30, y1: 5, y2: 5, stroke: shade(ink), "stroke-width": 2.5,
-      "stroke-dasharray": dash.join(" ") })), name)));
+      "stroke-dasharray": dash.join(" ") })), name)), threshold);
 }
 
 function operatingData() {
