@@ -488,6 +488,7 @@ def test_images_of_equal_stems(tmp_path: Path) -> None:
 def test_negative_sizes(tmp_path: Path) -> None:
     lines = [f"a,dog,.{n}1,.9,.{n}2,.9" for n in range(8)] * 3
     lines[4] = "a,dog,.5,.4,.1,.2"
+    lines[5] = "a,dog,.4,.5,.2,.2"  # of no height, which is not negative
     path = written(tmp_path, PLAIN, *lines)
     note = next(n for n in read_ground_truth(path).notes if n.code.endswith("negative-size"))
     assert f"{path}: line 6: XMax = 0.4 is less than XMin = 0.5" in note.message
