@@ -54,12 +54,12 @@ def test_possible_label_errors() -> None:
 def test_confident_detections_score_the_median_of_true_positives() -> None:
     """True positives of .9, .7, .5 and .1: .6, and one background detection is surer."""
     boxes = [(30.0 * n, 0.0, 10.0, 10.0) for n in range(6)]
-    found = [
+    boxes_found = [
         Detection(1, 1, box, score)
         for box, score in zip(boxes, (0.9, 0.7, 0.5, 0.1, 0.65, 0.55), strict=True)
     ]
     truths = tuple(Truth(1, 1, box) for box in boxes[:4])
-    outcome = MatchResults.of(evaluate(*Case(truths=truths, dt=tuple(found)).tables()))
+    outcome = MatchResults.of(evaluate(*Case(truths=truths, dt=tuple(boxes_found)).tables()))
     result = label_errors(outcome, errors(outcome), max_count=9)
     assert [REASONS[reason] for reason in result.reason] == ["missing_annotation"]
     assert result.detection.tolist() == [4]

@@ -1,4 +1,4 @@
-"""What readers share whose files name images and classes: tables, notes, errors."""
+"""Shared parts of readers whose files name images and classes: tables, notes, errors."""
 
 from dataclasses import replace
 from typing import Any
@@ -41,9 +41,9 @@ def objects(*, image: str = "a", label: str = "cat", boxes: Any = ((0, 0, 5, 5),
     return Objects((image,), (label,), none, none, corners, score=np.full(len(boxes), 0.5))
 
 
-def refused(found: Objects) -> tuple[Problem, ...]:
+def refused(objects: Objects) -> tuple[Problem, ...]:
     with pytest.raises(InputError) as raised:
-        detections(found, ground_truth(), Rows(), ())
+        detections(objects, ground_truth(), Rows(), ())
     return raised.value.problems
 
 
