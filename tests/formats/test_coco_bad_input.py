@@ -355,6 +355,10 @@ RESULT_ERRORS: dict[str, tuple[Any, str]] = {
         TRUTH["annotations"],
         "none of the 3 records has a score; expected a",
     ),
+    "a semicolon between two parts": (
+        text({"annotations": RESULTS, "info": {}}, '], "info"', ']; "info"'),
+        'invalid JSON at "; ',
+    ),
     "an object without a list": ({"results": []}, "is an object without a list of annotations or"),
     "two lists": (
         {"annotations": RESULTS, "predictions": RESULTS},
@@ -452,6 +456,10 @@ TRUTH_NOTES: dict[str, tuple[Any, dict[str, int]]] = {
         {"names-differ-in-case": 2},
     ),
     "no name": (with_record("categories", 1, "name"), {"missing-category-names": 1}),
+    "a nickname": (
+        with_record("categories", 1, "name", nick="dog"),
+        {"missing-category-names": 1},
+    ),
     "byte order mark": (b"\xef\xbb\xbf" + as_bytes(TRUTH), {}),
     "space around": (b" \n\t" + as_bytes(TRUTH) + b"\r\n", {}),
     "an extra part": (
@@ -841,3 +849,14 @@ def test_annotation_ids_that_differ_in_the_highest_byte(files: Files) -> None:
         record["id"] = identifier
     (problem,) = files.truth_error(document).problems
     assert problem.message == "duplicate id 5 (also at annotations[0])"
+
+
+def test_class_lists_of_images_with_string_ids(files: Files) -> None:
+    document = truth()
+    for image in document["images"]:
+        image |= {"id": f"im{image['id']}", "neg_category_ids": [2]}
+    for annotation in document["annotations"]:
+        annotation["image_id"] = f"im{annotation['image_id']}"
+    table = files.read_truth(document)
+    assert table.images == ("im1", "im2", "im3")
+    assert table.listed["negative"].tolist() == [[0, 1], [1, 1], [2, 1]]

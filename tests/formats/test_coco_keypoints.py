@@ -82,6 +82,10 @@ def test_num_keypoints_is_counted_if_missing(tmp_path: Path) -> None:
     assert truth.no_keypoints is not None
     assert truth.no_keypoints.tolist() == [False, True]
     assert noted(truth) == {"missing-num-keypoints": 1}
+    occluded = [1, 2, 0, 3, 4, 1, 5, 6, 0]
+    truth, _ = read(tmp_path, num_keypoints=..., keypoints=occluded)
+    assert truth.no_keypoints is not None
+    assert truth.no_keypoints.tolist() == [False, False]
 
 
 @pytest.mark.parametrize("v", [-1, 3, 0.5])

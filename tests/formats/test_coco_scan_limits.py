@@ -541,6 +541,22 @@ def test_nesting_of_text() -> None:
     assert nesting(b'["[[[", "\\"[[", [1], {}, {}]') == 2
     assert nesting(b'["\\\\", [[1]]]') == 3
     assert nesting(b"[[[1]], 2]") == 3
+    assert nesting(b"[[[1]], [2]]") == 3
+
+
+def test_an_error_of_the_source_is_raised() -> None:
+    def read(count: int) -> bytes:
+        raise OSError("the disk is gone")
+
+    scan = ResultsScan(-1, read, MANY, MANY, 64)
+    with pytest.raises(OSError, match="the disk is gone"):
+        scan.run()
+
+
+def test_a_cancelled_scan_ends() -> None:
+    scan = ResultsScan(-1, reader(f"[{record()}]".encode(), MANY), MANY, MANY, 64)
+    scan.cancel()
+    assert not scan.run()
 
 
 def test_names_of_categories() -> None:
@@ -702,6 +718,8 @@ def test_two_scans_of_one_file_are_one(tmp_path: Path, quote: str) -> None:
         few.split_at(begin)
         assert not few.run()
         assert not few.append(rest)
+        unread = ResultsScan(file.fileno(), None, MANY, 100, 64)
+        assert not few.append(unread)
     images: list[Any] = [f"{n}" if quote else n for n in range(100)]
     for scan in (first, other):
         columns: Any = scan.columns(images, [0, 1])
@@ -818,3 +836,8 @@ def test_ids_in_any_order_are_numbered(step: int) -> None:
     assert columns[5] == {5 * step: 1}
     for unknown in (-4 * step, 301 * step, 6 * step, 1 - 2**63, 2**63 - 1):
         assert results(f"[{record(image_id=str(unknown))}]").columns(ids, [2]) is None
+
+
+@pytest.mark.parametrize(("written", "others"), [("7", 0), ("7.0", 1), ('"7"', 1)])
+def test_ids_that_are_not_written_as_integers_are_counted(written: str, others: int) -> None:
+    assert truth(ANNOTATION.replace('"id": 7', f'"id": {written}')).other_ids == others
