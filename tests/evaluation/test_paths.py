@@ -223,3 +223,25 @@ def test_reader_options_need_a_path() -> None:
             detap.evaluate(ground_truth, detections, **options)
     with pytest.raises(TypeError, match=r"^evaluate\(\) got an unexpected keyword argument 'iou'"):
         detap.evaluate(ground_truth, detections, iou=0.5)
+
+
+def test_ground_truth_of_the_same_images_in_two_files(tmp_path: Path) -> None:
+    whole = json.loads((COCO / "instances.json").read_text())
+    parts = [tmp_path / "first.json", tmp_path / "second.json"]
+    for part, begin in zip(parts, (0, 1), strict=True):
+        annotations = whole["annotations"][begin::2]
+        part.write_text(json.dumps(whole | {"annotations": annotations}))
+    results = COCO / "results.json"
+    merged = detap.evaluate(parts, results, merge_images=True)
+    assert merged.summary == detap.evaluate(COCO / "instances.json", results).summary
+
+
+def test_detections_of_a_file_on_ground_truth_from_arrays(tmp_path: Path) -> None:
+    truth = detap.GroundTruth.from_arrays(
+        image=[1], label=[3], boxes=[[0, 0, 10, 10]], images=[1], classes={3: "cat"}
+    )
+    row = {"image_id": 1, "category_id": 3, "bbox": [0, 0, 10, 10], "score": 0.5}
+    (tmp_path / "dt.json").write_text(json.dumps([row]))
+    result = detap.evaluate(truth, tmp_path / "dt.json")
+    assert result.protocol.name == "coco"
+    assert result.summary["AP"] == pytest.approx(1)
