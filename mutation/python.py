@@ -114,7 +114,9 @@ def lines_run(group: Group) -> Lines:
     measured = json.loads((copy / "coverage.json").read_text())["files"]
     return {
         file: (summary["covered_lines"], summary["num_statements"])
-        for file, summary in ((file, measured[file]["summary"]) for file in files)
+        for file, summary in (
+            (file, measured[file]["summary"]) for file in files if file in measured
+        )
     }
 
 

@@ -10,15 +10,16 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import detap
 from detap import Evaluator
-from detap.checks.inputs import category_shift
+from detap.checks.inputs import category_shift, failed_input_checks
 from detap.cli import main
-from detap.errors import InputError
+from detap.errors import InputError, Note
 
 Records = list[dict[str, Any]]
 Capture = pytest.CaptureFixture[str]
@@ -342,3 +343,14 @@ def test_few_objects_must_all_agree_if_categories_are_unknown() -> None:
     pairs = [(0, 1, 2, 5), (1, 2, 3, 4)]
     assert category_shift(pairs, unknown=True) == OFF_BY_ONE
     assert category_shift([(0, 1, 2, 5), (1, 2, 3, 3), (2, 3, 9, 1)], unknown=True) == ""
+
+
+def test_results_without_a_known_category_are_an_error_of_their_file() -> None:
+    counts: Any = SimpleNamespace(
+        known=0, ground_truths=1, ground_truths_backward=0, detections=3, detections_backward=0
+    )
+    notes = [Note("unknown-categories", "of classes without ground truth", 3)]
+    sample: Any = None  # is not read then
+    (failed,) = failed_input_checks(counts, sample, notes, "gt.json", "dt.json")
+    assert failed.problem.file == "dt.json"
+    assert failed.problem.message.endswith("is in the ground truth (3 detections)")

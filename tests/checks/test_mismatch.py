@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from detap.checks import mismatch, sanity_notes
 from detap.checks import sample as sampling
-from detap.checks import sanity_notes
 from detap.checks import statistics as checking
 from detap.checks.mismatch import exchanged_classes, mismatch_notes
 from detap.checks.sample import Sample
@@ -901,3 +901,8 @@ def test_warnings_of_a_real_detector_with_injected_mistakes(real: Any, way: str)
         "shuffled": replace(detections, image=other[detections.image]),
     }[way]
     assert codes(table, changed) == MIX[way].get(name, [])
+
+
+def test_a_long_class_name_is_cut() -> None:
+    assert mismatch._quoted("x" * 40) == f"'{'x' * 40}'"
+    assert mismatch._quoted("x" * 41) == f"'{'x' * 37}...'"

@@ -860,3 +860,13 @@ def test_class_lists_of_images_with_string_ids(files: Files) -> None:
     table = files.read_truth(document)
     assert table.images == ("im1", "im2", "im3")
     assert table.listed["negative"].tolist() == [[0, 1], [1, 1], [2, 1]]
+
+
+def test_an_error_of_negative_sizes_names_the_file(files: Files) -> None:
+    for error in (
+        files.results_error([record | {"bbox": [1, 2, -3, 4]} for record in RESULTS]),
+        files.truth_error(
+            truth(annotations=[r | {"bbox": [1, 2, -3, 4]} for r in TRUTH["annotations"]])
+        ),
+    ):
+        assert {Path(problem.file).suffix for problem in error.problems} == {".json"}

@@ -290,3 +290,14 @@ def test_ground_truths_of_several_class_lists(tmp_path: Path) -> None:
     write(tmp_path, {"run/one.txt": FOUND})
     with pytest.raises(InputError, match="class order differs"):
         detap.read_detections(tmp_path / "run", truth)
+
+
+def test_label_files_without_objects(tmp_path: Path) -> None:
+    data = dataset(tmp_path)
+    for labels in (tmp_path / "labels/val").iterdir():
+        labels.write_text("")
+    with pytest.raises(InputError) as caught:
+        detap.read_ground_truth(data)
+    (problem,) = caught.value.problems
+    assert problem.message.startswith("no objects in the 2 label files of its images")
+    assert problem.hint == "use the labels that belong to these detections"
