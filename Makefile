@@ -28,7 +28,7 @@ docs:  ## links, options, examples and names in the docs
 check: lint types build site test  ## lint, types, the site, and the suite with its tests of the docs; needs `.[dev,site]`
 
 # GROUPS: of mutation/modules.toml, or `compiled`; ALL=1: every change, not a sample.
-mutate: build  ## would the tests notice a defect? single changes, each in a copy; half an hour
+mutate: build  ## would the tests notice a defect? single changes, each in a copy; an hour or two
 	python -m mutation $(if $(ALL),--all) $(GROUPS)
 
 # The core is built in a copy of the checkout, so that the one in use stays as it is. CPython itself
