@@ -8,10 +8,7 @@ from numpy.typing import NDArray
 
 from detap.analysis.errors import TYPES, errors
 from detap.analysis.match_results import MatchResults
-from detap.analysis.row_results import (
-    DETECTION_STATUSES,
-    row_results,
-)
+from detap.analysis.row_results import DETECTION_STATUSES, row_results
 from detap.evaluation.results import Result
 from detap.evaluation.run import EvaluationRun
 from detap.evaluation.selection import SelectedClasses

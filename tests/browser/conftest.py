@@ -9,7 +9,7 @@ import pytest
 
 from detap.cli import main
 from tests.browser.pages import CLASSES, REAL, WIDE, Open
-from tests.report.page.cases import SIZE, write_case, write_page
+from tests.report.page.cases import write_case, write_page, write_pictures
 
 CHROMIUM = os.environ.get("DETAP_CHROMIUM", "/usr/bin/chromium")
 QUIET = (
@@ -51,12 +51,8 @@ def axe() -> str:
 @pytest.fixture(scope="session")
 def page(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Path:
     """Return the page of the synthetic case, with images, a baseline, slices and earlier runs."""
-    from PIL import Image
-
     folder = tmp_path_factory.mktemp("page")
-    (folder / "images").mkdir()
-    for n in range(1, 25):
-        Image.new("RGB", SIZE, (10 * n, 120, 90)).save(folder / "images" / f"{n}.png")
+    write_pictures(folder)
     now = write_case(folder)
     kept = [str(folder / f"run-{number}.json") for number in (1, 2)]
     for dt, target in zip(("before.json", "dt.json"), kept, strict=True):

@@ -10,18 +10,14 @@ from detap.cli import main
 from detap.report.page import assembly
 from tests.browser.pages import Open
 from tests.browser.test_shapes import drawn, write
-from tests.report.page.cases import SIZE, pictures_of, write_case
+from tests.report.page.cases import pictures_of, write_case, write_pictures
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Path:
     """Return a folder of a page, and of its data in another one."""
-    from PIL import Image
-
     root = tmp_path_factory.mktemp("a page")
-    (root / "images").mkdir()
-    for n in range(1, 25):
-        Image.new("RGB", SIZE, (10 * n, 120, 90)).save(root / "images" / f"{n}.png")
+    write_pictures(root)
     words = [*write_case(root), "--images", str(root / "images"), "-q"]
     assert main(["report", *words, "-o", str(root / "whole.html")]) == 0
     data = ["--page-data", str(root / "the data #1")]

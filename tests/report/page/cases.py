@@ -90,6 +90,15 @@ def write_case(folder: Path, names: tuple[str, ...] = NAMES, images: int = 24) -
     return ["--gt", str(folder / "gt.json"), "--dt", str(folder / "dt.json")]
 
 
+def write_pictures(folder: Path, images: int = 24) -> None:
+    """Write a picture for each image of the case into the folder ``images``."""
+    from PIL import Image
+
+    (folder / "images").mkdir()
+    for n in range(1, images + 1):
+        Image.new("RGB", SIZE, (10 * n, 120, 90)).save(folder / "images" / f"{n}.png")
+
+
 def write_page(folder: Path, *more: str, names: tuple[str, ...] = NAMES, images: int = 24) -> Path:
     """Write the page of the case; return its path."""
     page = folder / "page.html"
