@@ -167,7 +167,7 @@ def read_tables(
     dt_formats = [_detections_format(dt_paths[0], gt_format, format)] if dt_paths else []
     check_options(options, [gt_format] if gt_paths and gt_format else [], dt_formats)
     default = gt_format.protocol if gt_format else "coco"
-    options = {**options, **Protocol.of(protocol or default).reading}
+    options = {**options, **Protocol.of(protocol or default).reader_options}
     if not isinstance(ground_truth, GroundTruth):
         assert gt_format is not None
         ground_truth = _ground_truth(gt_paths, gt_format, options, merge_images)

@@ -145,6 +145,9 @@ class Format(NamedTuple):
         True if ``fits`` takes files too.
     geometries : tuple of str
         Reader keywords for geometries other than boxes: ``masks=True``.
+    attributes : bool
+        True if the ground-truth reader has the keyword ``attributes``, names of numbers or text of
+        each object, which become `extra` columns.
     coordinates : str
         Names of the box coordinates in the files. The readers then have no ``boxes`` option.
     boxes : tuple of str
@@ -166,6 +169,7 @@ class Format(NamedTuple):
     sniff: str = ""
     sniffs_files: bool = False
     geometries: tuple[str, ...] = ()
+    attributes: bool = False
     coordinates: str = ""
     boxes: tuple[str, ...] = ("xyxy",)
 
@@ -296,6 +300,8 @@ class Format(NamedTuple):
         available = [option for option in self.options if role in option.roles]
         others = {option.name for option in options()} - {option.name for option in available}
         given = {name: value for name, value in reading.items() if name not in others}
+        if role != TRUTH or not self.attributes:
+            given.pop("attributes", None)
         for option in available:
             if option.keyword and option.name in given:
                 given[option.keyword] = given.pop(option.name)
@@ -452,6 +458,7 @@ _FORMATS = (
         prefetch_module="detap.formats.coco.prefetch",
         by_ids=True,
         geometries=GEOMETRIES,
+        attributes=True,
     ),
     Format(
         "voc",
@@ -464,6 +471,7 @@ _FORMATS = (
         options=(IMAGE_SET, LAYOUT, *_BOX_OPTIONS, CLASS_NAMES, DT_CLASS_NAMES),
         metadata_module="detap.formats.voc.metadata",
         image_folders=("../JPEGImages", "../images", "."),
+        attributes=True,
     ),
     Format(
         "yolo",
@@ -501,6 +509,7 @@ _FORMATS = (
         options=(*_BOX_OPTIONS, CLASS_NAMES, DT_CLASS_NAMES, FIRST_CATEGORY_ID),
         metadata_module="detap.formats.jsonl.metadata",
         by_ids=True,
+        attributes=True,
     ),
     Format(
         "cvat",
@@ -513,6 +522,7 @@ _FORMATS = (
         metadata_module="detap.formats.cvat.metadata",
         sniff="detap.formats.cvat.sniff",
         sniffs_files=True,
+        attributes=True,
         coordinates="xtl, ytl, xbr, ybr",
     ),
     Format(

@@ -200,8 +200,8 @@ class GroundTruth(_Table, kw_only=True):
         Width and height of each image in pixels, NaN where unknown.
     format : str
         Format of the file, which decides how images are named; empty for arrays.
-    extra : mapping of str to (G,) float64
-        Further columns that protocols use, such as KITTI's ``occluded``.
+    extra : mapping of str to (G,) float64 or str
+        Further columns that protocols use, such as KITTI's ``occluded``, NaN or empty if missing.
     listed : mapping of str to (P, 2) int32
         Pairs of image and class index, by list: ``negative`` pairs have no object, ``positive``
         pairs have one, annotated or not, ``not_exhaustive`` pairs may have more than are annotated.
@@ -228,7 +228,7 @@ class GroundTruth(_Table, kw_only=True):
     width_height: Floats | None = None
     image_sizes: Floats | None = None
     format: str = ""
-    extra: Mapping[str, Floats] = field(default_factory=dict)
+    extra: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     listed: Mapping[str, Integers] = field(default_factory=dict)
     groups: Mapping[Name, str] = field(default_factory=dict)
 
@@ -295,6 +295,7 @@ class GroundTruth(_Table, kw_only=True):
         listed: Mapping[str, Iterable[tuple[Name, Name]]] | None = None,
         groups: Mapping[Name, str] | None = None,
         images: Sequence[Name] | None = None,
+        image_sizes: ArrayLike | None = None,
         classes: Sequence[Name] | Mapping[Name, str] | None = None,
         masks: Any = None,
         keypoints: ArrayLike | None = None,
@@ -314,7 +315,7 @@ class GroundTruth(_Table, kw_only=True):
             The annotated area; by default the pixels of the mask, or the area of the box.
         crowd, difficult, ignore, group_of : (G,) array of bool, optional
             False by default.
-        extra : mapping of str to (G,) array of float, optional
+        extra : mapping of str to (G,) array of float or str, optional
             Further columns that a protocol needs, such as KITTI's ``occluded`` and ``truncated``.
         listed : mapping of str to pairs of image and class, optional
             Lists of pairs of names, also empty ones: ``negative`` and ``not_exhaustive`` for LVIS,
@@ -323,6 +324,8 @@ class GroundTruth(_Table, kw_only=True):
             ``rare``, ``common`` or ``frequent``.
         images : sequence of int or str, optional
             All images, including those without ground truth; by default those of `image`, sorted.
+        image_sizes : (I, 2) array of float, optional
+            Width and height of each of the images in pixels, NaN if unknown.
         classes : sequence, or mapping of identifier to name, optional
             All classes, in order; by default those of `label`, sorted.
         masks : (G, H, W) array of bool or uint8, or sequence of G masks, optional
@@ -359,13 +362,19 @@ class GroundTruth(_Table, kw_only=True):
             )
         }
         more = {
-            name: rows.numbers(name, values, (rows.length,))
+            name: rows.numbers_or_text(name, values)
             for name, values in ({} if extra is None else extra).items()
         }
+        sizes = None
+        if image_sizes is not None:
+            sizes = rows.numbers("image_sizes", image_sizes, (len(all_images), 2))
+            invalid = np.any((sizes <= 0) | np.isinf(sizes), axis=1, keepdims=True)[:, 0]
+            rows.refuse("image_sizes", sizes, invalid, "two positive numbers, or NaN if unknown")
         for name, column in more.items():
             if name in cls.__dataclass_fields__:
                 rows.fail(f"extra has a column {name}, which is a field of GroundTruth")
-            rows.refuse(name, column, ~np.isfinite(column), "a finite number")
+            if column.dtype.kind == "f":
+                rows.refuse(name, column, ~np.isfinite(column), "a finite number")
         return cls(
             image=rows.indices("image", rows.image, all_images),
             label=rows.indices("label", rows.label, ids),
@@ -374,6 +383,7 @@ class GroundTruth(_Table, kw_only=True):
             images=all_images,
             classes=names,
             class_ids=ids,
+            image_sizes=sizes,
             area=areas,
             **flags,
             extra=more,
@@ -555,6 +565,13 @@ class _Rows(Columns):
         box = self.numbers("boxes", boxes, (self.length, 4), kept=False)
         self.corners, self.box_area, self.notes = checked_boxes(self, box, box_format, as_is=as_is)
         self._given = box, box_format
+
+    def numbers_or_text(self, name: str, values: ArrayLike) -> NDArray[Any]:
+        """Return a further column, (n,) float64 or str."""
+        column = self._shaped(name, values, (self.length,))
+        if len(column) and all(isinstance(value, str) for value in column.tolist()):
+            return column.astype(np.str_)
+        return self.numbers(name, values, (self.length,))
 
     def width_height(self) -> Floats:
         """Return width and height of each box as given, (n, 2)."""

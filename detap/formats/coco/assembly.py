@@ -138,6 +138,7 @@ def truth_table(columns: TruthColumns, source: Source) -> GroundTruth:
         keypoints=None if keypoints is None else keypoints.points,
         no_keypoints=None if keypoints is None else keypoints.no_keypoints,
         width_height=None if keypoints is None else keypoints.width_height,
+        extra=columns.extra,
         listed=columns.listed,
         groups=columns.groups,
     )

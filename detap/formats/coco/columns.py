@@ -99,6 +99,8 @@ class TruthColumns(Record):
         If masks are read; every row has one.
     keypoints : KeypointColumns or None
         If keypoints are read.
+    extra : mapping of str to (G,) array
+        Further attributes, of numbers or text.
     """
 
     image_ids: tuple[Name, ...]
@@ -123,6 +125,7 @@ class TruthColumns(Record):
     groups: Mapping[Name, str] = field(default_factory=dict)
     segmentations: Segmentations | None = None
     keypoints: KeypointColumns | None = None
+    extra: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
 
 class DetectionColumns(Record):

@@ -44,6 +44,7 @@ from detap.formats.coco.values import (
     score_of,
     size_of,
 )
+from detap.formats.reading.attributes import Attributes
 from detap.io.json_text import HOLDS_CONSTANTS, JsonText, NotJsonError, short_json, text_of
 from detap.io.limits import DEFAULT_LIMITS, MORE_RECORDS, Limits
 from detap.io.problems import FaultError, Problems
@@ -157,9 +158,11 @@ class _TruthReader:
         keypoints: bool = False,
         *,
         boxes: str = "xywh",
+        attributes: tuple[str, ...] = (),
     ) -> None:
         self.limits = limits
         self.boxes = boxes
+        self.attributes = Attributes(attributes)
         self.cursor = cursor
         self.problems = problems
         self.segmentations = SegmentationsReader() if masks else None
@@ -244,6 +247,7 @@ class _TruthReader:
         keypoints = None if self.keypoints is None else self.keypoints.parse(record)
         num_keypoints = None if self.keypoints is None else number_of_keypoints(record)
         flags = {name: name in record and flag_of(record, name) for name in self.flags}
+        attributes = self.attributes.values(record.get)
         if identifier is not None and not self.sections["annotations"].is_new(
             identifier, record, index
         ):
@@ -266,6 +270,7 @@ class _TruthReader:
         for name, column in self.flags.items():
             column.append(flags[name])
         self.origin.append(index)
+        self.attributes.append(attributes)
 
     def columns(self) -> TruthColumns:
         """Return the columns; raise InputError for inconsistent sections."""
@@ -305,6 +310,7 @@ class _TruthReader:
             groups=self.groups,
             segmentations=None if self.segmentations is None else self.segmentations.columns(),
             keypoints=None if self.keypoints is None else self.keypoints.columns(),
+            extra=self.attributes.columns(),
         )
         for name, by_image in self.category_lists.items():
             if by_image:
@@ -401,6 +407,7 @@ def read_truth(
     masks: bool = False,
     keypoints: bool = False,
     boxes: str = "xywh",
+    attributes: tuple[str, ...] = (),
 ) -> TruthColumns:
     """Read an instances file.
 
@@ -416,6 +423,8 @@ def read_truth(
         If True, read segmentations, or keypoints.
     boxes : {"xywh", "xyxy"}
         Format of the bbox.
+    attributes : tuple of str
+        Further keys of annotations to read.
 
     Raises
     ------
@@ -424,7 +433,9 @@ def read_truth(
     """
     document = _Document(data, file, limits)
     cursor, problems = document.cursor, document.problems
-    reader = _TruthReader(cursor, problems, limits, masks, keypoints, boxes=boxes)
+    reader = _TruthReader(
+        cursor, problems, limits, masks, keypoints, boxes=boxes, attributes=attributes
+    )
     with document:
         first = cursor.peek()
         if first == "[":

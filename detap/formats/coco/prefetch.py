@@ -43,6 +43,8 @@ class Handle(Generic[Scan]):
         If True, read segmentations, or keypoints.
     boxes : {"xywh", "xyxy"}
         Format of the bbox.
+    attributes : tuple of str
+        Attributes of annotations, which only the fallback reader reads.
     sha256 : str or BackgroundText
         Digest of standard input, which cannot be read again, or of a file if `limits` requires
         it, computed in the background; else empty.
@@ -57,6 +59,7 @@ class Handle(Generic[Scan]):
         masks: bool = False,
         keypoints: bool = False,
         boxes: str = "xywh",
+        attributes: tuple[str, ...] = (),
         **_: Any,
     ) -> None:
         self.path = os.fspath(path)
@@ -64,6 +67,7 @@ class Handle(Generic[Scan]):
         self.masks = masks
         self.keypoints = keypoints
         self.boxes = boxes
+        self.attributes = attributes
         self.sha256: str | BackgroundText = ""
         self._scanner: type[Scan] = scanner
         self._scan: Scan | None = None
@@ -102,7 +106,7 @@ class Handle(Generic[Scan]):
         scan = new_scan(self._scanner, stream, read, *geometries, xyxy=self.boxes == "xyxy")
         self._running = scan, stream.size
         large = stream.size >= SPLIT_FROM and not any(geometries)
-        if run(scan, stream) if large else scan.run():
+        if not self.attributes and (run(scan, stream) if large else scan.run()):
             self._scan = scan
         elif is_stdin:
             self._blocks.append(stream.read_all())

@@ -51,6 +51,7 @@ def read_ground_truth(
     as_is: bool = False,
     masks: bool = False,
     keypoints: bool = False,
+    attributes: tuple[str, ...] = (),
     limits: Limits = DEFAULT_LIMITS,
 ) -> GroundTruth:
     """Read an instances file.
@@ -62,7 +63,8 @@ def read_ground_truth(
     ----------
     path : str or path or Handle
         The file, gzip or not; ``"-"`` is standard input. A handle of
-        :mod:`detap.formats.coco.prefetch` has its own `boxes`, `masks`, `keypoints` and `limits`.
+        :mod:`detap.formats.coco.prefetch` has its own `boxes`, `masks`, `keypoints`, `attributes`
+        and `limits`.
     class_names : str or path, optional
         No effect: an instances file has class names.
     boxes : {"xywh", "xyxy"}
@@ -74,6 +76,8 @@ def read_ground_truth(
         If True, read masks, which every annotation must have. They also give missing boxes.
     keypoints : bool
         If True, read keypoints, which every annotation must have.
+    attributes : tuple of str
+        Further keys of annotations to read, as `extra` columns of numbers or text.
     limits : Limits
         Limits on the input.
 
@@ -87,7 +91,9 @@ def read_ground_truth(
     handle = (
         path
         if isinstance(path, Handle)
-        else prefetch.ground_truth(path, limits, masks=masks, keypoints=keypoints, boxes=boxes)
+        else prefetch.ground_truth(
+            path, limits, masks=masks, keypoints=keypoints, boxes=boxes, attributes=attributes
+        )
     )
     columns = scanned_truth(handle.result())
     if columns is None:
@@ -100,6 +106,7 @@ def read_ground_truth(
             masks=handle.masks,
             keypoints=handle.keypoints,
             boxes=handle.boxes,
+            attributes=handle.attributes,
         )
     origin = columns.origin
 

@@ -1,6 +1,7 @@
 """Read CVAT for images 1.1."""
 
 import os
+from typing import Any
 
 from detap.errors import Note
 from detap.formats.by_name.notes import nonzero_notes
@@ -19,6 +20,7 @@ def read_ground_truth(
     *,
     shapes: str = "reject",
     attribute_flags: str | None = None,
+    attributes: tuple[str, ...] = (),
     as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> GroundTruth:
@@ -35,6 +37,8 @@ def read_ground_truth(
         rejected.
     attribute_flags : str, optional
         Attributes that are flags: ``"difficult"``, ``"iscrowd"``, ``"hard=difficult,group=crowd"``.
+    attributes : tuple of str
+        Attributes to read, as `extra` columns of numbers or text.
     as_is : bool
         Accept any number of boxes of negative size.
     limits : Limits
@@ -50,7 +54,9 @@ def read_ground_truth(
     InputError
         If an input is invalid; lists every problem, up to the limit.
     """
-    reader = _read(path, shapes, attribute_flags, limits, scored=False, as_is=as_is)
+    reader = _read(
+        path, shapes, attribute_flags, limits, scored=False, as_is=as_is, attributes=attributes
+    )
     missing = f"boxes in its {len(reader.images)} images"
     return reader.ground_truth(missing, _source(reader), (_tagged(reader),))
 
@@ -95,7 +101,7 @@ def read_detections(
     )
 
 
-def _read(path: Path, shapes: str, flags: str | None, limits: Limits, **how: bool) -> Annotations:
+def _read(path: Path, shapes: str, flags: str | None, limits: Limits, **how: Any) -> Annotations:
     reader = Annotations(exported(os.fspath(path)), limits, shapes, flags, **how).read()
     reader.problems.raise_any()
     return reader

@@ -66,7 +66,7 @@ class Annotations(ShapeReader):
         limits: Limits,
         shapes: str = "reject",
         flags: str | None = None,
-        **how: bool,
+        **how: Any,
     ) -> None:
         super().__init__(path, limits, shapes, flags, **how)
         self.attributes: dict[str, dict[str, str]] = {}
@@ -237,6 +237,10 @@ class Annotations(ShapeReader):
             flags = list(filter(None, map(self._flag, self._extra.items())))
             score = self._score(attributes) if self.scored else 0.0
             self.add(line, label, box, score, flags)
+            values = self.object_attributes.values(
+                lambda attribute: self._extra.get(attribute, attributes.get(attribute))
+            )
+            self.object_attributes.append(values)
         except FaultError as fault:
             self._add(f"line {line}", f"<{name[:_SHOWN]}> {fault.message}", fault.hint)
         if self.too_many():

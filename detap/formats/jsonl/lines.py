@@ -17,6 +17,7 @@ from detap.formats.coco.values import (
     score_of,
     size_of,
 )
+from detap.formats.reading.attributes import Attributes
 from detap.formats.stem_matching import base_name, without_suffix
 from detap.io.digest import read_hashed
 from detap.io.json_text import (
@@ -56,9 +57,12 @@ class Lines:
     score: "array[float]" = field(default_factory=lambda: array("d"))
     flags: dict[str, list[bool]] = field(default_factory=lambda: {name: [] for name in FLAGS})
     location: list[str] = field(default_factory=list)
+    attributes: Attributes = field(default_factory=lambda: Attributes(()))
 
 
-def read_lines(path: Path, limits: Limits, *, scored: bool) -> Lines:
+def read_lines(
+    path: Path, limits: Limits, *, scored: bool, attributes: tuple[str, ...] = ()
+) -> Lines:
     """Read a file.
 
     Parameters
@@ -68,6 +72,8 @@ def read_lines(path: Path, limits: Limits, *, scored: bool) -> Lines:
         Limits on the input size.
     scored : bool
         Require a score for every box.
+    attributes : tuple of str
+        Further keys of objects to read.
 
     Raises
     ------
@@ -77,7 +83,7 @@ def read_lines(path: Path, limits: Limits, *, scored: bool) -> Lines:
     file = os.fspath(path)
     problems = Problems(file, limits.problems)
     data, digest = read_hashed(file, limits)
-    lines = Lines(file, digest)
+    lines = Lines(file, digest, attributes=Attributes(attributes))
     for number, text in enumerate(decode(data, problems).split("\n"), 1):
         if not text.strip():
             continue
@@ -178,6 +184,7 @@ def _take_object(lines: Lines, image: Name, item: Mapping[str, Any], scored: boo
     score = score_of(required(record, "score")) if scored else 0.0
     if not scored and "score" in record:
         raise FaultError("has a score (detections?)", "use the ground truth")
+    lines.attributes.append(lines.attributes.values(record.get))
     lines.image.append(image)
     lines.label.append(label)
     lines.box.extend(box)

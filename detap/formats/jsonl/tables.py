@@ -36,6 +36,7 @@ def read_ground_truth(
     *,
     boxes: str | None = None,
     class_names: Path | None = None,
+    attributes: tuple[str, ...] = (),
     as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> GroundTruth:
@@ -51,6 +52,8 @@ def read_ground_truth(
         "xywh", or fit both formats.
     class_names : str or path, optional
         Names for class numbers from 0.
+    attributes : tuple of str
+        Further keys of objects to read, as `extra` columns of numbers or text.
     as_is : bool
         As in :func:`detap.formats.coco.tables.read_ground_truth`.
     limits : Limits
@@ -61,7 +64,7 @@ def read_ground_truth(
     InputError
         If the file is invalid; lists every problem, up to `limits.problems`.
     """
-    lines = read_lines(path, limits, scored=False)
+    lines = read_lines(path, limits, scored=False, attributes=attributes)
     if not lines.location and not limits.empty:
         message = f"no objects in its {len(lines.sizes)} images"
         hint = "use the annotations that belong to these detections"
@@ -92,6 +95,7 @@ def read_ground_truth(
         zero_row=-1,
         origin=None,
         counts={"missing-area": int(np.count_nonzero(np.isnan(area)))},
+        extra=lines.attributes.columns(),
     )
     truth = truth_table(columns, _source(lines, limits, as_is, box_format))
     notes = (*truth.notes, *nonzero_notes(images_without_objects(len(images), image)))

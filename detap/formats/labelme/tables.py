@@ -1,6 +1,7 @@
 """Read LabelMe's JSON files."""
 
 import os
+from typing import Any
 
 from detap.errors import InputError, Note
 from detap.formats.by_name.notes import files_skipped, nonzero_notes
@@ -106,7 +107,7 @@ class _Reader(Shapes):
     """Reader of a folder's files."""
 
     def __init__(
-        self, path: Path, limits: Limits, shapes: str, flags: str | None = None, **how: bool
+        self, path: Path, limits: Limits, shapes: str, flags: str | None = None, **how: Any
     ) -> None:
         super().__init__(os.fspath(path), limits, shapes, flags, **how)
         self.folder = folder_of(path)

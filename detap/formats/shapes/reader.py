@@ -9,6 +9,7 @@ from detap.errors import Note
 from detap.formats.by_name.notes import images_without_objects, nonzero_notes
 from detap.formats.by_name.objects import Objects, ground_truth, name_index
 from detap.formats.by_name.problems import Problems, RowReader, refuse_empty
+from detap.formats.reading.attributes import Attributes
 from detap.formats.shapes.flags import SHAPES, FlagNames
 from detap.formats.text.lines import box_fault, number_fault
 from detap.io.limits import Limits
@@ -50,9 +51,13 @@ class ShapeReader(RowReader):
         Require scores, for detections.
     as_is : bool
         Accept input that fails a plausibility check.
+    attributes : tuple of str
+        Attributes of the boxes to read.
 
     Attributes
     ----------
+    object_attributes : Attributes
+        Those of the boxes.
     given : str
         The path that the user gave.
     problems : Problems
@@ -74,6 +79,7 @@ class ShapeReader(RowReader):
         *,
         scored: bool = False,
         as_is: bool = False,
+        attributes: tuple[str, ...] = (),
     ) -> None:
         check_choice("shapes", shapes, SHAPES)
         self.given, self.path = path, shown(path)
@@ -89,6 +95,7 @@ class ShapeReader(RowReader):
         self._labels: list[str] = []
         self._numbers = array("d")
         self._flagged: dict[str, list[int]] = {}
+        self.object_attributes = Attributes(attributes, texts=True)
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -135,6 +142,7 @@ class ShapeReader(RowReader):
             boxes=values[:, 1:].copy(),
             score=values[:, 0].copy() if self.scored else None,
             flags={flag: self._mask(rows) for flag, rows in self._flagged.items()},
+            extra=self.object_attributes.columns(),
             sizes=np.array([self.images[name] for name in images], np.float64).reshape(-1, 2),
         )
 

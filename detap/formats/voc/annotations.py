@@ -10,9 +10,10 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from detap.formats.by_name.problems import Problems
+from detap.formats.reading.attributes import Attributes
 from detap.formats.text.folder import Folder
 from detap.formats.text.lines import Lines, box_fault, looks_like, number_fault
-from detap.formats.text.rows import Rows, read_fallback, scannable, used_names
+from detap.formats.text.rows import Rows, no_rows, read_fallback, scannable, used_names
 from detap.formats.voc import _scan as _voc_xml
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.tables.detection import Floats
@@ -35,6 +36,8 @@ class _Annotation:
     Attributes
     ----------
     objects : Lines
+    attributes : Attributes
+        Of the objects.
     width, height : float
         Of the image; NaN if unknown.
     nested : int
@@ -42,15 +45,22 @@ class _Annotation:
     """
 
     objects: Lines = field(default_factory=Lines)
+    attributes: Attributes = field(default_factory=lambda: Attributes(()))
     width: float = math.nan
     height: float = math.nan
     nested: int = 0
 
 
 def read_annotations(
-    folder: Folder, members: Sequence[str], problems: Problems, limits: Limits
+    folder: Folder,
+    members: Sequence[str],
+    problems: Problems,
+    limits: Limits,
+    attributes: Attributes,
 ) -> tuple[Rows, Floats, int]:
     """Read the annotations of a folder.
+
+    `attributes` gets the rows of its names. Only lxml reads them: with names, it reads all files.
 
     Returns
     -------
@@ -72,13 +82,17 @@ def read_annotations(
         )
     names, name = used_names(name, words, str)
     scanned = Rows(file, name, names, corners, difficult)
+    if attributes.names:
+        scanned, fallback = no_rows(len(CORNERS)), [*range(len(members))]
     if not fallback:
         return scanned, sizes, 0
     nested = 0
+    of_files: list[Attributes] = []
 
     def read(data: bytes, file: str, number: int) -> Lines:
         nonlocal nested
-        annotation = read_annotation(data, file, problems, limits)
+        annotation = read_annotation(data, file, problems, limits, attributes.names)
+        of_files.append(annotation.attributes)
         sizes[number] = annotation.width, annotation.height
         nested += annotation.nested
         return annotation.objects
@@ -86,6 +100,7 @@ def read_annotations(
     rows = read_fallback(
         folder, members, fallback, read, scanned=scanned, problems=problems, limits=limits
     )
+    attributes.extend(of_files)
     return rows, sizes, nested
 
 
@@ -106,10 +121,12 @@ def _parser() -> Any:
     )
 
 
-def read_annotation(data: bytes, file: str, problems: Problems, limits: Limits) -> _Annotation:
+def read_annotation(
+    data: bytes, file: str, problems: Problems, limits: Limits, attributes: tuple[str, ...] = ()
+) -> _Annotation:
     """Read one XML file with lxml and collect its problems."""
     root = _parsed(data, file, problems, limits)
-    annotation = _Annotation()
+    annotation = _Annotation(attributes=Attributes(attributes, texts=True))
     if root is None:
         return annotation
     objects = [child for child in root if child.tag == "object"]
@@ -127,7 +144,7 @@ def read_annotation(data: bytes, file: str, problems: Problems, limits: Limits) 
             message = f"unexpected element <{child.tag}>"
             problems.add(file, f"line {child.sourceline}", message, "write <object>")
     for number, element in enumerate(objects, 1):
-        _read_object(element, file, f"object {number}", problems, annotation.objects)
+        _read_object(element, file, f"object {number}", problems, annotation)
     annotation.nested = sum(1 for _ in root.iter("object")) - len(objects)
     annotation.nested -= root.tag == "object"
     size = root.find("size")
@@ -224,9 +241,10 @@ class _Fault(NamedTuple):
 
 
 def _read_object(
-    element: Any, file: str, location: str, problems: Problems, objects: Lines
+    element: Any, file: str, location: str, problems: Problems, annotation: _Annotation
 ) -> None:
     faults: list[_Fault] = []
+    objects, attributes = annotation.objects, annotation.attributes
     name = _child_text(element, "name", "name", faults)
     if name == "":
         faults.append(_Fault(element, "empty name", "write the name of its class"))
@@ -244,6 +262,7 @@ def _read_object(
         objects.names.append(name)
         objects.values.append(values)
         objects.flags.append(flags["difficult"] == "1")
+        attributes.append(attributes.values(element.findtext))
 
 
 def _child(element: Any, tag: str, required: str, faults: list[_Fault]) -> Any:

@@ -9,8 +9,10 @@ Electronics 10(3):279.
 """
 
 import os
+from typing import Any
 
 from detap.errors import UsageError
+from detap.formats.reading.attributes import Attributes
 from detap.formats.registry import TRUTH, named_coordinates
 from detap.formats.text.class_names import ClassNames
 from detap.formats.text.detections import read_detections
@@ -38,6 +40,7 @@ def read_ground_truth(
     image_set: Path | None = None,
     class_names: Path | None = None,
     boxes: str = "xyxy",
+    attributes: tuple[str, ...] = (),
     as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> GroundTruth:
@@ -60,6 +63,8 @@ def read_ground_truth(
         A file with one class per line, for text files with class numbers from 0.
     boxes : {"xyxy", "xywh"}
         Box format of text files, in pixels. XML is always "xyxy".
+    attributes : tuple of str
+        Further elements of XML objects to read, as `extra` columns of numbers or text.
     as_is : bool
         Accept any number of boxes of negative size; they overlap nothing. By default more than one
         in twenty is an error.
@@ -86,12 +91,15 @@ def read_ground_truth(
     names = ClassNames.read(class_names, problems, limits)
     problems.raise_any()
     sizes, nested = None, 0
+    extra: dict[str, Any] = {}
     if folder.suffix == ".xml":
         if boxes != "xyxy":
             coordinates = "xmin, ymin, xmax, ymax"
             raise UsageError(named_coordinates("VOC XML", coordinates, TRUTH, boxes))
         reader.corner_names = CORNERS
-        reader.rows, sizes, nested = read_annotations(folder, members, problems, limits)
+        columns = Attributes(attributes, texts=True)
+        reader.rows, sizes, nested = read_annotations(folder, members, problems, limits, columns)
+        extra = columns.columns()
     else:
         reader.read(LineForm("class", False, boxes, names.resolve))
     problems.raise_any()
@@ -104,4 +112,5 @@ def read_ground_truth(
         box_format=boxes,
         flags={"difficult": rows.flag},
         sizes=sizes,
+        extra=extra,
     )
