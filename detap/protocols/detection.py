@@ -14,12 +14,15 @@ from detap.protocols.fields import (
     AreaRange,
     Areas,
     ByClass,
+    Condition,
     Decimals,
     Flags,
     Limits,
     MinScore,
+    Names,
     Number,
     NumberList,
+    Points,
     ProtocolBase,
     Sigmas,
     Thresholds,
@@ -58,6 +61,9 @@ _USED_BY_IOU_TYPE = {
 
 _AREAS = {"extent": ("keypoints",), "pixels": ("segm", "boundary")}
 """The IoU types that have this area of a detection; all types have its box's."""
+
+OF_TABLES = ("area", "x1", "y1", "x2", "y2", "crowd", "difficult", "ignore")
+"""Attributes in conditions that every ground truth has."""
 
 _READING = {"segm": "masks", "boundary": "masks", "keypoints": "keypoints"}
 """The reader option that an IoU type needs."""
@@ -110,7 +116,7 @@ class Protocol(ProtocolBase, kw_only=True):
 
     together: ClassVar[tuple[tuple[str, ...], ...]] = (
         ("iou_type", "sigmas", "detection_area", "dilation_ratio", "inclusive_pixels"),
-        ("ignore_flags", "crowd_flags", "group_of_weight"),
+        ("ignore_flags", "crowd_flags", "ignore_where", "group_of_weight"),
         ("candidate", "equal_iou"),
         ("interpolation", "recall_grid", "precision_eps"),
         ("max_dets", "max_dets_scope"),
@@ -203,6 +209,23 @@ class Protocol(ProtocolBase, kw_only=True):
         "treats `iscrowd`. Their overlap is intersection over detection area (IoA).",
         kind=Flags(without="match one detection each", having="match any number of detections"),
     )
+    ignore_where: str = protocol_field(
+        "",
+        "Ignore ground truths for which this holds: 'height<50 or vis_ratio<0.65'.",
+        "Ignore ground truths for which a condition holds; any number of detections can match "
+        "them, by IoA. It compares attributes of the annotations with numbers or quoted strings: "
+        "`<`, `<=`, `>`, `>=`, `==`, `!=`, `and`, `or`, `not`. `width`, `height`, `area`, `x1`, "
+        "`y1`, `x2` and `y2` are those of the box unless the annotation has its own. A ground "
+        "truth without an attribute is an error.",
+        kind=Condition(),
+    )
+    drop_where: str = protocol_field(
+        "",
+        "Drop detections for which this holds: 'height<40'.",
+        "Drop detections for which a condition on `score`, `width`, `height`, `area`, `x1`, `y1`, "
+        "`x2` or `y2` holds, as if the detector had not written them.",
+        kind=Condition(),
+    )
     group_of_weight: int | None = protocol_field(
         None,
         "Open Images group boxes: plain boxes (none), or matched by IoA after the others; weight "
@@ -216,11 +239,12 @@ class Protocol(ProtocolBase, kw_only=True):
     )
     area_ranges: tuple[AreaRange, ...] = protocol_field(
         (ANY_AREA,),
-        "coco, proposals, none, or small=0:1024,large=1024:1e10 in square pixels.",
+        "coco, proposals, none, or small=0:1024,large=1024:1e10 in square pixels, or "
+        "small=0:1%,large=1%:100% of the image.",
         "In each range, ground truths outside it are ignored, and so are unmatched detections "
-        "outside it. In square pixels, both ends included; all areas always come first. Metrics of "
-        "a range `tiny` are named `AP-tiny`; `small`, `medium` and `large` give `APs`, `APm`, "
-        "`APl`.",
+        "outside it. In square pixels, or in percent of width times height of the image; both ends "
+        "included; all areas always come first. Metrics of a range `tiny` are named `AP-tiny`; "
+        "`small`, `medium` and `large` give `APs`, `APm`, `APl`.",
         kind=Areas(),
     )
     area_source: Literal["annotation", "box"] = protocol_field(
@@ -323,8 +347,9 @@ class Protocol(ProtocolBase, kw_only=True):
     )
     empty_images: Literal["count", "exclude"] = protocol_field(
         "count",
-        "Proposals: count or exclude ground truths of images without proposals.",
-        "Proposals: count ground truths of images without proposals as missed, or exclude them.",
+        "Count or exclude ground truths of images without detections of their class.",
+        "Count ground truths of images without detections of their class (or proposals) as missed, "
+        "or exclude them, as KAIST's script does.",
     )
     annotation_id_zero: Literal["valid", "unmatched"] = protocol_field(
         "valid",
@@ -382,6 +407,54 @@ class Protocol(ProtocolBase, kw_only=True):
     primary_metric: Literal["AP", "mAP", "AR"] = protocol_field(
         "AP",
         "Metric quoted first; it determines the other metrics of the summary.",
+    )
+    metrics: tuple[str, ...] = protocol_field(
+        (),
+        "List these metrics too: MR-2, or MR-2@75,MR-2s; none: only the protocol's own.",
+        "Further metrics that reports list. They change no value, so the signature lacks them.",
+        kind=Names("names of metrics", "MR-2,MR-2@75"),
+        compared=False,
+    )
+    mr_points: Literal["rounded", "exact"] = protocol_field(
+        "rounded",
+        "Reference FPPI of the log-average miss rate: rounded (0.0178), or exact powers of 10.",
+        "Reference FPPI of the log-average miss rate: rounded to four decimals (0.0178, KAIST, "
+        "CityPersons, CrowdHuman), or exact powers of 10 (Caltech).",
+    )
+    mr_rule: Literal["at-most", "at-most-or-last", "at-least"] = protocol_field(
+        "at-most",
+        "Point of the curve read at a reference FPPI: the last with at most that FPPI, or the "
+        "first with at least that.",
+        "Point of the curve read at a reference FPPI: the last one with at most that FPPI, and "
+        "without any a miss rate of 1, or the last point of the whole curve (`at-most-or-last`, "
+        "the scripts of CityPersons and KAIST); or the first with at least that FPPI, and without "
+        "any the last (CrowdHuman).",
+    )
+    mr_floor: float = protocol_field(
+        0.0,
+        "Lower miss rates count as this in the log-average miss rate.",
+        "Lower miss rates count as this in the log-average miss rate. With 0, one reference "
+        "without misses makes it 0.",
+        kind=Number(0, 1, metavar="RATE"),
+    )
+    froc_points: tuple[float, ...] = protocol_field(
+        (0.25, 0.5, 1.0, 2.0, 4.0, 8.0),
+        "FPPI whose recall FROC averages: 0.25,0.5,1, or 1/8,1/4.",
+        "FPPI whose recall `FROC` averages.",
+        kind=Points(),
+    )
+    froc_rule: Literal["step", "linear"] = protocol_field(
+        "step",
+        "Recall at an FPPI: of the last point with at most that FPPI, or interpolated.",
+        "Recall at an FPPI, for `FROC`, `CPM` and `recall@fppi`: of the last point with at most "
+        "that FPPI, or interpolated between points (LUNA16, MONAI, nnDetection).",
+    )
+    duplicates: Literal["false-positive", "ignore"] = protocol_field(
+        "false-positive",
+        "Count duplicates as false positives, or ignore them (LUNA16, MONAI), except in AP and AR.",
+        "Count or ignore false positives whose ground truth is matched by another detection. "
+        "`ignore` (LUNA16, MONAI) affects neither AP nor AR, and requires the lowest IoU "
+        "threshold.",
     )
 
     def __post_init__(self) -> None:
@@ -468,6 +541,17 @@ class Protocol(ProtocolBase, kw_only=True):
         return "one-by-one" if self.interpolation == "11-point" else "pairwise"
 
     @property
+    def relative_areas(self) -> bool:
+        """True if area ranges are fractions of the area of the image."""
+        return any(area_range.unit == "%" for area_range in self.area_ranges)
+
+    @property
+    def area_bounds(self) -> tuple[tuple[float, float], ...]:
+        """The bounds of the A area ranges, in square pixels or as fractions of the image."""
+        divisors = ((r, 100 if r.unit == "%" else 1) for r in self.area_ranges)
+        return tuple((r.low / divisor, r.high / divisor) for r, divisor in divisors)
+
+    @property
     def search_thresholds(self) -> tuple[float, ...]:
         """The T thresholds that IoU is compared with, after rounding and the maximum."""
         return tuple(map(self.searched, self.iou_thresholds))
@@ -519,6 +603,20 @@ class Protocol(ProtocolBase, kw_only=True):
             )
 
     @property
+    def attributes(self) -> tuple[str, ...]:
+        """The attributes of annotations that `ignore_where` uses, without those of tables."""
+        if not self.ignore_where:
+            return ()
+        from detap.protocols.conditions import names  # noqa: PLC0415 - ast is slow to import
+
+        return tuple(name for name in names(self.ignore_where) if name not in OF_TABLES)
+
+    @property
+    def reader_options(self) -> dict[str, Any]:
+        """The reader options and attributes that the protocol needs."""
+        return self.reading | ({"attributes": self.attributes} if self.attributes else {})
+
+    @property
     def reading(self) -> dict[str, bool]:
         """The reader options that the protocol needs."""
         return {_READING[self.iou_type]: True} if self.iou_type in _READING else {}
@@ -562,7 +660,6 @@ class Protocol(ProtocolBase, kw_only=True):
             "recall_grid": all_points and "--interpolation all-point has no recall levels",
             "max_dets_scope": unlimited and "--max-dets is none",
             "area_source": any_area and "--area-ranges has all areas only",
-            "empty_images": not by_iou and "it requires --matching by-iou",
         }
         if by_iou:
             why = "matching by-iou gives the recall of one class"
@@ -640,6 +737,7 @@ class Protocol(ProtocolBase, kw_only=True):
             iou_thresholds=self.iou_thresholds if index is None else (self.iou_thresholds[index],),
             max_dets=(self.max_dets[metric.max_dets_index],),
             primary_metric=metric.metric.primary_metric,
+            metrics=(),
             class_groups="none",
         )
 

@@ -74,15 +74,30 @@ RECALL_GRIDS: dict[str, tuple[float, ...]] = {
 
 
 class AreaRange(NamedTuple):
-    """Areas from `low` to `high` square pixels, both ends included.
+    """Areas from `low` to `high`, both ends included.
 
-    `suffix` is added to the names of its metrics: ``"s"`` in ``APs``.
+    Attributes
+    ----------
+    name : str
+    low, high : float
+    suffix : str
+        Added to the names of its metrics: ``"s"`` in ``APs``.
+    unit : {"px", "%"}
+        Square pixels, or percent of the area of the image.
     """
 
     name: str
     low: float
     high: float
     suffix: str = ""
+    unit: Literal["px", "%"] = "px"
+
+    @property
+    def text(self) -> str:
+        """The bounds as :class:`Areas` reads them: ``0-1024`` or ``0.1-1%``."""
+        unit = "%" if self.unit == "%" else ""
+        unbounded = (self.low, self.high) == (-inf, inf)
+        return "any" if unbounded else f"{exact(self.low)}-{exact(self.high)}{unit}"
 
 
 ANY_AREA = AreaRange("all", -inf, inf)
@@ -316,6 +331,29 @@ class NumberList(Kind):
         return {"type": "array", "items": self._one.schema()}
 
 
+class Points(NumberList):
+    """Numbers above 0, ascending, also as fractions: ``1/8,1/4,1/2``."""
+
+    values = "numbers above 0, ascending"
+    syntax = "`0.25,0.5,1`; `1/8,1/4`"
+    _one = Number(0, above=True)
+
+    def accept(self, name: str, value: Any) -> tuple[float, ...]:
+        numbers = super().accept(name, value)
+        if not numbers or list(numbers) != sorted(set(numbers)):
+            raise _invalid(name, value, "is not a list of ascending numbers")
+        return numbers
+
+    def parse(self, text: str) -> tuple[float, ...]:
+        return tuple(map(self._quotient, text.split(",")))
+
+    def _quotient(self, text: str) -> float:
+        upper, slash, lower = text.partition("/")
+        if not slash:
+            return float(self._one.parse(text))
+        return float(self._one.parse(upper) / self._one.parse(lower))
+
+
 class Sigmas(NumberList):
     """OKS sigmas, one per keypoint, or the name of a skeleton; or none."""
 
@@ -340,6 +378,34 @@ class Word(Kind):
 
     def schema(self) -> dict[str, Any]:
         return {"type": "string"}
+
+
+class Names(Kind):
+    """Several names, without repeats: ``MR-2,recall@fppi=0.1``; or none."""
+
+    metavar = "NAMES"
+
+    def __init__(self, values: str, example: str) -> None:
+        self.values = f"{values}, or `none`"
+        self.syntax = f"`{example}`; `none`"
+
+    def accept(self, name: str, value: Any) -> tuple[str, ...]:
+        word = Word()
+        return tuple(dict.fromkeys(word.accept(name, item) for item in _listed(name, value)))
+
+    def parse(self, text: str) -> tuple[str, ...]:
+        if text == "none":
+            return ()
+        names = tuple(part.strip() for part in text.split(","))
+        if not all(names):
+            raise ValueError(f"{text!r} has an empty name")
+        return names
+
+    def format(self, value: Any) -> str:
+        return ",".join(value) or "none"
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "array", "items": {"type": "string"}}
 
 
 class ByClass(Kind):
@@ -411,6 +477,36 @@ class Weight(Decimals):
 
     def schema(self) -> dict[str, Any]:
         return {"enum": [None, 0, 1]}
+
+
+class Condition(Kind):
+    """A condition on attributes: ``height<50 or vis_ratio<0.65``; empty for none."""
+
+    metavar = "CONDITION"
+    values = "condition, or `none`"
+    syntax = "`height<50 or vis_ratio<0.65`; `none`"
+
+    def accept(self, name: str, value: Any) -> str:
+        if not isinstance(value, str):
+            raise _invalid(name, value, "is not text")
+        try:
+            return self.parse(value) if value else ""
+        except ValueError as error:
+            raise UsageError(f"{name}: {error}") from None
+
+    def parse(self, text: str) -> str:
+        from detap.protocols.conditions import canonical  # noqa: PLC0415 - ast is slow to import
+
+        return "" if text.strip() == "none" else canonical(text)
+
+    def format(self, value: Any) -> str:
+        return value or "none"
+
+    def format_short(self, value: Any) -> str:
+        return self.format(value)
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "string"}
 
 
 class MinScore(Kind):
@@ -566,11 +662,14 @@ class Cutoffs(Kind):
 
 
 class Areas(Kind):
-    """Area ranges: a named set, or ``small=0:1024,large=1024:1e10``."""
+    """Area ranges: a named set, ``small=0:1024,large=1024:1e10``, or ``small=0:1%``."""
 
     metavar = "RANGES"
     values = "ranges"
-    syntax = "`coco`, `proposals`, `kitti`, `none`, or `small=0:1024,large=1024:`"
+    syntax = (
+        "`coco`, `proposals`, `kitti`, `none`, `small=0:1024,large=1024:`, or "
+        "`small=0:1%,large=1%:100%`"
+    )
     named: ClassVar[dict[str, tuple[AreaRange, ...]]] = {
         "coco": COCO_AREAS,
         "proposals": PROPOSAL_AREAS,
@@ -596,9 +695,19 @@ class Areas(Kind):
                     f"area range {area_range.name!r} goes from {exact(low)} to {exact(high)}; "
                     "it must be ascending and not negative"
                 )
+            if area_range.unit not in ("px", "%"):
+                raise UsageError(
+                    f"area range {area_range.name!r} has the unit {area_range.unit!r}, "
+                    "which is neither 'px' nor '%'"
+                )
         for part in ("name", "suffix"):
             if len({getattr(area_range, part) for area_range in area_ranges}) < len(area_ranges):
                 raise UsageError(f"two area ranges have the same {part}")
+        units = [r.unit for r in area_ranges if r not in (ANY_AREA, ALL_AREAS)]
+        if len(set(units)) > 1:
+            raise UsageError(
+                "area ranges are in square pixels and in percent; use one unit for all of them"
+            )
         return area_ranges
 
     def parse(self, text: str) -> tuple[AreaRange, ...]:
@@ -622,6 +731,11 @@ class Areas(Kind):
         if name == "all":
             raise ValueError("'all' means all areas; give the range another name")
         suffix = self._suffixes.get(name, f"-{name}")
+        if "%" in ends:
+            if not high.endswith("%"):
+                raise ValueError(f"{text!r}: add % to the upper end, or use square pixels for both")
+            ends_in_percent = number(low.removesuffix("%")), number(high.removesuffix("%"))
+            return AreaRange(name, *ends_in_percent, suffix, "%")
         return AreaRange(name, number(low), number(high) if high else ALL_AREAS.high, suffix)
 
     def from_json(self, value: Any) -> Any:
@@ -633,28 +747,27 @@ class Areas(Kind):
 
     def format(self, value: Any) -> str:
         return ",".join(
-            "any" if area_range == ANY_AREA else f"{area_range.name}={_bounds_text(area_range)}"
+            "any" if area_range == ANY_AREA else f"{area_range.name}={area_range.text}"
             for area_range in value
         )
 
     def schema(self) -> dict[str, Any]:
         end = {
-            "description": "In square pixels, included; null is unbounded.",
+            "description": "In the unit, included; null is unbounded.",
             "type": ["number", "null"],
         }
         ends = {"name": {"type": "string"}, "low": end, "high": end, "suffix": {"type": "string"}}
+        unit = {
+            "description": "Percent of the area of the image; without it, square pixels.",
+            "const": "%",
+        }
         item = {
             "type": "object",
             "required": list(ends),
             "additionalProperties": False,
-            "properties": ends,
+            "properties": {**ends, "unit": unit},
         }
         return {"type": "array", "minItems": 1, "items": item}
-
-
-def _bounds_text(area_range: AreaRange) -> str:
-    low, high = area_range.low, area_range.high
-    return "any" if (low, high) == (-inf, inf) else f"{exact(low)}-{exact(high)}"
 
 
 def exact(value: float) -> str:
@@ -713,6 +826,9 @@ class ProtocolField(Record):
         One line of help.
     meaning : str
         The description in the docs.
+    compared : bool
+        False for a field that changes no value: protocols that differ in it are equal and have the
+        same signature.
     """
 
     name: str
@@ -721,6 +837,7 @@ class ProtocolField(Record):
     option: str
     help: str
     meaning: str
+    compared: bool = True
 
 
 def protocol_field(
@@ -730,6 +847,7 @@ def protocol_field(
     *,
     kind: Kind | None = None,
     option: str | None = None,
+    compared: bool = True,
 ) -> Any:
     """Declare a field of a protocol.
 
@@ -744,8 +862,16 @@ def protocol_field(
         By default from the field's type: bool, or a Literal of names.
     option : str, optional
         By default the field's name with dashes.
+    compared : bool
+        False for a field that changes no value.
     """
-    return field(default=default, metadata={"field": (kind, option, help, meaning or help)})
+    metadata = {"field": (kind, option, help, meaning or help)}
+    return field(default=default, compare=compared, metadata=metadata)
+
+
+def compared_fields(kind: "type[ProtocolBase]") -> tuple[ProtocolField, ...]:
+    """Return the fields that change values, in order."""
+    return tuple(item for item in protocol_fields(kind) if item.compared)
 
 
 def protocol_fields(kind: "type[ProtocolBase]") -> tuple[ProtocolField, ...]:
@@ -764,7 +890,13 @@ def _protocol_field(declared: "Field[Any]") -> ProtocolField:
     kind, option, help_text, meaning = declared.metadata["field"]
     option = option or f"--{name.replace('_', '-')}"
     return ProtocolField(
-        name, kind or _kind_of(declared), declared.default, option, help_text, meaning
+        name,
+        kind or _kind_of(declared),
+        declared.default,
+        option,
+        help_text,
+        meaning,
+        declared.compare,
     )
 
 
@@ -903,7 +1035,7 @@ class ProtocolBase(Value, kw_only=True):
     @property
     def text(self) -> str:
         """The preset and the changed fields, as :meth:`parse` reads them."""
-        kinds = {item.name: item.kind for item in protocol_fields(type(self))}
+        kinds = {item.name: item.kind for item in compared_fields(type(self))}
         preset = self.preset(self.name)
         changed = (name for name in kinds if getattr(self, name) != getattr(preset, name))
         names = dict.fromkeys((*self.always_in_signature(), *changed))
@@ -982,7 +1114,10 @@ class ProtocolBase(Value, kw_only=True):
 def _plain(value: Any) -> Any:
     """Return a value for JSON; null is unbounded."""
     if isinstance(value, AreaRange):
-        return {key: _plain(item) for key, item in value._asdict().items()}
+        items = value._asdict()
+        if value.unit == "px":  # square pixels need no unit
+            del items["unit"]
+        return {key: _plain(item) for key, item in items.items()}
     if isinstance(value, tuple):
         return tuple(_plain(item) for item in value)
     return None if isinstance(value, float) and isinf(value) else value

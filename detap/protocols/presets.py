@@ -6,6 +6,7 @@ from functools import partial
 from detap.protocols.detection import Protocol
 from detap.protocols.fields import (
     ALL_AREAS,
+    ANY_AREA,
     COCO_AREAS,
     KITTI_LEVELS,
     PROPOSAL_AREAS,
@@ -130,6 +131,35 @@ _OPEN_IMAGES = partial(
     source="TensorFlow Object Detection API 2.8.0, OpenImagesDetectionEvaluator",
     tolerance=1e-12,
     residue="ties, which its unstable sort reverses",
+)
+
+_PEDESTRIANS = partial(
+    _COCO,
+    iou_thresholds=(0.5,),
+    max_iou_threshold=1.0,
+    ignore_flags=("crowd", "ignore"),
+    crowd_flags=("crowd", "ignore"),
+    area_ranges=(ANY_AREA,),
+    max_dets=(1000,),
+    metrics=("MR-2", "MR-4"),
+    tolerance=1e-12,
+)
+_CITYPERSONS = partial(
+    _PEDESTRIANS,
+    name="citypersons",
+    ignore_where="height<50 or vis_ratio<0.65",
+    drop_where="height<40",
+    source="cvgroup-njust/CityPersons 839c22f, eval_MR_multisetup.py, setup Reasonable",
+    tolerance=None,
+    residue="citypersons-script; here the miss rate is 1 where no point is low enough",
+)
+_KAIST = partial(
+    _PEDESTRIANS,
+    name="kaist",
+    ignore_where="height<55 or occlusion>1 or x1<5 or y1<5 or x2>635 or y2>507",
+    source="sejong-rcv/INSANet 167237e, evaluation_script.py, setup Reasonable",
+    tolerance=None,
+    residue="kaist-script; here people on images without detections count as missed",
 )
 
 Protocol.presets = Presets(
@@ -315,6 +345,65 @@ Protocol.presets = Presets(
         group_of_weight=1,
         verified="listed",
         source="TensorFlow Object Detection API 2.8.0, OpenImagesDetectionChallengeEvaluator",
+    ),
+    partial(
+        _PEDESTRIANS,
+        name="caltech",
+        ignore_where="height<50 or vis_ratio<0.65 or x1<5 or y1<5 or x2>635 or y2>475",
+        drop_where="height<40",
+        max_dets=(None,),
+        mr_points="exact",
+        source="Caltech Pedestrian toolbox 3.0.0, dbEval.m, Reasonable",
+        tolerance=None,
+        residue="its MATLAB code, which also sets widths to 0.41 of the height, was read, not run",
+    ),
+    _CITYPERSONS,
+    partial(
+        _CITYPERSONS,
+        name="citypersons-small",
+        ignore_where="height<50 or height>75 or vis_ratio<0.65",
+        drop_where="height<40 or height>=93.75",
+        source="cvgroup-njust/CityPersons 839c22f, eval_MR_multisetup.py, setup Reasonable_small",
+    ),
+    partial(
+        _CITYPERSONS,
+        name="citypersons-heavy",
+        ignore_where="height<50 or vis_ratio<0.2 or vis_ratio>0.65",
+        source="cvgroup-njust/CityPersons 839c22f, eval_MR_multisetup.py, setup "
+        "Reasonable_occ=heavy",
+    ),
+    partial(
+        _CITYPERSONS,
+        name="citypersons-all",
+        ignore_where="height<20 or vis_ratio<0.2",
+        drop_where="height<16",
+        source="cvgroup-njust/CityPersons 839c22f, eval_MR_multisetup.py, setup All",
+    ),
+    partial(
+        _CITYPERSONS,
+        name="citypersons-script",
+        mr_rule="at-most-or-last",
+        tolerance=1e-12,
+        residue=_SUMS,
+    ),
+    _KAIST,
+    partial(
+        _KAIST,
+        name="kaist-script",
+        empty_images="exclude",
+        mr_rule="at-most-or-last",
+        tolerance=1e-12,
+        residue=_SUMS,
+    ),
+    partial(
+        _PEDESTRIANS,
+        name="crowdhuman",
+        strict_iou=True,
+        equal_iou="first",
+        max_dets=(None,),
+        mr_rule="at-least",
+        source="Purkialo/CrowdDet fa0b55b, lib/evaluate/APMRToolkits",
+        residue="its IoU has 1e-6 in the denominator, and its boxes are clipped to the image",
     ),
 )
 

@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from detap.protocols.fields import ProtocolBase, ProtocolField, display_name, protocol_fields
+from detap.protocols.fields import ProtocolBase, ProtocolField, compared_fields, display_name
 
 
 class Step(NamedTuple):
@@ -35,7 +35,7 @@ def steps(first: ProtocolBase, second: ProtocolBase) -> tuple[Step, ...]:
     """Return the steps from a protocol to another of the same kind, in a fixed order."""
     differing = {
         field.name: field
-        for field in protocol_fields(type(first))
+        for field in compared_fields(type(first))
         if getattr(first, field.name) != getattr(second, field.name)
     }
     grouped = {name for group in first.together for name in group}

@@ -47,6 +47,10 @@ class MetricSpec(NamedTuple):
         The name for one class: ``"AP50"`` if the mean is ``"mAP50"``.
     heading : str
         A shorter column header; empty for none.
+    argument : float or None
+        The number in a name such as ``"recall@fppi=0.1"``.
+    pooled : bool
+        True if all classes are ranked together; the value is no mean over classes.
     """
 
     name: str
@@ -58,6 +62,8 @@ class MetricSpec(NamedTuple):
     group: str = ""
     class_name: str = ""
     heading: str = ""
+    argument: float | None = None
+    pooled: bool = False
 
     @property
     def thresholds(self) -> slice:
@@ -87,9 +93,11 @@ def metric_spec(
     else:
         iou = ":".join(map(_two_decimals, dict.fromkeys((thresholds[0], thresholds[-1]))))
     max_dets = protocol.max_dets[limit]
-    params = MetricParams(
-        iou, protocol.area_ranges[area].name, "any" if max_dets is None else str(max_dets)
+    area_range = protocol.area_ranges[area]
+    area_text = (
+        f"{area_range.name} {area_range.text}" if area_range.unit == "%" else area_range.name
     )
+    params = MetricParams(iou, area_text, "any" if max_dets is None else str(max_dets))
     return MetricSpec(name, metric, *indices, params, class_name=name)
 
 
