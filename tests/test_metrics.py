@@ -516,3 +516,27 @@ def test_the_column_of_recall_at_the_largest_max_dets_is_headed_ar() -> None:
 def test_final_recall_is_at_the_largest_max_dets() -> None:
     voc = package.protocol("voc2012").with_changes(max_dets=(1, 10, 100))
     assert metrics.named_of_class(voc, "recall").max_dets_index == 2
+
+
+@pytest.mark.parametrize("resampled", [True, False])
+@pytest.mark.usefixtures("folder")
+def test_it_has_an_interval_without_a_baseline_if_it_can_be_resampled(
+    detap: Run, monkeypatch: pytest.MonkeyPatch, *, resampled: bool
+) -> None:
+    """Every image misses three cats, so that the interval has no width."""
+    if not resampled:
+        monkeypatch.setattr(MissesPerImage, "resample", Metric.resample)
+    options = ("--confidence", "0.95", "--min-ground-truths", "1", "--fail-over", "class:cat.MPI=4")
+    ended = detap(*call("one", *options, "-o", "r.json"))
+    record = json.loads(Path("r.json").read_text())
+    assert ended.status == 0
+    cat = record["intervals"]["classes"][0]["MPI"]
+    (gate,) = record["gates"]["checks"]
+    if resampled:
+        assert (record["intervals"]["summary"]["MPI"], cat) == ([1.5, 1.5], [3, 3])
+        assert gate["message"].endswith("; 95% CI [3.0000, 3.0000] is below the limit")
+    else:
+        assert (record["intervals"]["summary"]["MPI"], cat) == ([None, None], [None, None])
+        assert gate["interval"] is None
+        assert re.search(r"MPI +1\.5000 +\N{EN DASH} ", ended.out)
+        assert "MPI: cannot be resampled, so that there is no interval" in ended.err

@@ -8,6 +8,12 @@ class, over all classes and in bootstrap resamples. Tables, reports and gates us
 metric.py             the interface; common code of AP and AR
 average_precision.py  AP and mAP
 average_recall.py     AR, and the final recall of each class
+ranked.py             common code of metrics of the ranking
+miss_rate.py          miss rate per FPPI, and its log-average
+froc.py               recall at FPPI, FROC scores
+best_threshold.py     best F-beta, precision at a recall, recall at a precision
+lrp.py                localization recall precision, its optimum and components
+jaccard.py            Jaccard index of CrowdHuman
 at_threshold.py       F1, precision, recall, false positives per image
 ====================  =======================================================
 """
@@ -18,13 +24,36 @@ from typing import TYPE_CHECKING
 from detap.errors import UnknownNameError
 from detap.metrics.average_precision import AveragePrecision
 from detap.metrics.average_recall import AverageRecall, FinalRecall
+from detap.metrics.best_threshold import MacroF, PrecisionAtRecall, RecallAtPrecision
+from detap.metrics.froc import CPM, FROC, RecallAtFppi
+from detap.metrics.jaccard import JaccardIndex
+from detap.metrics.lrp import COMPONENTS, LocalizationRecallPrecision, OptimalLRP
 from detap.metrics.metric import Metric
+from detap.metrics.miss_rate import LogAverageMissRate, MissRateAtFppi
 from detap.text_input import suggest
 
 if TYPE_CHECKING:
+    from detap.core.match_table import AreaIouPair
     from detap.protocols import MetricSpec, Protocol
 
-METRICS: list[Metric] = [AveragePrecision(), AverageRecall(), FinalRecall()]
+METRICS: list[Metric] = [
+    AveragePrecision(),
+    AverageRecall(),
+    FinalRecall(),
+    LogAverageMissRate("MR-2"),
+    LogAverageMissRate("MR-4"),
+    MissRateAtFppi(),
+    RecallAtFppi(),
+    CPM,
+    FROC,
+    MacroF(),
+    PrecisionAtRecall(),
+    RecallAtPrecision(),
+    OptimalLRP(),
+    *COMPONENTS.values(),
+    LocalizationRecallPrecision(),
+    JaccardIndex(),
+]
 """All metrics, in the order in which reports list them after the primary one."""
 
 __all__ = [
@@ -35,6 +64,8 @@ __all__ = [
     "metric_named",
     "named",
     "named_of_class",
+    "of_jaccard_counts",
+    "of_matched_iou",
     "summary",
 ]
 
@@ -47,11 +78,19 @@ def summary(protocol: "Protocol") -> "tuple[MetricSpec, ...]":
 def columns(protocol: "Protocol") -> "tuple[MetricSpec, ...]":
     """Return the metrics of each class that a protocol lists, in order."""
     specs = (spec for spec in _listed(protocol) if spec.metric.scope != "overall")
-    return tuple(spec for spec in specs if not spec.group)
+    return tuple(spec for spec in specs if not (spec.group or spec.pooled))
 
 
 def _listed(protocol: "Protocol") -> "Iterator[MetricSpec]":
     """Yield the metrics that a protocol lists, those of its primary metric first."""
+    own = [*_own(protocol)]
+    yield from own
+    names = {spec.name for spec in own}
+    yield from (_named(protocol, name) for name in protocol.metrics if name not in names)
+
+
+def _own(protocol: "Protocol") -> "Iterator[MetricSpec]":
+    """Yield the metrics that a protocol lists without those of its field `metrics`."""
     primary = protocol.primary_metric.removeprefix("m")
     for metric in sorted(METRICS, key=lambda metric: metric.primary_metric != primary):
         yield from metric.listed(protocol)
@@ -68,13 +107,22 @@ def named(protocol: "Protocol", name: str) -> "MetricSpec":
     UnknownNameError
         If there is none; the message suggests similar names. It is also a KeyError.
     """
+    return _named(protocol, name)
+
+
+def _named(protocol: "Protocol", name: str) -> "MetricSpec":
     for spec in _all(protocol):
         if spec.name == name:
             return spec
-    usual = [spec.name for spec in summary(protocol)]
-    hint = suggest(name, usual) or suggest(
-        name, dict.fromkeys(spec.name for spec in _all(protocol))
-    )
+    for metric in METRICS:
+        parsed = metric.find(protocol, name)
+        if parsed is not None:
+            return parsed
+    usual = [spec.name for spec in _own(protocol) if spec.metric.scope != "class"]
+    known = [spec.name for spec in _all(protocol)]
+    if "@" in name:
+        known += [f"{metric.name}{metric.parameter}" for metric in METRICS if metric.parameter]
+    hint = suggest(name, usual) or suggest(name, dict.fromkeys(known))
     hint = hint or f"available: {', '.join(usual)}"
     raise UnknownNameError(f"protocol {protocol.name} has no metric {name!r}; {hint}")
 
@@ -101,7 +149,34 @@ def metric_named(protocol: "Protocol", name: str) -> Metric | None:
     for spec in (*columns(protocol), *_all(protocol)):
         if name in (spec.name, spec.class_name):
             return spec.metric
+    for metric in METRICS:
+        if metric.find(protocol, name) is not None:
+            return metric
     return next((one for one in AT_THRESHOLD.values() if name in (one.name, one.key)), None)
+
+
+def of_matched_iou(protocol: "Protocol") -> "dict[AreaIouPair, MetricSpec]":
+    """Return a listed metric for each area range and threshold at which one uses IoUs of matches.
+
+    The pairs are sorted.
+    """
+    specs = (*summary(protocol), *columns(protocol))
+    by_pair = {(spec.area, spec.threshold): spec for spec in specs if spec.metric.uses_matched_iou}
+    return {
+        (area, threshold): by_pair[area, threshold]
+        for area, threshold in sorted(by_pair)
+        if threshold is not None
+    }
+
+
+def of_jaccard_counts(protocol: "Protocol") -> "dict[int, MetricSpec]":
+    """Return a listed Jaccard index for each IoU threshold of one; the thresholds are sorted."""
+    specs = {
+        spec.threshold: spec
+        for spec in summary(protocol)
+        if isinstance(spec.metric, JaccardIndex) and spec.threshold is not None
+    }
+    return {threshold: specs[threshold] for threshold in sorted(specs)}
 
 
 def after_matching() -> frozenset[str]:
@@ -110,8 +185,8 @@ def after_matching() -> frozenset[str]:
 
 
 def _all(protocol: "Protocol") -> "Iterator[MetricSpec]":
-    """Yield all metrics over classes, those of the summary first; names may repeat."""
-    yield from summary(protocol)
+    """Yield the metrics over classes that a protocol has by a fixed name; names may repeat."""
+    yield from (spec for spec in _own(protocol) if spec.metric.scope != "class")
     for metric in METRICS:
         if metric.scope != "class":
             yield from metric.others(protocol)

@@ -22,6 +22,9 @@ class Metric:
     ----------
     name : str
         The name without thresholds, `max_dets` and areas: ``"AP"``.
+    parameter : str
+        The number that follows the name, for the docs; empty if none does. ``"F"`` of
+        ``recall@fppi=F``.
     title : str
         The long name: ``"average precision"``.
     unit : str
@@ -40,11 +43,14 @@ class Metric:
         The `primary_metric` of protocols that have this one (without ``m``); None if none do.
     ratcheted : bool
         True if ``detap baseline`` retains the better of two values.
+    uses_matched_iou : bool
+        True if it uses :meth:`detap.Result.matched_iou`. Partials keep these IoUs if they list it.
     column_priority : int
         Priority of its columns at one area range or `max_dets` value in narrow tables.
     """
 
     name: str
+    parameter = ""
     title: str
     unit = ""
     higher_is_better = True
@@ -54,6 +60,7 @@ class Metric:
     accumulated: Literal["precision", "recall"] | None = None
     primary_metric: Literal["AP", "AR"] | None = None
     ratcheted = True
+    uses_matched_iou = False
     column_priority = 1
 
     def listed(self, protocol: "Protocol") -> Iterable["MetricSpec"]:
@@ -63,6 +70,16 @@ class Metric:
     def others(self, protocol: "Protocol") -> Iterable["MetricSpec"]:
         """Return further metrics that a protocol has by name; names may repeat."""
         return ()
+
+    def find(self, protocol: "Protocol", name: str) -> "MetricSpec | None":
+        """Return the metric of a name that is not listed, such as ``"MR-2@75"``; None if not ours.
+
+        Raises
+        ------
+        UsageError
+            If the protocol cannot have it.
+        """
+        return None
 
     def by_class(self, result: "Result", spec: "MetricSpec") -> "Floats":
         """Compute the value of each class, (K,) float64."""
@@ -97,6 +114,22 @@ class Metric:
             If the metric cannot be resampled.
         """
         raise UsageError(f"{self.name} has no interval: it cannot be resampled; leave it out")
+
+    def resample_overall(
+        self, result: "Result", weights: "Weights", spec: "MetricSpec", by_class: "Floats"
+    ) -> "Floats":
+        """Compute the mean over classes with a defined value in each resample, (B,) float64.
+
+        `by_class` is the (K, B) array that :meth:`resample` returns.
+        """
+        import numpy as np
+
+        defined = ~np.isnan(by_class)
+        counts = defined.sum(axis=0)
+        sums: Floats = np.where(defined, by_class, 0.0).sum(axis=0)
+        means = np.full(len(sums), np.nan)
+        np.divide(sums, counts, out=means, where=counts > 0)
+        return means
 
 
 class Accumulated(Metric):

@@ -93,7 +93,33 @@ class _OneClass:
 
     def ignored(self, row: int) -> bool:
         need_not = self.protocol.group_of_weight == 0 and self.is_group(row)
+        need_not = need_not or self.holds(row) or self.without_detections(row)
         return need_not or self.flagged(row, self.protocol.ignore_flags) or not self.in_range(row)
+
+    def holds(self, row: int) -> bool:
+        """Return True if the condition of the protocol holds, as Python evaluates it."""
+        if not self.protocol.ignore_where:
+            return False
+        x1, y1, x2, y2 = self.truth.corners[row].tolist()
+        more = int(self.protocol.inclusive_pixels)
+        values = {
+            "x1": x1,
+            "y1": y1,
+            "x2": x2,
+            "y2": y2,
+            "area": float(self.truth.area[row]),
+            "width": round(x2 - x1, 9) + more,
+            "height": round(y2 - y1, 9) + more,
+        }
+        values |= {name: column[row] for name, column in self.truth.extra.items()}
+        return bool(eval(self.protocol.ignore_where, {}, values))
+
+    def without_detections(self, row: int) -> bool:
+        """Return True if the image has no detection of the class, and that excludes it."""
+        if self.protocol.empty_images == "count" or self.protocol.matching != "by-score":
+            return False
+        image = self.truth.image[row]
+        return not any(self.detections.image[other] == image for other in self.ranked)
 
     def is_group(self, row: int) -> bool:
         """Return True if a ground truth is matched in the stage of groups."""
@@ -104,13 +130,23 @@ class _OneClass:
             value = float(self.truth.area[row])
         else:
             value = area(self.truth_boxes[row], self.protocol)
-        return self.band.low <= value <= self.band.high
+        return self.in_band(value, int(self.truth.image[row]))
+
+    def in_band(self, value: float, image: int) -> bool:
+        """Return True if an area of an image is in the range."""
+        if self.band.unit == "px":
+            return self.band.low <= value <= self.band.high
+        assert self.truth.image_sizes is not None
+        width, height = self.truth.image_sizes[image].tolist()
+        share = value / (width * height)
+        return bool(self.band.low / 100 <= share <= self.band.high / 100)
 
     def targets(self) -> dict[int, list[Target]]:
         """Return the ground truths of each image, in file order."""
         result: dict[int, list[Target]] = defaultdict(list)
         for row in self.truth_rows:
             crowd = self.is_group(row) or self.flagged(row, self.protocol.crowd_flags)
+            crowd = crowd or self.holds(row)
             unmatchable = self.protocol.annotation_id_zero == "unmatched" and self.flagged(
                 row, ("zero_id",)
             )
@@ -144,7 +180,7 @@ class _OneClass:
             outcome = match(single, [overlaps[t.row] for t in single], threshold, self.protocol)
             outcome.overlap = max(overlaps.values(), default=0.0)
             own = area(self.detection_boxes[row], self.protocol)
-            if outcome.truth == -1 and not self.band.low <= own <= self.band.high:
+            if outcome.truth == -1 and not self.in_band(own, int(self.detections.image[row])):
                 outcome.ignored = True
             if outcome.truth == -1 and not outcome.ignored:
                 groups = [(t, overlaps[t.row]) for t in here if self.is_group(t.row)]

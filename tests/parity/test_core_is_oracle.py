@@ -73,10 +73,21 @@ def _compare_curves(ours: Result, hits: dict[tuple[int, int], list[bool]]) -> No
 
 
 @st.composite
-def any_protocol(draw: st.DrawFn) -> Protocol:
-    """Draw a preset with any of its fields changed."""
+def any_protocol(draw: st.DrawFn, *, sized: bool = False) -> Protocol:
+    """Draw a preset with any of its fields changed.
+
+    If `sized`, also area ranges in percent, conditions and images without detections.
+    """
     protocol = draw(st.sampled_from([*RANKED.values()]))
-    bands = ((ANY_AREA,), (ALL_AREAS,), COCO_AREAS, (ALL_AREAS, AreaRange("x", 4.0, 800.0, "x")))
+    bands: tuple[tuple[AreaRange, ...], ...] = (
+        (ANY_AREA,),
+        (ALL_AREAS,),
+        COCO_AREAS,
+        (ALL_AREAS, AreaRange("x", 4.0, 800.0, "x")),
+    )
+    if sized:
+        percent = AreaRange("x", 0.05, 2.0, "x", "%"), AreaRange("y", 2.0, 100.0, "y", "%")
+        bands = (*bands, (ALL_AREAS, *percent))
     flags = st.sampled_from(((), ("difficult",), ("crowd",), ("crowd", "difficult"), ("ignore",)))
     axes: dict[str, st.SearchStrategy[Any]] = {
         "iou_thresholds": st.sampled_from(((0.5,), (0.3, 0.6, 0.8, 1.0), (0.05,), (0.25, 0.5))),
@@ -103,6 +114,9 @@ def any_protocol(draw: st.DrawFn) -> Protocol:
         "annotation_id_zero": st.sampled_from(("valid", "unmatched")),
         "box_decimals": st.sampled_from((None, 0, 1)),
     }
+    if sized:  # the second implementation of the analyses lacks these
+        axes["ignore_where"] = st.sampled_from(("", "height < 20", "x1 > 40 or not width <= 30"))
+        axes["empty_images"] = st.sampled_from(("count", "exclude"))
     chosen = draw(st.sets(st.sampled_from(sorted(axes))))
     changes = {name: draw(axes[name]) for name in sorted(chosen)}
     flags = changes.get("ignore_flags", protocol.ignore_flags)
@@ -114,6 +128,12 @@ def any_protocol(draw: st.DrawFn) -> Protocol:
     return replace(protocol, **changes)
 
 
+def sized(truth: GroundTruth) -> GroundTruth:
+    """Return the ground truth with a size of each image: area ranges in percent need it."""
+    sizes = [[200.0 + 50 * number, 100.0] for number in range(len(truth.images))]
+    return replace(truth, image_sizes=np.array(sizes).reshape(-1, 2))
+
+
 @pytest.mark.parametrize("name", BY_IMAGE)
 @given(cases(), st.sampled_from(THREADS))
 @examples(40)
@@ -121,18 +141,19 @@ def test_every_preset(name: str, case: Case, threads: int) -> None:
     compare(protocol(name), *case.tables(), threads)
 
 
-@given(cases(), any_protocol(), st.sampled_from(THREADS))
+@given(cases(), any_protocol(sized=True), st.sampled_from(THREADS))
 @examples(400)
 def test_any_fields(case: Case, protocol: Protocol, threads: int) -> None:
     truth, detections = case.tables()
     first = np.arange(len(truth)) == 0  # the annotation with the id 0, where that matters
-    compare(protocol, replace(truth, zero_id=first), detections, threads)
+    compare(protocol, replace(sized(truth), zero_id=first), detections, threads)
 
 
-@given(crowded_cases(), any_protocol(), st.sampled_from(THREADS))
+@given(crowded_cases(), any_protocol(sized=True), st.sampled_from(THREADS))
 @examples(20)
 def test_any_fields_with_many_detections(case: Case, protocol: Protocol, threads: int) -> None:
-    compare(protocol, *case.tables(), threads)
+    truth, detections = case.tables()
+    compare(protocol, sized(truth), detections, threads)
 
 
 @given(

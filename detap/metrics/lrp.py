@@ -1,0 +1,232 @@
+"""Localization recall precision (LRP) and its optimum over the detections.
+
+Down the ranking of a class with n ground truths, at IoU threshold t, ``LRP = (E + FP + FN) / (TP +
+FP + FN)``, where E is the sum of ``(1 - IoU) / (1 - t)`` over the true positives. It is 0 for
+perfect detections, and 1 without detections. Optimal LRP (oLRP) is its minimum over the detections,
+the first of equal ones.
+
+References
+----------
+Oksuz, Cam, Kalkan and Akbas, One Metric to Measure Them All: Localisation Recall Precision (LRP)
+for Evaluating Visual Detection Tasks, PAMI 44 (2022); kemaloksuz/LRP-Error, cocoeval.py.
+"""
+
+from collections.abc import Mapping, Sequence
+from math import isnan
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from detap.errors import UsageError
+from detap.metrics.ranked import Ranked, RankedCounts
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from detap.protocols import MetricSpec, Protocol
+    from detap.tables.detection import Floats
+
+_ROUNDING = 1e-12
+"""Values closer than this are equal: sums depend on the order of addition."""
+
+
+class LocalizationRecallPrecision(Ranked):
+    """LRP at a score threshold: of all detections with at least this score."""
+
+    name = "LRP@score="
+    title = "localization recall precision at score S"
+    parameter = "S"
+    higher_is_better = False
+    uses_matched_iou = True
+
+    def find(self, protocol: "Protocol", name: str) -> "MetricSpec | None":
+        """Return the metric of a name; raise UsageError for LRP without a score."""
+        if name == "LRP":
+            raise UsageError("LRP requires a score threshold; use LRP@score=0.5, or oLRP")
+        return super().find(protocol, name)
+
+    def compute(self, counts: RankedCounts, spec: "MetricSpec", protocol: "Protocol") -> "Floats":
+        """Compute LRP after the last detection with this score."""
+        import numpy as np
+
+        last = int(np.count_nonzero(counts.score[1:] >= (spec.argument or 0.0)))
+        values: Floats = _lrp(counts, spec, protocol)[0][:, last]
+        return values
+
+
+class Optimum(NamedTuple):
+    """The first minimum of LRP over the detections, in B resamples.
+
+    Without a true positive it is point 0, before the first detection, where LRP is 1.
+
+    Attributes
+    ----------
+    point : (B,) int64
+        Of :class:`RankedCounts`.
+    lrp : (B,) float64
+    distance : (B,) float64
+        The sum of ``1 - IoU`` over the true positives.
+    true_positives, false_positives, positives : (B,) int64
+    """
+
+    point: "NDArray[Any]"
+    lrp: "Floats"
+    distance: "Floats"
+    true_positives: "NDArray[Any]"
+    false_positives: "NDArray[Any]"
+    positives: "NDArray[Any]"
+
+
+class OptimalLRP(Ranked):
+    """The minimum of LRP over the detections."""
+
+    name = "oLRP"
+    title = "optimal localization recall precision"
+    higher_is_better = False
+    uses_matched_iou = True
+
+    def find(self, protocol: "Protocol", name: str) -> "MetricSpec | None":
+        """Return the metric of a name; raise UsageError for the threshold, which is no metric."""
+        if name == "oLRP-threshold":
+            raise UsageError(
+                "oLRP-threshold is no metric: no score is better than another; --metrics oLRP "
+                "reports the score of each class"
+            )
+        return super().find(protocol, name)
+
+    def compute(self, counts: RankedCounts, spec: "MetricSpec", protocol: "Protocol") -> "Floats":
+        """Compute the value at the optimum of each resample."""
+        import numpy as np
+
+        with np.errstate(invalid="ignore"):  # 0 / 0 is undefined
+            return self.at_optimum(_optimum(counts, spec, protocol))
+
+    def at_optimum(self, optimum: Optimum) -> "Floats":
+        """Return the value at the optimum, (B,) float64."""
+        return optimum.lrp
+
+    def details(
+        self, counts: RankedCounts, spec: "MetricSpec", protocol: "Protocol"
+    ) -> dict[str, Any]:
+        """Return the score of the optimum, whether it cuts a tie, and the components.
+
+        If detections after the optimum have its score, no score threshold gives this value.
+        """
+        point = int(_optimum(counts, spec, protocol).point[0])
+        score = float(counts.score[point])
+        cuts_tie = bool((counts.score[point + 1 :] == score).any())
+        components = {
+            key: float(metric.compute(counts, spec, protocol)[0])
+            for key, metric in COMPONENTS.items()
+        }
+        return {"score": score, "cuts_tie": cuts_tie, **components}
+
+    def remarks(
+        self, spec: "MetricSpec", details: Sequence[Mapping[str, Any]], protocol: "Protocol"
+    ) -> list[str]:
+        """State the score of a single class, and the number of scores that cut ties."""
+        ties = sum(one["cuts_tie"] for one in details)
+        if len(details) != 1:
+            return [f"{ties} of {len(details)} thresholds cut ties"] if ties else []
+        score = details[0]["score"]
+        if isnan(score):
+            return ["no true positives"]
+        return [f"at score {score:.6g}{', which cuts a tie' if ties else ''}"]
+
+
+class _Component(OptimalLRP):
+    """A part of oLRP; its score is that of oLRP."""
+
+    def details(
+        self, counts: RankedCounts, spec: "MetricSpec", protocol: "Protocol"
+    ) -> dict[str, Any]:
+        """Return the value."""
+        return {"value": float(self.compute(counts, spec, protocol)[0])}
+
+    def remarks(
+        self, spec: "MetricSpec", details: Sequence[Mapping[str, Any]], protocol: "Protocol"
+    ) -> list[str]:
+        """State the number of classes without a value."""
+        undefined = sum(isnan(one["value"]) for one in details)
+        return [f"undefined for {undefined} without true positives"] if undefined else []
+
+
+class OptimalLRPLocalization(_Component):
+    """The mean of 1 - IoU over the true positives at the optimum."""
+
+    name = "oLRP-loc"
+    title = "mean of 1 - IoU at oLRP"
+
+    def at_optimum(self, optimum: Optimum) -> "Floats":
+        """Return the mean of 1 - IoU."""
+        values: Floats = optimum.distance / optimum.true_positives
+        return values
+
+
+class OptimalLRPFalsePositives(_Component):
+    """1 - precision at the optimum."""
+
+    name = "oLRP-fp"
+    title = "1 - precision at oLRP"
+
+    def at_optimum(self, optimum: Optimum) -> "Floats":
+        """Return FP / (TP + FP)."""
+        values: Floats = optimum.false_positives / (
+            optimum.true_positives + optimum.false_positives
+        )
+        return values
+
+
+class OptimalLRPFalseNegatives(_Component):
+    """1 - recall at the optimum."""
+
+    name = "oLRP-fn"
+    title = "1 - recall at oLRP"
+
+    def at_optimum(self, optimum: Optimum) -> "Floats":
+        """Return FN / n."""
+        import numpy as np
+
+        # If LRP is never below 1, the minimum is after the first copy of the first detection.
+        hits = optimum.true_positives
+        hits = np.where(optimum.lrp >= 1 - _ROUNDING, np.minimum(hits, 1), hits)
+        values: Floats = (optimum.positives - hits) / optimum.positives
+        return values
+
+
+COMPONENTS = {
+    "localization": OptimalLRPLocalization(),
+    "false_positives": OptimalLRPFalsePositives(),
+    "false_negatives": OptimalLRPFalseNegatives(),
+}
+"""The components by their names in the details of oLRP."""
+
+
+def _lrp(counts: RankedCounts, spec: "MetricSpec", protocol: "Protocol") -> "tuple[Floats, Floats]":
+    """Return LRP and E at each point, (B, n + 1) float64 each."""
+    import numpy as np
+
+    iou, scale = counts.matched_iou, 1 - protocol.iou_thresholds[spec.threshold or 0]
+    # Areas in the file's own format let an IoU exceed 1 by rounding.
+    loss = np.maximum(1 - iou, 0) / scale if scale else np.zeros(len(iou))
+    errors = counts.cumulate(np.where(iou > 0, loss, 0.0))
+    false, positives = counts.false_positives, counts.positives[:, None]
+    total = errors + false + (positives - counts.true_positives)
+    return total / np.maximum(positives + false, 1), errors
+
+
+def _optimum(counts: RankedCounts, spec: "MetricSpec", protocol: "Protocol") -> Optimum:
+    import numpy as np
+
+    lrp, errors = _lrp(counts, spec, protocol)
+    candidate = np.zeros(lrp.shape, np.bool_)
+    candidate[:, 1:] = (counts.weights > 0) & (counts.true_positives[:, -1:] > 0)
+    lowest = np.where(candidate, lrp, np.inf).min(axis=1, keepdims=True)
+    point = (candidate & (lrp <= lowest + _ROUNDING)).argmax(axis=1)
+    at = np.arange(len(point)), point
+    return Optimum(
+        point,
+        lrp[at],
+        errors[at] * (1 - protocol.iou_thresholds[spec.threshold or 0]),
+        counts.true_positives[at],
+        counts.false_positives[at],
+        counts.positives,
+    )

@@ -1,0 +1,155 @@
+"""oLRP on the command line: reports, gates, baselines, comparisons, slices and partials."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Ended, detap
+
+__all__ = ["detap"]
+
+Run = Callable[..., Ended]
+
+LISTED = ("--metrics", "oLRP,oLRP-loc,oLRP-fp,oLRP-fn,oLRP@75")
+SIDE = 40
+
+
+def results_of(images: dict[int, float]) -> list[dict[str, Any]]:
+    """Return a detection of each image's object with an IoU; 0 detects nothing there."""
+    return [
+        {
+            "image_id": image,
+            "category_id": 1,
+            "bbox": [0, 0 if iou else 200, SIDE, SIDE * iou or SIDE],
+            "score": 0.9,
+        }
+        for image, iou in images.items()
+    ]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Write four images with a cat each, and a dog that nothing detects in the first.
+
+    By hand, at IoU 0.5: cats of ``good`` are detected at IoU .9, so oLRP is .2. Of ``poor``, two
+    are, and a detection is false, of equal score in the order of the images: (.2 + .4 + 2) / 4.
+    The dog has oLRP 1, so the means are .6 and .825.
+    """
+    monkeypatch.chdir(tmp_path)
+    labels = [(image, 1) for image in (1, 2, 3, 4)] + [(1, 2)]
+    truth = {
+        "images": [{"id": image, "width": 640, "height": 480} for image in (1, 2, 3, 4)],
+        "categories": [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}],
+        "annotations": [
+            {"id": number, "image_id": image, "category_id": label, "iscrowd": 0}
+            | {"bbox": [0, 400 * (label - 1), SIDE, SIDE], "area": SIDE**2}
+            for number, (image, label) in enumerate(labels, 1)
+        ],
+    }
+    Path("gt.json").write_text(json.dumps(truth))
+    Path("good.json").write_text(json.dumps(results_of(dict.fromkeys((1, 2, 3, 4), 0.9))))
+    Path("poor.json").write_text(json.dumps(results_of({1: 0.9, 2: 0.8, 3: 0})))
+    Path("slices.json").write_text('{"day": [1], "night": [2, 3, 4]}')
+    return tmp_path
+
+
+def call(name: str, *arguments: str) -> tuple[str, ...]:
+    return ("eval", "--gt", "gt.json", "--dt", f"{name}.json", *arguments)
+
+
+def report(path: str) -> Any:
+    return json.loads(Path(path).read_text())
+
+
+@pytest.mark.usefixtures("folder")
+def test_reports_have_it_and_its_components(detap: Run) -> None:
+    outputs = ("r.json", "r.csv", "r.md", "r.html")
+    options = (word for name in outputs for word in ("-o", name))
+    detap(*call("poor", *LISTED, "--slices", "slices.json", *options))
+    record = report("r.json")
+    assert record["summary"]["oLRP"] == pytest.approx(0.825, abs=1e-12)
+    cat, dog = record["classes"]
+    names = ("oLRP", "oLRP-loc", "oLRP-fp", "oLRP-fn", "oLRP@75")
+    # At 0.75: (.4 + .8 + 2) / 4.
+    assert [cat[name] for name in names] == pytest.approx([0.65, 0.15, 0, 0.5, 0.8], abs=1e-12)
+    assert [dog[name] for name in names] == [1, None, None, 1, 1]
+    assert record["slices"]["day"]["summary"]["oLRP"] == pytest.approx(0.6, abs=1e-12)
+    assert record["slices"]["night"]["summary"]["oLRP"] == pytest.approx(2.4 / 3, abs=1e-12)
+    for name in outputs[1:]:
+        assert "oLRP-loc" in Path(name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["--fail-over", "oLRP=0.8"], 1, "gate failed: oLRP 0.8250, required <= 0.8"),
+        (["--fail-over", "oLRP=0.83"], 0, ""),
+        (["--fail-over", "class:cat.oLRP-fn=0.4"], 1, "class:cat.oLRP-fn 0.5000, required <= 0.4"),
+        (["--fail-over", "class:dog.oLRP-loc=0.4"], 1, "class:dog.oLRP-loc undefined"),
+        (["--fail-over", "LRP@score=0.5=0.8"], 1, "LRP@score=0.5 0.8600, required <= 0.8"),
+        (["--fail-under", "oLRP=0.8"], 2, "gets worse (lower is better); use --fail-over"),
+        (["--fail-over", "LRP=0.8"], 2, "LRP requires a score threshold; use LRP@score=0.5"),
+        (["--fail-over", "class:cat.oLRP-threshold=0.8"], 2, "no score is better than another"),
+        (["--baseline", "good.report.json", "--max-rise", "oLRP=0.2"], 1, "rose by 0.2250"),
+        (["--baseline", "good.report.json", "--max-rise", "oLRP=0.23"], 0, ""),
+        (["--baseline", "good.report.json", "--max-drop", "oLRP=0.2"], 2, "use --max-rise"),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_gates_know_that_lower_is_better(
+    detap: Run, arguments: list[str], status: int, message: str
+) -> None:
+    detap(*call("good", *LISTED, "-o", "good.report.json"))
+    ended = detap(*call("poor", *arguments, "-q"))
+    assert (ended.status, message in ended.err) == (status, True), ended.err
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_comparison_has_intervals(detap: Run) -> None:
+    few = ("--min-ground-truths", "1")
+    detap("compare", "--gt", "gt.json", "good.json", "poor.json", *LISTED, *few, "-o", "c.json")
+    rows = {row["name"]: row for row in report("c.json")["metrics"]}
+    assert rows["oLRP"]["difference"] == pytest.approx(0.225, abs=1e-12)
+    assert rows["oLRP"]["low"] <= 0.225 <= rows["oLRP"]["high"]
+    assert rows["oLRP-fn"]["high"] > 0
+
+
+@pytest.mark.usefixtures("folder")
+def test_merged_partials_have_it_if_they_list_it(detap: Run) -> None:
+    detap(*call("poor", *LISTED, "-o", "whole.json"))
+    rows = report("poor.json")
+    for part, images in (("a", (1, 4)), ("b", (2, 3))):
+        Path(f"{part}.txt").write_text("".join(f"{image}\n" for image in images))
+        Path(f"{part}.json").write_text(
+            json.dumps([row for row in rows if row["image_id"] in images])
+        )
+        some = ("--images", f"{part}.txt", "--partial")
+        detap(*call(part, *LISTED, *some, f"{part}.detap"))
+        detap(*call(part, *some, f"{part}.plain.detap"))
+    detap("merge", "a.detap", "b.detap", "-o", "merged.json")
+    assert report("merged.json")["summary"] == report("whole.json")["summary"]
+    assert report("merged.json")["classes"] == report("whole.json")["classes"]
+    gate = ("--fail-over", "oLRP=0.8", "-q")
+    assert detap("merge", "a.detap", "b.detap", *gate).status == 1
+    ended = detap("merge", "a.plain.detap", "b.plain.detap", *gate)
+    message = "oLRP: the partials keep no IoU of matches for it; create them with --metrics oLRP"
+    assert (ended.status, ended.err) == (2, f"Error: {message}\n")
+    ended = detap("merge", "a.detap", "b.plain.detap")
+    assert (ended.status, "protocol: metrics is ()" in ended.err) == (2, True)
+
+
+@pytest.mark.usefixtures("folder")
+def test_several_inputs_have_it_if_they_list_it(detap: Run) -> None:
+    rows = report("poor.json")
+    Path("one.json").write_text(json.dumps(rows[:1]))
+    Path("two.json").write_text(json.dumps(rows[1:]))
+    inputs = ("eval", "--gt", "gt.json", "--dt", "one.json", "--dt", "two.json")
+    gate = ("--images", "seen", "--fail-over", "oLRP=0.5", "-q")
+    ended = detap(*inputs, *gate)
+    assert (ended.status, "create them with --metrics oLRP" in ended.err) == (2, True), ended.err
+    ended = detap(*inputs, *gate, "--metrics", "oLRP")
+    # Without the fourth image: cats (.2 + .4 + 1) / 3.
+    assert (ended.status, "oLRP 0.7667, required <= 0.5" in ended.err) == (1, True), ended.err

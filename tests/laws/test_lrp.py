@@ -1,0 +1,209 @@
+"""Localization recall precision against plain loops, for any data."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import detap
+from detap import metrics
+from detap.analysis.bootstrap import Weights, draw_weights, resampled
+from detap.errors import InputError, UsageError
+from detap.evaluation.detection import evaluate, on_images, score_tables
+from detap.evaluation.partial import Partial
+from detap.evaluation.results import Result
+from detap.metrics import of_matched_iou
+from detap.protocols import Protocol, protocol
+from detap.tables.detection import Detections, GroundTruth
+from tests.cases import MORE, RANKED, Case, cases
+from tests.laws.test_keypoints import RULES, Scene, keypoint_cases, scored
+from tests.laws.test_partials import image_by_image, split_randomly
+from tests.oracle import lrp as plain
+from tests.oracle.resampling import repeated
+from tests.parity.compare import assert_same_bits
+
+PROTOCOLS = [
+    *RANKED.values(),
+    replace(protocol("coco"), tie_break="file"),
+    replace(protocol("coco"), class_agnostic=True),
+    replace(protocol("coco"), max_dets_scope="image", max_dets=(1, 2, 4)),
+    replace(protocol("coco"), iou_thresholds=(0.3, 0.5, 1.0)),
+    replace(protocol("voc2012"), iou_thresholds=(0.3, 0.5)),
+]
+OPTIMUM = ("oLRP", "oLRP-loc", "oLRP-fp", "oLRP-fn")
+
+
+def names(protocol: Protocol, stems: tuple[str, ...]) -> Iterator[tuple[str, str, int, int]]:
+    """Yield stem, name, threshold and area at the first and last threshold and each area."""
+    for area, area_range in enumerate(protocol.area_ranges):
+        for t in {0, len(protocol.iou_thresholds) - 1}:
+            percent = format(100 * protocol.iou_thresholds[t], ".6g")
+            for stem in stems:
+                yield stem, f"{stem}@{percent}{area_range.suffix}", t, area
+
+
+@given(cases(), st.sampled_from(PROTOCOLS))
+def test_the_optimum_is_that_of_the_oracle(case: Case, protocol: Protocol) -> None:
+    """At each IoU threshold and area range, with ties, ignored objects and empty images."""
+    tables = case.tables()
+    result = evaluate(*tables, protocol)
+    for stem, name, t, area in names(protocol, OPTIMUM):
+        tau = protocol.iou_thresholds[t]
+        for label, value in enumerate(result.metric_by_class(name).tolist()):
+            ranked, count = plain.ranking(*tables, protocol, label, threshold=t, area=area)
+            expected = plain.optimum(ranked, count, tau)[stem]
+            assert value == pytest.approx(expected, abs=1e-11, nan_ok=True), name
+
+
+@given(cases(), st.sampled_from(PROTOCOLS), st.sampled_from(("0", "0.2", "0.5", "0.9", "99")))
+def test_the_value_at_a_score_is_that_of_the_oracle(
+    case: Case, protocol: Protocol, score: str
+) -> None:
+    tables = case.tables()
+    result = evaluate(*tables, protocol)
+    for _, name, t, area in names(protocol, (f"LRP@score={score}",)):
+        tau = protocol.iou_thresholds[t]
+        for label, value in enumerate(result.metric_by_class(name).tolist()):
+            ranked, count = plain.ranking(*tables, protocol, label, threshold=t, area=area)
+            expected = plain.at_score(ranked, count, tau, float(score))
+            assert value == pytest.approx(expected, abs=1e-12, nan_ok=True), name
+
+
+@given(
+    cases(distinct_scores=True),
+    st.lists(st.integers(0, 3), min_size=3, max_size=3),
+    st.sampled_from(PROTOCOLS),
+)
+def test_a_weight_equals_copies_of_the_image(
+    case: Case, drawn: list[int], protocol: Protocol
+) -> None:
+    """The optimum is searched anew in each resample."""
+    stems = (*OPTIMUM, "LRP@score=0.6")
+    truth, detections = case.tables()
+    weights = drawn[: len(truth.images)]
+    ours = resampled(
+        evaluate(truth, detections, protocol),
+        Weights.from_table(np.array([weights, [1] * len(weights)], np.uint8)),
+        stems,
+    )
+    for index, counts in enumerate((weights, [1] * len(weights))):
+        if not any(counts):
+            continue
+        copied = evaluate(*repeated(truth, detections, counts), protocol)
+        for name in stems:
+            expected = copied.metric_by_class(name)
+            np.testing.assert_allclose(ours.by_class[name][:, index], expected, atol=1e-11)
+            assert ours.overall[name][index] == pytest.approx(
+                copied.metric(name), abs=1e-11, nan_ok=True
+            )
+
+
+def listing(protocol: Protocol) -> Protocol:
+    """Return the protocol with oLRP at each area range and with its components."""
+    areas = [f"oLRP{area_range.suffix}" for area_range in protocol.area_ranges]
+    last = format(100 * protocol.iou_thresholds[-1], ".6g")
+    return replace(protocol, metrics=(*areas, *OPTIMUM[1:], f"oLRP@{last}", "LRP@score=0.5"))
+
+
+every_protocol = st.sampled_from([*PROTOCOLS, *MORE.values(), protocol("coco-segm")]).map(listing)
+
+
+@given(cases(), every_protocol)
+def test_the_iou_of_a_match_is_that_of_all_pairs(case: Case, protocol: Protocol) -> None:
+    """Boxes, masks, boundaries and quadrilaterals; matches may differ between areas."""
+    assert_ious_of_pairs(evaluate(*case.tables_for(protocol), protocol))
+
+
+@pytest.mark.filterwarnings("ignore::detap.errors.DetapWarning")
+@given(keypoint_cases())
+def test_the_oks_of_a_match_is_that_of_all_pairs(case: Scene) -> None:
+    assert_ious_of_pairs(scored(*case, listing(RULES)))
+
+
+def assert_ious_of_pairs(result: Result) -> None:
+    run = result._run
+    for pair, spec in of_matched_iou(result.protocol).items():
+        iou = result.matched_iou(spec)
+        hits = result.match_table.is_true_positive(*pair)
+        assert_same_bits(iou > 0, hits, "true positives")
+        matched = result.match_table_for(pair).matched_gt_at(*pair)
+        for row in np.flatnonzero(hits).tolist():
+            alone = run.overlaps(run.boxes(), np.array([row]), matched[row : row + 1])
+            assert iou[row] == alone[0, 0]
+
+
+@given(cases(), every_protocol, st.booleans(), st.integers(1, 4), st.data())
+def test_merged_partials_have_the_same_bits(
+    case: Case, protocol: Protocol, shared: bool, chunk: int, data: st.DataObject
+) -> None:
+    truth, detections = case.tables_for(protocol)
+    detections = image_by_image(detections)
+    whole = score_tables(truth, detections, protocol)
+    owner = [data.draw(st.integers(0, 4)) for _ in truth.images]
+    parts = [
+        Partial.of(score_tables(*tables, protocol), ground_truth=truth if shared else None)
+        for tables in split_randomly(truth, detections, owner)
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("CHUNK", "MAX_CHUNK"):
+            patch.setattr(f"detap.evaluation.partial.partial.{name}", chunk)
+        merged = detap.merge([detap.merge(parts[:2]).to_bytes(), *parts[2:]])
+        written = merged.to_bytes()
+    given = truth if shared else None
+    assert written == Partial.of(whole, ground_truth=given).to_bytes()
+    weights = draw_weights(len(truth.images), 3, 1)
+    images = [name for name in truth.images if data.draw(st.booleans())]
+    for partial in (merged, detap.merge([written])):
+        result = partial.compute()
+        for name in protocol.metrics:
+            spec = metrics.named_of_class(protocol, name)
+            assert_same_bits(result.class_values(spec), whole.class_values(spec), name)
+            left, right = (resampled(one, weights, [name]) for one in (result, whole))
+            assert_same_bits(left.by_class[name], right.by_class[name], name)
+            if images:
+                part, same = (on_images(one, images).class_values(spec) for one in (result, whole))
+                assert_same_bits(part, same, name)
+
+
+def test_repeated_images_are_identical_only_with_equal_ious() -> None:
+    """The matches and the score are the same, only the box differs."""
+    listed = replace(protocol("coco"), metrics=("oLRP",))
+    part, other = (
+        Partial.of(score_tables(*_one_match(height), listed), ground_truth=_one_match(height)[0])
+        for height in (30, 31)
+    )
+    same = detap.merge([part, part.to_bytes()], repeats="identical").compute()
+    assert same.metric("oLRP") == 0.5
+    with pytest.raises(InputError, match="image 1 is in two partials with different rows"):
+        detap.merge([part, other], repeats="identical")
+
+
+def test_partials_keep_ious_only_where_a_listed_metric_uses_them() -> None:
+    plain_part = Partial.of(score_tables(*_one_match(), protocol("coco")))
+    assert not plain_part.iou_columns()
+    assert b"matched_iou" not in plain_part.to_bytes()
+    listed = replace(protocol("coco"), metrics=("MR-2", "oLRP"))
+    part = Partial.of(score_tables(*_one_match(), listed))
+    assert [column.tolist() for column in part.iou_columns()] == [[0.75]]
+    with pytest.raises(InputError, match=r"metrics is \(\), but \('MR-2', 'oLRP'\) in"):
+        detap.merge([part, plain_part])
+    merged = detap.merge([plain_part]).compute()
+    message = "^oLRP: the partials keep no IoU of matches for it; create them with --metrics oLRP$"
+    with pytest.raises(UsageError, match=message):
+        merged.metric("oLRP")
+    with pytest.raises(UsageError, match=r"--metrics oLRP-fn@75"):
+        detap.merge([part]).compute().metric("oLRP-fn@75")
+
+
+def _one_match(height: float = 30) -> tuple[GroundTruth, Detections]:
+    """Return one image with one ground truth, and a detection of IoU `height` / 40."""
+    truth = GroundTruth.from_arrays(
+        image=[1], label=[1], boxes=[[0, 0, 40, 40]], box_format="xywh", images=[1], classes=[1]
+    )
+    detections = Detections.from_arrays(
+        image=[1], label=[1], boxes=[[0, 0, 40, height]], box_format="xywh", score=[0.5]
+    )
+    return truth, detections
