@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from math import cos, pi, sin, sqrt, tan
 from statistics import NormalDist
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,16 @@ from detap.records import Brief
 from detap.tables.columns import MOST_ROWS, check_threads
 from detap.tables.detection import Floats
 
-__all__ = ["Resampled", "Weights", "draw_weights", "interval", "leave_out", "resampled"]
+__all__ = [
+    "PairedResamples",
+    "Resampled",
+    "Weights",
+    "draw_weights",
+    "interval",
+    "leave_out",
+    "paired_resamples",
+    "resampled",
+]
 
 
 @dataclass(frozen=True, repr=False, slots=True, eq=False)
@@ -43,6 +52,30 @@ class Resampled(Brief):
     overall: dict[str, Floats]
     by_class: dict[str, Floats]
     left_out: "Resampled | None" = None
+
+    def __or__(self, other: "Resampled") -> "Resampled":
+        """Return the metrics of both, in the same resamples."""
+        left_out = None
+        if self.left_out is not None and other.left_out is not None:
+            left_out = self.left_out | other.left_out
+        return Resampled(self.overall | other.overall, self.by_class | other.by_class, left_out)
+
+
+class PairedResamples(NamedTuple):
+    """Metrics of two detectors in the same resamples of the images.
+
+    Attributes
+    ----------
+    first, second : Resampled
+        With the parts left out.
+    resamples, seed : int
+        Those of :func:`draw_weights`.
+    """
+
+    first: Resampled
+    second: Resampled
+    resamples: int
+    seed: int
 
 
 def resampled(
@@ -92,7 +125,10 @@ def resampled(
     for spec, table in zip(metric_specs, values, strict=True):
         if spec.group:
             table[~result.in_group(spec.group)] = np.nan
-    means = [_mean(table) for table in values]
+    means = [
+        spec.metric.resample_overall(result, weights, spec, table)
+        for spec, table in zip(metric_specs, values, strict=True)
+    ]
     drawn, omitted = np.s_[..., : weights.resamples], np.s_[..., weights.resamples :]
 
     def columns(selected: Any) -> tuple[dict[str, Floats], dict[str, Floats]]:
@@ -102,6 +138,48 @@ def resampled(
         )
 
     return Resampled(*columns(drawn), Resampled(*columns(omitted)) if weights.left_out else None)
+
+
+def paired_resamples(
+    first: Result,
+    second: Result,
+    names: Sequence[str],
+    *,
+    resamples: int,
+    seed: int,
+    known: PairedResamples | None = None,
+    threads: int | None = None,
+) -> PairedResamples:
+    """Compute metrics of two results in the same resamples of their images.
+
+    Parameters
+    ----------
+    first, second : Result
+        Of the same images.
+    names : sequence of str
+        As for :func:`resampled`.
+    resamples : int
+        Number of resamples.
+    seed : int
+        Seed of the resamples.
+    known : PairedResamples, optional
+        Some metrics of these results; they are not computed again if as many resamples were drawn
+        with this seed.
+    threads : int, optional
+        The result does not depend on it.
+    """
+    if known is not None and (known.resamples, known.seed) != (resamples, seed):
+        known = None
+    missing = [name for name in names if known is None or name not in known.first.overall]
+    if known is not None and not missing:
+        return known
+    weights = leave_out(draw_weights(max(len(first.images), 1), resamples, seed))
+    before, after = (
+        resampled(result, weights, missing, threads=threads) for result in (first, second)
+    )
+    if known is not None:
+        before, after = known.first | before, known.second | after
+    return PairedResamples(before, after, resamples, seed)
 
 
 def interval(
@@ -210,13 +288,3 @@ def _check_weight(match_table: MatchTable, weights: Weights) -> None:
                 f"a resample of the images holds {heaviest} boxes; at most {MOST_ROWS} can be "
                 "counted; omit --confidence"
             )
-
-
-def _mean(table: Floats) -> Floats:
-    """Return the mean over classes of the defined values, (B,) float64."""
-    defined = ~np.isnan(table)
-    counts = defined.sum(axis=0)
-    sums: Floats = np.where(defined, table, 0.0).sum(axis=0)
-    means = np.full(len(sums), np.nan)
-    np.divide(sums, counts, out=means, where=counts > 0)
-    return means

@@ -29,7 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap import metrics
-from detap.analysis.bootstrap import Resampled, draw_weights, interval, leave_out, resampled
+from detap.analysis.bootstrap import PairedResamples, Resampled, interval, paired_resamples
+from detap.analysis.intervals import interval_notes
 from detap.analysis.match_results import Counts, ground_truth_index
 from detap.core.match_table import MatchTable
 from detap.decimals import nearly_equal
@@ -253,19 +254,8 @@ class Comparison(Displayed):
         """Notes on metrics without an interval."""
         if self.resamples is None:
             return ()
-        without = [name for name in self.names if name not in self.resamples[0].overall]
-        few = [name for name in self.names if 0 < self.counted(name) < self.min_ground_truths]
-        too_few = f"fewer than {self.min_ground_truths} ground truths are counted"
-        reasons = {
-            "not-resampled": (without, "cannot be resampled"),
-            "too-few-for-interval": (few, too_few),
-        }
-        text = "{}: {}, so that there is no interval"
-        return tuple(
-            Note(code, text.format(", ".join(names), reason), len(names), severity="info")
-            for code, (names, reason) in reasons.items()
-            if names
-        )
+        counts = {name: self.counted(name) for name in self.resamples[0].overall}
+        return interval_notes(self.names, counts, self.min_ground_truths)
 
     @property
     def changed(self) -> Counts:
@@ -280,6 +270,29 @@ class Comparison(Displayed):
         assert self.errors is not None
         before, after = self.errors
         return after.by_class - before.by_class
+
+
+def resample_summary(
+    first: Result,
+    second: Result,
+    *,
+    resamples: int = 1000,
+    seed: int = 0,
+    known: PairedResamples | None = None,
+    threads: int | None = None,
+) -> PairedResamples:
+    """Resample the metrics of the summary that have intervals.
+
+    Parameters
+    ----------
+    first, second, resamples, seed, known, threads
+        As for :func:`detap.analysis.bootstrap.paired_resamples`.
+    """
+    entries = metrics.summary(first.protocol)
+    names = [entry.name for entry in entries if entry.metric.has_intervals]
+    return paired_resamples(
+        first, second, names, resamples=resamples, seed=seed, known=known, threads=threads
+    )
 
 
 def compare(
@@ -328,13 +341,8 @@ def compare(
     names = tuple(first.summary)
     resampled_pair = None
     if resamples:
-        weights = leave_out(draw_weights(max(len(first.images), 1), resamples, seed))
-        entries = metrics.summary(first.protocol)
-        drawn = [entry.name for entry in entries if entry.metric.has_intervals]
-        resampled_pair = (
-            resampled(first, weights, drawn, threads=threads),
-            resampled(second, weights, drawn, threads=threads),
-        )
+        drawn = resample_summary(first, second, resamples=resamples, seed=seed, threads=threads)
+        resampled_pair = drawn.first, drawn.second
     errors = None
     if first.has_boxes and second.has_boxes:
         errors = (count_errors(first), count_errors(second))

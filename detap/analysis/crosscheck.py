@@ -23,7 +23,7 @@ from detap.decimals import format_distinct
 from detap.errors import Note, UsageError
 from detap.evaluation.detection import Result
 from detap.protocols import PRESETS, MetricSpec, Protocol
-from detap.protocols.fields import protocol_fields
+from detap.protocols.fields import compared_fields
 from detap.records import Brief
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth
 
@@ -136,9 +136,11 @@ def check_supported(protocol: Protocol) -> None:
     preset = PRESETS[_TYPES.get(protocol.iou_type, _TYPES["bbox"])[1]]
     unsupported = [
         field.name.replace("_", "-")
-        for field in protocol_fields(Protocol)
+        for field in compared_fields(Protocol)
         if field.name not in _FREE and getattr(protocol, field.name) != getattr(preset, field.name)
     ]
+    if protocol.relative_areas:
+        unsupported.append("area-ranges in percent")
     if unsupported:
         raise UsageError(
             f"--cross-check: pycocotools does not support protocol {protocol.name} "

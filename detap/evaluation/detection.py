@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from detap import metrics
 from detap.checks.boxes import check_boxes
 from detap.checks.sanity_notes import (
     duplicate_detection_notes,
@@ -139,6 +140,11 @@ def add_sanity_notes(result: Result) -> Result:
         from detap.evaluation.annotation_id_zero import add_zero_id_note
 
         result = add_zero_id_note(result)
+    protocol = result.protocol
+    if protocol.mr_rule == "at-most-or-last" or protocol.empty_images == "exclude":
+        from detap.evaluation.script_rules import script_notes
+
+        result = replace(result, notes=(*result.notes, *script_notes(result)))
     from_files = result.ground_truth.files and result.detections.files
     notes = [] if from_files else list(notes_of_arrays(result))
     notes += [*duplicate_detection_notes(result), *score_cut_notes(result)]
@@ -172,6 +178,8 @@ def score_tables(
         If False, skip the box format checks: of a part, they are made once for all parts.
     """
     resolved = Protocol.of(protocol)
+    if resolved.metrics:
+        metrics.summary(resolved)  # raises if a name is unknown
     check_units(ground_truth, detections)
     _check_units(ground_truth, resolved)
     detections = detections.reindex_like(ground_truth)
@@ -192,10 +200,8 @@ def score_tables(
             ground_truth, detections, classes=pooled, images=selection.images
         )
     run = EvaluationRun(ground_truth, detections, resolved, threads)
-    area_iou_pairs = all_area_iou_pairs(resolved) if matches else [(0, 0)] if match_table else None
-    result = _name_scores(
-        run, run.evaluate(match_table=area_iou_pairs, curves=curves), selected_classes
-    )
+    pairs = all_area_iou_pairs(resolved) if matches else run.area_iou_pairs if match_table else None
+    result = _name_scores(run, run.evaluate(match_table=pairs, curves=curves), selected_classes)
     return replace(result, selection=selection)
 
 
@@ -205,7 +211,11 @@ def _check_units(ground_truth: GroundTruth, protocol: Protocol) -> None:
         return
     for set_value, reason, hint in (
         (protocol.inclusive_pixels, "counts whole pixels", "--no-inclusive-pixels"),
-        (len(protocol.area_ranges) > 1, "has area ranges in pixels", "--area-ranges none"),
+        (
+            len(protocol.area_ranges) > 1 and not protocol.relative_areas,
+            "has area ranges in pixels",
+            "--area-ranges none",
+        ),
         (protocol.min_height, "requires heights in pixels", ""),
     ):
         if set_value:

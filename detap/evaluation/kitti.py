@@ -130,9 +130,12 @@ def _neighbor_labels(protocol: Protocol, classes: Sequence[str], name: str) -> l
 
 def _inside_range(protocol: Protocol, tables: KittiTables) -> Flags:
     """Return masks of the ground truths inside each range, (A, G) bool."""
-    ground_truths, area_ranges = tables.ground_truths, protocol.area_ranges
+    ground_truths = tables.ground_truths
     inside = np.array(
-        [(ground_truths.area >= b.low) & (ground_truths.area <= b.high) for b in area_ranges]
+        [
+            (ground_truths.area >= low) & (ground_truths.area <= high)
+            for low, high in protocol.area_bounds
+        ]
     )
     if protocol.min_height:
         inside &= ground_truths.corners[:, 3] - ground_truths.corners[:, 1] > _by_range(
@@ -153,9 +156,8 @@ def _inside_range(protocol: Protocol, tables: KittiTables) -> Flags:
 
 def _outside_range(protocol: Protocol, detections: Boxes) -> Flags:
     """Return masks of the detections outside each range, (A, N) bool."""
-    area_ranges = protocol.area_ranges
     outside = np.array(
-        [(detections.area < b.low) | (detections.area > b.high) for b in area_ranges]
+        [(detections.area < low) | (detections.area > high) for low, high in protocol.area_bounds]
     )
     if protocol.min_height:
         height = np.abs(detections.corners[:, 3] - detections.corners[:, 1])

@@ -19,6 +19,7 @@ from detap.errors import Note
 from detap.evaluation.run import EvaluationRun
 from detap.metrics.metric import averages_of_absent
 from detap.protocols import MetricSpec, Protocol
+from detap.protocols.summary import DEFAULT_MIN_GROUND_TRUTHS
 from detap.records import Displayed, Record, one_line, summary_line
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, Name
 
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
     from detap.analysis.calibration import Calibration
     from detap.analysis.confusion import Confusion, Rule
     from detap.analysis.errors import Convention, Errors
+    from detap.analysis.intervals import MetricIntervals
     from detap.analysis.operating import OperatingPoint
+    from detap.core.jaccard import JaccardCounts
     from detap.core.match_table import AreaIouPair, MatchTable
     from detap.evaluation.partial import Partial
     from detap.evaluation.selection import Selection
@@ -77,6 +80,8 @@ class Curve(NamedTuple):
         points, the recall of each true positive and the precision envelope there.
     average_precision : float
         NaN where undefined.
+    fppi : (n,) float64
+        False positives per image at each point; NaN if images are verified for some classes only.
     """
 
     label: int
@@ -87,6 +92,7 @@ class Curve(NamedTuple):
     levels: Floats
     interpolated: Floats
     average_precision: float
+    fppi: Floats
 
     def __repr__(self) -> str:
         return one_line("Curve", self._asdict().items())
@@ -289,7 +295,7 @@ within_max_dets : (K,) int64
         """The per-detection match results, computed on first access.
 
         Its rows are those of ``detections``. Matched ground truths are kept for the first area
-        range and threshold only.
+        range and threshold, and where listed metrics use them.
 
         Raises
         ------
@@ -317,6 +323,59 @@ within_max_dets : (K,) int64
             if {*area_iou_pairs} <= {*self.match_table.area_iou_pairs}
             else self._match(area_iou_pairs)
         )
+
+    def matched_iou(self, metric: MetricSpec) -> Floats:
+        """Return the IoU of each true positive with its ground truth; 0 for others, (N,) float64.
+
+        Parameters
+        ----------
+        metric : MetricSpec
+            Its area range and threshold; the matched ground truth may differ between them.
+
+        Raises
+        ------
+        UsageError
+            As of :attr:`match_table`; and if a result merged from partials keeps no such IoUs.
+        """
+        pair = metric.area, metric.threshold or 0
+        if pair not in self._matched_iou:
+            if not isinstance(self._source, EvaluationRun):
+                self._matched_iou[pair] = self._source.matched_iou(metric)
+            else:
+                table = self.match_table_for(pair)
+                matched_gt = table.matched_gt_at(*pair)
+                hits = table.is_true_positive(*pair)
+                self._matched_iou[pair] = self._source.matched_iou(np.where(hits, matched_gt, -1))
+        return self._matched_iou[pair]
+
+    @cached_property
+    def _matched_iou(self) -> "dict[AreaIouPair, Floats]":
+        """The arrays of :meth:`matched_iou` computed so far."""
+        return {}
+
+    def jaccard_counts(self, metric: MetricSpec) -> "JaccardCounts":
+        """Return the matches of each image for the Jaccard index at a metric's threshold.
+
+        Raises
+        ------
+        UsageError
+            If SciPy is not installed, or a result merged from partials keeps no such counts.
+        """
+        threshold = metric.threshold or 0
+        if threshold not in self._jaccard_counts:
+            if isinstance(self._source, EvaluationRun):
+                from detap.evaluation.jaccard import jaccard_counts
+
+                counts = jaccard_counts(self._source, self.match_table, threshold)
+            else:
+                counts = self._source.jaccard_counts(metric)
+            self._jaccard_counts[threshold] = counts
+        return self._jaccard_counts[threshold]
+
+    @cached_property
+    def _jaccard_counts(self) -> "dict[int, JaccardCounts]":
+        """The counts of :meth:`jaccard_counts` computed so far, by threshold."""
+        return {}
 
     def _match(self, area_iou_pairs: "Iterable[AreaIouPair]") -> "MatchTable":
         self._require_score_matching()
@@ -411,6 +470,30 @@ within_max_dets : (K,) int64
 
         return calibration(self, bins=bins, iou=iou)
 
+    def intervals(
+        self,
+        confidence: float = 0.95,
+        *,
+        resamples: int = 1000,
+        seed: int = 0,
+        min_ground_truths: int = DEFAULT_MIN_GROUND_TRUTHS,
+        threads: int | None = None,
+    ) -> "MetricIntervals":
+        """Return confidence intervals of all metrics, by resampling the images.
+
+        See :func:`detap.analysis.intervals.metric_intervals`.
+        """
+        from detap.analysis.intervals import metric_intervals
+
+        return metric_intervals(
+            self,
+            confidence=confidence,
+            resamples=resamples,
+            seed=seed,
+            min_ground_truths=min_ground_truths,
+            threads=threads,
+        )
+
     def matches_table(self, *, iou: float | None = None) -> "dict[str, NDArray[Any]]":
         """Return a row per detection and per missed ground truth, as columns.
 
@@ -449,7 +532,8 @@ within_max_dets : (K,) int64
 
         Parameters
         ----------
-        name : {"precision-recall", "errors", "operating-point", "confusion", "calibration"}
+        name : {"precision-recall", "miss-rate", "froc", "errors", "operating-point", "confusion", \
+"calibration"}
 
         Raises
         ------
@@ -476,6 +560,8 @@ within_max_dets : (K,) int64
         else:
             levels = np.arange(1, len(hits) + 1) / positives
             interpolated = core_curves.envelope(hits, precision_eps=guard)
+        false_positives = np.arange(1, len(rows) + 1) - true_positives
+        images = len(self.images) if self.protocol.verified == "all" else nan
         return Curve(
             label=label,
             threshold=self.protocol.iou_thresholds[t],
@@ -485,6 +571,7 @@ within_max_dets : (K,) int64
             levels=levels,
             interpolated=interpolated,
             average_precision=float(self.average_precision[t, label, 0]),
+            fppi=false_positives / images,
         )
 
     def in_group(self, group: str) -> Flags:

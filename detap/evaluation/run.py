@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detap import metrics
 from detap.core.accumulate import Scores
 from detap.core.matching import UNLIMITED, Boxes, match_and_accumulate
-from detap.core.overlap import overlaps
+from detap.core.overlap import overlaps, paired_overlaps
 from detap.core.params import MatchParams
 from detap.errors import Note, UsageError
+from detap.evaluation.conditions import dropped_by_condition, ignored_by_condition
 from detap.evaluation.overlaps import shapes_of
 from detap.evaluation.overlaps.boxes import Shapes
 from detap.protocols import Protocol
@@ -79,6 +81,11 @@ class EvaluationRun:
             detections = detections.select(np.argsort(detections.label, kind="stable"))
         self.protocol = protocol
         self.ground_truth = ground_truth
+        self.dropped = np.zeros(0, np.bool_)
+        if not prepared:
+            self.dropped = dropped_by_condition(detections, protocol)
+            if self.dropped.any():
+                detections = detections.select(np.flatnonzero(~self.dropped))
         loaded = detections if prepared else _prepare_detections(detections, protocol)
         self.detections = loaded
         if protocol.degenerate_boxes == "drop" and not prepared:
@@ -87,7 +94,7 @@ class EvaluationRun:
         self.below_min_score = len(detections) - len(loaded)
         self.degenerate = len(loaded) - len(self.detections)
         if protocol.zero_area == "drop":
-            area = _range_areas(shapes_of(ground_truth, self.detections, protocol, threads))
+            area = shapes_of(ground_truth, self.detections, protocol, threads).truth_areas()
             if not (area > 0).all():
                 ground_truth = ground_truth.select(np.flatnonzero(area > 0))
         self.ground_truths_dropped = len(self.ground_truth) - len(ground_truth)
@@ -96,8 +103,10 @@ class EvaluationRun:
         self.classes = ("all",) if protocol.class_agnostic else self.detections.classes
         self.group = ground_truth.group_of & (protocol.group_of_weight is not None)
         self.ignored = _any_flag(ground_truth, protocol.ignore_flags)
+        by_condition = ignored_by_condition(ground_truth, protocol)
+        self.ignored |= by_condition | self._without_detections()
         self.ignored |= self.group & (protocol.group_of_weight == 0)
-        self.crowd = _any_flag(ground_truth, protocol.crowd_flags) | self.group
+        self.crowd = _any_flag(ground_truth, protocol.crowd_flags) | self.group | by_condition
         self.unmatchable = ground_truth.zero_id & (protocol.annotation_id_zero == "unmatched")
         self.images = ground_truth.images
         self.class_ids = self.detections.class_ids
@@ -122,6 +131,18 @@ class EvaluationRun:
                 f"protocol {protocol.name} requires, per image, {content}; the ground truth "
                 f"lacks them; add them or use {' '.join(options)}"
             )
+
+    def _without_detections(self) -> Flags:
+        """Flag the ground truths that lack detections of their class, if those are excluded."""
+        truth, detections = self.ground_truth, self.detections
+        if self.protocol.empty_images == "count" or self.protocol.matching != "by-score":
+            return np.zeros(len(truth), np.bool_)
+        if self.protocol.class_agnostic:
+            return ~np.isin(truth.image, detections.image)
+        width = np.int64(len(self.classes))
+        return ~np.isin(
+            truth.image * width + truth.label, detections.image * width + detections.label
+        )
 
     @property
     def full_run(self) -> "EvaluationRun":
@@ -180,11 +201,13 @@ class EvaluationRun:
             return self._boxes
         truth, detections = self.ground_truth, self.detections
         detection_area, truth_area = self.shapes.areas()
-        range_area = self.shapes.range_areas(detection_area)
+        range_area = self.shapes.in_range_unit(
+            self.shapes.range_areas(detection_area), detections.image
+        )
         if self.not_exhaustive.any():
             # NaN is outside all ranges, so that unmatched detections are ignored.
             range_area = np.where(self.not_exhaustive, np.nan, range_area)
-        truth_range_area = _range_areas(self.shapes)
+        truth_range_area = self.shapes.in_range_unit(self.shapes.truth_areas(), truth.image)
         agnostic = self.protocol.class_agnostic
         labels = [np.zeros_like(t.label) if agnostic else t.label for t in (detections, truth)]
         self._boxes = (
@@ -241,6 +264,46 @@ class EvaluationRun:
             inclusive_pixels=self.protocol.inclusive_pixels,
         )
 
+    def matched_iou(self, matched_gt: Integers) -> Floats:
+        """Return the IoU of each detection with its matched ground truth, (N,) float64.
+
+        Parameters
+        ----------
+        matched_gt : (N,) int32
+            -1 for detections without one; their IoU is 0.
+        """
+        iou = np.zeros(len(matched_gt))
+        rows = np.flatnonzero(matched_gt >= 0)
+        truth, (detections, of_truth) = matched_gt[rows], self.boxes()
+        # Each ground truth and the detections that match it are an image of their own, so that no
+        # other pair is compared. Label 1 has no ground truth.
+        pairs = self.shapes.pairs(
+            (
+                detections._replace(
+                    image=np.maximum(matched_gt, 0), label=(matched_gt < 0).astype(np.int32)
+                ),
+                of_truth._replace(
+                    image=np.arange(len(of_truth.image), dtype=np.int32),
+                    label=np.zeros_like(of_truth.label),
+                ),
+            ),
+            self.crowd,
+            0.0,
+        )
+        iou[rows] = (
+            paired_overlaps(
+                detections.corners[rows],
+                of_truth.corners[truth],
+                detection_areas=detections.overlap_area[rows],
+                truth_areas=of_truth.overlap_area[truth],
+                crowd=self.crowd[truth],
+                inclusive_pixels=self.protocol.inclusive_pixels,
+            )
+            if pairs is None
+            else pairs.between(rows, truth)
+        )
+        return iou
+
     def evaluate_by_score(
         self, *, match_table: "Iterable[AreaIouPair] | None", curves: bool
     ) -> Scores:
@@ -286,9 +349,17 @@ class EvaluationRun:
         rank[self.not_scored] = UNLIMITED
         return rank
 
+    @property
+    def area_iou_pairs(self) -> "tuple[AreaIouPair, ...]":
+        """The area ranges and thresholds of the matches in :meth:`match_table`."""
+        return tuple(dict.fromkeys([(0, 0), *metrics.of_matched_iou(self.protocol)]))
+
     def match_table(self) -> "MatchTable":
-        """Return the match table, with the matches of the first area and threshold."""
-        return self.match(((0, 0),))
+        """Return the match table, with the matches of the first area and threshold.
+
+        And with those that listed metrics use.
+        """
+        return self.match(self.area_iou_pairs)
 
     def match(self, area_iou_pairs: "tuple[AreaIouPair, ...]") -> "MatchTable":
         """Return the match table, with the matches of some areas and thresholds."""
@@ -353,10 +424,8 @@ class EvaluationRun:
         self._check_pair_count(detections, ground_truths)
         counted = np.array(
             [
-                (ground_truths.area >= area_range.low)
-                & (ground_truths.area <= area_range.high)
-                & ~self.ignored
-                for area_range in protocol.area_ranges
+                (ground_truths.area >= low) & (ground_truths.area <= high) & ~self.ignored
+                for low, high in protocol.area_bounds
             ]
         )
         if protocol.empty_images == "exclude":
@@ -417,6 +486,10 @@ class EvaluationRun:
         """Return notes on dropped rows and on flags that the protocol ignores."""
         notes = []
         truth, protocol = self.ground_truth, self.protocol
+        dropped = int(np.count_nonzero(self.dropped))
+        if dropped:
+            message = f"detections are dropped by the protocol: {protocol.drop_where}"
+            notes.append(Note("detections-dropped", message, dropped, severity="info"))
         if self.below_min_score:
             min_score = exact(protocol.min_score or 0.0)
             message = (
@@ -522,7 +595,7 @@ def match_params(protocol: Protocol) -> MatchParams:
         strict=protocol.strict_iou,
         best_unmatched=protocol.candidate == "best-unmatched",
         last_of_equal=protocol.equal_iou == "last",
-        area_ranges=tuple((area_range.low, area_range.high) for area_range in protocol.area_ranges),
+        area_ranges=protocol.area_bounds,
         max_dets=protocol.max_dets,
         ties_by_image=protocol.tie_break == "image",
         levels=protocol.recall_levels,
@@ -530,13 +603,6 @@ def match_params(protocol: Protocol) -> MatchParams:
         precision_eps=protocol.precision_eps,
         inclusive_pixels=protocol.inclusive_pixels,
     )
-
-
-def _range_areas(shapes: Shapes) -> Floats:
-    """Return the areas (G,) that decide the ranges of ground truths."""
-    if shapes.protocol.area_source == "annotation":
-        return shapes.ground_truth.area
-    return shapes.areas()[1]
 
 
 def _any_flag(truth: GroundTruth, flags: tuple[str, ...]) -> Flags:

@@ -211,10 +211,7 @@ class _ImageClass:
         self.straddles = np.any((first < limits) & (last >= limits), axis=1)
         self.preferred = [self._preferred(index) for index in range(len(self.rows))]
         area = detections.area[self.rows]
-        self.inside = [
-            (area >= area_range.low) & (area <= area_range.high)
-            for area_range in protocol.area_ranges
-        ]
+        self.inside = [(area >= low) & (area <= high) for low, high in protocol.area_bounds]
         self.cache: dict[object, tuple[CountBounds, ...]] = {}
 
     def bounds(self) -> TieBounds:
@@ -288,10 +285,7 @@ class _ProposalOrders:
         self.rank = _ranks(self.detections.image.astype(np.int64), self.detections.score)
         area, ignored = self.ground_truths.area, run.ignored
         self.counted = np.array(
-            [
-                (area >= area_range.low) & (area <= area_range.high) & ~ignored
-                for area_range in self.protocol.area_ranges
-            ]
+            [(area >= low) & (area <= high) & ~ignored for low, high in self.protocol.area_bounds]
         )
 
     def tie_groups(self) -> Iterator[TieGroup]:

@@ -3,6 +3,7 @@
     python -m tests.gate.studies few --pairs 500
     python -m tests.gate.studies near-perfect --pairs 500
     python -m tests.gate.studies smallest --pairs 500
+    python -m tests.gate.studies single --pairs 500
 
 `--first` is the first seed, so that a study can be run in parts.
 """
@@ -63,7 +64,7 @@ def drawn(
 
 
 def pairs(
-    world: World, pair: tuple[Quality, Quality], seeds: Sequence[int], resamples: int
+    world: World, pair: tuple[Quality, ...], seeds: Sequence[int], resamples: int
 ) -> Iterator[tuple[list[Result], list[Resampled]]]:
     for seed in seeds:
         rng = np.random.default_rng(seed)
@@ -204,9 +205,34 @@ def _of_classes(
     ).reindex_like(truth)
 
 
+SINGLE: Mapping[str, World] = {
+    f"{images} images, {name}": replace(world, images=images)
+    for name, world in (("3 classes", EVEN), ("20 classes, most rare", RARE))
+    for images in (100, 400, 1600)
+}
+
+
+def single(name: str, seeds: Sequence[int], resamples: int) -> dict[str, Tally]:
+    """Return the rate at which each interval of the AP of one detector excludes the true AP."""
+    world = SINGLE[name]
+    rng = np.random.default_rng(10**6)
+    large = replace(world, images=20_000)
+    truth = large.truth(rng)
+    true = evaluate(truth, large.detections(truth, GOOD, rng), "coco").summary["AP"]
+    shares: dict[str, Tally] = {}
+    for (result,), (values,) in pairs(world, (GOOD,), seeds, resamples):
+        assert values.left_out is not None
+        ends = every_interval(
+            result.summary["AP"], values.overall["AP"], values.left_out.overall["AP"]
+        )
+        for kind, entry in ends.items():
+            shares.setdefault(kind, Tally()).add(entry, true)
+    return shares
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("study", choices=["few", "near-perfect", "smallest"])
+    parser.add_argument("study", choices=["few", "near-perfect", "smallest", "single"])
     parser.add_argument("--pairs", type=int, default=500)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--resamples", type=int, default=500)
@@ -216,6 +242,10 @@ def main() -> None:
     if options.study == "near-perfect":
         for name in NEAR_PERFECT:
             for kind, tally in near_perfect(name, seeds, options.resamples).items():
+                print(f"{name}; {kind}: {tally}", flush=True)
+    elif options.study == "single":
+        for name in SINGLE:
+            for kind, tally in single(name, seeds, options.resamples).items():
                 print(f"{name}; {kind}: {tally}", flush=True)
     elif options.study == "few":
         for expected in (2.4, 7, 21, 40):

@@ -8,6 +8,7 @@ import numpy as np
 
 from detap import metrics
 from detap.errors import InputError, UnknownNameError, UsageError
+from detap.evaluation.conditions import ignored_by_condition
 from detap.evaluation.detection import Result, reaccumulate, score_tables
 from detap.protocols import MetricSpec, Protocol
 from detap.protocols.fields import protocol_fields
@@ -90,12 +91,13 @@ def _matching(protocol: Protocol) -> Protocol:
 def is_applicable(protocol: Protocol, tables: Tables) -> bool:
     """Return True if the tables can be scored under a protocol.
 
-    False if its fields conflict, or if it needs unknown image sizes.
+    False if its fields conflict, or if it needs unknown image sizes or missing attributes.
     """
     no_rows = np.zeros(0, np.int64)
     truth, detections = tables
     try:
         score_tables(truth.select(no_rows), detections.select(no_rows), protocol, threads=1)
+        ignored_by_condition(truth, protocol)
     except (InputError, UsageError):
         return False
     return True

@@ -24,7 +24,7 @@ from detap.analysis.explanation.target_value import TargetValue
 from detap.errors import UsageError
 from detap.evaluation.detection import Result, score_tables
 from detap.protocols import Protocol
-from detap.protocols.fields import FLAGS, Choice, Flags, ProtocolField, YesNo, protocol_fields
+from detap.protocols.fields import FLAGS, Choice, Flags, ProtocolField, YesNo, compared_fields
 
 MAX_PAIRS = 300
 """Maximal number of presets scored with two changed fields, the most likely first."""
@@ -267,7 +267,7 @@ class _Search:
         return self.score(
             _Trial(protocol, {field.name: value}, (preset,))
             for preset in presets
-            for field in protocol_fields(Protocol)
+            for field in compared_fields(Protocol)
             for value in self._values(field)
             for protocol in _changed(preset.protocol, {field.name: value})
         )

@@ -59,6 +59,11 @@ def searched_presets(
             reason = f"compare {shapes}: --iou-type {protocol.iou_type}"
             skipped.setdefault(reason, []).append(name)
             continue
+        if protocol.attributes and "ignore_where" not in changes:
+            # Reading them would be slower for every search.
+            reason = "need attributes of annotations: --ignore-where"
+            skipped.setdefault(reason, []).append(name)
+            continue
         try:
             presets.append((protocol.iou_type != iou_type, protocol.with_changes(**changes)))
         except UsageError as error:

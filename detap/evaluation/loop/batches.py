@@ -34,11 +34,14 @@ class Rows(NamedTuple):
         The columns by name, without the labels.
     labels : Names
         The class names or ids of the rows.
+    image_sizes : (B, 2) float64 or None
+        Width and height of each image of a batch with ground truths, if given.
     """
 
     counts: NDArray[np.intp]
     columns: dict[str, Column]
     labels: Names
+    image_sizes: Floats | None = None
 
     def mask_sizes(self) -> tuple[Integers, Flags]:
         """Return the mask size of each image, (B, 2), and True for masks of another size, (n,)."""
@@ -178,18 +181,23 @@ class Batch(Columns):
         location = f"image {self.images[index]!r}"
         self.fail(f"{name} has shape {array.shape}", f"expected {expected}", location)
 
-    def _scale(self, boxes: Floats, sizes: object) -> Floats:
-        """Return the factors of normalized boxes, (n, 4)."""
-        image_sizes = self.numbers("sizes", as_array(sizes), (len(self.images), 2))
+    def image_sizes(self, name: str, sizes: object) -> Floats:
+        """Return the sizes of the images of the batch, (B, 2)."""
+        image_sizes: Floats = self.numbers(name, as_array(sizes), (len(self.images), 2))
         invalid = ~(np.isfinite(image_sizes) & (image_sizes > 0)).all(axis=1)
         if invalid.any():
             index = int(np.argmax(invalid))
             location = f"image {self.images[index]!r}"
             self.fail(
-                f"sizes is {image_sizes[index].tolist()}",
+                f"{name} is {image_sizes[index].tolist()}",
                 "give width and height in pixels",
                 location,
             )
+        return image_sizes
+
+    def _scale(self, boxes: Floats, sizes: object) -> Floats:
+        """Return the factors of normalized boxes, (n, 4)."""
+        image_sizes = self.image_sizes("sizes", sizes)
         too_large = np.asarray((np.abs(boxes) > _FRACTION).any(axis=1))
         if 2 * np.count_nonzero(too_large) > len(boxes):
             expected = "fractions of the image size, as sizes is given; omit sizes for pixels"
@@ -335,7 +343,9 @@ def truth_rows(
     UsageError
         If a key is unknown or missing.
     """
-    accepted = ("boxes", "labels", "area", *FLAGS, *batch_format.protocol.reading)
+    protocol = batch_format.protocol
+    attributes = protocol.attributes
+    accepted = ("boxes", "labels", "area", *FLAGS, "image_sizes", *attributes, *protocol.reading)
     for name in ground_truth:
         if name not in (*accepted, *KINDS):
             hint = suggest(str(name), accepted) or f"choose from {', '.join(accepted)}"
@@ -361,7 +371,16 @@ def truth_rows(
             if values is None
             else batch.mask(flag, values)
         )
-    return Rows(batch.counts, columns, batch.labels(ground_truth["labels"]))
+    for name in attributes:
+        values = ground_truth.get(name)
+        columns[name] = (
+            np.full(len(columns["boxes"]), np.nan) if values is None else batch.values(name, values)
+        )
+    image_sizes = None
+    for name, given in (("sizes", sizes), ("image_sizes", ground_truth.get("image_sizes"))):
+        if given is not None:
+            image_sizes = batch.image_sizes(name, given)
+    return Rows(batch.counts, columns, batch.labels(ground_truth["labels"]), image_sizes)
 
 
 def check_sizes(

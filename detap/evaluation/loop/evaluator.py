@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.errors import UsageError
+from detap.evaluation.conditions import ignored_by_condition
 from detap.evaluation.detection import evaluate, score_tables, select
 from detap.evaluation.loop.batches import (
     BOX_FORMATS,
@@ -146,6 +147,8 @@ class Evaluator:
                     f"protocol {self.protocol.name} compares {name}, but ground_truth has none; "
                     f"pass {name}=True to read_ground_truth, or {name}= to GroundTruth.from_arrays"
                 )
+        if ground_truth is not None:
+            ignored_by_condition(ground_truth, self.protocol)  # refuses missing attributes
         self.ground_truth = ground_truth
         self.boxes = boxes
         self._batch_format = BatchFormat(boxes, self.protocol)
@@ -195,6 +198,7 @@ class Evaluator:
     def _clear_rows(self) -> None:
         """Remove the pending rows and images."""
         self._pending_images: list[Name] = []
+        self._image_sizes: dict[Name, tuple[float, float]] = {}
         self._pending_rows = 0
         no_shapes: dict[str, Any] = dict.fromkeys(self.protocol.reading, ())
         detections = detection_rows(
@@ -252,6 +256,8 @@ class Evaluator:
             (optional with ``masks``) and ``labels`` as above; ``masks`` or ``keypoints`` (x, y, v)
             if the protocol compares them; and the optional ``area`` in square pixels (by default
             that of the mask or box), ``crowd``, ``difficult``, ``ignore`` and ``group_of``.
+            ``image_sizes``, (B, 2) widths and heights in pixels, is required by area ranges in
+            percent unless `sizes` is given. Attributes of `ignore_where` are numbers.
         sizes : (B, 2) array, optional
             Width and height of each image in pixels, if boxes are normalized, those of
             `ground_truth` too.
@@ -285,6 +291,8 @@ class Evaluator:
             self._check_sizes(names, rows)
         self._classes.check([label for table in rows for label in table.labels.distinct])
         new = self._record_images(names, rows)
+        if rows[-1].image_sizes is not None:
+            self._image_sizes |= dict(zip(names, rows[-1].image_sizes.tolist(), strict=True))
         numbers = self._images.indices(names)
         for table, blocks in zip(rows, (self._detections, self._ground_truths), strict=False):
             label = self._classes.indices(table.labels.distinct)[table.labels.number]
@@ -551,12 +559,16 @@ class Evaluator:
         area = columns["area"]
         flags: dict[str, Any] = {flag: columns[flag] for flag in FLAGS}
         ids = self._classes.ordered_names()
+        unknown = np.nan, np.nan
+        sizes = [self._image_sizes.get(image, unknown) for image in images]
         return GroundTruth(
             **boxes,
             images=images,
             classes=tuple(self._classes.titles.get(name, str(name)) for name in ids),
             class_ids=ids,
             area=np.where(np.isnan(area), boxes["box_area"], area),
+            image_sizes=np.array(sizes) if self._image_sizes else None,
+            extra={name: columns[name] for name in self.protocol.attributes},
             width_height=_width_height(columns["boxes"], self.boxes)
             if "keypoints" in columns
             else None,

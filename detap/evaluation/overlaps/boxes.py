@@ -1,14 +1,16 @@
 """Boxes, and the base class of other shapes."""
 
 from collections.abc import Iterator
+from functools import cached_property
 
 import numpy as np
 
 from detap.core.matching import Boxes, Pairs
 from detap.core.overlap import pixel_areas
-from detap.errors import Note, UsageError
+from detap.errors import InputError, Note, Problem, UsageError
 from detap.protocols import Protocol
-from detap.tables.detection import Detections, Flags, Floats, GroundTruth
+from detap.protocols.fields import ALL_AREAS
+from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers
 
 
 class Shapes:
@@ -53,6 +55,54 @@ class Shapes:
         area = self.detections.area
         return areas if area is None or self.protocol.inclusive_pixels else area
 
+    def truth_areas(self) -> Floats:
+        """Return the areas (G,) of ground truths for area ranges and OKS, in square pixels."""
+        if self.protocol.area_source == "annotation":
+            return self.ground_truth.area
+        return self.areas()[1]
+
+    def in_range_unit(self, areas: Floats, image: Integers) -> Floats:
+        """Return areas in the unit of the area ranges: unchanged, or as fractions of the image.
+
+        Parameters
+        ----------
+        areas : (n,) float64
+            In square pixels.
+        image : (n,) int32
+            The image of each.
+
+        Raises
+        ------
+        InputError
+            If ranges are fractions and the size of an image is unknown.
+        """
+        if not self.protocol.relative_areas:
+            return areas
+        # Areas beyond pycocotools' range of all areas remain outside it.
+        return np.where(areas > ALL_AREAS.high, np.inf, areas / self._image_areas[image])
+
+    @cached_property
+    def _image_areas(self) -> Floats:
+        """Width times height of each image, (I,)."""
+        truth = self.ground_truth
+        unknown = np.full((len(truth.images), 2), np.nan)
+        sizes = unknown if truth.image_sizes is None else truth.image_sizes
+        without = ~((sizes > 0) & np.isfinite(sizes)).all(axis=1)
+        if without.any():
+            image = truth.images[int(without.argmax())]
+            count = int(np.count_nonzero(without))
+            raise InputError(
+                Problem(
+                    truth.path,
+                    f"image {image!r}",
+                    f"area ranges in percent need the size of each image, which {count} of "
+                    f"{len(truth.images)} images lack",
+                    "give the sizes, or use --area-ranges coco",
+                )
+            )
+        areas: Floats = sizes[:, 0] * sizes[:, 1]
+        return areas
+
     def pairs(self, boxes: tuple[Boxes, Boxes], crowd: Flags, lowest: float) -> Pairs | None:
         """Return the IoUs of pairs of one image and class; None for boxes, left to the core.
 
@@ -77,13 +127,14 @@ class Shapes:
         shape_name, value : str
             The shape's name, and the value of `detection_area` that uses it.
         """
-        areas, ranges = self.range_areas(self.areas()[0]), self.protocol.area_ranges
+        ranges = self.protocol.area_bounds
+        areas, shapes = (
+            self.in_range_unit(column, self.detections.image)
+            for column in (self.range_areas(self.areas()[0]), shapes)
+        )
         moved = np.zeros(len(areas), np.bool_)
-        for area_range in ranges:
-            within = [
-                (column >= area_range.low) & (column <= area_range.high)
-                for column in (areas, shapes)
-            ]
+        for low, high in ranges:
+            within = [(column >= low) & (column <= high) for column in (areas, shapes)]
             moved |= within[0] != within[1]
         count = int(np.count_nonzero(moved))
         if count and len(ranges) > 1:

@@ -35,8 +35,10 @@ class KeypointShapes(Shapes):
             if truth.width_height is None
             else truth.width_height
         )
+        detections, ground_truths = boxes
         return keypoint_pairs(
-            *boxes,
+            detections,
+            ground_truths._replace(area=self.truth_areas()),
             dt_keypoints=self._keypoints(self.detections)[:, :, :2],
             gt_keypoints=GroundTruthKeypoints(
                 keypoints, np.hstack([truth.corners[:, :2], width_height])

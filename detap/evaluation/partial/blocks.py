@@ -13,9 +13,11 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from detap.core.jaccard import JaccardCounts
 from detap.core.match_table import MatchFlags, MatchTable, empty_bits
 from detap.core.packing import group_rows, is_sorted, narrowest_dtype, number_columns, rank_columns
 from detap.core.params import MatchParams
+from detap.evaluation.partial.jaccard_columns import select_classes, select_images
 from detap.evaluation.partial.tie_columns import Ties
 from detap.tables.detection import Flags, Floats, Integers
 
@@ -52,12 +54,16 @@ class ClassColumns(NamedTuple):
         Indices into the block's images, and into its table of match flags or kinds.
     score : (n,) float64
         (0,) of ground truths.
+    iou : (C, n) float64
+        The IoU of each true positive with its ground truth, at the area ranges and thresholds of
+        :func:`detap.metrics.of_matched_iou`; 0 for others.
     """
 
     start: Rows
     image: Bits
     code: Bits
     score: Floats
+    iou: Floats = np.zeros((0, 0))
 
     def select_images(self, mask: Flags) -> "ClassColumns":
         """Return the rows of some images, with unchanged indices."""
@@ -74,7 +80,8 @@ class ClassColumns(NamedTuple):
 
     def _select(self, start: Rows, rows: Flags) -> "ClassColumns":
         score = self.score[rows] if len(self.score) else self.score
-        return ClassColumns(start, self.image[rows], self.code[rows], score)
+        iou = self.iou[:, rows] if len(self.iou) else self.iou
+        return ClassColumns(start, self.image[rows], self.code[rows], score, iou)
 
 
 class Block(NamedTuple):
@@ -89,6 +96,8 @@ class Block(NamedTuple):
         The number per image; (0,) unless matching is by IoU.
     ties : Ties or None
         The tie groups, if kept.
+    jaccard : tuple of JaccardCounts
+        At the thresholds of :func:`detap.metrics.of_jaccard_counts`.
     """
 
     detections: ClassColumns
@@ -97,6 +106,7 @@ class Block(NamedTuple):
     kinds: GroundTruthKinds
     proposals: Bits
     ties: Ties | None = None
+    jaccard: tuple[JaccardCounts, ...] = ()
 
 
 class BlockSlice(NamedTuple):
@@ -131,6 +141,7 @@ class BlockSlice(NamedTuple):
                 detections=block.detections.select_images(mask),
                 ground_truths=block.ground_truths.select_images(mask),
                 ties=None if block.ties is None else block.ties.select_images(mask),
+                jaccard=tuple(select_images(counts, mask) for counts in block.jaccard),
             )
         return self._replace(block=block, images=images)
 
@@ -143,6 +154,7 @@ class BlockSlice(NamedTuple):
                 detections=block.detections.select_classes(mask),
                 ground_truths=block.ground_truths.select_classes(mask),
                 ties=None if block.ties is None else block.ties.select_classes(mask),
+                jaccard=tuple(select_classes(counts, mask) for counts in block.jaccard),
             )
         return self._replace(block=block, labels=labels[mask])
 
@@ -180,12 +192,14 @@ class Order(NamedTuple):
     groups: int
 
 
-def block_of(match_table: MatchTable, *, by_image: bool) -> Block:
+def block_of(match_table: MatchTable, iou: Sequence[Floats] = (), *, by_image: bool) -> Block:
     """Return the block of a match table.
 
     Parameters
     ----------
     match_table : MatchTable
+    iou : sequence of C (N,) float64
+        As in :class:`ClassColumns`.
     by_image : bool
         If True, ties break by image and then by row; otherwise by row.
     """
@@ -201,7 +215,8 @@ def block_of(match_table: MatchTable, *, by_image: bool) -> Block:
         (match_table.classes, match_table.images),
     )
     score = match_table.score[order] + 0.0  # -0.0 ties with 0.0
-    detections = ClassColumns(start, image[order], match_code[order], score)
+    columns = np.array([column[order] for column in iou]).reshape(len(iou), len(order))
+    detections = ClassColumns(start, image[order], match_code[order], score, columns)
     return Block(detections, ground_truths, match_flags, kinds, np.zeros(0, np.uint8))
 
 

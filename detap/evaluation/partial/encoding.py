@@ -22,18 +22,20 @@ from numpy.typing import NDArray
 
 from detap.checks.boxes import COUNTS, IMAGES, SampledBoxCounts
 from detap.checks.inputs import BoxCounts
-from detap.core.match_table import MatchFlags, empty_bits
+from detap.core.match_table import AreaIouPair, MatchFlags, empty_bits
 from detap.core.packing import narrowest_dtype
 from detap.errors import DetapError, InputError, Note, Problem, UsageError
+from detap.evaluation.partial import jaccard_columns
 from detap.evaluation.partial.blocks import Block, BlockSlice, ClassColumns, GroundTruthKinds
 from detap.evaluation.partial.provenance import GroundTruthDigest, Input
 from detap.evaluation.partial.tie_columns import COLUMNS, Ties
 from detap.evaluation.run import match_params
 from detap.io.json_text import check_text
 from detap.io.limits import Limits
+from detap.metrics import of_jaccard_counts, of_matched_iou
 from detap.protocols import Protocol
 from detap.tables.columns import MOST_ROWS, Name
-from detap.tables.detection import GROUPS, SAMPLED_IMAGES, CategorySample
+from detap.tables.detection import GROUPS, SAMPLED_IMAGES, CategorySample, Flags, Floats
 
 if TYPE_CHECKING:
     from detap.evaluation.partial.partial import Partial
@@ -188,6 +190,7 @@ def _columns(partial: "Partial") -> dict[str, _Column]:
             detection_count,
             (match_code[rows.code] for rows in partial.detections_in_order(scores=False)),
         ),
+        **_matched_iou(partial),
         "truth_image": _Column(
             image, truth_count, (rows.image for rows in partial.ground_truths_in_order())
         ),
@@ -196,10 +199,40 @@ def _columns(partial: "Partial") -> dict[str, _Column]:
             truth_count,
             (kind[rows.code] for rows in partial.ground_truths_in_order()),
         ),
+        **{
+            name: _Column.whole(_narrowed(column))
+            for name, column in jaccard_columns.columns(partial.jaccard).items()
+        },
         **{name: _Column.whole(column) for name, column in tie_columns.items()},
         "sample_key": _Column.whole(partial.boxes.key),
         "sample_counts": _Column.whole(_narrowed(partial.boxes.counts.ravel())),
     }
+
+
+def _matched_iou(partial: "Partial") -> dict[str, _Column]:
+    """Return the column of the IoUs of true positives, for one kept pair after another."""
+    pairs = [*of_matched_iou(partial.protocol)]
+    if not pairs:
+        return {}
+    hits = [_hits(partial.merged_tables.match_flags, pair) for pair in pairs]
+    count = sum(
+        int(np.count_nonzero(hit[rows.code]))
+        for rows in partial.detections_in_order(scores=False)
+        for hit in hits
+    )
+    parts = (
+        rows.score[hit[rows.code]]
+        for index, hit in enumerate(hits)
+        for rows in partial.detections_in_order(iou=index)
+    )
+    return {"matched_iou": _Column("<f8", count, parts)}
+
+
+def _hits(match_flags: MatchFlags, pair: AreaIouPair) -> Flags:
+    """Return True for the match flags of a true positive, (P,) bool."""
+    bits = match_flags.true_positive[pair[0]]
+    hits: Flags = (bits >> bits.dtype.type(pair[1])) & bits.dtype.type(1) != 0
+    return hits
 
 
 def _used_entries(
@@ -344,11 +377,14 @@ class _Reader:
         ground_truth_classes = self._count(record["ground_truth_classes"])
         self.require(ground_truth_classes <= len(ids), "classes")
         self.require(type(record["requires_all_images"]) is bool, "requires_all_images")
-        columns = self._columns(record["columns"], begin)
+        iou_pairs = tuple(of_matched_iou(protocol))
+        columns = self._columns(record["columns"], begin, _order(protocol))
         classes = 1 if protocol.class_agnostic else len(ids)
         self.require(type(record["tie_range"]) is bool, "ties")
         sizes = classes, len(images)
-        block = self._block(columns, protocol, sizes, with_ties=record["tie_range"])
+        jaccard = jaccard_columns.read(columns, len(of_jaccard_counts(protocol)), sizes)
+        block = self._block(columns, protocol, sizes, iou_pairs, with_ties=record["tie_range"])
+        block = block._replace(jaccard=jaccard)
         position = self._indices(columns["position"], len(images) if truth else 0, "position")
         self.require(
             truth is None or _is_ascending(position, truth.images),
@@ -390,11 +426,11 @@ class _Reader:
 
     # --- columns
 
-    def _columns(self, listed: Any, begin: int) -> Columns:
+    def _columns(self, listed: Any, begin: int, order: list[str]) -> Columns:
         columns: Columns = {}
         end = len(self.data) - _CHECKSUM
         for name, dtype, count in listed:
-            is_float = name in ("score", "tie_score")
+            is_float = name in ("score", "matched_iou", "tie_score")
             self.require(dtype == "<f8" if is_float else dtype in _INTEGER_TYPES, "columns")
             size = self._count(count) * int(dtype[2:])
             padded = size + -size % 8
@@ -404,11 +440,17 @@ class _Reader:
             columns[name] = column.astype(column.dtype.newbyteorder("="), copy=False)
             begin += padded
         self.require(begin == end, "columns")
-        self.require([*columns] == _ORDER, "columns")
+        self.require([*columns] == order, "columns")
         return columns
 
     def _block(
-        self, columns: Columns, protocol: Protocol, sizes: tuple[int, int], *, with_ties: bool
+        self,
+        columns: Columns,
+        protocol: Protocol,
+        sizes: tuple[int, int],
+        iou_pairs: Sequence[AreaIouPair],
+        *,
+        with_ties: bool,
     ) -> Block:
         classes, images = sizes
         params = match_params(protocol)
@@ -450,6 +492,7 @@ class _Reader:
             bool(match_flags.max_dets_index.size) or not len(detections.code), "match results"
         )
         self.require(bool(kinds.positive.size) or not len(ground_truths.code), "kinds")
+        iou = self._iou(columns, [_hits(match_flags, pair)[detections.code] for pair in iou_pairs])
         score = columns["score"]
         self.require(len(score) == len(detections.image), "scores")
         self.require(bool(np.isfinite(score).all()), "scores")
@@ -459,13 +502,27 @@ class _Reader:
         ties = Ties.read(columns, shape, (classes, images))
         self.require(with_ties or not len(ties.bounds), "ties")
         return Block(
-            detections._replace(score=score),
+            detections._replace(score=score, iou=iou),
             ground_truths,
             match_flags,
             kinds,
             columns["proposals"][: len(proposals)],
             ties if with_ties else None,
         )
+
+    def _iou(self, columns: Columns, hits: list[Flags]) -> Floats:
+        """Return the IoU of true positives at each kept pair, (C, n); 0 for other detections."""
+        iou, begin = np.zeros((len(hits), len(columns["match_code"]))), 0
+        if not hits:
+            return iou[:, :0]
+        values = columns["matched_iou"]
+        self.require(bool((np.isfinite(values) & (values >= 0)).all()), "matched IoU")
+        self.require(sum(map(np.count_nonzero, hits)) == len(values), "matched IoU")
+        for row, hit in zip(iou, hits, strict=True):
+            count = int(np.count_nonzero(hit))
+            row[hit] = values[begin : begin + count]
+            begin += count
+        return iou
 
     def _table(
         self, columns: Columns, name: str, rows: int, dtype: "np.dtype[Any]", maximum: int
@@ -576,6 +633,13 @@ class _Reader:
         return Note(self._text(code), self._text(message), self._count(count), severity)
 
 
+def _order(protocol: Protocol) -> list[str]:
+    """Return the names of the columns in the order of the format."""
+    used = {"matched_iou": bool(of_matched_iou(protocol))}
+    used |= dict.fromkeys(jaccard_columns.COLUMNS, bool(of_jaccard_counts(protocol)))
+    return [name for name in _ORDER if used.get(name, True)]
+
+
 _ORDER = [
     "position",
     "source",
@@ -591,8 +655,10 @@ _ORDER = [
     "score",
     "image",
     "match_code",
+    "matched_iou",
     "truth_image",
     "truth_kind",
+    *jaccard_columns.COLUMNS,
     *COLUMNS,
     "sample_key",
     "sample_counts",

@@ -435,7 +435,7 @@ def _rows_of_images(part: "Partial", labels: Integers, images: Sequence[int]) ->
     tables_of_rows = [
         (
             detections,
-            [detections.score.view(np.uint64)],
+            [column.view(np.uint64) for column in (detections.score, *selected.iou_columns())],
             [
                 match_flags.max_dets_index,
                 *match_flags.true_positive,
@@ -455,6 +455,10 @@ def _rows_of_images(part: "Partial", labels: Integers, images: Sequence[int]) ->
         for index, number in enumerate(numbers):
             part_of = table[:, ends[index] : ends[index + 1]]
             digests[number] += part_of.tobytes() + bytes(f";{part_of.shape[1]};", "ascii")
+    for counts in selected.jaccard:
+        for row in np.argsort(labels[counts.label], kind="stable").tolist():
+            number = numbers[counts.image[row]]
+            digests[number] += counts.matched[row].tobytes() + counts.objects[row].tobytes()
     for index, number in enumerate(numbers):
         digests[number] += bytes(f"{selected.proposals[index]}", "ascii")
     return digests

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from detap import metrics
 from detap.checks.boxes import (
     NOTHING,
     SampledBoxCounts,
@@ -29,11 +30,13 @@ from detap.checks.inputs import (
 )
 from detap.checks.sanity_notes import score_cut_notes
 from detap.core.accumulate import Coded, Scores, accumulate_chunks, accumulate_coded
+from detap.core.jaccard import JaccardCounts
 from detap.core.match_table import MAX_ROWS, MatchFlags, MatchTable
 from detap.core.params import MatchParams
 from detap.core.proposals import accumulate_by_iou
 from detap.core.threads import thread_count
 from detap.errors import InputError, Note, Problem, UsageError
+from detap.evaluation.partial import jaccard_columns
 from detap.evaluation.partial.blocks import (
     Block,
     BlockSlice,
@@ -70,9 +73,9 @@ from detap.evaluation.run import (
 from detap.evaluation.subset import name_mask
 from detap.evaluation.tie_groups import TieGroup, tie_groups
 from detap.io.limits import DEFAULT_LIMITS, Limits
-from detap.protocols import Protocol
+from detap.protocols import MetricSpec, Protocol
 from detap.tables.columns import Name, check_threads
-from detap.tables.detection import CategorySample, Flags, GroundTruth, Integers
+from detap.tables.detection import CategorySample, Flags, Floats, GroundTruth, Integers
 from detap.tables.notes import INTERLEAVED
 
 if TYPE_CHECKING:
@@ -578,6 +581,65 @@ class Partial:
             params=match_params(self.protocol),
         ).freeze()
 
+    def matched_iou(self, metric: MetricSpec) -> Floats:
+        """Return the IoU of each true positive with its ground truth; 0 for others, (N,) float64.
+
+        Parameters
+        ----------
+        metric : MetricSpec
+            Its area range and threshold.
+
+        Raises
+        ------
+        UsageError
+            If the parts do not keep them.
+        """
+        index = {pair: i for i, pair in enumerate(metrics.of_matched_iou(self.protocol))}
+        pair = metric.area, metric.threshold or 0
+        if pair not in index:
+            raise UsageError(
+                f"{metric.name}: the partials keep no IoU of matches for it; create them with "
+                f"--metrics {metric.name}"
+            )
+        return self._gather_iou(index[pair])
+
+    def iou_columns(self) -> list[Floats]:
+        """Return the IoUs of true positives at each pair kept, (N,) each; rows as gathered."""
+        return [
+            self._gather_iou(index) for index in range(len(metrics.of_matched_iou(self.protocol)))
+        ]
+
+    def _gather_iou(self, index: int) -> Floats:
+        classes = range(len(self.classes))
+        self._check_rows(classes)
+        return gather(self._parts(iou=index), classes, self.order).score
+
+    @property
+    def jaccard(self) -> tuple[JaccardCounts, ...]:
+        """The counts of the Jaccard index, at the IoU thresholds of the listed ones."""
+        parts = [
+            [(counts, part.labels, part.images) for counts in part.block.jaccard]
+            for part in self.block_slices
+        ]
+        return tuple(map(jaccard_columns.join, zip(*parts, strict=True)))
+
+    def jaccard_counts(self, metric: MetricSpec) -> JaccardCounts:
+        """Return the counts of a Jaccard index.
+
+        Raises
+        ------
+        UsageError
+            If the parts do not keep them.
+        """
+        thresholds = [*metrics.of_jaccard_counts(self.protocol)]
+        threshold = metric.threshold or 0
+        if threshold not in thresholds:
+            raise UsageError(
+                f"{metric.name}: the partials keep no matches for it; create them with "
+                f"--metrics {metric.name}"
+            )
+        return self.jaccard[thresholds.index(threshold)]
+
     # --- rows
 
     @cached_property
@@ -626,10 +688,16 @@ class Partial:
                     f"most {MAX_ROWS} can be ranked at once"
                 )
 
-    def _parts(self) -> list[tuple[BlockSlice, ClassColumns, NDArray[np.uint32]]]:
-        """Return the detections of each slice, with their indices in the merged tables."""
+    def _parts(self, *, iou: int | None = None) -> list[Part]:
+        """Return the detections of each slice, with their indices in the merged tables.
+
+        With `iou`, the score is the IoU of true positives, at this index of the pairs kept.
+        """
         pairs = zip(self.block_slices, self.merged_tables.match_code, strict=True)
-        return [(block_slice, block_slice.block.detections, code) for block_slice, code in pairs]
+        parts = [(block_slice, block_slice.block.detections, code) for block_slice, code in pairs]
+        if iou is None:
+            return parts
+        return [(part, rows._replace(score=rows.iou[iou]), code) for part, rows, code in parts]
 
     def _truth_parts(self) -> list[tuple[BlockSlice, ClassColumns, NDArray[np.uint32]]]:
         """Return the ground truths of each slice, with their merged indices."""
@@ -643,9 +711,11 @@ class Partial:
     def _gather_ground_truths(self, classes: range) -> Gathered:
         return gather(self._truth_parts(), classes, self._by_image)
 
-    def detections_in_order(self, *, scores: bool = True) -> Iterator[Gathered]:
-        """Yield all detections in chunks, class by class."""
-        parts = self._parts()
+    def detections_in_order(
+        self, *, scores: bool = True, iou: int | None = None
+    ) -> Iterator[Gathered]:
+        """Yield all detections in chunks, class by class; `iou` as for :meth:`_parts`."""
+        parts = self._parts(iou=iou)
         if not scores:
             no_scores = np.zeros(0)
             parts = [
@@ -863,7 +933,13 @@ def _block(result: Result, *, by_image: bool, tie_range: bool) -> Block:
     else:
         protocol.require_score_matching("evaluate all images in one run")
         match_table = result.match_table
-        block = block_of(match_table, by_image=by_image)
+        block = block_of(
+            match_table,
+            [*map(result.matched_iou, metrics.of_matched_iou(protocol).values())],
+            by_image=by_image,
+        )
+        specs = metrics.of_jaccard_counts(protocol).values()
+        block = block._replace(jaccard=tuple(map(result.jaccard_counts, specs)))
     if not tie_range:
         return block
     return block._replace(ties=Ties.of(tie_groups(run, match_table)))

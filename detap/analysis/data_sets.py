@@ -1,0 +1,308 @@
+"""Metrics over several data sets: their unweighted means, as of RF100-VL and ODinW.
+
+Images are never pooled, and equal class names in two data sets are two classes. Intervals draw the
+images of each data set independently (Efron and Tibshirani, An Introduction to the Bootstrap, 1993,
+section 8.3: two-sample problems).
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import isnan, nan
+from statistics import median
+
+import numpy as np
+
+from detap import metrics
+from detap.analysis.bootstrap import draw_weights, interval, leave_out, resampled
+from detap.analysis.intervals import Interval, check_arguments
+from detap.errors import UsageError
+from detap.evaluation.results import Result
+from detap.protocols import MetricSpec, Protocol
+from detap.protocols.summary import DEFAULT_MIN_GROUND_TRUTHS
+from detap.records import Displayed
+from detap.tables.detection import Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draws:
+    """Metrics of a data set in resamples of its images.
+
+    Attributes
+    ----------
+    resampled : dict of str to (B,) float64
+    left_out : dict of str to (G,) float64
+        Without each part of the images (jackknife).
+    ground_truths : dict of str to int
+        Ground truths of each metric.
+    """
+
+    resampled: dict[str, Floats]
+    left_out: dict[str, Floats]
+    ground_truths: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DataSet:
+    """The metrics of one data set.
+
+    Attributes
+    ----------
+    name : str
+    summary : mapping of str to float
+        NaN is undefined.
+    group : str
+        Empty for none.
+    images : int or None
+        Number of images; None if unknown.
+    ground_truths, detections : int
+    metric : callable
+        Returns any metric by name; KeyError if there is none.
+    draws : Draws or None
+    """
+
+    name: str
+    summary: Mapping[str, float]
+    group: str
+    images: int | None
+    ground_truths: int
+    detections: int
+    metric: Callable[[str], float]
+    draws: Draws | None = None
+
+    @classmethod
+    def of(cls, name: str, result: Result, group: str = "") -> "DataSet":
+        """Return the metrics of a result."""
+        return cls(
+            name,
+            result.summary,
+            group,
+            len(result.images),
+            int(result.ground_truths.sum()),
+            int(result.detections_count.sum()),
+            result.metric,
+        )
+
+    def with_draws(
+        self,
+        result: Result,
+        specs: Iterable[MetricSpec],
+        *,
+        resamples: int,
+        seed: int,
+        threads: int | None = None,
+    ) -> "DataSet":
+        """Return the same with metrics in resamples of the images."""
+        names = list(dict.fromkeys(spec.name for spec in specs if spec.metric.has_intervals))
+        weights = leave_out(draw_weights(max(len(result.images), 1), resamples, seed))
+        values = resampled(result, weights, names, threads=threads)
+        if values.left_out is None:  # no metric can be resampled
+            return replace(self, draws=Draws({}, {}, {}))
+        counts = {name: int(result.ground_truth_counts(name).sum()) for name in names}
+        return replace(self, draws=Draws(values.overall, values.left_out.overall, counts))
+
+
+@dataclass(frozen=True, repr=False, slots=True, eq=False)
+class DataSets(Displayed):
+    """The metrics of several data sets.
+
+    Attributes
+    ----------
+    sets : tuple of DataSet
+    protocol : Protocol
+    signature : str
+    missing : tuple of str
+        Data sets that are left out.
+    confidence : float or None
+        Level of the intervals; None for none.
+    resamples, seed, min_ground_truths : int
+    """
+
+    sets: tuple[DataSet, ...]
+    protocol: Protocol
+    signature: str
+    missing: tuple[str, ...] = ()
+    confidence: float | None = None
+    resamples: int = 1000
+    seed: int = 0
+    min_ground_truths: int = DEFAULT_MIN_GROUND_TRUTHS
+    _cache: dict[str, dict[str, float]] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        name, value = next(iter(self.summary.items()))
+        return f"DataSets({len(self.sets)} data sets, mean {name}={value:.4f})"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the metrics, the primary one first."""
+        return tuple(dict.fromkeys(name for one in self.sets for name in one.summary))
+
+    @property
+    def summary(self) -> dict[str, float]:
+        """The mean of each metric over the data sets where it is defined."""
+        return {name: self.mean(name) for name in self.names}
+
+    def values(self, name: str, group: str | None = None) -> dict[str, float]:
+        """Return a metric by data set; NaN if undefined.
+
+        Parameters
+        ----------
+        name : str
+            Also one that the summary omits.
+        group : str, optional
+            Only the data sets of this group.
+
+        Raises
+        ------
+        KeyError
+            If no summary has it, and not all data sets have it by name.
+        """
+        if name not in self._cache:
+            self._cache[name] = _values(self.sets, name)
+        values = self._cache[name]
+        return {
+            one.name: values[one.name] for one in self.sets if group is None or one.group == group
+        }
+
+    def defined(self, name: str, group: str | None = None) -> dict[str, float]:
+        """Return a metric by data set where it is defined."""
+        return {each: value for each, value in self.values(name, group).items() if not isnan(value)}
+
+    def mean(self, name: str, group: str | None = None) -> float:
+        """Return the unweighted mean; NaN if no data set defines the metric."""
+        defined = list(self.defined(name, group).values())
+        return float(np.mean(defined)) if defined else nan
+
+    def median(self, name: str) -> float:
+        """Return the median."""
+        defined = self.defined(name).values()
+        return median(defined) if defined else nan
+
+    def minimum(self, name: str) -> tuple[str, float]:
+        """Return the data set with the minimum, the first of several, and the minimum."""
+        return min(self.defined(name).items(), key=lambda item: item[1], default=("", nan))
+
+    def maximum(self, name: str) -> tuple[str, float]:
+        """Return the data set with the maximum, the first of several, and the maximum."""
+        return max(self.defined(name).items(), key=lambda item: item[1], default=("", nan))
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The names of the groups, in the order of the data sets."""
+        return tuple(dict.fromkeys(one.group for one in self.sets if one.group))
+
+    def interval(self, name: str, of: str | None = None) -> Interval:
+        """Return the interval of a mean, or of a metric of one data set; NaN without one.
+
+        Parameters
+        ----------
+        name : str
+            A metric.
+        of : str, optional
+            A data set.
+        """
+        sets = [one for one in self.sets if of is None or one.name == of]
+        draws = [one.draws for one in sets if one.draws and name in one.draws.resampled]
+        counted = sum(each.ground_truths[name] for each in draws)
+        if self.confidence is None or len(draws) < len(sets) or counted < self.min_ground_truths:
+            return nan, nan
+        values = _mean_of_defined([each.resampled[name] for each in draws])
+        # Without one part of the images of one data set.
+        whole = self.values(name)
+        left_out = []
+        for one, each in zip(sets, draws, strict=True):
+            others = [
+                np.full_like(each.left_out[name], whole[o.name]) for o in sets if o is not one
+            ]
+            left_out.append(_mean_of_defined([each.left_out[name], *others]))
+        return interval(values, self.confidence, np.concatenate(left_out))
+
+
+def data_sets(
+    results: Mapping[str, Result],
+    *,
+    groups: Mapping[str, str] | None = None,
+    confidence: float | None = None,
+    resamples: int = 1000,
+    seed: int = 0,
+    min_ground_truths: int = DEFAULT_MIN_GROUND_TRUTHS,
+    threads: int | None = None,
+) -> DataSets:
+    """Return the metrics of several data sets, and their unweighted means.
+
+    Parameters
+    ----------
+    results : mapping of str to Result
+        The result of each data set, by name; all by one protocol.
+    groups : mapping of str to str, optional
+        The group of a data set, by name.
+    confidence : float, optional
+        Level of the intervals of the means and of each data set; without it there are none.
+    resamples : int
+        Number of resamples.
+    seed : int
+        Data set i, from 0, is resampled with seed ``seed + i``.
+    min_ground_truths : int
+        Metrics of fewer ground truths have no interval.
+    threads : int, optional
+        Does not affect the result.
+
+    Raises
+    ------
+    UsageError
+        If there is no result, the protocols differ, or a group is of no data set.
+    """
+    groups = groups or {}
+    if not results:
+        raise UsageError("no data set: results is empty")
+    if unknown := [name for name in groups if name not in results]:
+        raise UsageError(f"groups: no data set is named {unknown[0]!r}")
+    (first_name, first), *others = results.items()
+    for name, result in others:
+        if result.protocol != first.protocol:
+            raise UsageError(f"data sets {first_name!r} and {name!r} have different protocols")
+    if confidence is not None:
+        check_arguments(confidence, resamples, seed)
+    sets = []
+    for index, (name, result) in enumerate(results.items()):
+        one = DataSet.of(name, result, groups.get(name, ""))
+        if confidence is not None:
+            one = one.with_draws(
+                result,
+                metrics.summary(result.protocol),
+                resamples=resamples,
+                seed=seed + index,
+                threads=threads,
+            )
+        sets.append(one)
+    return DataSets(
+        tuple(sets),
+        first.protocol,
+        signature_of([result.signature for result in results.values()]),
+        (),
+        confidence,
+        resamples,
+        seed,
+        min_ground_truths,
+    )
+
+
+def signature_of(signatures: Sequence[str]) -> str:
+    """Return the common parts of signatures: not selections, which each data set has."""
+    parts = [signature.split("|") for signature in signatures]
+    common = [part for part in parts[0] if all(part in other for other in parts)]
+    return "|".join(part for part in common if not part.startswith(("classes:", "images:")))
+
+
+def _values(sets: Sequence[DataSet], name: str) -> dict[str, float]:
+    """Return a metric by data set; NaN where only others list it."""
+    listed = any(name in one.summary for one in sets)
+    return {one.name: one.summary.get(name, nan) if listed else one.metric(name) for one in sets}
+
+
+def _mean_of_defined(columns: Sequence[Floats]) -> Floats:
+    """Return the mean of arrays, without NaN."""
+    table = np.array(columns)
+    defined = ~np.isnan(table)
+    counts = defined.sum(axis=0)
+    sums = np.where(defined, table, 0.0).sum(axis=0)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), nan)

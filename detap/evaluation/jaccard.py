@@ -1,0 +1,161 @@
+"""Match the boxes of each image for the Jaccard index."""
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detap.core.jaccard import SCORE_THRESHOLDS, Counts, JaccardCounts
+from detap.core.match_table import MatchTable
+from detap.core.matching import Boxes
+from detap.core.overlap import overlaps
+from detap.errors import UsageError
+from detap.evaluation.run import EvaluationRun
+from detap.protocols import Protocol
+from detap.tables.detection import Flags, Floats
+
+Rows = NDArray[np.integer[Any]]
+
+_IGNORED_SHARE = 0.5
+
+
+def jaccard_counts(run: EvaluationRun, match_table: MatchTable, threshold: int) -> JaccardCounts:
+    """Return the counts of each image and class with a detection or an object.
+
+    Parameters
+    ----------
+    run : EvaluationRun
+        Of boxes.
+    match_table : MatchTable
+        Of the run.
+    threshold : int
+        Index of the IoU threshold.
+
+    Raises
+    ------
+    UsageError
+        If SciPy is not installed.
+    """
+    if find_spec("scipy") is None:
+        raise UsageError("JI needs SciPy, which is not installed; pip install 'detap[scipy]'")
+    protocol = run.protocol
+    detections, truth = run.boxes()
+    in_image = _Groups(len(run.images), (detections, truth))
+    rows = in_image.split(detections, match_table.within_max_dets)
+    objects = in_image.split(truth, match_table.positive[0])
+    regions = in_image.split(truth, ~match_table.positive[0])
+    counts = [
+        _count_image(
+            _overlaps(detections, row, truth, counted, protocol),
+            detections.score[row],
+            _covered(_overlaps(detections, row, truth, region, protocol, of_first=True)),
+            _covered(_overlaps(truth, counted, truth, region, protocol, of_first=True)),
+            _min_iou(protocol, threshold),
+        )
+        for row, counted, region in zip(rows, objects, regions, strict=True)
+    ]
+    shape = len(in_image.keys), 2, len(SCORE_THRESHOLDS)
+    matched, total = np.array(counts, np.int64).reshape(shape).transpose(1, 0, 2)
+    label, image = np.divmod(in_image.keys, max(len(run.images), 1))
+    return JaccardCounts(label.astype(np.int32), image.astype(np.int32), matched, total)
+
+
+class _Groups:
+    """Rows by class and image."""
+
+    def __init__(self, images: int, tables: tuple[Boxes, ...]) -> None:
+        self.images = images
+        self.keys = np.unique(np.concatenate([self._key(table) for table in tables]))
+
+    def _key(self, table: Boxes) -> Rows:
+        return table.label.astype(np.int64) * self.images + table.image
+
+    def split(self, table: Boxes, mask: Flags) -> Sequence[Rows]:
+        """Return the masked rows of each class and image, in their order."""
+        rows = np.flatnonzero(mask)
+        rows = rows[np.argsort(self._key(table)[rows], kind="stable")]
+        ends = np.searchsorted(self._key(table)[rows], self.keys, side="right")
+        return np.split(rows, ends)[: len(self.keys)]
+
+
+def _overlaps(
+    first: Boxes,
+    first_rows: Rows,
+    second: Boxes,
+    second_rows: Rows,
+    protocol: Protocol,
+    *,
+    of_first: bool = False,
+) -> Floats:
+    """Return the IoU of boxes, or their intersection over the area of the first."""
+    return overlaps(
+        first.corners[first_rows],
+        second.corners[second_rows],
+        detection_areas=first.overlap_area[first_rows],
+        truth_areas=second.overlap_area[second_rows],
+        crowd=np.full(len(second_rows), of_first),
+        inclusive_pixels=protocol.inclusive_pixels,
+    )
+
+
+def _min_iou(protocol: Protocol, threshold: int) -> float:
+    """Return the IoU above which boxes match."""
+    iou = protocol.search_thresholds[threshold]
+    return iou if protocol.strict_iou else float(np.nextafter(iou, -1.0))
+
+
+def _count_image(
+    iou: Floats, score: Floats, detection_ignored: Flags, truth_ignored: Flags, min_iou: float
+) -> tuple[Counts, Counts]:
+    """Match the detections and ground truths of an image at each score threshold.
+
+    Parameters
+    ----------
+    iou : (n, g) float64
+        Of detections and ground truths that count.
+    score : (n,) float64
+    detection_ignored : (n,) bool
+        Detections that do not count if they are unmatched.
+    truth_ignored : (g,) bool
+        Ground truths that do not count if they are unmatched.
+    min_iou : float
+        Pairs match above it.
+
+    Returns
+    -------
+    matched, objects : (S,) int64
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    matched = np.zeros(len(SCORE_THRESHOLDS), np.int64)
+    objects = np.zeros_like(matched)
+    gain = np.where(iou > min_iou, iou, 0.0)
+    for s, threshold in enumerate(SCORE_THRESHOLDS):
+        rows = np.flatnonzero(score > threshold)
+        detection, truth = linear_sum_assignment(gain[rows], maximize=True)
+        is_match = gain[rows[detection], truth] > 0
+        unmatched = np.ones(len(rows), np.bool_)
+        unmatched[detection[is_match]] = False
+        missed = np.ones(len(truth_ignored), np.bool_)
+        missed[truth[is_match]] = False
+        matched[s] = np.count_nonzero(is_match)
+        objects[s] = (
+            matched[s]
+            + np.count_nonzero(unmatched & ~detection_ignored[rows])
+            + np.count_nonzero(missed & ~truth_ignored)
+        )
+    return matched, objects
+
+
+def _covered(share: Floats) -> Flags:
+    """Return the boxes that lie mostly in an ignored region, as a mask.
+
+    Parameters
+    ----------
+    share : (n, r) float64
+        Intersection over the area of the box, for each region.
+    """
+    inside: Flags = np.any(share > _IGNORED_SHARE, axis=1)
+    return inside
