@@ -101,18 +101,20 @@ def limit_options(*, under: str, drop: str, over: str = "", rise: str = "") -> C
     )
 
 
-def interval_options(earlier: str, units: str = "images") -> Callable[[Any], Any]:
-    """Return the options of intervals, which require the option `earlier`.
+def interval_options(
+    earlier: str, units: str = "images", *, alone: str = ""
+) -> Callable[[Any], Any]:
+    """Return the options of intervals of the drop from the option `earlier`.
 
-    `units` are resampled.
+    `units` are resampled; `alone` is the help of ``--confidence`` without `earlier`.
     """
     return stack(
         _gate(
             "--confidence",
             type=Text(parse_fraction),
             metavar="LEVEL",
-            help=f"With {earlier}: fail only if the whole confidence interval of the drop or "
-            "rise is beyond the limit.",
+            help=f"{alone}With {earlier}: fail only if the whole confidence interval of the drop "
+            "or rise is beyond the limit.",
         ),
         _gate(
             "--resamples",
@@ -141,11 +143,14 @@ noise_options = stack(
         metavar="PATH",
         help="Earlier detections for --max-drop and --max-rise.",
     ),
-    interval_options("--baseline-detections"),
+    interval_options(
+        "--baseline-detections",
+        alone="Add a bootstrap confidence interval to every metric: 0.95. ",
+    ),
     _gate(
         "--min-ground-truths",
         type=Integer(0),
-        help="Only warn if a metric with fewer ground truths drops or rises. "
+        help="Only warn if a metric with fewer ground truths drops or rises; omit its interval. "
         f"[default: {DEFAULT_MIN_GROUND_TRUTHS} with --confidence, else 0]",
     ),
 )
@@ -243,14 +248,15 @@ class Gates(Record):
 
     @property
     def any(self) -> bool:
-        """True if there is a gate or a slice."""
-        gates = self.config.limits or self.config.detectable_drop
+        """True if there is a gate, a slice or an interval."""
+        gates = self.config.limits or self.config.detectable_drop or self.config.confidence
         return bool(gates or self.slices or self.slice_by)
 
     @property
     def needs_match_table(self) -> bool:
         """True if the metrics of the protocol are not enough."""
-        inputs = (self.baseline_detections, self.slices, self.slice_by, self.config.detectable_drop)
+        intervals = self.config.detectable_drop or self.config.confidence
+        inputs = (self.baseline_detections, self.slices, self.slice_by, intervals)
         if any(inputs) or not self.config.limits:
             return any(inputs)
         from detap.metrics.at_threshold import AT_THRESHOLD

@@ -109,9 +109,12 @@ class Inputs(Record):
         digests : bool
             Whether to hash the files while reading.
         """
-        required = {
-            name: value for protocol in protocols for name, value in protocol.reading.items()
-        }
+        required: dict[str, Any] = {}
+        for protocol in protocols:
+            required |= protocol.reading
+        attributes = dict.fromkeys(name for protocol in protocols for name in protocol.attributes)
+        if attributes:
+            required["attributes"] = tuple(attributes)
         limits = replace(self.reading["limits"], digests=digests)
         return replace(self, reading={**self.reading, **required, "limits": limits})
 
@@ -250,6 +253,17 @@ def chosen_images(
         else:
             chosen += chosen_names([value], by_text)
     return [by_text.get(name, name) for name in chosen]
+
+
+def selected(
+    ground_truth: "GroundTruth", detections: "Detections", options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the selected classes and images as keywords of score_tables."""
+    classes, images = options["classes"], options["images"]
+    return {
+        "classes": chosen_names(classes, detections.classes) if classes else None,
+        "images": chosen_images(images, ground_truth.images, detections) if images else None,
+    }
 
 
 def only_seen(values: Iterable[str], names: Container[str] = ()) -> bool:

@@ -171,6 +171,12 @@ class _RoleOption(Option):
             opts = {**opts, str(self.name): [paths[index]]}
         return super().handle_parse_result(ctx, opts, args)
 
+    def process_value(self, ctx: click.Context, value: Any) -> Any:
+        """Require a value, unless the inputs are in a file of data sets."""
+        if ctx.params.get("data_sets") and self.value_is_missing(value):
+            return ()
+        return super().process_value(ctx, value)
+
 
 def _check_arguments(ctx: click.Context, _: click.Parameter, paths: tuple[str, ...]) -> None:
     if len(paths) > len(_ROLES):
@@ -497,6 +503,10 @@ def protocol_from(options: dict[str, Any], kind: type[ProtocolBase], default: st
     if not changes:
         return preset
     protocol = preset.with_changes(**changes)
+    if changes.get("metrics"):
+        from detap import metrics
+
+        metrics.summary(protocol)  # raises if a name is unknown, before any file is read
     protocol.check_effect(name for name, value in changes.items() if value != getattr(preset, name))
     return protocol
 

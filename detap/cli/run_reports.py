@@ -44,14 +44,14 @@ report_options = stack(
         "--curves",
         value_kind="path",
         metavar="FILE",
-        help="Write all precision-recall curves as .json or .csv.",
+        help="Write all curves (precision, recall, FPPI) as .json or .csv.",
     ),
     _output(
         "--plots",
         value_kind="path",
         metavar="DIR",
-        help="Draw precision-recall curves, errors, operating point, confusion and calibration "
-        "as SVG and PNG. Needs detap[plots].",
+        help="Draw precision-recall, miss-rate and FROC curves, errors, operating point, confusion "
+        "and calibration as SVG and PNG. Needs detap[plots].",
     ),
 )
 
@@ -249,7 +249,7 @@ def _evaluate_gates(
     options: Mapping[str, Any],
 ) -> "tuple[GateResults, Report]":
     """Evaluate the gates; return the results and the report with them."""
-    from detap.gates.detection import Scored
+    from detap.gates.detection import Intervals, Scored
     from detap.gates.evaluate import evaluate_gates  # lazy import (start-up time)
     from detap.report.sections.gates import gate_blocks
     from detap.report.writers.json import as_dict
@@ -279,11 +279,16 @@ def _evaluate_gates(
         baseline_report=baseline_report,
         baseline=baseline_metrics,
     )
+    if gate_results.intervals:
+        from detap.report.sections.intervals import with_intervals  # lazy import (start-up time)
+
+        report = with_intervals(report, gate_results.intervals)
     page_source = PageSource(
         evaluated.result,
         before=evaluated.baseline,
         record=None if baseline_report is None else baseline_report.record,
         earlier=gates.baseline_detections or gates.baseline or "",
+        resamples=drawn.pair if isinstance(drawn := gate_results.resampled, Intervals) else None,
     )
     return gate_results, replace(
         report,

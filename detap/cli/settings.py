@@ -309,14 +309,7 @@ def _read(
     UsageError
         If the file is not TOML, has an unknown setting, or lacks the target.
     """
-    import tomllib
-
-    short_path = _short_path(path)
-    try:
-        record = tomllib.loads(_content(path).decode(), parse_float=_Decimal)
-    # RecursionError: deep nesting; ValueError: also integers of too many digits.
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"{short_path}: is not TOML: {error}") from error
+    short_path, record = _short_path(path), _parsed(path)
     table: Mapping[str, Any] = record
     prefix = ""
     if os.path.basename(path) == PYPROJECT:
@@ -348,6 +341,32 @@ def _read(
         values |= layer_values
         origins |= dict.fromkeys(layer_values, f"[{layer[1]}]" if layer[1] else "")
     return Settings(path, values, origins, tuple(targets))
+
+
+def read_tables(path: str, known: Iterable[Setting]) -> dict[str, dict[str, Any]]:
+    """Read a TOML file of tables of settings, by name.
+
+    Raises
+    ------
+    UsageError
+        If the file is not TOML, has a value outside a table, or has an unknown setting.
+    """
+    record, settings = _parsed(path), {setting.name: setting for setting in known}
+    return {
+        name: _read_layer((_table(record, name, _short_path(path)), name), settings, path)
+        for name in record
+    }
+
+
+def _parsed(path: str) -> dict[str, Any]:
+    """Return the contents of a TOML file."""
+    import tomllib
+
+    try:
+        return tomllib.loads(_content(path).decode(), parse_float=_Decimal)
+    # RecursionError: deep nesting; ValueError: also integers of too many digits.
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{_short_path(path)}: is not TOML: {error}") from error
 
 
 def _table(record: Mapping[str, Any], name: str, short_path: str) -> Mapping[str, Any]:

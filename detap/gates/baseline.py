@@ -10,19 +10,25 @@ from typing import Any
 from detap.decimals import nearly_equal
 from detap.errors import InputError, Problem, UsageError
 from detap.evaluation.recorded import format_difference, reading_differences, recorded_selection
-from detap.gates.metric_names import Metrics, row_key
+from detap.gates.metric_names import MEAN, Metrics, row_key
 from detap.metrics import Metric, metric_named
 from detap.metrics.at_threshold import AT_THRESHOLD
 from detap.protocols.detection import Protocol
+from detap.protocols.fields import protocol_fields
 
-UNITS = {"classes": "class", "queries": "query"}
+UNITS = {"classes": "class", "queries": "query", "data_sets": "set"}
 """The unit of a row, by the key of the rows in a report."""
 
-_KINDS = {"detection": "classes", "classification": "classes", "retrieval": "queries"}
+_KINDS = {
+    "detection": "classes",
+    "classification": "classes",
+    "retrieval": "queries",
+    "data_sets": "data_sets",
+}
 _SCHEMA_VERSION = 2
 _NO_POINT: Mapping[str, Any] = {"overall": {}, "classes": []}
 _DETECTION_ROLES = ("detections", "run", "scores")
-_NAMES = ("name", "id")
+_NAMES = ("name", "id", "group")
 _NOT_RAISED = frozenset(
     {*_NAMES, "ground_truths", "ignored", "detections", "within_max_dets", "true_positives"}
     | {"false_positives", "duplicates", "false_negatives", "score"}
@@ -186,6 +192,8 @@ def metrics_of_record(record: Mapping[str, Any], *, at_threshold: bool = False) 
     by_row = {row_key(row): row for row in point["classes"]}
 
     def compute_overall(name: str) -> Any:
+        if key == "data_sets":
+            return record["statistics"][name.removeprefix(MEAN)]["mean"]
         return point["overall"][AT_THRESHOLD[name].key]
 
     def compute_rows(name: str) -> list[Any]:
@@ -249,7 +257,7 @@ def differences(current: Mapping[str, Any], earlier: Mapping[str, Any]) -> list[
     lines = []
     if current["kind"] != earlier["kind"]:
         lines.append(format_difference("kind", earlier["kind"], current["kind"]))
-    lines += _protocol_differences(current, earlier)
+    lines += protocol_differences(current, earlier)
     digests, earlier_digests = _ground_truth_digests(current), _ground_truth_digests(earlier)
     if not earlier_digests or None in earlier_digests:
         lines.append("ground truth: no sha256 in the baseline")
@@ -265,7 +273,7 @@ def differences(current: Mapping[str, Any], earlier: Mapping[str, Any]) -> list[
     return lines
 
 
-def _protocol_differences(current: Mapping[str, Any], earlier: Mapping[str, Any]) -> list[str]:
+def protocol_differences(current: Mapping[str, Any], earlier: Mapping[str, Any]) -> list[str]:
     """Describe the difference of two protocols by their signatures, or else by their fields.
 
     Signatures of two versions of detap can be equal although a preset has changed.
@@ -274,8 +282,10 @@ def _protocol_differences(current: Mapping[str, Any], earlier: Mapping[str, Any]
     detection = current["kind"] == earlier["kind"] == "detection"
     defaults = Protocol(name="coco").as_dict() if detection else {}
     new, old = (defaults | record["protocol"] for record in (current, earlier))
-    fields = [name for name in {**new, **old} if new.get(name) != old.get(name)]
-    texts = [_protocol_text(record) for record in (earlier, current)]
+    listed = {field.name for field in protocol_fields(Protocol) if not field.compared}
+    names = [name for name in {**new, **old} if name not in listed]
+    fields = [name for name in names if new.get(name) != old.get(name)]
+    texts = [protocol_text(record) for record in (earlier, current)]
     if fields and texts[0] != texts[1]:
         return [format_difference("protocol", *texts)]
     return [
@@ -288,7 +298,7 @@ def _protocol_differences(current: Mapping[str, Any], earlier: Mapping[str, Any]
     ]
 
 
-def _protocol_text(record: Mapping[str, Any]) -> str:
+def protocol_text(record: Mapping[str, Any]) -> str:
     """Return the preset and the changed fields of a report, from its signature."""
     parts = record.get("signature", "").removeprefix("protocol:").split("|")
     return "|".join(p for p in parts if not p.startswith(("classes:", "images:", "detap:")))
@@ -383,7 +393,9 @@ def raise_baseline(
     key = _KINDS[new["kind"]]
     ratchet = _Ratchet(key, _metrics_of(new), allow_drop=allow_drop)
     record = {
-        name: value for name, value in new.items() if name not in ("retained_metrics", "gates")
+        name: value
+        for name, value in new.items()
+        if name not in ("retained_metrics", "gates", "intervals")
     }
     record = ratchet.report("", old, record)
     if "operating_point" in record.keys() & old.keys() and not threshold_differences(new, old):

@@ -4,16 +4,19 @@ Limits and metrics are compared without rounding; differences caused by rounding
 (``detap/decimals.py``).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import isnan, nan
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from detap.decimals import decimal, format_against, fraction, snap, to_fraction
 from detap.errors import UsageError
 from detap.gates.config import CHANGES, LIMITS, OPPOSITES, RELATIONS, Kind, OptionNames
-from detap.gates.metric_names import MetricName, Metrics, resolve, row_key
+from detap.gates.metric_names import EXTREMES, MetricName, Metrics, endings, resolve, row_key
+
+if TYPE_CHECKING:
+    from detap.analysis.intervals import MetricIntervals
 
 GateStatus = Literal["passed", "failed", "undefined", "inconclusive", "too-few-ground-truths"]
 Interval = tuple[float, float]
@@ -102,7 +105,7 @@ class Gate:
         Of a drop or rise: the baseline's value, the drop (negative if the metric rose), and the
         maximum change.
     interval : (float, float) or None
-        The confidence interval of the drop.
+        The confidence interval: of the drop or rise, or of the metric with a minimum or maximum.
     confidence : float or None
     ground_truths : int or None
         Ground truths behind the metric: of its class, area range, slice or group of classes.
@@ -151,6 +154,21 @@ class Gate:
         }
 
 
+class ValueIntervals(Protocol):
+    """Confidence intervals of metrics."""
+
+    @property
+    def confidence(self) -> float:
+        """The level of the intervals."""
+
+    @property
+    def of_slices(self) -> "Mapping[str | None, MetricIntervals]":
+        """The intervals for the report, of all images (None) and of each slice."""
+
+    def interval(self, name: MetricName) -> Interval | None:
+        """Return the confidence interval of a metric; None without one."""
+
+
 class DropIntervals(Protocol):
     """Confidence intervals of drops."""
 
@@ -177,6 +195,7 @@ def check(
     baseline: Metrics | None = None,
     *,
     intervals: DropIntervals | None = None,
+    values: ValueIntervals | None = None,
     min_ground_truths: int = 0,
 ) -> list[Gate]:
     """Check metrics against limits, in the order of the limits.
@@ -192,6 +211,9 @@ def check(
     intervals : DropIntervals, optional
         With it, a drop or rise fails only if its whole interval is beyond the bound, and warns if
         the interval contains the bound.
+    values : ValueIntervals, optional
+        With it, messages of minimums and maximums state whether the interval contains the limit;
+        the value itself is tested.
     min_ground_truths : int
         Metrics with fewer have no interval, and their drops and rises warn instead of failing.
 
@@ -205,7 +227,7 @@ def check(
     full = metrics if baseline is None else metrics.with_missing(baseline)
     for limit in limits:
         if limit.kind not in CHANGES:
-            gates += [_level(limit, name, metrics) for name in resolve(limit.name, metrics)]
+            gates += [_level(limit, name, metrics, values) for name in resolve(limit.name, metrics)]
             continue
         if against is None:
             raise UsageError(f"a {limit.kind} limit requires a baseline")
@@ -229,17 +251,35 @@ def check_direction(limits: Sequence[Limit], metrics: Metrics, option_names: Opt
     settings = {kind: setting for setting, kind in LIMITS.items()}
     for limit in limits:
         name = limit.name or metrics.primary_metric
-        if limit.kind in OPPOSITES and metrics.lower_is_better(name.rpartition(".")[2]):
+        if limit.kind in OPPOSITES and any(map(metrics.lower_is_better, endings(name))):
             given = option_names.limit(settings[limit.kind], name, limit.text)
             raise UsageError(
                 f"{given} passes when the metric gets worse (lower is better); use "
                 f"{option_names(settings[OPPOSITES[limit.kind]])}"
             )
+        _check_extreme(name, metrics)
 
 
-def _level(limit: Limit, name: MetricName, metrics: Metrics) -> Gate:
+def _check_extreme(name: str, metrics: Metrics) -> None:
+    """Raise UsageError if a name is the best value of a metric over rows."""
+    for metric in endings(name):
+        declared = None if metrics.metric_of is None else metrics.metric_of(metric)
+        if declared is None:
+            continue  # a count, or the ending of another name
+        higher = declared.higher_is_better
+        best, worst = (f"{e}-{metrics.unit}." for e in (("max", "min") if higher else EXTREMES))
+        if name.removesuffix(metric).endswith(best):
+            better = "higher" if higher else "lower"
+            raise UsageError(
+                f"{best}{metric} is that of the best {metrics.unit} ({better} is better); use "
+                f"{worst}{metric}"
+            )
+
+
+def _level(limit: Limit, name: MetricName, metrics: Metrics, values: ValueIntervals | None) -> Gate:
     """Check a metric against a minimum or maximum."""
     value, count = name.of(metrics), name.is_count(metrics)
+    interval = None if values is None else values.interval(name)
     minimum = limit.kind == "minimum"
     if _is_fraction(name, metrics, value):
         _check_reachable(limit, name)
@@ -253,6 +293,8 @@ def _level(limit: Limit, name: MetricName, metrics: Metrics) -> Gate:
         passed = exact >= limit.bound if minimum else exact <= limit.bound
         status = "passed" if passed else "failed"
         message = f"{_with_row(name, metrics)} {text}, required {relation} {limit.text}"
+    if values is not None and interval is not None:
+        message += _format_position(limit, interval, values.confidence)
     return Gate(
         limit.kind,
         name.text,
@@ -260,15 +302,17 @@ def _level(limit: Limit, name: MetricName, metrics: Metrics) -> Gate:
         value,
         limit.text,
         message,
+        interval=interval,
+        confidence=None if values is None or interval is None else values.confidence,
         ground_truths=name.ground_truths(metrics),
         metric_name=name,
     )
 
 
 def _with_row(name: MetricName, metrics: Metrics, baseline: Metrics | None = None) -> str:
-    """Return the name of a metric; of a minimum over rows, with the rows that have it."""
-    row = name.lowest(metrics)
-    earlier = row if baseline is None else name.lowest(baseline)
+    """Return the name of a metric; of an extreme over rows, with the rows that have it."""
+    row = name.extreme_row(metrics)
+    earlier = row if baseline is None else name.extreme_row(baseline)
     if row != earlier:
         row += f", {earlier} in the baseline"
     return f"{name.text} ({row})" if row else name.text
@@ -337,6 +381,7 @@ def _baseline_value(name: MetricName, metrics: Metrics, baseline: Metrics) -> fl
 
 def _change(limit: Limit, name: MetricName, metrics: Metrics, against: _Against) -> Gate:
     """Check the change of a metric from the baseline."""
+    moved = "dropped" if limit.kind == "drop" else "rose"
     value, before = name.of(metrics), _baseline_value(name, metrics, against.baseline)
     if _is_fraction(name, metrics, value, before):
         _check_reachable(limit, name)
@@ -371,11 +416,11 @@ def _change(limit: Limit, name: MetricName, metrics: Metrics, against: _Against)
         message += f"; warning only: {count} ground truths, minimum {minimum}"
     elif (
         status == "failed"
-        and name.smallest
+        and name.extreme is not None
         and _due_to_scarce_classes(limit, name, metrics, against)
     ):
         status = "too-few-ground-truths"
-        message += f"; warning only: no class with {minimum} ground truths dropped as far"
+        message += f"; warning only: no class with {minimum} ground truths {moved} as far"
     return Gate(
         limit.kind,
         name.text,
@@ -393,7 +438,7 @@ def _change(limit: Limit, name: MetricName, metrics: Metrics, against: _Against)
 def _due_to_scarce_classes(
     limit: Limit, name: MetricName, metrics: Metrics, against: _Against
 ) -> bool:
-    """Return True if the minimum over classes with enough ground truths passes."""
+    """Return True if the extreme over classes with enough ground truths passes."""
     if not against.min_ground_truths:
         return False
     current, baseline = metrics.of_slice(name.slice), against.baseline.of_slice(name.slice)
@@ -408,7 +453,7 @@ def _due_to_scarce_classes(
     ]
     if not pairs:
         return True
-    value, before = (min(values) for values in zip(*pairs, strict=True))
+    value, before = (name.extreme_of(values) for values in zip(*pairs, strict=True))
     bound = limit.bound * abs(to_fraction(before)) if limit.relative else limit.bound
     return _signed_change(limit, value, before, bound) <= bound
 
@@ -448,6 +493,14 @@ def _format_change(
         return f"{verb} by {format_against(-change, Fraction(0), min_decimals)} {ends}"
     allowed = f"{limit.text} ({decimal(bound, 6)})" if limit.relative else limit.text
     return f"{verb} by {format_against(change, bound, min_decimals)} {ends}, allowed {allowed}"
+
+
+def _format_position(limit: Limit, interval: Interval, confidence: float) -> str:
+    """Format the interval of a metric, and whether it contains the limit."""
+    low, high = (snap(to_fraction(end), limit.bound) for end in interval)
+    position = "is above" if low > limit.bound else "is below" if high < limit.bound else "contains"
+    bounds = ", ".join(format_against(end, limit.bound) for end in (low, high))
+    return f"; {100 * confidence:g}% CI [{bounds}] {position} the limit"
 
 
 def _format_interval(limit: Limit, interval: Interval, confidence: float) -> str:

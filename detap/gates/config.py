@@ -4,6 +4,7 @@ Separate from their evaluation, so that commands without gates start faster.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 from detap.errors import Note, UsageError
@@ -12,8 +13,10 @@ from detap.records import Record, Value
 from detap.text_input import parse_fraction
 
 if TYPE_CHECKING:
+    from detap.analysis.intervals import MetricIntervals
     from detap.analysis.power import PowerAnalysis
     from detap.gates.checks import Gate, Limit
+    from detap.gates.power import ResampledMetrics
     from detap.gates.regressions import Regressions
 
 DEFAULT_RESAMPLES = 1000
@@ -60,11 +63,14 @@ class OptionNames(Value):
         The input that intervals require.
     names : mapping
         Names that differ from the default ones.
+    metric_intervals : bool
+        True if `confidence` without a baseline gives the intervals of the metrics.
     """
 
     options: bool
     interval_source: str
     names: Mapping[str, str]
+    metric_intervals: bool = True
 
     def __call__(self, name: str) -> str:
         """Return the name of a setting."""
@@ -87,7 +93,7 @@ class GateConfig(Value):
     ----------
     limits : tuple of Limit
     confidence : float or None
-        Level of the confidence intervals of changes.
+        Level of the confidence intervals: of changes, or of metrics without a baseline.
     resamples, seed : int
         Number of resamples behind these intervals, and their seed.
     min_ground_truths : int
@@ -215,22 +221,25 @@ def _check_dependencies(
     """Raise UsageError for an option without another one that it requires."""
     baseline, detections = given["baseline"], given["baseline_detections"]
     confidence, detectable_drop = given["confidence"], given["detectable_drop"]
-    if confidence is not None and not detections and (baseline or detectable_drop is None):
-        reason = (
-            "a JSON report cannot be resampled"
-            if baseline
-            else "it is the level of the confidence intervals of differences"
-        )
+    of_metrics = confidence is not None and not (baseline or detections)
+    if confidence is not None and baseline and not detections:
         raise UsageError(
-            f"{option_names('confidence')} requires {option_names.interval_source} ({reason})"
+            f"{option_names('confidence')} requires {option_names.interval_source} "
+            "(a JSON report cannot be resampled)"
+        )
+    if of_metrics and detectable_drop is None and not option_names.metric_intervals:
+        raise UsageError(
+            f"{option_names('confidence')} requires {option_names.interval_source} "
+            "(it is the level of the confidence intervals of differences)"
         )
     resampled = confidence is not None or detectable_drop is not None
     limits = f"{option_names('max_drop')} or {option_names('max_rise')}"
+    scarce_matter = changes or of_metrics or (detections and detectable_drop is not None)
     for name, has_effect, required in (
-        ("confidence", changes or detectable_drop is not None, limits),
+        ("confidence", changes or of_metrics or detectable_drop is not None, limits),
         ("resamples", resampled, option_names("confidence")),
         ("seed", resampled, option_names("confidence")),
-        ("min_ground_truths", changes or (detections and detectable_drop is not None), limits),
+        ("min_ground_truths", scarce_matter, limits),
         ("allow_mismatch", baseline, option_names("baseline")),
     ):
         if given[name] is not None and not has_effect:
@@ -263,12 +272,18 @@ class GateResults(Record):
         Classes and images behind the gates that did not pass.
     power : PowerAnalysis or None
         The minimum detectable drops.
+    intervals : mapping of str or None to MetricIntervals
+        The intervals of the metrics, if requested: of all images (None) and of each slice.
+    resampled : ResampledMetrics or None
+        What was resampled.
     """
 
     gates: "tuple[Gate, ...]" = ()
     notes: tuple[Note, ...] = ()
     regressions: "Regressions | None" = None
     power: "PowerAnalysis | None" = None
+    intervals: "Mapping[str | None, MetricIntervals]" = field(default_factory=dict)
+    resampled: "ResampledMetrics | None" = None
 
     @property
     def failed(self) -> bool:

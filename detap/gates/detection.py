@@ -3,10 +3,18 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from math import nan
+from math import isnan, nan
 
 from detap import metrics
-from detap.analysis.bootstrap import Resampled, draw_weights, interval, leave_out, resampled
+from detap.analysis.bootstrap import (
+    PairedResamples,
+    Resampled,
+    draw_weights,
+    interval,
+    paired_resamples,
+    resampled,
+)
+from detap.analysis.intervals import MetricIntervals, metric_intervals
 from detap.analysis.operating import OperatingPoint, Threshold, operating_point
 from detap.analysis.power import LEVEL
 from detap.errors import UnknownNameError, UsageError
@@ -19,7 +27,7 @@ from detap.gates.metric_names import MetricName, Metrics, escaped, resolve
 from detap.gates.regressions import Regressions, regressions
 from detap.io.digest import sha256_of_names
 from detap.metrics.at_threshold import AT_THRESHOLD
-from detap.protocols import MetricSpec
+from detap.protocols import MetricSpec, Protocol
 from detap.tables.detection import Floats
 from detap.tables.detection import Name as ImageName
 
@@ -78,6 +86,10 @@ class Scored:
     def resample(self, baseline: "Scored | None", config: GateConfig) -> "Intervals":
         """Resample the drops from a baseline, or the metrics if there is none."""
         return Intervals(self, baseline, config)
+
+    def intervals(self, config: GateConfig) -> "SliceIntervals":
+        """Return the confidence intervals of the metrics, overall and by slice."""
+        return SliceIntervals(self, config)
 
     def find_regressions(
         self, gates: Sequence[Gate], baseline_metrics: Metrics | None, baseline: "Scored | None"
@@ -158,9 +170,13 @@ def _metrics_of(result: Result, score_threshold: Threshold | None) -> Metrics:
             counts = result.ground_truth_counts_of(metrics.named_of_class(result.protocol, name))
         return counts.tolist()  # type: ignore[no-any-return]
 
+    # A given threshold is that of F1, also if the summary lists F1 at the best one.
+    summary = result.summary
+    if score_threshold is not None:
+        summary = {name: value for name, value in summary.items() if name not in at_threshold}
     return Metrics(
         next(iter(result.summary)),
-        result.summary,
+        summary,
         drop_threshold_columns(class_rows(result), score_threshold is not None),
         compute_overall=compute_overall,
         compute_rows=compute_rows,
@@ -181,6 +197,11 @@ class Intervals:
     config : GateConfig
         The limits, the confidence, the number of resamples and their seed.
 
+    Attributes
+    ----------
+    pair : PairedResamples or None
+        Of all images; None without a baseline.
+
     Raises
     ------
     UsageError
@@ -192,7 +213,9 @@ class Intervals:
     def __init__(self, current: Scored, baseline: Scored | None, config: GateConfig) -> None:
         self.confidence = LEVEL if config.confidence is None else config.confidence
         self.paired = baseline is not None
+        self.pair: PairedResamples | None = None
         self._current, self._metrics = current, current.metrics()
+        self._spec_of = partial(_spec_of, self._metrics, current.overall.protocol)
         required = self.paired and config.confidence is not None
         self._resampled: dict[str | None, tuple[Resampled | None, Resampled]] = {}
         for tag, names in self._names_by_slice(config, required=required).items():
@@ -200,10 +223,17 @@ class Intervals:
             after = current.of_slice(tag)
             if after is None or (self.paired and before is None):
                 continue
-            weights = draw_weights(len(after.images), config.resamples, config.seed)
-            weights = leave_out(weights) if self.paired else weights
-            draw = partial(resampled, weights=weights, names=names, threads=current.threads)
-            self._resampled[tag] = (None if before is None else draw(before), draw(after))
+            count, seed, threads = config.resamples, config.seed, current.threads
+            if before is None:
+                weights = draw_weights(len(after.images), count, seed)
+                self._resampled[tag] = None, resampled(after, weights, names, threads=threads)
+                continue
+            pair = paired_resamples(
+                before, after, names, resamples=count, seed=seed, threads=threads
+            )
+            self._resampled[tag] = pair.first, pair.second
+            if tag is None:
+                self.pair = pair
 
     def _names_by_slice(self, config: GateConfig, *, required: bool) -> dict[str | None, list[str]]:
         """Return the metrics to resample by slice: those with limits, else the primary metric."""
@@ -218,16 +248,6 @@ class Intervals:
         if not names:
             names[None] = {self._metrics.primary_metric}
         return {tag: sorted(group) for tag, group in names.items()}
-
-    def _spec_of(self, name: MetricName) -> MetricSpec | None:
-        """Return the metric of the protocol with this name; None if there is none."""
-        if name.smallest or self._metrics.at_threshold(name):
-            return None
-        find = metrics.named if name.row is None else metrics.named_of_class
-        try:
-            return find(self._current.overall.protocol, name.metric)
-        except UnknownNameError:
-            return None
 
     def interval(self, name: MetricName) -> Interval:
         """Return the confidence interval of the drop of a metric."""
@@ -266,6 +286,68 @@ class Intervals:
         return 0 if result is None else len(result.images)
 
 
+class SliceIntervals:
+    """Confidence intervals of metrics, overall and by slice.
+
+    Parameters
+    ----------
+    current : Scored
+    config : GateConfig
+        The confidence, the number of resamples and their seed; metrics with limits get intervals
+        if the report does not list them.
+
+    Attributes
+    ----------
+    confidence : float
+    of_slices : dict of str or None to MetricIntervals
+        Of all images (None), and of each slice with images.
+    """
+
+    def __init__(self, current: Scored, config: GateConfig) -> None:
+        assert config.confidence is not None
+        self.confidence = config.confidence
+        metrics_now = current.metrics()
+        self._spec_of = partial(_spec_of, metrics_now, current.overall.protocol)
+        limited = [
+            self._spec_of(name)
+            for limit in config.limits
+            if limit.kind not in CHANGES
+            for name in resolve(limit.name, metrics_now)
+        ]
+        self.of_slices: dict[str | None, MetricIntervals] = {
+            tag: metric_intervals(
+                result,
+                confidence=config.confidence,
+                resamples=config.resamples,
+                seed=config.seed,
+                min_ground_truths=config.min_ground_truths,
+                threads=current.threads,
+                others=dict.fromkeys(spec for spec in limited if spec is not None),
+            )
+            for tag in (None, *current.slices)
+            if (result := current.of_slice(tag)) is not None
+        }
+
+    def interval(self, name: MetricName) -> Interval | None:
+        """Return the confidence interval of a metric; None without one."""
+        spec, intervals = self._spec_of(name), self.of_slices.get(name.slice)
+        if spec is None or intervals is None:
+            return None
+        low, high = intervals.of(spec.name if name.row is None else spec.class_name, name.row)
+        return None if isnan(low) else (low, high)
+
+
+def _spec_of(metrics_now: Metrics, protocol: Protocol, name: MetricName) -> MetricSpec | None:
+    """Return the metric of the protocol with this name; None if there is none."""
+    if name.extreme is not None or metrics_now.at_threshold(name):
+        return None
+    find = metrics.named if name.row is None else metrics.named_of_class
+    try:
+        return find(protocol, name.metric)
+    except UnknownNameError:
+        return None
+
+
 def _no_interval(
     name: MetricName, spec: MetricSpec | None, limit: Limit, config: GateConfig
 ) -> str:
@@ -276,7 +358,7 @@ def _no_interval(
             f"{name.text!r} has no interval: {spec.metric.name} cannot be resampled; "
             f"remove it or {confidence}"
         )
-    if not name.smallest:
+    if name.extreme is None:
         return (
             f"{name.text!r} has no interval: not an average precision or recall; "
             f"remove it or {confidence}"
@@ -286,6 +368,6 @@ def _no_interval(
         f"max_{limit.kind}", f"{prefix}class:*.{name.metric}", limit.text
     )
     return (
-        f"{name.text!r} has no interval: that of a minimum is biased; "
+        f"{name.text!r} has no interval: that of a {name.extreme}imum is biased; "
         f"limit each class with {each}, or remove {confidence}"
     )

@@ -13,7 +13,7 @@ from detap.gates.config import CHANGES, BaselineReport, GateConfig, GateResults
 
 if TYPE_CHECKING:
     from detap.analysis.power import PowerAnalysis
-    from detap.gates.checks import DropIntervals, Gate
+    from detap.gates.checks import DropIntervals, Gate, ValueIntervals
     from detap.gates.metric_names import Metrics
     from detap.gates.power import ResampledMetrics
     from detap.gates.regressions import Regressions
@@ -35,6 +35,9 @@ class Subject(Protocol):
         self, gates: "Sequence[Gate]", baseline_metrics: "Metrics | None", baseline: Self | None
     ) -> "Regressions | None":
         """Return the classes and images behind the gates that did not pass."""
+
+    def intervals(self, config: GateConfig) -> "ValueIntervals | None":
+        """Return the confidence intervals of the metrics; None if they have none."""
 
 
 S = TypeVar("S", bound=Subject)
@@ -80,21 +83,25 @@ def evaluate_gates(
     if by_intervals or config.detectable_drop is not None:
         resampled = current.resample(baseline, config)
         intervals = resampled if by_intervals else None
+    of_metrics = config.confidence is not None and baseline is None
+    values = current.intervals(config) if of_metrics else None
     inputs = _GateInputs(metrics, baseline_metrics, intervals, config)
     gates = check(
         config.limits,
         metrics,
         baseline_metrics,
         intervals=intervals,
+        values=values,
         min_ground_truths=config.min_ground_truths,
     )
     check_direction(config.limits, metrics, config.option_names)
     power, notes = _analyze_power(gates, metrics, resampled, config)
+    of_slices = {} if values is None else values.of_slices
     if not gates:
-        return GateResults(power=power)
+        return GateResults(power=power, intervals=of_slices, resampled=resampled)
     regressions = current.find_regressions(gates, baseline_metrics, baseline)
     notes = [*_hidden_class_drops(gates, inputs), *notes]
-    return GateResults(tuple(gates), tuple(notes), regressions, power)
+    return GateResults(tuple(gates), tuple(notes), regressions, power, of_slices, resampled)
 
 
 def _analyze_power(

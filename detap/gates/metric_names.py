@@ -4,14 +4,16 @@ r"""Names of metrics in gates.
     a metric of the summary, or any other of the protocol (``AP90``);
 ``class:person.AP``
     a metric of one class; ``class:*.AP`` of each class with ground truth;
-``min-class.AP``
-    the minimum of these;
+``min-class.AP``, ``max-class.MR-2``
+    the minimum or maximum of these;
 ``F1``, ``precision``, ``recall``, ``false-positives-per-image``
     at a score threshold, also of a class;
+``set:coco.AP50``, ``set:*.AP50``, ``min-set.AP``, ``max-set.MR-2``, ``mean-set.AP``
+    of one of several data sets, of each, the extremes, and the mean, which is also ``AP``;
 ``slice:night.AP50``, ``slice:night.class:person.AP``, ``slice:*.AP50``
     any of the above in one slice, or in each.
 
-The last dot separates the metric from the class or slice (the last but one if the metric has a dot,
+The last dot separates the metric from the class or slice (an earlier one if the metric has dots,
 as ``AP62.5``), so that names may contain dots and colons. If a slice and a class both match, the
 longest name wins. A single ``*`` matches every name; a class named ``*`` is written ``\*``.
 """
@@ -21,15 +23,25 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isnan, nan
-from typing import Any
+from typing import Any, Literal
 
 from detap.errors import UsageError
-from detap.metrics import Metric
+from detap.metrics import METRICS, Metric
 from detap.metrics.at_threshold import AT_THRESHOLD
 from detap.text_input import suggest
 
 Value = float | None
+Extreme = Literal["min", "max"]
+EXTREMES: tuple[Extreme, ...] = ("min", "max")
+"""The extremes over rows that names can have."""
+
+MEAN = "mean-set."
+"""Begins the name of a mean over data sets."""
+
 _STARS = re.compile(r"\\+\*")
+_MAX_DOTS = 2
+"""Maximum number of dots in the name of a metric: ``recall@fppi=0.1@62.5``."""
+
 _NAMES_OF_ROWS = ("name", "id")
 _LOWER_IS_BETTER = ("false_positives", "duplicates", "gap")
 """Columns of the rows that are not a :class:`Metric`."""
@@ -252,9 +264,9 @@ class MetricName:
     ----------
     metric : str
     row : int or None
-        Index of the row; None for a metric of the summary or the minimum over rows.
-    smallest : bool
-        True for the minimum over rows.
+        Index of the row; None for a metric of the summary or an extreme over rows.
+    extreme : {"min", "max"} or None
+        The minimum or maximum over rows; None for neither.
     slice : str or None
     text : str
         The full name.
@@ -262,32 +274,36 @@ class MetricName:
 
     metric: str
     row: int | None
-    smallest: bool
+    extreme: Extreme | None
     slice: str | None
     text: str
 
     @property
     def in_rows(self) -> bool:
         """True for a metric of the rows."""
-        return self.row is not None or self.smallest
+        return self.row is not None or self.extreme is not None
 
     def of(self, metrics: Metrics) -> float:
         """Return the value."""
         metrics = metrics.of_slice(self.slice)
-        if self.smallest:
+        if self.extreme is not None:
             defined = [value for value in metrics.by_row(self.metric) if not isnan(value)]
-            return min(defined, default=nan)
+            return self.extreme_of(defined)
         if self.row is not None:
             return metrics.by_row(self.metric)[self.row]
         return metrics.overall(self.metric)
 
-    def lowest(self, metrics: Metrics) -> str:
-        """Return the name of the row with the minimum, and the number of further such rows.
+    def extreme_of(self, values: Iterable[float]) -> float:
+        """Return the minimum or maximum of values, as named; NaN without any."""
+        return (max if self.extreme == "max" else min)(values, default=nan)
 
-        Empty if it is not a minimum over rows, or undefined.
+    def extreme_row(self, metrics: Metrics) -> str:
+        """Return the name of the row with the extreme, and the number of further such rows.
+
+        Empty if it is not an extreme over rows, or undefined.
         """
         value = self.of(metrics)
-        if not self.smallest or isnan(value):
+        if self.extreme is None or isnan(value):
             return ""
         part = metrics.of_slice(self.slice)
         rows = zip(part.rows, part.by_row(self.metric), strict=True)
@@ -297,9 +313,9 @@ class MetricName:
     def ground_truths(self, metrics: Metrics) -> int | None:
         """Return the number of ground truths behind the metric; None if unknown.
 
-        Unknown for the minimum over rows, which may be another row's in the baseline.
+        Unknown for an extreme over rows, which may be another row's in the baseline.
         """
-        if self.smallest:
+        if self.extreme is not None:
             return None
         part = metrics.of_slice(self.slice)
         counts = part.counts(self.metric)
@@ -333,7 +349,7 @@ def resolve(
         If the name or the wildcard matches nothing; the message suggests similar names.
     """
     if name is None:
-        return [MetricName(metrics.primary_metric, None, False, None, metrics.primary_metric)]
+        return [MetricName(metrics.primary_metric, None, None, None, metrics.primary_metric)]
     if not name.startswith("slice:"):
         return list(_within(name, name, (metrics, baseline), None))
     if not metrics.slices:
@@ -351,10 +367,10 @@ def check_metric(name: str | None, metrics: Metrics) -> None:
     if name is None:
         return
     parts = name.split(".")
-    heads = (f"{metrics.unit}:", f"min-{metrics.unit}")
+    heads = (f"{metrics.unit}:", *(f"{extreme}-{metrics.unit}" for extreme in EXTREMES))
     of_rows = any(part.startswith(heads) for part in name.removeprefix("slice:").split(".")[:-1])
     has = metrics.row_has if of_rows else metrics.has
-    if not any(has(".".join(parts[-count:])) for count in (1, 2)):
+    if not any(has(metric) for metric in endings(name)):
         _check_metric(name, parts[-1], metrics, of_rows=of_rows)
 
 
@@ -376,29 +392,37 @@ def _within(
 ) -> Iterator[MetricName]:
     metrics = both[0]
     prefix = "" if tag is None else f"slice:{tag}."
-    unit, smallest = f"{metrics.unit}:", f"min-{metrics.unit}."
-    if name.startswith(smallest):
-        metric = name.removeprefix(smallest)
+    unit = f"{metrics.unit}:"
+    extreme = next((e for e in EXTREMES if name.startswith(f"{e}-{metrics.unit}.")), None)
+    if extreme is not None:
+        metric = name.removeprefix(f"{extreme}-{metrics.unit}.")
         _check_metric(full_name, metric, metrics, of_rows=True)
-        yield MetricName(metric, None, True, tag, f"{prefix}{smallest}{metric}")
+        yield MetricName(metric, None, extreme, tag, f"{prefix}{name}")
     elif name.startswith(unit):
         label, metric = _split(name.removeprefix(unit), metrics)
         _check_metric(full_name, metric, metrics, of_rows=True)
         for row in _rows(full_name, label, metric, both):
             row_name = metrics.rows[row]["name"]
-            yield MetricName(metric, row, False, tag, f"{prefix}{unit}{row_name}.{metric}")
+            yield MetricName(metric, row, None, tag, f"{prefix}{unit}{row_name}.{metric}")
     else:
         _check_metric(full_name, name, metrics, of_rows=False)
-        yield MetricName(name, None, False, tag, f"{prefix}{name}")
+        yield MetricName(name, None, None, tag, f"{prefix}{name}")
 
 
 def _split(text: str, metrics: Metrics) -> tuple[str, str]:
-    """Split at the last dot, or at the last but one if the metric has a dot."""
+    """Split at the last dot, or at an earlier one if the metric has dots."""
+    for metric in endings(text):
+        label = text.removesuffix(metric).removesuffix(".")
+        if label and metrics.row_has(metric):
+            return label, metric
     label, _, metric = text.rpartition(".")
-    longer, _, last = label.rpartition(".")
-    if metric.isdigit() and longer and metrics.row_has(f"{last}.{metric}"):
-        return longer, f"{last}.{metric}"
     return label, metric
+
+
+def endings(text: str) -> Iterator[str]:
+    """Yield the parts after the last dot, the last two, and the last three."""
+    parts = text.split(".")
+    return (".".join(parts[-count:]) for count in range(1, min(len(parts), _MAX_DOTS + 1) + 1))
 
 
 def _rows(
@@ -446,8 +470,11 @@ def _check_metric(full_name: str, metric: str, metrics: Metrics, *, of_rows: boo
     known = row_names if of_rows else list(metrics.summary)
     known += [name for name in AT_THRESHOLD if name not in known and has(name)]
     hint = suggest(metric, known, repr) or f"available: {', '.join(known)}"
-    if not of_rows and metric in row_names:
-        hint = f"did you mean {metrics.unit}:NAME.{metric} or min-{metrics.unit}.{metric}?"
+    if any(one.name == f"{metric}=" for one in METRICS):
+        hint = f"it needs a number before the limit: {metric}=0.9=0.5"
+    elif not of_rows and metric in row_names:
+        extreme = "max" if metrics.lower_is_better(metric) else "min"
+        hint = f"did you mean {metrics.unit}:NAME.{metric} or {extreme}-{metrics.unit}.{metric}?"
     prefix = "" if full_name == metric else f"{full_name!r}: "
     subject = f"{metrics.unit} metric" if of_rows else "metric"
     raise UsageError(f"{prefix}unknown {subject} {metric!r}; {hint}")

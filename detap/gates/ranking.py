@@ -49,6 +49,10 @@ class Ranked:
         assert self.result is not None
         return QueryIntervals(None if baseline is None else baseline.result, self.result, config)
 
+    def intervals(self, config: GateConfig) -> None:
+        """Return None: means over queries have intervals of their drops only."""
+        return
+
     def find_regressions(
         self, gates: Sequence[Gate], baseline_metrics: Metrics | None, baseline: "Ranked | None"
     ) -> None:

@@ -510,6 +510,7 @@ def test_curves_as_json(detap: Detap, coco: Files) -> None:
         "score": [0.9, 0.8, 0.7],
         "recall": [0.5, 0.5, 0.5],
         "precision": [1.0, 0.5, 1 / 3],
+        "fppi": [0.0, 0.5, 1.0],  # on two images
         "interpolated_recall": [0.5],
         "interpolated_precision": [1.0],
     }
@@ -529,9 +530,10 @@ def test_curves_as_csv(detap: Detap, coco: Files) -> None:
         "score": "0.7",
         "recall": "0.5",
         "precision": "0.3333333333333333",
+        "fppi": "1.0",
     }
     assert cat[3 + 51]["precision"] == "0.0"
-    assert cat[3 + 51]["score"] == ""
+    assert cat[3 + 51]["score"] == cat[3 + 51]["fppi"] == ""
 
 
 def test_curves_need_a_known_extension(detap: Detap, coco: Files) -> None:

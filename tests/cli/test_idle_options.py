@@ -81,11 +81,6 @@ def test_proposals_have_only_recall(detap: Run, coco: Files, name: str) -> None:
             ["--protocol", "voc2012", "--area-source", "box", "--area-ranges", "coco"],
         ),
         (
-            ["--empty-images", "exclude"],
-            "--empty-images has no effect: it requires --matching by-iou",
-            ["--protocol", "proposals", "--empty-images", "exclude"],
-        ),
-        (
             ["--first-category-id", "1"],
             "(--first-category-id) requires class_names (--class-names)",
             ["--first-category-id", "1", "--class-names", "names.txt"],
@@ -173,7 +168,6 @@ IDLE: list[tuple[Protocol, dict[str, Any]]] = [
     (protocol("voc2012"), {"recall_grid": "hundredths"}),
     (protocol("voc2012"), {"max_dets_scope": "image"}),
     (protocol("voc2012"), {"area_source": "box"}),
-    (protocol("coco"), {"empty_images": "exclude"}),
 ]
 
 

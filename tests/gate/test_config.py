@@ -184,7 +184,7 @@ def test_only_a_regular_file_has_settings(folder: Path, detap: Run, command: str
         ('format = "coco"\nfail-under = {"class:cat.AP51" = 0.1}', "unknown class metric 'AP51'"),
         ('format = "coco"\nfail-under = {"min-class.APP" = 0.1}', "unknown class metric 'APP'"),
         ('protocol = "voc2012"\nfail-under = {AP = 0.1}', "did you mean class:NAME.AP"),
-        ('protocol = "proposals"\nfail-under = {F1 = 0.1}', "unknown metric 'F1'"),
+        ('protocol = "proposals"\nfail-under = {F1 = 0.1}', "F1: protocol proposals uses matching"),
         ('protocol = "coco"\nfail-under = {"class:*.duplicates" = 1}', "; use --fail-over"),
         ('format = "coco"\nfail-under = {false-positives-per-image = 1}', "; use --fail-over"),
     ],

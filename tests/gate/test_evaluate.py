@@ -93,12 +93,6 @@ def test_defaults() -> None:
             "--confidence requires --baseline-detections (a JSON report cannot",
         ),
         (
-            FLOOR,
-            {"confidence": 0.9},
-            "--confidence requires --baseline-detections "
-            "(it is the level of the confidence intervals of differences)",
-        ),
-        (
             DROP,
             {"baseline_detections": True, "resamples": 200},
             "--resamples requires --confidence",
@@ -165,6 +159,9 @@ class Scored(NamedTuple):
 
     def resample(self, baseline: "Scored | None", config: GateConfig) -> Any:
         raise AssertionError
+
+    def intervals(self, config: GateConfig) -> None:
+        return
 
     def find_regressions(self, *_: object) -> None:
         return None
@@ -602,6 +599,9 @@ class FixedMetrics(NamedTuple):
 
     def resample(self, baseline: "FixedMetrics | None", config: GateConfig) -> NoReturn:
         raise NotImplementedError
+
+    def intervals(self, config: GateConfig) -> None:
+        return
 
     def find_regressions(self, *_: object) -> None:
         return

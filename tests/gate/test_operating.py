@@ -60,7 +60,7 @@ def test_an_unknown_name_gets_suggestions(detap: Run, case: list[str]) -> None:
     near = detap(*case, "--fail-over", "class:a.false-positive-per-image=1").err
     assert "did you mean 'false-positives-per-image'" in near
     proposals = detap(*case, "--protocol", "proposals", "--fail-under", "F1=0.5")
-    assert (proposals.status, "unknown metric 'F1'; available: AR100" in proposals.err) == (
+    assert (proposals.status, "F1: protocol proposals uses matching by-iou" in proposals.err) == (
         2,
         True,
     )

@@ -57,7 +57,9 @@ ERRORS = {
     "a baseline that is none": ["--baseline", "instances.json", "--max-drop", "0"],
     "drop without baseline": ["--max-drop", "0"],
     "baseline without drop": ["--baseline", "base.json"],
-    "confidence without detections": ["--confidence", "0.95"],
+    "confidence without detections": [
+        *("--confidence", "0.95", "--baseline", "base.json", "--max-drop", "0")
+    ],
     "confidence beyond reason": ["--confidence", "95"],
     "other ground truth": ["--gt", "other.json", "--baseline", "base.json", "--max-drop", "0"],
     "other protocol": ["--iou", "0.5", "--baseline", "base.json", "--max-drop", "0"],

@@ -66,6 +66,6 @@ def test_invalid_arguments_are_rejected(coco: Files) -> None:
     with pytest.raises(UsageError, match="is not a number"):
         assert_detections(coco.gt, coco.dt, fail_under={"AP50": "x"})
     with pytest.raises(UsageError, match="confidence requires an earlier detector's detections"):
-        assert_detections(coco.gt, coco.dt, fail_under=0.1, confidence=0.9)
+        assert_detections(coco.gt, coco.dt, baseline="report.json", max_drop=0.1, confidence=0.9)
     with pytest.raises(InputError, match=r"absent\.json"):
         assert_detections(coco.gt, coco.folder / "absent.json", fail_under=0.1)

@@ -9,8 +9,7 @@ from click.core import ParameterSource
 
 from detap.cli.command import files
 from detap.cli.commands.eval import command as eval_command
-from detap.cli.commands.eval import selected
-from detap.cli.inputs import Inputs
+from detap.cli.inputs import Inputs, selected
 from detap.cli.options import (
     general_options,
     ground_truth_options,

@@ -52,7 +52,8 @@ show_options = stack(
         "--schema",
         group="Output",
         type=click.Choice([_SETTINGS, *NAMES]),
-        help="Print the JSON Schema of detap.toml or of a report.",
+        metavar="NAME",
+        help=f"Print the JSON Schema of detap.toml (settings) or of a report: {', '.join(NAMES)}.",
     ),
 )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from detap.cli.gates import Gates, gate_options
-from detap.cli.inputs import Inputs, chosen_images, chosen_names
+from detap.cli.inputs import Inputs, selected
 from detap.cli.options import (
     general_options,
     input_options,
@@ -44,7 +44,6 @@ from detap.report.sections import SECTIONS
 
 if TYPE_CHECKING:
     from detap.analysis.crosscheck import CrossCheck
-    from detap.tables.detection import Detections, GroundTruth
 
 _cross_check_option = option(
     "--cross-check",
@@ -60,6 +59,25 @@ _matches_option = option(
     metavar="FILE",
     help="Write a row per detection and per missed ground truth, also of --baseline-detections, as "
     ".csv, .jsonl or .parquet. Parquet needs detap[arrow].",
+)
+
+_data_sets_options = stack(
+    option(
+        "--data-sets",
+        group="Data sets",
+        value_kind="path",
+        multiple=True,
+        is_eager=True,
+        metavar="FILE",
+        help="Report the metrics of several data sets and their means: a TOML file with a table "
+        "of gt and dt, or report, per data set; or JSON reports.",
+    ),
+    option(
+        "--allow-missing",
+        group="Data sets",
+        is_flag=True,
+        help="Leave out data sets without files.",
+    ),
 )
 
 engine_options = stack(
@@ -128,6 +146,7 @@ _BOXES = (
     },
 )
 @input_options
+@_data_sets_options
 @protocol_options
 @selection_options
 @gate_options
@@ -149,6 +168,12 @@ def command(session: Session, /, **options: Any) -> int:
     """
     # Keep numpy from starting linear-algebra threads, which evaluation never uses.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if options["data_sets"]:
+        from detap.cli.data_sets import evaluate_data_sets  # lazy import (start-up time)
+
+        return evaluate_data_sets(options, session)
+    if options["allow_missing"]:
+        raise UsageError("--allow-missing requires --data-sets")
     inputs = Inputs.from_options(options)
     gates = Gates.from_options(options)
     protocol = protocol_from(options, Protocol, inputs.format.protocol)
@@ -321,14 +346,3 @@ def _in_one_run(
         partial=partial,
     )
     return evaluated, check
-
-
-def selected(
-    ground_truth: "GroundTruth", detections: "Detections", options: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return the selected classes and images as keywords of score_tables."""
-    classes, images = options["classes"], options["images"]
-    return {
-        "classes": chosen_names(classes, detections.classes) if classes else None,
-        "images": chosen_images(images, ground_truth.images, detections) if images else None,
-    }

@@ -12,8 +12,7 @@ from detap.analysis.explanation.searched import searched_presets
 from detap.analysis.explanation.target_value import TargetValue
 from detap.cli.command import files
 from detap.cli.commands.eval import command as eval_command
-from detap.cli.commands.eval import selected
-from detap.cli.inputs import Inputs
+from detap.cli.inputs import Inputs, selected
 from detap.cli.options import (
     change_options,
     changes_from,

@@ -328,6 +328,7 @@ _RANKINGS = OptionNames(
     options=True,
     interval_source="--baseline-ranking",
     names={"baseline_detections": "baseline_ranking"},
+    metric_intervals=False,
 )
 
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from detap.cli.commands.eval import command as eval_command
-from detap.cli.commands.eval import selected
 from detap.cli.gates import Gates, slice_options
-from detap.cli.inputs import Inputs
+from detap.cli.inputs import Inputs, selected
 from detap.cli.options import (
     classes_option,
     general_options,

@@ -1,0 +1,360 @@
+"""Evaluate several data sets, or read their reports, as one report."""
+
+import glob
+import os
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+from click.core import ParameterSource
+
+from detap._version import __version__
+from detap.cli.gates import Gates, print_gates
+from detap.cli.inputs import Inputs, selected
+from detap.cli.options import protocol_from
+from detap.cli.output import Outputs
+from detap.cli.session import Session
+from detap.cli.settings import Setting, options_of, read_tables, setting_name, setting_of
+from detap.errors import InputError, Note, Problem, UsageError
+from detap.escaping import escape
+from detap.gates.config import CHANGES, GateResults
+from detap.io.paths import STDIN, is_url
+from detap.protocols import Protocol
+from detap.records import Record
+
+if TYPE_CHECKING:
+    from detap.analysis.data_sets import DataSet
+    from detap.gates.checks import Limit
+    from detap.protocols import MetricSpec
+    from detap.tables.detection import SourceFile
+
+_GROUPS = ("Input", "Limits of input", "Protocol (default: as in the preset)", "General")
+"""Help groups of options that apply to data sets."""
+
+_APPLY = frozenset(
+    {"data_sets", "allow_missing", "fail_under", "fail_over", "baseline", "max_drop", "max_rise"}
+    | {"allow_mismatch", "confidence", "resamples", "seed", "min_ground_truths"}
+    | {"targets", "output_format"}
+)
+_OF_A_SET = ("Input", "Limits of input", "Selection")
+_FURTHER = (Setting("report", value_kind="path"), Setting("group"))
+
+_HINT = "give gt and dt, or report"
+
+
+class Entry(NamedTuple):
+    """A data set in the file: its name, settings, and location in messages."""
+
+    name: str
+    values: Mapping[str, Any]
+    location: str
+
+    @property
+    def group(self) -> str:
+        """The group, or an empty text."""
+        return str(self.values.get("group", ""))
+
+    @property
+    def report(self) -> str | None:
+        """The path of a report, if it is one."""
+        return self.values.get("report")
+
+    @property
+    def paths(self) -> list[str]:
+        """The paths of ground truth and detections, or of the report."""
+        named = [self.report] if self.report else [*self.values["gt"], *self.values["dt"]]
+        return [path for path in named if path]
+
+    def absent(self) -> str:
+        """Return the first path that does not exist, or an empty text."""
+        for path in self.paths:
+            is_local = path != STDIN and not is_url(path)
+            if is_local and not os.path.exists(path) and not glob.glob(path):
+                return path
+        return ""
+
+
+class Evaluated(Record):
+    """An evaluated data set.
+
+    Attributes
+    ----------
+    data_set : DataSet
+    report : mapping
+        ``kind``, ``protocol``, ``signature`` and ``detap_version`` of its report.
+    inputs : sequence of mapping
+    notes : sequence of Note
+    files : sequence of SourceFile
+        Files read, which must not be written.
+    """
+
+    data_set: "DataSet"
+    report: Mapping[str, Any]
+    inputs: "tuple[Mapping[str, Any], ...]"
+    notes: tuple[Note, ...] = ()
+    files: "tuple[SourceFile, ...]" = ()
+
+
+def evaluate_data_sets(options: dict[str, Any], session: Session) -> int:
+    """Evaluate all data sets, write the reports, and return the exit status.
+
+    Parameters
+    ----------
+    options : dict
+        Option values of ``detap eval``.
+    session : Session
+
+    Raises
+    ------
+    UsageError
+        If an option does not apply to data sets, or their protocols differ.
+    """
+    _refuse_others(options)
+    entries, missing = _present(_entries(options["data_sets"]), options.pop("allow_missing"))
+    gates = Gates.from_options(options)
+    confidence = gates.config.confidence
+    if confidence is not None:
+        for entry in entries:
+            if entry.report:
+                raise UsageError(
+                    f"{entry.location}: a report cannot be resampled; give gt and dt, or remove "
+                    "--confidence"
+                )
+    paths = [path for entry in entries for path in entry.paths if path != STDIN]
+    outputs = Outputs.from_options(options, [*paths, *options["data_sets"], *gates.paths()])
+    if outputs.needs_page_source:
+        raise UsageError("a report of data sets has no HTML page; use json or markdown")
+    outputs.check()
+    baseline = gates.read_baseline()
+    digests = outputs.needs_digests or baseline is not None
+    from detap.analysis.data_sets import DataSets, signature_of  # lazy import (start-up time)
+    from detap.gates.data_sets import GatedSets, require_same_protocol
+    from detap.gates.evaluate import evaluate_gates
+    from detap.report.sections.data_sets import data_sets_report
+    from detap.report.sections.gates import gate_blocks
+    from detap.report.writers.json import as_dict
+
+    evaluated: list[Evaluated] = []
+    for index, entry in enumerate(entries):
+        session.start_progress(f"Evaluating {escape(entry.name)}")
+        run = _Run(entry, {**options}, gates, digests=digests, index=index)
+        evaluated.append(run.evaluate())
+        require_same_protocol([(one.data_set.name, one.report) for one in evaluated])
+        session.print_time(f"evaluating {escape(entry.name)}")
+    config = gates.config
+    data = DataSets(
+        tuple(one.data_set for one in evaluated),
+        Protocol.from_report(dict(evaluated[0].report["protocol"])),
+        signature_of([str(one.report["signature"]) for one in evaluated]),
+        missing,
+        confidence,
+        config.resamples,
+        config.seed,
+        config.min_ground_truths,
+    )
+    report = data_sets_report(
+        data,
+        inputs=[item for one in evaluated for item in one.inputs],
+        notes=[note for one in evaluated for note in one.notes],
+    )
+    results = GateResults()
+    if gates.config.limits:
+        results = evaluate_gates(
+            config, GatedSets(data), lambda: as_dict(report), baseline_report=baseline
+        )
+        report = report.with_blocks(gate_blocks(results), results.notes)
+    session.stop_progress()
+    session.print_notes(report.notes)
+    status = print_gates(results, session)
+    session.check_warnings()
+    files = [file for one in evaluated for file in one.files]
+    outputs.write(report, files, quiet=session.quiet)
+    return status
+
+
+class _Run:
+    """The evaluation of one data set."""
+
+    def __init__(
+        self, entry: Entry, options: dict[str, Any], gates: Gates, *, digests: bool, index: int
+    ) -> None:
+        self.entry, self.options, self.gates = entry, options, gates
+        self.digests, self.index = digests, index
+
+    def evaluate(self) -> Evaluated:
+        """Return the metrics, or those of the report."""
+        try:
+            return self._of_report() if self.entry.report else self._of_files()
+        except InputError:
+            raise  # names the file
+        except UsageError as error:
+            raise UsageError(f"{self.entry.location}: {error}") from None
+
+    def _of_report(self) -> Evaluated:
+        from detap.gates.baseline import read_baseline
+        from detap.gates.data_sets import data_set_of_report
+
+        path = str(self.entry.report)
+        record = read_baseline(path)
+        one = data_set_of_report(self.entry.name, path, record, self.entry.group)
+        return Evaluated(one, record, self._named(record["inputs"]))
+
+    def _of_files(self) -> Evaluated:
+        from detap.analysis.data_sets import DataSet
+        from detap.evaluation.detection import add_sanity_notes, score_tables
+        from detap.report.inputs import describe_inputs
+        from detap.report.numbers import plain
+
+        options, config = self.options, self.gates.config
+        options |= _converted(self.entry)
+        inputs = Inputs.from_options(options)
+        protocol = protocol_from(options, Protocol, inputs.format.protocol)
+        inputs = inputs.for_protocols(protocol, digests=self.digests)
+        truth, detections = inputs.read(inputs.begin())
+        result = add_sanity_notes(
+            score_tables(
+                truth,
+                detections,
+                protocol,
+                **selected(truth, detections, options),
+                threads=options["threads"],
+                match_table=config.confidence is not None,
+            )
+        )
+        one = DataSet.of(self.entry.name, result, self.entry.group)
+        if config.confidence is not None:
+            one = one.with_draws(
+                result,
+                [*_specs(protocol, config.limits)],
+                resamples=config.resamples,
+                seed=config.seed + self.index,
+                threads=options["threads"],
+            )
+        report = {
+            "kind": "detection",
+            "protocol": plain(protocol.as_dict()),
+            "signature": result.signature,
+            "detap_version": __version__,
+        }
+        described = describe_inputs(truth, detections, digests=self.digests)
+        notes = tuple(
+            Note(note.code, f"{self.entry.name}: {note.message}", note.count, note.severity)
+            for note in result.notes
+        )
+        return Evaluated(
+            one, report, self._named(described), notes, (*truth.files, *detections.files)
+        )
+
+    def _named(self, inputs: Any) -> "tuple[Mapping[str, Any], ...]":
+        return tuple({"data_set": self.entry.name, **item} for item in inputs)
+
+
+def _specs(protocol: Protocol, limits: "tuple[Limit, ...]") -> "Iterator[MetricSpec]":
+    """Yield the metrics of the summary, and others with limits."""
+    from detap import metrics
+    from detap.errors import UnknownNameError
+
+    yield from metrics.summary(protocol)
+    for limit in limits:
+        if limit.name is None or limit.kind in CHANGES:
+            continue
+        parts = limit.name.split(".")
+        for count in range(1, len(parts) + 1):  # names of sets and of metrics may have dots
+            try:
+                yield metrics.named(protocol, ".".join(parts[-count:]))
+            except UnknownNameError:
+                continue
+
+
+def _refuse_others(options: dict[str, Any]) -> None:
+    """Raise UsageError for an option that does not apply; reset those of a settings file."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        if name not in options or name in _APPLY:
+            continue
+        if getattr(parameter, "group", "") in _GROUPS and name not in ("gt", "dt"):
+            continue
+        source = context.get_parameter_source(name)
+        if source in (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT):
+            raise UsageError(f"{max(parameter.opts, key=len)} does not apply to --data-sets")
+        multiple, flag = getattr(parameter, "multiple", False), getattr(parameter, "is_flag", False)
+        options[name] = () if multiple else False if flag else None
+
+
+def _entries(paths: tuple[str, ...]) -> list[Entry]:
+    """Return the data sets of a TOML file, or of reports."""
+    if len(paths) == 1 and paths[0].endswith(".toml"):
+        return list(_of_file(paths[0]))
+    if any(path.endswith(".toml") for path in paths):
+        raise UsageError("--data-sets takes one TOML file, or JSON reports")
+    from detap.formats.multi_file import expand_patterns
+    from detap.gates.history import report_paths  # lazy import (start-up time)
+
+    entries: dict[str, Entry] = {}
+    for path in report_paths(expand_patterns(paths)):
+        name = os.path.splitext(os.path.basename(path))[0]
+        if name in entries:
+            raise UsageError(
+                f"--data-sets: {entries[name].report} and {path} have one name, {name!r}; rename a "
+                "file, or name the data sets in a TOML file"
+            )
+        entries[name] = Entry(name, {"report": path}, path)
+    return list(entries.values())
+
+
+def _of_file(path: str) -> Iterator[Entry]:
+    known = [setting_of(each) for each in _options_of_a_set()]
+    for name, values in read_tables(path, [*known, *_FURTHER]).items():
+        location = f"{path}: [{name}]"
+        if not name:
+            raise UsageError(f"{path}: a data set has no name")
+        if "report" in values:
+            if others := [key for key in values if key not in ("report", "group")]:
+                raise UsageError(f"{location}: report excludes {others[0]}")
+        elif lacking := [key for key in ("gt", "dt") if not values.get(key)]:
+            raise UsageError(f"{location}: no {lacking[0]}; {_HINT}")
+        yield Entry(name, values, location)
+
+
+def _options_of_a_set() -> Iterator[click.Option]:
+    command = click.get_current_context().command
+    return (each for each in options_of(command) if getattr(each, "group", "") in _OF_A_SET)
+
+
+def _converted(entry: Entry) -> dict[str, Any]:
+    """Return the settings of a data set as option values."""
+    context = click.get_current_context()
+    converted = {}
+    for parameter in _options_of_a_set():
+        name = setting_name(parameter)
+        if name in entry.values:
+            try:
+                converted[str(parameter.name)] = parameter.process_value(
+                    context, entry.values[name]
+                )
+            except click.BadParameter as error:
+                raise UsageError(f"{name}: {error.message}") from None
+    return converted
+
+
+def _present(entries: list[Entry], allow_missing: bool) -> tuple[list[Entry], tuple[str, ...]]:
+    """Return the data sets with files, and the names of the others.
+
+    Raises
+    ------
+    InputError
+        If a data set is missing, unless that is allowed; or if all are.
+    """
+    if not entries:
+        raise UsageError(f"--data-sets: the file has no data set; add [NAME] and {_HINT}")
+    absent = {entry.name: entry.absent() for entry in entries}
+    present = [entry for entry in entries if not absent[entry.name]]
+    missing = tuple(name for name, path in absent.items() if path)
+    if missing and (not present or not allow_missing):
+        first = next(entry for entry in entries if absent[entry.name])
+        more = f" ({len(missing)} data sets are missing)" if len(missing) > 1 else ""
+        hint = "check the path" if not present else "check the path, or pass --allow-missing"
+        message = f"no such file or directory{more}"
+        raise InputError(Problem(absent[first.name], f"data set {first.name!r}", message, hint))
+    return present, missing

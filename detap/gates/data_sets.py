@@ -1,0 +1,147 @@
+"""Gates for several data sets: their metrics and means, also of reports already made."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import isnan, nan
+from typing import Any, NoReturn
+
+from detap.analysis.data_sets import DataSet, DataSets
+from detap.analysis.intervals import MetricIntervals
+from detap.errors import InputError, Problem, UsageError
+from detap.gates.baseline import protocol_differences, protocol_text
+from detap.gates.checks import Gate, Interval
+from detap.gates.config import GateConfig
+from detap.gates.metric_names import MEAN, MetricName, Metrics
+from detap.metrics import Metric, metric_named
+from detap.protocols import Protocol
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GatedSets:
+    """Data sets: a ``Subject`` of detap/gates/evaluate.py.
+
+    A mean over the data sets is named ``mean-set.AP`` or ``AP``.
+    """
+
+    data: DataSets
+
+    def metrics(self) -> Metrics:
+        """Return the metrics that gates can name."""
+        data = self.data
+        rows = [
+            {"name": one.name, **{name: data.values(name)[one.name] for name in data.names}}
+            for one in data.sets
+        ]
+
+        def overall(name: str) -> float:
+            return data.mean(name.removeprefix(MEAN))
+
+        def by_set(name: str) -> Sequence[float]:
+            return list(data.values(name).values())
+
+        return Metrics(
+            data.names[0],
+            data.summary,
+            rows,
+            unit="set",
+            compute_overall=overall,
+            compute_rows=by_set,
+            metric_of=partial(_metric_of, data.protocol),
+        )
+
+    def resample(self, baseline: "GatedSets | None", config: GateConfig) -> NoReturn:
+        """Raise UsageError: drops have no interval, since there is one detector per data set."""
+        raise UsageError("data sets have no intervals of drops; remove --confidence")
+
+    def intervals(self, config: GateConfig) -> "SetIntervals":
+        """Return the confidence intervals of the means and of each data set."""
+        return SetIntervals(self.data, config)
+
+    def find_regressions(
+        self,
+        gates: Sequence[Gate],
+        baseline_metrics: Metrics | None,
+        baseline: "GatedSets | None",
+    ) -> None:
+        """Return None: the table lists every data set."""
+        return
+
+
+class SetIntervals:
+    """Confidence intervals of means over data sets, and of each data set."""
+
+    def __init__(self, data: DataSets, config: GateConfig) -> None:
+        assert config.confidence is not None
+        self.confidence = config.confidence
+        self.of_slices: dict[str | None, MetricIntervals] = {}
+        self._data = data
+
+    def interval(self, name: MetricName) -> Interval | None:
+        """Return the confidence interval of a metric; None without one."""
+        if name.extreme is not None:
+            return None
+        of = None if name.row is None else self._data.sets[name.row].name
+        low, high = self._data.interval(name.metric.removeprefix(MEAN), of)
+        return None if isnan(low) else (low, high)
+
+
+def _metric_of(protocol: Protocol, name: str) -> Metric | None:
+    return metric_named(protocol, name.removeprefix(MEAN))
+
+
+def data_set_of_report(name: str, path: str, record: Mapping[str, Any], group: str) -> DataSet:
+    """Return the metrics of a JSON report of ``detap eval``.
+
+    Raises
+    ------
+    InputError
+        If it is a report of another kind.
+    """
+    if record["kind"] != "detection":
+        kind = str(record["kind"]).replace("_", " ")
+        hint = "use the JSON report of detap eval"
+        raise InputError(Problem(path, "", f"a report of kind {kind}", hint))
+
+    def absent(metric: str) -> float:
+        raise KeyError(metric)
+
+    selection = record.get("selection") or {}
+    truth = [item for item in record["inputs"] if item.get("role") == "ground_truth"]
+    images = selection.get("images")
+    if images is None:
+        counts = [item.get("images") for item in truth]
+        images = None if not counts or None in counts else sum(counts)
+    rows = record["classes"]
+    return DataSet(
+        name,
+        {key: nan if value is None else float(value) for key, value in record["summary"].items()},
+        group,
+        images,
+        sum(int(row.get("ground_truths") or 0) for row in rows),
+        sum(int(row.get("detections") or 0) for row in rows),
+        absent,
+    )
+
+
+def require_same_protocol(reports: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
+    """Raise UsageError if data sets were evaluated by different protocols.
+
+    Parameters
+    ----------
+    reports : sequence of (str, mapping)
+        The name, and ``kind``, ``protocol`` and ``signature`` of the report of each data set.
+    """
+    (first, record), *others = reports
+    for name, other in others:
+        if protocol_differences(other, record):
+            texts = [protocol_text(each) for each in (record, other)]
+            if texts[0] == texts[1]:  # reports of two versions, of which the preset changed
+                texts = [
+                    f"{text}|detap:{each['detap_version']}"
+                    for text, each in zip(texts, (record, other), strict=True)
+                ]
+            raise UsageError(
+                f"data sets {first!r} ({texts[0]}) and {name!r} ({texts[1]}) have different "
+                "protocols; evaluate all with one --protocol"
+            )
