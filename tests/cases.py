@@ -20,6 +20,7 @@ PLAIN = {
     if protocol.iou_type == "bbox"
     and protocol.verified == "all"
     and protocol.not_exhaustive == "count"
+    and not set(protocol.attributes) - {"width", "height"}
 }
 """The presets that need only boxes and flags."""
 
@@ -120,6 +121,9 @@ class Case:
         truth, dt = self.tables()
         if protocol.verified != "all":
             truth = self._listing(truth)
+        names = [name for name in protocol.attributes if name not in ("width", "height")]
+        values = np.arange(len(truth)) % 4 / 2  # 0, 0.5, 1, 1.5
+        truth = replace(truth, extra=dict.fromkeys(names, values))
         if protocol.reading.get("masks"):
             truth, dt = _masked(truth), _masked(dt)
         if protocol.iou_type == "polygon":

@@ -4,7 +4,7 @@ Undefined numbers are NaN. Names are not escaped: each writer escapes them for i
 """
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from detap._version import __version__
@@ -12,6 +12,7 @@ from detap.errors import Note
 from detap.records import Value
 
 if TYPE_CHECKING:
+    from detap.analysis.bootstrap import PairedResamples
     from detap.evaluation.results import Result
     from detap.formats.image_folders import ImageFolder
 
@@ -120,6 +121,8 @@ class PageSource(Value):
         An earlier JSON report.
     earlier : str
         The name of the earlier detector or report.
+    resamples : PairedResamples or None
+        Metrics of both detectors that were resampled for gates.
     pictures : ImageFolder or None
         The folder of the image files.
     file_names : mapping
@@ -132,6 +135,7 @@ class PageSource(Value):
     before: "Result | None" = None
     record: Mapping[str, Any] | None = None
     earlier: str = ""
+    resamples: "PairedResamples | None" = None
     pictures: "ImageFolder | None" = None
     file_names: Mapping[str, str] = field(default_factory=dict)
     data_folder: DataFolder | None = None
@@ -165,6 +169,8 @@ class Report(Value):
         Notes of the readers and the evaluation.
     blocks : tuple of Block
         Further parts.
+    rows : tuple of mapping
+        The rows of the JSON report, if those of the table have further cells.
     title : str
         The title of the main table; mostly empty.
     conclusion : str
@@ -185,6 +191,11 @@ class Report(Value):
     columns: Mapping[str, Column] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
     blocks: tuple[Block, ...] = ()
+    rows: tuple[Mapping[str, Cell], ...] = ()
     title: str = ""
     conclusion: str = ""
     page_source: PageSource | None = None
+
+    def with_blocks(self, blocks: tuple[Block, ...], notes: tuple[Note, ...]) -> "Report":
+        """Return the report with blocks before the others, and notes after the others."""
+        return replace(self, blocks=(*blocks, *self.blocks), notes=(*self.notes, *notes))

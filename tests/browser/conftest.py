@@ -1,7 +1,8 @@
 """Debian's Chromium, driven by Playwright, without network access."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,13 @@ import pytest
 
 from detap.cli import main
 from tests.browser.pages import CLASSES, REAL, WIDE, Open
-from tests.report.page.cases import write_case, write_page, write_pictures
+from tests.report.page.cases import (
+    crowded_truth,
+    write_case,
+    write_page,
+    write_pictures,
+    write_truth,
+)
 
 CHROMIUM = os.environ.get("DETAP_CHROMIUM", "/usr/bin/chromium")
 QUIET = (
@@ -91,6 +98,31 @@ def many_classes(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Path
     """Return the page of 60 classes."""
     folder = tmp_path_factory.mktemp("many")
     return write_page(folder, names=tuple(f"class {n:02}" for n in range(60)))
+
+
+@pytest.fixture(scope="session")
+def page_of(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Callable[[int], Path]:
+    """Return a function that returns the page of so many classes."""
+
+    @cache
+    def write_page_of(classes: int) -> Path:
+        folder = tmp_path_factory.mktemp(f"classes-{classes}")
+        inputs = write_truth(folder, crowded_truth(classes))
+        assert main(["report", *inputs, "-o", str(folder / "page.html"), "-q"]) == 0
+        return folder / "page.html"
+
+    return write_page_of
+
+
+@pytest.fixture(scope="session")
+def lvis_page(tmp_path_factory: pytest.TempPathFactory, browser: Any, real_data: Path) -> Path:
+    """Return a page of 1,230 classes."""
+    page = tmp_path_factory.mktemp("lvis") / "page.html"
+    gt = real_data / "lvis-val-100" / "lvis_val_100.json"
+    dt = real_data / "lvis-val-100-results" / "lvis_results_bbox.json"
+    inputs = ["--gt", str(gt), "--dt", str(dt), "--protocol", "lvis"]
+    assert main(["report", *inputs, "-o", str(page), "-q"]) == 0
+    return page
 
 
 @pytest.fixture

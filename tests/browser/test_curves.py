@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from detap.cli import main
-from tests.browser.pages import NARROW, SIZES, WIDE, Open
+from tests.browser.pages import NARROW, SIZES, Open
 from tests.report.page.cases import model_of, write_case, write_page
 
 BLUE, ORANGE = (10, 91, 196), (213, 94, 0)
@@ -82,7 +82,7 @@ def test_without_a_baseline_there_is_one_curve(open_page: Open, many_classes: Pa
     ]
 
 
-@pytest.mark.parametrize("size", [WIDE, NARROW])
+@pytest.mark.parametrize("size", SIZES)
 def test_the_columns_of_errors_name_detector_and_threshold(
     open_page: Open, page: Path, size: tuple[int, int]
 ) -> None:
@@ -92,16 +92,22 @@ def test_the_columns_of_errors_name_detector_and_threshold(
         ("#score=0.5&class=dog", types["localization"]["before_by_class"][1]),
     ):
         tab = open_page(page, fragment, size)
-        texts = tab.locator("#errors-table thead th").all_inner_texts()
-        assert [" ".join(text.split()) for text in texts] == [
+        heads = [
             "type",
             "dAP if fixed",
             "count, all scores",
-            f"count, score >= {float(tab.locator('#score-text').inner_text()):.2f}",
             "baseline count, all scores",
+            "count, score >= {0:.2f}",
+            "baseline count, score >= {0:.2f}",
         ]
+        threshold = float(tab.locator("#score-text").inner_text())
+        texts = tab.locator("#errors-table thead th").all_text_contents()
+        assert texts == [text.format(threshold) for text in heads]
         row = tab.locator("#errors-table tr", has=tab.get_by_role("button", name="Localization"))
-        assert row.locator("td").last.inner_text() == f"{before:,}"
+        assert row.locator("td").nth(2).text_content() == f"{before:,}"
+        # On a phone, "All detections" shows those of all scores.
+        shown = [cell.is_visible() for cell in tab.locator("#errors-table thead th").all()]
+        assert shown == [True, True, size != NARROW, size != NARROW, True, True]
         region = tab.locator("#errors .scroll")
         assert region.evaluate("x => x.scrollWidth <= x.clientWidth")
 
@@ -111,8 +117,9 @@ def test_changes_of_metrics_have_intervals(
     open_page: Open, page: Path, size: tuple[int, int]
 ) -> None:
     tab, metrics = open_page(page, "", size), model_of(page)["baseline"]["metrics"]
-    heads = tab.locator("#change-metrics thead th").all_inner_texts()
-    assert heads == ["metric", "before", "now", "diff", "95 % CI of diff"]
+    for name in ("metric", "class"):
+        heads = tab.locator(f"#change .scroll:has(th:text-is('{name}')) thead th").all_inner_texts()
+        assert heads == [name, "before", "now", "diff", "95 % CI of diff"]
     for row, metric in zip(tab.locator("#change-metrics tbody tr").all(), metrics, strict=True):
         cells = row.locator("td").all_inner_texts()
         low, high = metric["interval"]
@@ -125,7 +132,8 @@ def test_changes_of_metrics_have_intervals(
                 for text, value in zip(cells[3].split(" to "), (low, high), strict=True)
             )
     assert any(metric["interval"][0] is not None for metric in metrics)
-    assert tab.locator("#change .scroll").first.evaluate("x => x.scrollWidth <= x.clientWidth")
+    for region in tab.locator("#change .scroll").all():
+        assert region.evaluate("x => x.scrollWidth <= x.clientWidth")
     assert "detap compare" in tab.locator("#change .intro").inner_text()
 
 

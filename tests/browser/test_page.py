@@ -65,15 +65,13 @@ def slide(tab: Any, model: dict[str, Any]) -> None:
     assert tab.locator("#score-text").inner_text() == f"{scores[best]:.4f}"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", [WIDE, NARROW])
-def test_no_page_scrolls_sideways(
-    open_page: Open, page: Path, many_classes: Path, size: tuple[int, int], scheme: str
-) -> None:
+def test_no_page_scrolls_sideways(open_page: Open, page: Path, many_classes: Path) -> None:
     for path in (page, many_classes):
         for fragment in ("", "#class=dog&list=errors", "#list=label_errors&image=0", "#image=3.d0"):
-            tab = open_page(path, fragment, size, scheme)
-            assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+            tab = open_page(path, fragment, NARROW)
+            for width in (NARROW[0], 700, 701, 800, 899, 900, 1099, 1100, 1400):
+                tab.set_viewport_size({"width": width, "height": 900})
+                assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth"), width
             tab.close()
 
 
@@ -561,30 +559,33 @@ def test_a_printed_page_fits_paths_of_any_length(open_page: Open, tmp_path: Path
     assert tab.evaluate("document.documentElement.scrollWidth") <= SHEET[0]
 
 
-def test_a_slider_step_is_fast(open_page: Open, whole_page: tuple[str, Path]) -> None:
-    """The limit of 50 ms applies to the fastest of many, to exclude other load on the machine."""
+def test_a_slider_step_changes_few_nodes(open_page: Open, whole_page: tuple[str, Path]) -> None:
+    """A step writes six cells per class and some parts; it does not rebuild the class table."""
     tab = open_page(whole_page[1])
-    times = tab.evaluate(
+    nodes = tab.evaluate(
         """() => {
-          const slider = document.getElementById("score"), times = [];
+          const slider = document.getElementById("score"), counts = [];
+          const seen = new MutationObserver(() => {});
+          const all = (node) => 1 + (node.querySelectorAll?.("*").length || 0);
+          const added = (sum, record) => [...record.addedNodes].reduce((n, x) => n + all(x), sum);
+          seen.observe(document.body, {childList: true, subtree: true, characterData: true});
           for (let step = 20; step < 220; step += 10) {
             slider.value = step;
-            const start = performance.now();
             slider.dispatchEvent(new Event("input"));
-            document.body.getBoundingClientRect();
-            times.push(performance.now() - start);
+            counts.push(seen.takeRecords().reduce(added, 0));
           }
-          return times;
+          return counts;
         }"""
     )
-    assert min(times) < 50
+    assert min(nodes) > 6
+    assert max(nodes) <= 6 * CLASSES[whole_page[0]] + 150
 
 
 def test_images_are_drawn_as_annotated(open_page: Open, page: Path) -> None:
     tab = open_page(page, "#image=0")
-    picture = tab.locator("#viewer-picture image")
+    picture = tab.locator("#viewer-picture image").last  # of this detector
     head, _, data = picture.get_attribute("href").partition(",")
     assert head == "data:image/webp;base64"
     assert base64.b64decode(data)[8:12] == b"WEBP"
-    assert tab.locator("#viewer-picture svg").get_attribute("viewBox") == "0 0 640 480"
+    assert tab.locator("#viewer-picture svg").last.get_attribute("viewBox") == "0 0 640 480"
     assert (picture.get_attribute("width"), picture.get_attribute("height")) == ("640", "480")

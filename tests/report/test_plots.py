@@ -3,6 +3,7 @@
 import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,10 @@ from detap.report.writers import plots
 from detap.tables.detection import Detections, GroundTruth
 from tests.analysis.data import fixture
 
-NAMES = ("precision-recall", "errors", "operating-point", "confusion", "calibration")
+NAMES = (
+    *("precision-recall", "miss-rate", "froc"),
+    *("errors", "operating-point", "confusion", "calibration"),
+)
 
 
 @pytest.fixture
@@ -80,6 +84,49 @@ def test_they_show_the_hand_computed_values() -> None:
     assert np.sum(mean) == pytest.approx(98.2 / 2)
     axes = fixture().plot("confusion")
     assert sorted(text.get_text() for text in axes.texts) == ["1", "1", "1", "1", "2", "5"]
+
+
+def test_curves_per_image_show_the_hand_computed_values() -> None:
+    """The ranking T F (T T) F of equal scores in brackets, of 5 ground truths on 4 images."""
+    pytest.importorskip("matplotlib")
+    boxes = np.array([[20.0 * k, 0, 20 * k + 10, 10] for k in range(7)])
+    truth = GroundTruth.from_arrays(
+        image=[1] * 5, label=["a"] * 5, boxes=boxes[:5], images=[1, 2, 3, 4]
+    )
+    detections = Detections.from_arrays(
+        image=[1] * 5,
+        label=["a"] * 5,
+        boxes=boxes[[0, 5, 1, 2, 6]],
+        score=[0.9, 0.8, 0.7, 0.7, 0.5],
+    )
+    result = evaluate(truth, detections)
+    axes = result.plot("miss-rate")
+    (line,) = axes.lines
+    miss = np.interp([0.01, 0.24, 0.26, 40], line.get_xdata(), line.get_ydata())
+    assert miss.tolist() == pytest.approx([0.8, 0.8, 0.4, 0.4])
+    assert line.get_label() == f"a {0.8 ** (6 / 9) * 0.4 ** (3 / 9):.3f}"
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    assert [text.get_text() for text in axes.get_xticklabels()] == [
+        "0.001",
+        "0.01",
+        "0.1",
+        "1",
+        "10",
+    ]
+    axes = result.plot("froc")
+    (line,) = axes.lines
+    recall = np.interp([0.24, 0.26, 8], line.get_xdata(), line.get_ydata())
+    assert recall.tolist() == pytest.approx([0.2, 0.6, 0.6])
+    assert line.get_label() == f"a {(0.2 + 6 * 0.6) / 7:.3f}"
+    assert [text.get_text() for text in axes.get_xticklabels()][1] == "1/8"
+    # verified for some classes only: FPPI has no meaning
+    listed = replace(truth, listed={"negative": np.zeros((0, 2), np.int32)})
+    partly = evaluate(listed, detections, replace(result.protocol, verified="listed"))
+    drawn = {name.partition(".")[0] for name, _ in plots.render_all(partly)}
+    assert drawn == {*NAMES} - {"miss-rate", "froc"}
+    with pytest.raises(UsageError, match="FPPI"):
+        partly.plot("froc")
+    assert all(np.isnan(curve.fppi).all() for curve in partly.curves())
 
 
 def test_names_are_escaped_and_many_classes_are_listed() -> None:

@@ -1,14 +1,14 @@
 """The model of the page: numbers and names, not formatted.
 
 The model is plain JSON; undefined numbers are None. Arrays over score thresholds hold the change at
-each step down, joined by commas, with 0 left empty to keep the page small.
+each step down, joined by commas, with 0 left empty and none after the last to keep the page small.
 """
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from detap import metrics
-from detap.analysis.comparison import compare, difference
+from detap.analysis.comparison import Comparison, difference, resample_summary
 from detap.errors import UsageError
 from detap.escaping import escape
 from detap.evaluation.results import class_rows
@@ -78,6 +78,8 @@ def _table(report: "Report", result: "Result") -> dict[str, Any]:
     """Return the class table, in the order of the classes."""
     columns = report.table.columns[1:]
     totals = report.table.totals or {}
+    by_class = {(row["name"], row["id"]): row for row in report.table.rows}
+    rows = [by_class[row["name"], row["id"]] for row in class_rows(result)]
     return {
         "columns": [
             {
@@ -88,7 +90,7 @@ def _table(report: "Report", result: "Result") -> dict[str, Any]:
             }
             for column in columns
         ],
-        "rows": [[row[column.key] for column in columns] for row in class_rows(result)],
+        "rows": [[row[column.key] for column in columns] for row in rows],
         "totals": [totals.get(column.key) for column in columns],
     }
 
@@ -101,15 +103,15 @@ def _baseline(report: "Report", source: "PageSource") -> dict[str, Any] | None:
         summary, rows = source.record["summary"], source.record["classes"]
     else:
         return None
-    # As in detap compare, which needs single true and false positives.
-    comparison = None
-    if source.before is not None and source.result.protocol.matching == "by-score":
-        comparison = compare(source.before, source.result)
+    comparison = _comparison(source)
     primary = metrics.summary(source.result.protocol)[0]
     key, lower = primary.class_name, not primary.metric.higher_is_better
     earlier: Mapping[str, Any] = {str(row["name"]): row.get(key) for row in rows}
     return {
         "name": escape(source.earlier),
+        "current": ", ".join(
+            escape(entry["path"]) for entry in report.inputs if entry["role"] == "detections"
+        ),
         "metrics": [
             {
                 **_change(name, summary.get(name), value),
@@ -121,11 +123,26 @@ def _baseline(report: "Report", source: "PageSource") -> dict[str, Any] | None:
         "classes": [
             {
                 **_change(escape(row["name"]), earlier.get(str(row["name"])), row[key]),
+                "interval": None if comparison is None else comparison.interval(primary.name, k),
                 "lower_is_better": lower,
             }
-            for row in class_rows(source.result)
+            for k, row in enumerate(class_rows(source.result))
         ],
     }
+
+
+def _comparison(source: "PageSource") -> Comparison | None:
+    """Return the comparison with an earlier detector, without counts of errors.
+
+    As in detap compare, which needs single true and false positives. What gates have resampled is
+    not resampled again.
+    """
+    before, result = source.before, source.result
+    if before is None or result.protocol.matching != "by-score":
+        return None
+    drawn = resample_summary(before, result, known=source.resamples)
+    pair = drawn.first, drawn.second
+    return Comparison(before, result, tuple(result.summary), pair, None, confidence=0.95)
 
 
 def _change(name: str, before: Any, now: Any) -> dict[str, Any]:

@@ -66,12 +66,21 @@ class Analysis:
         """The score thresholds of the page, (n,) float64, in descending order.
 
         All scores, or a selection if there are many: spread over scores and detections, with the
-        best-F1 scores of each class and overall. The last is the lowest of all detections.
+        best-F1 scores of each class and overall. The last is the lowest of all detections, of the
+        earlier detector too.
         """
         swept, scores = self.sweeps.best, self.sweeps.overall.score
-        lowest = self.match_results.run.lowest_score
+        both = [self] if self.before is None else [self, self.before]
+        lowest = min(
+            (
+                score
+                for analysis in both
+                if (score := analysis.match_results.run.lowest_score) is not None
+            ),
+            default=None,
+        )
         if lowest is not None and (not len(scores) or lowest < scores[-1]):
-            scores = np.append(scores, lowest)  # of a detection that is not counted
+            scores = np.append(scores, lowest)  # of a detection that is not counted, or earlier
         if len(scores) <= _BY_SCORE + _BY_RANK:
             return scores
         even = np.linspace(scores[0], scores[-1], _BY_SCORE)
@@ -91,12 +100,13 @@ class Analysis:
 
 
 def added_at_steps(counts: Counts) -> list[str]:
-    """Return rows of cumulative counts, (n, steps) int64, as texts for the page.
+    """Return rows of cumulative counts, (n, steps) int64, as texts for the page."""
+    return [joined(row) for row in np.diff(counts, axis=1, prepend=0)]
 
-    A text joins the change at each step by commas, with 0 left empty.
-    """
-    added = np.diff(counts, axis=1, prepend=0).tolist()
-    return [",".join(str(count or "") for count in row) for row in added]
+
+def joined(added: Counts) -> str:
+    """Join the changes at the steps by commas, with 0 left empty and none after the last."""
+    return ",".join(str(count or "") for count in added.tolist()).rstrip(",")
 
 
 def analysis_blocks(result: Result, requested: Mapping[str, Any]) -> Iterator[Block]:

@@ -1,9 +1,9 @@
 """Every precision-recall curve of a result, as rows and as records.
 
 For detectors, by class with ground truth and IoU threshold: the raw points, one per detection that
-is not ignored, by descending score; and the interpolated precision at the recall levels of the
-protocol, or, for all-point AP, at each reached recall. For retrieval: precision and recall over
-ranks, and at the recall levels of the protocol.
+is not ignored, by descending score, with false positives per image too; and the interpolated
+precision at the recall levels of the protocol, or, for all-point AP, at each reached recall. For
+retrieval: precision and recall over ranks, and at the recall levels of the protocol.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -49,7 +49,7 @@ def detection_curves(result: "Result") -> Curves:
     named = [(curve, result.classes[curve.label]) for curve in result.curves()]
     return Curves(
         result.signature,
-        ("class", "iou_threshold", "points", "score", "recall", "precision"),
+        ("class", "iou_threshold", "points", "score", "recall", "precision", "fppi"),
         chain.from_iterable(_rows(*one) for one in named),
         "curves",
         [_record(*one) for one in named],
@@ -64,18 +64,19 @@ def _record(curve: "Curve", name: str) -> dict[str, object]:
         "score": curve.score.tolist(),
         "recall": curve.recall.tolist(),
         "precision": curve.precision.tolist(),
+        "fppi": plain(curve.fppi.tolist()),
         "interpolated_recall": curve.levels.tolist(),
         "interpolated_precision": curve.interpolated.tolist(),
     }
 
 
 def _rows(curve: "Curve", name: str) -> Iterator[tuple[Cell, ...]]:
-    raw = zip(curve.score.tolist(), curve.recall.tolist(), curve.precision.tolist(), strict=True)
-    for score, recall, precision in raw:
-        yield name, curve.threshold, "raw", score, recall, precision
+    columns = (curve.score, curve.recall, curve.precision, curve.fppi)
+    for point in zip(*(column.tolist() for column in columns), strict=True):
+        yield name, curve.threshold, "raw", *point
     grid = zip(curve.levels.tolist(), curve.interpolated.tolist(), strict=True)
     for recall, precision in grid:
-        yield name, curve.threshold, "interpolated", None, recall, precision
+        yield name, curve.threshold, "interpolated", None, recall, precision, None
 
 
 def retrieval_curves(result: "RetrievalResult") -> Curves:

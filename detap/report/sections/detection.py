@@ -60,6 +60,10 @@ def detection_report(
     # The tolerance holds for the unchanged preset only.
     if protocol.tolerance and protocol == protocol.preset(protocol.name):
         blocks = (*blocks, _reproduction(protocol))
+    if protocol.metrics:
+        from detap.report.sections.metric_details import metric_details
+
+        blocks = (*metric_details(result), *blocks)
     rows = class_rows(result)
     columns = class_columns(protocol)
     specs = metrics.summary(protocol)

@@ -13,6 +13,13 @@ from detap.report.sections.comparison import (
 )
 from detap.report.sections.crosscheck import CrossCheckData
 from detap.report.sections.data_checks import CheckedClass, CheckedInput, CheckNote, ProblemsData
+from detap.report.sections.data_sets import (
+    DataSetInput,
+    DataSetIntervals,
+    DataSetRow,
+    GroupEntry,
+    StatisticsEntry,
+)
 from detap.report.sections.explanation import (
     AttributionData,
     CauseEntry,
@@ -30,6 +37,8 @@ from detap.report.sections.explanation import (
 from detap.report.sections.gates import GatesData
 from detap.report.sections.history import HistoryEntry, NotComparableData
 from detap.report.sections.image import ImageData, ShownDetection
+from detap.report.sections.intervals import IntervalsData
+from detap.report.sections.metric_details import DetailsData
 from detap.report.sections.power import PowerData
 from detap.report.sections.ranking import (
     DecomposabilityData,
@@ -95,6 +104,7 @@ class DetectionReport(TypedDict):
         ]
     ]
     cross_check: NotRequired[CrossCheckData]
+    intervals: NotRequired[IntervalsData]
     gates: NotRequired[GatesData]
     regressions: NotRequired[RegressionsData]
     power: NotRequired[PowerData]
@@ -110,6 +120,12 @@ class DetectionReport(TypedDict):
         ]
     ]
     reproduces: NotRequired[ReproducesData]
+    metric_details: NotRequired[
+        Annotated[
+            dict[str, DetailsData],
+            "The points of the curve, or the score threshold, behind metrics of --metrics.",
+        ]
+    ]
 
 
 @extra_items(Any)
@@ -246,6 +262,31 @@ class HistoryReport(TypedDict):
     ]
     notes: list[Any]
     not_comparable: NotRequired[NotComparableData]
+
+
+@extra_items(Any)
+class DataSetsReport(TypedDict):
+    """The JSON report of detap eval --data-sets. Undefined metrics are null."""
+
+    schema_version: Literal[2]
+    detap_version: str
+    kind: Literal["data_sets"]
+    signature: Annotated[str, "The common parts of the signatures.", Limits(pattern=r"^protocol:")]
+    protocol: dict[str, Any]
+    inputs: list[DataSetInput]
+    conclusion: str
+    summary: Annotated[
+        dict[str, MetricValue],
+        "Unweighted means over the data sets where the metric is defined, primary metric first.",
+        Limits(min_length=1),
+    ]
+    data_sets: Annotated[list[DataSetRow], "In the order given.", Limits(min_length=1)]
+    notes: list[NoteEntry]
+    statistics: dict[str, StatisticsEntry]
+    groups: NotRequired[Annotated[dict[str, GroupEntry], "By name, in the order given."]]
+    missing: NotRequired[Annotated[list[str], "Data sets left out by --allow-missing."]]
+    intervals: NotRequired[DataSetIntervals]
+    gates: NotRequired[GatesData]
 
 
 @extra_items(Any)

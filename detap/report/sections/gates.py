@@ -30,7 +30,7 @@ class GateEntry(TypedDict):
     drop: Annotated[float | None, "The drop; negative if the metric rose."]
     interval: Annotated[
         list[float | None] | None,
-        "The confidence interval of the drop.",
+        "The confidence interval of the drop; of the metric with a minimum or maximum.",
         Limits(min_length=2, max_length=2),
     ]
     confidence: float | None

@@ -6,12 +6,11 @@ from typing import Annotated, Any, TypedDict
 
 import numpy as np
 
-from detap.analysis.match_results import Counts
 from detap.analysis.operating import OperatingPoint, Point, Sweep, Threshold, operating_point
 from detap.metrics.at_threshold import AT_THRESHOLD
 from detap.report.fields import ClassId, Count, Fraction, Limits
 from detap.report.model import Block, Cell, Column, Table
-from detap.report.sections.analysis import Analysis
+from detap.report.sections.analysis import Analysis, joined
 from detap.tables.detection import Floats
 
 
@@ -118,8 +117,23 @@ _COLUMNS = (
 
 def page_data(analysis: Analysis) -> dict[str, Any]:
     """Return the detections added at each score step, by result, and the curves."""
-    match_results, steps, best = analysis.match_results, analysis.steps, analysis.sweeps.best
-    before = analysis.before
+    steps, best, before = analysis.steps, analysis.sweeps.best, analysis.before
+    return {
+        "operating": {
+            "scores": steps.tolist(),
+            "best": analysis.step_of(best.overall.score),
+            "best_by_class": [analysis.step_of(point.score) for point in best.by_class],
+            "added": _added(analysis, steps),
+            "added_before": None if before is None else _added(before, steps),
+        },
+        "curves": _curves(analysis),
+        "curves_before": None if before is None else _curves(before),
+    }
+
+
+def _added(analysis: Analysis, steps: Floats) -> list[list[str]]:
+    """Return the detections added at each step, by class and result, as texts for the page."""
+    match_results = analysis.match_results
     ranked = match_results.by_score
     ranked = ranked[match_results.scored[ranked]]
     detections = match_results.boxes[0]
@@ -130,20 +144,7 @@ def page_data(analysis: Analysis) -> dict[str, Any]:
     cell = (detections.label[ranked].astype(np.int64) * (_FALSE + 1) + result) * (count + 1) + step
     added = np.bincount(cell, minlength=classes * (_FALSE + 1) * (count + 1))
     added = added.reshape(classes, _FALSE + 1, count + 1)[:, :, :count]
-    return {
-        "operating": {
-            "scores": steps.tolist(),
-            "best": analysis.step_of(best.overall.score),
-            "best_by_class": [analysis.step_of(point.score) for point in best.by_class],
-            "added": [[_sparse(row) for row in of_class] for of_class in added],
-        },
-        "curves": _curves(analysis),
-        "curves_before": None if before is None else _curves(before),
-    }
-
-
-def _sparse(values: Counts) -> str:
-    return ",".join(str(count or "") for count in values.tolist())
+    return [[joined(row) for row in of_class] for of_class in added]
 
 
 def _curves(analysis: Analysis) -> dict[str, Any]:

@@ -62,6 +62,7 @@ DOCUMENTS = {
         },
     ),
     "history": _Document("detap history", documents.HistoryReport),
+    "data_sets": _Document("detap report of data sets", documents.DataSetsReport),
 }
 """The reports that have a schema, by name."""
 

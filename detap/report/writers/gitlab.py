@@ -16,7 +16,7 @@ Sample = tuple[Mapping[str, str], float]
 
 def render(report: Report, style: Style) -> str:
     """Return the summary, the metrics of each row and the gate statuses as gauges."""
-    unit = "query" if report.kind == "retrieval" else "class"
+    unit = {"retrieval": "query", "data_sets": "data_set"}.get(report.kind, "class")
     summary = (({"metric": name}, value) for name, value in report.summary.items())
     gates = (
         (

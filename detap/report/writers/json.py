@@ -25,6 +25,7 @@ ROWS = {
     "comparison": "metrics",
     "image": "detections",
     "history": "reports",
+    "data_sets": "data_sets",
     "protocol_diff": "steps",
     "protocol_search": "protocols",
     "report_diff": "contributions",
@@ -48,7 +49,7 @@ def as_dict(report: Report) -> dict[str, Any]:
         "inputs": report.inputs,
         **({"conclusion": report.conclusion} if report.conclusion else {}),
         "summary": report.summary,
-        ROWS[report.kind]: report.table.rows,
+        ROWS[report.kind]: report.rows or report.table.rows,
         "notes": [asdict(note) for note in report.notes],
         **{block.key: block.data for block in report.blocks if block.key},
     }

@@ -88,6 +88,18 @@ def _of_blocks(*blocks: Block) -> Report:
     return Report(kind="", table=Table((), ()), blocks=blocks)
 
 
+def _intervals(value: Any) -> Report:
+    from detap.report.sections.intervals import with_intervals
+
+    return with_intervals(detection_report(value.result), {None: value})
+
+
+def _data_sets(value: Any) -> Report:
+    from detap.report.sections.data_sets import data_sets_report
+
+    return data_sets_report(value)
+
+
 def _names(value: Any) -> list[dict[str, Cell]]:
     return [{"name": name} for name in value.classes]
 
@@ -158,6 +170,8 @@ def _rows(value: Any) -> Report:
 _REPORTS: dict[str, Callable[[Any], Report]] = {
     "Result": detection_report,
     "Comparison": _comparison,
+    "MetricIntervals": _intervals,
+    "DataSets": _data_sets,
     "RetrievalResult": _retrieval,
     "ClassificationResult": _classification,
     "Errors": _errors,

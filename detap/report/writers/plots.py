@@ -24,7 +24,8 @@ from detap.analysis.match_results import MatchResults
 from detap.analysis.operating import sweeps
 from detap.errors import UsageError
 from detap.escaping import escape
-from detap.evaluation.results import Result
+from detap.evaluation.results import Curve, Result
+from detap.protocols.summary import percent
 from detap.report.sections.errors import words
 from detap.tables.detection import Floats
 
@@ -46,6 +47,8 @@ _MOST_CELLS = 25
 _MOST_NUMBERS = 12
 _MOST_PAIRS = 20
 _LONGEST = 24
+_OPTIONAL = ("miss-rate", "froc", "calibration")
+"""Figures that not every result has."""
 _DOTS = 200  # an inch
 _STYLE = {
     "svg.hashsalt": "detap",
@@ -84,13 +87,14 @@ def paths(folder: str) -> list[str]:
 def render_all(result: Result) -> Iterator[tuple[str, bytes]]:
     """Yield the name and content of each file.
 
-    There is no calibration figure if scores are outside 0 to 1.
+    There is no calibration figure if scores are outside 0 to 1, and none of false positives per
+    image if images are verified for some classes only.
     """
     for name in FIGURES:
         try:
             fig = figure(result, name)
         except UsageError:
-            if name != "calibration":
+            if name not in _OPTIONAL:
                 raise
             continue
         for kind in FORMATS:
@@ -103,7 +107,8 @@ def figure(result: Result, name: str) -> "Figure":
     Parameters
     ----------
     result : Result
-    name : {"precision-recall", "errors", "operating-point", "confusion", "calibration"}
+    name : {"precision-recall", "miss-rate", "froc", "errors", "operating-point", "confusion", \
+"calibration"}
 
     Raises
     ------
@@ -170,35 +175,128 @@ def _name(name: str) -> str:
 
 def _precision_recall(match_results: MatchResults, result: Result, new_axes: NewAxes) -> "Figure":
     fig, axes = new_axes(4.6, 3.6)
-    curves = [
-        curve
-        for curve in result.curves()
-        if curve.threshold == result.protocol.iou_thresholds[match_results.threshold]
-    ]
+    curves = _curves(match_results, result)
     grid = np.linspace(0, 1, 101)
     tables = [_at(grid, curve.levels, curve.interpolated) for curve in curves]
+    _plot_classes(axes, result, curves, (grid, tables), [c.average_precision for c in curves])
+    axes.set(xlabel="recall", ylabel="precision", xlim=(0, 1), ylim=(0, 1.02))
+    axes.set_title(f"Precision and recall at IoU {match_results.iou:.6g}", fontsize=9, loc="left")
+    return fig
+
+
+def _curves(match_results: MatchResults, result: Result) -> list[Curve]:
+    """Return the curves at the IoU threshold of the figures."""
+    threshold = result.protocol.iou_thresholds[match_results.threshold]
+    return [curve for curve in result.curves() if curve.threshold == threshold]
+
+
+def _plot_classes(
+    axes: "Axes",
+    result: Result,
+    curves: Sequence[Curve],
+    points: tuple[Floats, Sequence[Floats]],
+    numbers: Sequence[float],
+) -> None:
+    """Plot a line per class, named if they are few, and their mean.
+
+    Parameters
+    ----------
+    axes : Axes
+    result : Result
+    curves : sequence of Curve
+        One per line.
+    points : (n,) float64 and a sequence of (n,) float64
+        The common x of the lines, and the y of each.
+    numbers : sequence of float
+        The number behind the name of each class.
+    """
+    grid, tables = points
     few = len(curves) <= _MOST_CURVES
-    for curve, table, (color, dashes) in zip(curves, tables, cycle(_LINES), strict=False):
-        label = f"{_name(result.classes[curve.label])} {curve.average_precision:.3f}"
+    lines = zip(curves, tables, numbers, cycle(_LINES), strict=False)
+    for curve, table, value, (color, dashes) in lines:
+        label = f"{_name(result.classes[curve.label])} {value:.3f}"
         if few:
             axes.plot(grid, table, color=color, linestyle=dashes, linewidth=1.4, label=label)
         else:
             axes.plot(grid, table, color="#bbbbbb", linewidth=0.5)
-    if tables and (len(tables) > 1 or not few):
+    if len(tables) > 1:
         mean = np.mean(tables, axis=0)
         label = f"mean of {len(tables)} classes"
         axes.plot(grid, mean, color="black", linewidth=2.4, label=label)
-    axes.set(xlabel="recall", ylabel="precision", xlim=(0, 1), ylim=(0, 1.02))
-    axes.set_title(f"Precision and recall at IoU {match_results.iou:.6g}", fontsize=9, loc="left")
     if tables:
         axes.legend(frameon=False, fontsize=7)
-    return fig
 
 
 def _at(grid: Floats, levels: Floats, precision: Floats) -> Floats:
     """Return the interpolated precision at other levels: that of the next level, or 0."""
     index = np.searchsorted(levels, grid - 1e-9)
     return np.append(precision, 0.0)[np.minimum(index, len(precision))]
+
+
+# --- false positives per image
+
+
+def _miss_rate(match_results: MatchResults, result: Result, new_axes: NewAxes) -> "Figure":
+    fig, axes = new_axes(4.6, 3.6)
+    curves = _curves(match_results, result)
+    grid = np.geomspace(2e-4, 50, 1081)  # the range of KAIST's figures
+    # Below the axis: a miss rate of 0 has no logarithm.
+    tables = [np.maximum(1 - _recall_at(grid, curve), 1e-3) for curve in curves]
+    _plot_classes(
+        axes, result, curves, (grid, tables), _values("MR-2", match_results, result, curves)
+    )
+    axes.set(xscale="log", yscale="log", xlim=(2e-4, 50), ylim=(0.01, 1))
+    axes.set(xlabel="false positives per image", ylabel="miss rate")
+    ticks = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1)
+    axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    powers = (0.001, 0.01, 0.1, 1, 10)  # the default labels are formulas, which are not drawn
+    axes.set_xticks(powers, [f"{power:g}" for power in powers])
+    axes.minorticks_off()
+    title = f"Miss rate at IoU {match_results.iou:.6g}, with MR-2"
+    axes.set_title(title, fontsize=9, loc="left")
+    return fig
+
+
+def _froc(match_results: MatchResults, result: Result, new_axes: NewAxes) -> "Figure":
+    fig, axes = new_axes(4.6, 3.6)
+    curves = _curves(match_results, result)
+    grid = np.geomspace(1 / 16, 16, 1025)
+    tables = [_recall_at(grid, curve, whole=True) for curve in curves]
+    _plot_classes(
+        axes, result, curves, (grid, tables), _values("CPM", match_results, result, curves)
+    )
+    axes.set(xscale="log", xlim=(1 / 16, 16), ylim=(0, 1.02))
+    axes.set(xlabel="false positives per image", ylabel="recall")
+    ticks = [2.0**exponent for exponent in range(-4, 5)]
+    axes.set_xticks(ticks, ["1/16", "1/8", "1/4", "1/2", "1", "2", "4", "8", "16"])
+    axes.minorticks_off()
+    axes.set_title(f"FROC at IoU {match_results.iou:.6g}, with CPM", fontsize=9, loc="left")
+    return fig
+
+
+def _values(
+    name: str, match_results: MatchResults, result: Result, curves: Sequence[Curve]
+) -> list[float]:
+    """Return a metric of the class of each curve, at the IoU threshold of the figures.
+
+    Raises
+    ------
+    UsageError
+        If the protocol cannot have it.
+    """
+    iou = percent(result.protocol.iou_thresholds[match_results.threshold])
+    values = result.metric_by_class(f"{name}@{iou}")
+    return [float(values[curve.label]) for curve in curves]
+
+
+def _recall_at(fppi: Floats, curve: Curve, *, whole: bool = False) -> Floats:
+    """Return the recall of the last point within each FPPI; of distinct scores only if `whole`."""
+    points = np.ones(len(curve.score), np.bool_)
+    if whole:
+        points[:-1] = curve.score[1:] != curve.score[:-1]
+    index = np.searchsorted(curve.fppi[points], fppi * (1 + 1e-12), side="right")
+    recalls: Floats = np.append(0.0, curve.recall[points])[index]
+    return recalls
 
 
 # --- errors
@@ -336,6 +434,8 @@ def _calibration(match_results: MatchResults, result: Result, new_axes: NewAxes)
 
 FIGURES: "dict[str, Callable[[MatchResults, Result, NewAxes], Figure]]" = {
     "precision-recall": _precision_recall,
+    "miss-rate": _miss_rate,
+    "froc": _froc,
     "errors": _errors,
     "operating-point": _operating_point,
     "confusion": _confusion,

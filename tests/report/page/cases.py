@@ -52,6 +52,30 @@ def truth_of(names: tuple[str, ...] = NAMES, images: int = 24) -> dict[str, Any]
     }
 
 
+def crowded_truth(classes: int) -> dict[str, Any]:
+    """Return ground truth: 48 objects in each of at least 12 images, 3 or more of each class."""
+    images = max(12, -(-3 * classes // 48))
+    boxes = [[10 + 80 * (n % 8), 10 + 80 * (n // 8), 60, 60] for n in range(48)]
+    return {
+        "images": [
+            {"id": n, "width": SIZE[0], "height": SIZE[1], "file_name": f"{n}.png"}
+            for n in range(1, images + 1)
+        ],
+        "categories": [{"id": n, "name": f"class {n:04}"} for n in range(1, classes + 1)],
+        "annotations": [
+            {
+                "id": n + 1,
+                "image_id": n // 48 + 1,
+                "category_id": n % classes + 1,
+                "bbox": boxes[n % 48],
+                "area": 3600,
+                "iscrowd": 0,
+            }
+            for n in range(48 * images)
+        ],
+    }
+
+
 def detections_for(
     truth: dict[str, Any], seed: int = 1, *, worse: float = 0.0
 ) -> list[dict[str, Any]]:
@@ -83,7 +107,11 @@ def detections_for(
 
 def write_case(folder: Path, names: tuple[str, ...] = NAMES, images: int = 24) -> list[str]:
     """Write the case into a folder; return its command-line arguments."""
-    truth = truth_of(names, images)
+    return write_truth(folder, truth_of(names, images))
+
+
+def write_truth(folder: Path, truth: dict[str, Any]) -> list[str]:
+    """Write ground truth with detections and earlier ones; return command-line arguments."""
     (folder / "gt.json").write_text(json.dumps(truth), "utf-8")
     (folder / "dt.json").write_text(json.dumps(detections_for(truth)), "utf-8")
     (folder / "before.json").write_text(json.dumps(detections_for(truth, 2, worse=0.2)), "utf-8")

@@ -16,6 +16,7 @@ import pytest
 
 from detap import UsageError, evaluate
 from detap.analysis.breakdowns import breakdowns, iou_histogram
+from detap.analysis.errors import errors
 from detap.cli import main
 from detap.report.page.packing import packed
 from detap.tables.detection import Detections, GroundTruth
@@ -109,22 +110,36 @@ def test_hostile_names_create_no_element(tmp_path: Path) -> None:
 
 
 def test_counts_at_each_step_equal_the_operating_point(tmp_path: Path) -> None:
-    page = write_page(tmp_path)
+    page = write_page(tmp_path, "--baseline-detections", str(tmp_path / "before.json"))
     analysis = model_of(page)["analysis"]
-    result = _evaluated()
-    scores, added = analysis["operating"]["scores"], analysis["operating"]["added"]
-    counts = np.array(
-        [[np.cumsum([int(v or 0) for v in row.split(",")]) for row in rows] for rows in added]
-    )
-    for step, score in enumerate(scores):
-        point = result.operating_point(score)
-        for label, of_class in enumerate(point.by_class):
-            assert counts[label, 0, step] == of_class.true_positives
-            assert counts[label, 1:, step].sum() == of_class.false_positives
+    result, before = _evaluated(), _evaluated(detections_for(truth_of(), 2, worse=0.2))
+    scores = analysis["operating"]["scores"]
+    assert scores[-1] == min(result.detections.score.min(), before.detections.score.min())
+    assert scores[-1] < result.detections.score.min()
+    for evaluated, key in ((result, "added"), (before, "added_before")):
+        for step, score in enumerate(scores):
+            point = evaluated.operating_point(score)
+            kept = evaluated.detections.select(np.flatnonzero(evaluated.detections.score >= score))
+            kinds = errors(evaluate(evaluated.ground_truth, kept)).count_by_class
+            for label, of_class in enumerate(point.by_class):
+                counts = [at_step(text, step) for text in analysis["operating"][key][label]]
+                assert counts[0] == of_class.true_positives
+                assert sum(counts[1:]) == of_class.false_positives
+                assert counts[1:] == kinds[:5, label].tolist()
     best = result.operating_point()
     assert scores[analysis["operating"]["best"]] == best.overall.score
     for label, of_class in enumerate(best.by_class):
         assert scores[analysis["operating"]["best_by_class"][label]] == of_class.score
+
+
+def test_counts_by_step_end_with_the_last_change(tmp_path: Path) -> None:
+    """Most classes have no error of most types: commas alone would be most of a page."""
+    operating = model_of(write_page(tmp_path))["analysis"]["operating"]
+    texts = [text for of_class in operating["added"] for text in of_class]
+    assert operating["added_before"] is None
+    assert "" in texts
+    assert not [text for text in texts if text.endswith(",")]
+    assert max(text.count(",") for text in texts) < len(operating["scores"])
 
 
 def test_the_matrix_at_each_step_belongs_to_its_score(tmp_path: Path) -> None:
@@ -248,35 +263,75 @@ def test_a_baseline_report_is_shown_for_comparison(tmp_path: Path) -> None:
     page = write_page(tmp_path, "--baseline-detections", str(tmp_path / "before.json"))
     again = model_of(page)["baseline"]
     assert [row.pop("interval") for row in baseline["metrics"]] == [None] * len(record["summary"])
-    assert all(row.pop("interval") for row in again["metrics"])
+    assert all(row.pop("interval") is None for row in baseline["classes"])
+    assert all(row.pop("interval") for row in (*again["metrics"], *again["classes"]))
     assert again["metrics"] == baseline["metrics"]
     assert again["classes"] == baseline["classes"]
 
 
 @pytest.mark.parametrize("protocol", ["coco", "voc2007"])
 def test_changes_and_intervals_are_those_of_compare(tmp_path: Path, protocol: str) -> None:
-    arguments = write_case(tmp_path)
+    # Three classes, so that each has enough ground truths for an interval.
+    arguments = write_case(tmp_path, ("cat", "dog", "horse"))
     before, now = str(tmp_path / "before.json"), str(tmp_path / "dt.json")
     page, kept = tmp_path / "page.html", tmp_path / "compared.json"
     inputs = [*arguments[:2], "--protocol", protocol, "-q"]
     assert main(["compare", before, now, *inputs, "-o", str(kept)]) == 0
     report = ["report", "--dt", now, "--baseline-detections", before, *inputs, "-o", str(page)]
     assert main(report) == 0
-    compared = json.loads(kept.read_text("utf-8"))["metrics"]
-    shown = model_of(page)["baseline"]["metrics"]
-    assert [
-        {
-            "name": row["name"],
-            "first": row["before"],
-            "second": row["now"],
-            "difference": row["difference"],
-            "low": row["interval"][0],
-            "high": row["interval"][1],
-        }
-        for row in shown
-    ] == compared
-    # Some metric has an interval, and not of width 0.
-    assert any(row["low"] is not None and row["low"] < row["high"] for row in compared)
+    compared = json.loads(kept.read_text("utf-8"))
+    shown = model_of(page)["baseline"]
+    assert [_pair(row) for row in shown["metrics"]] == compared["metrics"]
+    expected = {row["name"]: row for row in compared["classes"]["all"]}
+    rows = [_pair(row) for row in shown["classes"]]
+    assert rows == [{key: expected[row["name"]][key] for key in row} for row in rows]
+    for pairs in (compared["metrics"], rows):
+        # Some have an interval, and not of width 0.
+        assert any(row["low"] is not None and row["low"] < row["high"] for row in pairs)
+
+
+def _pair(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row of the page as one of detap compare."""
+    return {
+        "name": row["name"],
+        "first": row["before"],
+        "second": row["now"],
+        "difference": row["difference"],
+        "low": row["interval"][0],
+        "high": row["interval"][1],
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "drawn"),
+    [
+        (["--max-drop", "AP=0.9", "--confidence", "0.9"], 2 * 12),
+        (["--max-drop", "class:cat.AP=0.9", "--detectable-drop", "0.1"], 2 * 12),
+        (["--max-drop", "AP=0.9", "--confidence", "0.9", "--seed", "3"], 2 * 13),
+        (["--max-drop", "AP=0.9", "--confidence", "0.9", "--resamples", "900"], 2 * 13),
+        (["--max-drop", "AP=0.9"], 2 * 12),
+    ],
+)
+def test_what_gates_resampled_is_not_resampled_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], drawn: int
+) -> None:
+    """The 12 metrics of COCO of both detectors; those of a gate once more if drawn otherwise."""
+    from detap.analysis import bootstrap
+
+    arguments, page = write_case(tmp_path), tmp_path / "page.html"
+    before = ["--baseline-detections", str(tmp_path / "before.json")]
+    expected = model_of(write_page(tmp_path, *before))["baseline"]
+    names: list[str] = []
+    original = bootstrap.resampled
+
+    def counted(result: Any, weights: Any, given: Any, **more: Any) -> Any:
+        names.extend(given)
+        return original(result, weights, given, **more)
+
+    monkeypatch.setattr(bootstrap, "resampled", counted)
+    assert main(["eval", *arguments, *before, *options, "-o", str(page), "-q"]) == 0
+    assert len(names) == drawn
+    assert model_of(page)["baseline"] == expected
 
 
 def test_changes_of_a_protocol_without_resamples_have_no_intervals(tmp_path: Path) -> None:
@@ -416,10 +471,10 @@ def test_80_classes_and_5000_images_stay_below_their_size(tmp_path: Path) -> Non
     assert columns < 40 * (len(truth) + len(detections))  # 500,000 detections within 20 MB
 
 
-def _evaluated() -> Any:
+def _evaluated(detections: list[dict[str, Any]] | None = None) -> Any:
     truth = truth_of()
     names = {entry["id"]: entry["name"] for entry in truth["categories"]}
-    detections = detections_for(truth)
+    detections = detections_for(truth) if detections is None else detections
 
     def columns(rows: list[dict[str, Any]]) -> dict[str, Any]:
         return {

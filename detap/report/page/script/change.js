@@ -8,7 +8,7 @@ function swing(gain, largest) {
   return make("span", { class: "swing", "aria-hidden": "true" }, bar);
 }
 
-function changeRow(row, largest, label, interval = []) {
+function changeRow(row, largest, label, interval) {
   const { difference } = row, gain = row.lower_is_better ? -difference : difference;
   return make("tr", {}, label, cell(fraction(row.before)), cell(fraction(row.now)),
     cell(signed(difference), gain > 0 ? "up" : gain < 0 ? "down" : ""), ...interval,
@@ -21,15 +21,16 @@ const intervalCell = ([low, high]) => cell(low === null ? NOTHING : `${signed(lo
 function updateChange() {
   const { metrics, classes: rows } = model.baseline, compared = metrics.some((row) => row.interval);
   const size = (row) => row.difference === null ? -1 : Math.abs(row.difference);
-  const titles = (first, ...more) => head(heading(first), heading("before"), heading("now"),
-    heading("diff"), ...more, make("td", {}));
+  const titles = (first) => head(heading(first), heading("before"), heading("now"),
+    heading("diff"), ...(compared ? [heading("95 % CI of diff")] : []), make("td", {}));
   const most = (list) => Math.max(...list.map(size), 1e-12);
-  $("change-metrics").replaceChildren(titles("metric", ...(compared ? [heading("95 % CI of diff")] : [])), make("tbody", {},
-    ...metrics.map((row) => changeRow(row, most(metrics), make("th", { scope: "row" }, row.name), compared ? [intervalCell(row.interval)] : []))));
+  const rowOf = (row, largest, label) => changeRow(row, largest, label, compared ? [intervalCell(row.interval)] : []);
+  $("change-metrics").replaceChildren(titles("metric"), make("tbody", {},
+    ...metrics.map((row) => rowOf(row, most(metrics), make("th", { scope: "row" }, row.name)))));
   const sorted = rows.slice().sort((a, b) => size(b) - size(a)).filter((row) => size(row) > 0);
   const shown = allChanges ? sorted : sorted.slice(0, 8);
   $("change-classes").replaceChildren(titles("class"), make("tbody", {},
-    ...shown.map((row) => changeRow(row, most(sorted),
+    ...shown.map((row) => rowOf(row, most(sorted),
       make("th", { scope: "row" }, classButton(classes.indexOf(row.name)))))));
   if (!shown.length) $("change-classes").append(make("tbody", {}, make("tr", {}, cell("No class changed."))));
   $("change-more").hidden = shown.length === sorted.length;

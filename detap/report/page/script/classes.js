@@ -98,7 +98,8 @@ function updateClasses(changed) {
     make("tbody", {}, ...rows),
     make("tfoot", {}, make("tr", {}, make("th", { scope: "row" }, "mean / sum"), ...foot)));
   if ($("filter").value !== state.filter) $("filter").value = state.filter;
-  $("classes-count").textContent = order.length === K ? `${K} classes` : `${order.length} of ${K} classes`;
+  $("classes-count").textContent = order.length === K ? `${integer(K)} ${K === 1 ? "class" : "classes"}`
+    : `${integer(order.length)} of ${integer(K)} classes`;
   if (focus) [...table.querySelectorAll("button")]
     .find((button) => (button.dataset.key || button.textContent) === focus)?.focus();
 }

@@ -3,22 +3,28 @@
 const op = analysis && analysis.operating;
 const steps = op ? op.scores.length : 0;
 
-// counts[class][outcome][step]: outcome 0 is a true positive, then the error types; cumulative.
-const counts = !op ? [] : op.added.map((outcomes) => outcomes.map((text) => {
-  const out = new Int32Array(steps);
-  let sum = 0;
-  if (steps) text.split(",").forEach((value, index) => { sum += +value; out[index] = sum; });
-  return out;
-}));
-const totals = !op ? [] : [0, 1, 2, 3, 4, 5].map((outcome) => {
-  const out = new Int32Array(steps);
-  for (const outcomes of counts) for (let n = 0; n < steps; n++) out[n] += outcomes[outcome][n];
-  return out;
-});
+// Cumulative counts of a detector: byClass[class][outcome][step], and total[outcome][step] of all
+// classes. Outcome 0 is a true positive, then come the error types.
+function countsOf(added) {
+  const byClass = added.map((outcomes) => outcomes.map((text) => {
+    const out = new Int32Array(steps), changes = text.split(",");
+    for (let n = 0, sum = 0; n < steps; n++) out[n] = sum += Number(changes[n] ?? 0);
+    return out;
+  }));
+  const total = [0, ...ERROR_TYPES].map((_, outcome) => {
+    const out = new Int32Array(steps);
+    for (const outcomes of byClass) for (let n = 0; n < steps; n++) out[n] += outcomes[outcome][n];
+    return out;
+  });
+  return { byClass, total };
+}
+const counts = op && countsOf(op.added);
+const countsBefore = op?.added_before ? countsOf(op.added_before) : null;
 const truthsOf = (k) => k < 0 ? analysis.truths.reduce((a, b) => a + b, 0) : analysis.truths[k];
 
-function point(k, step) {
-  const outcomes = k < 0 ? totals : counts[k];
+// Of a class (-1: all) at a step.
+function point(k, step, { byClass, total } = counts) {
+  const outcomes = k < 0 ? total : byClass[k];
   const right = step < 0 ? 0 : outcomes[0][step];
   let wrong = 0;
   if (step >= 0) for (let kind = 1; kind < 6; kind++) wrong += outcomes[kind][step];

@@ -2,14 +2,20 @@
 
 const curved = !analysis ? [] : classes.map((_, k) => k).filter((k) => analysis.curves.by_class[k]);
 const curveOf = (curves, k) => k < 0 ? curves.mean : curves.by_class[k];
-const curveName = (k) => k < 0 ? `mean of ${curved.length} ${curved.length === 1 ? "class" : "classes"}` : classes[k];
+const curveName = (k) => k < 0 ? `mean of ${integer(curved.length)} ${curved.length === 1 ? "class" : "classes"}` : classes[k];
 const BASELINE_INK = "#d55e00", BASELINE_DASH = [8, 4];
+
+// Beyond this the curves of classes hide each other: only the mean and the chosen class are drawn.
+const MOST_CURVES = 100;
+const fewCurves = curved.length <= MOST_CURVES;
 
 // Thin curves of classes, then the chosen one, or the mean, and that of the baseline.
 function curveLines(k) {
   const before = analysis.curves_before;
-  const lines = curved.filter((c) => c !== k).map((c) => ({
-    k: c, label: classes[c], values: analysis.curves.by_class[c], stroke: color("--strong"), width: 1.25, alpha: k < 0 && curved.length <= 40 ? 0.55 : 0.25,
+  const others = fewCurves ? curved.filter((c) => c !== k) : k < 0 ? [] : [-1];
+  const lines = others.map((c) => ({
+    k: c, label: curveName(c), values: curveOf(analysis.curves, c), stroke: color("--strong"), width: 1.25,
+    alpha: !fewCurves ? 1 : k < 0 && curved.length <= 40 ? 0.55 : 0.25,
   }));
   const chosen = curveOf(analysis.curves, k);
   if (chosen) lines.push({ k, label: curveName(k), values: chosen, stroke: color("--accent"), width: 3 });
@@ -41,13 +47,15 @@ function buildCurves() {
   });
   describeCurve(-1);
   fillCurveLegend(lines);
+  $("curves-caption").textContent = fewCurves ? "Precision over recall. Click the curve of a class to select it."
+    : "Precision over recall. Select a class to draw its curve.";
 }
 
 function fillCurveLegend(lines) {
   const k = chosenClass(), line = ({ stroke, width, dash = [] }) => swatch(draw("line", {
     x1: 0, x2: 30, y1: 5, y2: 5, stroke, "stroke-width": width, "stroke-dasharray": dash.join(" ") }));
   const thin = lines.find((entry) => entry.width < 2), entries = lines.filter((entry) => entry.width >= 2).map((entry) => [line(entry), entry.label]);
-  if (thin) entries.push([line(thin), k < 0 ? "one class" : "another class"]);
+  if (thin) entries.push([line(thin), !fewCurves ? thin.label : k < 0 ? "one class" : "another class"]);
   if (k >= 0) entries.push([swatch(draw("circle", { cx: 15, cy: 5, r: 5, fill: color("--accent") })), "at the score threshold"]);
   $("curves-legend").replaceChildren(...entries.map(([mark, text]) => make("span", {}, mark, text)));
 }

@@ -54,22 +54,23 @@ function isDrawn(entry, { row, label, result }, isTruth, isTile) {
   return !isTile || ((state.class === "" || classes[label] === state.class) && (state.type === "" || result === state.type));
 }
 
-function picture(entry, isTile) {
+// Of a detector, with tags of a part of the longer side.
+function picture(entry, isTile, detections = images.detector, part = 45) {
   const { image } = entry, [width, height] = extentOf(image), step = stepNow();
   const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" });
   if (pictures[image]) svg.append(draw("image", { href: pictures[image][0], width, height, preserveAspectRatio: "none" }));
   else svg.append(draw("rect", { class: "blank", width, height }));
-  const thick = isTile ? 1.6 : 2.4, tags = [], size = Math.max(width, height) / 45;
-  for (const object of truthsAt(image, step)) {
+  const thick = isTile ? 1.6 : 2.4, tags = [], size = Math.max(width, height) / part;
+  for (const object of truthsAt(image, step, detections)) {
     if (!isDrawn(entry, object, true, isTile)) continue;
     const { row, label, box, result } = object, [x, y, , h] = box;
     svg.append(...outline(box, shapeOf(images.truths, row), resultGroup(result), thick));
     if (!isTile) tags.push(tag(classes[label], x, y + h - size / 2, size));
   }
-  for (const object of detectionsAt(image, step)) {
+  for (const object of detectionsAt(image, step, detections)) {
     if (!isDrawn(entry, object, false, isTile)) continue;
     const { row, label, score, box, result } = object, [x, y] = box;
-    svg.append(...outline(box, shapeOf(images.detector, row), resultGroup(result), row === entry.detection ? 1.4 * thick : thick));
+    svg.append(...outline(box, shapeOf(detections, row), resultGroup(result), row === entry.detection ? 1.4 * thick : thick));
     if (!isTile) tags.push(tag(`${classes[label]} ${fraction(score, 2)}`, x, y > 1.3 * size ? y - size / 3 : y + 1.1 * size, size));
   }
   svg.append(...tags);

@@ -89,7 +89,7 @@ function listErrors() {
   });
   const entry = (row) => ({ image: detector.image[row], detection: row, truth: targetOf(row) });
   const describe = ({ detection, truth }) => {
-    const { label, score, result } = detectionAt(detection);
+    const { label, score, result } = detectionAt(detection, detector);
     const other = truth < 0 || truths.label[truth] === label ? "" : ` with ${classes[truths.label[truth]]}`;
     return `${classes[label]} ${fraction(score, 2)}: ${LABELS[result].toLowerCase()}${other}`;
   };

@@ -78,39 +78,38 @@ function tally(detections, step, k, type) {
   return { wrong, lost };
 }
 
-// The number of missed ground truths of a class (-1: all); null until the images are unpacked.
-function missedAt(k, step) {
-  if (!images) return null;
-  const { truths, detector } = images;
+// The number of missed ground truths of a class (-1: all).
+function missedAt(k, step, detections) {
+  const { truths } = images;
   let count = 0;
   for (let row = 0; row < truths.label.length; row++) {
-    if ((k < 0 || truths.label[row] === k) && truthResult(detector, row, step) === MISSED) count++;
+    if ((k < 0 || truths.label[row] === k) && truthResult(detections, row, step) === MISSED) count++;
   }
   return count;
 }
 
-// The objects and detections of an image at a step.
-function truthsAt(image, step) {
-  const { truths, detector } = images, out = [];
+// The objects and the detections of a detector in an image at a step.
+function truthsAt(image, step, detections) {
+  const { truths } = images, out = [];
   for (let row = truths.start[image]; row < truths.start[image + 1]; row++) {
-    const result = truthResult(detector, row, step);
-    const by = result === MATCHED ? detector.match[row] : result === NEAR_MISS ? detector.near[row] : -1;
+    const result = truthResult(detections, row, step);
+    const by = result === MATCHED ? detections.match[row] : result === NEAR_MISS ? detections.near[row] : -1;
     out.push({ row, label: truths.label[row], result: images.truth_results[result], box: boxOf(truths, row), by });
   }
   return out;
 }
 
-function detectionsAt(image, step) {
-  const { detector } = images, out = [];
-  for (let row = detector.start[image]; row < detector.start[image + 1] && detector.step[row] <= step; row++) out.push(detectionAt(row));
+function detectionsAt(image, step, detections) {
+  const { start } = detections, out = [];
+  for (let row = start[image]; row < start[image + 1] && detections.step[row] <= step; row++) out.push(detectionAt(row, detections));
   return out;
 }
 
-function detectionAt(row) {
-  const { detector } = images, at = detector.truth[row];
+function detectionAt(row, detections) {
+  const { label, score, result, truth, overlap } = detections;
   return {
-    row, label: detector.label[row], score: detector.score[row], result: images.results[detector.result[row]],
-    box: boxOf(detector, row), truth: at, overlap: detector.overlap[row] / 1000,
+    row, label: label[row], score: score[row], result: images.results[result[row]],
+    box: boxOf(detections, row), truth: truth[row], overlap: overlap[row] / 1000,
   };
 }
 
@@ -121,7 +120,7 @@ function extentOf(image) {
   if (width) return [width, height];
   if (pictures[image]) return pictures[image].slice(1);
   const ends = [1, 1];
-  for (const table of [images.truths, images.detector]) {
+  for (const table of [images.truths, images.detector, images.baseline].filter(Boolean)) {
     for (let row = table.start[image]; row < table.start[image + 1]; row++) {
       const [x, y, w, h] = boxOf(table, row);
       ends[0] = Math.max(ends[0], x + w); ends[1] = Math.max(ends[1], y + h);

@@ -1,0 +1,245 @@
+"""The report of several data sets."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import isnan
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+
+from detap import metrics
+from detap.errors import Note, UnknownNameError
+from detap.report.fields import Count, Input, Limits, MetricValue, extra_items
+from detap.report.model import Block, Cell, Column, Report, Table
+from detap.report.numbers import UNDEFINED, fraction
+from detap.report.sections.intervals import Ends, format_interval, interval_cells, with_ends
+
+if TYPE_CHECKING:
+    from detap.analysis.data_sets import DataSets
+
+
+@extra_items(Any)
+class DataSetInput(Input):
+    """An input, or that of a report already made."""
+
+    data_set: str
+
+
+@extra_items(MetricValue)
+class DataSetRow(TypedDict):
+    """The metrics of a data set."""
+
+    name: str
+    group: Annotated[str | None, "Null for none."]
+    images: Annotated[int | None, "Null if a report does not state it."]
+    ground_truths: Count
+    detections: Count
+
+
+class NamedValue(TypedDict):
+    """A value and its data set."""
+
+    data_set: str | None
+    value: MetricValue
+
+
+class StatisticsEntry(TypedDict):
+    """A metric over the data sets where it is defined."""
+
+    mean: MetricValue
+    median: MetricValue
+    minimum: NamedValue
+    maximum: NamedValue
+    data_sets: Annotated[Count, "The number of these data sets."]
+    left_out: Annotated[list[str], "The data sets where it is undefined."]
+
+
+class GroupEntry(TypedDict):
+    """The means over the data sets of a group."""
+
+    data_sets: Annotated[int, Limits(minimum=1)]
+    summary: dict[str, MetricValue]
+
+
+class DataSetIntervals(TypedDict):
+    """Confidence intervals: bootstrap over the images of each data set."""
+
+    confidence: float
+    resamples: Count
+    seed: Count
+    min_ground_truths: Count
+    summary: Annotated[dict[str, Ends], "Of the means."]
+    data_sets: Annotated[dict[str, dict[str, Ends]], "By data set and metric."]
+
+
+def data_sets_report(
+    data: "DataSets",
+    *,
+    inputs: Sequence[Mapping[str, Any]] = (),
+    notes: Sequence[Note] = (),
+) -> Report:
+    """Return the report of several data sets.
+
+    Parameters
+    ----------
+    data : DataSets
+    inputs : sequence of mapping
+        Of every data set.
+    notes : sequence of Note
+    """
+    names = data.names
+    primary = names[0]
+    specs = _specs(data)
+    columns = {
+        name: Column(
+            name,
+            name,
+            name,
+            "fraction",
+            min(i, 2),
+            higher_is_better=name not in specs or specs[name].metric.higher_is_better,
+        )
+        for i, name in enumerate(names)
+    }
+    rows: list[dict[str, Cell]] = [
+        {
+            "name": one.name,
+            "group": one.group or None,
+            **{name: data.values(name)[one.name] for name in names},
+            "images": one.images,
+            "ground_truths": one.ground_truths,
+            "detections": one.detections,
+        }
+        for one in data.sets
+    ]
+    table_columns: tuple[Column, ...] = (
+        Column("name", "data set", "data set", "name"),
+        *([Column("group", "group", "group", "name")] if data.groups else []),
+        *columns.values(),
+        Column("images", "images", "img", "count", 1),
+        Column("ground_truths", "ground truths", "GT", "count", 1),
+    )
+    totals: dict[str, Cell] = {"name": "mean", **data.summary}
+    table_rows = rows
+    if data.confidence is not None:
+        table_columns = with_ends(table_columns, primary)
+        table_rows = [
+            {**row, **interval_cells({name: data.interval(name, one.name) for name in names})}
+            for one, row in zip(data.sets, rows, strict=True)
+        ]
+        totals |= interval_cells({name: data.interval(name) for name in names})
+    return Report(
+        kind="data_sets",
+        signature=data.signature,
+        protocol=data.protocol.as_dict(),
+        inputs=tuple(inputs),
+        conclusion=_conclusion(data, primary),
+        summary=data.summary,
+        param_columns=tuple(_param_columns(data)),
+        params={name: tuple(_params(data, name)) for name in names},
+        columns=columns,
+        table=Table(table_columns, tuple(table_rows), totals),
+        rows=tuple(rows),
+        notes=(*notes, *_notes(data)),
+        blocks=tuple(_blocks(data, columns)),
+    )
+
+
+def _specs(data: "DataSets") -> dict[str, Any]:
+    specs = {}
+    for name in data.names:
+        try:
+            specs[name] = metrics.named(data.protocol, name)
+        except UnknownNameError:  # of a report of another version
+            continue
+    return specs
+
+
+def _conclusion(data: "DataSets", name: str) -> str:
+    sets, missing = len(data.sets), len(data.missing)
+    counted = len(data.defined(name))
+    over = f"{counted}" if counted == sets else f"{counted} of {sets}"
+    left_out = f"; {missing} missing" if missing else ""
+    return f"Mean {name} over {over} data sets: {fraction(data.mean(name), 4)}{left_out}"
+
+
+def _param_columns(data: "DataSets") -> Iterator[Column]:
+    if data.confidence is not None:
+        level = f"{100 * data.confidence:g}% CI"
+        yield Column("interval", level, level, "text")
+    yield Column("median", "median", "median", "text")
+    yield Column("minimum", "minimum", "minimum", "text")
+    yield Column("of", "data set", "data set", "text")
+    yield Column("data_sets", "data sets", "data sets", "count")
+
+
+def _params(data: "DataSets", name: str) -> Iterator[str]:
+    if data.confidence is not None:
+        yield format_interval(data.interval(name))
+    lowest, value = data.minimum(name)
+    yield fraction(data.median(name), 4)
+    yield fraction(value, 4)
+    yield lowest or UNDEFINED
+    yield str(len(data.defined(name)))
+
+
+def _blocks(data: "DataSets", columns: Mapping[str, Column]) -> Iterator[Block]:
+    names = data.names
+    if data.groups:
+        members = {group: sum(one.group == group for one in data.sets) for group in data.groups}
+        means = {group: {name: data.mean(name, group) for name in names} for group in data.groups}
+        rows: list[dict[str, Cell]] = [
+            {"name": group, "data_sets": members[group], **means[group]} for group in means
+        ]
+        heads = (Column("name", "group", "group", "name"),)
+        counts = (Column("data_sets", "data sets", "sets", "count"),)
+        yield Block(
+            "groups",
+            "Group means",
+            {group: {"data_sets": members[group], "summary": means[group]} for group in means},
+            table=Table((*heads, *columns.values(), *counts), tuple(rows)),
+        )
+    yield Block("statistics", "", {name: _statistics(data, name) for name in names})
+    if data.missing:
+        yield Block("missing", "", data.missing)  # type: ignore[arg-type]
+    if data.confidence is not None:
+        line = (
+            f"{100 * data.confidence:g}% CI: bootstrap, {data.resamples:,} resamples of the images "
+            "of each data set"
+        )
+        ends = {
+            "confidence": data.confidence,
+            "resamples": data.resamples,
+            "seed": data.seed,
+            "min_ground_truths": data.min_ground_truths,
+            "summary": {name: data.interval(name) for name in names},
+            "data_sets": {
+                one.name: {name: data.interval(name, one.name) for name in names}
+                for one in data.sets
+            },
+        }
+        yield Block("intervals", "", ends, (line,))
+
+
+def _statistics(data: "DataSets", name: str) -> dict[str, Any]:
+    ends = {"minimum": data.minimum(name), "maximum": data.maximum(name)}
+    values = data.values(name)
+    return {
+        "mean": data.mean(name),
+        "median": data.median(name),
+        **{key: {"data_set": of or None, "value": value} for key, (of, value) in ends.items()},
+        "data_sets": len(data.defined(name)),
+        "left_out": [each for each, value in values.items() if isnan(value)],
+    }
+
+
+def _notes(data: "DataSets") -> Iterator[Note]:
+    """Yield notes on data sets that are left out of means."""
+    if data.missing:
+        text = f"missing data sets are left out of the means: {', '.join(data.missing)}"
+        yield Note("data-sets-missing", text, len(data.missing))
+    undefined = {
+        name: [each for each, value in data.values(name).items() if isnan(value)]
+        for name in data.names
+    }
+    if left_out := list(dict.fromkeys(each for some in undefined.values() for each in some)):
+        of = ", ".join(name for name, some in undefined.items() if some)
+        text = f"data sets where {of} is undefined are left out of that mean: {', '.join(left_out)}"
+        yield Note("data-sets-left-out", text, len(left_out), severity="info")

@@ -1,0 +1,175 @@
+"""Confidence intervals of the metrics in a report."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import isnan, nan
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict
+
+from detap import metrics
+from detap.report.fields import ClassId, Count, Limits, extra_items
+from detap.report.model import Block, Cell, Column, Report, Table
+from detap.report.numbers import UNDEFINED, fraction
+
+if TYPE_CHECKING:
+    from detap.analysis.intervals import Interval, MetricIntervals
+    from detap.protocols import MetricSpec
+
+KEY = "intervals"
+"""The key of the block in the JSON report."""
+
+Ends = Annotated[
+    list[float | None],
+    "Lower and upper end; null without an interval.",
+    Limits(min_length=2, max_length=2),
+]
+
+
+@extra_items(Ends)
+class ClassIntervals(TypedDict):
+    """The intervals of the metrics of a class."""
+
+    name: str
+    id: ClassId
+
+
+class SliceIntervalsData(TypedDict):
+    """The intervals of a slice."""
+
+    summary: dict[str, Ends]
+    classes: list[ClassIntervals]
+
+
+class IntervalsData(TypedDict):
+    """The confidence intervals of the metrics: bootstrap over images."""
+
+    confidence: Annotated[float, "The level of the intervals."]
+    resamples: Annotated[int, Limits(minimum=1)]
+    seed: Count
+    min_ground_truths: Annotated[Count, "Metrics of fewer ground truths have no interval."]
+    summary: dict[str, Ends]
+    classes: Annotated[list[ClassIntervals], "In the order of the ground truth."]
+    slices: NotRequired[dict[str, SliceIntervalsData]]
+
+
+def with_intervals(report: Report, of_slices: "Mapping[str | None, MetricIntervals]") -> Report:
+    """Return the report with the confidence intervals of its metrics.
+
+    Parameters
+    ----------
+    report : Report
+        Of a detector, with the block of slices if there are slices.
+    of_slices : mapping of str or None to MetricIntervals
+        The intervals of all images (None) and of each slice.
+    """
+    intervals = of_slices[None]
+    primary = metrics.summary(intervals.result.protocol)[0]
+    level = f"{100 * intervals.confidence:g}% CI"
+    params = {
+        name: (format_interval(intervals.summary[name]), *report.params[name])
+        for name in report.summary
+    }
+    slices = {tag: one for tag, one in of_slices.items() if tag is not None}
+    blocks = [
+        _slices_with(block, primary.name, slices) if block.key == "slices" else block
+        for block in report.blocks
+    ]
+    data = {
+        "confidence": intervals.confidence,
+        "resamples": intervals.resamples,
+        "seed": intervals.seed,
+        "min_ground_truths": intervals.min_ground_truths,
+        **_data(intervals),
+        **({"slices": {tag: _data(one) for tag, one in slices.items()}} if slices else {}),
+    }
+    images = len(intervals.result.images)
+    line = f"{level}: bootstrap, {intervals.resamples:,} resamples of {images:,} images"
+    return replace(
+        report,
+        param_columns=(Column("interval", level, level, "text"), *report.param_columns),
+        params=params,
+        table=_class_table(report.table, intervals, primary),
+        rows=report.table.rows,
+        notes=(*report.notes, *intervals.notes),
+        blocks=(*blocks, Block(KEY, "", data, (line,))),
+    )
+
+
+def _data(intervals: "MetricIntervals") -> dict[str, Any]:
+    """Return the intervals of the summary and of the classes."""
+    ends = {name: table.tolist() for name, table in intervals.by_class.items()}
+    ids = _ids(intervals)
+    return {
+        "summary": intervals.summary,
+        "classes": [
+            {"name": name, "id": ids[label], **{key: ends[key][label] for key in ends}}
+            for label, name in enumerate(intervals.result.classes)
+        ],
+    }
+
+
+def _ids(intervals: "MetricIntervals") -> Sequence[Any]:
+    result = intervals.result
+    return [None] * len(result.classes) if result.protocol.class_agnostic else result.class_ids
+
+
+def _class_table(table: Table, intervals: "MetricIntervals", primary: "MetricSpec") -> Table:
+    """Return the class table with the intervals: columns of the primary metric, cells of all."""
+    columns = metrics.columns(intervals.result.protocol)
+    labels = {
+        pair: k
+        for k, pair in enumerate(zip(intervals.result.classes, _ids(intervals), strict=True))
+    }
+    ends = {name: values.tolist() for name, values in intervals.by_class.items()}
+    rows = [
+        {
+            **row,
+            **interval_cells(
+                {name: ends[name][labels[str(row["name"]), row["id"]]] for name in ends}
+            ),
+        }
+        for row in table.rows
+    ]
+    of_means = {
+        spec.class_name: intervals.of(spec.name) for spec in columns if spec.metric.scope == "both"
+    }
+    totals = None if table.totals is None else {**table.totals, **interval_cells(of_means)}
+    return Table(with_ends(table.columns, primary.class_name), tuple(rows), totals)
+
+
+def _slices_with(block: Block, name: str, slices: "Mapping[str, MetricIntervals]") -> Block:
+    """Return the block of slices with the interval of the primary metric."""
+    assert block.table is not None
+    rows = tuple(
+        {
+            **row,
+            **interval_cells(
+                {name: slices[str(row["name"])].of(name) if row["name"] in slices else (nan, nan)}
+            ),
+        }
+        for row in block.table.rows
+    )
+    return replace(block, table=Table(with_ends(block.table.columns, name), rows))
+
+
+def interval_cells(ends: "Mapping[str, Interval]") -> dict[str, Cell]:
+    """Return the cells of intervals by metric."""
+    return {
+        f"{name}_{side}": end
+        for name, pair in ends.items()
+        for side, end in zip(("low", "high"), pair, strict=True)
+    }
+
+
+def with_ends(columns: Sequence[Column], name: str) -> tuple[Column, ...]:
+    """Return the columns with those of an interval behind its metric."""
+    index = next(i for i, column in enumerate(columns) if column.key == name) + 1
+    ends = (
+        Column(f"{name}_{side}", f"CI {side}", f"CI {side}", "fraction") for side in ("low", "high")
+    )
+    return (*columns[:index], *ends, *columns[index:])
+
+
+def format_interval(ends: "Interval") -> str:
+    """Format an interval."""
+    low, high = ends
+    return UNDEFINED if isnan(low) else f"[{fraction(low, 4)}, {fraction(high, 4)}]"
