@@ -99,8 +99,9 @@ def metrics_table() -> list[str]:
         better = "higher" if metric.higher_is_better else "lower"
         interval = "yes" if metric.has_intervals else "no"
         fields = ", ".join(f"`{field}`" for field in metric.fields)
+        name = f"{metric.name}{metric.parameter}"
         rows.append(
-            f"| `{metric.name}` | {metric.title} | {metric.unit or 'share'} | {better} | {bounds} "
+            f"| `{name}` | {metric.title} | {metric.unit or 'share'} | {better} | {bounds} "
             f"| {_SCOPES[metric.scope]} | {interval} | {fields} |"
         )
     titles = "| metric | title | unit | better | bounds | given | interval | fields |"

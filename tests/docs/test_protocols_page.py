@@ -46,7 +46,7 @@ def test_every_field_is_documented_with_its_option_and_default() -> None:
 def test_every_preset_is_listed_with_its_departures(name: str) -> None:
     """A row has a base preset or the defaults, and the options that turn it into this preset."""
     row = next(row for row in table(PRESETS_PAGE, "presets") if plain(row[0]) == name)
-    base, *changes = row[2].split()
+    base, *changes = re.findall(r"`[^`]+`|\S+", row[2])
     start = Protocol(name=name) if base == "defaults" else protocol(plain(base))
     changed = dict(plain(change).split(":", 1) for change in changes)
     values = {

@@ -45,8 +45,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "subset.txt").write_text("".join(f"{image}\n" for image in images[:3]))
     tags = [f"{image},{'night' if n % 2 else 'day'}\n" for n, image in enumerate(images)]
     (tmp_path / "slices.csv").write_text("image,tag\n" + "".join(tags))
-    for name in ("shards", "parts", "val"):
+    for name in ("shards", "parts", "val", "reports"):
         (tmp_path / name).mkdir()
+    call = ["eval", "--isolated", str(COCO / "instances.json"), str(COCO / "results.json")]
+    main([*call, "--quiet", "-o", str(tmp_path / "reports" / "a.json")])
     for number, shard in enumerate((images[:3], images[3:]), 7):
         rows = [row for row in detections if row["image_id"] in shard]
         (tmp_path / "shards" / f"{number}.json").write_text(json.dumps(rows))

@@ -58,6 +58,7 @@ def test_every_tool_has_a_section(tool: str) -> None:
 
 def test_every_preset_of_another_implementation_is_mentioned() -> None:
     ours = {"coco-strict", "coco-keypoints", "coco-segm", "voc2012-py", "proposals"}
+    ours |= {"citypersons-small", "citypersons-heavy", "citypersons-all"}
     for name in set(PRESETS) - ours:
         assert f"`{name}`" in PAGE + CHOOSING, f"no page names {name}"
 

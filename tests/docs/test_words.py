@@ -22,13 +22,13 @@ COINED = re.compile(
     r"|besides?|(?<!, )whence|seldom|likewise)\b",
     re.IGNORECASE,
 )
-IN_PAGES = re.compile(r"\b([Hh]ouse|[Rr]oom|[Dd]oor|[Ff]loor|[Hh]inge|window)s?\b")
+IN_PAGES = re.compile(r"\b([Hh]ouse|[Rr]oom|[Dd]oor|(?<!mr-)[Ff]loor|[Hh]inge|window)s?\b")
 IDENTIFIERS = {"found", "due", "wanted", "told", "place", "called", "stand"}
 OPENING = re.compile(
     r"(Return|Yield) (what|how|which|whether|where|why|whose)\b"
     r"|Tell whether\b|(What|Which|Whether|How|Where|Who)\b"
 )
-MAX_WORDS = 36_000  # 34,000, and 2,000 for what came after the docs were rewritten
+MAX_WORDS = 38_500  # 34,000, and up to 8,000 for what came after the docs were rewritten
 
 
 PROGRAM = project_files("detap/*.py", "detap/*.pyx", "detap/*.pxd", "detap/*.js", "detap/*.j2")
