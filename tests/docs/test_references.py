@@ -17,7 +17,9 @@ from tests.docs.tracked import project_files
 
 ELSEWHERE = {
     "base.py": "Ultralytics",
+    "compute_JI.py": "CrowdDet",
     "dota_evaluation_task1.py": "DOTA",
+    "evaluation.py": "WIDER FACE",
     "label_file.py": "LabelMe",
     "oid_hierarchical_labels_expansion.py": "Open Images",
     "per_image_evaluation.py": "Open Images",

@@ -41,6 +41,9 @@ VALUES = {
     "--min-score": ("none", "0.5", "5"),
     "--score-decimals": ("none", "1"),
     "--box-decimals": ("none", "0"),
+    "--metrics": ("none", "MR-2", "CPM,macro-F1", "AP@thresholds=10"),
+    "--mr-floor": ("0", "0.1"),
+    "--froc-points": ("1/8,1", "0.5"),
 }
 """Values of field options without fixed choices."""
 
