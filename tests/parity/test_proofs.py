@@ -13,11 +13,13 @@ from tests.conftest import ROOT
 
 PAGE = ROOT / "docs" / "proofs.md"
 PROOF = re.compile(r"^```sh\n(.+?)\n```\n\n((?:\|[^\n]*\n)+)", re.MULTILINE | re.DOTALL)
-FOLDERS = {
+PREPARATION = re.compile(r"^```bash\n(.+?)\n```", re.MULTILINE | re.DOTALL)
+FOLDERS: dict[str, tuple[str | Path, ...]] = {
     "COCO's sample results": ("coco-val2014-100",),
     "Padilla's example": ("odm-sample-2",),
     "Cartucho's sample": ("cartucho-85",),
     "KITTI, Car": ("measures",),
+    "KAIST pedestrians": (Path("measures", "kaist"),),
     "References run on public annotations": (
         "lvis-val-100",
         "lvis-val-100-results",
@@ -28,10 +30,12 @@ FOLDERS = {
 
 
 def proofs() -> list[object]:
-    """Return section, command and table of each proof."""
+    """Return section, command (after what prepares it) and table of each proof."""
     sections = PAGE.read_text("utf-8").split("\n## ")[1:]
     return [
-        pytest.param(section.partition("\n")[0], command, table)
+        pytest.param(
+            section.partition("\n")[0], "\n".join([*PREPARATION.findall(section), command]), table
+        )
         for section in sections
         for command, table in PROOF.findall(section)
     ]
@@ -59,7 +63,10 @@ def test_the_command_gives_the_numbers(title: str, command: str, table: str, fil
         ["bash", "-c", words], cwd=files, capture_output=True, text=True, check=False
     )
     assert ended.returncode == 0, ended.stderr
-    summary = json.loads((files / "proof.json").read_text("utf-8"))["summary"]
+    report = json.loads((files / "proof.json").read_text("utf-8"))
+    summary = report["summary"]
+    for tag, part in report.get("slices", {}).items():
+        summary |= {f"slice:{tag}.{name}": value for name, value in part["summary"].items()}
     rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in table.splitlines()[2:]]
     for names, published, ours, cause in rows:
         shown = ours.split()
