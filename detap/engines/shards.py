@@ -241,7 +241,8 @@ def accumulate_classes(*blobs: bytes, threads: int = 1) -> ClassScores:
         The scores do not depend on it.
     """
     union = merge(blobs)
-    return ClassScores(union.class_ids, union.accumulate(threads=threads))
+    scores = union.within_dataset_limit().accumulate(threads=threads)
+    return ClassScores(union.class_ids, scores)
 
 
 class PartialHeader(NamedTuple):

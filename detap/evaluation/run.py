@@ -93,6 +93,8 @@ class EvaluationRun:
             self.detections = loaded if mask.all() else loaded.select(np.flatnonzero(mask))
         self.below_min_score = len(detections) - len(loaded)
         self.degenerate = len(loaded) - len(self.detections)
+        if protocol.max_dets_scope == "dataset" and not prepared:
+            self.detections = _within_dataset_limit(self.detections, protocol)
         if protocol.zero_area == "drop":
             area = shapes_of(ground_truth, self.detections, protocol, threads).truth_areas()
             if not (area > 0).all():
@@ -106,7 +108,9 @@ class EvaluationRun:
         by_condition = ignored_by_condition(ground_truth, protocol)
         self.ignored |= by_condition | self._without_detections()
         self.ignored |= self.group & (protocol.group_of_weight == 0)
-        self.crowd = _any_flag(ground_truth, protocol.crowd_flags) | self.group | by_condition
+        self.crowd = _any_flag(ground_truth, protocol.crowd_flags) | self.group
+        if protocol.candidate == "best-unmatched":  # else they are ignored as VOC's difficult ones
+            self.crowd |= by_condition
         self.unmatchable = ground_truth.zero_id & (protocol.annotation_id_zero == "unmatched")
         self.images = ground_truth.images
         self.class_ids = self.detections.class_ids
@@ -176,7 +180,10 @@ class EvaluationRun:
     @cached_property
     def not_scored(self) -> Flags:
         """Detections that count for max dets but are not scored, (N,)."""
-        return self.unverified | self.without_area
+        not_scored = self.unverified | self.without_area
+        if self.protocol.images_without_ground_truth == "ignore":
+            not_scored = not_scored | ~np.isin(self.detections.image, self.ground_truth.image)
+        return not_scored
 
     @cached_property
     def not_exhaustive(self) -> Flags:
@@ -339,11 +346,10 @@ class EvaluationRun:
         Detections that are not scored count for the rank and get an unlimited one.
         """
         protocol = self.protocol
-        all_scored = protocol.verified == "all" and protocol.zero_area == "count"
-        if protocol.max_dets_scope == "class" and all_scored:
+        if protocol.max_dets_scope != "image" and not self.not_scored.any():
             return None
         scope: NDArray[np.integer[Any]] = self.detections.image
-        if self.protocol.max_dets_scope == "class":
+        if protocol.max_dets_scope == "class":
             scope = scope * np.int64(len(self.classes)) + self.detections.label
         rank = _rank_within(scope, self.detections.score)
         rank[self.not_scored] = UNLIMITED
@@ -470,7 +476,8 @@ class EvaluationRun:
             counts, unscored = without_unscored(self.protocol, self.classes, counts)
         unknown_classes = unknown_class_notes(counts, self.classes[:class_count], self.protocol)
         no_detections = no_detections_note(scores.counts, self.detections.notes)
-        return [*no_detections, *unknown_classes, *unscored]
+        limit = dataset_limit_note(counts, self.protocol)
+        return [*no_detections, *unknown_classes, *unscored, *limit]
 
     def table_notes(self) -> list[Note]:
         """Return notes on the tables that apply under the protocol."""
@@ -596,7 +603,7 @@ def match_params(protocol: Protocol) -> MatchParams:
         best_unmatched=protocol.candidate == "best-unmatched",
         last_of_equal=protocol.equal_iou == "last",
         area_ranges=protocol.area_bounds,
-        max_dets=protocol.max_dets,
+        max_dets=protocol.max_dets_per_image,
         ties_by_image=protocol.tie_break == "image",
         levels=protocol.recall_levels,
         summing=protocol.summing,
@@ -630,6 +637,57 @@ def _prepare_detections(table: Detections, protocol: Protocol) -> Detections:
         if table.polygons is not None:
             table = replace(table, polygons=_round_as_text(table.polygons, protocol.box_decimals))
     return table
+
+
+def _within_dataset_limit(table: Detections, protocol: Protocol) -> Detections:
+    """Return the best-scored detections of each class over all images.
+
+    Rows are by image and then file order, or by file order, as tied scores are broken.
+    """
+    label = np.zeros_like(table.label) if protocol.class_agnostic else table.label
+    rows = np.argsort(table.image, kind="stable") if protocol.tie_break == "image" else None
+    mask = best_of_classes(label, table.score, protocol, rows)
+    return table if mask.all() else table.select(np.flatnonzero(mask))
+
+
+def best_of_classes(
+    label: Integers, score: Floats, protocol: Protocol, rows: Rows | None = None
+) -> Flags:
+    """Flag the detections within the limit of each class over the data set, (N,).
+
+    Parameters
+    ----------
+    label : (N,) int32
+    score : (N,) float64
+    protocol : Protocol
+    rows : (N,) int, optional
+        The order of tied scores; by default the given one.
+    """
+    limit = protocol.max_dets[-1]
+    assert limit is not None
+    if rows is None:
+        return _rank_within(label, score) < limit
+    mask = np.empty(len(label), np.bool_)
+    mask[rows] = _rank_within(label[rows], score[rows]) < limit
+    return mask
+
+
+def dataset_limit_note(counts: NDArray[np.int64], protocol: Protocol) -> Iterator[Note]:
+    """Note the classes with ground truth whose detections do not reach the data set's limit.
+
+    Parameters
+    ----------
+    counts : (7, K) int64
+        Counts of :class:`detap.core.accumulate.Scores`.
+    protocol : Protocol
+    """
+    if protocol.max_dets_scope != "dataset":
+        return
+    limit = protocol.max_dets[-1]
+    fewer = int(np.count_nonzero((counts[0] > 0) & (counts[2] < limit)))
+    if fewer:
+        message = f"classes have fewer than {limit} detections; more could raise their AP"
+        yield Note("fewer-than-max-dets", message, fewer, severity="info")
 
 
 def _rank_within(scope: NDArray[np.integer[Any]], score: Floats) -> Integers:

@@ -85,8 +85,13 @@ def tie_groups(run: EvaluationRun, match_table: MatchTable | None) -> list[TieGr
     Raises
     ------
     UsageError
-        If group-of boxes are matched in their own stage.
+        If group-of boxes are matched in their own stage, or the data set has a limit.
     """
+    if run.protocol.max_dets_scope == "dataset":
+        raise UsageError(
+            "--max-dets-scope dataset may drop some of the detections of one score, which "
+            "--tie-range does not support; omit it or use --max-dets-scope class"
+        )
     if run.group.any():
         raise UsageError(
             f"protocol {run.protocol.name} matches group-of boxes in a second stage, which "
@@ -141,7 +146,7 @@ class _RankedOrders:
         self.run, self.match_table = run, match_table
         self.protocol = run.protocol
         self.detections, self.ground_truths = run.boxes()
-        self.limits = max_dets_array(self.protocol.max_dets)
+        self.limits = max_dets_array(self.protocol.max_dets_per_image)
         image = self.detections.image.astype(np.int64)
         self.class_and_image = self.detections.label * np.int64(len(run.images)) + image
         scope = self.class_and_image if self.protocol.max_dets_scope == "class" else image

@@ -30,6 +30,7 @@ from detap.metrics.jaccard import JaccardIndex
 from detap.metrics.lrp import COMPONENTS, LocalizationRecallPrecision, OptimalLRP
 from detap.metrics.metric import Metric
 from detap.metrics.miss_rate import LogAverageMissRate, MissRateAtFppi
+from detap.metrics.threshold_grid import ThresholdGridAP
 from detap.text_input import suggest
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ METRICS: list[Metric] = [
     MacroF(),
     PrecisionAtRecall(),
     RecallAtPrecision(),
+    ThresholdGridAP(),
     OptimalLRP(),
     *COMPONENTS.values(),
     LocalizationRecallPrecision(),

@@ -22,7 +22,12 @@ class AverageRecall(Accumulated):
     column_priority = 2
 
     def listed(self, protocol: "Protocol") -> "Iterator[MetricSpec]":
-        """Yield AR at each max_dets, at OKS 0.5 and 0.75 for keypoints, and by area."""
+        """Yield AR at each max_dets, at OKS 0.5 and 0.75 for keypoints, and by area.
+
+        None if `max_dets` is a limit of the data set: fixed AP has no AR.
+        """
+        if protocol.max_dets_scope == "dataset":
+            return
         limits, areas = range(len(protocol.max_dets)), range(len(protocol.area_ranges))
         if protocol.primary_metric == "AR":
             yield from (self._at(protocol, area, m, both=True) for m in limits for area in areas)

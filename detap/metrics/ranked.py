@@ -52,6 +52,9 @@ class RankedCounts(NamedTuple):
         Ground truths that count.
     images : (B,) int64
         All images, with or without ground truths or detections.
+    score_range : (float, float)
+        The lowest and highest score of all detections of the data, also of ignored ones; NaN
+        without any.
     iou_of : callable
         Of rows; see :attr:`matched_iou`.
     """
@@ -63,6 +66,7 @@ class RankedCounts(NamedTuple):
     false_positives: "NDArray[Any]"
     positives: "NDArray[Any]"
     images: "NDArray[Any]"
+    score_range: tuple[float, float]
     iou_of: "Callable[[Integers], Floats]"
 
     @property
@@ -336,6 +340,10 @@ def counts_of_ranking(
             if len(truth_rows)
         ]
     images = weights.sum(axis=1, dtype=np.int64)
+    scores = match_table.score
+    score_range = np.nan, np.nan
+    if len(scores):
+        score_range = float(scores.min()), float(scores.max())
     for label, ranked, truth_rows in rankings:
         rows = ranked[_counted(result, spec, ranked)]
         is_true = match_table.is_true_positive(spec.area, spec.threshold or 0, rows)
@@ -358,6 +366,7 @@ def counts_of_ranking(
                     _cumulate(drawn, 1 - is_true),
                     positives,
                     images[block],
+                    score_range,
                     partial(_matched_iou, result, spec),
                 ),
             )

@@ -79,6 +79,7 @@ _NOT_KITTI = (
     "group_of_weight",
     "zero_area",
     "empty_images",
+    "images_without_ground_truth",
     "annotation_id_zero",
     *_CLASS_LISTS,
 )
@@ -94,6 +95,7 @@ _NOT_BY_IOU = (
     "recall_grid",
     "precision_eps",
     "absent_class",
+    "images_without_ground_truth",
     "annotation_id_zero",
 )
 """Fields that matching by IoU does not use either: it gives the recall of one class."""
@@ -258,10 +260,12 @@ class Protocol(ProtocolBase, kw_only=True):
         "Number of best-scored detections kept. AP uses the largest; AR has a value for each.",
         kind=Limits(),
     )
-    max_dets_scope: Literal["class", "image"] = protocol_field(
+    max_dets_scope: Literal["class", "image", "dataset"] = protocol_field(
         "class",
-        "Apply --max-dets per image and class, or per image.",
-        "Apply `max_dets` per image and class, or per image over all classes (LVIS).",
+        "Apply --max-dets per image and class, per image, or per class over the data set.",
+        "Apply `max_dets` per image and class, per image over all classes (LVIS), or per class "
+        "over all images (`dataset`, fixed AP), which takes one limit and drops the other "
+        "detections.",
     )
     tie_break: Literal["image", "file"] = protocol_field(
         "file", "Rank equal scores by image and then file order, or by file order."
@@ -350,6 +354,12 @@ class Protocol(ProtocolBase, kw_only=True):
         "Count or exclude ground truths of images without detections of their class.",
         "Count ground truths of images without detections of their class (or proposals) as missed, "
         "or exclude them, as KAIST's script does.",
+    )
+    images_without_ground_truth: Literal["count", "ignore"] = protocol_field(
+        "count",
+        "Count or ignore detections on images without ground truths.",
+        "Count detections on images without any ground truth, also ignored ones, as false "
+        "positives, or ignore them (WIDER FACE).",
     )
     annotation_id_zero: Literal["valid", "unmatched"] = protocol_field(
         "valid",
@@ -466,6 +476,8 @@ class Protocol(ProtocolBase, kw_only=True):
                 "group_of has a group_of_weight and is among ignore_flags; remove it from "
                 "--ignore-flags, or use --group-of-weight none"
             )
+        if self.max_dets_scope == "dataset":
+            self._check_dataset_limit()
         kitti = self.matching == "kitti"
         self._require_default(_NOT_KITTI if kitti else _KITTI_ONLY, "matching")
         if self.matching == "by-iou":
@@ -486,6 +498,13 @@ class Protocol(ProtocolBase, kw_only=True):
                 )
         if kitti:
             self._check_points()
+
+    def _check_dataset_limit(self) -> None:
+        if len(self.max_dets) > 1 or self.max_dets == (None,):
+            raise UsageError(
+                "max_dets_scope dataset takes one limit per class; use --max-dets 10000"
+            )
+        self.require_score_matching("use --max-dets-scope class")
 
     def _require_default(self, names: tuple[str, ...], other: str) -> None:
         """Raise if a field is changed that the value of another field makes unused."""
@@ -519,6 +538,11 @@ class Protocol(ProtocolBase, kw_only=True):
                 "matching kitti gives precision at 41 points, which "
                 f"{self.interpolation} interpolation cannot use; use 40-point or 11-point"
             )
+
+    @property
+    def max_dets_per_image(self) -> tuple[int | None, ...]:
+        """The limits of each image; none if `max_dets` is one of the data set."""
+        return (None,) if self.max_dets_scope == "dataset" else self.max_dets
 
     @property
     def recall_levels(self) -> tuple[float, ...]:

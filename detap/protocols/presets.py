@@ -85,6 +85,14 @@ _LVIS = partial(
     class_groups="frequency",
     source="lvis 0.5.3, LVISEval with iou_type bbox",
 )
+_LVIS_FIXED = partial(
+    _LVIS,
+    name="lvis-fixed",
+    max_dets=(10000,),
+    max_dets_scope="dataset",
+    source="achalddave/large-vocab-devil 87dcb5e, scripts/evaluate_ap_fixed.py, over lvis 0.5.3",
+    residue="ties at the limit, which it breaks by file order",
+)
 _KITTI = partial(
     Protocol,
     name="kitti",
@@ -133,6 +141,18 @@ _OPEN_IMAGES = partial(
     residue="ties, which its unstable sort reverses",
 )
 
+_WIDER = partial(
+    Protocol,
+    name="wider-easy",
+    inclusive_pixels=True,
+    images_without_ground_truth="ignore",
+    primary_metric="mAP",
+    metrics=("AP@thresholds=1000",),
+    ignore_where="easy==0",
+    source="derronqi/yolov7-face 74a2a1d, widerface_evaluate/evaluation.py, for AP@thresholds=1000",
+    tolerance=1e-12,
+    residue=_SUMS,
+)
 _PEDESTRIANS = partial(
     _COCO,
     iou_thresholds=(0.5,),
@@ -210,6 +230,15 @@ Protocol.presets = Presets(
         name="lvis-segm",
         iou_type="segm",
         source="lvis 0.5.3, LVISEval with iou_type segm",
+    ),
+    _LVIS_FIXED,
+    partial(
+        _LVIS_FIXED,
+        name="lvis-fixed-segm",
+        iou_type="segm",
+        detection_area="pixels",
+        source="achalddave/large-vocab-devil 87dcb5e, scripts/evaluate_ap_fixed.py, masks without "
+        "boxes",
     ),
     _DOTA,
     partial(
@@ -405,6 +434,9 @@ Protocol.presets = Presets(
         source="Purkialo/CrowdDet fa0b55b, lib/evaluate/APMRToolkits",
         residue="its IoU has 1e-6 in the denominator, and its boxes are clipped to the image",
     ),
+    _WIDER,
+    partial(_WIDER, name="wider-medium", ignore_where="medium==0"),
+    partial(_WIDER, name="wider-hard", ignore_where="hard==0"),
 )
 
 PRESETS: Mapping[str, Protocol] = Protocol.presets

@@ -54,6 +54,7 @@ def test_the_miss_rate_is_that_of_the_oracle(
 NAMES = (
     *("MR-2", "MR-4", "miss@0.5", "recall@fppi=0.5", "CPM", "FROC", "macro-F1", "F2"),
     *("precision@recall=0.5", "recall@precision=0.5", "pooled-CPM", "pooled-MR-2"),
+    "AP@thresholds=7",
 )
 FROC = st.fixed_dictionaries(
     {
@@ -133,6 +134,19 @@ def test_values_at_the_best_threshold_are_those_of_the_oracle(
             expected_values.append(expected)
     mean = np.mean(expected_values) if expected_values else np.nan
     assert result.metric(spec.name) == pytest.approx(mean, abs=1e-12, nan_ok=True)
+
+
+@given(cases(), st.sampled_from(PROTOCOLS), st.sampled_from((1, 3, 1000)))
+def test_ap_at_thresholds_is_that_of_the_oracle(case: Case, protocol: Protocol, n: int) -> None:
+    tables = case.tables()
+    result = evaluate(*tables, protocol)
+    scores = result.match_table.score.tolist()
+    for area, area_range in enumerate(protocol.area_ranges):
+        ours = result.metric_by_class(f"AP@thresholds={n}{area_range.suffix}")
+        for label, value in enumerate(ours.tolist()):
+            ranking = plain.ranking(*tables, protocol, label, area=area)
+            expected = plain.area_at_thresholds(ranking, scores, n)
+            assert value == pytest.approx(expected, abs=1e-12, nan_ok=True)
 
 
 @given(cases(distinct_scores=True), st.sampled_from(("coco", "voc2012")))

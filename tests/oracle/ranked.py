@@ -177,6 +177,30 @@ def best(ranking: Ranking, value: Callable[[Point, int], Fraction | None]) -> tu
     return float(largest), next((score for one, score in values if one == largest), nan)
 
 
+def area_at_thresholds(ranking: Ranking, scores: list[float], count: int) -> float:
+    """Return the area under the envelope of the points at equidistant score thresholds.
+
+    `scores` are those of all detections, also of ignored ones.
+    """
+    if not ranking.positives:
+        return nan
+    low, high = min(scores, default=nan), max(scores, default=nan)
+    points = []
+    for k in range(1, count + 1):
+        kept = [
+            hit
+            for hit, score in zip(ranking.hits, ranking.scores, strict=True)
+            if low == high or (score - low) / (high - low) >= 1 - k / count
+        ]
+        if kept:
+            points.append((sum(kept) / ranking.positives, sum(kept) / len(kept)))
+    area, before = 0.0, 0.0
+    for k, (recall, _) in enumerate(points):
+        area += (recall - before) * max(precision for _, precision in points[k:])
+        before = recall
+    return area
+
+
 def f_beta(beta: Fraction) -> Callable[[Point, int], Fraction | None]:
     """Return F-beta of a point."""
     square = beta**2

@@ -146,7 +146,7 @@ class _OneClass:
         result: dict[int, list[Target]] = defaultdict(list)
         for row in self.truth_rows:
             crowd = self.is_group(row) or self.flagged(row, self.protocol.crowd_flags)
-            crowd = crowd or self.holds(row)
+            crowd = crowd or (self.holds(row) and self.protocol.candidate == "best-unmatched")
             unmatchable = self.protocol.annotation_id_zero == "unmatched" and self.flagged(
                 row, ("zero_id",)
             )
@@ -164,7 +164,12 @@ class _OneClass:
 
     def within(self, limit: int | None) -> list[int]:
         """Return the ranked detections within max dets."""
+        if self.protocol.max_dets_scope == "dataset":
+            limit = None  # counted_detections has applied it
         rows = [row for row in self.ranked if limit is None or self.places[row] < limit]
+        if self.protocol.images_without_ground_truth == "ignore":
+            occupied = set(self.truth.image.tolist())
+            rows = [row for row in rows if self.detections.image[row] in occupied]
         if self.protocol.zero_area == "drop":
             rows = [row for row in rows if area(self.detection_boxes[row], self.protocol) > 0]
         return rows
@@ -290,7 +295,24 @@ def counted_detections(detections: Detections, protocol: Protocol) -> Detections
     if protocol.degenerate_boxes == "drop":
         x1, y1, x2, y2 = detections.corners.T.tolist() if rows else ([], [], [], [])
         rows = [row for row in rows if x1[row] < x2[row] and y1[row] < y2[row]]
-    return detections.select(np.array(rows, np.intp))
+    detections = detections.select(np.array(rows, np.intp))
+    return best_of_classes(detections, protocol)
+
+
+def best_of_classes(detections: Detections, protocol: Protocol) -> Detections:
+    """Return the detections within the limit of the data set, if there is one."""
+    if protocol.max_dets_scope != "dataset":
+        return detections
+    (limit,) = protocol.max_dets
+    assert limit is not None
+    seen: dict[int, int] = defaultdict(int)
+    rows = []
+    for row in _ranking(detections, protocol):
+        label = -1 if protocol.class_agnostic else int(detections.label[row])
+        seen[label] += 1
+        if seen[label] <= limit:
+            rows.append(row)
+    return detections.select(np.array(sorted(rows), np.intp))
 
 
 def with_area(truth: GroundTruth, protocol: Protocol) -> GroundTruth:

@@ -43,7 +43,8 @@ GRIDS = {
 
 
 def compare(protocol: Protocol, truth: GroundTruth, detections: Detections, threads: int) -> None:
-    ours = evaluate(truth, detections, protocol, threads=threads, matches=True)
+    # as_is: random boxes may look like those of another format
+    ours = evaluate(truth, detections, protocol, threads=threads, matches=True, as_is=True)
     plain = score(truth, detections, protocol)
     detections = counted_detections(detections, protocol)
     assert_same_bits(ours.recall, plain.recall, "recall")
@@ -117,8 +118,12 @@ def any_protocol(draw: st.DrawFn, *, sized: bool = False) -> Protocol:
     if sized:  # the second implementation of the analyses lacks these
         axes["ignore_where"] = st.sampled_from(("", "height < 20", "x1 > 40 or not width <= 30"))
         axes["empty_images"] = st.sampled_from(("count", "exclude"))
+        axes["images_without_ground_truth"] = st.sampled_from(("count", "ignore"))
+        axes["max_dets_scope"] = st.sampled_from(("class", "image", "dataset"))
     chosen = draw(st.sets(st.sampled_from(sorted(axes))))
     changes = {name: draw(axes[name]) for name in sorted(chosen)}
+    if changes.get("max_dets_scope") == "dataset":
+        changes["max_dets"] = draw(st.sampled_from(((1,), (3,), (10000,))))
     flags = changes.get("ignore_flags", protocol.ignore_flags)
     changes["crowd_flags"] = draw(st.sampled_from(((), flags, flags[:1])))
     interpolation = draw(st.sampled_from((*GRIDS, "all-point")))

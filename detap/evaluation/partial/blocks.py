@@ -67,10 +67,12 @@ class ClassColumns(NamedTuple):
 
     def select_images(self, mask: Flags) -> "ClassColumns":
         """Return the rows of some images, with unchanged indices."""
-        rows = mask[self.image]
-        return self._select(
-            np.concatenate([[0], np.cumsum(rows, dtype=np.int64)])[self.start], rows
-        )
+        return self.select_rows(mask[self.image])
+
+    def select_rows(self, mask: Flags) -> "ClassColumns":
+        """Return some rows, with unchanged indices."""
+        start = np.concatenate([[0], np.cumsum(mask, dtype=np.int64)])[self.start]
+        return self._select(start, mask)
 
     def select_classes(self, mask: Flags) -> "ClassColumns":
         """Return the rows of some classes, with new indices."""

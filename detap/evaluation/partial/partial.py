@@ -65,6 +65,8 @@ from detap.evaluation.partial.tie_columns import Ties
 from detap.evaluation.results import Result, result_of
 from detap.evaluation.run import (
     EvaluationRun,
+    best_of_classes,
+    dataset_limit_note,
     ground_truth_notes,
     match_params,
     no_detections_note,
@@ -460,7 +462,8 @@ class Partial:
                     'images="seen" (--images seen) excludes them and their ground truths',
                 )
             )
-        return self._compute(self.warnings(refuse=check_inputs), threads=threads)
+        notes = self.warnings(refuse=check_inputs)
+        return self.within_dataset_limit()._compute(notes, threads=threads)
 
     def warnings(self, *, refuse: bool = False) -> tuple[Note, ...]:
         """Return notes on implausible inputs of all parts, or raise them.
@@ -490,11 +493,43 @@ class Partial:
         unknown_classes = unknown_class_notes(scores.counts, noted_classes, self.protocol)
         no_detections = no_detections_note(scores.counts, self.notes)
         order = (INTERLEAVED,) if self._interleaved else ()
-        notes = (*self.notes, *notes, *order, *no_detections, *unknown_classes)
+        limit = dataset_limit_note(scores.counts, self.protocol)
+        notes = (*self.notes, *notes, *order, *no_detections, *unknown_classes, *limit)
         source = replace(self, threads=threads)
         result = result_of(source, self.protocol, self.classes, scores, notes)
         notes = (*result.notes, *score_cut_notes(result))
         return replace(result, notes=notes, selection=self.selection)
+
+    def within_dataset_limit(self) -> "Partial":
+        """Return the partial of the detections within the limit of the data set, if there is one.
+
+        Each part keeps as many of its own, so none of the union's is missing.
+        """
+        if self.protocol.max_dets_scope != "dataset":
+            return self
+        ends = np.cumsum([0, *(len(part.block.detections.image) for part in self.block_slices)])
+        numbered = [  # the code of each row is its number
+            (
+                part,
+                part.block.detections._replace(code=np.arange(end - start)),
+                np.arange(start, end),
+            )
+            for part, start, end in zip(self.block_slices, ends[:-1], ends[1:], strict=True)
+        ]
+        rows = gather(numbered, range(len(self.classes)), self.order)
+        mask = np.zeros(ends[-1], np.bool_)
+        mask[rows.code] = best_of_classes(rows.label, rows.score, self.protocol)
+        return replace(
+            self,
+            block_slices=tuple(
+                part._replace(
+                    block=part.block._replace(
+                        detections=part.block.detections.select_rows(mask[start:end])
+                    )
+                )
+                for part, start, end in zip(self.block_slices, ends[:-1], ends[1:], strict=True)
+            ),
+        )
 
     @property
     def selection(self) -> "Selection | None":
@@ -939,6 +974,11 @@ def _block(result: Result, *, by_image: bool, tie_range: bool) -> Block:
             by_image=by_image,
         )
         specs = metrics.of_jaccard_counts(protocol).values()
+        if specs and protocol.max_dets_scope == "dataset":
+            raise UsageError(
+                "partials cannot keep the counts of JI with a limit of the data set; leave out JI, "
+                "or use --max-dets-scope class"
+            )
         block = block._replace(jaccard=tuple(map(result.jaccard_counts, specs)))
     if not tie_range:
         return block
