@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from detap.decimals import decimal, format_against, fraction, snap, to_fraction
 from detap.errors import UsageError
-from detap.gates.config import CHANGES, LIMITS, OPPOSITES, RELATIONS, Kind, OptionNames
+from detap.gates.config import CHANGES, FOR_HIGHER, LIMITS, OPPOSITES, RELATIONS, Kind, OptionNames
 from detap.gates.metric_names import EXTREMES, MetricName, Metrics, endings, resolve, row_key
 
 if TYPE_CHECKING:
@@ -251,10 +251,13 @@ def check_direction(limits: Sequence[Limit], metrics: Metrics, option_names: Opt
     settings = {kind: setting for setting, kind in LIMITS.items()}
     for limit in limits:
         name = limit.name or metrics.primary_metric
-        if limit.kind in OPPOSITES and any(map(metrics.lower_is_better, endings(name))):
+        for_higher = limit.kind in FOR_HIGHER
+        wrong = metrics.lower_is_better if for_higher else metrics.higher_is_better
+        if any(map(wrong, endings(name))):
             given = option_names.limit(settings[limit.kind], name, limit.text)
+            better = "lower" if for_higher else "higher"
             raise UsageError(
-                f"{given} passes when the metric gets worse (lower is better); use "
+                f"{given} passes when the metric gets worse ({better} is better); use "
                 f"{option_names(settings[OPPOSITES[limit.kind]])}"
             )
         _check_extreme(name, metrics)

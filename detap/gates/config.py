@@ -29,8 +29,14 @@ Level = Literal["minimum", "maximum"]
 Change = Literal["drop", "rise"]
 Kind = Literal[Level, Change]
 
-OPPOSITES: Mapping[Kind, Kind] = {"minimum": "maximum", "drop": "rise"}
-"""The kinds of limits on metrics where higher is better; where lower is better, the opposites."""
+OPPOSITES: Mapping[Kind, Kind] = {
+    "minimum": "maximum",
+    "drop": "rise",
+    "maximum": "minimum",
+    "rise": "drop",
+}
+"""The kinds of limits: the first two are for metrics where higher is better."""
+FOR_HIGHER: tuple[Kind, ...] = ("minimum", "drop")
 
 CHANGES = get_args(Change)
 """The kinds of limits on the change from a baseline."""

@@ -129,6 +129,11 @@ class Metrics:
             return not declared.higher_is_better
         return metric in _LOWER_IS_BETTER or metric.endswith("_loss")
 
+    def higher_is_better(self, metric: str) -> bool:
+        """Return True for a metric of which more is better; False for counts."""
+        declared = None if self.metric_of is None else self.metric_of(metric)
+        return declared is not None and declared.higher_is_better
+
     def of_slice(self, tag: str | None) -> "Metrics":
         """Return the metrics of a slice, or all metrics for None."""
         return self if tag is None else self.slices[tag]

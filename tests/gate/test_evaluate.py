@@ -399,6 +399,31 @@ def test_a_limit_that_passes_when_the_metric_gets_worse_is_refused(
     assert accepted.status < 2, accepted.err
 
 
+@pytest.mark.parametrize(
+    ("option", "limit", "other"),
+    [
+        ("--fail-over", "0.9", "--fail-under"),
+        ("--fail-over", "class:*.AP50=0.9", "--fail-under"),
+        ("--fail-over", "F1=0.9", "--fail-under"),
+        ("--max-rise", "AP=1%", "--max-drop"),
+        ("--max-rise", "min-class.AR100=0.1", "--max-drop"),
+    ],
+)
+def test_a_maximum_of_a_metric_where_higher_is_better_is_refused(
+    coco: Files, detap: Run, option: str, limit: str, other: str
+) -> None:
+    base = coco.folder / "base.json"
+    best = ["--score-threshold", "best"]
+    assert detap(*coco.arguments, *best, "-o", base).status == 0
+    against = ["--baseline", base] if option == "--max-rise" else []
+    ended = detap(*coco.arguments, *best, *against, option, limit)
+    assert ended.status == 2
+    assert ended.err.endswith(
+        f" passes when the metric gets worse (higher is better); use {other}\n"
+    )
+    assert detap(*coco.arguments, *best, *against, other, limit).status < 2
+
+
 def test_such_a_limit_is_refused_in_python(coco: Files) -> None:
     message = r"fail_under=\{'false-positives-per-image': '1'\} passes .*; use fail_over$"
     with pytest.raises(UsageError, match=message):
@@ -455,10 +480,12 @@ def test_lower_is_better_in_every_interface(
 def test_junit_names_each_kind_of_limit(coco: Files, detap: Run) -> None:
     base, junit = coco.folder / "base.json", coco.folder / "junit.xml"
     assert detap(*coco.arguments, "-o", base).status == 0
-    gates = ["--fail-under", "0.1", "--fail-over", "0.9", "--max-drop", "0.2", "--max-rise", "0.3"]
+    errors = "class:cat.false_positives=9"
+    gates = ["--fail-under", "0.1", "--fail-over", errors, "--max-drop", "0.2"]
+    gates += ["--max-rise", errors]
     assert detap(*coco.arguments, "--baseline", base, *gates, "-o", junit).status == 0
-    text = junit.read_text()
-    for name in ("AP &gt;= 0.1", "AP &lt;= 0.9", "AP drop &lt;= 0.2", "AP rise &lt;= 0.3"):
+    text, count = junit.read_text(), "class:cat.false_positives"
+    for name in ("AP &gt;= 0.1", f"{count} &lt;= 9", "AP drop &lt;= 0.2", f"{count} rise &lt;= 9"):
         assert f'name="{name}"' in text
     for kind in ("minimum", "maximum", "drop", "rise"):
         assert f'classname="detap.{kind}"' in text
