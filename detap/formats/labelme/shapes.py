@@ -7,22 +7,25 @@ Reference: LabelMe 5 (wkentaro), `label_file.py`; X-AnyLabeling writes the same 
 import math
 from typing import Any
 
-from detap.errors import InputError
 from detap.formats.by_name.problems import Problems
-from detap.formats.coco._scan import nesting
-from detap.formats.coco.values import check_text
 from detap.formats.shapes.flags import BBOX_HINT, bounds
+from detap.formats.shapes.json_values import (
+    class_name,
+    finite_number,
+    json_value,
+    object_of,
+    points_of,
+    side_of,
+)
 from detap.formats.shapes.reader import ShapeReader
 from detap.formats.stem_matching import base_name, without_suffix
-from detap.io.json_text import HOLDS_CONSTANTS, LongInteger, NotJsonError, short_json, text_of
+from detap.io.json_text import HOLDS_CONSTANTS, short_json
 from detap.io.limits import Limits
 from detap.io.problems import FaultError
-from detap.io.problems import Problems as FileProblems
 from detap.text_input import quote
 
 _POINTS = {"polygon": 3, "linestrip": 2, "line": 2, "points": 1, "point": 1, "mask": 2}
 _POINTS |= {"oriented_rectangle": 3, "rotation": 3, "quadrilateral": 4}
-_LONGEST_SIDE = 1e9
 _NO_SCORE = "detections need scores, as X-AnyLabeling writes them; LabelMe writes none"
 _EXPECTED_FILE = "expected a LabelMe file with a list of shapes"
 
@@ -46,8 +49,8 @@ class Shapes(ShapeReader):
         if record is None:
             return
         try:
-            size = _side(record, "imageWidth"), _side(record, "imageHeight")
-            self.images[stem] = size
+            width, height = (side_of(k, record.get(k)) for k in ("imageWidth", "imageHeight"))
+            self.images[stem] = width, height
         except FaultError as fault:
             self.problems.add(file, "", fault.message, fault.hint)
         image = record.get("imagePath")
@@ -62,16 +65,9 @@ class Shapes(ShapeReader):
             self.problems.add(file, "", *HOLDS_CONSTANTS)
 
     def _take(self, shape: Any, number: int) -> None:
-        if not isinstance(shape, dict):
-            raise FaultError(f"is {short_json(shape)}", "expected an object")
-        label = shape.get("label")
-        if not isinstance(label, str) or not label.strip():
-            raise FaultError(
-                f"label is {_value_text(shape, 'label')}", "write the name of its class"
-            )
-        check_text("label", label)
+        label = class_name(object_of(shape), "label")
         box = self._box(shape)
-        score = _number("score", shape.get("score"), _NO_SCORE) if self.scored else 0.0
+        score = finite_number("score", shape.get("score"), _NO_SCORE) if self.scored else 0.0
         self.add(number, label, box, score, self._flags(shape))
 
     def _flags(self, shape: dict[str, Any]) -> set[str]:
@@ -94,7 +90,7 @@ class Shapes(ShapeReader):
     def _box(self, shape: dict[str, Any]) -> list[float]:
         # LabelMe 3 and before wrote only polygons, without a type.
         kind = shape.get("shape_type") or "polygon"
-        points = _points(shape.get("points"))
+        points = points_of(shape.get("points"))
         if kind == "rectangle":
             if len(points) == 2 or (len(points) == 4 and _upright(points)):
                 return bounds(points)
@@ -119,63 +115,16 @@ def parsed(
 
     The content is None after collecting a problem.
     """
-    file_problems = FileProblems(file, limits.problems)
-    record, constants = None, 0
-    try:
-        record, constants = _json(data, file_problems, limits)
-    except InputError as error:
-        file_problems.listed = list(error.problems)
-    problems.extend(*file_problems.listed)
-    problems.count += file_problems.count - len(file_problems.listed)
-    return (None if file_problems.count else record), constants
-
-
-def _json(data: bytes, problems: FileProblems, limits: Limits) -> tuple[dict[str, Any] | None, int]:
-    text = text_of(data, problems, limits, nesting, _EXPECTED_FILE)
-    try:
-        text.peek()
-        value = text.value("")
-        text.finish()
-    except NotJsonError as error:
-        problems.add(*text.fault(error))
+    read = json_value(data, file, problems, limits, _EXPECTED_FILE)
+    if read is None:
         return None, 0
+    value, constants = read
     if not isinstance(value, dict) or not isinstance(value.get("shapes"), list):
         is_coco = isinstance(value, dict) and {"annotations", "images"} <= value.keys()
         message = "is a COCO file" if is_coco else "not a LabelMe file"
-        problems.add("", message, _EXPECTED_FILE)
+        problems.add(file, "", message, _EXPECTED_FILE)
         return None, 0
-    return value, text.constants
-
-
-def _value_text(record: dict[str, Any], key: str) -> str:
-    return short_json(record[key]) if key in record else "missing"
-
-
-def _number(name: str, value: Any, hint: str = "use a finite number") -> float:
-    if isinstance(value, bool | LongInteger) or not isinstance(value, int | float):
-        value_text = "missing" if value is None else short_json(value)
-        raise FaultError(f"{name} is {value_text}", hint)
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
-        raise FaultError(
-            f"{name} is {short_json(value)}, not a finite number", "use a finite number"
-        )
-    return number
-
-
-def _points(value: Any) -> list[list[float]]:
-    if not isinstance(value, list) or not value:
-        raise FaultError(f"points is {short_json(value)}", "write [[x, y], [x, y]]")
-    for number, point in enumerate(value):
-        if not isinstance(point, list) or len(point) != 2:
-            raise FaultError(f"points[{number}] is {short_json(point)}", "write [x, y]")
-    return [
-        [_number(f"points[{number}][{axis}]", value) for axis, value in enumerate(point)]
-        for number, point in enumerate(value)
-    ]
+    return value, constants
 
 
 def _upright(points: list[list[float]]) -> bool:
@@ -189,14 +138,3 @@ def _around(points: list[list[float]]) -> list[float]:
     (x, y), (at_x, at_y) = points[:2]
     radius = math.hypot(at_x - x, at_y - y)
     return [x - radius, y - radius, x + radius, y + radius]
-
-
-def _side(record: dict[str, Any], key: str) -> float:
-    """Return the image's width or height in pixels, NaN if null or missing."""
-    value = record.get(key)
-    if value is None:
-        return math.nan
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not 0 < value < _LONGEST_SIDE:
-        raise FaultError(f"{key} is {short_json(value)}", "write pixels, or null if unknown")
-    return float(value)
