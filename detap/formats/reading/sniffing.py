@@ -1,6 +1,7 @@
 """First bytes of files, for format detection; raises no errors."""
 
 import os
+import re
 import stat
 from collections.abc import Callable
 from contextlib import suppress
@@ -8,6 +9,7 @@ from itertools import islice
 
 _HEAD_BYTES = 4096
 _FILES = 16
+_JSON_TOKEN = re.compile(rb'"((?:[^"\\]|\\.)*)"\s*(:?)|[\[\]{}]')
 
 
 def first_line(folder: str, strip: Callable[[bytes], bytes] = bytes) -> str:
@@ -45,3 +47,22 @@ def head(path: str) -> bytes:
         except zlib.error:
             return b""
     return data
+
+
+def json_paths(path: str) -> frozenset[str]:
+    """Return the paths of keys in the first bytes of a JSON file: ``[].image``, ``.size.width``.
+
+    A list adds ``[]`` to the path of its key.
+    """
+    paths: set[str] = set()
+    stack: list[str] = []
+    for token in _JSON_TOKEN.finditer(head(path)):
+        if token[2] and stack and stack[-1] != "[]":
+            stack[-1] = "." + token[1].decode("utf-8", "replace")
+            paths.add("".join(stack))
+        elif token[0] in (b"[", b"{"):
+            stack.append("[]" if token[0] == b"[" else "")
+            paths.add("".join(stack))
+        elif token[0] in (b"]", b"}") and stack:
+            stack.pop()
+    return frozenset(paths)

@@ -1,5 +1,6 @@
 """Shapes other than boxes, and flags in attributes."""
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 
@@ -12,7 +13,7 @@ SHAPES = ("reject", "bbox")
 BBOX_HINT = "pass shapes='bbox' (--shapes bbox) to read its bounding box"
 """The hint for a shape that is not a box."""
 
-_FLAG_OF = {"difficult": "difficult", "crowd": "crowd", "iscrowd": "crowd"}
+_FLAG_OF = {"difficult": "difficult"} | dict.fromkeys(("crowd", "iscrowd", "is_crowd"), "crowd")
 _FLAGS = ("difficult", "crowd", "ignore")
 _TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
@@ -21,6 +22,25 @@ def bounds(points: Sequence[Sequence[float]]) -> list[float]:
     """Return the smallest box around points, as x1, y1, x2, y2."""
     across, down = zip(*points, strict=True)
     return [min(across), min(down), max(across), max(down)]
+
+
+def rotated_bounds(
+    x: float, y: float, width: float, height: float, degrees: float, *, ellipse: bool = False
+) -> list[float]:
+    """Return the smallest box around a box or ellipse rotated about its center, as x1, y1, x2, y2.
+
+    Parameters
+    ----------
+    x, y : float
+        The center.
+    width, height, degrees : float
+    ellipse : bool
+        True for the ellipse in the box.
+    """
+    cos, sin = abs(math.cos(math.radians(degrees))), abs(math.sin(math.radians(degrees)))
+    pairs = (width * cos, height * sin), (width * sin, height * cos)
+    across, down = (math.hypot(*pair) / 2 if ellipse else sum(pair) / 2 for pair in pairs)
+    return [x - across, y - down, x + across, y + down]
 
 
 class FlagNames:

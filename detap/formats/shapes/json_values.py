@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from types import UnionType
 from typing import Any
 
 from detap.errors import InputError
@@ -45,7 +46,7 @@ def value_text(record: dict[str, Any], key: str) -> str:
     return short_json(record[key]) if key in record else "missing"
 
 
-def required(record: dict[str, Any], key: str, kind: type, expected: str) -> Any:
+def required(record: dict[str, Any], key: str, kind: type | UnionType, expected: str) -> Any:
     """Return the value under a key; raise FaultError if it is not of a type."""
     value = record.get(key)
     if not isinstance(value, kind):

@@ -68,7 +68,13 @@ class ShapeReader(RowReader):
         The position of each box in its file, e.g. a line number.
     file : array of int
         The index of its image in input order.
+    box_format : {"xyxy", "xywh"}
+        The format of the boxes given to :meth:`add`.
+    classes : set of str
+        Classes that the input lists, also those without boxes.
     """
+
+    box_format = "xyxy"
 
     def __init__(
         self,
@@ -92,6 +98,7 @@ class ShapeReader(RowReader):
         self.images: dict[str, tuple[float, float]] = {}
         self.file = array("i")
         self.positions = array("i")
+        self.classes: set[str] = set()
         self._labels: list[str] = []
         self._numbers = array("d")
         self._flagged: dict[str, list[int]] = {}
@@ -110,7 +117,7 @@ class ShapeReader(RowReader):
         FaultError
             If its area overflows.
         """
-        fault = box_fault(list(box), "xyxy")
+        fault = box_fault(list(box), self.box_format)
         if fault:
             raise FaultError(fault, "correct the box")
         for flag in flags:
@@ -131,7 +138,7 @@ class ShapeReader(RowReader):
         """Return all boxes, with images and classes sorted by name."""
         images = sorted(self.images)
         index = indices_in(self.images, images)
-        classes, label = name_index(self._labels)
+        classes, label = name_index(self._labels, sorted(self.classes.union(self._labels)))
         values: Floats = np.array(self._numbers, np.float64).reshape(-1, 5)
         file = np.array(self.file, np.int32)
         return Objects(
@@ -140,6 +147,7 @@ class ShapeReader(RowReader):
             image=index[file] if len(file) else file,
             label=label,
             boxes=values[:, 1:].copy(),
+            box_format=self.box_format,
             score=values[:, 0].copy() if self.scored else None,
             flags={flag: self._mask(rows) for flag, rows in self._flagged.items()},
             extra=self.object_attributes.columns(),
