@@ -93,7 +93,8 @@ class Inputs(Record):
         gt_format = detect_format(*gt[:1], *dt[:1]) if names[0] is None else format_named(names[0])
         inputs = cls(gt_format, gt, dt, {**reading, **as_is}, {}, dt_format, merge_images)
         check_options(reading, [gt_format], map(inputs.format_of, dt))
-        gt, dt = expand_folders(gt, lambda _: gt_format), expand_folders(dt, inputs.format_of)
+        gt = expand_folders(gt, lambda _: gt_format, reading.get("split"))
+        dt = expand_folders(dt, inputs.format_of)
         is_partial = options.get("partial") is not None
         # Some of several ground-truth files may be empty.
         limits = replace(limits, empty=limits.empty or len(gt) > 1, part=len(dt) > 1 or is_partial)

@@ -62,7 +62,7 @@ def read_ground_truth(
 def _ground_truth(
     paths: Sequence[str], file_format: Format, options: dict[str, Any], merge_images: bool
 ) -> "GroundTruth":
-    paths = expand_folders(paths, lambda _: file_format)
+    paths = expand_folders(paths, lambda _: file_format, options.get("split"))
     limits = options.get("limits", DEFAULT_LIMITS)
     if len(paths) > 1:
         limits = replace(limits, empty=True)  # some of several files may be empty

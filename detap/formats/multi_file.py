@@ -55,21 +55,33 @@ def expand_patterns(arguments: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(paths))
 
 
-def expand_folders(paths: Iterable[str], format_of: Callable[[str], Format]) -> tuple[str, ...]:
-    """Replace folders by their files, in formats whose data sets are files.
+def expand_folders(
+    paths: Iterable[str], format_of: Callable[[str], Format], split: str | None = None
+) -> tuple[str, ...]:
+    """Replace folders by their subset, or by their files if data sets of the format are files.
+
+    Parameters
+    ----------
+    paths : iterable of str
+    format_of : callable
+        Returns the format of a path.
+    split : str, optional
+        The subset of folders that have several.
 
     Raises
     ------
     InputError
-        If a folder has no file of the format.
+        If a folder has no file of the format, not the subset, or several and `split` is missing.
     UsageError
-        If a path is given twice, or standard input with other paths.
+        If a path is given twice, or standard input with other paths, or `split` without subsets.
     """
     files: list[str] = []
-    for path in paths:
+    for given in paths:
+        file_format = format_of(given)
+        path = _subset(given, file_format, split) if file_format.subsets else given
         is_folder = path != STDIN and os.path.isdir(path)
-        is_data_set = not is_folder or format_of(path).folders
-        files += [path] if is_data_set else _files_of(path, format_of(path))
+        is_data_set = not is_folder or file_format.folders
+        files += [path] if is_data_set else _files_of(path, file_format)
     files.sort()
     repeated = [path for path, count in Counter(files).items() if count > 1]
     if repeated:
@@ -77,6 +89,12 @@ def expand_folders(paths: Iterable[str], format_of: Callable[[str], Format]) -> 
     if STDIN in files and len(files) > 1:
         raise UsageError("standard input cannot be combined with other inputs")
     return tuple(files)
+
+
+def _subset(path: str, file_format: Format, split: str | None) -> str:
+    from detap.formats.subsets import resolve_subset
+
+    return resolve_subset(path, file_format.subsets, split, file_format.title)
 
 
 def _files_of(path: str, file_format: Format) -> list[str]:

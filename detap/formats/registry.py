@@ -127,6 +127,9 @@ class Format(NamedTuple):
         First bytes after white space, to detect files without a known suffix.
     folders : bool
         True if a data set is a folder.
+    subsets : tuple of str
+        Files or folders of ``--split``, by :func:`detap.formats.subsets.subsets_of`. A folder with
+        one has the format.
     options : tuple of Option
     metadata_module : str
         A module with `placeholder_ground_truth`, `image_attribute`, `file_names` and `image_files`.
@@ -161,6 +164,7 @@ class Format(NamedTuple):
     suffixes: tuple[str, ...] = ()
     heads: tuple[bytes, ...] = ()
     folders: bool = False
+    subsets: tuple[str, ...] = ()
     options: tuple[Option, ...] = ()
     metadata_module: str = ""
     image_folders: tuple[str, ...] = ()
@@ -298,6 +302,8 @@ class Format(NamedTuple):
                     f"{name} are read from {titles} files; these are read as {self.name}"
                 )
         available = [option for option in self.options if role in option.roles]
+        if self.subsets:  # the path is that of the subset
+            available = [option for option in available if option is not SPLIT]
         others = {option.name for option in options()} - {option.name for option in available}
         given = {name: value for name, value in reading.items() if name not in others}
         if role != TRUTH or not self.attributes:
@@ -378,8 +384,9 @@ FIRST_CATEGORY_ID = Option(
 )
 SPLIT = Option(
     "split",
-    "Split of the data.yaml; val by default.",
-    choices=("val", "test", "train"),
+    "Subset of an exported folder: train, val, test or another name; val by default in a "
+    "data.yaml.",
+    "NAME",
     roles=(TRUTH,),
     default="val",
 )
@@ -453,7 +460,11 @@ _FORMATS = (
         "coco",
         suffixes=(".json", ".json.gz"),
         heads=(b"{", b"["),
-        options=(*_BOX_OPTIONS, CLASS_NAMES, DT_CLASS_NAMES, FIRST_CATEGORY_ID),
+        subsets=(
+            *("annotations/instances_{split}.json", "annotations/person_keypoints_{split}.json"),
+            *("{split}/_annotations.coco.json", "_annotations.coco.json"),
+        ),
+        options=(*_BOX_OPTIONS, CLASS_NAMES, DT_CLASS_NAMES, FIRST_CATEGORY_ID, SPLIT, SHAPES),
         metadata_module="detap.formats.coco.metadata",
         prefetch_module="detap.formats.coco.prefetch",
         by_ids=True,
@@ -468,7 +479,8 @@ _FORMATS = (
         suffixes=(".xml", ".txt"),
         heads=(b"<",),
         folders=True,
-        options=(IMAGE_SET, LAYOUT, *_BOX_OPTIONS, CLASS_NAMES, DT_CLASS_NAMES),
+        subsets=("{split}/*.xml",),
+        options=(IMAGE_SET, SPLIT, LAYOUT, *_BOX_OPTIONS, CLASS_NAMES, DT_CLASS_NAMES),
         metadata_module="detap.formats.voc.metadata",
         image_folders=("../JPEGImages", "../images", "."),
         attributes=True,
@@ -478,7 +490,7 @@ _FORMATS = (
         "YOLO",
         "detap.formats.yolo.tables",
         "coco",
-        suffixes=(".yaml", ".yml", ".txt"),
+        suffixes=(".yaml", ".yml", ".data", ".txt"),
         folders=True,
         options=(
             *_BOX_OPTIONS,
@@ -704,6 +716,11 @@ def _matching_formats(path: str) -> list[str]:
 
 def _matching_folder_formats(path: str) -> list[str]:
     """Return the possible formats of a folder: a data set, or files."""
+    from detap.formats.subsets import subsets_of
+
+    exported = [f.name for f in FORMATS.values() if not f.sniff and subsets_of(path, f.subsets)]
+    if exported:
+        return exported
     names, folders = _entries(path)
     sniffed = [
         f.name
@@ -736,7 +753,7 @@ def _formats_of_entries(names: list[str], folders: set[str]) -> list[Format]:
         if any(name.endswith(f.suffixes) for f in of_folders):
             return of_folders
     matches = [f for name in names for f in of_files if name.endswith(f.suffixes)]
-    return of_folders if folders or not matches else matches
+    return matches if matches and "annotations" not in folders else of_folders
 
 
 def _entries(path: str) -> tuple[list[str], set[str]]:

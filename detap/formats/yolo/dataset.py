@@ -16,10 +16,12 @@ from typing import NamedTuple
 from detap.errors import InputError, Problem, UsageError
 from detap.formats.by_name.problems import Problems
 from detap.formats.reading.image_headers import IMAGE_SUFFIXES
+from detap.formats.subsets import chosen_subset
 from detap.formats.text.class_names import DATA_YAML
 from detap.formats.text.data_yaml import SPLITS, DataYaml, read_data_yaml
 from detap.formats.text.folder import Folder, is_regular
 from detap.formats.text.lines import plain_lines
+from detap.formats.yolo.darknet import OBJ_DATA, PREFIX, read_obj_data
 from detap.io import stream as files
 from detap.io.limits import Limits
 from detap.io.paths import Path
@@ -110,7 +112,9 @@ def is_data_yaml(path: str) -> bool:
 
 
 def resolve_data_yaml(path: str) -> str:
-    """Return the `data.yaml` of a data set's folder, or the path itself."""
+    """Return the `data.yaml` or ``obj.data`` of a data set's folder, or the path itself."""
+    if os.path.isfile(darknet := os.path.join(path, OBJ_DATA)):
+        return darknet
     file = os.path.join(path, "data.yaml")
     with suppress(OSError, ValueError):
         if os.path.isfile(file):
@@ -139,8 +143,11 @@ def find_images(path: str, split: str | None, limits: Limits) -> DataSet:
     if is_data_yaml(path):
         data = read_data_yaml(path, limits)
         search.find_split(data, split or SPLITS[0])
+    elif os.path.basename(path) == OBJ_DATA:
+        data = read_obj_data(path, limits)
+        search.find_split(data, chosen_subset(path, {name: name for name in data.splits}, split))
     elif split is not None:
-        raise UsageError(f"--split requires a data.yaml, got {path}")
+        raise UsageError(f"--split requires a data.yaml or obj.data, got {path}")
     elif os.path.isfile(path):
         files.refuse(path, "not a data.yaml", "use one, or a folder of label files")
     else:
@@ -197,6 +204,7 @@ class _Search:
     skipped: int = 0
     outside: dict[str, None] = field(default_factory=dict)
     _listed: dict[str, tuple[dict[str, bool], list[str]]] = field(default_factory=dict)
+    _with_images: dict[str, bool] = field(default_factory=dict)
 
     # --- a data.yaml
 
@@ -213,7 +221,7 @@ class _Search:
         own_folder = os.path.abspath(os.path.dirname(data.file))
         for entry in data.splits[split]:
             # Paths in Roboflow's files have one "../" too many.
-            variants = [entry, entry.removeprefix("../")]
+            variants = [entry, entry.removeprefix("../"), entry.removeprefix(PREFIX)]
             paths = dict.fromkeys(os.path.join(base, variant) for variant in variants)
             path = next(filter(_exists, paths), None)
             if path is None:
@@ -260,9 +268,10 @@ class _Search:
             files.refuse(file, message, "list one image per line")
         self.problems.extend(*problems.listed)
         folder_of_list = os.path.dirname(file) or "."
-        root = next(
-            (r for r in (folder_of_list, base) if lines and _exists(_folder_of(r, lines[0][1]))), ""
-        )
+        roots = (folder_of_list, base)
+        root = next((r for r in roots if lines and _exists(_folder_of(r, lines[0][1]))), "")
+        if not root and lines and _exists(_folder_of(base, lines[0][1].removeprefix(PREFIX))):
+            root, lines = base, [(number, text.removeprefix(PREFIX)) for number, text in lines]
         labels: dict[str, str] = {}
         for number, text in lines:
             path = os.path.join(folder_of_list if text.startswith("./") else root, text)
@@ -274,8 +283,7 @@ class _Search:
                 message = f"{quote(text)} is not an image name"
                 self.problems.add(file, f"line {number}", message, "list one image per line")
                 continue
-            existing = self._files(folder)
-            if existing and name not in existing:
+            if self._has_images(folder) and name not in self._files(folder):
                 message = f"no such file or directory {quote(text)} (tried {folder}/{name})"
                 self.problems.add(file, f"line {number}", message, "correct the list")
                 continue
@@ -354,6 +362,13 @@ class _Search:
             files_, below = self._entries(folder)
             yield folder, files_
             folders += [os.path.join(folder, name) for name in reversed(below)]
+
+    def _has_images(self, folder: str) -> bool:
+        """Return True if a folder has image files, or other files than labels."""
+        if folder not in self._with_images:
+            files_ = self._files(folder)
+            self._with_images[folder] = any(not name.endswith(".txt") for name in files_)
+        return self._with_images[folder]
 
     def _files(self, folder: str) -> dict[str, bool]:
         """Return the files of a folder, True for regular ones; empty if missing."""

@@ -13,11 +13,11 @@ _NUMBER = re.compile(rb"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
 def fits(path: str) -> bool:
-    """Return True for a `data.yaml`, its folder, or lines of a class and fractions."""
-    if path.lower().endswith((".yaml", ".yml")):
+    """Return True for a `data.yaml`, ``obj.data``, its folder, or a class and fractions."""
+    if path.lower().endswith((".yaml", ".yml", ".data")):
         return True
     with suppress(OSError, ValueError):
-        if os.path.isfile(os.path.join(path, "data.yaml")):
+        if any(os.path.isfile(os.path.join(path, name)) for name in ("data.yaml", "obj.data")):
             return True
         lines = [line for file in _text_files(path) for line in _lines(file)]
         return bool(lines) and 2 * sum(map(_fits, lines)) > len(lines)
