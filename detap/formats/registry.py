@@ -25,8 +25,8 @@ If ground truth and detections have different formats, images are matched by fil
 
 import os
 import stat
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from importlib import import_module
 from itertools import islice
@@ -47,6 +47,8 @@ _HEAD = 64
 """Bytes read to detect a format by content."""
 _MAX_ENTRIES = 256
 """Folder entries read to detect a format."""
+_MAX_SNIFFED = 16
+"""Files of a folder whose content is read to detect a format."""
 
 TRUTH, DETECTIONS = "ground truth", "detections"
 AS_IS = "as_is"
@@ -155,6 +157,9 @@ class Format(NamedTuple):
         Names of the box coordinates in the files. The readers then have no ``boxes`` option.
     boxes : tuple of str
         Values of ``boxes`` that agree with `coordinates` and are therefore accepted.
+    writer : str
+        A module with ``files(content, notes)``, which yields names and contents of files, and adds
+        notes on lost data.
     """
 
     name: str
@@ -176,6 +181,7 @@ class Format(NamedTuple):
     attributes: bool = False
     coordinates: str = ""
     boxes: tuple[str, ...] = ("xyxy",)
+    writer: str = ""
 
     def begin(self, role: str, path: str, reading: Mapping[str, Any]) -> Any:
         """Start to read an input in a thread, if supported; return the source."""
@@ -199,7 +205,9 @@ class Format(NamedTuple):
     def read_ground_truth(self, path: Any, reading: Mapping[str, Any]) -> "GroundTruth":
         """Read ground truth; options for detections alone are ignored."""
         read = import_module(self.module).read_ground_truth
-        truth: GroundTruth = read(path, **self._reader_options(TRUTH, reading))
+        given = self._reader_options(TRUTH, reading)
+        with self._suggesting(path, TRUTH):
+            truth: GroundTruth = read(path, **given)
         return self._with_options(replace(truth, format=self.name), TRUTH, reading)
 
     def read_detections(
@@ -212,16 +220,35 @@ class Format(NamedTuple):
         read = import_module(self.module).read_detections
         detections: Detections
         gt_format = FORMATS.get(ground_truth.format, self)  # arrays have no format
-        if gt_format.module == self.module or (gt_format.by_ids and self.by_ids):
-            detections = read(path, ground_truth, **options)
-        else:
+        same_names = gt_format.module == self.module or (gt_format.by_ids and self.by_ids)
+        named = ground_truth
+        if not same_names:
             from detap.formats.stem_matching import by_stem, restore_ids
 
             named = by_stem(
                 ground_truth, gt_format.file_names(ground_truth) if gt_format.by_ids else {}
             )
-            detections = restore_ids(read(path, named, **options), ground_truth)
+        with self._suggesting(path, DETECTIONS):
+            detections = read(path, named, **options)
+        detections = detections if same_names else restore_ids(detections, ground_truth)
         return self._with_options(detections, DETECTIONS, reading)
+
+    @contextmanager
+    def _suggesting(self, path: Any, role: str) -> Iterator[None]:
+        """Precede the problems of an input by its format, if the content is of another one."""
+        try:
+            yield
+        except InputError as error:
+            is_path = isinstance(path, str | os.PathLike)  # else a stream that has begun
+            file = os.fspath(path) if is_path else error.problems[0].file
+            names = [name for name in _matching_formats(file) if FORMATS[name].sniff]
+            if self.name in names or len(names) != 1:
+                raise
+            option = "--gt-format" if role == TRUTH else "--dt-format"
+            message = f"is {FORMATS[names[0]].title}, read as {self.title}"
+            hint = f"use {option} {names[0]} (format= in Python)"
+            first = Problem(file, "", message, hint)
+            raise InputError([first, *error.problems], error.omitted) from None
 
     def _with_options(self, table: "Table", role: str, reading: Mapping[str, Any]) -> "Table":
         """Record the reader options in the table's files."""
@@ -470,6 +497,7 @@ _FORMATS = (
         by_ids=True,
         geometries=GEOMETRIES,
         attributes=True,
+        writer="detap.formats.writing.coco",
     ),
     Format(
         "voc",
@@ -484,6 +512,7 @@ _FORMATS = (
         metadata_module="detap.formats.voc.metadata",
         image_folders=("../JPEGImages", "../images", "."),
         attributes=True,
+        writer="detap.formats.writing.voc",
     ),
     Format(
         "yolo",
@@ -499,6 +528,7 @@ _FORMATS = (
         metadata_module="detap.formats.yolo.metadata",
         sniff="detap.formats.yolo.sniff",
         sniffs_files=True,
+        writer="detap.formats.writing.yolo",
     ),
     Format(
         "arrow",
@@ -716,12 +746,11 @@ def _matching_formats(path: str) -> list[str]:
 
 def _matching_folder_formats(path: str) -> list[str]:
     """Return the possible formats of a folder: a data set, or files."""
-    from detap.formats.subsets import subsets_of
-
-    exported = [f.name for f in FORMATS.values() if not f.sniff and subsets_of(path, f.subsets)]
+    exported = [f.name for f in FORMATS.values() if _has_subsets(f, path)]
     if exported:
         return exported
-    names, folders = _entries(path)
+    entries, folders = _entries(path)
+    names = [name.lower() for name in entries]
     sniffed = [
         f.name
         for f in FORMATS.values()
@@ -731,8 +760,40 @@ def _matching_folder_formats(path: str) -> list[str]:
         and (folders or any(name.endswith(f.suffixes) for name in names))
         and import_module(f.sniff).fits(path)
     ]
+    of_files = [
+        name
+        for name in _formats_of_files(path, entries)
+        if name not in sniffed and (FORMATS[name].sniff or not sniffed)
+    ]
+    if of_files:
+        return [*sniffed, *of_files]
     plain = _formats_of_entries(names, folders)[0]
     return [*sniffed, plain.name] if _is_possible(plain, sniffed, names) else sniffed
+
+
+def _has_subsets(file_format: Format, path: str) -> bool:
+    """Return True if a folder has subsets of a format; of some their content is detected too."""
+    from detap.formats.subsets import subsets_of
+
+    files = [*subsets_of(path, file_format.subsets).values()][:_MAX_SNIFFED]
+    if not files or not file_format.sniff:
+        return bool(files)
+    return all(map(import_module(file_format.sniff).fits, files))
+
+
+def _formats_of_files(path: str, names: list[str]) -> list[str]:
+    """Return the formats of the first files, if the content of one is that of a file format."""
+    of_files = [f for f in FORMATS.values() if f.sniffs_files and not f.folders]
+    suffixes = tuple(suffix for f in of_files for suffix in f.suffixes)
+    files = (name for name in names if name.lower().endswith(suffixes))
+    matches = {
+        name
+        for file in islice(files, _MAX_SNIFFED)
+        for name in _matching_formats(os.path.join(path, file))
+    }
+    if not any(f.name in matches for f in of_files):
+        return []
+    return [name for name in FORMATS if name in matches]
 
 
 def _is_possible(plain: Format, sniffed: list[str], names: list[str]) -> bool:
@@ -757,16 +818,15 @@ def _formats_of_entries(names: list[str], folders: set[str]) -> list[Format]:
 
 
 def _entries(path: str) -> tuple[list[str], set[str]]:
-    """Return the lower-case names of the first files and subfolders of a folder."""
+    """Return the names of the first files and subfolders of a folder."""
     names: list[str] = []
     folders = set()
     with suppress(OSError), os.scandir(path) as entries:
         for entry in islice(entries, _MAX_ENTRIES):
-            name = entry.name.lower()
             if entry.is_dir():
-                folders.add(name)
-            elif name[0] != ".":
-                names.append(name)
+                folders.add(entry.name.lower())
+            elif entry.name[0] != ".":
+                names.append(entry.name)
     return names, {name for name in folders if name[0] != "."}
 
 

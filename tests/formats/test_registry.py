@@ -59,11 +59,8 @@ def test_its_own_option_is_in_the_help_and_reaches_its_reader(files: Path) -> No
 def test_an_option_of_another_format_is_refused(files: Path) -> None:
     ended = run(files, "eval", "--gt", "gt.boxes", "--dt", "dt.boxes", "--boxes", "xywh")
     assert ended.returncode == 2
-    assert (
-        "--boxes is for COCO and VOC and YOLO and Parquet/Arrow and JSON Lines and CVAT and "
-        "LabelMe and Open Images and KITTI and DOTA files; these are read as made-up"
-        in ended.stderr
-    )
+    titles = " and ".join(f.title for f in registry.FORMATS.values())
+    assert f"--boxes is for {titles} files; these are read as made-up" in ended.stderr
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from detap.cli.options import general_options, option, optional_inputs, stack, s
 from detap.cli.session import Session
 from detap.errors import Note
 from detap.escaping import escape
+from detap.formats.registry import FORMATS
 
 if TYPE_CHECKING:
     from detap.formats.writing.convert import Converted
@@ -21,7 +22,7 @@ convert_options = stack(
         "--to",
         group="Output",
         required=True,
-        type=click.Choice(["coco", "voc", "yolo"]),
+        type=click.Choice([f.name for f in FORMATS.values() if f.writer]),
         help="Target format.",
     ),
     option(

@@ -2,12 +2,12 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from typing import NamedTuple
 
 from detap.checks.tables import of_unknown_size, unsized_problem
 from detap.errors import InputError, Note, UsageError
 from detap.formats.registry import FORMATS
-from detap.formats.writing import coco, voc, yolo
 from detap.formats.writing.content import Content, lost_columns, lost_lists, lost_polygons
 from detap.formats.writing.folder import check_new, write_new
 from detap.io.paths import Path
@@ -16,9 +16,6 @@ from detap.tables.detection import Detections, GroundTruth, Name
 from detap.text_input import suggest
 
 Writer = Callable[[Content, list[Note]], Iterator[tuple[str, bytes]]]
-
-TARGETS: dict[str, Writer] = {"coco": coco.files, "voc": voc.files, "yolo": yolo.files}
-"""Writers by format name."""
 
 
 class Converted(NamedTuple):
@@ -57,8 +54,8 @@ def convert(
     ground_truth : GroundTruth, optional
     detections : Detections, optional
         With the images and classes of `ground_truth`, if given.
-    to : {"coco", "voc", "yolo"}
-        The format.
+    to : str
+        The name of a format with a writer, such as ``"coco"``.
     file_names : mapping of int or str to str, optional
         File names of images; by default from the files that the tables were read from.
     accept : callable, optional
@@ -77,8 +74,9 @@ def convert(
     OutputError
         If `path` exists or cannot be written.
     """
-    if to not in TARGETS:
-        hint = suggest(to, TARGETS) or f"use one of {', '.join(TARGETS)}"
+    writers = {f.name: f.writer for f in FORMATS.values() if f.writer}
+    if to not in writers:
+        hint = suggest(to, writers) or f"use one of {', '.join(writers)}"
         raise UsageError(f"format {to!r} is not writable; {hint}")
     if ground_truth is None and detections is None:
         raise UsageError("nothing to convert: pass ground_truth, detections or both")
@@ -100,8 +98,9 @@ def convert(
         source = FORMATS.get(ground_truth.format) if ground_truth is not None else None
         names = {} if source is None else source.file_names(ground_truth)
     notes: list[Note] = []
+    writer: Writer = import_module(writers[to]).files
     content = Content(ground_truth, detections, names)
-    files = list(TARGETS[to](content, notes))
+    files = list(writer(content, notes))
     notes += lost_columns(ground_truth, to)
     if ground_truth is not None and to != "coco":
         notes += lost_lists(ground_truth, to)
