@@ -29,6 +29,7 @@ LAYERS = (
         "formats.ranking",
         "formats.cvat",
         "formats.labelme",
+        "formats.tfcsv",
         "formats.shapes",
         "formats.openimages",
         "formats.voc",

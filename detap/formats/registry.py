@@ -617,6 +617,21 @@ _FORMATS = (
         boxes=(),
         coordinates="x1 y1 x2 y2 x3 y3 x4 y4",
     ),
+    Format(
+        "tfcsv",
+        "TensorFlow CSV",
+        "detap.formats.tfcsv.tables",
+        "coco",
+        suffixes=(".csv", ".csv.gz"),
+        subsets=("{split}/_annotations.csv",),
+        options=(*_BOX_OPTIONS, CLASS_NAMES, DT_CLASS_NAMES, IMAGE_SIZES, SPLIT),
+        metadata_module="detap.formats.tfcsv.tables",
+        image_folders=(".", "images"),
+        sniff="detap.formats.tfcsv.sniff",
+        sniffs_files=True,
+        coordinates="xmin, ymin, xmax, ymax",
+        writer="detap.formats.writing.tfcsv",
+    ),
 )
 
 FORMATS = {file_format.name: file_format for file_format in _FORMATS}

@@ -1,0 +1,1 @@
+"""TensorFlow's CSV of boxes with a header; also of Roboflow and supervision."""
