@@ -29,6 +29,7 @@ LAYERS = (
         "formats.ranking",
         "formats.cvat",
         "formats.labelme",
+        "formats.createml",
         "formats.tfcsv",
         "formats.shapes",
         "formats.openimages",

@@ -632,6 +632,22 @@ _FORMATS = (
         coordinates="xmin, ymin, xmax, ymax",
         writer="detap.formats.writing.tfcsv",
     ),
+    Format(
+        "createml",
+        "CreateML",
+        "detap.formats.createml.tables",
+        "coco",
+        suffixes=(".json", ".json.gz"),
+        subsets=("{split}/_annotations.createml.json",),
+        options=(*_BOX_OPTIONS, SPLIT),
+        metadata_module="detap.formats.createml.tables",
+        image_folders=(".", "images"),
+        sniff="detap.formats.createml.sniff",
+        sniffs_files=True,
+        boxes=(),
+        coordinates="x, y, width, height",
+        writer="detap.formats.writing.createml",
+    ),
 )
 
 FORMATS = {file_format.name: file_format for file_format in _FORMATS}

@@ -1,0 +1,157 @@
+"""CreateML's JSON: valid and invalid input."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import detap
+from detap.errors import InputError
+from detap.formats.registry import FORMATS, detect_format
+from tests.formats.exports import CAT, DOG, RESULTS, Bad, changed, refused, write
+
+
+def box(label: str, x: Any, y: Any, width: Any, height: Any, **more: Any) -> dict[str, Any]:
+    coordinates = {"x": x, "y": y, "width": width, "height": height}
+    return {"label": label, "coordinates": coordinates, **more}
+
+
+# The centers of DOG and CAT.
+BOXES = [box("dog", 6.25, 12, 10.5, 20), box("cat", 25, 10, 10, 10)]
+TRUTH = [{"image": "a.jpg", "annotations": BOXES}, {"image": "b.png", "annotations": []}]
+SCORED = [
+    {"image": "a.jpg", "annotations": [{**BOXES[0], "confidence": 0.9}]},
+    {"image": "b.png", "annotations": []},
+]
+
+
+def valid(folder: Path) -> Path:
+    return write(folder / "gt.json", TRUTH)
+
+
+def test_boxes_by_their_centers(tmp_path: Path) -> None:
+    truth = detap.read_ground_truth(valid(tmp_path))
+    assert truth.format == "createml"
+    assert truth.images == ("a", "b")
+    assert truth.classes == ("cat", "dog")
+    assert truth.label.tolist() == [1, 0]
+    assert truth.corners.tolist() == [[*DOG], [*CAT]]
+    assert truth.box_area.tolist() == [210, 100]
+    assert FORMATS["createml"].file_names(truth) == {"a": "a.jpg", "b": "b.png"}
+    detections = detap.read_detections(write(tmp_path / "dt.json", RESULTS), truth)
+    assert detap.evaluate(truth, detections, "coco").summary["AP"] == pytest.approx(1)
+
+
+def test_confidences_make_detections(tmp_path: Path) -> None:
+    truth = detap.read_ground_truth(valid(tmp_path))
+    detections = detap.read_detections(write(tmp_path / "dt.json", SCORED), truth)
+    assert detections.score.tolist() == [0.9]
+    assert detections.corners.tolist() == [[*DOG]]
+    assert detap.read_ground_truth(tmp_path / "gt.json").images == truth.images
+
+
+def test_images_match_by_stem_if_folders_differ(tmp_path: Path) -> None:
+    truth = detap.read_ground_truth(
+        write(tmp_path / "gt.json", changed(TRUTH, 0, "image", to="x\\a.jpg"))
+    )
+    assert truth.images == ("b", "x/a")
+    detections = detap.read_detections(write(tmp_path / "dt.json", SCORED), truth)
+    assert detections.image.tolist() == [1]
+
+
+@pytest.mark.parametrize("name", ["gt.json", "_annotations.createml.json"])
+def test_a_file_and_its_folder(tmp_path: Path, name: str) -> None:
+    path = write(tmp_path / name, TRUTH)
+    write(tmp_path / "a.jpg", b"\xff\xd8\xff")
+    write(tmp_path / "README.roboflow.txt", "exported")
+    assert detect_format(path).name == "createml"
+    assert detect_format(tmp_path).name == "createml"
+    assert len(detap.read_ground_truth(tmp_path)) == 2
+
+
+def test_a_wrong_format_is_named_first(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        detap.read_ground_truth(valid(tmp_path), format="coco")
+    first = caught.value.problems[0]
+    assert first.message == "is CreateML, read as COCO"
+    assert first.hint == "use --gt-format createml (format= in Python)"
+    assert len(detap.read_ground_truth(tmp_path / "gt.json", format="createml")) == 2
+
+
+def test_a_split_of_roboflow_is_chosen(tmp_path: Path) -> None:
+    for split in ("train", "valid"):
+        write(tmp_path / split / "_annotations.createml.json", TRUTH)
+    assert detect_format(tmp_path).name == "createml"
+    with pytest.raises(InputError, match="several subsets: 'train', 'valid'; choose one with"):
+        detap.read_ground_truth(tmp_path)
+    truth = detap.read_ground_truth(tmp_path, split="val")
+    assert truth.files[0].path == str(tmp_path / "valid" / "_annotations.createml.json")
+
+
+FIRST = "[0].annotations[0]"
+AT = (0, "annotations", 0)
+SIDES = (*AT, "coordinates")
+TEXT = json.dumps(TRUTH)
+BAD = {
+    "empty file": Bad("", "is empty"),
+    "empty list": Bad([], "no boxes in its 0 images"),
+    "an object": Bad({"image": "a.jpg"}, "not a list of images"),
+    "text": Bad('"a"', "not a list of images"),
+    "null": Bad("null", "not a list of images"),
+    "truncated": Bad(TEXT[:-9], "file is truncated"),
+    "trailing comma": Bad(TEXT[:-1] + ",]", 'invalid JSON at "]"'),
+    "two values": Bad(TEXT + TEXT, "unexpected text after the JSON value"),
+    "not UTF-8": Bad(TEXT.encode() + b"\xff", "0xff is not UTF-8"),
+    "UTF-16": Bad(TEXT.encode("utf-16"), "is UTF-16"),
+    "XML": Bad("<annotation/>", "looks like XML"),
+    "a duplicate key": Bad(TEXT.replace('"x"', '"y"', 1), 'duplicate key "y"'),
+    "NaN": Bad(changed(TRUTH, *SIDES, "x", to=float("nan")), f"{FIRST}: x is NaN"),
+    "infinite": Bad(TEXT.replace("6.25", "1e999"), f"{FIRST}: x is Infinity"),
+    "a NaN elsewhere": Bad(changed(TRUTH, 0, "id", to=float("nan")), "contains NaN or Infinity"),
+    "text as number": Bad(changed(TRUTH, *SIDES, "y", to="12"), f'{FIRST}: y is "12"'),
+    "true as number": Bad(changed(TRUTH, *SIDES, "y", to=True), f"{FIRST}: y is true"),
+    "null as number": Bad(changed(TRUTH, *SIDES, "y"), f"{FIRST}: y is missing"),
+    "no width": Bad(changed(TRUTH, *SIDES, without="width"), f"{FIRST}: width is missing"),
+    "negative width": Bad(changed(TRUTH, *SIDES, "width", to=-3), f"{FIRST}: width -3 is negative"),
+    "huge": Bad(
+        changed(TRUTH, *AT, to=box("dog", 0, 0, 1e300, 1e300)), f"{FIRST}: box area overflows"
+    ),
+    "long integer": Bad(TEXT.replace("6.25", "9" * 500), f"{FIRST}: x is 999"),
+    "no coordinates": Bad(
+        changed(TRUTH, *AT, without="coordinates"), f"{FIRST}: coordinates is missing"
+    ),
+    "a list of coordinates": Bad(
+        changed(TRUTH, *SIDES, to=[1, 2, 3, 4]), f"{FIRST}: coordinates is [1, 2, 3, 4]"
+    ),
+    "no label": Bad(changed(TRUTH, *AT, without="label"), f"{FIRST}: label is missing"),
+    "a blank label": Bad(changed(TRUTH, *AT, "label", to=" "), f'{FIRST}: label is " "'),
+    "a number as label": Bad(changed(TRUTH, *AT, "label", to=3), f"{FIRST}: label is 3"),
+    "half a surrogate pair": Bad(TEXT.replace("dog", "\\ud800", 1), "unpaired surrogate"),
+    "an annotation is text": Bad(changed(TRUTH, *AT, to="dog"), f'{FIRST}: is "dog"'),
+    "an object of annotations": Bad(
+        changed(TRUTH, 0, "annotations", to={}), "[0]: annotations is {}"
+    ),
+    "no annotations": Bad(changed(TRUTH, 0, without="annotations"), "[0]: annotations is missing"),
+    "no image": Bad(changed(TRUTH, 0, without="image"), "[0]: image name is missing"),
+    "a number as image": Bad(changed(TRUTH, 0, "image", to=7), "[0]: image name is 7"),
+    "an image is a list": Bad(changed(TRUTH, 1, to=[]), "[1]: is []"),
+    "an image twice": Bad([*TRUTH, TRUTH[0]], "[2]: duplicate image 'a.jpg' (also at [0])"),
+    "an image in two types": Bad(
+        changed(TRUTH, 1, "image", to="a.png"), "duplicate image 'a.png' (also at [0], as 'a.jpg')"
+    ),
+    "detections": Bad(SCORED, f"{FIRST}: has a confidence (detections?)"),
+    "no confidence": Bad(TRUTH, f"{FIRST}: has no confidence (ground truth?)", True),
+    "text as confidence": Bad(
+        changed(SCORED, *AT, "confidence", to="0.9"), f'{FIRST}: confidence is "0.9"', True
+    ),
+    "another image": Bad(
+        changed(SCORED, 0, "image", to="c.jpg"), f"{FIRST}: image 'c' is not in the ground", True
+    ),
+    "other classes": Bad(changed(SCORED, *AT, "label", to="fox"), "no class in common", True),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_invalid_input(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    refused(tmp_path, BAD[name], "bad.json", valid, capsys=capsys, file_format="createml")
