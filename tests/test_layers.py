@@ -29,6 +29,7 @@ LAYERS = (
         "formats.ranking",
         "formats.cvat",
         "formats.labelme",
+        "formats.via",
         "formats.createml",
         "formats.tfcsv",
         "formats.shapes",

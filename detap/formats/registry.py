@@ -472,6 +472,18 @@ ATTRIBUTE_FLAGS = Option(
     "NAME[=FLAG],...",
     roles=(TRUTH,),
 )
+CLASS_ATTRIBUTE = Option(
+    "class_attribute",
+    "Attribute of regions with the class; required if they have several.",
+    "NAME",
+    roles=(TRUTH,),
+)
+SCORE_ATTRIBUTE = Option(
+    "score_attribute",
+    "Attribute or tag of objects with the score; by default score or confidence.",
+    "NAME",
+    roles=(DETECTIONS,),
+)
 
 ANGLE_UNIT = Option(
     "angle_unit",
@@ -647,6 +659,21 @@ _FORMATS = (
         boxes=(),
         coordinates="x, y, width, height",
         writer="detap.formats.writing.createml",
+    ),
+    Format(
+        "via",
+        "VIA",
+        "detap.formats.via.tables",
+        "coco",
+        suffixes=(".json", ".json.gz", ".csv", ".csv.gz"),
+        options=(*_BOX_OPTIONS, SHAPES, ATTRIBUTE_FLAGS, CLASS_ATTRIBUTE),
+        metadata_module="detap.formats.via.tables",
+        image_folders=(".", "images"),
+        sniff="detap.formats.via.sniff",
+        sniffs_files=True,
+        attributes=True,
+        boxes=("xywh",),
+        coordinates="x, y, width, height",
     ),
 )
 

@@ -1,0 +1,1 @@
+"""VGG Image Annotator (VIA) 1 and 2: JSON, project or CSV."""
