@@ -675,6 +675,22 @@ _FORMATS = (
         boxes=("xywh",),
         coordinates="x, y, width, height",
     ),
+    Format(
+        "datumaro",
+        "Datumaro",
+        "detap.formats.datumaro.tables",
+        "coco",
+        suffixes=(".json", ".json.gz"),
+        subsets=("annotations/{split}.json", "{split}.json"),
+        options=(*_BOX_OPTIONS, SPLIT, SHAPES, ATTRIBUTE_FLAGS, SCORE_ATTRIBUTE),
+        metadata_module="detap.formats.datumaro.tables",
+        sniff="detap.formats.datumaro.sniff",
+        sniffs_files=True,
+        attributes=True,
+        boxes=("xywh",),
+        coordinates="bbox",
+        writer="detap.formats.writing.datumaro",
+    ),
 )
 
 FORMATS = {file_format.name: file_format for file_format in _FORMATS}

@@ -1,0 +1,1 @@
+"""Datumaro: a JSON file per subset, as CVAT exports."""

@@ -1,0 +1,137 @@
+"""Read one file of Datumaro: the items of a subset.
+
+Reference: the format "datumaro" of datumaro 1.13 and of CVAT's exports.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from detap.errors import Note
+from detap.formats.shapes.documents import DocumentReader, Image, Item
+from detap.formats.shapes.flags import bounds, rotated_bounds
+from detap.formats.shapes.json_values import (
+    class_name,
+    finite_number,
+    object_of,
+    required,
+    value_text,
+)
+from detap.io.json_text import short_json
+from detap.io.problems import FaultError
+from detap.tables.detection import Name
+
+_NO_BOXES = ("label", "caption")
+_POINTS = {"polygon": 3, "polyline": 2, "points": 1}
+
+
+class Items(DocumentReader):
+    """Reader of a Datumaro file.
+
+    Attributes
+    ----------
+    paths : dict of str to str
+        The path of each image that has one.
+    """
+
+    box_format = "xywh"
+    expected = 'expected {"categories": {"label": {"labels": [...]}}, "items": [...]}'
+
+    def __init__(self, *arguments: Any, **how: Any) -> None:
+        super().__init__(*arguments, **how)
+        self.paths: dict[Name, str] = {}
+        self._labels_by_id: list[str] = []
+        self._without_box: Counter[str] = Counter()
+
+    def images_of(self, content: Any) -> Iterator[tuple[str, Any]]:
+        """Yield the location and record of each image."""
+        if not isinstance(content, dict) or not isinstance(content.get("categories"), dict):
+            raise FaultError("not a Datumaro file", self.expected)
+        items = required(content, "items", list, self.expected)
+        labels = object_of(content["categories"].get("label", {})).get("labels", [])
+        if not isinstance(labels, list):
+            raise FaultError(f"categories.label.labels is {short_json(labels)}", self.expected)
+        self._labels_by_id = [self._label(n, label) for n, label in enumerate(labels)]
+        self.classes.update(self._labels_by_id)
+        for number, record in enumerate(items):
+            yield f"items[{number}]", record
+
+    def _label(self, number: int, label: Any) -> str:
+        try:
+            return class_name(object_of(label), "name")
+        except FaultError as fault:
+            where = f"categories.label.labels[{number}]"
+            raise FaultError(f"{where}: {fault.message}", fault.hint) from None
+
+    def image_of(self, location: str, record: Any) -> Image:
+        """Return the image of an item."""
+        items = required(object_of(record), "annotations", list, "expected a list")
+        image = record.get("image") or {}
+        height, width = _size(object_of(image).get("size"))
+        name = record.get("id")
+        if isinstance(name, str) and isinstance(image.get("path"), str):
+            self.paths[name.replace("\\", "/")] = image["path"]
+        where = f"{location}.annotations"
+        objects = ((f"{where}[{n}]", one) for n, one in enumerate(items))
+        attributes = record.get("attr") or {}
+        return Image(name, objects, width, height, object_of(attributes))
+
+    def item_of(self, record: Any) -> Item | None:
+        """Return the object of an annotation; None if it has no box."""
+        kind = record.get("type")
+        if kind in _NO_BOXES:
+            self._without_box[kind] += 1
+            return None
+        number = record.get("label_id")
+        if type(number) is not int or not 0 <= number < len(self._labels_by_id):
+            message = f"label_id is {value_text(record, 'label_id')}"
+            raise FaultError(message, f"expected 0 to {len(self._labels_by_id) - 1}")
+        attributes = object_of(record.get("attributes") or {})
+        if kind == "bbox":
+            return Item(self._labels_by_id[number], self._box(record, attributes), attributes)
+        if kind not in _POINTS:
+            raise FaultError(f"type is {value_text(record, 'type')}", "use bbox or polygon")
+        self.refuse_shape(f"is a {kind}, not a box")
+        flat = _numbers(record, "points")
+        if len(flat) % 2 or len(flat) < 2 * _POINTS[kind]:
+            raise FaultError(f"points has {len(flat)} numbers", "write x1, y1, x2, y2, ...")
+        x1, y1, x2, y2 = bounds([*zip(flat[::2], flat[1::2], strict=True)])
+        return Item(self._labels_by_id[number], [x1, y1, x2 - x1, y2 - y1], attributes)
+
+    def _box(self, record: dict[str, Any], attributes: dict[str, Any]) -> list[float]:
+        box = _numbers(record, "bbox")
+        if len(box) != 4:
+            raise FaultError(f"bbox has {len(box)} numbers", "write [x, y, width, height]")
+        angle = finite_number("rotation", attributes.get("rotation") or 0.0)
+        if not angle:
+            return box
+        self.refuse_shape(f"is rotated by {angle:g} degrees")
+        x, y, width, height = box
+        x1, y1, x2, y2 = rotated_bounds(x + width / 2, y + height / 2, width, height, angle)
+        return [x1, y1, x2 - x1, y2 - y1]
+
+    def notes(self) -> tuple[Note, ...]:
+        """Return notes about the file."""
+        count = sum(self._without_box.values())
+        kinds = " and ".join(sorted(self._without_box))
+        return (
+            Note(
+                "tags-skipped",
+                f"annotations without a box skipped: {kinds}",
+                count,
+                severity="info",
+            ),
+        )
+
+
+def _size(size: Any) -> tuple[Any, Any]:
+    if size is None:
+        return None, None
+    if not isinstance(size, list) or len(size) != 2:
+        raise FaultError(f"size is {short_json(size)}", "write [height, width]")
+    return size[0], size[1]
+
+
+def _numbers(record: dict[str, Any], key: str) -> list[float]:
+    values = required(record, key, list, "expected a list of numbers")
+    return [finite_number(f"{key}[{n}]", value) for n, value in enumerate(values)]

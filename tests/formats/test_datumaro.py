@@ -1,0 +1,192 @@
+"""Datumaro's JSON: valid and invalid input."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import detap
+from detap.errors import InputError, UsageError
+from detap.formats.registry import FORMATS, detect_format
+from tests.formats.exports import CAT, DOG, RESULTS, Bad, changed, refused, write
+
+
+def box(label: int, *numbers: float, **more: Any) -> dict[str, Any]:
+    return {"id": 1, "type": "bbox", "label_id": label, "bbox": [*numbers], "attributes": more}
+
+
+BOXES = [box(1, 1, 2, 10.5, 20, rotation=0.0), box(2, 20, 5, 10, 10, occluded=False)]
+LABELS: list[dict[str, Any]] = [
+    {"name": name, "parent": "", "attributes": []} for name in ("cow", "dog", "cat")
+]
+TRUTH: dict[str, Any] = {
+    "info": {},
+    "categories": {"label": {"labels": LABELS, "attributes": []}},
+    "items": [
+        {"id": "a", "annotations": BOXES, "image": {"path": "a.jpg", "size": [40, 50]}},
+        {"id": "b", "annotations": [], "attr": {"frame": 3}},
+    ],
+}
+SCORED = {**TRUTH, "items": [{"id": "a", "annotations": [box(1, 1, 2, 10.5, 20, score=0.9)]}]}
+
+
+def valid(folder: Path) -> Path:
+    return write(folder / "gt.json", TRUTH)
+
+
+def test_boxes_images_classes_and_sizes(tmp_path: Path) -> None:
+    truth = detap.read_ground_truth(valid(tmp_path))
+    assert truth.format == "datumaro"
+    assert truth.images == ("a", "b")
+    assert truth.classes == ("cat", "cow", "dog")  # also one without boxes
+    assert truth.label.tolist() == [2, 0]
+    assert truth.corners.tolist() == [[*DOG], [*CAT]]
+    sizes = np.array([[50, 40], [np.nan, np.nan]])
+    assert np.array_equal(np.asarray(truth.image_sizes), sizes, equal_nan=True)
+    assert FORMATS["datumaro"].file_names(truth) == {"a": "a.jpg"}
+    assert FORMATS["datumaro"].image_attribute(truth, "frame") == {"b": 3}
+    detections = detap.read_detections(write(tmp_path / "dt.json", RESULTS), truth)
+    assert detap.evaluate(truth, detections, "coco").summary["AP"] == pytest.approx(1)
+
+
+def test_a_folder_of_subsets(tmp_path: Path) -> None:
+    for name in ("val", "train"):
+        write(tmp_path / f"annotations/{name}.json", TRUTH)
+    for path in (tmp_path, tmp_path / "annotations"):
+        assert detect_format(path).name == "datumaro"
+        with pytest.raises(
+            InputError, match=r"several subsets: 'train', 'val'; choose one with --split"
+        ):
+            detap.read_ground_truth(path)
+        truth = detap.read_ground_truth(path, split="train")
+        assert truth.files[0].path == str(tmp_path / "annotations/train.json")
+        with pytest.raises(InputError, match=r"no subset 'test' \(available: 'train', 'val'\)"):
+            detap.read_ground_truth(path, split="test")
+    with pytest.raises(UsageError, match="--split requires a Datumaro folder"):
+        detap.read_ground_truth(tmp_path / "annotations/val.json", split="val")
+    (tmp_path / "annotations/val.json").unlink()
+    assert len(detap.read_ground_truth(tmp_path)) == 2
+
+
+def test_attributes_are_flags_and_scores(tmp_path: Path) -> None:
+    flagged = changed(TRUTH, "items", 0, "annotations", 0, "attributes", to={"is_crowd": True})
+    path = write(tmp_path / "gt.json", flagged)
+    assert "flags-not-mapped" in {note.code for note in detap.read_ground_truth(path).notes}
+    assert detap.read_ground_truth(path, attribute_flags="is_crowd").crowd.tolist() == [True, False]
+    truth = detap.read_ground_truth(valid(tmp_path))
+    detections = detap.read_detections(write(tmp_path / "dt.json", SCORED), truth)
+    assert detections.score.tolist() == [0.9]
+    other = changed(SCORED, "items", 0, "annotations", 0, "attributes", to={"p": 0.7})
+    path = write(tmp_path / "dt.json", other)
+    assert detap.read_detections(path, truth, score_attribute="p").score.tolist() == [0.7]
+
+
+def test_rotated_boxes_and_other_shapes_are_read_as_their_bounds(tmp_path: Path) -> None:
+    items = [
+        box(1, 10, 20, 8, 4, rotation=90.0),
+        {"type": "polygon", "label_id": 1, "points": [3.5, 4, 1, 9, 8, 2]},
+        {"type": "label", "label_id": 1},
+    ]
+    path = write(tmp_path / "gt.json", changed(TRUTH, "items", 0, "annotations", to=items))
+    with pytest.raises(InputError, match=r"is rotated by 90 degrees; pass shapes='bbox'"):
+        detap.read_ground_truth(path)
+    truth = detap.read_ground_truth(path, shapes="bbox")
+    expected = [[12, 18, 16, 26], [1, 2, 8, 9]]
+    assert truth.corners.tolist() == [pytest.approx(corners) for corners in expected]
+    assert {note.code: note.count for note in truth.notes}["tags-skipped"] == 1
+
+
+FIRST = "items[0].annotations[0]"
+ITEM = ("items", 0)
+AT = (*ITEM, "annotations", 0)
+
+
+def made(**item: Any) -> Any:
+    return changed(TRUTH, *AT, to={"label_id": 1, **item})
+
+
+BBOX = ("--shapes", "bbox")
+BAD = {
+    "empty file": Bad("", "is empty"),
+    "a list": Bad([], "not a Datumaro file"),
+    "no categories": Bad({"items": []}, "not a Datumaro file"),
+    "COCO": Bad({"categories": [], "images": [], "annotations": []}, "not a Datumaro file"),
+    "no items": Bad(changed(TRUTH, without="items"), "items is missing"),
+    "an empty list": Bad(changed(TRUTH, "items", to=[]), "no boxes in its 0 images"),
+    "labels are an object": Bad(
+        changed(TRUTH, "categories", "label", "labels", to={}), "categories.label.labels is {}"
+    ),
+    "a label is text": Bad(
+        changed(TRUTH, "categories", "label", "labels", 0, to="a"), 'labels[0]: is "a"'
+    ),
+    "a label without name": Bad(
+        changed(TRUTH, "categories", "label", "labels", 0, without="name"), "labels[0]: name is"
+    ),
+    "truncated": Bad(json.dumps(TRUTH)[:-9], "file is truncated"),
+    "an item is null": Bad(changed(TRUTH, *ITEM), "items[0]: is null"),
+    "no id": Bad(changed(TRUTH, *ITEM, without="id"), "items[0]: image name is missing"),
+    "a number as id": Bad(changed(TRUTH, *ITEM, "id", to=5), "items[0]: image name is 5"),
+    "an image twice": Bad(
+        changed(TRUTH, "items", 1, "id", to="a"), "items[1]: duplicate image 'a'"
+    ),
+    "no annotations": Bad(changed(TRUTH, *ITEM, without="annotations"), "items[0]: annotations is"),
+    "an image is text": Bad(changed(TRUTH, *ITEM, "image", to="a.jpg"), 'items[0]: is "a.jpg"'),
+    "a size of one": Bad(changed(TRUTH, *ITEM, "image", "size", to=[4]), "items[0]: size is [4]"),
+    "a negative size": Bad(
+        changed(TRUTH, *ITEM, "image", "size", to=[40, -5]), "items[0]: width is -5"
+    ),
+    "NaN as size": Bad(
+        changed(TRUTH, *ITEM, "image", "size", to=[math.nan, 50]), "items[0]: height is NaN"
+    ),
+    "an annotation is text": Bad(changed(TRUTH, *AT, to="x"), f'{FIRST}: is "x"'),
+    "no type": Bad(made(), f"{FIRST}: type is missing"),
+    "an unknown type": Bad(made(type="star"), f'{FIRST}: type is "star"'),
+    "a mask": Bad(made(type="mask"), f'{FIRST}: type is "mask"; use bbox or polygon'),
+    "a polygon": Bad(made(type="polygon"), f"{FIRST}: is a polygon, not a box"),
+    "an odd polygon": Bad(
+        made(type="polygon", points=[1, 2, 3, 4, 5, 6, 7]), "points has 7 numbers", options=BBOX
+    ),
+    "few points": Bad(
+        made(type="polygon", points=[1, 2, 3, 4]), "points has 4 numbers", options=BBOX
+    ),
+    "no points": Bad(made(type="polygon"), "points is missing", options=BBOX),
+    "no label_id": Bad(changed(TRUTH, *AT, without="label_id"), f"{FIRST}: label_id is missing"),
+    "a label_id beyond": Bad(
+        changed(TRUTH, *AT, "label_id", to=3), "label_id is 3; expected 0 to 2"
+    ),
+    "a negative label_id": Bad(changed(TRUTH, *AT, "label_id", to=-1), f"{FIRST}: label_id is -1"),
+    "a name as label_id": Bad(changed(TRUTH, *AT, "label_id", to="dog"), 'label_id is "dog"'),
+    "true as label_id": Bad(changed(TRUTH, *AT, "label_id", to=True), "label_id is true"),
+    "no bbox": Bad(changed(TRUTH, *AT, without="bbox"), f"{FIRST}: bbox is missing"),
+    "three numbers": Bad(changed(TRUTH, *AT, "bbox", to=[1, 2, 3]), f"{FIRST}: bbox has 3 numbers"),
+    "text in bbox": Bad(changed(TRUTH, *AT, "bbox", 1, to="2"), f'{FIRST}: bbox[1] is "2"'),
+    "NaN": Bad(changed(TRUTH, *AT, "bbox", 1, to=math.nan), f"{FIRST}: bbox[1] is NaN"),
+    "a negative width": Bad(changed(TRUTH, *AT, "bbox", 2, to=-4), "width -4 is negative"),
+    "an overflow": Bad(changed(TRUTH, *AT, "bbox", to=[0, 0, 1e300, 1e300]), "area overflows"),
+    "a rotation": Bad(
+        changed(TRUTH, *AT, "attributes", "rotation", to=30), f"{FIRST}: is rotated by 30 degrees"
+    ),
+    "text as rotation": Bad(
+        changed(TRUTH, *AT, "attributes", "rotation", to="30"), f'{FIRST}: rotation is "30"'
+    ),
+    "attributes are a list": Bad(changed(TRUTH, *AT, "attributes", to=[1]), f"{FIRST}: is [1]"),
+    "a flag of text": Bad(
+        changed(TRUTH, *AT, "attributes", to={"hard": "so"}),
+        f"{FIRST}: flag 'hard' is \"so\"",
+        options=("--attribute-flags", "hard=difficult"),
+    ),
+    "no score": Bad(TRUTH, f"{FIRST}: has no score or confidence (ground truth?)", True),
+    "no such score": Bad(SCORED, f"{FIRST}: has no p", True, ("--score-attribute", "p")),
+    "text as score": Bad(
+        changed(SCORED, *AT, "attributes", "score", to="1"), f'{FIRST}: score is "1"', True
+    ),
+    "another image": Bad(changed(SCORED, *ITEM, "id", to="c"), f"{FIRST}: image 'c' is not", True),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_invalid_input(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    refused(tmp_path, BAD[name], "bad.json", valid, capsys=capsys, file_format="datumaro")
