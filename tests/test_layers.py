@@ -29,6 +29,7 @@ LAYERS = (
         "formats.ranking",
         "formats.cvat",
         "formats.labelme",
+        "formats.supervisely",
         "formats.datumaro",
         "formats.via",
         "formats.createml",

@@ -691,6 +691,21 @@ _FORMATS = (
         coordinates="bbox",
         writer="detap.formats.writing.datumaro",
     ),
+    Format(
+        "supervisely",
+        "Supervisely",
+        "detap.formats.supervisely.tables",
+        "coco",
+        suffixes=(".json",),
+        folders=True,
+        options=(*_BOX_OPTIONS, SHAPES, ATTRIBUTE_FLAGS, SCORE_ATTRIBUTE),
+        metadata_module="detap.formats.supervisely.tables",
+        image_folders=("../img", "."),
+        sniff="detap.formats.supervisely.sniff",
+        sniffs_files=True,
+        attributes=True,
+        coordinates="points",
+    ),
 )
 
 FORMATS = {file_format.name: file_format for file_format in _FORMATS}
