@@ -1,0 +1,260 @@
+"""Folders with files of two formats: detected correctly, or refused, and never read wrongly."""
+
+import json
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import detap
+from detap.errors import InputError, UsageError
+from detap.formats.registry import FORMATS, detect_format
+from tests.formats import test_via as via
+from tests.formats.exports import write
+from tests.formats.voc_files import item, xml
+
+SIZE = 50, 40
+Corners = tuple[float, float, float, float]
+Make = Callable[[str, str, Corners], dict[str, Any]]
+
+
+def xywh(box: Corners) -> list[float]:
+    return [box[0], box[1], box[2] - box[0], box[3] - box[1]]
+
+
+def named(keys: Iterable[str], values: Iterable[float]) -> dict[str, Any]:
+    return dict(zip(keys, values, strict=True))
+
+
+def coco(stem: str, label: str, box: Corners) -> dict[str, Any]:
+    image = {"id": 1, "file_name": f"{stem}.jpg", "width": SIZE[0], "height": SIZE[1]}
+    sides = xywh(box)
+    record = {"id": 1, "image_id": 1, "category_id": 1, "bbox": sides, "iscrowd": 0}
+    categories = [{"id": 1, "name": label}]
+    annotations = [{**record, "area": sides[2] * sides[3]}]
+    return {"coco.json": {"images": [image], "categories": categories, "annotations": annotations}}
+
+
+def jsonl(stem: str, label: str, box: Corners) -> dict[str, Any]:
+    objects = {"bbox": [xywh(box)], "category": [label]}
+    record = {"file_name": f"{stem}.jpg", "width": SIZE[0], "height": SIZE[1], "objects": objects}
+    return {"lines.jsonl": json.dumps(record) + "\n"}
+
+
+def arrow(stem: str, label: str, box: Corners) -> dict[str, Any]:
+    pyarrow = pytest.importorskip("pyarrow", reason="the extra detap[arrow] is not installed")
+    from io import BytesIO
+
+    from pyarrow import parquet
+
+    columns = named(("x1", "y1", "x2", "y2"), box) | {"image_id": stem, "category": label}
+    file = BytesIO()
+    parquet.write_table(pyarrow.table({name: [value] for name, value in columns.items()}), file)
+    return {"table.parquet": file.getvalue()}
+
+
+def cvat(stem: str, label: str, box: Corners) -> dict[str, Any]:
+    corners = " ".join(f'{k}="{v}"' for k, v in zip(("xtl", "ytl", "xbr", "ybr"), box, strict=True))
+    head = f'<image id="0" name="{stem}.jpg" width="{SIZE[0]}" height="{SIZE[1]}">'
+    return {
+        "annotations.xml": f"<annotations><version>1.1</version>{head}"
+        f'<box label="{label}" {corners}></box></image></annotations>'
+    }
+
+
+def labelme(stem: str, label: str, box: Corners) -> dict[str, Any]:
+    shape = {"label": label, "shape_type": "rectangle", "points": [box[:2], box[2:]]}
+    sizes = {"imageWidth": SIZE[0], "imageHeight": SIZE[1]}
+    return {f"{stem}.json": {"imagePath": f"{stem}.jpg", "shapes": [shape], **sizes}}
+
+
+def open_images(stem: str, label: str, box: Corners) -> dict[str, Any]:
+    x1, y1, x2, y2 = box
+    return {
+        "oi.csv": f"ImageID,LabelName,XMin,XMax,YMin,YMax\n{stem},{label},{x1},{x2},{y1},{y2}\n"
+    }
+
+
+def yolo(stem: str, label: str, box: Corners) -> dict[str, Any]:
+    x, y, width, height = xywh(box)
+    row = [(x + width / 2) / 50, (y + height / 2) / 40, width / 50, height / 40]
+    return {"classes.txt": f"{label}\n", f"{stem}.txt": f"0 {' '.join(map(str, row))}\n"}
+
+
+def kitti(stem: str, label: str, box: Corners) -> dict[str, Any]:
+    return {f"{stem}.txt": f"{label} 0 0 0 {' '.join(map(str, box))} 1 1 1 1 1 1 1\n"}
+
+
+def dota(stem: str, label: str, box: Corners) -> dict[str, Any]:
+    x1, y1, x2, y2 = box
+    return {f"{stem}.txt": f"{x1} {y1} {x2} {y1} {x2} {y2} {x1} {y2} {label} 0\n"}
+
+
+def tfcsv(stem: str, label: str, box: Corners) -> dict[str, Any]:
+    numbers = ",".join(map(str, box))
+    return {"tf.csv": f"filename,class,xmin,ymin,xmax,ymax\n{stem}.jpg,{label},{numbers}\n"}
+
+
+def createml(stem: str, label: str, box: Corners) -> dict[str, Any]:
+    x, y, width, height = xywh(box)
+    sides = named(("x", "y", "width", "height"), (x + width / 2, y + height / 2, width, height))
+    annotations = [{"label": label, "coordinates": sides}]
+    return {"createml.json": [{"image": f"{stem}.jpg", "annotations": annotations}]}
+
+
+def _region(label: str, box: Corners) -> dict[str, Any]:
+    return via.region(label, **named(("x", "y", "width", "height"), xywh(box)))
+
+
+def via_json(stem: str, label: str, box: Corners) -> dict[str, Any]:
+    image = {"filename": f"{stem}.jpg", "size": 7, "regions": [_region(label, box)]}
+    return {"via.json": {f"{stem}.jpg7": image | {"file_attributes": {}}}}
+
+
+def via_csv(stem: str, label: str, box: Corners) -> dict[str, Any]:
+    return {"via.csv": f"{via.HEADER}\n{via.row(f'{stem}.jpg', 1, 0, _region(label, box))}"}
+
+
+def datumaro(stem: str, label: str, box: Corners) -> dict[str, Any]:
+    item = {"id": 1, "type": "bbox", "label_id": 0, "bbox": xywh(box), "attributes": {}}
+    categories = {"label": {"labels": [{"name": label}]}}
+    return {
+        "default.json": {"categories": categories, "items": [{"id": stem, "annotations": [item]}]}
+    }
+
+
+def supervisely(stem: str, label: str, box: Corners) -> dict[str, Any]:
+    points = {"exterior": [box[:2], box[2:]], "interior": []}
+    thing = {"classTitle": label, "geometryType": "rectangle", "tags": [], "points": points}
+    size = {"height": SIZE[1], "width": SIZE[0]}
+    return {f"{stem}.jpg.json": {"tags": [], "size": size, "objects": [thing]}}
+
+
+def voc(stem: str, label: str, box: Corners) -> dict[str, Any]:
+    return {f"{stem}.xml": xml(item(label, box))}
+
+
+def voc_text(stem: str, label: str, box: Corners) -> dict[str, Any]:
+    return {f"{stem}.txt": f"{label} {' '.join(map(str, box))}\n"}
+
+
+def voc_root(stem: str, label: str, box: Corners) -> dict[str, Any]:
+    return {f"Annotations/{stem}.xml": xml(item(label, box))}
+
+
+def yolo_data_set(stem: str, label: str, box: Corners) -> dict[str, Any]:
+    row = yolo(stem, label, box)[f"{stem}.txt"]
+    yaml = f"val: val.txt\nnames: [{label}]\n"
+    return {"data.yaml": yaml, "val.txt": f"images/{stem}.jpg\n", f"labels/{stem}.txt": row}
+
+
+def datumaro_folder(stem: str, label: str, box: Corners) -> dict[str, Any]:
+    return {f"annotations/{name}": text for name, text in datumaro(stem, label, box).items()}
+
+
+def supervisely_project(stem: str, label: str, box: Corners) -> dict[str, Any]:
+    files = {f"ds/ann/{name}": text for name, text in supervisely(stem, label, box).items()}
+    return files | {"meta.json": {"classes": [{"title": label, "shape": "rectangle"}]}}
+
+
+MADE: dict[str, tuple[str, Make]] = {
+    "COCO": ("coco", coco),
+    "VOC": ("voc", voc),
+    "VOC text": ("voc", voc_text),
+    "YOLO": ("yolo", yolo),
+    "Arrow": ("arrow", arrow),
+    "JSON Lines": ("jsonl", jsonl),
+    "CVAT": ("cvat", cvat),
+    "LabelMe": ("labelme", labelme),
+    "Open Images": ("openimages", open_images),
+    "KITTI": ("kitti", kitti),
+    "DOTA": ("dota", dota),
+    "TensorFlow CSV": ("tfcsv", tfcsv),
+    "CreateML": ("createml", createml),
+    "VIA": ("via", via_json),
+    "VIA CSV": ("via", via_csv),
+    "Datumaro": ("datumaro", datumaro),
+    "Supervisely": ("supervisely", supervisely),
+    "VOC root": ("voc", voc_root),
+    "YOLO data set": ("yolo", yolo_data_set),
+    "Datumaro folder": ("datumaro", datumaro_folder),
+    "Supervisely project": ("supervisely", supervisely_project),
+}
+"""The format of each example, and its files."""
+
+
+def content(name: str) -> tuple[str, str, Corners]:
+    """Return the image, class and box of an example, which differ from those of all others."""
+    number = [*MADE].index(name)
+    if name == "Open Images":
+        return f"i{number}", f"c{number}", (0.125, 0.25, 0.5, 0.75)
+    return f"i{number}", f"c{number}", (1.0 + number, 2.0, 21.0 + number, 30.0)
+
+
+def make(folder: Path, name: str) -> None:
+    for file, text in MADE[name][1](*content(name)).items():
+        write(folder / file, text)
+
+
+def read(folder: Path) -> tuple[str, set[tuple[str, str, Corners]]]:
+    """Return the detected format of a folder, and its boxes."""
+    name = detect_format(folder).name
+    options: dict[str, Any] = {"image_size": "50x40"} if name == "yolo" else {}
+    truth = detap.read_ground_truth(folder, **options)
+    names = FORMATS[name].file_names(truth) if name == "coco" else {}
+    rows = zip(truth.image.tolist(), truth.label.tolist(), truth.corners.tolist(), strict=True)
+    return name, {
+        (
+            names.get(truth.images[image], str(truth.images[image])).removesuffix(".jpg"),
+            truth.classes[label],
+            tuple(round(value, 9) for value in box),
+        )
+        for image, label, box in rows
+    }
+
+
+def test_every_format_has_an_example() -> None:
+    assert {file_format for file_format, _ in MADE.values()} == set(FORMATS)
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_one_format(name: str, tmp_path: Path) -> None:
+    make(tmp_path, name)
+    assert read(tmp_path) == (MADE[name][0], {content(name)})
+
+
+@pytest.mark.parametrize(("one", "other"), [*combinations(MADE, 2)])
+def test_two_formats(one: str, other: str, tmp_path: Path) -> None:
+    """The boxes are those of one format, and its name is right; or an error.
+
+    All files of one format are one data set.
+    """
+    make(tmp_path, one)
+    make(tmp_path, other)
+    expected = [(MADE[name][0], {content(name)}) for name in (one, other)]
+    if MADE[one][0] == MADE[other][0]:
+        expected.append((MADE[one][0], {content(one), content(other)}))
+    with suppress(InputError, UsageError):
+        assert read(tmp_path) in expected
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "said"),
+    [
+        ("COCO", "CreateML", "may be COCO or CreateML; use --gt-format coco or --gt-format"),
+        ("COCO", "VIA", "may be COCO or VIA"),
+        ("Open Images", "TensorFlow CSV", "may be Open Images or TensorFlow CSV"),
+        ("CreateML", "VIA CSV", "may be CreateML or VIA"),
+        ("YOLO", "CreateML", "may be YOLO or CreateML"),
+        ("LabelMe", "VOC", "may be LabelMe or VOC"),
+        ("Supervisely", "VOC", "may be Supervisely or VOC"),
+    ],
+)
+def test_ambiguous_folders(one: str, other: str, said: str, tmp_path: Path) -> None:
+    make(tmp_path, one)
+    make(tmp_path, other)
+    with pytest.raises(UsageError, match=said):
+        detect_format(tmp_path)
