@@ -674,6 +674,7 @@ _FORMATS = (
         attributes=True,
         boxes=("xywh",),
         coordinates="x, y, width, height",
+        writer="detap.formats.writing.via",
     ),
     Format(
         "datumaro",
@@ -705,6 +706,7 @@ _FORMATS = (
         sniffs_files=True,
         attributes=True,
         coordinates="points",
+        writer="detap.formats.writing.supervisely",
     ),
 )
 

@@ -13,6 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import detap
+from detap.errors import InputError
 from detap.formats.writing.xywh import to_xywh
 from detap.tables.detection import Detections, GroundTruth, encode_boxes
 from tests.formats.voc_files import item, tree, write, xml
@@ -276,6 +277,121 @@ def scores(truth: GroundTruth, detections: Detections) -> list[str]:
         warnings.simplefilter("ignore")
         summary = detap.evaluate(truth, detections, protocol="coco").summary
     return [f"{name} {value!r}" for name, value in summary.items()]
+
+
+# --- to labelling tools and back
+
+FILES = {
+    "tfcsv": "{}.csv",
+    "createml": "{}.json",
+    "datumaro": "{}/default.json",
+    "supervisely": "{}",
+    "via": "via_region_data.json",
+}
+"""The path of ground truth or detections in the output."""
+
+
+def same_rows(one: Any, other: Any, names: tuple[str, ...]) -> None:
+    """Compare rows image by image; classes by name."""
+    orders = [np.argsort(table.image, kind="stable") for table in (one, other)]
+    labels = [[t.classes[k] for k in t.label[o]] for t, o in zip((one, other), orders, strict=True)]
+    assert labels[0] == labels[1]
+    for name in names:
+        values = getattr(one, name)[orders[0]], getattr(other, name)[orders[1]]
+        assert values[0].tobytes() == values[1].tobytes(), name
+
+
+def converted(
+    target: str, made: tuple[GroundTruth, Detections], **options: Any
+) -> tuple[GroundTruth, Detections]:
+    with TemporaryDirectory() as parent:
+        folder = Path(parent, "out")
+        detap.convert(folder, *made, to=target)
+        again = detap.read_ground_truth(folder / FILES[target].format("annotations"), **options)
+        path = folder / FILES[target].format("detections")
+        rows = detap.read_detections(path, again, format=target, as_is=True)
+    assert again.images == made[0].images
+    return again, rows
+
+
+@given(tables("xywh", flags=True))
+def test_tables_written_as_datumaro_are_read_back_equal(
+    made: tuple[GroundTruth, Detections],
+) -> None:
+    truth = replace(made[0], group_of=np.zeros(len(made[0]), np.bool_))
+    flags = "is_crowd,ignore=ignore"
+    again, rows = converted("datumaro", (truth, made[1]), attribute_flags=flags)
+    assert again.classes == truth.classes
+    same_rows(truth, again, ("image", "corners", "box_area", "area", "crowd", "ignore"))
+    same_rows(made[1], rows, ("image", "corners", "box_area", "score"))
+
+
+@given(tables("xyxy", flags=False))
+def test_tables_written_as_supervisely_are_read_back_equal(
+    made: tuple[GroundTruth, Detections],
+) -> None:
+    again, rows = converted("supervisely", made, attribute_flags="difficult")
+    assert again.classes == made[0].classes
+    same_rows(made[0], again, ("image", "corners", "box_area", "area", "difficult"))
+    same_rows(made[1], rows, ("image", "corners", "box_area", "score"))
+
+
+@given(tables("xyxy", flags=False))
+def test_tables_written_as_csv_are_read_back_equal(made: tuple[GroundTruth, Detections]) -> None:
+    truth, detections = made
+    keys = [*zip(truth.image, truth.label, map(tuple, truth.corners.tolist()), strict=True)]
+    assume(len(set(keys)) == len(keys))  # readers drop repeated rows
+    again, rows = converted("tfcsv", made)
+    same_rows(truth, again, ("image", "corners", "box_area", "area"))
+    same_rows(detections, rows, ("image", "corners", "box_area", "score"))
+
+
+@given(tables("xywh", flags=False))
+def test_tables_written_as_createml_are_read_back_nearly_equal(
+    made: tuple[GroundTruth, Detections],
+) -> None:
+    """The corner is the center less half the size: off by an ulp of the far corner."""
+    again, rows = converted("createml", made)
+    same_rows(made[0], again, ("image", "box_area"))
+    same_rows(made[1], rows, ("image", "box_area", "score"))
+    for one, other in zip(made, (again, rows), strict=True):
+        corners = one.corners[np.argsort(one.image, kind="stable")]
+        assert np.abs(other.corners - corners).max(initial=0) <= 1e-11
+
+
+@given(tables("xywh", flags=False))
+def test_tables_written_as_via_are_read_back_equal(made: tuple[GroundTruth, Detections]) -> None:
+    with TemporaryDirectory() as parent:
+        folder = Path(parent, "out")
+        detap.convert(folder, made[0], to="via")
+        again = detap.read_ground_truth(folder / FILES["via"])
+        with pytest.raises(InputError, match="VIA cannot hold scores; convert the ground truth"):
+            detap.convert(Path(parent, "other"), *made, to="via")
+    same_rows(made[0], again, ("image", "corners", "box_area", "area"))
+
+
+def test_data_that_labelling_tools_cannot_hold_is_reported(tmp_path: Path) -> None:
+    truth = GroundTruth.from_arrays(
+        image=["a", "a"],
+        label=["c", "c"],
+        boxes=[[0, 0, 9, 9], [0, 0, 9, 9]],
+        crowd=[True, False],
+        group_of=[False, True],
+        classes=["c", "d"],
+    )
+    reported = {
+        target: [note.message for note in detap.convert(tmp_path / target, truth, to=target).notes]
+        for target in FILES
+    }
+    group, crowd = "flag group_of not supported by {}", "flag crowd not supported by {}"
+    unused = "classes without objects not supported by {}"
+    titles = {"tfcsv": "TensorFlow CSV", "createml": "CreateML", "via": "VIA"}
+    for target, title in titles.items():
+        expected = [text.format(title) for text in (crowd, group, unused)]
+        repeated = ["duplicate objects; readers drop them"] if target == "tfcsv" else []
+        assert reported[target] == [*expected, *repeated]
+    assert reported["datumaro"] == [group.format("Datumaro")]
+    assert reported["supervisely"] == [group.format("Supervisely")]
 
 
 # --- by hand

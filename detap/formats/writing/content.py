@@ -148,6 +148,12 @@ def lost_areas(ground_truth: GroundTruth, target: str) -> tuple[Note, ...]:
     return lost(message, ground_truth.area != ground_truth.box_area)
 
 
+def lost_unused(ground_truth: GroundTruth, target: str) -> tuple[Note, ...]:
+    """Return the note of classes without objects, if the target names those of objects only."""
+    used = np.isin(np.arange(len(ground_truth.classes)), ground_truth.label)
+    return lost(f"classes without objects not supported by {target}", ~used)
+
+
 def rounded_areas(table: GroundTruth | Detections, rows: str) -> tuple[Note, ...]:
     """Return the note of boxes whose area changes when computed from corners."""
     corners = table.corners

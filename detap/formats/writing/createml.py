@@ -9,9 +9,9 @@ from detap.errors import Note
 from detap.formats.by_name.notes import nonzero_notes
 from detap.formats.writing.content import (
     Content,
-    lost,
     lost_areas,
     lost_flags,
+    lost_unused,
     number_text,
     rows_of_images,
 )
@@ -27,8 +27,7 @@ def files(content: Content, notes: list[Note]) -> Iterator[tuple[str, bytes]]:
         truth = content.ground_truth
         notes += lost_flags(truth, ["crowd", "difficult", "ignore", "group_of"], "CreateML")
         notes += lost_areas(truth, "CreateML")
-        used = np.isin(np.arange(len(truth.classes)), truth.label)
-        notes += lost("classes without objects not supported by CreateML", ~used)
+        notes += lost_unused(truth, "CreateML")
         yield TRUTH, _text(content, truth, notes)
     if content.detections is not None:
         yield DETECTIONS, _text(content, content.detections, notes)

@@ -6,6 +6,7 @@ from io import StringIO
 
 import numpy as np
 
+from detap.checks.tables import pair_key, repeats
 from detap.errors import Note
 from detap.formats.writing.content import (
     Content,
@@ -13,6 +14,7 @@ from detap.formats.writing.content import (
     lost,
     lost_areas,
     lost_flags,
+    lost_unused,
     number_text,
     rounded_areas,
     sizes,
@@ -30,12 +32,14 @@ def files(content: Content, notes: list[Note]) -> Iterator[tuple[str, bytes]]:
     An image without boxes has a row with an empty class and box.
     """
     check_words(content, content.classes, "class")
+    check_words(content, [*map(content.file_name, content.images)], "image")
     if content.ground_truth is not None:
         truth = content.ground_truth
         notes += lost_flags(truth, ["crowd", "difficult", "ignore", "group_of"], "TensorFlow CSV")
         notes += lost_areas(truth, "TensorFlow CSV")
-        used = np.isin(np.arange(len(truth.classes)), truth.label)
-        notes += lost("classes without objects not supported by TensorFlow CSV", ~used)
+        notes += lost_unused(truth, "TensorFlow CSV")
+        repeated = repeats(pair_key(truth.image, truth.label), truth.corners)
+        notes += lost("duplicate objects; readers drop them", repeated)
         yield TRUTH, _table(content, truth)
     if content.detections is not None:
         yield DETECTIONS, _table(content, content.detections)
