@@ -21,6 +21,7 @@ ELSEWHERE = {
     "dota_evaluation_task1.py": "DOTA",
     "evaluation.py": "WIDER FACE",
     "label_file.py": "LabelMe",
+    "xml_to_csv.py": "raccoon_dataset",
     "oid_hierarchical_labels_expansion.py": "Open Images",
     "per_image_evaluation.py": "Open Images",
     "results.py": "Ultralytics",

@@ -44,6 +44,7 @@ class Rows(DocumentReader):
         self._seen: set[tuple[Any, ...]] = set()
         self._size: dict[str, str] = {}
         self._first_row = ""
+        self._has_empty = False
         self._repeated = 0
         self._sizes: tuple[SourceFile, ...] = ()
 
@@ -107,6 +108,7 @@ class Rows(DocumentReader):
                 raise FaultError(message, "use one size per image")
         values = {name: record[column] for name, column in self._columns.items()}
         if not any(values[name] for name in ("class", *CORNERS)):
+            self._has_empty = True
             return None
         if not values["class"]:
             raise FaultError(f"{self._columns['class']} is empty", "write the name of its class")
@@ -138,7 +140,7 @@ class Rows(DocumentReader):
     def notes(self) -> tuple[Note, ...]:
         """Return notes about the file."""
         message = "images in the file; images without boxes are missing, unless in --image-sizes"
-        count = 0 if self._sizes else len(self.images)
+        count = 0 if self._sizes or self._has_empty else len(self.images)
         return (
             Note("repeated-rows", "rows repeat another; dropped", self._repeated),
             Note("images-with-boxes-only", message, count, severity="info"),
