@@ -125,7 +125,58 @@ b,,/m/02,1,0,1,0,1,0,-1
 a,x,/m/01,1,0.123456789012345678,.5,-0.0,1.,1,
 """
 
+_SIDES = {"x": 1, "y": 2.5, "width": 3, "height": 4e0}
+_CREATEML = [
+    {"image": "d/a.jpg", "annotations": [{"label": "cat", "coordinates": _SIDES}]},
+    {"image": "b.png", "annotations": []},
+]
+_REGION = {
+    "shape_attributes": {"name": "rect", **_SIDES},
+    "region_attributes": {"kind": "d\u00f6g"},
+}
+_VIA: dict[str, Any] = {
+    "a.jpg7": {"filename": "a.jpg", "size": 7, "regions": [_REGION], "file_attributes": {}},
+    "b.jpg7": {"filename": "b.jpg", "size": 7, "regions": {"0": _REGION}},
+}
+_DATUMARO: dict[str, Any] = {
+    "categories": {"label": {"labels": [{"name": "cat"}, {"name": "d\u00f6g"}]}},
+    "items": [
+        {
+            "id": "a",
+            "annotations": [
+                {"type": "bbox", "label_id": 1, "bbox": [1, 2.5, 3, 4]},
+                {"type": "label", "label_id": 0},
+            ],
+            "image": {"path": "a.jpg", "size": [40, 50]},
+        },
+        {"id": "b", "annotations": []},
+    ],
+}
+_SUPERVISELY: dict[str, Any] = {
+    "tags": [],
+    "size": {"height": 40, "width": 50},
+    "objects": [
+        {
+            "classTitle": "cat",
+            "geometryType": "rectangle",
+            "tags": [{"name": "hard", "value": None}],
+            "points": {"exterior": [[3, 4.5], [1, 2]], "interior": []},
+        }
+    ],
+}
+_TFCSV = b"""filename,width,height,class,xmin,ymin,xmax,ymax
+a.jpg,50,40,cat,1,2,3.5,4e0
+a.jpg,50,40,"d, g",.5,2,+3,4.
+b.jpg,,,cat,1,2,3,4
+c.jpg,,,,,,,
+"""
+
 SEEDS: dict[str, list[bytes]] = {
+    "createml": _spellings(_CREATEML),
+    "via": [*_spellings(_VIA), *_spellings({"_via_img_metadata": _VIA})],
+    "datumaro": _spellings(_DATUMARO),
+    "supervisely": _spellings(_SUPERVISELY),
+    "tfcsv": [_TFCSV, _TFCSV.replace(b"\n", b"\r\n"), b"\xef\xbb\xbf" + _TFCSV],
     "cvat": [_CVAT.encode(), _CVAT.replace("utf-8", "utf-16").encode("utf-16")],
     "labelme": _spellings(_LABELME),
     "open-images": [
@@ -333,6 +384,8 @@ TOKENS_OF = {
     "voc-text": "text",
     "cvat": "xml",
     "labelme": "json",
+    **dict.fromkeys(("createml", "via", "datumaro", "supervisely"), "json"),
+    "tfcsv": "text",
     "open-images": "text",
     "yolo-text": "text",
 }

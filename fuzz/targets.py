@@ -37,6 +37,7 @@ from detap.io.problems import FaultError
 from detap.io.stream import Stream
 from detap.tables.detection import GroundTruth
 from detap.tables.masks import Masks
+from fuzz import labelling as labelling_tools
 from fuzz import oracle, seeds
 
 LIMITS = Limits()
@@ -439,6 +440,20 @@ def labelme_shapes(data: bytes) -> str:
     return "valid"
 
 
+def labelling(name: str) -> Callable[[bytes], str]:
+    """Return a target that compares a reader of a labelling tool with the standard library."""
+
+    def read(data: bytes) -> str:
+        problems, boxes, plain = labelling_tools.both(name, data)
+        check_problems(problems)
+        if boxes is None:
+            return "refused"
+        _differ(boxes != plain, "the standard library reads other boxes")
+        return "valid"
+
+    return read
+
+
 class _FallingBack(Scanner):
     """Leaves every line to the fallback reader."""
 
@@ -537,5 +552,6 @@ TARGETS: dict[str, Callable[[Sequence[bytes]], list[str]]] = {
     "cvat": one_by_one(cvat),
     "labelme": one_by_one(labelme_shapes),
     "open-images": one_by_one(open_images_rows),
+    **{name: one_by_one(labelling(name)) for name in labelling_tools.READERS},
 }
 """Functions that read a batch of inputs and return the validity of each."""

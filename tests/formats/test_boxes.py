@@ -68,6 +68,16 @@ def test_an_error_names_the_columns_as_they_are_read(tmp_path: Path) -> None:
 # --- formats that name their coordinates
 
 POINTS = {"label": "dog", "shape_type": "rectangle", "points": [[1, 2], [11, 22]], "flags": {}}
+THING = {
+    "size": {"height": 40, "width": 50},
+    "objects": [
+        {
+            "classTitle": "dog",
+            "geometryType": "rectangle",
+            "points": {"exterior": [[1, 2], [11, 22]], "interior": []},
+        }
+    ],
+}
 NAMED: dict[str, tuple[str, str]] = {
     "cvat": (
         "gt.xml",
@@ -91,6 +101,8 @@ NAMED: dict[str, tuple[str, str]] = {
         "gt.csv",
         "ImageID,LabelName,XMin,XMax,YMin,YMax\na,/m/0bt9lr,0.02,0.22,0.05,0.55\n",
     ),
+    "tfcsv": ("gt.csv", "filename,class,xmin,ymin,xmax,ymax\na.jpg,dog,1,2,11,22\n"),
+    "supervisely": ("gt/a.jpg.json", json.dumps(THING)),
     "dota": ("gt/a.txt", "1 2 11 2 11 22 1 22 dog 0\n"),
     "voc": ("gt/a.xml", xml(item("dog", (1, 2, 11, 22)))),
 }
@@ -98,6 +110,8 @@ COORDINATES = {
     "cvat": r"CVAT files, which name their coordinates \(xtl, ytl, xbr, ybr\)",
     "labelme": r"LabelMe files, which name their coordinates \(points\)",
     "openimages": r"Open Images files, which name their coordinates \(XMin, XMax, YMin, YMax\)",
+    "tfcsv": r"TensorFlow CSV files, which name their coordinates \(xmin, ymin, xmax, ymax\)",
+    "supervisely": r"Supervisely files, which name their coordinates \(points\)",
     "dota": r"DOTA files, which name their coordinates \(x1 y1 x2 y2 x3 y3 x4 y4\)",
     "voc": r"VOC XML files, which name their coordinates \(xmin, ymin, xmax, ymax\)",
 }

@@ -144,6 +144,7 @@ BAD = {
     "an annotation is text": Bad(changed(TRUTH, *AT, to="x"), f'{FIRST}: is "x"'),
     "no type": Bad(made(), f"{FIRST}: type is missing"),
     "an unknown type": Bad(made(type="star"), f'{FIRST}: type is "star"'),
+    "a type that is a list": Bad(made(type=[]), f"{FIRST}: type is []"),
     "a mask": Bad(made(type="mask"), f'{FIRST}: type is "mask"; use bbox or polygon'),
     "a polygon": Bad(made(type="polygon"), f"{FIRST}: is a polygon, not a box"),
     "an odd polygon": Bad(

@@ -162,6 +162,31 @@ def cvat(token: str) -> str:
     )
 
 
+def createml(token: str) -> str:
+    sides = f'{{"x": {in_json(token)}, "y": 9, "width": 3, "height": 3}}'
+    return f'[{{"image": "a.jpg", "annotations": [{{"label": "cat", "coordinates": {sides}}}]}}]'
+
+
+def via(token: str) -> str:
+    shape = f'{{"name": "rect", "x": {in_json(token)}, "y": 9, "width": 3, "height": 3}}'
+    region = f'{{"shape_attributes": {shape}, "region_attributes": {{"kind": "cat"}}}}'
+    return f'{{"a.jpg7": {{"filename": "a.jpg", "size": 7, "regions": [{region}]}}}}'
+
+
+def datumaro(token: str) -> str:
+    box = f'{{"type": "bbox", "label_id": 0, "bbox": [{in_json(token)}, 9, 3, 3]}}'
+    labels = '{"label": {"labels": [{"name": "cat"}]}}'
+    return f'{{"categories": {labels}, "items": [{{"id": "a", "annotations": [{box}]}}]}}'
+
+
+def supervisely(token: str) -> str:
+    points = f'{{"exterior": [[{in_json(token)}, 1], [30, 30]], "interior": []}}'
+    return (
+        '{"size": {"width": 64, "height": 48}, "objects": [{"classTitle": "cat", '
+        f'"geometryType": "rectangle", "points": {points}}}]}}'
+    )
+
+
 LINES: dict[str, tuple[str, str, Callable[[str], str], str]] = {
     "yolo": ("yolo", "a.txt", "0 .5 .5 .2 .2\n0 {} .5 .2 .2\n".format, "line 2"),
     "openimages": (
@@ -172,6 +197,16 @@ LINES: dict[str, tuple[str, str, Callable[[str], str], str]] = {
     ),
     "cvat": ("cvat", "gt.xml", cvat, "line 3"),
     "labelme": ("labelme", "a.json", labelme, "shapes[0]"),
+    "tfcsv": (
+        "tfcsv",
+        "gt.csv",
+        'filename,class,xmin,ymin,xmax,ymax\na,cat,1,1,30,30\na,cat,"{}",1,30,30\n'.format,
+        "line 3",
+    ),
+    "createml": ("createml", "gt.json", createml, "[0].annotations[0]"),
+    "via": ("via", "gt.json", via, '"a.jpg7".regions[0]'),
+    "datumaro": ("datumaro", "gt.json", datumaro, "items[0].annotations[0]"),
+    "supervisely": ("supervisely", "a.jpg.json", supervisely, "objects[0]"),
     "voc": ("voc", "a.xml", voc, "line 3"),
     "coco": ("coco", "gt.json", coco, "annotations[0]"),
     "text": ("voc", "a.txt", "cat 1 1 30 30\ncat {} 1 30 30\n".format, "line 2"),

@@ -14,7 +14,7 @@ from detap.formats.registry import FORMATS, detect_format
 from tests.formats.exports import CAT, DOG, RESULTS, Bad, changed, refused, write
 
 
-def thing(title: str, *points: Any, kind: str = "rectangle", **tags: Any) -> dict[str, Any]:
+def thing(title: str, *points: Any, kind: Any = "rectangle", **tags: Any) -> dict[str, Any]:
     return {
         "classTitle": title,
         "geometryType": kind,
@@ -127,7 +127,7 @@ POINTS = (*AT, "points", "exterior")
 TAGS = (*AT, "tags")
 
 
-def made(*points: Any, kind: str = "rectangle", **tags: Any) -> Any:
+def made(*points: Any, kind: Any = "rectangle", **tags: Any) -> Any:
     return changed(A, *AT, to=thing("dog", *points, kind=kind, **tags))
 
 
@@ -153,6 +153,7 @@ BAD = {
     "a number as class": Bad(changed(A, *AT, "classTitle", to=3), f"{FIRST}: classTitle is 3"),
     "no type": Bad(changed(A, *AT, without="geometryType"), f"{FIRST}: geometryType is missing"),
     "an unknown type": Bad(made([1, 2], kind="star"), f'{FIRST}: geometryType is "star"'),
+    "a type that is a list": Bad(made([1, 2], kind=[]), f"{FIRST}: geometryType is []"),
     "a bitmap": Bad(made([1, 2], kind="bitmap"), f'{FIRST}: geometryType is "bitmap"; use'),
     "a polygon": Bad(made([1, 2], kind="polygon"), f"{FIRST}: is a polygon, not a box"),
     "few points": Bad(

@@ -169,6 +169,7 @@ BAD = {
     "a blank filename": Bad(changed(TRUTH, KEY, "filename", to=""), f'"{KEY}": image name is ""'),
     "no regions": Bad(changed(TRUTH, KEY, without="regions"), f'"{KEY}": regions is missing'),
     "regions are text": Bad(changed(TRUTH, KEY, "regions", to="0"), f'"{KEY}": regions is "0"'),
+    "a number of regions": Bad(changed(TRUTH, KEY, "regions", to=2), f'"{KEY}": regions is 2'),
     "an image twice": Bad({**TRUTH, "a.jpg9": A}, f"duplicate image 'a.jpg' (also at \"{KEY}\")"),
     "a region is null": Bad(changed(TRUTH, *AT), f"{FIRST}: is null"),
     "no shape": Bad(

@@ -89,7 +89,7 @@ class Items(DocumentReader):
         attributes = object_of(record.get("attributes") or {})
         if kind == "bbox":
             return Item(self._labels_by_id[number], self._box(record, attributes), attributes)
-        if kind not in _POINTS:
+        if kind not in (*_POINTS,):  # any JSON value
             raise FaultError(f"type is {value_text(record, 'type')}", "use bbox or polygon")
         self.refuse_shape(f"is a {kind}, not a box")
         flat = _numbers(record, "points")

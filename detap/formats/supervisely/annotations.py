@@ -57,7 +57,7 @@ class Annotations(DocumentReader):
         label = class_name(record, "classTitle")
         kind = record.get("geometryType")
         points = required(record, "points", dict, "expected {exterior, interior}")
-        if kind != "rectangle" and kind not in _POINTS:
+        if kind not in ("rectangle", *_POINTS):
             message = f"geometryType is {value_text(record, 'geometryType')}"
             raise FaultError(message, "use rectangle or polygon")
         corners = points_of(points.get("exterior"), "points.exterior")

@@ -104,7 +104,8 @@ class Regions(DocumentReader):
 def _attributes(record: Any) -> Iterator[str]:
     """Yield the names of attributes of an image's regions, unchecked."""
     regions = record.get("regions") if isinstance(record, dict) else None
-    for region in regions.values() if isinstance(regions, dict) else regions or ():
+    items = [*regions.values()] if isinstance(regions, dict) else regions
+    for region in items if isinstance(items, list) else ():
         attributes = region.get("region_attributes") if isinstance(region, dict) else None
         yield from attributes if isinstance(attributes, dict) else ()
 

@@ -104,6 +104,40 @@ def open_images(path: Path) -> None:
     put(path, "\n".join([header + "IsInside", *rows, ""]))
 
 
+def tfcsv(path: Path) -> None:
+    rows = "".join(f"{stem}.jpg,cat,{','.join(map(str, BOX))}\n" for stem in STEMS)
+    put(path, f"filename,class,xmin,ymin,xmax,ymax\n{rows}")
+
+
+def createml(path: Path, file_name: str = "{}.jpg") -> None:
+    x1, y1, x2, y2 = BOX
+    center = {"x": (x1 + x2) / 2, "y": (y1 + y2) / 2, "width": x2 - x1, "height": y2 - y1}
+    items = [{"label": "cat", "coordinates": center}]
+    put(path, [{"image": file_name.format(stem), "annotations": items} for stem in STEMS])
+
+
+def via(path: Path) -> None:
+    x1, y1, x2, y2 = BOX
+    shape = {"name": "rect", "x": x1, "y": y1, "width": x2 - x1, "height": y2 - y1}
+    region = {"shape_attributes": shape, "region_attributes": {"kind": "cat"}}
+    put(path, {s: {"filename": f"{s}.jpg", "size": 1, "regions": [region]} for s in STEMS})
+
+
+def datumaro(path: Path) -> None:
+    x1, y1, x2, y2 = BOX
+    box = {"type": "bbox", "label_id": 0, "bbox": [x1, y1, x2 - x1, y2 - y1]}
+    items = [{"id": stem, "annotations": [box], "image": {"size": SIZE[::-1]}} for stem in STEMS]
+    put(path, {"categories": {"label": {"labels": [{"name": "cat"}]}}, "items": items})
+
+
+def supervisely(folder: Path) -> None:
+    points = {"exterior": [BOX[:2], BOX[2:]], "interior": []}
+    thing = {"classTitle": "cat", "geometryType": "rectangle", "points": points}
+    size = {"height": SIZE[1], "width": SIZE[0]}
+    for stem in STEMS:
+        put(folder / f"{stem}.jpg.json", {"size": size, "objects": [thing]})
+
+
 def detections(folder: Path) -> Path:
     """Write class files, which match any format by image stem."""
     text = "".join(f"{stem} 0.9 40 6 60 20\n" for stem in STEMS)
@@ -192,6 +226,16 @@ LAYOUTS: dict[str, tuple[Write, str, str]] = {
     "LabelMe, sibling": (lambda at: labelme(at / "json", "../pics/{}.jpg"), "json", "pics"),
     "LabelMe, Windows": (lambda at: labelme(at / "json", "..\\pics\\{}.jpg"), "json", "pics"),
     "LabelMe, elsewhere": (lambda at: labelme(at / "json", "C:\\me\\{}.jpg"), "json", "json"),
+    "TensorFlow CSV": (lambda at: tfcsv(at / "gt.csv"), "gt.csv", "."),
+    "CreateML": (lambda at: createml(at / "train/gt.json"), "train/gt.json", "train"),
+    "CreateML, folder": (
+        lambda at: createml(at / "gt.json", "cam/{}.jpg"),
+        "gt.json",
+        "images/cam",
+    ),
+    "VIA": (lambda at: via(at / "gt.json"), "gt.json", "images"),
+    "Datumaro": (lambda at: datumaro(at / "annotations/val.json"), ".", "images/val"),
+    "Supervisely": (lambda at: supervisely(at / "ds/ann"), "ds", "ds/img"),
     "KITTI": (lambda at: kitti(at / "label_2"), "label_2", "image_2"),
     "DOTA": (lambda at: dota(at / "labelTxt"), "labelTxt", "images"),
     "Open Images": (
