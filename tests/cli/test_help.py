@@ -93,7 +93,7 @@ def test_help_all_is_longer_than_the_first_screen(detap: Run) -> None:
         (["eval", "--predictions", "a"], "No such option '--predictions'. Did you mean '--dt'?"),
         (["eval", "--protocl", "a"], "No such option '--protocl'. Did you mean '--protocol'?"),
         (["eval", "--protocol", "COCOO"], "did you mean coco"),
-        (["eval", "--format", "COCO"], "'dota'. Did you mean 'coco'?"),
+        (["eval", "--format", "COCO"], "Did you mean 'coco'?"),
         (["eval", "--format", "zzz"], "'zzz' is not one of 'coco', "),
     ],
 )

@@ -9,6 +9,7 @@ import pytest
 import detap
 from detap.errors import InputError
 from detap.formats.registry import FORMATS, detect_format
+from detap.io.limits import Limits
 from tests.formats.exports import CAT, DOG, RESULTS, Bad, changed, refused, write
 
 
@@ -87,6 +88,17 @@ def test_a_split_of_roboflow_is_chosen(tmp_path: Path) -> None:
         detap.read_ground_truth(tmp_path)
     truth = detap.read_ground_truth(tmp_path, split="val")
     assert truth.files[0].path == str(tmp_path / "valid" / "_annotations.createml.json")
+
+
+def test_the_format_of_detections_is_suggested_and_limits_hold(tmp_path: Path) -> None:
+    truth = detap.read_ground_truth(valid(tmp_path))
+    path = write(tmp_path / "dt.json", SCORED)
+    with pytest.raises(InputError) as caught:
+        detap.read_detections(path, truth, format="coco")
+    assert caught.value.problems[0].hint == "use --dt-format createml (format= in Python)"
+    assert len(detap.read_detections(path, truth, format="createml")) == 1
+    with pytest.raises(InputError, match="--max-records"):
+        detap.read_ground_truth(tmp_path / "gt.json", limits=Limits(records=1))
 
 
 FIRST = "[0].annotations[0]"

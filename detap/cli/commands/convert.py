@@ -53,7 +53,7 @@ convert_options = stack(
 @general_options
 @click.pass_obj
 def command(session: Session, /, target: str, to: str, **options: Any) -> None:
-    """Convert between formats: to COCO JSON, VOC or YOLO.
+    """Convert to COCO JSON, VOC, YOLO or the format of a labelling tool.
 
     Boxes and scores keep every bit that the target can hold; losses are reported. Nothing is
     overwritten.

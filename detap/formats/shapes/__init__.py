@@ -1,1 +1,1 @@
-"""Shared code of CVAT and LabelMe: shapes other than boxes, and flags."""
+"""Shared code of labelling tools: readers, shapes other than boxes, and flags."""

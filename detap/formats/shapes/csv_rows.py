@@ -34,9 +34,9 @@ def read_csv(
     Values have no outer white space; blank lines are skipped. A quoted value may not span lines.
     `expected` is the hint for other content.
     """
-    found_kind = looks_like(data)
-    if found_kind or not data.strip():
-        message = f"looks like {found_kind}" if found_kind else "is empty"
+    kind = looks_like(data)
+    if kind or not data.strip():
+        message = f"looks like {kind}" if kind else "is empty"
         problems.add(file, "", message, expected)
         return None
     file_problems = FileProblems(file, limits.problems)

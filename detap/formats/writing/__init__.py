@@ -1,1 +1,1 @@
-"""Writers of COCO, VOC and YOLO files, one module per format."""
+"""Writers, one module per format; the registry names them."""
