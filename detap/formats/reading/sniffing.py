@@ -5,6 +5,7 @@ import re
 import stat
 from collections.abc import Callable
 from contextlib import suppress
+from functools import lru_cache
 from itertools import islice
 
 _HEAD_BYTES = 4096
@@ -54,9 +55,14 @@ def json_paths(path: str) -> frozenset[str]:
 
     A list adds ``[]`` to the path of its key.
     """
+    return _json_paths(head(path))
+
+
+@lru_cache(maxsize=1)  # several formats look at one file
+def _json_paths(data: bytes) -> frozenset[str]:
     paths: set[str] = set()
     stack: list[str] = []
-    for token in _JSON_TOKEN.finditer(head(path)):
+    for token in _JSON_TOKEN.finditer(data):
         if token[2] and stack and stack[-1] != "[]":
             stack[-1] = "." + token[1].decode("utf-8", "replace")
             paths.add("".join(stack))
