@@ -55,7 +55,7 @@ def _supervisely(data: bytes) -> Boxes:
 
 def _tfcsv(data: bytes) -> Boxes:
     lines = StringIO(data.decode().removeprefix("#"), newline="")
-    rows = csv.reader((line for line in lines.read().splitlines()), skipinitialspace=True)
+    rows = csv.reader(lines, skipinitialspace=True)
     header = next(row for row in rows if any(row))
     keys = [name.strip() for name in header]
     known = set()

@@ -37,6 +37,11 @@ def test_columns_go_by_their_names(tmp_path: Path) -> None:
     assert detap.evaluate(truth, detections, "coco").summary["AP"] == pytest.approx(1)
 
 
+def test_line_separators_of_unicode_are_part_of_a_name(tmp_path: Path) -> None:
+    path = write(tmp_path / "gt.csv", f"{HEADER}\r\na.jpg,50,40,d\u2028og,1,2,11.5,22\r\n")
+    assert detap.read_ground_truth(path).classes == ("d\u2028og",)
+
+
 def test_images_without_boxes_come_from_the_sizes(tmp_path: Path) -> None:
     """The file has only images with boxes; a note says so."""
     note = "images-with-boxes-only"

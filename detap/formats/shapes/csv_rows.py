@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Iterator
+from io import StringIO
 from typing import NamedTuple
 
 from detap.errors import InputError
@@ -64,7 +65,7 @@ def read_csv(
 
 def _lines(text: str, file: str, problems: Problems) -> Iterator[tuple[int, list[str]]]:
     """Yield the number and values of each line that is not blank."""
-    reader = csv.reader(text.splitlines(), strict=True, skipinitialspace=True)
+    reader = csv.reader(StringIO(text, newline=""), strict=True, skipinitialspace=True)
     before = 0
     try:
         for values in reader:
