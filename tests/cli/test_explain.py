@@ -141,7 +141,10 @@ def test_all_presets_that_give_a_value_are_listed(detap: Run) -> None:
         (["--max-dets", "5"], ["kitti", "kitti-r11"]),
         (["--interpolation", "all-point"], ["kitti", "kitti-r11"]),
         (["--area-ranges", "none"], ["kitti", "kitti-r11"]),
-        (["--class-agnostic"], ["lvis", "kitti", "kitti-r11", "open-images-challenge"]),
+        (
+            ["--class-agnostic"],
+            ["lvis", "lvis-fixed", "kitti", "kitti-r11", "open-images-challenge"],
+        ),
     ],
 )
 def test_presets_that_reject_an_option_are_listed_as_skipped(
@@ -153,7 +156,8 @@ def test_presets_that_reject_an_option_are_listed_as_skipped(
     skipped = {group["reason"]: group["presets"] for group in report["search"]["not_searched"]}
     assert skipped["reject the options given"] == rejecting
     text = " ".join(detap("explain", *DATA, "--value", "0.500", *options).out.split())
-    assert "Not searched: coco-segm, lvis-segm (compare masks: --iou-type segm); " in text
+    masks = "coco-segm, lvis-segm, lvis-fixed-segm (compare masks: --iou-type segm)"
+    assert f"Not searched: {masks}; " in text
     assert f"{', '.join(rejecting)} (reject the options given)" in text
 
 
