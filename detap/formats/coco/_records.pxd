@@ -24,7 +24,7 @@ cdef enum:
 
 cdef enum Field:
     OTHER, ID, IMAGE_ID, CATEGORY_ID, BBOX, AREA, ISCROWD, IGNORE, ISGROUPOF, SCORE, WIDTH, HEIGHT
-    NAME, NEGATIVE, NOT_EXHAUSTIVE, SEGMENTATION, KEYPOINTS, NUM_KEYPOINTS
+    ATTRIBUTES, NAME, NEGATIVE, NOT_EXHAUSTIVE, SEGMENTATION, KEYPOINTS, NUM_KEYPOINTS
 
 cdef enum Kind:
     RESULT, ANNOTATION, IMAGE, CATEGORY, SKIPPED
@@ -102,6 +102,8 @@ cdef inline Field _field(
         return IGNORE
     if row.poses.enabled and is_word(key, length, b"num_keypoints", 13):
         return NUM_KEYPOINTS
+    if is_word(key, length, b"attributes", 10):
+        return ATTRIBUTES
     return ISGROUPOF if is_word(key, length, b"isgroupof", 9) else OTHER
 
 
@@ -259,7 +261,7 @@ cdef inline Bytes _read_value(
         return _read_identifier(cursor, p, &row.category, &row.category_text)
     if field == SCORE:
         return _read_score(cursor, p, &row.score)
-    if field == OTHER:
+    if field == OTHER or field == ATTRIBUTES:
         return skip_value(cursor, p, depth)
     if field == SEGMENTATION:
         return read_shape(cursor, p, &row.shapes, depth)

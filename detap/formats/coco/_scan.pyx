@@ -20,7 +20,7 @@ from detap.formats.reading._id_tables cimport IdTable, are_distinct, ascend, lis
 from detap.formats.json._grammar cimport Cursor, hash_of, skip_space, skip_string, skip_value
 from detap.formats.coco._records cimport (
     ANNOTATION, AREA, BBOX, CATEGORY, CATEGORY_ID, HEIGHT, ID, IGNORE, IMAGE, IMAGE_ID, ISCROWD,
-    ISGROUPOF, KEYPOINTS, Kind, NAME, NEGATIVE, NUM_KEYPOINTS, RESULT, Row, SCORE, SEGMENTATION,
+    ATTRIBUTES, ISGROUPOF, KEYPOINTS, Kind, NAME, NEGATIVE, NUM_KEYPOINTS, RESULT, Row, SCORE, SEGMENTATION,
     SKIPPED, Shape, Text, WIDTH, put_corners, read_record,
 )
 from detap.formats.reading._names cimport Names, names_close, names_find, names_open
@@ -1012,7 +1012,7 @@ cdef class TruthScan(_Scan):
     cdef IdTable numbers        # of the images
     cdef list names             # sorted image ids, if they are strings
     cdef readonly Py_ssize_t without_id, id_zero, zero_row, without_area, without_crowd
-    cdef readonly Py_ssize_t other_ids
+    cdef readonly Py_ssize_t other_ids, with_attributes
     cdef readonly uint64_t begin_offset, end_offset
     cdef public bint keeps_ids
 
@@ -1183,6 +1183,7 @@ cdef class TruthScan(_Scan):
         self.without_crowd += not seen & (1 << <int>ISCROWD)
         to.ignore[i] = row.ignore if seen & (1 << <int>IGNORE) else 0
         to.group_of[i] = row.group_of if seen & (1 << <int>ISGROUPOF) else 0
+        self.with_attributes += seen >> <int>ATTRIBUTES & 1
         to.images[i] = row.image
         to.categories[i] = row.category
         if seen & (1 << <int>ID):

@@ -16,7 +16,7 @@ from detap.formats.coco.category_offset import sample_categories
 from detap.formats.coco.columns import DetectionColumns
 from detap.formats.coco.values import other_name
 from detap.formats.registry import FORMATS
-from detap.formats.stem_matching import by_stem, without_suffix
+from detap.formats.stem_matching import base_name, by_stem, without_suffix
 from detap.formats.text.class_names import ClassNames
 from detap.io.json_text import short_json
 from detap.io.paths import shown
@@ -175,6 +175,52 @@ def check_image_ids(
             f"use the ground truth's image ids, or pass {INSIST}",
         )
     )
+
+
+def match_by_listed_file(
+    columns: DetectionColumns, truth: GroundTruth, expected: Mapping[Name, str]
+) -> tuple[DetectionColumns, tuple[Note, ...]]:
+    """Match images by file name if the results list other names for the ids.
+
+    Parameters
+    ----------
+    columns : DetectionColumns
+        Matched by id, with the file names that the results list.
+    truth : GroundTruth
+    expected : mapping of id to str
+        The file names of the ground truth.
+
+    Returns
+    -------
+    columns : DetectionColumns
+        Matched by file name if the ground truth has the file of every detection.
+    notes : tuple of Note
+    """
+    listed = columns.file_names
+    other = sum(
+        _stem(name) != _stem(expected[identifier])
+        for identifier, name in listed.items()
+        if identifier in expected
+    )
+    if not other:
+        return columns, ()
+    try:
+        stems = [str(name) for name in by_stem(truth, expected).images]
+    except InputError:
+        stems = []
+    index_by_id = _indices_by_file(stems, listed)
+    index = np.array([index_by_id.get(name, -1) for name in truth.images], np.int32)
+    image = index[columns.image]
+    if (image < 0).any():
+        message = "image ids have different file names in results and ground truth; same images?"
+        return columns, (Note("images-of-other-names", message, other),)
+    message = "image ids of the results differ; matched by file_name"
+    note = Note("images-matched-by-name", message, other, severity="info")
+    return replace(columns, image=image, by_file=True), (note,)
+
+
+def _stem(name: str) -> str:
+    return without_suffix(base_name(name))
 
 
 # --- classes

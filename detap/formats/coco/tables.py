@@ -3,8 +3,6 @@
 References: the data format of the COCO API (pycocotools ``coco.py``, ``loadRes``).
 """
 
-import os
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -52,6 +50,7 @@ def read_ground_truth(
     masks: bool = False,
     keypoints: bool = False,
     attributes: tuple[str, ...] = (),
+    shapes: str = "reject",
     limits: Limits = DEFAULT_LIMITS,
 ) -> GroundTruth:
     """Read an instances file.
@@ -78,6 +77,8 @@ def read_ground_truth(
         If True, read keypoints, which every annotation must have.
     attributes : tuple of str
         Further keys of annotations to read, as `extra` columns of numbers or text.
+    shapes : {"reject", "bbox"}
+        Reject boxes that CVAT's ``attributes.rotation`` rotates, or read their bounding boxes.
     limits : Limits
         Limits on the input.
 
@@ -95,7 +96,9 @@ def read_ground_truth(
             path, limits, masks=masks, keypoints=keypoints, boxes=boxes, attributes=attributes
         )
     )
-    columns = scanned_truth(handle.result())
+    scan = handle.result()
+    columns = scanned_truth(scan)
+    scan = None if columns is None else scan
     if columns is None:
         from detap.formats.coco import fallback_reader
 
@@ -108,6 +111,12 @@ def read_ground_truth(
             boxes=handle.boxes,
             attributes=handle.attributes,
         )
+    notes: tuple[Note, ...] = ()
+    may_be_exported = columns.zero_row >= 0 or columns.class_ids[:1] == (0,)
+    if may_be_exported or scan is None or scan.with_attributes or shapes != "reject":
+        from detap.formats.coco.exports import as_exported
+
+        columns, notes = as_exported(columns, scan, handle.content, path=handle.path, shapes=shapes)
     origin = columns.origin
 
     def location(row: int) -> str:
@@ -116,10 +125,12 @@ def read_ground_truth(
     file = SourceFile(handle.path, columns.records, sha256=handle.sha256)
     source = Source(file, handle.limits, as_is, location, handle.boxes)
     if columns.segmentations is None:
-        return truth_table(columns, source)
-    from detap.formats.coco.masks import masked_ground_truth
+        table = truth_table(columns, source)
+    else:
+        from detap.formats.coco.masks import masked_ground_truth
 
-    return masked_ground_truth(columns, source)
+        table = masked_ground_truth(columns, source)
+    return replace(table, notes=(*table.notes, *notes)) if notes else table
 
 
 def scanned_truth(scan: TruthScan | None) -> TruthColumns | None:
@@ -212,6 +223,7 @@ def read_detections(
     as_is: bool = False,
     masks: bool = False,
     keypoints: bool = False,
+    shapes: str = "reject",
     limits: Limits = DEFAULT_LIMITS,
 ) -> Detections:
     """Read a results file: a list of detections, or an object with one.
@@ -242,6 +254,8 @@ def read_detections(
         the mask or of the keypoints.
     keypoints : bool
         If True, read keypoints, which every detection must have, as many as the ground truth.
+    shapes : {"reject", "bbox"}
+        No effect: results have no rotation.
     limits : Limits
         Limits on the input.
 
@@ -250,6 +264,7 @@ def read_detections(
     InputError
         With all problems of the file, up to `limits.problems`.
     """
+    del shapes
     check_choice("boxes", boxes, BOX_FORMATS)
     handle = (
         path
@@ -289,6 +304,9 @@ def read_detections(
         from detap.formats.coco import id_mapping
 
         columns, notes = id_mapping.match_by_listed_name(columns, ground_truth, file)
+    if columns.file_names and not columns.by_file:
+        columns, image_notes = _match_images(columns, ground_truth)
+        notes += image_notes
     source_file = SourceFile(handle.path, len(columns.image), sha256=handle.sha256)
     source = Source(source_file, handle.limits, as_is, "[{}]".format, handle.boxes)
     if columns.segmentations is None:
@@ -299,8 +317,6 @@ def read_detections(
         table = masked_detections(columns, ground_truth, source, keep=handle.masks)
     if ground_truth.polygons is not None and b'"segmentation"' in handle.content():
         notes += (Note(POLYGONS_BOUNDED, _BOUNDED, len(table), severity="info"),)
-    if columns.file_names and not columns.by_file:
-        notes += (*_file_name_notes(columns, ground_truth),)
     return replace(table, notes=(*table.notes, *notes), files=(*table.files, *sources))
 
 
@@ -369,25 +385,17 @@ def scanned_detections(
     )
 
 
-def _file_name_notes(columns: DetectionColumns, truth: GroundTruth) -> Iterator[Note]:
-    """Yield the note of image ids with different file names in the two files."""
+def _match_images(
+    columns: DetectionColumns, truth: GroundTruth
+) -> tuple[DetectionColumns, tuple[Note, ...]]:
+    """Match images by file name if the results list other names for the ids."""
     if len(truth.files) != 1 or truth.files[0].path == STDIN:
-        return
+        return columns, ()
+    from detap.formats.coco.id_mapping import match_by_listed_file
     from detap.formats.coco.metadata import listed_file_names
 
     try:
         expected = listed_file_names(truth.files[0].path)
     except (InputError, ValueError, KeyError, TypeError):
-        return  # ground truth of another format
-    other = sum(
-        _stem(name) != _stem(expected[identifier])
-        for identifier, name in columns.file_names.items()
-        if identifier in expected
-    )
-    if other:
-        message = "image ids have different file names in results and ground truth; same images?"
-        yield Note("images-of-other-names", message, other)
-
-
-def _stem(name: str) -> str:
-    return os.path.splitext(name.replace("\\", "/").rpartition("/")[2])[0]
+        return columns, ()  # ground truth of another format
+    return match_by_listed_file(columns, truth, expected)
