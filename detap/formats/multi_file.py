@@ -78,8 +78,11 @@ def expand_folders(
     files: list[str] = []
     for given in paths:
         file_format = format_of(given)
-        path = _subset(given, file_format, split) if file_format.subsets else given
-        is_folder = path != STDIN and os.path.isdir(path)
+        is_folder = given != STDIN and os.path.isdir(given)
+        path = given
+        if file_format.subsets and (is_folder or split is not None):
+            path = _subset(given, file_format, split)
+            is_folder = os.path.isdir(path)
         is_data_set = not is_folder or file_format.folders
         files += [path] if is_data_set else _files_of(path, file_format)
     files.sort()

@@ -104,17 +104,19 @@ def test_an_image_set_gives_images_and_order(tmp_path: Path) -> None:
     assert read_ground_truth(tmp_path, image_set=listed).images == ("b", "a", "c")
 
 
-def test_other_files_and_subfolders_are_skipped(tmp_path: Path) -> None:
+def test_other_files_are_skipped(tmp_path: Path) -> None:
     tree(tmp_path, {"a": xml(item())})
     annotations = tmp_path / "Annotations"
     write(
         annotations,
-        {".DS_Store": b"\0", "._a.xml": b"\0", "a.xml~": "", "a.txt": "x", "deeper/b.xml": "x"},
+        {".DS_Store": b"\0", "._a.xml": b"\0", "a.xml~": "", "a.txt": "x", ".git/b.xml": "x"},
     )
     (annotations / "folder.xml").mkdir()
     truth = read_ground_truth(tmp_path)
     assert truth.images == ("a",)
-    assert codes(truth) == {"files-skipped": 6}
+    assert codes(truth) == {"files-skipped": 5}
+    [note] = [note for note in truth.notes if note.code == "files-skipped"]
+    assert note.message == "files skipped ('.DS_Store', '._a.xml', '.git', ...): not annotations"
 
 
 def test_xml_that_only_lxml_reads(tmp_path: Path) -> None:

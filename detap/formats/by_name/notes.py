@@ -1,6 +1,6 @@
 """Notes about valid rows that name their images and classes."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,9 +34,10 @@ def images_without_objects(images: int, image: NDArray[np.integer[Any]]) -> Note
     )
 
 
-def files_skipped(count: int, content: str) -> Note:
+def files_skipped(names: Sequence[str], content: str) -> Note:
     """Note the folder entries without the expected content."""
-    return Note("files-skipped", f"files skipped: not {content}", count, severity="info")
+    message = f"files skipped ({join_names(names)}): not {content}"
+    return Note("files-skipped", message, len(names), severity="info")
 
 
 def images_without_file(count: int) -> Note:

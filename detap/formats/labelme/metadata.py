@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from detap.formats.by_name.problems import Problems
-from detap.formats.image_folders import ImageFolder, nearby_folders
+from detap.formats.image_folders import ImageFolder
 from detap.formats.labelme.shapes import parsed
 from detap.formats.labelme.tables import folder_of
 from detap.formats.reading.placeholder import empty_ground_truth
 from detap.formats.stem_matching import base_name
+from detap.formats.text.folder import name_of_member
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
 from detap.io.stream import read_bytes
@@ -55,23 +56,32 @@ def file_names(ground_truth: GroundTruth) -> dict[Name, str]:
 def image_files(ground_truth: GroundTruth) -> tuple[list[ImageFolder], Mapping[str, str]]:
     """Return the folders that may have the images, and the ``imagePath`` of each image.
 
-    ``../images/a.jpg`` becomes ``images/a.jpg``, because no file outside a folder is opened; the
-    parent is one of the folders.
+    Paths are relative to the folder of the ground truth, or to its parent: ``../images/a.jpg``
+    becomes ``images/a.jpg``, because no file outside a folder is opened.
     """
-    return nearby_folders(ground_truth, (".", os.pardir, "../images")), _ImagePaths(ground_truth)
+    folders: dict[str, ImageFolder] = {}
+    for source in ground_truth.files:
+        base = source.path if source.members else os.path.dirname(source.path)
+        parent = os.path.dirname(os.path.abspath(base))
+        for name, root in ((".", base), (os.pardir, parent), ("../images", parent)):
+            path = os.path.normpath(os.path.join(base, name))
+            folders.setdefault(path, ImageFolder(path, os.path.realpath(root)))
+    return list(folders.values()), _ImagePaths(ground_truth)
 
 
 class _ImagePaths(Mapping[str, str]):
     """The ``imagePath`` by image; a file is read when its image is requested."""
 
     def __init__(self, ground_truth: GroundTruth) -> None:
-        self._files = {str(image): file for image, file in _files(ground_truth)}
+        self._files = {str(image): files for image, *files in _files(ground_truth)}
 
     def __getitem__(self, image: str) -> str:
-        path = _record(self._files[image], DEFAULT_LIMITS).get("imagePath")
+        file, below = self._files[image]
+        path = _record(file, DEFAULT_LIMITS).get("imagePath")
         if not isinstance(path, str):
             raise KeyError(image)
-        return posixpath.normpath("/" + path.replace("\\", "/")).lstrip("/")
+        joined = posixpath.join(posixpath.dirname(below), path.replace("\\", "/").lstrip("/"))
+        return posixpath.normpath("/" + _without_parents(joined)).lstrip("/")
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._files)
@@ -80,21 +90,25 @@ class _ImagePaths(Mapping[str, str]):
         return len(self._files)
 
 
+def _without_parents(path: str) -> str:
+    return posixpath.normpath(path).removeprefix("../")
+
+
 def _records(truth: GroundTruth) -> Iterator[tuple[Name, dict[str, Any]]]:
     """Yield each known image and the content of its file, read again."""
-    for image, file in _files(truth):
+    for image, file, _ in _files(truth):
         yield image, _record(file, DEFAULT_LIMITS)
 
 
-def _files(truth: GroundTruth) -> Iterator[tuple[Name, str]]:
-    """Yield each known image and its file."""
+def _files(truth: GroundTruth) -> Iterator[tuple[Name, str, str]]:
+    """Yield each known image, its file, and the file relative to the folder."""
     known = {str(image): image for image in truth.images}
     for source in truth.files:
-        for member in source.members or ("",):
-            file = os.path.join(source.path, member) if member else source.path
-            image = known.get(os.path.splitext(os.path.basename(file))[0])
+        for member in source.members or (os.path.basename(source.path),):
+            image = name_of_member(member, known)
             if image is not None:
-                yield image, file
+                file = os.path.join(source.path, member) if source.members else source.path
+                yield known[image], file, member
 
 
 def _record(file: str, limits: Limits) -> dict[str, Any]:

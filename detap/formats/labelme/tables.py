@@ -7,7 +7,7 @@ from detap.errors import InputError, Note
 from detap.formats.by_name.notes import files_skipped, nonzero_notes
 from detap.formats.by_name.objects import detections
 from detap.formats.labelme.shapes import Shapes
-from detap.formats.text.folder import Folder, files_of, one_file
+from detap.formats.text.folder import Folder, nested_files_of, one_file
 from detap.io.digest import read_hashed
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import STDIN, Path
@@ -25,14 +25,15 @@ def read_ground_truth(
 ) -> GroundTruth:
     """Read the ground truth of a folder of LabelMe's JSON files.
 
-    The name of an image is its JSON's file name without the suffix, even if ``imagePath`` differs.
+    The name of an image is its JSON's file name without the suffix, even if ``imagePath`` differs;
+    two of the same name have their folders.
     A rectangle has two corners, in any order, or four. The flag ``difficult`` of a shape makes it
     difficult. ``imageData`` is ignored.
 
     Parameters
     ----------
     path : str or path
-        A folder, or one file. Other files and sub-folders are skipped.
+        A folder, read with its sub-folders, or one file. Other files are skipped.
     shapes : {"reject", "bbox"}
         Reject shapes other than axis-aligned rectangles, or read their bounding boxes.
     attribute_flags : str, optional
@@ -97,7 +98,7 @@ def folder_of(path: Path) -> Folder:
     text = os.fspath(path)
     if text == STDIN:
         refuse(text, "cannot provide LabelMe's files: file names are needed", "use a folder")
-    folder = one_file(text) or files_of(text, "", ".json")
+    folder = one_file(text) or nested_files_of(text, "", ".json")
     if not folder.members:
         refuse(text, "no LabelMe files: no file ends with .json", "use the folder with the files")
     return folder

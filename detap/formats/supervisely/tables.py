@@ -112,7 +112,8 @@ def _read(path: Path, limits: Limits, *how: Any, **more: Any) -> tuple[Annotatio
     reader.names = _names([f.file(member) for f in folders for member in f.members.values()])
     reader.classes.update(_classes(os.path.join(os.fspath(path), META), reader.problems, limits))
     reader.read(*folders)
-    return reader, [files_skipped(sum(folder.skipped for folder in folders), "annotations")]
+    skipped = [name for folder in folders for name in folder.skipped]
+    return reader, [files_skipped(skipped, "annotations")]
 
 
 def _folders(path: str) -> list[Folder]:

@@ -1,6 +1,7 @@
 """Files of a data set's folder, and image sets."""
 
 import os
+from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -28,8 +29,8 @@ class Folder:
     suffix : str
     members : dict of str to str
         File names by stem, sorted by stem.
-    skipped : int
-        Number of other entries.
+    skipped : tuple of str
+        Other entries, sorted.
     irregular : frozenset of str
         Members that are not regular files.
     digests : dict of int to str
@@ -41,7 +42,7 @@ class Folder:
     suffix: str
     members: dict[str, str]
 
-    skipped: int = 0
+    skipped: tuple[str, ...] = ()
     irregular: frozenset[str] = frozenset()
     digests: dict[int, str] = field(default_factory=dict)
 
@@ -118,8 +119,67 @@ def files_of(given: str, inside: str, suffix: str) -> Folder:
             message = f"{quote(name)} and {quote(other)} belong to the same image"
             files.refuse(path, message, "keep one of them")
     ordered = {stem: members[stem] for stem in sorted(members)}
-    skipped = len(entries) - len(ordered)
-    return Folder(given, inside, suffix, ordered, skipped, frozenset(irregular))
+    skipped = sorted({entry.name for entry in entries} - {*ordered.values()})
+    return Folder(given, inside, suffix, ordered, tuple(skipped), frozenset(irregular))
+
+
+def nested_files_of(given: str, inside: str, suffix: str) -> Folder:
+    """Return the files of a folder and its sub-folders with a suffix.
+
+    Names are those of :func:`nested_names`. Hidden files and folders are skipped; a folder that
+    several links lead to is read once.
+    """
+    top = os.path.join(given, inside) if inside else given
+    paths: list[str] = []
+    skipped: list[str] = []
+    irregular = set()
+    below, seen = [""], set()
+    while below:
+        prefix = below.pop()
+        folder = os.path.join(top, prefix)
+        if (real_path := os.path.realpath(folder)) in seen:
+            continue
+        seen.add(real_path)
+        for entry in _list_folder(folder):
+            path = f"{prefix}{entry.name}"
+            is_hidden = entry.name[0] == "." or entry.name == "__MACOSX"
+            if not is_hidden and os.path.isdir(entry):
+                below.append(f"{path}/")
+            elif is_hidden or entry.name[-len(suffix) :].lower() != suffix:
+                skipped.append(path)
+            else:
+                paths.append(path)
+                if not is_regular(entry):
+                    irregular.add(path)
+    members = nested_names(paths)
+    if len(members) < len(paths):
+        path = min({*paths} - {*members.values()})
+        other = members[os.path.splitext(path)[0]]
+        message = f"{quote(path)} and {quote(other)} belong to the same image"
+        files.refuse(top, message, "keep one of them")
+    ordered = {name: members[name] for name in sorted(members)}
+    return Folder(given, inside, suffix, ordered, tuple(sorted(skipped)), frozenset(irregular))
+
+
+def name_of_member(member: str, images: Container[str]) -> str | None:
+    """Return the image of a file, one of `images` named by :func:`nested_names`, or None."""
+    names = (_stem(member), os.path.splitext(member)[0])
+    return next((name for name in names if name in images), None)
+
+
+def nested_names(paths: Iterable[str]) -> dict[str, str]:
+    """Return relative paths by image name: the stem, with its folder if it is not unique."""
+    ordered = sorted(paths)
+    counts = Counter(_stem(path) for path in ordered)
+    members: dict[str, str] = {}
+    for path in ordered:
+        is_unique = counts[_stem(path)] == 1
+        members.setdefault(_stem(path) if is_unique else os.path.splitext(path)[0], path)
+    return members
+
+
+def _stem(path: str) -> str:
+    return os.path.splitext(path.rpartition("/")[2])[0]
 
 
 def one_file(path: str) -> Folder | None:
@@ -136,9 +196,12 @@ def ground_truth_folder(path: str) -> Folder:
     inside = ""
     if any(entry.name == "Annotations" and entry.is_dir() for entry in _list_folder(path)):
         inside = "Annotations"
-    folder = files_of(path, inside, ".xml")
-    if not folder.members and not inside:
-        folder = files_of(path, inside, ".txt")
+    if inside:
+        folder = nested_files_of(path, inside, ".xml")
+    else:
+        folder = files_of(path, inside, ".xml")
+        folder = folder if folder.members else files_of(path, inside, ".txt")
+        folder = folder if folder.members else nested_files_of(path, inside, ".xml")
     if not folder.members:
         files.refuse(
             folder.path,
@@ -198,8 +261,11 @@ def select_images(
     lines = plain_lines(files.read_bytes(file, limits), file, problems)
     chosen: dict[str, str] = {}
     repeated = []
+    # Image sets name nested files with their folders.
+    nested = {os.path.splitext(m)[0]: stem for stem, m in folder.members.items() if "/" in m}
     for number, text in lines:
         name = _image_of_line(text, folder.members)
+        name = nested.get(name or "", name)
         if name is None:
             problems.add(
                 file,

@@ -130,6 +130,10 @@ def read_annotation(
     if root is None:
         return annotation
     objects = [child for child in root if child.tag == "object"]
+    if root.find("imagesize") is not None or root.find("object/polygon") is not None:
+        message = 'is XML of LabelMe\'s older tool ("LabelMe 3.0" in CVAT), not VOC'
+        problems.add(file, "", message, "export COCO, Pascal VOC or CVAT for images")
+        return annotation
     if not objects and root.tag != "annotation":
         note = " (an HTML page?)" if str(root.tag).lower().endswith("html") else ""
         problems.add(

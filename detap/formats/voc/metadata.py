@@ -1,13 +1,15 @@
 """VOC metadata: names in detections, image attributes and file names."""
 
 import os
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from detap.errors import UsageError
 from detap.formats.by_name.problems import Problems
+from detap.formats.image_folders import ImageFolder
 from detap.formats.reading.placeholder import empty_ground_truth
 from detap.formats.text.class_names import ClassNames
-from detap.formats.text.folder import detections_folder
+from detap.formats.text.folder import detections_folder, name_of_member
 from detap.formats.text.layout import class_of_stem, detect_layout
 from detap.formats.voc.annotations import element_text
 from detap.io.limits import Limits
@@ -15,6 +17,9 @@ from detap.io.paths import Path
 from detap.io.problems import FaultError
 from detap.io.stream import read_bytes
 from detap.tables.detection import GroundTruth, Name
+
+_ANNOTATIONS = "Annotations/"
+_IMAGE_FOLDERS = ("../JPEGImages", "../images", ".")
 
 
 def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
@@ -61,15 +66,42 @@ def image_attribute(ground_truth: GroundTruth, name: str) -> dict[Name, Any]:
 
     Files are read again.
     """
-    known = {str(image): image for image in ground_truth.images}
     values: dict[Name, Any] = {}
-    for folder, member in [(s.path, member) for s in ground_truth.files for member in s.members]:
-        image = os.path.splitext(os.path.basename(member))[0]
+    for image, folder, member in _files(ground_truth):
         path = os.path.join(folder, member)
         text = element_text(read_bytes(path), path, name)
-        if text is not None and image in known:
-            values[known[image]] = text
+        if text is not None:
+            values[image] = text
     return values
+
+
+def _files(ground_truth: GroundTruth) -> Iterator[tuple[Name, str, str]]:
+    """Yield each image, the folder of the annotations, and its file relative to that."""
+    known = {str(image): image for image in ground_truth.images}
+    for source in ground_truth.files:
+        for member in source.members:
+            below = member.removeprefix(_ANNOTATIONS)
+            image = name_of_member(below, known)
+            if image is not None:
+                yield known[image], source.path + "/" + member[: -len(below)], below
+
+
+def image_files(ground_truth: GroundTruth) -> tuple[list[ImageFolder], Mapping[str, str]]:
+    """Return the folders that may have the images, and the names of images in sub-folders."""
+    bases: dict[str, None] = {}
+    names: dict[str, str] = {}
+    for image, base, member in _files(ground_truth):
+        bases.setdefault(base)
+        if "/" in member:
+            names[str(image)] = os.path.splitext(member)[0]
+    folders: dict[str, ImageFolder] = {}
+    for base in bases:
+        parent = os.path.dirname(os.path.abspath(base))
+        for relative in _IMAGE_FOLDERS:
+            path = os.path.normpath(os.path.join(base, relative))
+            root = parent if relative.startswith(os.pardir) else base
+            folders.setdefault(path, ImageFolder(path, os.path.realpath(root)))
+    return list(folders.values()), names
 
 
 def file_names(ground_truth: GroundTruth) -> dict[Name, str]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from detap.errors import InputError, Note, Problem
 from detap.formats.by_name.notes import nonzero_notes
 from detap.formats.stem_matching import by_stem
-from detap.tables.detection import Detections, Flags, GroundTruth, Name
+from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Name
 
 _SUFFIX = ".jpg"
 """Suffix of images without a file name; readers use the stem."""
@@ -98,6 +98,33 @@ def sizes(content: Content) -> list[tuple[float, float] | None]:
     if known is None:
         return [None] * len(content.images)
     return [None if isnan(w) or isnan(h) else (w, h) for w, h in known.tolist()]
+
+
+def known_sizes(content: Content) -> Floats:
+    """Return the image sizes (I, 2); NaN for images without boxes.
+
+    Raises
+    ------
+    InputError
+        If the size of an image with boxes is unknown.
+    """
+    known = [(np.nan, np.nan) if size is None else size for size in sizes(content)]
+    sizes_array = np.array(known, np.float64).reshape(len(known), 2)
+    for table in (content.ground_truth, content.detections):
+        missing = (
+            np.isnan(sizes_array).any(axis=1) & table.images_with_rows
+            if table is not None
+            else np.zeros(1)
+        )
+        if missing.any():
+            name = content.images[int(np.flatnonzero(missing)[0])]
+            more = int(np.count_nonzero(missing)) - 1
+            raise content.refuse(
+                f"size of image {name!r}{f' and {more} others' if more else ''} is unknown, "
+                "required for normalized boxes",
+                "use ground truth with image sizes",
+            )
+    return sizes_array
 
 
 def lost(message: str, flags: Flags) -> tuple[Note, ...]:

@@ -15,12 +15,12 @@ from detap.formats.writing.content import (
     Content,
     check_file_names,
     check_words,
+    known_sizes,
     lost,
     lost_areas,
     lost_flags,
     number_text,
     rows_of_images,
-    sizes,
 )
 from detap.formats.yolo.boxes import HIGHEST, LOWEST, in_pixels
 from detap.tables.detection import Detections, Floats, GroundTruth, encode_boxes
@@ -41,7 +41,7 @@ def files(content: Content, notes: list[Note]) -> Iterator[tuple[str, bytes]]:
     stems = content.stems()
     check_file_names(content, stems, "image")
     check_words(content, content.classes, "class")
-    sides = _known_sizes(content)
+    sides = known_sizes(content)
     yield "data.yaml", _data_yaml(content)
     if content.ground_truth is not None:
         listed = (f"./{_IMAGES}/{_file(content, k, stem)}\n" for k, stem in enumerate(stems))
@@ -68,27 +68,6 @@ def _data_yaml(content: Content) -> bytes:
     )
     val = "" if content.ground_truth is None else "val: val.txt\n"
     return f"path: .\n{val}nc: {len(content.classes)}\nnames:\n{names}".encode()
-
-
-def _known_sizes(content: Content) -> Floats:
-    """Return the image sizes (I, 2); NaN for images without boxes."""
-    known = [(np.nan, np.nan) if size is None else size for size in sizes(content)]
-    sizes_array = np.array(known, np.float64).reshape(len(known), 2)
-    for table in (content.ground_truth, content.detections):
-        missing = (
-            np.isnan(sizes_array).any(axis=1) & table.images_with_rows
-            if table is not None
-            else np.zeros(1)
-        )
-        if missing.any():
-            name = content.images[int(np.flatnonzero(missing)[0])]
-            more = int(np.count_nonzero(missing)) - 1
-            raise content.refuse(
-                f"size of image {name!r}{f' and {more} others' if more else ''} is unknown, "
-                "required for normalized boxes",
-                "use ground truth with image sizes",
-            )
-    return sizes_array
 
 
 def _size_table(stems: tuple[str, ...], sides: Floats) -> bytes:

@@ -53,6 +53,8 @@ def read_obj_data(file: str, limits: Limits) -> DataYaml:
     if count is not None and (not is_whole(count) or int(count[:9]) != len(names.names)):
         message = f"classes is {quote(count)}, but {names.file} has {len(names.names)} names"
         problems.add(file, "", message, "correct one of them")
+    if not {*values} - _OTHER_KEYS:
+        problems.add(file, "", "no list of images", "add one, such as `train = train.txt`")
     problems.raise_any()
     splits: dict[str, tuple[str, ...]] = {
         key: (value,) for key, value in values.items() if key not in _OTHER_KEYS

@@ -54,8 +54,8 @@ class DataSet(NamedTuple):
         The data set's description.
     repeated : int
         Number of list lines that repeat an image.
-    skipped : int
-        Number of other files.
+    skipped : tuple of str
+        Other files.
     outside : tuple of str
         Folders and lists that the `data.yaml` names outside its own folder.
     """
@@ -66,7 +66,7 @@ class DataSet(NamedTuple):
     folder: Folder
     data: DataYaml | None
     repeated: int
-    skipped: int
+    skipped: tuple[str, ...]
     outside: tuple[str, ...] = ()
 
     @property
@@ -180,7 +180,7 @@ def label_folder_of(folder: str, images: str = "images", labels: str = "labels")
 
 def _text_files(folder: str) -> bool:
     with suppress(OSError):  # the reader reports it
-        return any(name.endswith(".txt") for name in os.listdir(folder))
+        return any(n.endswith(".txt") and n not in NAME_LISTS for n in os.listdir(folder))
     return False
 
 
@@ -201,7 +201,7 @@ class _Search:
     limits: Limits
     images: dict[str, _Image] = field(default_factory=dict)
     repeated: int = 0
-    skipped: int = 0
+    skipped: list[str] = field(default_factory=list)
     outside: dict[str, None] = field(default_factory=dict)
     _listed: dict[str, tuple[dict[str, bool], list[str]]] = field(default_factory=dict)
     _with_images: dict[str, bool] = field(default_factory=dict)
@@ -332,7 +332,7 @@ class _Search:
                     message = "label files must end with .txt"
                     self.problems.add(os.path.join(folder, name), "", message, "rename it")
                 elif not name.endswith(".txt") or name in NAME_LISTS:
-                    self.skipped += not _is_image(name)
+                    self.skipped += [] if _is_image(name) else [name]
                 elif any_image:
                     self._check_image(name, folder, images)
                 else:
@@ -435,7 +435,8 @@ class _Search:
             for image in images
         )
         member_by_stem = {s: m for s, m in zip(stems, members, strict=True) if m}
-        folder = Folder(root, "", ".txt", member_by_stem, self.skipped, frozenset(irregular))
+        skipped = tuple(sorted(self.skipped))
+        folder = Folder(root, "", ".txt", member_by_stem, skipped, frozenset(irregular))
         return DataSet(
             tuple(stems),
             image_files,
@@ -443,7 +444,7 @@ class _Search:
             folder,
             data,
             self.repeated,
-            self.skipped,
+            skipped,
             tuple(self.outside),
         )
 
