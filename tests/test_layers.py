@@ -34,6 +34,8 @@ LAYERS = (
         "formats.via",
         "formats.datumaro",
         "formats.supervisely",
+        "formats.label_studio",
+        "formats.roboflow",
         "formats.shapes",
         "formats.openimages",
         "formats.voc",

@@ -1,0 +1,1 @@
+"""Detections of Roboflow's hosted models: one JSON file per image."""
