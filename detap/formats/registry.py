@@ -217,21 +217,55 @@ class Format(NamedTuple):
         options = self._reader_options(DETECTIONS, reading)
         if ground_truth is None:
             ground_truth = self._placeholder(path, options)
+        with self._suggesting(path, DETECTIONS):
+            try:
+                detections = self._read_detections(path, ground_truth, options)
+            except InputError as error:
+                if getattr(path, "path", path) == STDIN:
+                    raise
+                detections = self._read_renamed(error, path, ground_truth, options)
+        return self._with_options(detections, DETECTIONS, reading)
+
+    def _read_detections(
+        self, path: Any, ground_truth: "GroundTruth", options: dict[str, Any]
+    ) -> "Detections":
         read = import_module(self.module).read_detections
         detections: Detections
         gt_format = FORMATS.get(ground_truth.format, self)  # arrays have no format
-        same_names = gt_format.module == self.module or (gt_format.by_ids and self.by_ids)
-        named = ground_truth
-        if not same_names:
-            from detap.formats.stem_matching import by_stem, restore_ids
+        if gt_format.module == self.module or (gt_format.by_ids and self.by_ids):
+            detections = read(path, ground_truth, **options)
+            return detections
+        from detap.formats.stem_matching import by_stem, restore_ids
 
-            named = by_stem(
-                ground_truth, gt_format.file_names(ground_truth) if gt_format.by_ids else {}
-            )
-        with self._suggesting(path, DETECTIONS):
-            detections = read(path, named, **options)
-        detections = detections if same_names else restore_ids(detections, ground_truth)
-        return self._with_options(detections, DETECTIONS, reading)
+        named = by_stem(
+            ground_truth, gt_format.file_names(ground_truth) if gt_format.by_ids else {}
+        )
+        detections = restore_ids(read(path, named, **options), ground_truth)
+        return detections
+
+    def _read_renamed(
+        self, error: InputError, path: Any, truth: "GroundTruth", options: dict[str, Any]
+    ) -> "Detections":
+        """Read detections that name the images as before an export changed their names."""
+        from detap.formats.exported_names import retry_with_original_names
+        from detap.formats.stem_matching import by_stem, restore_ids
+
+        source = FORMATS.get(truth.format, self)
+        try:
+            named = by_stem(truth, source.file_names(truth) if source.by_ids else {})
+        except InputError:
+            raise error from None
+        same_ids = source.by_ids and self.by_ids
+        renamed = replace(named, class_ids=truth.class_ids, format="") if same_ids else named
+        file = getattr(path, "path", path)
+        read = import_module(self.module).read_detections
+        detections = retry_with_original_names(
+            error,
+            lambda table: read(file, table, **options),
+            renamed,
+            tuple(map(str, named.images)),
+        )
+        return restore_ids(detections, truth)
 
     @contextmanager
     def _suggesting(self, path: Any, role: str) -> Iterator[None]:
@@ -484,6 +518,12 @@ SCORE_ATTRIBUTE = Option(
     "NAME",
     roles=(DETECTIONS,),
 )
+MODEL_VERSION = Option(
+    "model_version",
+    "Model whose predictions are read, if a file has several.",
+    "NAME",
+    roles=(DETECTIONS,),
+)
 
 ANGLE_UNIT = Option(
     "angle_unit",
@@ -522,7 +562,6 @@ _FORMATS = (
         subsets=("{split}/*.xml",),
         options=(IMAGE_SET, SPLIT, LAYOUT, *_BOX_OPTIONS, CLASS_NAMES, DT_CLASS_NAMES),
         metadata_module="detap.formats.voc.metadata",
-        image_folders=("../JPEGImages", "../images", "."),
         attributes=True,
         writer="detap.formats.writing.voc",
     ),
@@ -591,6 +630,34 @@ _FORMATS = (
         sniff="detap.formats.labelme.sniff",
         sniffs_files=True,
         coordinates="points",
+    ),
+    Format(
+        "labelstudio",
+        "Label Studio",
+        "detap.formats.label_studio.tables",
+        "coco",
+        suffixes=(".json", ".csv"),
+        options=(*_BOX_OPTIONS, SHAPES, MODEL_VERSION),
+        metadata_module="detap.formats.label_studio.tables",
+        sniff="detap.formats.label_studio.sniff",
+        sniffs_files=True,
+        boxes=(),
+        coordinates="x, y, width, height",
+        writer="detap.formats.writing.label_studio",
+    ),
+    Format(
+        "roboflow",
+        "Roboflow",
+        "detap.formats.roboflow.tables",
+        "coco",
+        suffixes=(".json",),
+        folders=True,
+        options=_BOX_OPTIONS,
+        metadata_module="detap.formats.roboflow.tables",
+        sniff="detap.formats.roboflow.sniff",
+        sniffs_files=True,
+        boxes=(),
+        coordinates="x, y, width, height",
     ),
     Format(
         "openimages",
@@ -710,6 +777,13 @@ _FORMATS = (
     ),
 )
 
+_UNSUPPORTED = {
+    ".tfrecord": ("TFRecord", "export COCO JSON, or the CSV that it was made from"),
+    ".record": ("TFRecord", "export COCO JSON, or the CSV that it was made from"),
+    ".cache": ("a cache of Ultralytics", "use the data.yaml, or the folder of the labels"),
+}
+"""Titles and hints by a part of the file name."""
+
 FORMATS = {file_format.name: file_format for file_format in _FORMATS}
 """Formats by name, in order of detection."""
 
@@ -796,6 +870,10 @@ def detect_format(ground_truth: Path | None, detections: Path | None = None) -> 
             if file_format is not None:
                 return file_format
     given = [os.fspath(path) for path in paths.values() if path is not None]
+    for text in given:
+        for part, (title, hint) in _UNSUPPORTED.items():
+            if part in os.path.basename(text).lower():
+                raise InputError(Problem(shown(text), "", f"{title} is not supported", hint))
     for text in given:
         if text != STDIN and not is_url(text) and not os.path.lexists(text):
             raise InputError(Problem(text, "", "no such file or directory"))

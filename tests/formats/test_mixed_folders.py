@@ -133,6 +133,47 @@ def supervisely(stem: str, label: str, box: Corners) -> dict[str, Any]:
     return {f"{stem}.jpg.json": {"tags": [], "size": size, "objects": [thing]}}
 
 
+def label_studio(stem: str, label: str, box: Corners) -> dict[str, Any]:
+    sides = zip(xywh(box), SIZE * 2, strict=True)
+    percent = [100 * length / side for length, side in sides]
+    value = named(("x", "y", "width", "height"), percent) | {"rectanglelabels": [label]}
+    size = named(("original_width", "original_height"), SIZE)
+    region = {"type": "rectanglelabels", "value": value, **size}
+    image = f"/data/upload/1/0a1b2c3d-{stem}.jpg"
+    return {"tasks.json": [{"data": {"image": image}, "annotations": [{"result": [region]}]}]}
+
+
+def cvat_coco(stem: str, label: str, box: Corners) -> dict[str, Any]:
+    (document,) = coco(stem, label, box).values()
+    return {"annotations/instances_default.json": document}
+
+
+def roboflow_coco(stem: str, label: str, box: Corners) -> dict[str, Any]:
+    (document,) = coco(stem, label, box).values()
+    return {"valid/_annotations.coco.json": document, "README.roboflow.txt": "exported\n"}
+
+
+def roboflow_voc(stem: str, label: str, box: Corners) -> dict[str, Any]:
+    return {f"valid/{stem}.xml": xml(item(label, box)), "README.roboflow.txt": "exported\n"}
+
+
+def darknet(stem: str, label: str, box: Corners) -> dict[str, Any]:
+    return {
+        "obj.data": "names = data/obj.names\nvalid = data/valid.txt\n",
+        "obj.names": f"{label}\n",
+        "valid.txt": f"data/obj_valid_data/{stem}.jpg\n",
+        f"obj_valid_data/{stem}.txt": yolo(stem, label, box)[f"{stem}.txt"],
+    }
+
+
+def nested_labelme(stem: str, label: str, box: Corners) -> dict[str, Any]:
+    return {f"day/cam/{name}": text for name, text in labelme(stem, label, box).items()}
+
+
+def nested_voc(stem: str, label: str, box: Corners) -> dict[str, Any]:
+    return {f"Annotations/day/{stem}.xml": xml(item(label, box))}
+
+
 def voc(stem: str, label: str, box: Corners) -> dict[str, Any]:
     return {f"{stem}.xml": xml(item(label, box))}
 
@@ -182,6 +223,13 @@ MADE: dict[str, tuple[str, Make]] = {
     "YOLO data set": ("yolo", yolo_data_set),
     "Datumaro folder": ("datumaro", datumaro_folder),
     "Supervisely project": ("supervisely", supervisely_project),
+    "Label Studio": ("labelstudio", label_studio),
+    "CVAT's COCO": ("coco", cvat_coco),
+    "Roboflow's COCO": ("coco", roboflow_coco),
+    "Roboflow's VOC": ("voc", roboflow_voc),
+    "CVAT's YOLO 1.1": ("yolo", darknet),
+    "nested LabelMe": ("labelme", nested_labelme),
+    "nested VOC": ("voc", nested_voc),
 }
 """The format of each example, and its files."""
 
@@ -217,7 +265,8 @@ def read(folder: Path) -> tuple[str, set[tuple[str, str, Corners]]]:
 
 
 def test_every_format_has_an_example() -> None:
-    assert {file_format for file_format, _ in MADE.values()} == set(FORMATS)
+    """Roboflow's responses are detections only."""
+    assert {file_format for file_format, _ in MADE.values()} == set(FORMATS) - {"roboflow"}
 
 
 @pytest.mark.parametrize("name", MADE)

@@ -1,0 +1,595 @@
+"""Exports of annotation tools as delivered, with the numbers of pycocotools on their boxes."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import detap
+from detap.checks.boxes import count_sampled_boxes, failed_box_checks
+from detap.cli import main
+from detap.errors import InputError
+from detap.formats.registry import detect_format
+from tests.formats.voc_files import item, xml
+
+VAL, TRAIN, LABEL_STUDIO, ALL = "val", "train", "label studio", "all"
+"""Images of a layout."""
+
+
+class Layout(NamedTuple):
+    """A layout: its paths, options, key in expected_layouts.json, images and format."""
+
+    paths: tuple[str, ...]
+    expected: str
+    images: str
+    format: str
+    options: Mapping[str, str] = {}
+    sizes: bool = False
+    tolerance: float = 1e-9
+
+
+def layout(*paths: str, expected: str, images: str, format: str, **more: Any) -> Layout:
+    named = {key: more.pop(key) for key in ("sizes", "tolerance") if key in more}
+    return Layout(paths, expected, images, format, more, **named)
+
+
+YOLO_VAL = {"images": VAL, "format": "yolo", "sizes": True, "tolerance": 1e-6}
+LAYOUTS = {
+    "cvat yolo": layout(
+        "cvat-exports/yolo", expected="cvat YOLO 1.1, val only", split="val", **YOLO_VAL
+    ),
+    "cvat yolo, obj.data": layout(
+        "cvat-exports/yolo/obj.data", expected="cvat YOLO 1.1, val only", split="val", **YOLO_VAL
+    ),
+    "cvat yolo, both subsets": layout(
+        *("cvat-exports/yolo/obj_train_data", "cvat-exports/yolo/obj_val_data"),
+        expected="cvat YOLO 1.1 (train and val; the rotated box is missing)",
+        **{**YOLO_VAL, "images": ALL},
+    ),
+    "cvat ultralytics": layout(
+        "cvat-exports/yolov8_detection",
+        expected="cvat Ultralytics YOLO Detection, val only",
+        split="val",
+        **YOLO_VAL,
+    ),
+    "cvat ultralytics, oriented": layout(
+        "cvat-exports/yolov8_oriented_boxes",
+        expected="cvat Ultralytics YOLO Detection, val only",
+        split="val",
+        **YOLO_VAL,
+    ),
+    "cvat coco": layout(
+        "cvat-exports/coco_instances",
+        expected="cvat COCO 1.0, val",
+        images=VAL,
+        format="coco",
+        split="val",
+    ),
+    "cvat voc": layout(
+        "cvat-exports/voc_detection",
+        expected="cvat VOC, corners as they are",
+        images=ALL,
+        format="voc",
+    ),
+    "cvat voc, val": layout(
+        "cvat-exports/voc_detection",
+        expected="cvat COCO 1.0, val",
+        images=VAL,
+        format="voc",
+        image_set="val",
+    ),
+    "cvat for images": layout(
+        "cvat-exports/cvat/val.xml", expected="cvat COCO 1.0, val", images=VAL, format="cvat"
+    ),
+    "label studio": layout(
+        "label-studio/project-1.json",
+        expected="Label Studio JSON: newest annotation of each task, cancelled left out, rotated "
+        "box as its upright bounds",
+        images=LABEL_STUDIO,
+        format="labelstudio",
+        shapes="bbox",
+    ),
+    "label studio json-min": layout(
+        "label-studio/JSON_MIN/result.json",
+        expected="Label Studio JSON: newest annotation of each task, cancelled left out, rotated "
+        "box as its upright bounds",
+        images=LABEL_STUDIO,
+        format="labelstudio",
+        shapes="bbox",
+    ),
+    "label studio coco": layout(
+        "label-studio/COCO",
+        expected="Label Studio COCO as written (two annotators: boxes twice; rotation in percent)",
+        images=LABEL_STUDIO,
+        format="coco",
+    ),
+    "label studio yolo": layout(
+        "label-studio/YOLO",
+        expected="Label Studio YOLO as written (last annotator wins, rotation dropped, cancelled "
+        "task has no file)",
+        images=LABEL_STUDIO,
+        format="yolo",
+        sizes=True,
+        tolerance=1e-9,
+    ),
+    "label studio voc": layout(
+        "label-studio/VOC",
+        expected="Label Studio VOC, corners as they are",
+        images=LABEL_STUDIO,
+        format="voc",
+    ),
+    "supervision coco": layout(
+        "supervision/coco.json", expected="the 20 images, as COCO", images=ALL, format="coco"
+    ),
+    "supervision yolo": layout(
+        "supervision/yolo",
+        expected="the 20 images, as COCO",
+        **{**YOLO_VAL, "images": ALL},
+    ),
+    "supervision voc": layout(
+        "supervision/voc",
+        expected="supervision VOC, corners as they are",
+        images=ALL,
+        format="voc",
+    ),
+    "roboflow coco": layout(
+        "other-layouts/roboflow-coco", expected="the 20 images, as COCO", images=ALL, format="coco"
+    ),
+    "roboflow coco, split": layout(
+        "other-layouts/roboflow-coco",
+        expected="the 20 images, as COCO",
+        images=ALL,
+        format="coco",
+        split="val",
+    ),
+    "roboflow coco, folder": layout(
+        "other-layouts/roboflow-coco/valid",
+        expected="the 20 images, as COCO",
+        images=ALL,
+        format="coco",
+    ),
+}
+
+
+class Data:
+    """The layouts, and results of their images that name images and classes."""
+
+    def __init__(self, folder: Path, tmp_path: Path) -> None:
+        self.folder = folder
+        self.target = tmp_path
+        self.records = json.loads((folder / "detections_20.json").read_text("utf-8"))
+        self.expected = json.loads((folder / "expected_layouts.json").read_text("utf-8"))
+        coco = json.loads((folder / "supervision/coco.json").read_text("utf-8"))
+        self.sizes = {
+            image["file_name"].removesuffix(".jpg"): (image["width"], image["height"])
+            for image in coco["images"]
+        }
+
+    def images(self, which: str) -> set[str]:
+        sets = self.folder / "cvat-exports/voc_detection/ImageSets/Main"
+        if which in (VAL, TRAIN):
+            return set((sets / f"{which}.txt").read_text("utf-8").split())
+        if which == ALL:
+            return set(self.sizes)
+        files = (self.folder / "label-studio/YOLO/labels").iterdir()
+        return {file.stem.partition("-")[2] for file in files}
+
+    def results(self, which: str) -> Path:
+        """Return COCO results of some images, with their images and categories."""
+        images = self.images(which)
+        records = [record for record in self.records if record["image"] in images]
+        document = {
+            "images": [
+                {"id": r["image_id"], "file_name": f"{r['image']}.jpg"} for r in _once(records)
+            ],
+            "categories": [
+                {"id": number, "name": name}
+                for name, number in {r["category"]: r["category_id"] for r in self.records}.items()
+            ],
+            "annotations": [
+                {key: r[key] for key in ("image_id", "category_id", "bbox", "score")}
+                for r in records
+            ],
+        }
+        path = self.target / "results.json"
+        path.write_text(json.dumps(document), "utf-8")
+        return path
+
+    def image_sizes(self, prefixed: bool) -> Path:
+        """Return a table of image sizes; Label Studio's names have digits before them."""
+        files = (self.folder / "label-studio/YOLO/labels").iterdir()
+        names = {file.stem.partition("-")[2]: file.stem for file in files} if prefixed else {}
+        path = self.target / "sizes.csv"
+        lines = (f"{names.get(name, name)},{w},{h}\n" for name, (w, h) in self.sizes.items())
+        path.write_text("image,width,height\n" + "".join(lines), "utf-8")
+        return path
+
+
+def _once(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return list({record["image"]: record for record in records}.values())
+
+
+@pytest.fixture
+def data(real_data: Path, tmp_path: Path) -> Data:
+    folder = real_data / "formats2"
+    if not folder.exists():
+        pytest.skip(f"real data is absent: {folder}")
+    return Data(folder, tmp_path)
+
+
+Run = Callable[..., Any]
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_the_command_reads_it(data: Data, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    case = LAYOUTS[name]
+    paths = [str(data.folder / path) for path in case.paths]
+    arguments = ["eval", *(part for path in paths for part in ("--gt", path))]
+    arguments += ["--dt", str(data.results(case.images)), "--protocol", "coco"]
+    for option, value in case.options.items():
+        arguments += [f"--{option.replace('_', '-')}", value]
+    if case.sizes:
+        arguments += ["--image-sizes", str(data.image_sizes(case.images == LABEL_STUDIO))]
+    assert main([*arguments, "--output-format", "json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    expected = data.expected[case.expected]
+    for metric in ("AP", "AP50", "AP75"):
+        assert report["summary"][metric] == pytest.approx(expected[metric], abs=case.tolerance)
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_python_reads_it_and_no_check_fails(data: Data, name: str) -> None:
+    case = LAYOUTS[name]
+    options: dict[str, Any] = {**case.options}
+    if case.sizes:
+        options["image_sizes"] = data.image_sizes(case.images == LABEL_STUDIO)
+    paths = [data.folder / path for path in case.paths]
+    assert detect_format(paths[0]).name == case.format
+    truth = detap.read_ground_truth(paths, **options)
+    expected = data.expected[case.expected]
+    assert truth.format == case.format
+    assert (len(truth.images), len(truth)) == (expected["images"], expected["boxes"])
+    detections = detap.read_detections(data.results(case.images), truth)
+    assert failed_box_checks(count_sampled_boxes(truth, detections), "gt", "dt") == []
+    result = detap.evaluate(truth, detections, "coco")
+    assert result.summary["AP"] == pytest.approx(expected["AP"], abs=case.tolerance)
+
+
+def refused(path: Path, **options: Any) -> list[str]:
+    """Return the problems of a ground truth, without the folder's path."""
+    with pytest.raises(InputError) as caught:
+        detap.read_ground_truth(path, **options)
+    return [str(problem).replace(f"{path}", "") for problem in caught.value.problems]
+
+
+@pytest.mark.parametrize(
+    ("path", "file"), [("cvat-exports/yolo", "/obj.data"), ("cvat-exports/coco_instances", "")]
+)
+def test_several_subsets_are_listed(data: Data, path: str, file: str) -> None:
+    folder = data.folder / path
+    assert refused(folder) == [
+        f"{file}: several subsets: 'train', 'val'; choose one with --split (split=)"
+    ]
+    assert refused(folder, split="test") == [
+        f"{file}: no subset 'test' (available: 'train', 'val'); use another --split"
+    ]
+
+
+def test_files_in_nested_folders(data: Data) -> None:
+    """Compare with the same boxes in COCO."""
+    truth = detap.read_ground_truth(data.folder / "labelme-nested")
+    coco = json.loads((data.folder / "supervision/coco.json").read_text("utf-8"))
+    stems = {image["id"]: image["file_name"].removesuffix(".jpg") for image in coco["images"]}
+    expected = sorted(
+        (stems[row["image_id"]], *row["bbox"])
+        for row in coco["annotations"]
+        if stems[row["image_id"]] in truth.images
+    )
+    assert len(truth.images) == 4
+    rows = zip(truth.image.tolist(), truth.corners.tolist(), strict=True)
+    boxes = [(truth.images[k], x1, y1, x2 - x1, y2 - y1) for k, (x1, y1, x2, y2) in rows]
+    assert sorted(boxes) == expected
+
+
+def test_a_rotated_box_of_cvat_is_refused_or_bounded(data: Data) -> None:
+    folder = data.folder / "cvat-exports/coco_instances"
+    (said,) = refused(folder, split="train")
+    assert said.endswith(
+        "/annotations/instances_train.json: annotations[6]: boxes are rotated (attributes.rotation "
+        "30); 1 in all; pass shapes='bbox' (--shapes bbox) to read the bounding boxes"
+    )
+    document = json.loads((folder / "annotations/instances_train.json").read_text("utf-8"))
+    x, y, w, h = document["annotations"][6]["bbox"]
+    half = (3**0.5 / 2 * w + h / 2) / 2, (w / 2 + 3**0.5 / 2 * h) / 2
+    truth = detap.read_ground_truth(folder, split="train", shapes="bbox")
+    center = x + w / 2, y + h / 2
+    assert truth.corners[6].tolist() == pytest.approx(
+        [center[0] - half[0], center[1] - half[1], center[0] + half[0], center[1] + half[1]]
+    )
+    assert truth.area[6] == document["annotations"][6]["area"]
+    assert truth.box_area[6] == pytest.approx(4 * half[0] * half[1])
+
+
+REFUSED = {
+    "cvat-exports/label_me/train": 'is XML of LabelMe\'s older tool ("LabelMe 3.0" in CVAT), not '
+    "VOC; export COCO, Pascal VOC or CVAT for images",
+    "label-studio/CSV/result.csv": "is Label Studio's CSV, which is not read; export JSON",
+    "supervision/data.yaml": "no `val:` (available: none); use another --split, or add its images",
+}
+
+
+@pytest.mark.parametrize("path", REFUSED)
+def test_other_exports_are_refused_by_name(data: Data, path: str) -> None:
+    assert refused(data.folder / path)[0].endswith(REFUSED[path])
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("train.tfrecord-00000-of-00002", "TFRecord is not supported"),
+        ("train.record", "TFRecord is not supported"),
+        ("labels.cache", "a cache of Ultralytics is not supported"),
+    ],
+)
+def test_binary_formats_are_refused_by_name(tmp_path: Path, name: str, said: str) -> None:
+    (tmp_path / name).write_bytes(b"\0\1\2")
+    with pytest.raises(InputError, match=said):
+        detap.read_ground_truth(tmp_path / name)
+
+
+def test_responses_of_a_hosted_model(data: Data, tmp_path: Path) -> None:
+    """Roboflow gives centers; the boxes are those of the results."""
+    folder = tmp_path / "responses"
+    folder.mkdir()
+    for image in data.sizes:
+        predictions = [
+            {
+                "x": x + w / 2,
+                "y": y + h / 2,
+                "width": w,
+                "height": h,
+                "confidence": record["score"],
+                "class": record["category"],
+                "class_id": 0,
+                "detection_id": "6d0e",
+            }
+            for record in data.records
+            if record["image"] == image
+            for x, y, w, h in [record["bbox"]]
+        ]
+        size = dict(zip(("width", "height"), data.sizes[image], strict=True))
+        response = {"time": 0.1, "image": size, "predictions": predictions}
+        (folder / f"{image}.json").write_text(json.dumps(response), "utf-8")
+    assert detect_format(None, folder).name == "roboflow"
+    for path in ("supervision/coco.json", "supervision/yolo", "other-layouts/roboflow-coco"):
+        more = {"image_sizes": data.image_sizes(False)} if path.endswith("yolo") else {}
+        truth = detap.read_ground_truth(data.folder / path, **more)
+        result = detap.evaluate(truth, detap.read_detections(folder, truth), "coco")
+        expected = data.expected["the 20 images, as COCO"]["AP"]
+        assert result.summary["AP"] == pytest.approx(expected, abs=1e-6)
+
+
+# --- made by hand
+
+
+def roboflow_name(stem: str, number: int = 0) -> str:
+    return f"{stem}_jpg.rf.{number:032x}"
+
+
+def text_detections(folder: Path, *images: str) -> Path:
+    folder.mkdir()
+    for image in images:
+        (folder / f"{image}.txt").write_text("dog 0.9 1 2 11 22\n")
+    return folder
+
+
+def voc_folder(folder: Path, *images: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for image in images:
+        (folder / f"{image}.xml").write_text(xml(item("dog", (1, 2, 11, 22))))
+        (folder / f"{image}.jpg").write_bytes(b"")
+    return folder
+
+
+def test_voc_of_roboflow(tmp_path: Path) -> None:
+    """Annotations next to images, a folder for each subset, names with a hash."""
+    root = tmp_path / "root"
+    voc_folder(root / "train", roboflow_name("c"))
+    voc_folder(root / "valid", roboflow_name("a"), roboflow_name("b", 1))
+    (root / "README.roboflow.txt").write_text("exported\n")
+    assert detect_format(root).name == "voc"
+    assert refused(root) == [
+        ": several subsets: 'train', 'valid'; choose one with --split (split=)"
+    ]
+    truth = detap.read_ground_truth(root, split="val")
+    assert truth.images == (roboflow_name("a"), roboflow_name("b", 1))
+    [note] = [note for note in truth.notes if note.code == "files-skipped"]
+    names = f"'{roboflow_name('a')}.jpg', '{roboflow_name('b', 1)}.jpg'"
+    assert (note.message, note.count) == (f"files skipped ({names}): not annotations", 2)
+    detections = detap.read_detections(text_detections(tmp_path / "dt", "a", "b"), truth)
+    assert detections.images == truth.images
+    assert detections.image.tolist() == [0, 1]
+    assert "exported-names-matched" in {note.code for note in detections.notes}
+    exported = detap.read_detections(text_detections(tmp_path / "same", *truth.images), truth)
+    assert "exported-names-matched" not in {note.code for note in exported.notes}
+    assert detap.evaluate(truth, detections).summary["mAP"] == 1.0
+
+
+def test_augmented_versions_are_refused(tmp_path: Path) -> None:
+    names = [roboflow_name("a", 0), roboflow_name("a", 1), roboflow_name("b", 2)]
+    truth = detap.read_ground_truth(voc_folder(tmp_path / "gt", *names))
+    with pytest.raises(InputError) as caught:
+        detap.read_detections(text_detections(tmp_path / "dt", "a", "b"), truth)
+    (problem,) = caught.value.problems
+    assert problem.message == "the export has 2 versions of image 'a'"
+    assert problem.hint == "predict on the exported images, or export without augmentation"
+    # The hint, followed.
+    assert len(detap.read_detections(text_detections(tmp_path / "exported", *names), truth)) == 3
+
+
+def test_images_of_another_data_set_stay_an_error(tmp_path: Path) -> None:
+    truth = detap.read_ground_truth(voc_folder(tmp_path / "gt", roboflow_name("a")))
+    with pytest.raises(InputError, match="no image in common with the ground truth"):
+        detap.read_detections(text_detections(tmp_path / "dt", "x"), truth)
+
+
+def test_nested_annotations_of_voc(tmp_path: Path) -> None:
+    """Equal stems keep their folder; image sets name folders."""
+    voc_folder(tmp_path / "Annotations", "top")
+    voc_folder(tmp_path / "Annotations/day/one", "a", "b")
+    voc_folder(tmp_path / "Annotations/night", "a")
+    sets = tmp_path / "ImageSets/Main"
+    sets.mkdir(parents=True)
+    (sets / "some.txt").write_text("day/one/a\nday/one/b\n")
+    truth = detap.read_ground_truth(tmp_path)
+    assert truth.images == ("b", "day/one/a", "night/a", "top")
+    some = detap.read_ground_truth(tmp_path, image_set="some")
+    assert some.images == ("day/one/a", "b")
+    detections = detap.read_detections(text_detections(tmp_path / "dt", "b", "top"), truth)
+    assert detections.image.tolist() == [0, 3]
+    pictures = tmp_path / "JPEGImages/day/one"
+    pictures.mkdir(parents=True)
+    folders, names = detap.formats.registry.FORMATS["voc"].image_files(truth)
+    assert str(tmp_path / "Annotations/../JPEGImages") not in {folder.path for folder in folders}
+    assert str(tmp_path / "JPEGImages") in {folder.path for folder in folders}
+    assert names == {"day/one/a": "day/one/a", "b": "day/one/b", "night/a": "night/a"}
+
+
+def test_nested_labelme_files_of_one_name(tmp_path: Path) -> None:
+    shape = {"label": "dog", "shape_type": "rectangle", "points": [[1, 2], [11, 22]]}
+    content = {"shapes": [shape], "imagePath": "../../images/a.jpg", "imageData": None}
+    for folder in ("day/cam", "night/cam"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "a.json").write_text(json.dumps(content))
+    (tmp_path / "notes.txt").write_text("")
+    assert detect_format(tmp_path).name == "labelme"
+    truth = detap.read_ground_truth(tmp_path)
+    assert truth.images == ("day/cam/a", "night/cam/a")
+    labelme = detap.formats.registry.FORMATS["labelme"]
+    folders, names = labelme.image_files(truth)
+    assert dict(names) == {"day/cam/a": "images/a.jpg", "night/cam/a": "images/a.jpg"}
+    assert folders[0].path == str(tmp_path)
+    assert labelme.image_attribute(truth, "imagePath") == dict.fromkeys(
+        truth.images, "../../images/a.jpg"
+    )
+    (tmp_path / "day/cam/a.JSON").write_text(json.dumps(content))
+    assert refused(tmp_path) == [
+        ": 'day/cam/a.json' and 'day/cam/a.JSON' belong to the same image; keep one of them"
+    ]
+
+
+# --- COCO
+
+
+def instances(**more: Any) -> dict[str, Any]:
+    return {
+        "images": [{"id": 0, "file_name": "a.jpg", "width": 100, "height": 80}],
+        "categories": [
+            {"id": 0, "name": "project", "supercategory": "none"},
+            {"id": 1, "name": "dog", "supercategory": "project"},
+            {"id": 2, "name": "cat", "supercategory": "project"},
+        ],
+        "annotations": [
+            {"id": k, "image_id": 0, "category_id": 1, "bbox": [10, 20, 40, 20], "area": 800}
+            for k in (1, 2)
+        ],
+        **more,
+    }
+
+
+def written(path: Path, document: object) -> Path:
+    path.write_text(json.dumps(document), "utf-8")
+    return path
+
+
+def test_the_parent_of_all_categories_is_no_class(tmp_path: Path) -> None:
+    truth = detap.read_ground_truth(written(tmp_path / "gt.json", instances()))
+    assert truth.classes == ("dog", "cat")
+    assert truth.class_ids == (1, 2)
+    assert truth.label.tolist() == [0, 0]
+    [note] = [note for note in truth.notes if note.code == "parent-category"]
+    assert note.message == "category 0, 'project', is the parent of all others; left out"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"annotations": [{**instances()["annotations"][0], "category_id": 0}]},
+        {"categories": [{"id": 0, "name": "dog"}, {"id": 1, "name": "cat"}]},
+        {"categories": [*instances()["categories"], {"id": 3, "name": "x", "supercategory": "y"}]},
+        {"categories": [{"id": k, "name": str(k), "supercategory": "0"} for k in (0,)]},
+    ],
+    ids=["used", "no supercategory", "of some", "alone"],
+)
+def test_other_categories_0_are_classes(tmp_path: Path, change: dict[str, Any]) -> None:
+    document = instances(**change)
+    if len(document["categories"]) == 1:
+        document["annotations"][0]["category_id"] = document["annotations"][1]["category_id"] = 0
+    truth = detap.read_ground_truth(written(tmp_path / "gt.json", document))
+    assert truth.class_ids[0] == 0
+
+
+@pytest.mark.parametrize("escaped", [False, True], ids=["scanned", "fallback"])
+def test_rotation_turns_about_the_center(tmp_path: Path, escaped: bool) -> None:
+    """A box of 40 x 20 at (10, 20), rotated by 90 degrees: 20 x 40 about (30, 30)."""
+    document = instances()
+    document["annotations"][1]["attributes"] = {"rotation": 90.0}
+    document["annotations"][0]["attributes"] = {"rotation": 0.0, "occluded": False}
+    text = json.dumps(document)
+    if escaped:
+        text = text.replace('"image_id"', '"image\\u005fid"')
+    path = tmp_path / "gt.json"
+    path.write_text(text, "utf-8")
+    with pytest.raises(InputError, match=r"annotations\[1\]: boxes are rotated .*90\)"):
+        detap.read_ground_truth(path)
+    truth = detap.read_ground_truth(path, shapes="bbox")
+    assert truth.corners.tolist() == [
+        pytest.approx([10, 20, 50, 40]),
+        pytest.approx([20, 10, 40, 50]),
+    ]
+
+
+@pytest.mark.parametrize("rotation", ["30", None, True, 360, 0])
+def test_other_attributes_are_no_rotation(tmp_path: Path, rotation: object) -> None:
+    document = instances()
+    document["annotations"][0]["attributes"] = {"rotation": rotation}
+    truth = detap.read_ground_truth(written(tmp_path / "gt.json", document))
+    assert truth.corners[0].tolist() == [10, 20, 50, 40]
+
+
+def test_results_that_list_images_match_by_file_name(tmp_path: Path) -> None:
+    """The ids of two images are exchanged."""
+    images = [{"id": k, "file_name": f"{k}.jpg", "width": 100, "height": 80} for k in (0, 1)]
+    truth = detap.read_ground_truth(written(tmp_path / "gt.json", instances(images=images)))
+    listed = [{"id": 0, "file_name": "x/1.jpg"}, {"id": 1, "file_name": "0.jpg"}]
+    record = {"category_id": 1, "bbox": [10, 20, 40, 20], "score": 0.5}
+    records = [{**record, "image_id": 0}, {**record, "image_id": 1}, {**record, "image_id": 1}]
+    document = {"images": listed, "annotations": records}
+    detections = detap.read_detections(written(tmp_path / "dt.json", document), truth)
+    assert detections.image.tolist() == [1, 0, 0]
+    assert {"images-matched-by-name": 2}.items() <= {
+        note.code: note.count for note in detections.notes
+    }.items()
+
+
+COCO = (
+    "coco-val2014-100/instances_val2014_100.json",
+    "cartucho-85/groundtruths_coco.json",
+    "voc-100/gt/coco_v1/instances_default.json",
+    "lvis-val-100/lvis_val_100.json",
+    "keypoints/coco79_gt.json",
+    "keypoints/example_crowdpose_val.json",
+)
+
+
+@pytest.mark.parametrize("path", COCO)
+def test_real_files_are_no_exports(real_data: Path, path: str) -> None:
+    if not (real_data / path).exists():
+        pytest.skip(f"real data is absent: {real_data / path}")
+    truth = detap.read_ground_truth(real_data / path)
+    codes = {note.code for note in truth.notes}
+    assert not codes & {"parent-category", "images-of-several-annotators"}
+    categories = json.loads((real_data / path).read_text("utf-8"))["categories"]
+    assert len(truth.classes) == len(categories)

@@ -1,0 +1,476 @@
+"""Label Studio's JSON and JSON-MIN: valid and invalid input."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import detap
+from detap.cli import main
+from detap.errors import InputError
+from detap.formats.label_studio.regions import image_name_of
+from detap.formats.label_studio.sniff import fits
+from detap.formats.registry import FORMATS, detect_format
+
+BOUNDS = "pass shapes='bbox' (--shapes bbox) to read its bounding box"
+
+
+def region(*, label: Any = "dog", kind: Any = "rectanglelabels", **more: Any) -> dict[str, Any]:
+    """Return a result: 10 percent of an image of 200 x 100 at (20, 30)."""
+    value = {"x": 10, "y": 30, "width": 10, "height": 10, "rotation": 0, kind: [label]}
+    value |= more.pop("value", {})
+    size = {"original_width": 200, "original_height": 100, "image_rotation": 0}
+    value = {key: number for key, number in value.items() if number is not ...}
+    return {"id": "r", "type": kind, "value": value, **size, **more}
+
+
+UPLOADED = "/data/upload/1/0a1b2c3d-a.jpg"
+
+
+def task(*results: Any, image: Any = UPLOADED, **more: Any) -> dict[str, Any]:
+    annotations = [{"id": 1, "result": [*results], "updated_at": "2026-01-01T00:00:00Z"}]
+    return {"id": 1, "data": {"image": image}, "annotations": annotations, **more}
+
+
+def minimal(*regions: dict[str, Any], **more: Any) -> dict[str, Any]:
+    flat = [{**r["value"], **{k: r[k] for k in r if k.startswith("original")}} for r in regions]
+    image = {"image": UPLOADED, "id": 1, "annotation_id": 7}
+    return {**image, "label": flat, "lead_time": 1.0, "updated_at": "2026-01-01T00:00:00Z", **more}
+
+
+def written(folder: Path, content: Any, name: str = "project.json") -> Path:
+    path = folder / name
+    text = content if isinstance(content, str) else json.dumps(content)
+    path.write_text(text, "utf-8")
+    return path
+
+
+def read(folder: Path, content: Any, **options: Any) -> Any:
+    return detap.read_ground_truth(written(folder, content), format="labelstudio", **options)
+
+
+def codes(table: Any) -> dict[str, int]:
+    return {note.code: note.count for note in table.notes}
+
+
+# --- what is read
+
+
+@pytest.mark.parametrize("content", [[task(region())], [minimal(region())]], ids=["JSON", "MIN"])
+def test_percent_become_pixels(tmp_path: Path, content: Any) -> None:
+    truth = read(tmp_path, content)
+    assert truth.images == ("a",)
+    assert truth.classes == ("dog",)
+    assert truth.corners.tolist() == [[20, 30, 40, 40]]
+    assert truth.image_sizes.tolist() == [[200, 100]]
+    assert detect_format(tmp_path / "project.json").name == "labelstudio"
+
+
+def test_a_box_rotates_about_its_top_left_corner(tmp_path: Path) -> None:
+    """At (20, 30), 20 wide and 10 high, turned clockwise by 90 and 30 degrees."""
+    boxes = [region(value={"rotation": degrees}) for degrees in (90, 30)]
+    truth = read(tmp_path, [task(*boxes)], shapes="bbox")
+    assert truth.corners[0].tolist() == pytest.approx([10, 30, 20, 50])
+    s, c = 0.5, math.sqrt(3) / 2
+    expected = [20 - 10 * s, 30, 20 + 20 * c, 30 + 20 * s + 10 * c]
+    assert truth.corners[1].tolist() == pytest.approx(expected)
+
+
+def test_other_shapes_are_read_as_their_bounds(tmp_path: Path) -> None:
+    points = [[10, 10], [30, 20], [20, 50]]
+    box = dict.fromkeys(("x", "y", "width", "height", "rotation"), ...)
+    polygon = region(kind="polygonlabels", value={**box, "points": points})
+    circle = {"x": 50, "y": 50, "width": ..., "height": ..., "radiusX": 10, "radiusY": 20}
+    ellipses = [
+        region(kind="ellipselabels", value={**circle, "rotation": degrees}) for degrees in (0, 90)
+    ]
+    truth = read(tmp_path, [task(polygon, *ellipses)], shapes="bbox")
+    assert truth.corners.tolist() == [
+        [20, 10, 60, 50],
+        [80, 30, 120, 70],
+        pytest.approx([80, 30, 120, 70]),
+    ]
+
+
+def test_the_newest_annotation_counts(tmp_path: Path) -> None:
+    """Cancelled ones do not; times may have different offsets."""
+    times = ["2026-01-01T12:00:00+02:00", "2026-01-01T11:00:00Z", "2026-01-02T00:00:00Z"]
+    annotations = [
+        {"result": [region(label=f"annotator {k}")], "updated_at": time, "was_cancelled": k == 2}
+        for k, time in enumerate(times)
+    ]
+    truth = read(tmp_path, [task(annotations=annotations)])
+    assert truth.classes == ("annotator 1",)
+    assert codes(truth) == {"several-annotators": 1, "annotations-cancelled": 1}
+    records = [minimal(region(label=str(k)), updated_at=time) for k, time in enumerate(times[:2])]
+    truth = read(tmp_path, records)
+    assert truth.classes == ("1",)
+    assert codes(truth) == {"several-annotators": 1}
+
+
+def test_images_are_annotated_tasks(tmp_path: Path) -> None:
+    cancelled = [{"result": [region()], "was_cancelled": True}]
+    truth = read(
+        tmp_path,
+        [
+            task(region(), image="a.jpg"),
+            task(image="b.jpg"),
+            task(image="c.jpg", annotations=[]),
+            task(image="d.jpg", annotations=cancelled),
+        ],
+    )
+    assert truth.images == ("a", "b")
+    assert codes(truth) == {
+        "tasks-not-annotated": 1,
+        "annotations-cancelled": 1,
+        "images-without-objects": 1,
+    }
+
+
+def test_results_that_are_no_regions_are_skipped(tmp_path: Path) -> None:
+    choice = {"type": "choices", "value": {"choices": ["day"]}}
+    relation = {"type": "relation", "from_id": "a", "to_id": "b"}
+    bare = region(kind="rectangle", value={"rectangle": ...})
+    labels = region(kind="labels")
+    truth = read(tmp_path, [task(choice, relation, bare, labels)])
+    assert truth.corners.tolist() == [[20, 30, 40, 40]]
+    [note] = [note for note in truth.notes if note.code == "results-skipped"]
+    assert note.message == "results skipped: not regions ('choices', 'relation')"
+    assert note.count == 2
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        ("/data/upload/1/0a1b2c3d-a.jpg", "a.jpg"),
+        ("/data/local-files/?d=day/cam 1/a.jpg", "a.jpg"),
+        ("/data/local-files/?d=day\\cam\\a.jpg", "a.jpg"),
+        ("s3://bucket/day/a%20b.jpg?token=x/y", "a b.jpg"),
+        ("https://host/0a1b2c3d-a-b.jpg", "a-b.jpg"),
+        ("a.jpg", "a.jpg"),
+        ("0a1b2c3-a.jpg", "0a1b2c3-a.jpg"),
+    ],
+)
+def test_names_of_images(value: str, name: str) -> None:
+    assert image_name_of(value) == name
+
+
+def test_the_key_of_the_image(tmp_path: Path) -> None:
+    one = task(region(), data={"picture": "s3://x/a.jpg", "text": "a dog"})
+    truth = read(tmp_path, [one])
+    assert truth.images == ("a",)
+    assert FORMATS["labelstudio"].image_attribute(truth, "text") == {"a": "a dog"}
+
+
+def test_older_exports_have_completions(tmp_path: Path) -> None:
+    old = task(region())
+    old["completions"] = old.pop("annotations")
+    assert len(read(tmp_path, [old])) == 1
+    assert fits(str(tmp_path / "project.json"))
+
+
+def test_where_images_may_be(tmp_path: Path) -> None:
+    truth = read(tmp_path, [task(region())])
+    folders, names = FORMATS["labelstudio"].image_files(truth)
+    assert [folder.path for folder in folders] == [str(tmp_path / "images"), str(tmp_path)]
+    assert names == {"a": "0a1b2c3d-a.jpg"}
+    assert FORMATS["labelstudio"].file_names(truth) == {"a": "a.jpg"}
+
+
+# --- predictions
+
+
+def predicted(*results: Any, model: str = "m1", **more: Any) -> dict[str, Any]:
+    return task(region(), predictions=[{"model_version": model, "result": [*results], **more}])
+
+
+def detected(folder: Path, content: Any, **options: Any) -> Any:
+    path = written(folder, content, "dt.json")
+    truth = read(folder, [task(region())])
+    return detap.read_detections(path, truth, **options)
+
+
+def test_predictions_are_detections(tmp_path: Path) -> None:
+    table = detected(tmp_path, [predicted(region(score=0.75), region(label="cat"), score=0.5)])
+    assert table.score.tolist() == [0.75, 0.5]
+    assert table.classes == ("dog", "cat")
+    assert codes(table)["prediction-scores"] == 1
+    path = tmp_path / "dt.json"
+    assert main(["eval", "--gt", str(path), "--dt", str(path), "--strict"]) == 2
+
+
+def test_one_of_several_models(tmp_path: Path) -> None:
+    both = predicted(region(score=0.5))
+    both["predictions"].append({"model_version": "m2", "result": [region(score=0.25)]})
+    assert detected(tmp_path, [both], model_version="m2").score.tolist() == [0.25]
+    with pytest.raises(InputError) as caught:
+        detected(tmp_path, [both])
+    (problem,) = caught.value.problems
+    assert problem.message == "predictions of several models: 'm1', 'm2'"
+    assert problem.hint == "choose one with --model-version"
+
+
+# --- writing
+
+
+def test_written_tasks_are_read_again(tmp_path: Path) -> None:
+    """Boxes in percent; annotations and predictions are in one file."""
+    truth = detap.GroundTruth.from_arrays(
+        image=["a", "a"],
+        label=["dog", "a<b"],
+        boxes=[[20, 30, 40, 40], [0.1, 0.2, 0.3, 0.7]],
+        images=["a", "b"],
+        image_sizes=[(200, 100), (640, 480)],
+    )
+    detections = detap.Detections.from_arrays(
+        image=["b", "a"],
+        label=["dog", "dog"],
+        boxes=[[1, 2, 3, 4], [20, 30, 41, 40]],
+        score=[1, 0.3],
+    )
+    done = detap.convert(tmp_path / "out", truth, detections, to="labelstudio")
+    assert done.files == ("tasks.json", "config.xml")
+    assert not [note for note in done.notes if note.severity == "warning"]
+    tasks = json.loads((tmp_path / "out/tasks.json").read_text("utf-8"))
+    assert [one["data"] for one in tasks] == [{"image": "a.jpg"}, {"image": "b.jpg"}]
+    first = tasks[0]["annotations"][0]["result"][0]
+    assert first["value"] == {
+        "x": 10,
+        "y": 30,
+        "width": 10,
+        "height": 10,
+        "rotation": 0,
+        "rectanglelabels": ["dog"],
+    }
+    assert (first["original_width"], first["original_height"]) == (200, 100)
+    assert (first["from_name"], first["to_name"]) == ("label", "image")
+    assert tasks[0]["predictions"][0]["result"][0]["score"] == 0.3
+    assert '<Label value="a&lt;b"/>' in (tmp_path / "out/config.xml").read_text("utf-8")
+    again = detap.read_ground_truth(tmp_path / "out/tasks.json")
+    assert again.images == ("a", "b")
+    by_class = np.argsort([again.classes.index(truth.classes[k]) for k in truth.label])
+    assert np.allclose(again.corners[np.argsort(again.label)], truth.corners[by_class], atol=1e-12)
+    table = detap.read_detections(tmp_path / "out/tasks.json", again)
+    assert table.score.tolist() == [0.3, 1]
+    assert table.corners.tolist() == [[20, 30, 41, 40], [1, 2, 3, 4]]
+
+
+def test_a_layout_keeps_its_number(real_data: Path, tmp_path: Path) -> None:
+    """pycocotools gives .35948 for the COCO file that is converted."""
+    folder = real_data / "formats2"
+    if not folder.exists():
+        pytest.skip(f"real data is absent: {folder}")
+    records = json.loads((folder / "detections_20.json").read_text("utf-8"))
+    text = written(
+        tmp_path,
+        {
+            "images": [{"id": r["image_id"], "file_name": f"{r['image']}.jpg"} for r in records],
+            "categories": [{"id": r["category_id"], "name": r["category"]} for r in records],
+            "annotations": records,
+        },
+        "results.json",
+    )
+    truth = detap.read_ground_truth(folder / "supervision/coco.json")
+    detap.convert(tmp_path / "out", truth, detap.read_detections(text, truth), to="labelstudio")
+    tasks = str(tmp_path / "out/tasks.json")
+    expected = json.loads((folder / "expected_layouts.json").read_text("utf-8"))
+    result = detap.evaluate(tasks, tasks)
+    ap = expected["the 20 images, as COCO"]["AP"]
+    assert result.summary["AP"] == pytest.approx(ap, abs=1e-9)
+
+
+def test_sizes_are_required_for_percent(tmp_path: Path) -> None:
+    truth = detap.GroundTruth.from_arrays(image=["a"], label=["dog"], boxes=[[1, 2, 3, 4]])
+    with pytest.raises(InputError, match="size of image 'a' is unknown"):
+        detap.convert(tmp_path / "out", truth, to="labelstudio")
+
+
+# --- what is refused
+
+LABEL = "label the region, or remove it"
+NUMBER = "use a finite number"
+FORMAT = "expected Label Studio's JSON or JSON-MIN, a list of tasks with data and annotations"
+AT = "[0].annotations[0].result[0]: "
+BARE = {"x": ..., "y": ..., "width": ..., "height": ..., "rotation": ...}
+
+BAD: dict[str, tuple[Any, str]] = {
+    "an object": ({"tasks": []}, f'is {{"tasks": []}}; {FORMAT}'),
+    "no tasks": ([], "has no tasks; export tasks with annotations"),
+    "truncated": ('[{"data": {"image": "a', "file is truncated"),
+    "NaN": (json.dumps([task(region(value={"x": math.nan}))]), "x is NaN, not a finite number"),
+    "a number as task": ([7], "[0]: is 7; expected an object"),
+    "data is a list": ([{"data": [], "annotations": [{"result": []}]}], "[0]: data is []"),
+    "no image": ([task(region(), image=None)], "keys with an image: none"),
+    "an image list": ([task(region(), image=["a.jpg"])], 'image is ["a.jpg"]; write its URL'),
+    "two images": (
+        [task(region(), data={"left": "a.jpg", "right": "b.jpg"})],
+        "keys with an image: 'left', 'right'; expected one, such as data.image",
+    ),
+    "images of one name": (
+        [task(region()), task(region(), image="s3://x/a.jpg")],
+        "[1]: duplicate image 'a.jpg' (also at [0])",
+    ),
+    "annotations is null": ([task(annotations=None)], "[0]: annotations is null; expected a list"),
+    "annotation is an id": (
+        [task(annotations=[5])],
+        "[0]: annotations[0] is 5; expected an object",
+    ),
+    "no result": ([task(annotations=[{}])], "[0]: annotations[0].result is null; expected a list"),
+    "result is text": (
+        [task("x")],
+        '[0]: annotations[0].result[0] is "x"; expected an object with type and value',
+    ),
+    "value is a list": ([task({**region(), "value": []})], "annotations[0].result[0] is {"),
+    "no label": ([task(region(value={"rectanglelabels": ...}))], f"{AT}has no label; {LABEL}"),
+    "an empty list of labels": (
+        [task(region(value={"rectanglelabels": []}))],
+        f"{AT}has no label; {LABEL}",
+    ),
+    "a label of blanks": ([task(region(label=" "))], f'{AT}rectanglelabels is [" "]; write'),
+    "a numeric label": ([task(region(label=3))], f"{AT}rectanglelabels is [3]; expected a list"),
+    "two labels": (
+        [task(region(value={"rectanglelabels": ["dog", "cat"]}))],
+        f"{AT}has 2 labels: 'dog', 'cat'; give each region one label",
+    ),
+    "rotated": (
+        [task(region(value={"rotation": 30}))],
+        f"{AT}is a box rotated by 30 degrees, not an upright box; {BOUNDS}",
+    ),
+    "rotation is text": (
+        [task(region(value={"rotation": "30"}))],
+        f'{AT}rotation is "30"; {NUMBER}',
+    ),
+    "a rotated image": (
+        [task(region(image_rotation=90))],
+        f"{AT}image_rotation is not 0; rotate the image, and label it again",
+    ),
+    "a polygon": (
+        [task(region(kind="polygonlabels", value={**BARE, "points": [[1, 2], [3, 4], [5, 1]]}))],
+        f"{AT}is a polygon, not an upright box; {BOUNDS}",
+    ),
+    "an ellipse": (
+        [task(region(kind="ellipselabels", value={"radiusX": 1, "radiusY": 2}))],
+        f"{AT}is an ellipse, not an upright box; {BOUNDS}",
+    ),
+    "a brush": (
+        [task(region(kind="brushlabels", value={**BARE, "format": "rle", "rle": [0]}))],
+        f"{AT}is a brush mask, which is not read; export COCO, or draw boxes",
+    ),
+    "keypoints": ([task(region(kind="keypointlabels"))], f'{AT}type is "keypointlabels"; use'),
+    "no type": ([task({**region(), "type": None})], f"{AT}type is null; use rectanglelabels"),
+    "no width": ([task(region(value={"width": ...}))], f"{AT}width is missing; {NUMBER}"),
+    "width is text": ([task(region(value={"width": "10"}))], f'{AT}width is "10"; {NUMBER}'),
+    "width is true": ([task(region(value={"width": True}))], f"{AT}width is true; {NUMBER}"),
+    "negative width": ([task(region(value={"width": -10}))], f"{AT}width -10 is negative"),
+    "infinite": ('[{"data": {"image": "a.jpg"}, "annotations": [{"result": [1e999]}]}]', "is "),
+    "no image size": (
+        [task({k: v for k, v in region().items() if k != "original_width"})],
+        f"{AT}original_width is missing; {NUMBER}",
+    ),
+    "image size 0": ([task(region(original_height=0))], "height is 0; write pixels"),
+    "two image sizes": (
+        [task(region(), region(original_width=300))],
+        "[0]: regions have 2 image sizes; use one image per task",
+    ),
+    "no boxes": ([task()], "no boxes in its 1 images"),
+    "times are missing": (
+        [task(annotations=[{"result": [region()]}, {"result": [region()]}])],
+        "[0]: updated_at is null; several annotations need it; write the time of each",
+    ),
+    "duplicate keys": (
+        '[{"data": {"image": "a.jpg"}, "annotations": [], "annotations": []}]',
+        'duplicate key "annotations"',
+    ),
+    "JSON-MIN: a rotated box": (
+        [minimal(region(value={"rotation": 5}))],
+        "[0].label[0]: is a box rotated by 5 degrees",
+    ),
+    "JSON-MIN: a polygon": (
+        [minimal(region(kind="polygonlabels", value={**BARE, "points": [[1, 2], [3, 4]]}))],
+        "[0].label[0]: is a polygon, not an upright box",
+    ),
+    "JSON-MIN: a brush": (
+        [minimal(region(kind="brushlabels", value={**BARE, "rle": [1]}))],
+        "[0].label[0]: is a brush mask, which is not read",
+    ),
+    "JSON-MIN: a region is a number": (
+        [minimal(region(), label=[{}, 5])],
+        "[0]: label[1] is 5; expected an object",
+    ),
+    "CSV": ('"annotation_id","lead_time","image"\n1,2,"a.jpg"\n', "is Label Studio's CSV"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_invalid_annotations(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    content, expected = BAD[name]
+    gt = written(tmp_path, content)
+    dt = written(tmp_path, [predicted(region(score=0.5))], "dt.json")
+    command = ["eval", "--gt", str(gt), "--dt", str(dt), "--format", "labelstudio"]
+    assert main(command) == 2
+    ended = capsys.readouterr()
+    assert not ended.out
+    assert f"{gt}: " in ended.err
+    assert expected in ended.err
+
+
+BAD_PREDICTIONS: dict[str, tuple[Any, str]] = {
+    "none": ([task(region())], "has no predictions; import predictions"),
+    "ids": ([task(predictions=[500])], "[0]: predictions[0] is 500; expected an object; export"),
+    "no score": (
+        [predicted(region())],
+        "[0].predictions[0].result[0]: score is missing; use a finite number",
+    ),
+    "score is text": ([predicted(region(score="0.5"))], 'score is "0.5"; use a finite number'),
+    "predictions is null": ([task(predictions=None)], "[0]: predictions is null; expected a list"),
+    "result is null": (
+        [task(predictions=[{"result": None}])],
+        "[0]: predictions[0].result is null; expected a list",
+    ),
+    "two of one model": (
+        [task(predictions=2 * predicted(region(score=1))["predictions"])],
+        "[0]: has 2 predictions of one model; keep one per task",
+    ),
+    "JSON-MIN": ([minimal(region())], "is JSON-MIN, which has no predictions; export JSON"),
+    "other images": (
+        [{**predicted(region(score=0.5)), "data": {"image": "b.jpg"}}],
+        "no image in common with the ground truth",
+    ),
+    "other classes": (
+        [predicted(region(label="bird", score=0.5))],
+        "no class in common with the ground truth",
+    ),
+    "a polygon": (
+        [predicted(region(kind="polygonlabels", score=1, value={**BARE, "points": [[1, 2]]}))],
+        "is a polygon, not an upright box",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD_PREDICTIONS)
+def test_invalid_predictions(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    content, expected = BAD_PREDICTIONS[name]
+    gt, dt = written(tmp_path, [task(region())]), written(tmp_path, content, "dt.json")
+    command = ["eval", "--gt", str(gt), "--dt", str(dt), "--format", "labelstudio"]
+    assert main(command) == 2
+    ended = capsys.readouterr()
+    assert not ended.out
+    assert f"{dt}: " in ended.err
+    assert expected in ended.err
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '[{"image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}]',
+        '{"images": [], "annotations": [], "categories": []}',
+        '[{"image": "a.jpg", "annotations": [{"label": "dog", "coordinates": {"x": 1}}]}]',
+        '{"shapes": [], "imagePath": "a.jpg"}',
+        "",
+    ],
+)
+def test_other_json_is_not_label_studios(tmp_path: Path, content: str) -> None:
+    assert not fits(str(written(tmp_path, content)))

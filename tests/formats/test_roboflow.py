@@ -1,0 +1,159 @@
+"""Responses of Roboflow's hosted models: valid and invalid input."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import detap
+from detap.cli import main
+from detap.errors import InputError
+from detap.formats.registry import detect_format
+from detap.formats.roboflow.sniff import fits
+from tests.formats.voc_files import item, xml
+
+
+def prediction(**more: Any) -> dict[str, Any]:
+    """Return a box of 10 x 20 about (6, 12)."""
+    record = {"x": 6, "y": 12.0, "width": 10, "height": 20, "confidence": 0.75, "class": "dog"}
+    changed = {**record, "class_id": 0, **more}
+    return {key: value for key, value in changed.items() if value is not ...}
+
+
+def response(*predictions: Any, **more: Any) -> dict[str, Any]:
+    return {"predictions": [*predictions], "image": {"width": 50, "height": 40}, **more}
+
+
+def written(folder: Path, files: dict[str, Any]) -> Path:
+    folder.mkdir(exist_ok=True)
+    for name, content in files.items():
+        text = content if isinstance(content, str) else json.dumps(content)
+        (folder / name).write_text(text, "utf-8")
+    return folder
+
+
+@pytest.fixture
+def gt(tmp_path: Path) -> Path:
+    """Return VOC annotations of the images a and b."""
+    text = xml(item("dog", (1, 2, 11, 22)), size=(50, 40))
+    return written(tmp_path / "gt", {"a.xml": text, "b.xml": text})
+
+
+def test_centers_become_corners(gt: Path, tmp_path: Path) -> None:
+    files = {"a.json": response(prediction()), "b.jpg.json": response(), "README.txt": ""}
+    dt = written(tmp_path / "dt", files)
+    assert detect_format(None, dt).name == "roboflow"
+    truth = detap.read_ground_truth(gt)
+    table = detap.read_detections(dt, truth)
+    assert table.image.tolist() == [0]
+    assert table.corners.tolist() == [[1, 2, 11, 22]]
+    assert table.score.tolist() == [0.75]
+    notes = {note.code: note for note in table.notes}
+    assert notes["files-skipped"].message == "files skipped ('README.txt'): not responses"
+    one = detap.read_detections(dt / "a.json", truth)
+    assert one.corners.tolist() == table.corners.tolist()
+    assert {note.code for note in one.notes} == {"images-without-file"}
+
+
+def test_without_ground_truth(tmp_path: Path) -> None:
+    dt = written(tmp_path / "dt", {"a.json": response(prediction())})
+    assert main(["check", "--dt", str(dt)]) == 0
+
+
+def test_an_image_without_detections_is_recognized(tmp_path: Path) -> None:
+    folder = written(tmp_path / "dt", {"a.json": response()})
+    assert fits(str(folder))
+    assert not fits(str(tmp_path / "absent"))
+
+
+NUMBER = "use a finite number"
+CLASS = "write the name of its class"
+FORMAT = 'expected {"predictions": [{"x": ..., "y": ..., "class": ..., "confidence": ...}]}'
+AT = "predictions[0]: "
+
+BAD: dict[str, tuple[Any, str]] = {
+    "a list": ([1], f"is [1]; {FORMAT}"),
+    "text": ('"x"', f'is "x"; {FORMAT}'),
+    "no predictions": ({"image": {}}, f'is {{"image": {{}}}}; {FORMAT}'),
+    "empty": ("", f"is empty; {FORMAT}"),
+    "truncated": ('{"predictions": [{"x": 1', "file is truncated"),
+    "two values": ("{} {}", "unexpected text after the JSON value"),
+    "binary": ("\ud7ff\x00{", "looks like binary data; use the JSON file"),
+    "predictions is null": ({"predictions": None}, "predictions is null; expected a list"),
+    "predictions is an object": ({"predictions": {}}, "predictions is {}; expected a list"),
+    "a number": (response(7), f"{AT}is 7; expected an object"),
+    "no x": (response(prediction(x=...)), f"{AT}x is missing; {NUMBER}"),
+    "x is null": (response(prediction(x=None)), f"{AT}x is missing; {NUMBER}"),
+    "y is text": (response(prediction(y="12")), f'{AT}y is "12"; {NUMBER}'),
+    "width is true": (response(prediction(width=True)), f"{AT}width is true; {NUMBER}"),
+    "negative width": (response(prediction(width=-1)), f"{AT}width -1 is negative"),
+    "negative height": (response(prediction(height=-0.5)), f"{AT}height -0.5 is negative"),
+    "NaN": ('{"predictions": [{"x": NaN}]}', f"{AT}class is missing"),
+    "x is NaN": (response(prediction(x=float("nan"))), f"{AT}x is NaN, not a finite number"),
+    "infinite": (response(prediction(x=float("inf"))), f"{AT}x is Infinity, not a finite number"),
+    "overflow": (response(prediction(width=1e308, height=1e308)), AT),
+    "no class": (response(prediction(**{"class": ...})), f"{AT}class is missing; {CLASS}"),
+    "class is a number": (response(prediction(**{"class": 3})), f"{AT}class is 3; {CLASS}"),
+    "class is blank": (response(prediction(**{"class": " "})), f'{AT}class is " "; {CLASS}'),
+    "no confidence": (response(prediction(confidence=...)), f"{AT}confidence is missing; {NUMBER}"),
+    "confidence is text": (
+        response(prediction(confidence="0.5")),
+        f'{AT}confidence is "0.5"; {NUMBER}',
+    ),
+    "confidence is NaN": (
+        response(prediction(confidence=float("nan"))),
+        f"{AT}confidence is NaN, not a finite number",
+    ),
+    "a polygon": (
+        response(prediction(points=[{"x": 1, "y": 2}])),
+        f"{AT}is a polygon; use a model that detects boxes",
+    ),
+    "size is text": (
+        response(prediction(), image={"width": "50", "height": 40}),
+        'width is "50"; write pixels',
+    ),
+    "size 0": (response(prediction(), image={"width": 50, "height": 0}), "height is 0; write"),
+    "size is a list": (response(prediction(), image=[50, 40]), "is [50, 40]; expected an object"),
+    "another class": (response(prediction(**{"class": "cat"})), "no class in common with the"),
+    "duplicate key": ('{"predictions": [], "predictions": []}', 'duplicate key "predictions"'),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_invalid_responses(
+    gt: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    content, expected = BAD[name]
+    dt = written(tmp_path / "dt", {"a.json": content})
+    assert main(["eval", "--gt", str(gt), "--dt", str(dt), "--dt-format", "roboflow"]) == 2
+    ended = capsys.readouterr()
+    assert not ended.out
+    assert str(dt) in ended.err
+    assert expected in ended.err
+
+
+def test_files_of_other_images(
+    gt: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dt = written(tmp_path / "dt", {"c.json": response(prediction())})
+    assert main(["eval", "--gt", str(gt), "--dt", str(dt)]) == 2
+    assert "no image in common with the ground truth" in capsys.readouterr().err
+    twice = {"a.json": response(prediction()), "a.jpg.json": response(prediction())}
+    written(dt, twice)
+    (dt / "c.json").unlink()
+    assert main(["eval", "--gt", str(gt), "--dt", str(dt)]) == 2
+    assert "duplicate image 'a.jpg' (also at " in capsys.readouterr().err
+
+
+def test_responses_are_not_ground_truth(tmp_path: Path) -> None:
+    path = written(tmp_path / "gt", {"a.json": response(prediction())})
+    with pytest.raises(InputError, match="holds detections of a model"):
+        detap.read_ground_truth(path)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    truth = detap.GroundTruth.from_arrays(
+        image=["a"], label=["dog"], boxes=[[1, 2, 3, 4]], images=["a"]
+    )
+    with pytest.raises(InputError, match=r"no file ends with \.json"):
+        detap.read_detections(empty, truth, format="roboflow")
