@@ -28,3 +28,25 @@ def test_the_example_is_one_cat(name: str, tmp_path: Path) -> None:
     truth = detap.read_ground_truth(path)
     assert (truth.images, truth.classes) == (("a",), ("cat",))
     assert truth.corners.tolist() == [[10, 20, 40, 60]]
+
+
+def example(page: str) -> str:
+    text = (ROOT / "docs/formats" / page).read_text("utf-8")
+    return re.findall(r"^```json\n(.+?)^```", text, re.MULTILINE | re.DOTALL)[0]
+
+
+def test_the_example_of_label_studio_is_one_cat(tmp_path: Path) -> None:
+    path = tmp_path / "project.json"
+    path.write_text(example("label-studio.md"), "utf-8")
+    assert detect_format(path).name == "labelstudio"
+    truth = detap.read_ground_truth(path)
+    assert (truth.images, truth.classes) == (("a",), ("cat",))
+    assert truth.corners.tolist() == [[10, 20, 40, 60]]
+
+
+def test_the_example_of_roboflow_is_one_cat(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(example("roboflow.md"), "utf-8")
+    assert detect_format(None, path).name == "roboflow"
+    truth = detap.GroundTruth.from_arrays(image=["a"], label=["cat"], boxes=[[10, 20, 40, 60]])
+    assert detap.read_detections(path, truth).corners.tolist() == [[10, 20, 40, 60]]

@@ -1,4 +1,4 @@
-"""What annotation tools add to COCO files: rotations, a parent category, repeated images.
+"""COCO files of annotation tools: rotations, a parent category, repeated images.
 
 References: CVAT writes ``attributes.rotation`` of each box, degrees about its center, next to the
 box before rotation. Roboflow writes the project as category 0, the supercategory of all others.
