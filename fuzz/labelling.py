@@ -3,11 +3,14 @@
 import csv
 import json
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from io import StringIO
 from typing import Any
 
 from detap.formats.createml.tables import Annotations as CreateML
 from detap.formats.datumaro.items import Items
+from detap.formats.label_studio.tasks import Tasks
+from detap.formats.roboflow.tables import Responses
 from detap.formats.shapes.documents import DocumentReader
 from detap.formats.supervisely.annotations import Annotations as Supervisely
 from detap.formats.tfcsv.rows import Rows
@@ -53,6 +56,49 @@ def _supervisely(data: bytes) -> Boxes:
         yield item["classTitle"], [*map(float, box)]
 
 
+def _roboflow(data: bytes) -> Boxes:
+    for item in json.loads(data)["predictions"]:
+        x, y, w, h = (float(item[key]) for key in ("x", "y", "width", "height"))
+        yield item["class"], [x - w / 2, y - h / 2, w, h]
+
+
+def _label_studio(data: bytes) -> Boxes:
+    """Yield boxes in pixels, of the newest annotation of each task."""
+    for task in json.loads(data):
+        listed = task["annotations"] if "annotations" in task else task.get("completions", [])
+        kept = [annotation for annotation in listed if not annotation.get("was_cancelled")]
+        if not kept:
+            continue
+        newest = kept[-1]
+        if len(kept) > 1:
+            times = [str(one.get("updated_at") or one.get("created_at")) for one in kept]
+            latest = max(map(_time, times))
+            newest = [one for one, text in zip(kept, times, strict=True) if _time(text) == latest][
+                -1
+            ]
+        results = newest["result"]
+        labeled = [one.get("id") for one in results if one.get("type") in LABELED]
+        for result in results:
+            value = result.get("value", {})
+            kind = result.get("type")
+            if kind not in LABELED and (
+                not value.keys() & {"x", "points", "rle"}
+                or result.get("id") in filter(None, labeled)
+            ):
+                continue
+            sides = (float(result["original_width"]), float(result["original_height"])) * 2
+            keys = ("x", "y", "width", "height")
+            yield value[kind][0], [value[k] * s / 100 for k, s in zip(keys, sides, strict=True)]
+
+
+LABELED = ("rectanglelabels", "polygonlabels", "ellipselabels", "brushlabels", "labels")
+
+
+def _time(text: str) -> datetime:
+    time = datetime.fromisoformat(text)
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
 def _tfcsv(data: bytes) -> Boxes:
     lines = StringIO(data.decode().removeprefix("#"), newline="")
     rows = csv.reader(lines, skipinitialspace=True)
@@ -75,6 +121,8 @@ READERS: dict[str, tuple[type[DocumentReader], Callable[[bytes], Boxes]]] = {
     "datumaro": (Items, _datumaro),
     "supervisely": (Supervisely, _supervisely),
     "tfcsv": (Rows, _tfcsv),
+    "label-studio": (Tasks, _label_studio),
+    "roboflow": (Responses, _roboflow),
 }
 
 

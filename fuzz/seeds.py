@@ -164,6 +164,31 @@ _SUPERVISELY: dict[str, Any] = {
         }
     ],
 }
+_VALUE = {"x": 1, "y": 2.5, "width": 3, "height": 4e0, "rotation": 0, "rectanglelabels": ["cat"]}
+_RESULT = {
+    "id": "r",
+    "type": "rectanglelabels",
+    "value": _VALUE,
+    "original_width": 200,
+    "original_height": 1e2,
+    "image_rotation": 0,
+}
+_LABEL_STUDIO: list[Any] = [
+    {
+        "id": 1,
+        "data": {"image": "/data/upload/1/0a1b2c3d-a.jpg"},
+        "annotations": [
+            {"result": [_RESULT, {"type": "choices", "value": {}}], "updated_at": "2026-01-01"},
+            {"result": [_RESULT], "updated_at": "2026-01-02T00:00:00Z"},
+        ],
+    },
+    {"data": {"image": "b.jpg"}, "completions": [{"result": [], "was_cancelled": False}]},
+    {"data": {"image": "c.jpg"}, "annotations": [{"result": [], "was_cancelled": True}]},
+]
+_ROBOFLOW: dict[str, Any] = {
+    "predictions": [{**_SIDES, "class": "d\u00f6g", "confidence": 0.5}],
+    "image": {"width": 50, "height": 40},
+}
 _TFCSV = b"""filename,width,height,class,xmin,ymin,xmax,ymax
 a.jpg,50,40,cat,1,2,3.5,4e0
 a.jpg,50,40,"d, g",.5,2,+3,4.
@@ -176,6 +201,8 @@ SEEDS: dict[str, list[bytes]] = {
     "via": [*_spellings(_VIA), *_spellings({"_via_img_metadata": _VIA})],
     "datumaro": _spellings(_DATUMARO),
     "supervisely": _spellings(_SUPERVISELY),
+    "label-studio": _spellings(_LABEL_STUDIO),
+    "roboflow": _spellings(_ROBOFLOW),
     "tfcsv": [_TFCSV, _TFCSV.replace(b"\n", b"\r\n"), b"\xef\xbb\xbf" + _TFCSV],
     "cvat": [_CVAT.encode(), _CVAT.replace("utf-8", "utf-16").encode("utf-16")],
     "labelme": _spellings(_LABELME),
@@ -384,7 +411,9 @@ TOKENS_OF = {
     "voc-text": "text",
     "cvat": "xml",
     "labelme": "json",
-    **dict.fromkeys(("createml", "via", "datumaro", "supervisely"), "json"),
+    **dict.fromkeys(
+        ("createml", "via", "datumaro", "supervisely", "label-studio", "roboflow"), "json"
+    ),
     "tfcsv": "text",
     "open-images": "text",
     "yolo-text": "text",

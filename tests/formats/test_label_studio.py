@@ -180,6 +180,13 @@ def test_where_images_may_be(tmp_path: Path) -> None:
     assert FORMATS["labelstudio"].file_names(truth) == {"a": "a.jpg"}
 
 
+def test_many_results_before_the_data_of_a_task(tmp_path: Path) -> None:
+    one = task(*(region() for _ in range(50)))
+    path = written(tmp_path, [{"annotations": one["annotations"], "data": one["data"]}])
+    assert path.read_text("utf-8").index('"data"') > 4096
+    assert detect_format(path).name == "labelstudio"
+
+
 # --- predictions
 
 
@@ -324,6 +331,13 @@ BAD: dict[str, tuple[Any, str]] = {
         '[0]: annotations[0].result[0] is "x"; expected an object with type and value',
     ),
     "value is a list": ([task({**region(), "value": []})], "annotations[0].result[0] is {"),
+    "no value": (
+        [task({k: v for k, v in region().items() if k != "value"})],
+        "annotations[0].result[0] is {",
+    ),
+    "value is null": ([task(region() | {"value": None})], "annotations[0].result[0] is {"),
+    "sizes are lists": ([task(region(original_width=[5]))], "[0]: width is [5]; write pixels"),
+    "type is a list": ([task(region() | {"type": []})], f"{AT}type is []; use rectanglelabels"),
     "no label": ([task(region(value={"rectanglelabels": ...}))], f"{AT}has no label; {LABEL}"),
     "an empty list of labels": (
         [task(region(value={"rectanglelabels": []}))],
@@ -373,7 +387,7 @@ BAD: dict[str, tuple[Any, str]] = {
     "image size 0": ([task(region(original_height=0))], "height is 0; write pixels"),
     "two image sizes": (
         [task(region(), region(original_width=300))],
-        "[0]: regions have 2 image sizes; use one image per task",
+        "[0]: regions have several image sizes; use one image per task",
     ),
     "no boxes": ([task()], "no boxes in its 1 images"),
     "times are missing": (

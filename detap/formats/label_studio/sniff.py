@@ -12,5 +12,8 @@ def fits(path: str) -> bool:
     if not data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
         return all(name in data.split(b"\n")[0] for name in _CSV)
     paths = json_paths(path)
-    tasks = "[].data" in paths and any(name in paths for name in _LISTS)
+    # The data of a task may come after more results than the head of a file holds.
+    tasks = any(
+        ("[].data" in paths and name in paths) or f"{name}.result[]" in paths for name in _LISTS
+    )
     return tasks or {"[].annotation_id", "[].lead_time"} <= paths

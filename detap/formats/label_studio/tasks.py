@@ -131,10 +131,10 @@ class Tasks(DocumentReader):
         name = image_name_of(value)
         self.values[without_suffix(name)] = value
         regions = [*self._shapes(regions)]
-        sizes = {(r.get("original_width"), r.get("original_height")) for _, r in regions}
-        if len(sizes) > 1:
-            raise FaultError(f"regions have {len(sizes)} image sizes", "use one image per task")
-        width, height = next(iter(sizes), (None, None))
+        sizes = [(r.get("original_width"), r.get("original_height")) for _, r in regions]
+        if any(size != sizes[0] for size in sizes):
+            raise FaultError("regions have several image sizes", "use one image per task")
+        width, height = sizes[0] if sizes else (None, None)
         return Image(name, regions, width, height, data)
 
     def _of_task(self, location: str, task: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -152,7 +152,7 @@ class Tasks(DocumentReader):
             raise FaultError(message, "expected a list")
         for index, result in enumerate(results):
             where = f"{location}.{key}[{number}].result[{index}]"
-            if not isinstance(result, dict) or not isinstance(result.get("value", {}), dict):
+            if not isinstance(result, dict) or not _has_value(result):
                 message = f"{key}[{number}].result[{index}] is {short_json(result)}"
                 raise FaultError(message, "expected an object with type and value")
             score = result.get("score")
@@ -197,9 +197,9 @@ class Tasks(DocumentReader):
         self, regions: list[tuple[str, dict[str, Any]]]
     ) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield the regions with a class; count other results."""
-        labeled = {r.get("id") for _, r in regions if r.get("type") in SHAPES and r.get("id")}
+        labeled = [r.get("id") for _, r in regions if r.get("type") in SHAPES and r.get("id")]
         for location, result in regions:
-            kind, value = result.get("type"), result.get("value", {})
+            kind, value = result.get("type"), result.get("value") or {}
             if is_region(kind) or value.keys() & {"x", "points", "rle"}:
                 if kind in SHAPES or result.get("id") not in labeled:
                     yield location, result
@@ -253,6 +253,12 @@ class Tasks(DocumentReader):
                 severity="info",
             ),
         )
+
+
+def _has_value(result: dict[str, Any]) -> bool:
+    """Return True unless the value of a result is missing or not an object."""
+    value = result.get("value")
+    return isinstance(value, dict) or (value is None and not is_region(result.get("type")))
 
 
 def _list_key(task: Mapping[str, Any]) -> str:

@@ -65,7 +65,7 @@ def read_detections(
         If an input is invalid; lists every problem, up to the limit.
     """
     folder = _folder_of(path)
-    reader = _Responses(path, limits, scored=True, as_is=as_is).read(folder)
+    reader = Responses(path, limits, scored=True, as_is=as_is).read(folder)
     without_file = len(ground_truth.images) - len(reader.images)
     notes = (files_skipped(folder.skipped, "responses"), images_without_file(max(0, without_file)))
     return reader.detections_of(ground_truth, notes)
@@ -74,7 +74,7 @@ def read_detections(
 def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
     """Return the images and classes named in the responses."""
     del options
-    return _Responses(path, limits, scored=True).read(_folder_of(path)).placeholder()
+    return Responses(path, limits, scored=True).read(_folder_of(path)).placeholder()
 
 
 def _folder_of(path: Path) -> Folder:
@@ -87,7 +87,7 @@ def _folder_of(path: Path) -> Folder:
     return folder
 
 
-class _Responses(DocumentReader):
+class Responses(DocumentReader):
     """Reader of the responses of a folder; each file is an image."""
 
     box_format = "xywh"
@@ -112,7 +112,7 @@ class _Responses(DocumentReader):
         """Return the image of a response."""
         objects = required(record, "predictions", list, "expected a list")
         size = object_of(record.get("image") or {})
-        name = os.path.basename(self._file).rpartition(".")[0]
+        name = os.path.splitext(os.path.basename(self._file))[0]
         located = ((f"predictions[{number}]", one) for number, one in enumerate(objects))
         return Image(name, located, size.get("width"), size.get("height"))
 
