@@ -35,11 +35,10 @@ def subsets_of(folder: str, patterns: Iterable[str]) -> dict[str, str]:
 def _matches(folder: str, pattern: str) -> Iterator[tuple[str, str]]:
     head, field, tail = pattern.partition(_FIELD)
     parent, prefix = os.path.split(head)
-    names: Iterable[str] = ("",)
-    if field:
-        is_folder = not prefix and tail.startswith("/")
-        names = _NAMES if is_folder else _split_names(os.path.join(folder, parent), prefix, tail)
-    for name in names:
+    if field and (prefix or not tail.startswith("/")):
+        yield from _files(os.path.join(folder, parent), prefix, tail)
+        return
+    for name in _NAMES if field else ("",):
         path = os.path.join(folder, pattern.replace(_FIELD, name))
         below, file = os.path.split(path)
         if file.startswith("*"):
@@ -49,13 +48,15 @@ def _matches(folder: str, pattern: str) -> Iterator[tuple[str, str]]:
             yield name, path
 
 
-def _split_names(folder: str, prefix: str, suffix: str) -> list[str]:
+def _files(folder: str, prefix: str, suffix: str) -> list[tuple[str, str]]:
+    """Return the names between prefix and suffix of the first files of a folder, and the files."""
     with suppress(OSError, ValueError), os.scandir(folder) as entries:
         return sorted(
-            entry.name[len(prefix) : -len(suffix)]
+            (entry.name[len(prefix) : -len(suffix)], entry.path)
             for entry in islice(entries, _MAX_ENTRIES)
-            if entry.name[0] != "." and entry.name.startswith(prefix) and entry.name != prefix
-            if entry.name.endswith(suffix) and len(entry.name) > len(prefix) + len(suffix)
+            if entry.name.startswith(prefix) and entry.name.endswith(suffix)
+            if len(entry.name) > len(prefix) + len(suffix) and entry.name[0] != "."
+            if entry.is_file()
         )
     return []
 

@@ -83,6 +83,13 @@ LAYOUTS = {
     "cvat for images": layout(
         "cvat-exports/cvat/val.xml", expected="cvat COCO 1.0, val", images=VAL, format="cvat"
     ),
+    "cvat for images, folder": layout(
+        "cvat-exports/cvat",
+        expected="cvat COCO 1.0, val",
+        images=VAL,
+        format="cvat",
+        split="val",
+    ),
     "label studio": layout(
         "label-studio/project-1.json",
         expected="Label Studio JSON: newest annotation of each task, cancelled left out, rotated "

@@ -209,6 +209,25 @@ def test_predictions_are_detections(tmp_path: Path) -> None:
     assert main(["eval", "--gt", str(path), "--dt", str(path), "--strict"]) == 2
 
 
+def test_a_project_against_its_own_predictions(tmp_path: Path) -> None:
+    """Tasks without annotations are not images, so their predictions do not count."""
+    first = predicted(region(score=0.75))
+    cancelled = [{"result": [region()], "was_cancelled": True}]
+    others = [
+        {**predicted(region(score=0.5)), "data": {"image": f"{name}.jpg"}, "annotations": listed}
+        for name, listed in (("b", []), ("c", cancelled))
+    ]
+    path = written(tmp_path, [first, *others])
+    truth = detap.read_ground_truth(path)
+    table = detap.read_detections(path, truth)
+    assert table.score.tolist() == [0.75]
+    assert codes(table)["tasks-not-annotated"] == 2
+    # Without annotations, it is a file of predictions.
+    path = written(tmp_path, [{**first, "annotations": []}, *others], "dt.json")
+    with pytest.raises(InputError, match="image 'b' is not in the ground truth"):
+        detap.read_detections(path, truth)
+
+
 def test_one_of_several_models(tmp_path: Path) -> None:
     both = predicted(region(score=0.5))
     both["predictions"].append({"model_version": "m2", "result": [region(score=0.25)]})

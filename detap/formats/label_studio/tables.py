@@ -11,6 +11,7 @@ from detap.errors import InputError, Problem
 from detap.formats.image_folders import ImageFolder, nearby_folders
 from detap.formats.label_studio.regions import file_name_of
 from detap.formats.label_studio.tasks import Tasks
+from detap.formats.stem_matching import base_name
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
 from detap.tables.detection import Detections, GroundTruth, Name
@@ -65,7 +66,8 @@ def read_detections(
 ) -> Detections:
     """Read the predictions of Label Studio's JSON.
 
-    The score is that of the result, or else that of its prediction.
+    The score is that of the result, or else that of its prediction. In a file with annotations,
+    predictions are skipped if their task has none and the image is not in the ground truth.
 
     Parameters
     ----------
@@ -76,15 +78,15 @@ def read_detections(
     model_version : str, optional
         The model to read; required if there are several.
     """
-    reader = _predictions(path, shapes, model_version, limits, as_is=as_is)
+    known = {base_name(str(name)) for name in ground_truth.images}
+    reader = _predictions(path, shapes, model_version, limits, as_is=as_is, known=known)
     return reader.detections_of(ground_truth, reader.notes())
 
 
 def _predictions(
-    path: Path, shapes: str, model_version: str | None, limits: Limits, *, as_is: bool = False
+    path: Path, shapes: str, model_version: str | None, limits: Limits, **how: Any
 ) -> Tasks:
-    reader = Tasks(path, limits, shapes, scored=True, as_is=as_is, model_version=model_version)
-    reader.read()
+    reader = Tasks(path, limits, shapes, scored=True, model_version=model_version, **how).read()
     if model_version is None and len(reader.models) > 1:
         message = f"predictions of several models: {join_names(reader.models)}"
         raise InputError(Problem(reader.path, "", message, "choose one with --model-version"))

@@ -1,7 +1,7 @@
 """Read the tasks of one Label Studio file: the regions of each image."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -37,6 +37,9 @@ class Tasks(DocumentReader):
     ----------
     model_version : str, optional
         The model whose predictions are read.
+    known : set of str, optional
+        File names of known images, without suffix. Predictions of other images are skipped if
+        their task has no annotation, but tasks of the file have.
 
     Attributes
     ----------
@@ -56,10 +59,12 @@ class Tasks(DocumentReader):
         shapes: str = "reject",
         *,
         model_version: str | None = None,
+        known: Collection[str] | None = None,
         **how: Any,
     ) -> None:
         super().__init__(path, limits, shapes, score="score", **how)
         self.model_version = model_version
+        self.known = known
         self.values: dict[str, str] = {}
         self.models: dict[str, None] = {}
         self._predictions = 0
@@ -84,8 +89,9 @@ class Tasks(DocumentReader):
         if self.scored and not is_full:
             raise FaultError("is JSON-MIN, which has no predictions", "export JSON")
         tasks = enumerate(content) if is_full else self._newest_records(content)
+        is_project = self.scored and any(map(_is_annotated, content))
         for number, task in tasks:
-            if not self._is_skipped(task):
+            if not (self._is_unknown(task) if is_project else self._is_skipped(task)):
                 yield f"[{number}]", task
         if self.scored and not self._predictions and not self.problems.count:
             raise FaultError("has no predictions", "import predictions, and export them with tasks")
@@ -116,10 +122,22 @@ class Tasks(DocumentReader):
         annotations = task.get(_list_key(task), [])
         if not isinstance(annotations, list):
             return False
-        valid = [a for a in annotations if not (isinstance(a, dict) and a.get("was_cancelled"))]
+        valid = _valid(annotations)
         self._counts["cancelled"] += len(annotations) - len(valid)
         self._counts["unannotated"] += not annotations
         return not valid
+
+    def _is_unknown(self, task: Any) -> bool:
+        """Return True for a task without annotation whose image is not in the ground truth."""
+        if self.known is None or not isinstance(task, dict) or _is_annotated(task):
+            return False
+        try:
+            value = _image_value(required(task, "data", dict, "expected an object"))
+        except FaultError:
+            return False
+        is_unknown = without_suffix(image_name_of(value)) not in self.known
+        self._counts["unannotated"] += is_unknown
+        return is_unknown
 
     def image_of(self, location: str, record: Any) -> Image:
         """Return the image of a task."""
@@ -259,6 +277,16 @@ def _has_value(result: dict[str, Any]) -> bool:
     """Return True unless the value of a result is missing or not an object."""
     value = result.get("value")
     return isinstance(value, dict) or (value is None and not is_region(result.get("type")))
+
+
+def _valid(annotations: list[Any]) -> list[Any]:
+    """Return the annotations that are not cancelled."""
+    return [a for a in annotations if not (isinstance(a, dict) and a.get("was_cancelled"))]
+
+
+def _is_annotated(task: Any) -> bool:
+    annotations = task.get(_list_key(task)) if isinstance(task, dict) else None
+    return isinstance(annotations, list) and bool(_valid(annotations))
 
 
 def _list_key(task: Mapping[str, Any]) -> str:
