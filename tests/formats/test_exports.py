@@ -323,13 +323,26 @@ REFUSED = {
     "cvat-exports/label_me/train": 'is XML of LabelMe\'s older tool ("LabelMe 3.0" in CVAT), not '
     "VOC; export COCO, Pascal VOC or CVAT for images",
     "label-studio/CSV/result.csv": "is Label Studio's CSV, which is not read; export JSON",
-    "supervision/data.yaml": "no `val:` (available: none); use another --split, or add its images",
+    "supervision/data.yaml": "lists classes but no images: it has no `train:`, `val:` or `test:`; "
+    "use the folder of the labels, and this file as --class-names {}",
 }
+
+
+def test_a_list_of_classes_is_used_as_the_hint_says(data: Data) -> None:
+    truth = detap.read_ground_truth(
+        data.folder / "supervision/yolo",
+        class_names=data.folder / "supervision/data.yaml",
+        image_sizes=data.image_sizes(prefixed=False),
+    )
+    assert len(truth) == data.expected["the 20 images, as COCO"]["boxes"]
 
 
 @pytest.mark.parametrize("path", REFUSED)
 def test_other_exports_are_refused_by_name(data: Data, path: str) -> None:
-    assert refused(data.folder / path)[0].endswith(REFUSED[path])
+    file = data.folder / path
+    with pytest.raises(InputError) as caught:
+        detap.read_ground_truth(file)
+    assert str(caught.value.problems[0]).endswith(REFUSED[path].format(file))
 
 
 @pytest.mark.parametrize(

@@ -96,16 +96,28 @@ def is_regular(entry: os.DirEntry[str]) -> bool:
     return False
 
 
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    with suppress(OSError):  # a loop of links, say
+        return entry.is_dir()
+    return False
+
+
 def files_of(given: str, inside: str, suffix: str) -> Folder:
     """Return the files of a folder with a suffix.
 
     Hidden files and sub-folders are skipped.
     """
     path = os.path.join(given, inside) if inside else given
+    return _files_among(_list_folder(path), given, inside, suffix)
+
+
+def _files_among(
+    entries: Sequence[os.DirEntry[str]], given: str, inside: str, suffix: str
+) -> Folder:
+    path = os.path.join(given, inside) if inside else given
     cut = -len(suffix)
     members: dict[str, str] = {}
     irregular = set()
-    entries = _list_folder(path)
     for entry in entries:
         name = entry.name
         if name[cut:].lower() != suffix or name[0] == ".":
@@ -130,6 +142,9 @@ def nested_files_of(given: str, inside: str, suffix: str) -> Folder:
     several links lead to is read once.
     """
     top = os.path.join(given, inside) if inside else given
+    entries = _list_folder(top)
+    if not any(not e.name.endswith(suffix) and _is_folder(e) for e in entries):
+        return _files_among(entries, given, inside, suffix)
     paths: list[str] = []
     skipped: list[str] = []
     irregular = set()
@@ -143,7 +158,7 @@ def nested_files_of(given: str, inside: str, suffix: str) -> Folder:
         for entry in _list_folder(folder):
             path = f"{prefix}{entry.name}"
             is_hidden = entry.name[0] == "." or entry.name == "__MACOSX"
-            if not is_hidden and os.path.isdir(entry):
+            if not is_hidden and _is_folder(entry):
                 below.append(f"{path}/")
             elif is_hidden or entry.name[-len(suffix) :].lower() != suffix:
                 skipped.append(path)

@@ -210,8 +210,12 @@ class _Search:
 
     def find_split(self, data: DataYaml, split: str) -> None:
         """Find the images of a split."""
+        if not data.splits:
+            message = "lists classes but no images: it has no `train:`, `val:` or `test:`"
+            hint = f"use the folder of the labels, and this file as --class-names {data.file}"
+            files.refuse(data.file, message, hint)
         if split not in data.splits:
-            splits = ", ".join(data.splits) or "none"
+            splits = ", ".join(data.splits)
             files.refuse(
                 data.file,
                 f"no `{split}:` (available: {splits})",
