@@ -465,6 +465,7 @@ def test_nested_annotations_of_voc(tmp_path: Path) -> None:
     (sets / "some.txt").write_text("day/one/a\nday/one/b\n")
     truth = detap.read_ground_truth(tmp_path)
     assert truth.images == ("b", "day/one/a", "night/a", "top")
+    assert detap.read_ground_truth(tmp_path / "Annotations").images == truth.images
     some = detap.read_ground_truth(tmp_path, image_set="some")
     assert some.images == ("day/one/a", "b")
     detections = detap.read_detections(text_detections(tmp_path / "dt", "b", "top"), truth)

@@ -211,12 +211,12 @@ def ground_truth_folder(path: str) -> Folder:
     inside = ""
     if any(entry.name == "Annotations" and entry.is_dir() for entry in _list_folder(path)):
         inside = "Annotations"
-    if inside:
+    is_tree = bool(inside) or os.path.basename(os.path.abspath(path)) == "Annotations"
+    folder = (nested_files_of if is_tree else files_of)(path, inside, ".xml")
+    if not folder.members and not inside:
+        folder = files_of(path, inside, ".txt")
+    if not folder.members and not is_tree:
         folder = nested_files_of(path, inside, ".xml")
-    else:
-        folder = files_of(path, inside, ".xml")
-        folder = folder if folder.members else files_of(path, inside, ".txt")
-        folder = folder if folder.members else nested_files_of(path, inside, ".xml")
     if not folder.members:
         files.refuse(
             folder.path,

@@ -138,6 +138,30 @@ def supervisely(folder: Path) -> None:
         put(folder / f"{stem}.jpg.json", {"size": size, "objects": [thing]})
 
 
+def label_studio(path: Path) -> None:
+    x1, y1, x2, y2 = (100 * n / side for n, side in zip(BOX, SIZE * 2, strict=True))
+    value = {"x": x1, "y": y1, "width": x2 - x1, "height": y2 - y1, "rectanglelabels": ["cat"]}
+    region = {"type": "rectanglelabels", "value": value}
+    region |= {"original_width": SIZE[0], "original_height": SIZE[1]}
+    put(
+        path,
+        [
+            {
+                "data": {"image": f"/data/upload/1/0a1b2c3d-{stem}.jpg"},
+                "annotations": [{"result": [region]}],
+            }
+            for stem in STEMS
+        ],
+    )
+
+
+def darknet(root: Path) -> None:
+    yolo(root / "obj_val_data")
+    put(root / "obj.names", "cat\n")
+    put(root / "obj.data", "names = data/obj.names\nval = data/val.txt\n")
+    put(root / "val.txt", "".join(f"data/obj_val_data/{stem}.jpg\n" for stem in STEMS))
+
+
 def detections(folder: Path) -> Path:
     """Write class files, which match any format by image stem."""
     text = "".join(f"{stem} 0.9 40 6 60 20\n" for stem in STEMS)
@@ -186,6 +210,19 @@ LAYOUTS: dict[str, tuple[Write, str, str]] = {
     "YOLO, path": (yaml_elsewhere, "yaml/data.yaml", "set/images/val"),
     "YOLO, two folders": (yaml_of_two_folders, "data.yaml", "2/images"),
     "YOLO, Darknet": (lambda at: yolo(at / "obj_train_data"), "obj_train_data", "obj_train_data"),
+    "YOLO, CVAT": (darknet, ".", "obj_val_data"),
+    "VOC, nested": (lambda at: voc(at / "Annotations/day"), ".", "JPEGImages/day"),
+    "LabelMe, nested": (
+        lambda at: labelme(at / "set/day/cam", "../../pics/{}.jpg"),
+        "set",
+        "set/pics",
+    ),
+    "COCO, folder of Roboflow": (
+        lambda at: coco(at / "valid/_annotations.coco.json", "{}_jpg.rf." + 32 * "0" + ".jpg"),
+        ".",
+        "valid",
+    ),
+    "Label Studio": (lambda at: label_studio(at / "tasks.json"), "tasks.json", "images"),
     "COCO": (
         lambda at: coco(at / "annotations/instances_val2017.json"),
         "annotations/instances_val2017.json",
@@ -256,6 +293,8 @@ def test_images_are_found_in_the_layouts_of_the_formats(
     sized = layout.startswith(("Open Images", "YOLO"))
     more = ("--image-sizes", tmp_path / "sizes.csv") if sized else ()
     names = ("c.jpg",) if "two" in layout else ("a.jpg", "b.jpg", "c.jpg")
+    if layout.startswith("COCO, folder"):
+        names = tuple(f"{stem}_jpg.rf.{32 * '0'}.jpg" for stem in STEMS)
     draw(tmp_path / images, names)
     pictures = report(tmp_path, gt, *more)
     assert list(pictures.values()) == [True] * 3
