@@ -253,8 +253,8 @@ class Format(NamedTuple):
         source = FORMATS.get(truth.format, self)
         try:
             named = by_stem(truth, source.file_names(truth) if source.by_ids else {})
-        except InputError:
-            raise error from None
+        except (InputError, ValueError, KeyError, TypeError):
+            raise error from None  # the ground truth cannot be read again
         same_ids = source.by_ids and self.by_ids
         renamed = replace(named, class_ids=truth.class_ids, format="") if same_ids else named
         file = getattr(path, "path", path)
