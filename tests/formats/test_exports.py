@@ -541,8 +541,10 @@ def test_the_parent_of_all_categories_is_no_class(tmp_path: Path) -> None:
         {"categories": [{"id": 0, "name": "dog"}, {"id": 1, "name": "cat"}]},
         {"categories": [*instances()["categories"], {"id": 3, "name": "x", "supercategory": "y"}]},
         {"categories": [{"id": k, "name": str(k), "supercategory": "0"} for k in (0,)]},
+        {"categories": [{"id": k, "name": str(k), "supercategory": ["0"]} for k in (0, 1)]},
+        {"categories": [{"id": k, "supercategory": None} for k in (0, 0, 1)]},
     ],
-    ids=["used", "no supercategory", "of some", "alone"],
+    ids=["used", "no supercategory", "of some", "alone", "a list", "repeated"],
 )
 def test_other_categories_0_are_classes(tmp_path: Path, change: dict[str, Any]) -> None:
     document = instances(**change)
@@ -572,12 +574,31 @@ def test_rotation_turns_about_the_center(tmp_path: Path, escaped: bool) -> None:
     ]
 
 
-@pytest.mark.parametrize("rotation", ["30", None, True, 360, 0])
+@pytest.mark.parametrize("rotation", ["30", None, True, 360, 0, 10**350, [30], {"a": 1}])
 def test_other_attributes_are_no_rotation(tmp_path: Path, rotation: object) -> None:
     document = instances()
     document["annotations"][0]["attributes"] = {"rotation": rotation}
     truth = detap.read_ground_truth(written(tmp_path / "gt.json", document))
     assert truth.corners[0].tolist() == [10, 20, 50, 40]
+
+
+def test_images_of_several_annotators_are_merged(tmp_path: Path) -> None:
+    """Only in files of Label Studio, and only equal file names."""
+    names = ["x/1-a.jpg", "b.jpg", "x/1-a.jpg", None, None]
+    images = [{"id": k, "file_name": name, "width": 9, "height": 8} for k, name in enumerate(names)]
+    annotations = [
+        {"id": k, "image_id": k, "category_id": 1, "bbox": [k, 0, 1, 1]} for k in range(5)
+    ]
+    document = instances(images=images, annotations=annotations)
+    path = tmp_path / "gt.json"
+    assert detap.read_ground_truth(written(path, document)).images == (0, 1, 2, 3, 4)
+    document["info"] = {"contributor": "Label Studio"}
+    truth = detap.read_ground_truth(written(path, document))
+    assert truth.images == (0, 1, 3, 4)
+    assert truth.image.tolist() == [0, 1, 0, 2, 3]
+    assert {note.code: note.count for note in truth.notes}["images-of-several-annotators"] == 1
+    document["info"] = ["Label Studio"]
+    assert len(detap.read_ground_truth(written(path, document)).images) == 5
 
 
 def test_results_that_list_images_match_by_file_name(tmp_path: Path) -> None:

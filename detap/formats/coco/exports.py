@@ -6,7 +6,6 @@ Label Studio lists an image once per annotator.
 """
 
 import json
-import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
@@ -15,15 +14,17 @@ import numpy as np
 
 from detap.errors import InputError, Note, Problem
 from detap.formats.coco._scan import TruthScan
-from detap.formats.coco.columns import TruthColumns
+from detap.formats.coco.columns import TruthColumns, listed_names
 from detap.io.json_text import integer
 from detap.io.paths import shown
 from detap.io.problems import check_choice
+from detap.tables.detection import Name
 from detap.text_input import quote
 
 SHAPES = ("reject", "bbox")
 """Values of `shapes`."""
 
+_MOST_DEGREES = 1e6
 _LABEL_STUDIO = b'"Label Studio"'
 _HINT = "pass shapes='bbox' (--shapes bbox) to read the bounding boxes"
 
@@ -82,7 +83,9 @@ def as_exported(
 
 
 def _parsed(data: bytes) -> Any:
-    return json.loads(data.decode("utf-8-sig"), parse_int=integer)
+    # The reader has checked all that is used.
+    text = data.decode("utf-8-sig", "replace")
+    return json.loads(text, parse_int=integer, strict=False)
 
 
 def _merged(columns: TruthColumns, document: Any) -> tuple[TruthColumns, list[Note]]:
@@ -90,8 +93,8 @@ def _merged(columns: TruthColumns, document: Any) -> tuple[TruthColumns, list[No
     info = document.get("info")
     if not isinstance(info, dict) or info.get("contributor") != "Label Studio":
         return columns, []
-    names = {record["id"]: record.get("file_name") for record in document["images"]}
-    first: dict[Any, int] = {}
+    names = listed_names(document["images"], "file_name")
+    first: dict[Name, int] = {}
     for index, identifier in enumerate(columns.image_ids):
         first.setdefault(names.get(identifier, identifier), index)
     kept = sorted(first.values())
@@ -118,9 +121,9 @@ def _merged(columns: TruthColumns, document: Any) -> tuple[TruthColumns, list[No
 def _parent_of(categories: Iterable[Any]) -> str | None:
     """Return the name of category 0 if it is the supercategory of all others."""
     records = [record for record in categories if isinstance(record, dict)]
-    (name,) = (record.get("name") for record in records if record.get("id") == 0)
+    name = next(record.get("name") for record in records if record.get("id") == 0)
     others = [record.get("supercategory") for record in records if record.get("id") != 0]
-    return name if isinstance(name, str) and set(others) == {name} else None
+    return name if isinstance(name, str) and all(other == name for other in others) else None
 
 
 def _turned(columns: TruthColumns, document: Any, path: str, shapes: str) -> TruthColumns:
@@ -131,7 +134,7 @@ def _turned(columns: TruthColumns, document: Any, path: str, shapes: str) -> Tru
         if isinstance(attributes := record.get("attributes"), dict)
         and isinstance(degrees := attributes.get("rotation"), int | float)
         and not isinstance(degrees, bool)
-        and math.isfinite(degrees)
+        and abs(degrees) < _MOST_DEGREES  # false for NaN
         and degrees % 360
     }
     origin = range(len(columns.image)) if columns.origin is None else columns.origin.tolist()
