@@ -574,6 +574,15 @@ def test_rotation_turns_about_the_center(tmp_path: Path, escaped: bool) -> None:
     ]
 
 
+def test_a_rotated_box_may_be_too_large(tmp_path: Path) -> None:
+    document = instances()
+    document["annotations"][1] |= {"bbox": [0, 0, 1e154, 1e154], "area": 1}
+    document["annotations"][1]["attributes"] = {"rotation": 45}
+    path = written(tmp_path / "gt.json", document)
+    (said,) = refused(path, shapes="bbox", as_is=True)
+    assert said == ": annotations[1]: the area of the bounding box overflows; correct the box"
+
+
 @pytest.mark.parametrize("rotation", ["30", None, True, 360, 0, 10**350, [30], {"a": 1}])
 def test_other_attributes_are_no_rotation(tmp_path: Path, rotation: object) -> None:
     document = instances()

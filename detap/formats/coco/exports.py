@@ -18,7 +18,7 @@ from detap.formats.coco.columns import TruthColumns, listed_names
 from detap.io.json_text import integer
 from detap.io.paths import shown
 from detap.io.problems import check_choice
-from detap.tables.detection import Name
+from detap.tables.detection import Floats, Name
 from detap.text_input import quote
 
 SHAPES = ("reject", "bbox")
@@ -147,12 +147,22 @@ def _turned(columns: TruthColumns, document: Any, path: str, shapes: str) -> Tru
         location = f"annotations[{origin[rows[0]]}]"
         raise InputError(Problem(shown(path), location, message, _HINT))
     corners, box_area = columns.corners.copy(), columns.box_area.copy()
-    angle = np.radians([rotations[origin[row]] for row in rows])
-    cos, sin = np.abs(np.cos(angle)), np.abs(np.sin(angle))
-    low, high = corners[rows, :2], corners[rows, 2:]
+    angles = np.radians([rotations[origin[row]] for row in rows])
+    with np.errstate(over="ignore", invalid="ignore"):
+        corners[rows], box_area[rows] = _bounds(corners[rows], angles)
+    wrong = np.flatnonzero(~np.isfinite(box_area[rows]))
+    if len(wrong):
+        location = f"annotations[{origin[rows[wrong[0]]]}]"
+        message = "the area of the bounding box overflows"
+        raise InputError(Problem(shown(path), location, message, "correct the box"))
+    return replace(columns, corners=corners, box_area=box_area)
+
+
+def _bounds(corners: Floats, angles: Floats) -> tuple[Floats, Floats]:
+    """Return the bounding boxes of boxes (N, 4) rotated about their centers, and their areas."""
+    cos, sin = np.abs(np.cos(angles)), np.abs(np.sin(angles))
+    low, high = corners[:, :2], corners[:, 2:]
     width, height = (high - low).T
     half = np.stack((width * cos + height * sin, width * sin + height * cos), axis=1) / 2
     center = (low + high) / 2
-    corners[rows] = np.hstack((center - half, center + half))
-    box_area[rows] = 4 * half.prod(axis=1)
-    return replace(columns, corners=corners, box_area=box_area)
+    return np.hstack((center - half, center + half)), 4 * half.prod(axis=1)
