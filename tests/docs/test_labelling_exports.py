@@ -32,7 +32,8 @@ def test_the_example_is_one_cat(name: str, tmp_path: Path) -> None:
 
 def example(page: str) -> str:
     text = (ROOT / "docs/formats" / page).read_text("utf-8")
-    return re.findall(r"^```json\n(.+?)^```", text, re.MULTILINE | re.DOTALL)[0]
+    blocks: list[str] = re.findall(r"^```json\n(.+?)^```", text, re.MULTILINE | re.DOTALL)
+    return blocks[0]
 
 
 def test_the_example_of_label_studio_is_one_cat(tmp_path: Path) -> None:

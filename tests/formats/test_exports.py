@@ -35,7 +35,7 @@ def layout(*paths: str, expected: str, images: str, format: str, **more: Any) ->
     return Layout(paths, expected, images, format, more, **named)
 
 
-YOLO_VAL = {"images": VAL, "format": "yolo", "sizes": True, "tolerance": 1e-6}
+YOLO_VAL: dict[str, Any] = {"images": VAL, "format": "yolo", "sizes": True, "tolerance": 1e-6}
 LAYOUTS = {
     "cvat yolo": layout(
         "cvat-exports/yolo", expected="cvat YOLO 1.1, val only", split="val", **YOLO_VAL
@@ -384,7 +384,9 @@ def test_responses_of_a_hosted_model(data: Data, tmp_path: Path) -> None:
         (folder / f"{image}.json").write_text(json.dumps(response), "utf-8")
     assert detect_format(None, folder).name == "roboflow"
     for path in ("supervision/coco.json", "supervision/yolo", "other-layouts/roboflow-coco"):
-        more = {"image_sizes": data.image_sizes(False)} if path.endswith("yolo") else {}
+        more: dict[str, Any] = (
+            {"image_sizes": data.image_sizes(False)} if path.endswith("yolo") else {}
+        )
         truth = detap.read_ground_truth(data.folder / path, **more)
         result = detap.evaluate(truth, detap.read_detections(folder, truth), "coco")
         expected = data.expected["the 20 images, as COCO"]["AP"]

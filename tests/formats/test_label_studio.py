@@ -247,7 +247,7 @@ def test_written_tasks_are_read_again(tmp_path: Path) -> None:
     truth = detap.GroundTruth.from_arrays(
         image=["a", "a"],
         label=["dog", "a<b"],
-        boxes=[[20, 30, 40, 40], [0.1, 0.2, 0.3, 0.7]],
+        boxes=[[20.0, 30.0, 40.0, 40.0], [0.1, 0.2, 0.3, 0.7]],
         images=["a", "b"],
         image_sizes=[(200, 100), (640, 480)],
     )

@@ -141,7 +141,7 @@ def supervisely(folder: Path) -> None:
 def label_studio(path: Path) -> None:
     x1, y1, x2, y2 = (100 * n / side for n, side in zip(BOX, SIZE * 2, strict=True))
     value = {"x": x1, "y": y1, "width": x2 - x1, "height": y2 - y1, "rectanglelabels": ["cat"]}
-    region = {"type": "rectanglelabels", "value": value}
+    region: dict[str, Any] = {"type": "rectanglelabels", "value": value}
     region |= {"original_width": SIZE[0], "original_height": SIZE[1]}
     put(
         path,
@@ -292,7 +292,7 @@ def test_images_are_found_in_the_layouts_of_the_formats(
     put(tmp_path / "sizes.csv", "image,width,height\n" + "".join(f"{s},64,48\n" for s in STEMS))
     sized = layout.startswith(("Open Images", "YOLO"))
     more = ("--image-sizes", tmp_path / "sizes.csv") if sized else ()
-    names = ("c.jpg",) if "two" in layout else ("a.jpg", "b.jpg", "c.jpg")
+    names: tuple[str, ...] = ("c.jpg",) if "two" in layout else ("a.jpg", "b.jpg", "c.jpg")
     if layout.startswith("COCO, folder"):
         names = tuple(f"{stem}_jpg.rf.{32 * '0'}.jpg" for stem in STEMS)
     draw(tmp_path / images, names)
