@@ -22,6 +22,7 @@ from detap.core.curves import mean_of_defined
 from detap.decimals import format_distinct
 from detap.errors import Note, UsageError
 from detap.evaluation.detection import Result
+from detap.evaluation.overlaps.keypoints import sigmas_of
 from detap.protocols import PRESETS, MetricSpec, Protocol
 from detap.protocols.fields import compared_fields
 from detap.records import Brief
@@ -248,9 +249,7 @@ def _reference(result: Result, zero: Flags) -> tuple[dict[str, Any], int]:
     ground_truth, detections = result.ground_truth, result.detections
     truth_boxes, truth_inexact = _xywh(ground_truth)
     detection_boxes, detection_inexact = _xywh(detections)
-    areas = (
-        ground_truth.area if result.protocol.area_source == "annotation" else ground_truth.box_area
-    )
+    areas = result._run.shapes.truth_areas()
     truth_records = _records(
         ground_truth, truth_boxes, area=areas, iscrowd=ground_truth.crowd.astype(int)
     )
@@ -355,7 +354,7 @@ def _set_parameters(parameters: Any, result: Result) -> None:
     parameters.maxDets = [no_limit if limit is None else limit for limit in protocol.max_dets]
     parameters.useCats = int(not protocol.class_agnostic)
     if protocol.iou_type == "keypoints":
-        parameters.kpt_oks_sigmas = np.array(protocol.sigmas)
+        parameters.kpt_oks_sigmas = np.array(sigmas_of(protocol, result.ground_truth))
 
 
 def _xywh(table: GroundTruth | Detections) -> tuple[Floats, int]:

@@ -208,7 +208,7 @@ class _Run:
         options, config = self.options, self.gates.config
         options |= _converted(self.entry)
         inputs = Inputs.from_options(options)
-        protocol = protocol_from(options, Protocol, inputs.format.protocol)
+        protocol = protocol_from(options, Protocol, inputs.default_protocol(options["iou_type"]))
         inputs = inputs.for_protocols(protocol, digests=self.digests)
         truth, detections = inputs.read(inputs.begin())
         result = add_sanity_notes(

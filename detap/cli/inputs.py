@@ -101,6 +101,14 @@ class Inputs(Record):
         reading = {**inputs.reading, "limits": limits}
         return replace(inputs, gt=gt, dt=dt, reading=reading, is_partial=is_partial)
 
+    def default_protocol(self, iou_type: str | None) -> str:
+        """Return the default preset of the ground truth, for an IoU type if given."""
+        from detap.protocols import PRESETS
+
+        name = self.format.default_protocol(next(iter(self.gt), None), self.reading)
+        other_type = iou_type is not None and PRESETS[name].iou_type != iou_type
+        return self.format.protocol if other_type else name
+
     def for_protocols(self, *protocols: "Protocol", digests: bool) -> "Inputs":
         """Return inputs that also read the data the protocols need.
 

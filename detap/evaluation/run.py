@@ -21,7 +21,7 @@ from detap.protocols import Protocol
 from detap.protocols.fields import exact
 from detap.tables.columns import MOST_ROWS, check_threads
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, Name
-from detap.tables.notes import INTERLEAVED, NO_DETECTIONS, NOTHING_SAID
+from detap.tables.notes import INTERLEAVED, KEYPOINT_AREAS, NO_DETECTIONS, NOTHING_SAID
 
 if TYPE_CHECKING:
     from detap.core.match_table import AreaIouPair, MatchTable
@@ -591,6 +591,7 @@ def ground_truth_notes(ground_truth: GroundTruth, protocol: Protocol) -> tuple[N
     moot = {
         "ignore-without-effect": "ignore" in protocol.ignore_flags,
         "missing-iscrowd": "crowd" not in protocol.ignore_flags,
+        KEYPOINT_AREAS: protocol.iou_type != "keypoints",
     }
     return tuple(note for note in ground_truth.notes if not moot.get(note.code))
 

@@ -15,7 +15,14 @@ from detap.formats.multi_file import (
     expand_patterns,
     ground_truth_of,
 )
-from detap.formats.registry import FORMATS, Format, check_options, detect_format, format_named
+from detap.formats.registry import (
+    FORMATS,
+    Format,
+    check_options,
+    default_protocol,
+    detect_format,
+    format_named,
+)
 from detap.io.limits import DEFAULT_LIMITS
 
 if TYPE_CHECKING:
@@ -166,7 +173,11 @@ def read_tables(
         gt_format = format_named(format) if format else detect_format(gt_paths[0], *dt_paths[:1])
     dt_formats = [_detections_format(dt_paths[0], gt_format, format)] if dt_paths else []
     check_options(options, [gt_format] if gt_paths and gt_format else [], dt_formats)
-    default = gt_format.protocol if gt_format else "coco"
+    if isinstance(ground_truth, GroundTruth):
+        default = default_protocol(ground_truth)
+    else:
+        assert gt_format is not None
+        default = gt_format.default_protocol(gt_paths[0], options)
     options = {**options, **Protocol.of(protocol or default).reader_options}
     if not isinstance(ground_truth, GroundTruth):
         assert gt_format is not None

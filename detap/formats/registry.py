@@ -160,6 +160,11 @@ class Format(NamedTuple):
     writer : str
         A module with ``files(content, notes)``, which yields names and contents of files, and adds
         notes on lost data.
+    protocols : tuple of (str, str)
+        Default presets of ground truth with other geometries than boxes.
+    geometry_module : str
+        A module with ``geometry(path, options)``, which returns the geometry of a ground truth, a
+        name in `protocols` or "", and raises nothing.
     """
 
     name: str
@@ -182,6 +187,15 @@ class Format(NamedTuple):
     coordinates: str = ""
     boxes: tuple[str, ...] = ("xyxy",)
     writer: str = ""
+    protocols: tuple[tuple[str, str], ...] = ()
+    geometry_module: str = ""
+
+    def default_protocol(self, path: Path | None, reading: Mapping[str, Any]) -> str:
+        """Return the default preset for the ground truth of a path, before it is read."""
+        if not self.geometry_module or path is None:
+            return self.protocol
+        geometry = import_module(self.geometry_module).geometry(os.fspath(path), reading)
+        return dict(self.protocols).get(geometry, self.protocol)
 
     def begin(self, role: str, path: str, reading: Mapping[str, Any]) -> Any:
         """Start to read an input in a thread, if supported; return the source."""
@@ -580,6 +594,9 @@ _FORMATS = (
         sniff="detap.formats.yolo.sniff",
         sniffs_files=True,
         writer="detap.formats.writing.yolo",
+        geometries=GEOMETRIES,
+        protocols=(("keypoints", "ultralytics-pose"), ("polygons", "coco-polygon")),
+        geometry_module="detap.formats.yolo.geometry",
     ),
     Format(
         "arrow",
@@ -811,7 +828,16 @@ def format_named(name: str) -> Format:
 def default_protocol(ground_truth: "GroundTruth") -> str:
     """Return the default preset of a ground truth: that of its format, ``coco`` for arrays."""
     file_format = FORMATS.get(ground_truth.format)
-    return "coco" if file_format is None else file_format.protocol
+    if file_format is None:
+        return "coco"
+    return next(
+        (
+            preset
+            for name, preset in file_format.protocols
+            if getattr(ground_truth, name) is not None
+        ),
+        file_format.protocol,
+    )
 
 
 def options() -> dict[Option, list[Format]]:

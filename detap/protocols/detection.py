@@ -167,8 +167,11 @@ class Protocol(ProtocolBase, kw_only=True):
     )
     sigmas: tuple[float, ...] = protocol_field(
         (),
-        "Keypoints: OKS sigmas: coco, crowdpose, or one number per keypoint.",
-        "Keypoints: OKS standard deviations, one per keypoint in the file's order.",
+        "Keypoints: OKS sigmas: coco, crowdpose, one number per keypoint, or none for those of "
+        "the ground truth.",
+        "Keypoints: OKS standard deviations, one per keypoint in the file's order. `none` takes "
+        "them from the ground truth: `kpt_oks_sigmas` of a data.yaml, else COCO's for 17 "
+        "keypoints with visibility, else 1/K for each of K (Ultralytics).",
         kind=Sigmas(),
     )
     detection_area: Literal["box", "pixels", "extent"] = protocol_field(
@@ -249,10 +252,11 @@ class Protocol(ProtocolBase, kw_only=True):
         "`small`, `medium` and `large` give `APs`, `APm`, `APl`.",
         kind=Areas(),
     )
-    area_source: Literal["annotation", "box"] = protocol_field(
+    area_source: Literal["annotation", "box", "0.53-box"] = protocol_field(
         "annotation",
-        "Area of a ground truth: of its annotation, or of its box.",
-        "Area of a ground truth, for area ranges and OKS: of its annotation, or of its box.",
+        "Area of a ground truth: of its annotation, of its box, or 0.53 of its box.",
+        "Area of a ground truth, for area ranges and OKS: of its annotation; of its box; or 0.53 "
+        "of its box, an estimate of a person's mask (Ultralytics).",
     )
     max_dets: tuple[int | None, ...] = protocol_field(
         (None,),
@@ -517,8 +521,6 @@ class Protocol(ProtocolBase, kw_only=True):
 
     def _check_iou_type(self) -> None:
         self._require_default(self._unused_fields(self.iou_type), "iou_type")
-        if self.iou_type == "keypoints" and not self.sigmas:
-            raise UsageError("keypoints need --sigmas: coco, crowdpose, or one number per keypoint")
         if self.iou_type != "keypoints" and "no_keypoints" in self.ignore_flags:
             raise UsageError(
                 f"no_keypoints has no effect with iou_type {self.iou_type}; remove it from "

@@ -133,6 +133,13 @@ SIGMAS: dict[str, tuple[float, ...]] = {
 """OKS sigmas by the name of the skeleton."""
 
 
+def default_sigmas(count: int, *, visibility: bool = True) -> tuple[float, ...]:
+    """Return Ultralytics' sigmas of `count` keypoints with or without visibility."""
+    if visibility and count == len(SIGMAS["coco"]):
+        return SIGMAS["coco"]
+    return (1 / count,) * count if count else ()
+
+
 # --- kinds of values
 
 

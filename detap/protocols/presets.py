@@ -72,6 +72,16 @@ _COCO = partial(
     source="pycocotools 2.0.11, COCOeval with iouType bbox",
     tolerance=0.0,
 )
+_COCO_KEYPOINTS = partial(
+    _COCO,
+    name="coco-keypoints",
+    iou_type="keypoints",
+    sigmas=SIGMAS["coco"],
+    ignore_flags=("crowd", "no_keypoints"),
+    area_ranges=(COCO_AREAS[0], *COCO_AREAS[2:]),
+    max_dets=(20,),
+    source="pycocotools 2.0.11, COCOeval with iouType keypoints",
+)
 _LVIS = partial(
     _COCO,
     name="lvis",
@@ -214,15 +224,14 @@ Protocol.presets = Presets(
         ignore_flags=("crowd", "ignore"),
         source="bowenc0221/boundary-iou-api 37d2558, COCOeval with iouType boundary",
     ),
+    _COCO_KEYPOINTS,
     partial(
         _COCO,
-        name="coco-keypoints",
-        iou_type="keypoints",
-        sigmas=SIGMAS["coco"],
-        ignore_flags=("crowd", "no_keypoints"),
-        area_ranges=(COCO_AREAS[0], *COCO_AREAS[2:]),
-        max_dets=(20,),
-        source="pycocotools 2.0.11, COCOeval with iouType keypoints",
+        name="coco-polygon",
+        iou_type="polygon",
+        source="pycocotools 2.0.11, COCOeval with IoUs of quadrilaterals by shapely 2.2.0",
+        tolerance=1e-9,
+        residue="rounding of the IoU",
     ),
     _LVIS,
     partial(
@@ -293,6 +302,14 @@ Protocol.presets = Presets(
         source="Ultralytics 8.4.190, val: BaseValidator.match_predictions and ap_per_class",
         tolerance=1e-6,
         residue=f"its IoU is float32, and {_TIES}",
+    ),
+    partial(
+        _COCO_KEYPOINTS,
+        name="ultralytics-pose",
+        sigmas=(),
+        area_source="0.53-box",
+        source="Ultralytics 8.4.190, OKS of PoseValidator; AP of pycocotools 2.0.11, COCOeval",
+        tolerance=0.0,
     ),
     partial(
         _VOC2007_PY,

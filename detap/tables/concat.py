@@ -64,6 +64,10 @@ def join_ground_truths(tables: Sequence[GroundTruth], *, merge_images: bool = Fa
     if not merge_images:
         refuse_shared((table.path, table.images) for table in tables)
     images, ids = (_union(tables, names) for names in ("images", "class_ids"))
+    for table in tables[1:]:
+        if table.sigmas != tables[0].sigmas:
+            message = f"OKS sigmas (kpt_oks_sigmas) differ from those of {tables[0].path}"
+            raise InputError(Problem(table.path, "", message, "use one skeleton in all inputs"))
     return _stacked(
         tables,
         images,

@@ -208,6 +208,8 @@ class GroundTruth(_Table, kw_only=True):
         Lists that the file lacks are missing.
     groups : mapping of int or str to str
         Group of each grouped class, by class id: ``rare``, ``common`` or ``frequent``.
+    sigmas : tuple of float
+        OKS sigmas of the file, one per keypoint; empty if it has none.
     """
 
     _title = "ground truth"
@@ -231,6 +233,7 @@ class GroundTruth(_Table, kw_only=True):
     extra: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     listed: Mapping[str, Integers] = field(default_factory=dict)
     groups: Mapping[Name, str] = field(default_factory=dict)
+    sigmas: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if len(self.zero_id) != len(self.image):

@@ -43,6 +43,9 @@ INTERLEAVED = Note(
 PER_INPUT = frozenset({AS_IS.code, FRACTIONS.code, NO_DETECTIONS, INTERLEAVED.code})
 """Codes of notes on whole inputs, whose counts are not added when merging."""
 
+KEYPOINT_AREAS = "keypoint-areas"
+"""Code of the note on objects with keypoints and without area, which OKS takes from their box."""
+
 POLYGONS_BOUNDED = "polygons-bounded"
 """Code of the note that polygons are replaced by their bounding boxes."""
 

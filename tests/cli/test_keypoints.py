@@ -90,10 +90,6 @@ def test_another_skeleton_needs_sigmas(detap: Detap, poses: list[str], tmp_path:
         (["--inclusive-pixels"], "inclusive_pixels has no effect with iou_type keypoints"),
         (["--detection-area", "pixels"], "detection_area has no effect with iou_type keypoints"),
         (
-            ["--sigmas", "none"],
-            "keypoints need --sigmas: coco, crowdpose, or one",
-        ),
-        (
             ["--errors", "tidecv"],
             "has iou_type keypoints, this requires bbox; type the errors by",
         ),
@@ -203,7 +199,7 @@ def test_a_keypoint_value_is_searched_if_requested(detap: Detap, poses: list[str
     value = summary(detap("eval", *poses, *KEYPOINTS, "-o", "json=-"))["AP"]
     number = ["--value", repr(value), "--metric", "AP"]
     ended = detap("explain", *poses, *number)
-    hint = "coco-keypoints (compare keypoints: --iou-type keypoints)"
+    hint = "coco-keypoints, ultralytics-pose (compare keypoints: --iou-type keypoints)"
     assert hint in " ".join(ended.out.split())
     ended = detap("explain", *poses, *number, "--iou-type", "keypoints")
     assert ended.out.startswith(f"coco-keypoints gives AP {value!r}"[:-3]), ended.err

@@ -69,7 +69,7 @@ PREDICTIONS: dict[str, tuple[str, str]] = {
     "0 .5 .5 .5 .5": (
         "has 5 columns: no confidence (save_conf was not set)", AGAIN,
     ),
-    "0 .5 .5 .5 .5 .9 17": (
+    "0 .5 .5 .5 .5 .9 1.5": (
         "has 7 columns: a box with confidence and track id, or a polygon of three corners without "
         "confidence", f"remove the track id; {SCORED}",
     ),

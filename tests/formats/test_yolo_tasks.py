@@ -56,9 +56,7 @@ def score(data: Path, protocol: Any = "coco", **options: Any) -> detap.Result:
 
 @pytest.mark.parametrize("shape", [(17, 3), (17, 2), (12, 2), (24, 3), (1, 2), (1, 3), (2, 2)])
 @pytest.mark.parametrize("written", ["kpt_shape: [{}, {}]", "kpt_shape:\n- {}\n- {}"])
-def test_labels_with_keypoints_are_boxes(
-    shape: tuple[int, int], written: str, tmp_path: Path
-) -> None:
+def test_rows_with_keypoints(shape: tuple[int, int], written: str, tmp_path: Path) -> None:
     """On 97fee23 [12, 2] gave AP .0104, [24, 3] gave 0, and [17, 3] an error, without a note."""
     row = pose(*shape)
     data = data_set(tmp_path, row, f"{row} .9", written.format(*shape) + "\n")
@@ -69,8 +67,15 @@ def test_labels_with_keypoints_are_boxes(
     assert detections.score.tolist() == [0.9]
     assert truth.polygons is None
     for table in (truth, detections):
-        assert codes(table)["keypoints-left-out"] == 1
-    assert detap.evaluate(truth, detections).summary["AP"] == pytest.approx(1)
+        assert table.keypoints is not None
+        assert table.keypoints.shape[:2] == (1, shape[0])
+        assert table.keypoints[0, 0, :2].tolist() == pytest.approx([30, 35])
+    result = detap.evaluate(truth, detections)
+    assert result.protocol.name == "ultralytics-pose"
+    assert result.summary["AP"] == pytest.approx(1)
+    boxes = detap.evaluate(truth, detections, "coco")
+    assert boxes.summary["AP"] == pytest.approx(1)
+    assert {note.code: note.count for note in boxes.notes}["keypoints-left-out"] == 1
 
 
 @pytest.mark.parametrize(
@@ -81,7 +86,7 @@ def test_labels_with_keypoints_are_boxes(
         (pose(5, 3), pose(5, 2), "labels/a.txt: line 2: has 20 columns, expected 15 for kpt_shape"),
         (pose(5, 2), f"0 {BOX} .9", "run/a.txt: line 2: has 6 columns, expected 16 for kpt_shape"),
         (pose(5, 2), pose(5, 2), "has 15 columns, expected 16 for .* no confidence"),
-        (pose(5, 2), pose(5, 2) + " .9 7", "has 17 columns, expected 16 for .* a track id"),
+        (pose(5, 2), pose(5, 2) + " .9 7.5", "has 17 columns, expected 16 for .* a track id"),
         (pose(5, 2), pose(5, 3) + " .9", "has 21 columns, expected 16 for kpt_shape"),
     ],
 )

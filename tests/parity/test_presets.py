@@ -130,6 +130,7 @@ def test_every_preset_with_a_tolerance_is_tested() -> None:
     # In test_coco.py, test_masks.py, test_boundary.py, test_keypoints.py and test_<its name>.py.
     elsewhere = {"coco", "coco-strict", "coco-segm", "coco-keypoints", "kitti", "kitti-r11"}
     elsewhere |= {"coco-boundary", "dota", "dota-allpoint", "lvis", "lvis-segm"}
+    elsewhere |= {"coco-polygon", "ultralytics-pose"}  # tests/formats/test_ultralytics.py
     elsewhere |= {"open-images-v2", "open-images-challenge"}
     elsewhere |= {"citypersons-script", "kaist-script", "crowdhuman"}  # test_pedestrians.py
     elsewhere |= {"lvis-fixed", "lvis-fixed-segm"}  # test_fixed_ap.py

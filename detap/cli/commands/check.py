@@ -60,7 +60,7 @@ def command(context: click.Context, /, **options: Any) -> None:
     """
     session = context.ensure_object(Session)
     inputs = Inputs.from_options(options)
-    protocol = protocol_from(options, Protocol, inputs.format.protocol)
+    protocol = protocol_from(options, Protocol, inputs.default_protocol(options["iou_type"]))
     options.pop("strict")
     outputs = Outputs.from_options(options, inputs.paths())
     for writer in outputs.writers:
@@ -113,12 +113,16 @@ def _checked(read: _Read, protocol: Protocol) -> _Read:
     from dataclasses import replace
 
     from detap.checks.boxes import check_boxes
-    from detap.evaluation.overlaps.keypoints import check_skeleton  # lazy import (start-up time)
+    from detap.evaluation.overlaps.keypoints import (  # lazy import (start-up time)
+        check_skeleton,
+        sigmas_of,
+    )
 
     truth, detections = read.ground_truth, read.detections
     for table in (truth, detections):
         if table is not None and protocol.iou_type == "keypoints":
-            check_skeleton(table, protocol.sigmas)
+            sigmas = protocol.sigmas if truth is None else sigmas_of(protocol, truth)
+            check_skeleton(table, sigmas)
     try:
         notes = check_boxes(truth, detections, boxes=protocol.iou_type == "bbox")
     except InputError as error:

@@ -121,7 +121,7 @@ def command(session: Session, /, first: str, second: str, **options: Any) -> Non
         raise UsageError("detections cannot come from stdin")
     options["dt"] = (first,)
     inputs = Inputs.from_options(options)
-    protocol = protocol_from(options, Protocol, inputs.format.protocol)
+    protocol = protocol_from(options, Protocol, inputs.default_protocol(options["iou_type"]))
     if not options["resamples"]:
         _require_resamples(options["detectable_drop"])
     outputs = Outputs.from_options(options, inputs.paths(second))

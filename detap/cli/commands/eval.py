@@ -176,7 +176,7 @@ def command(session: Session, /, **options: Any) -> int:
         raise UsageError("--allow-missing requires --data-sets")
     inputs = Inputs.from_options(options)
     gates = Gates.from_options(options)
-    protocol = protocol_from(options, Protocol, inputs.format.protocol)
+    protocol = protocol_from(options, Protocol, inputs.default_protocol(options["iou_type"]))
     sources = [*inputs.paths(gates.baseline_detections), *gates.paths()]
     outputs = Outputs.from_options(options, sources, extra_files(options))
     check_report_options(options, protocol)

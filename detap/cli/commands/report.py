@@ -133,7 +133,7 @@ def command(session: Session, /, **options: Any) -> None:
         runs = read_runs(history)
     inputs = Inputs.from_options(options)
     slicing = Gates.from_options(options)
-    protocol = protocol_from(options, Protocol, inputs.format.protocol)
+    protocol = protocol_from(options, Protocol, inputs.default_protocol(options["iou_type"]))
     if baseline_detections == "-":
         raise UsageError("--baseline-detections cannot come from stdin")
     if pictures not in (None, NO_PICTURES) and not os.path.isdir(pictures):

@@ -55,7 +55,7 @@ def command(session: Session, /, image: str, **options: Any) -> None:
     IMAGE is an id (COCO) or a name. Detections are in descending score order.
     """
     inputs = Inputs.from_options(options)
-    protocol = protocol_from(options, Protocol, inputs.format.protocol)
+    protocol = protocol_from(options, Protocol, inputs.default_protocol(options["iou_type"]))
     outputs = Outputs.from_options(options, inputs.paths())
     outputs.require_data_format("an image")
     outputs.check()

@@ -12,6 +12,9 @@ from detap.protocols import Protocol
 from detap.protocols.fields import ALL_AREAS
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers
 
+BOX_FRACTION = 0.53
+"""Area of a person's mask relative to the box, as xtcocotools and Ultralytics assume."""
+
 
 class Shapes:
     """Shapes of two tables, their areas and IoUs; this class compares boxes.
@@ -59,7 +62,8 @@ class Shapes:
         """Return the areas (G,) of ground truths for area ranges and OKS, in square pixels."""
         if self.protocol.area_source == "annotation":
             return self.ground_truth.area
-        return self.areas()[1]
+        areas = self.areas()[1]
+        return areas if self.protocol.area_source == "box" else BOX_FRACTION * areas
 
     def in_range_unit(self, areas: Floats, image: Integers) -> Floats:
         """Return areas in the unit of the area ranges: unchanged, or as fractions of the image.
@@ -159,6 +163,10 @@ class Shapes:
                 f"quadrilaterals are compared by their bounding boxes; use {hint} for their IoU"
             )
             yield Note("polygons-as-boxes", message, count)
+        if self.ground_truth.keypoints is not None and self.protocol.iou_type == "bbox":
+            message = "keypoints are ignored, boxes are evaluated; use --iou-type keypoints for OKS"
+            count = len(self.ground_truth)
+            yield Note("keypoints-left-out", message, count, severity="info")
 
 
 def missing_shapes(table: GroundTruth | Detections, name: str) -> UsageError:

@@ -1,24 +1,39 @@
 """Keypoints, compared by OKS."""
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 import numpy as np
 
 from detap.core.keypoints import GroundTruthKeypoints, extents, keypoint_pairs
 from detap.core.matching import Boxes, Pairs
 from detap.errors import Note, UsageError
-from detap.evaluation.overlaps.boxes import Shapes, missing_shapes
+from detap.evaluation.overlaps.boxes import BOX_FRACTION, Shapes, missing_shapes
+from detap.protocols import Protocol
+from detap.protocols.fields import default_sigmas
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth
+from detap.tables.notes import KEYPOINT_AREAS
 
 
 class KeypointShapes(Shapes):
     """Keypoints; ground truths without labeled keypoints use their boxes."""
+
+    @cached_property
+    def _sigmas(self) -> tuple[float, ...]:
+        return sigmas_of(self.protocol, self.ground_truth)
 
     def _extents(self) -> Floats:
         """Return the areas (N,) of the boxes around the keypoints of each detection."""
         left, top, right, bottom = extents(self._keypoints(self.detections)).T
         area: Floats = (right - left) * (bottom - top)
         return area
+
+    def truth_areas(self) -> Floats:
+        """Return the areas of :meth:`Shapes.truth_areas`; those of labels are 0.53 of the box."""
+        no_areas = any(note.code == KEYPOINT_AREAS for note in self.ground_truth.notes)
+        if no_areas and self.protocol.area_source == "annotation":
+            return BOX_FRACTION * self.ground_truth.box_area
+        return super().truth_areas()
 
     def range_areas(self, areas: Floats) -> Floats:
         """Return the areas of :meth:`Shapes.range_areas`, or the keypoint extents."""
@@ -43,7 +58,7 @@ class KeypointShapes(Shapes):
             gt_keypoints=GroundTruthKeypoints(
                 keypoints, np.hstack([truth.corners[:, :2], width_height])
             ),
-            sigmas=self.protocol.sigmas,
+            sigmas=self._sigmas,
             min_similarity=lowest,
             threads=self.threads,
         )
@@ -51,16 +66,24 @@ class KeypointShapes(Shapes):
     def _keypoints(self, table: GroundTruth | Detections) -> Floats:
         """Return the keypoints of a table, one per sigma in each row."""
         if not len(table):
-            return np.zeros((0, len(self.protocol.sigmas), 3))
+            return np.zeros((0, len(self._sigmas), 3))
         if table.keypoints is None:
             raise missing_shapes(table, "keypoints")
-        check_skeleton(table, self.protocol.sigmas)
+        check_skeleton(table, self._sigmas)
         return table.keypoints
 
     def notes(self) -> Iterator[Note]:
         """Note detections with a box in another range than their keypoints."""
         if self.protocol.detection_area == "box":
             yield from self.box_area_notes(self._extents(), "keypoints", "extent")
+
+
+def sigmas_of(protocol: Protocol, ground_truth: GroundTruth) -> tuple[float, ...]:
+    """Return the sigmas of a protocol, or those of the ground truth if it has none."""
+    if protocol.sigmas or ground_truth.sigmas:
+        return protocol.sigmas or ground_truth.sigmas
+    keypoints = ground_truth.keypoints
+    return () if keypoints is None else default_sigmas(keypoints.shape[1])
 
 
 def check_skeleton(table: GroundTruth | Detections, sigmas: Sequence[float]) -> None:
@@ -70,7 +93,7 @@ def check_skeleton(table: GroundTruth | Detections, sigmas: Sequence[float]) -> 
     ------
     UsageError
     """
-    if table.keypoints is None or not len(table):
+    if table.keypoints is None or not len(table) or not sigmas:
         return
     expected, count = len(sigmas), table.keypoints.shape[1]
     if count != expected:

@@ -56,8 +56,12 @@ class Objects(NamedTuple):
         Width times height in the file's own encoding, if it differs from `box_format`.
     polygons : (N, 8) float64 or None
         Four corners per row; the box encloses them, and they define the area.
+    area : (N,) float64 or None
+        Areas of the objects, if not those of boxes or polygons.
     extra : mapping of str to (N,) float64
         Additional columns of the ground truth.
+    fields : mapping of str to value
+        Further fields of the table, such as keypoints and masks.
     """
 
     images: tuple[Name, ...]
@@ -71,7 +75,9 @@ class Objects(NamedTuple):
     sizes: Floats | None = None
     box_area: Floats | None = None
     polygons: Floats | None = None
+    area: Floats | None = None
     extra: Mapping[str, Floats] = MappingProxyType({})
+    fields: Mapping[str, Any] = MappingProxyType({})
 
     def columns(self) -> dict[str, Any]:
         """Return the columns of both tables."""
@@ -82,6 +88,7 @@ class Objects(NamedTuple):
             "corners": corners,
             "box_area": areas if self.box_area is None else self.box_area,
             "polygons": self.polygons,
+            **self.fields,
         }
 
 
@@ -130,7 +137,9 @@ def ground_truth(
         If too many boxes have negative size.
     """
     columns = objects.columns()
-    if objects.polygons is None:
+    if objects.area is not None:
+        area = objects.area
+    elif objects.polygons is None:
         area = columns["box_area"].copy()
     else:
         from detap.core.polygons import polygon_areas
@@ -204,6 +213,7 @@ def detections(
         classes=classes,
         class_ids=ground_truth.class_ids + tuple(unknown),
         score=score,
+        area=objects.area,
         files=files,
         notes=(
             *((AS_IS,) if reader.as_is else ()),

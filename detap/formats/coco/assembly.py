@@ -249,6 +249,7 @@ def detection_table(
         files=(source.file,),
         score=columns.score,
         keypoints=columns.keypoints,
+        polygons=columns.polygons,
         categories=sample,
         **more,
     )

@@ -152,6 +152,8 @@ class DetectionColumns(Record):
         If masks are read, or a row has no box.
     keypoints : (N, P, 2) float64 or None
         If keypoints are read.
+    polygons : (N, 8) float64 or None
+        Corners of oriented boxes, if a row has them instead of a box.
     by_file : bool
         True if images were matched by file name, not by id.
     """
@@ -166,6 +168,7 @@ class DetectionColumns(Record):
     categories: Mapping[Name, str] = field(default_factory=dict)
     segmentations: Segmentations | None = None
     keypoints: Floats | None = None
+    polygons: Floats | None = None
     by_file: bool = False
 
 

@@ -23,7 +23,7 @@ from detap.formats.coco.columns import (
     listed_names,
     listed_pairs,
 )
-from detap.formats.coco.id_mapping import image_indices
+from detap.formats.coco.id_mapping import ambiguous_number, image_indices
 from detap.formats.coco.keypoints import (
     KeypointsReader,
     drop_visibility,
@@ -35,11 +35,13 @@ from detap.formats.coco.segmentation import Segmentation, SegmentationsReader
 from detap.formats.coco.values import (
     Record,
     area_of,
+    bounds_of,
     box_of,
     check_text,
     flag_of,
     identifier_of,
     no_common_id,
+    polygon_of,
     required,
     score_of,
     size_of,
@@ -48,7 +50,7 @@ from detap.formats.reading.attributes import Attributes
 from detap.io.json_text import HOLDS_CONSTANTS, JsonText, NotJsonError, short_json, text_of
 from detap.io.limits import DEFAULT_LIMITS, MORE_RECORDS, Limits
 from detap.io.problems import FaultError, Problems
-from detap.tables.detection import GroundTruth, Name, encode_boxes
+from detap.tables.detection import Floats, GroundTruth, Name, encode_boxes
 
 _NO_BOX = (0.0, 0.0, np.nan, np.nan)
 """Box of a row whose box comes from its mask."""
@@ -483,8 +485,10 @@ class _ResultsReader:
         keypoints: KeypointsReader | None = None,
         *,
         boxes: str = "xywh",
+        by_file: bool = False,
     ) -> None:
         self.boxes = boxes
+        self.by_file = by_file
         self.cursor = cursor
         self.problems = problems
         self.limits = limits
@@ -499,6 +503,7 @@ class _ResultsReader:
         self.label = _IdColumn()
         self.box = array("d")
         self.score = array("d")
+        self.polygons: dict[int, list[float]] = {}
         self.origin = array("q")
         self.unscored = 0
 
@@ -529,10 +534,14 @@ class _ResultsReader:
     def _add(self, record: Record, index: int) -> None:
         self.unscored += "score" not in record
         image = identifier_of(record, "image_id")
+        if self.by_file and isinstance(record.get("file_name"), str):
+            image = record["file_name"]
         label = identifier_of(record, "category_id")
         keypoints = None if self.keypoints is None else self.keypoints.parse(record)
         segmentation, box = self._segmentation_and_box(record, keypoints)
         score = score_of(required(record, "score"))
+        if _has_no_box(record) and "poly" in record:
+            self.polygons[len(self.score)] = polygon_of(record)
         self.segmentations.add(segmentation)
         if self.keypoints is not None and keypoints is not None:
             self.keypoints.add(drop_visibility(keypoints))
@@ -559,6 +568,11 @@ class _ResultsReader:
         if no_box and "keypoints" in record:
             x, y, width, height = extent_of(keypoints_of_result(record))
             far = (width, height) if self.boxes == "xywh" else (x + width, y + height)
+            return segmentation, (x, y, *far)
+        if no_box and "poly" in record:
+            polygon = polygon_of(record)
+            x, y, right, bottom = bounds_of(polygon)
+            far = (right - x, bottom - y) if self.boxes == "xywh" else (right, bottom)
             return segmentation, (x, y, *far)
         return segmentation, box_of(record, self.boxes)
 
@@ -598,8 +612,20 @@ class _ResultsReader:
                 self.segmentations.columns() if self.masks or any(self.segmentations.has) else None
             ),
             keypoints=None if self.keypoints is None else self.keypoints.points(2),
+            polygons=self._polygons(corners),
             by_file=not self.image.index_by_id.keys() <= set(image_ids),
         )
+
+    def _polygons(self, corners: Floats) -> Floats | None:
+        """Return the quadrilaterals (N, 8), boxes among them; None if all are boxes."""
+        if not self.polygons:
+            return None
+        from detap.core.polygons import box_polygons
+
+        polygons: Floats = box_polygons(corners)
+        for row, polygon in self.polygons.items():
+            polygons[row] = polygon
+        return polygons
 
     def _unknown(self, known: Sequence[Name]) -> dict[Name, int]:
         """Return the number of detections of each unknown category."""
@@ -627,6 +653,7 @@ class _ResultsReader:
                 self.records.location(self.origin[row]),
                 f"image_id {short_json(name)} is not in the ground truth"
                 f"{_other_type(name, image_ids)}",
+                ambiguous_number(name, image_ids),
             )
 
     def _check_category_types(self, class_ids: Sequence[Name]) -> None:
@@ -680,8 +707,13 @@ def read_results(
     """
     document = _Document(data, file, limits)
     cursor, problems = document.cursor, document.problems
-    keypoints_reader = KeypointsReader(keypoints_of(ground_truth)) if keypoints else None
-    reader = _ResultsReader(cursor, problems, limits, masks, keypoints_reader, boxes=boxes)
+    of_yolo = ground_truth.format == "yolo"
+    keypoints_reader = None
+    if keypoints:
+        keypoints_reader = KeypointsReader(keypoints_of(ground_truth), pairs=of_yolo)
+    reader = _ResultsReader(
+        cursor, problems, limits, masks, keypoints_reader, boxes=boxes, by_file=of_yolo
+    )
     with document:
         if cursor.peek() not in ("[", "{"):
             raise NotJsonError(cursor.index, "not a JSON array", SHAPE_OF_RESULTS)

@@ -17,7 +17,7 @@ from detap.formats.coco.columns import DetectionColumns
 from detap.formats.coco.values import other_name
 from detap.formats.registry import FORMATS
 from detap.formats.stem_matching import base_name, by_stem, without_suffix
-from detap.formats.text.class_names import ClassNames
+from detap.formats.text.class_names import DATA_YAML, ClassNames
 from detap.io.json_text import short_json
 from detap.io.paths import shown
 from detap.tables.detection import GroundTruth, Name, distinct_name
@@ -30,6 +30,8 @@ _MIN_SUPPORT = 5
 """Minimum number of overlapped ground truths."""
 _MIN_SUPPORT_OF_PART = 20
 """The same for one of several inputs."""
+_CLASS_DIGITS = 7
+"""Digits of class numbers that may be listed."""
 _MAX_DIGITS = 18
 """Digits that always fit into int64."""
 
@@ -131,6 +133,21 @@ def _indices_by_number(stems: Sequence[str]) -> dict[Name, int]:
     }
     counts = Counter(numbers.values())
     return {number: index for index, number in numbers.items() if counts[number] == 1}
+
+
+def ambiguous_number(identifier: Name, images: Sequence[Name]) -> str:
+    """Return the hint for a number that is the stem of several images, or ""."""
+    same = [
+        name
+        for name in images
+        if isinstance(identifier, int)
+        and isinstance(name, str)
+        and is_whole(name)
+        and name.lstrip("0") == str(identifier).lstrip("0")
+    ]
+    if len(same) < 2:
+        return ""
+    return f"it is the number of {join_names(same)}: write results with file_name"
 
 
 def check_image_ids(
@@ -378,6 +395,8 @@ class CategoryMapping(NamedTuple):
         Id of the first of `names`, if given.
     as_is : bool
         If True, accept `first` even if the boxes contradict it.
+    default : int or None
+        Id of the first of `names` if ids and boxes do not decide.
     """
 
     path: str
@@ -385,6 +404,7 @@ class CategoryMapping(NamedTuple):
     names: ClassNames
     first: int | None
     as_is: bool
+    default: int | None = None
 
     def error(self, message: str, hint: str) -> InputError:
         """Return an error about the results."""
@@ -402,6 +422,15 @@ def parse_first_id(value: int | str | None) -> int | None:
     if value not in (None, 0, 1, "0", "1"):
         raise UsageError(f"first_category_id is {value!r}, expected 0 or 1")
     return None if value is None else int(value)
+
+
+def names_in_order(truth: GroundTruth) -> ClassNames:
+    """Return the classes of a YOLO data set, whose `predictions.json` counts them from 1."""
+    path = next((file.path for file in truth.files if file.path.endswith(DATA_YAML)), truth.path)
+    names = truth.classes
+    if names and all(is_whole(name) and len(name) < _CLASS_DIGITS for name in names):
+        names = tuple(map(str, range(max(map(int, names)) + 1)))
+    return ClassNames(path, names)
 
 
 def match_by_name(
@@ -510,6 +539,8 @@ def _first_id(
                 f"pass first_category_id={detected} (--first-category-id {detected}), or {INSIST}",
             )
         return mapping.first
+    if detected is None and mapping.default is not None:
+        return mapping.default
     if detected is None:
         raise mapping.error(
             f"category_id ranges from {low} to {high}, so the {len(names.names)} names of "

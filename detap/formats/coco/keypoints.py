@@ -22,10 +22,13 @@ class KeypointsReader:
     ----------
     count : int, optional
         Keypoints per row; by default those of the first row.
+    pairs : bool
+        Accept x and y without v, if `count` is given.
     """
 
-    def __init__(self, count: int | None = None) -> None:
+    def __init__(self, count: int | None = None, *, pairs: bool = False) -> None:
         self._count = count
+        self._pairs = pairs and count is not None
         self._reference = "in earlier records" if count is None else "as in the ground truth"
         self.values = array("d")
         self.width_height = array("d")
@@ -40,6 +43,12 @@ class KeypointsReader:
         FaultError
             If they are invalid, or their number differs from earlier rows.
         """
+        given = record.get("keypoints")
+        if self._pairs and isinstance(given, list) and len(given) == 2 * (self._count or 0):
+            values = [
+                1 if k == 2 else given[2 * p + k] for p in range(len(given) // 2) for k in range(3)
+            ]
+            record = {"keypoints": values}
         values = keypoints_of_result(record)
         count = len(values) // 3
         if self._count is None:
@@ -93,7 +102,9 @@ def keypoints_of_result(record: Record) -> list[float]:
         raise FaultError(f"keypoints is empty, expected {_LAYOUT}")
     numbers = [number_of(f"keypoints[{i}]", value) for i, value in enumerate(values)]
     if len(numbers) % 3:
-        raise FaultError(f"keypoints has {len(numbers)} values, expected {_LAYOUT}")
+        message = f"keypoints has {len(numbers)} values, expected {_LAYOUT}"
+        hint = "x, y without v (kpt_shape [K, 2]) need ground truth with a data.yaml"
+        raise FaultError(message, hint if len(numbers) % 2 == 0 else "")
     for i, number in enumerate(numbers):
         if not abs(number) <= FARTHEST:
             raise FaultError(f"keypoints[{i}] is {short_json(values[i])}, expected pixels")

@@ -7,14 +7,15 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.core.masks import areas_and_boxes, max_runs
+from detap.checks.masks import oversized_masks
+from detap.core.masks import areas_and_boxes
 from detap.errors import InputError, Note, Problem
 from detap.formats.coco.assembly import Source, detection_table, truth_table
 from detap.formats.coco.columns import DetectionColumns, Segmentations, TruthColumns
 from detap.io.paths import shown
 from detap.tables.columns import FARTHEST
 from detap.tables.detection import Detections, Floats, GroundTruth, Integers, Name
-from detap.tables.masks import MOST_PIXELS, Masks
+from detap.tables.masks import Masks
 
 Sizes = NDArray[np.int64]
 Columns = TypeVar("Columns", TruthColumns, DetectionColumns)
@@ -123,7 +124,8 @@ def _masks_of_boxes(
     index[missing] = len(masks) + np.arange(count, dtype=np.int32)
     masks = Masks.joined([masks, boxes])
     rows = np.concatenate([np.flatnonzero(table.segmentations.has), missing])
-    _refuse(_oversized(rows, masks, table.image[rows], source), source)
+    limit = source.limits.mask_runs
+    _refuse(oversized_masks(rows, masks, table.image[rows], limit), source)
     return masks, index
 
 
@@ -178,31 +180,8 @@ def _masks(
         segmentations.ring_end,
         segmentations.points,
     )
-    _refuse(_oversized(rows, masks, image[rows], source), source)
+    _refuse(oversized_masks(rows, masks, image[rows], source.limits.mask_runs), source)
     return masks
-
-
-def _oversized(
-    rows: NDArray[np.intp], masks: Masks, image: Integers, source: Source
-) -> Iterator[tuple[int, str, str]]:
-    """Yield row, message and hint of polygons beyond the memory limits."""
-    pixels = masks.sizes.astype(np.int64).prod(axis=1)
-    polygons = np.diff(masks.ring_start) > 0
-    for index in np.flatnonzero(polygons & (pixels > MOST_PIXELS)).tolist():
-        height, width = masks.sizes[index].tolist()
-        message = f"image has height {height} and width {width} ({pixels[index]} pixels)"
-        yield int(rows[index]), message, f"masks are limited to {MOST_PIXELS} pixels"
-    limit = source.limits.mask_runs
-    runs = max_runs(masks.arrays)
-    totals = np.bincount(image, runs)
-    for large in np.flatnonzero(totals > limit).tolist():
-        of_image = np.flatnonzero(image == large)
-        index = of_image[np.argmax(runs[of_image])]
-        message = (
-            f"segmentation has up to {runs[index]} runs, those of its image {int(totals[large])}, "
-            f"above the limit of {limit}"
-        )
-        yield int(rows[index]), message, "simplify the polygons, or raise --max-mask-runs"
 
 
 def _wrong_sizes(

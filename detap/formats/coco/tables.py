@@ -296,10 +296,13 @@ def read_detections(
         from detap.formats.text.class_names import ClassNames
 
         names = ClassNames.load(listed, limits)
-        first = id_mapping.parse_first_id(first_category_id)
-        mapping = id_mapping.CategoryMapping(file, columns.categories, names, first, as_is)
-        columns, notes = id_mapping.match_by_name(columns, ground_truth, mapping)
         sources = names.source()
+        default = None
+        if not names.names and ground_truth.format == "yolo":
+            names, default = id_mapping.names_in_order(ground_truth), 1
+        first = id_mapping.parse_first_id(first_category_id)
+        mapping = id_mapping.CategoryMapping(file, columns.categories, names, first, as_is, default)
+        columns, notes = id_mapping.match_by_name(columns, ground_truth, mapping)
     elif columns.categories:
         from detap.formats.coco import id_mapping
 

@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 from detap.io.json_text import LongInteger, short_json
 from detap.io.problems import FaultError
+from detap.tables.columns import FARTHEST
 from detap.tables.detection import Name
 from detap.tables.notes import BOX_LAYOUTS
 
@@ -100,6 +101,23 @@ def box_of(record: Record, box_format: str = "xywh") -> tuple[float, float, floa
     if not (math.isfinite(width * height) and all(map(math.isfinite, far))):
         _refuse_box(record["bbox"])
     return x, y, value[2], value[3]
+
+
+def polygon_of(record: Record) -> list[float]:
+    """Return the eight values of a `poly`: the corners of an oriented box."""
+    values = record["poly"]
+    if not isinstance(values, list) or len(values) != 8:
+        raise FaultError(f"poly is {short_json(values)}, expected [x1, y1, x2, y2, ..., y4]")
+    polygon = [number_of(f"poly[{i}]", value) for i, value in enumerate(values)]
+    if not all(abs(value) <= FARTHEST for value in polygon):
+        raise FaultError(f"poly is {short_json(values)}, expected pixels")
+    return polygon
+
+
+def bounds_of(polygon: list[float]) -> tuple[float, float, float, float]:
+    """Return the lowest x and y, and the highest x and y."""
+    x, y = polygon[0::2], polygon[1::2]
+    return min(x), min(y), max(x), max(y)
 
 
 def _refuse_box(box: list[Any]) -> NoReturn:

@@ -25,6 +25,8 @@ class ClassNames:
     names: tuple[str, ...] = ()
     keypoints: tuple[int, int] | None = None
     """``kpt_shape`` of a `data.yaml`."""
+    sigmas: tuple[float, ...] = ()
+    """``kpt_oks_sigmas`` of a `data.yaml`."""
 
     @classmethod
     def read(cls, path: Path | None, problems: Problems, limits: Limits) -> "ClassNames":
@@ -99,14 +101,14 @@ class ClassNames:
 
 def _names_of_yaml(
     file: str, problems: Problems, limits: Limits
-) -> tuple[tuple[str, ...], tuple[int, int] | None]:
+) -> tuple[tuple[str, ...], tuple[int, int] | None, tuple[float, ...]]:
     from detap.formats.text.data_yaml import read_data_yaml
 
     try:
         data = read_data_yaml(file, limits)
     except InputError as error:
         problems.extend(*error.problems)
-        return (), None
+        return (), None, ()
     if not data.names:
         problems.add(file, "", "has no `names:`", "list the classes under `names:`")
-    return data.names, data.keypoints
+    return data.names, data.keypoints, data.sigmas

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from detap.formats.by_name.problems import Problems
-from detap.formats.text.lines import decoded_lines, looks_like
+from detap.formats.text.lines import decoded_lines, looks_like, number_fault
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
 from detap.io.stream import read_bytes
@@ -50,6 +50,8 @@ class DataYaml(NamedTuple):
         Folders or image lists by ``train``, ``val`` and ``test``, as far as given.
     keypoints : (int, int) or None
         ``kpt_shape``: keypoints per row, and numbers per keypoint.
+    sigmas : tuple of float
+        ``kpt_oks_sigmas``, one per keypoint; empty if not given.
     """
 
     file: str
@@ -57,6 +59,7 @@ class DataYaml(NamedTuple):
     path: str
     splits: dict[str, tuple[str, ...]]
     keypoints: tuple[int, int] | None = None
+    sigmas: tuple[float, ...] = ()
 
 
 class _Fault(Exception):  # noqa: N818 - never seen outside
@@ -111,6 +114,7 @@ def read_data_yaml(path: Path, limits: Limits = DEFAULT_LIMITS) -> DataYaml:
         values = _keys(lines)
     names: tuple[str, ...] = ()
     path_, splits, keypoints = "", {}, None
+    sigmas: tuple[float, ...] = ()
     for key, value in values.items():
         with _collect_fault(problems, file):
             if key == "names":
@@ -119,13 +123,19 @@ def read_data_yaml(path: Path, limits: Limits = DEFAULT_LIMITS) -> DataYaml:
                 path_ = _single(value)
             elif key == "kpt_shape":
                 keypoints = _keypoints(value)
+            elif key == "kpt_oks_sigmas":
+                sigmas = _sigmas(value)
             elif key in SPLITS and (entries := _entries(value)):
                 splits[key] = entries
     if "nc" in values and names and not problems.count:
         with _collect_fault(problems, file):
             _check_count(values["nc"], names)
+    if sigmas and keypoints and len(sigmas) != keypoints[0]:
+        message = f"kpt_oks_sigmas has {len(sigmas)} numbers for {keypoints[0]} keypoints"
+        location = f"line {values['kpt_oks_sigmas'].line}"
+        problems.add(file, location, message, "give one per keypoint of kpt_shape")
     problems.raise_any()
-    return DataYaml(file, names, path_, splits, keypoints)
+    return DataYaml(file, names, path_, splits, keypoints, sigmas)
 
 
 @contextmanager
@@ -211,6 +221,15 @@ def _keypoints(value: _Value) -> tuple[int, int] | None:
             return count, size
     message = f"kpt_shape {quote(' '.join(words))} is not [K, 2] or [K, 3]"
     raise _Fault(value.line, message, "write the number of keypoints, and of numbers per keypoint")
+
+
+def _sigmas(value: _Value) -> tuple[float, ...]:
+    words = _entries(value)
+    for word in words:
+        if number_fault(word) or float(word) <= 0:
+            message = f"kpt_oks_sigmas has {quote(word)}, which is not a number above 0"
+            raise _Fault(value.line, message, "give one number per keypoint")
+    return tuple(map(float, words))
 
 
 def _names(value: _Value) -> tuple[str, ...]:

@@ -74,6 +74,17 @@ class DataSet(NamedTuple):
         """The indices of the images with a label file."""
         return tuple(number for number, member in enumerate(self.members) if member)
 
+    def with_images(self, names: list[str]) -> "DataSet":
+        """Return the data set with further images, without labels and files."""
+        added = dict.fromkeys(names, ("", ""))
+        rows = zip(self.images, zip(self.image_files, self.members, strict=True), strict=True)
+        images = sorted({**dict(rows), **added}.items())
+        return self._replace(
+            images=tuple(name for name, _ in images),
+            image_files=tuple(file for _, (file, _) in images),
+            members=tuple(member for _, (_, member) in images),
+        )
+
     def hide_outside(self, error: InputError, given: Path | None) -> InputError:
         """Return an error without the content of files outside the data set.
 

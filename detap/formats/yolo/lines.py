@@ -1,11 +1,13 @@
 """Lines of YOLO files: a class, a box or polygon, and a detection's confidence."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from detap.formats.text.lines import LineForm, columns_of, numbers_of
 from detap.io.problems import FaultError
+from detap.text_input import is_whole
 
 BOX = ("xc", "yc", "w", "h")
 TITLES = {"cxcywh": BOX, "xywh": ("x", "y", "w", "h"), "xyxy": ("x1", "y1", "x2", "y2")}
@@ -37,22 +39,34 @@ class YoloForm(LineForm):
         The origin of `counts`, for messages.
     hint : str
         The hint for another number of columns.
+    keypoints : (int, int) or None
+        ``kpt_shape``, if rows may have keypoints behind their box.
+    contours : bool
+        Polygons are contours of pixels, which may have one point or two.
     polygons : set of int
         Gets numbers of coordinates of polygons, including the minimum and maximum.
+    tracks : Counter of str
+        Gets track ids, the last column of tracked objects, which is not used.
     """
 
     counts: tuple[int, ...] = ()
     stored: int = 4
     source: str = ""
     hint: str = ""
+    keypoints: tuple[int, int] | None = None
+    contours: bool = False
     polygons: set[int] = field(default_factory=set, compare=False)
+    tracks: Counter[str] = field(default_factory=Counter, compare=False)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of the columns of a box, or of a polygon."""
-        corners = range(1, self.stored // 2 + 1)
-        polygon = [f"{axis}{number}" for number in corners for axis in "xy"]
-        shape = TITLES[self.box_format] if self.stored == len(BOX) else polygon
+        """The names of the columns of a box, of its keypoints, or of a polygon."""
+        count, size = self.keypoints or (self.stored // 2, 2)
+        points = [f"{axis}{k}" for k in range(1, count + 1) for axis in "xyv"[:size]]
+        box = TITLES[self.box_format]
+        shape = (*box, *points) if self.keypoints else points
+        if self.stored == len(BOX):
+            shape = box
         return ("class", *shape, *(("conf",) if self.scored else ()))
 
     @property
@@ -68,12 +82,12 @@ class YoloForm(LineForm):
 
     def read_line(self, text: str) -> tuple[str, list[float], bool]:
         """Return the class, the numbers, and True for a polygon."""
-        columns = columns_of(text)
+        columns = self._without_track(columns_of(text))
         count = len(columns) - 1 - self.scored
         is_box = count == len(BOX)
         if self.counts and count not in self.counts:
             raise FaultError(*self._counts_problem(len(columns)))
-        if not self.counts and not is_box and (count < 6 or count % 2):
+        if not self.counts and not is_box and (count < (2 if self.contours else 6) or count % 2):
             raise FaultError(*self._shape_problem(len(columns)))
         name = self.resolve(columns[0])
         values = numbers_of(self._titles(count), columns[1:])
@@ -91,13 +105,26 @@ class YoloForm(LineForm):
             self.polygons.add(count)
         return name, stored + score, is_polygon
 
+    def _without_track(self, columns: list[str]) -> list[str]:
+        """Return the columns of a line without a track id: a whole number, the last of them."""
+        count = len(columns) - 2 - self.scored
+        is_shape = count in (self.counts or (len(BOX),))
+        if self.scored and not self.counts:
+            is_shape |= count >= 6 and count % 2 == 0
+        elif not self.scored:
+            is_shape &= count == len(BOX)
+        if not is_shape or count + 1 in self.counts or not is_whole(columns[-1]):
+            return columns
+        self.tracks[columns[-1]] += 1
+        return columns[:-1]
+
     def _titles(self, count: int) -> Sequence[str]:
         """Return the names of the numbers of a line with `count` coordinates."""
         score = ("conf",) if self.scored else ()
         box = TITLES[self.box_format]
         if count == len(BOX):
             return (*box, *score)
-        if self.counts and self.stored == len(BOX):
+        if self.counts and (self.keypoints or self.stored == len(BOX)):
             return (*box, *(f"column {number}" for number in range(6, count + 2)), *score)
         return (*(("x", "y") * (count // 2)), *score)
 

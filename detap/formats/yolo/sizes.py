@@ -42,6 +42,8 @@ class GivenSizes:
         NaN if unknown.
     source : tuple of SourceFile
         The table, if there is one.
+    table : dict of str to (int, int)
+        Its sizes by stem.
 
     Raises
     ------
@@ -57,14 +59,19 @@ class GivenSizes:
     ) -> None:
         self.sizes: Floats = np.full((len(images), 2), np.nan)
         self.source: tuple[SourceFile, ...] = ()
+        self.table: dict[str, tuple[int, int]] = {}
         if image_size is not None and image_sizes is not None:
             raise UsageError("use either --image-size or --image-sizes, not both")
         if image_size is not None:
             self.sizes[:] = _parsed(image_size)
         if image_sizes is not None:
-            table = read_image_sizes(image_sizes, limits)
-            self.source = (SourceFile(str(image_sizes), len(table)),)
-            self.sizes = sizes_of(images, table)
+            self.table = read_image_sizes(image_sizes, limits)
+            self.source = (SourceFile(str(image_sizes), len(self.table)),)
+            self.use_for(images)
+
+    def use_for(self, images: Sequence[Name]) -> None:
+        """Look up the sizes of other images in the table."""
+        self.sizes = sizes_of(images, self.table)
 
     @property
     def name(self) -> str:

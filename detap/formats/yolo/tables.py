@@ -9,16 +9,13 @@ Reference: Ultralytics 8.3, ``data/utils.py`` (`verify_image_label`) and ``engin
 """
 
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from detap.checks.tables import pair_key, repeats
 from detap.core.overlap import paired_overlaps
-from detap.core.polygons import bounds, box_polygons
 from detap.errors import InputError, Note, Problem, UsageError
 from detap.formats.by_name.notes import (
     files_skipped,
@@ -31,17 +28,8 @@ from detap.formats.by_name.problems import Problems, refuse_empty
 from detap.formats.text.class_names import ClassNames
 from detap.formats.text.data_yaml import DataYaml
 from detap.formats.text.folder import Folder, detections_folder
-from detap.formats.text.lines import LineForm
-from detap.formats.text.reader import FolderReader
 from detap.formats.text.rows import Rows
-from detap.formats.yolo.boxes import (
-    Columns,
-    check_areas,
-    check_fractions,
-    confirm_order,
-    in_pixels,
-    order_of_columns,
-)
+from detap.formats.yolo.boxes import Columns, confirm_order, in_pixels, order_of_columns
 from detap.formats.yolo.dataset import (
     NAME_LISTS,
     DataSet,
@@ -50,38 +38,27 @@ from detap.formats.yolo.dataset import (
     labels_folder,
     resolve_data_yaml,
 )
-from detap.formats.yolo.lines import BOX, COLUMNS, CORNERS, YoloForm
+from detap.formats.yolo.lines import COLUMNS
+from detap.formats.yolo.reader import LabelReader, Task
 from detap.formats.yolo.sizes import GivenSizes, Size, refuse_unknown, sizes_of_images
-from detap.formats.yolo.tasks import (
-    all_axis_aligned,
-    form_of,
-    has_keypoints,
-    refuse_equal_lengths,
-    refuse_other_polygons,
-    storing,
-)
+from detap.formats.yolo.tasks import check_run, has_keypoints, task_of_run
 from detap.io import stream as files
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
-from detap.io.problems import FaultError, check_choice
+from detap.io.problems import check_choice
+from detap.protocols.fields import default_sigmas
 from detap.tables.columns import indices_in, reindexed
 from detap.tables.detection import (
     Detections,
-    Flags,
     Floats,
     GroundTruth,
     Integers,
     SourceFile,
     encode_boxes,
 )
-from detap.tables.notes import POLYGONS_BOUNDED
 from detap.text_input import is_whole, join_names, quote
 
 _TRUTH = "the ground truth"
-_LABELS_REACH, _PREDICTIONS_REACH = 0.5, 1.0
-"""Distance by which corners of oriented boxes may lie outside, relative to the image size."""
-
-
 def read_ground_truth(
     path: Path,
     *,
@@ -91,6 +68,8 @@ def read_ground_truth(
     boxes: str = "cxcywh",
     image_size: Size | None = None,
     image_sizes: Path | None = None,
+    masks: bool = False,
+    keypoints: bool = False,
     as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> GroundTruth:
@@ -113,7 +92,13 @@ def read_ground_truth(
     image_size : str or (float, float), optional
         Width and height of every image, in pixels: ``"640x480"``.
     image_sizes : str or path, optional
-        A table ``image,width,height``. Without both, sizes come from the image files.
+        A table ``image,width,height``. Without both, sizes come from the image files. If these are
+        missing, the table also lists the images.
+    masks : bool
+        If True, read polygons as masks; otherwise as bounding boxes or quadrilaterals.
+    keypoints : bool
+        If True, rows without keypoints are an error. Keypoints are read whenever ``kpt_shape`` is
+        given.
     as_is : bool
         Accept boxes beyond their images or of negative size, and lists of names that differ.
     limits : Limits
@@ -134,10 +119,12 @@ def read_ground_truth(
     path = resolve_data_yaml(os.fspath(path))
     data_set = find_images(path, split, limits)
     given = GivenSizes(data_set.images, image_size, image_sizes, limits)
+    data_set, listed = _with_listed_images(data_set, given)
     try:
         names = _names_of_truth(data_set, class_names, limits, as_is=as_is)
-        given_task = _Task(task, _keypoints([names, *_lists_of(data_set.data)]), as_is, boxes)
-        return _truth_of(path, data_set, names, given_task, given, limits=limits)
+        shape = _keypoints([names, *_lists_of(data_set.data)])
+        given_task = Task(task, shape, as_is, boxes, masks, keypoints)
+        return _truth_of(path, data_set, names, given_task, given, limits=limits, listed=listed)
     except InputError as error:
         raise data_set.hide_outside(error, class_names) from None
 
@@ -146,13 +133,14 @@ def _truth_of(
     path: str,
     data_set: DataSet,
     names: ClassNames,
-    task: "_Task",
+    task: Task,
     given: GivenSizes,
     *,
     limits: Limits,
+    listed: int,
 ) -> GroundTruth:
     """Read the labels of a data set as ground truth."""
-    labels = _Files(path, data_set.folder, names, limits, task, scored=False)
+    labels = LabelReader(path, data_set.folder, names, limits, task, scored=False)
     rows = labels.rows
     missing = f"objects in the {len(data_set.labeled)} label files of its images"
     refuse_empty(path, len(rows), limits, missing, "labels")
@@ -162,6 +150,10 @@ def _truth_of(
     classes = names.names or tuple(sorted(rows.names, key=lambda name: (len(name), name)))
     pixels = labels.pixels(rows.values, sizes[image])
     polygons = labels.polygons(pixels, sizes[image])
+    fields = labels.fields(pixels, sizes[image])
+    area = _areas(fields)
+    if labels.keypoints is not None:
+        fields["sigmas"] = _sigmas(labels, [names, *_lists_of(data_set.data)])
     labels.selected = selected = np.flatnonzero(~labels.repeated())
     objects = Objects(
         images=data_set.images,
@@ -172,156 +164,44 @@ def _truth_of(
         box_format="xywh",
         sizes=sizes,
         polygons=None if polygons is None else polygons[selected],
+        area=None if area is None else area[selected],
+        fields={
+            name: value if name in ("masks", "sigmas") else value[selected]
+            for name, value in fields.items()
+        },
     )
     data_yaml = (SourceFile(path, len(data_set.images)),) if data_set.data else ()
     sources = _once((*data_yaml, *labels.sources(), *names.source(), *given.source))
-    notes = _truth_notes(data_set, names, image, len(rows) - len(selected))
+    notes = _truth_notes(data_set, names, image, len(rows) - len(selected), listed)
     notes = (*notes, *labels.notes("ground truth"))
     return ground_truth(objects, labels, sources, notes)
 
 
-@dataclass(frozen=True, slots=True)
-class _Task:
-    """Options that determine the rows."""
+def _with_listed_images(data_set: DataSet, given: GivenSizes) -> tuple[DataSet, int]:
+    """Add the images of a table of sizes if no image file exists; return their number."""
+    if not given.source or any(data_set.image_files):
+        return data_set, 0
+    added = sorted(given.table.keys() - set(data_set.images))
+    data_set = data_set.with_images(added)
+    given.use_for(data_set.images)
+    return data_set, len(added)
 
-    name: str | None
-    keypoints: tuple[int, int] | None
-    as_is: bool
-    boxes: str
+
+def _areas(fields: dict[str, Any]) -> Floats | None:
+    """Return the areas of masks, (N,); None without masks."""
+    if "masks" not in fields:
+        return None
+    from detap.core.masks import pixel_counts
+
+    return pixel_counts(fields["masks"].arrays).astype(np.float64)
 
 
-class _Files(FolderReader):
-    """Reader of label files; rows have a box or bounds, and a score.
-
-    Attributes
-    ----------
-    task : _Task
-    corners : (N, 8) float64 or None
-        Normalized, if all polygons are quadrilaterals and not all are axis-aligned.
-    by_name : bool
-        True if all rows have class names.
-    selected : (n,) array of int or None
-        The rows in tables, if not all.
-    """
-
-    form: YoloForm
-    selected: NDArray[np.intp] | None = None
-
-    def __init__(
-        self,
-        path: str,
-        folder: Folder,
-        names: ClassNames,
-        limits: Limits,
-        task: _Task,
-        *,
-        scored: bool,
-        known: Collection[str] = (),
-    ) -> None:
-        super().__init__(folder, task.as_is, limits)
-        self.path = path
-        self.task = task
-        self.corners: Floats | None = None
-        name_kinds: set[bool] = set()
-        form = form_of(
-            task.name,
-            task.keypoints,
-            scored=scored,
-            resolve=_resolver(names, frozenset(known), name_kinds),
-            path=folder.given,
-            box_format=task.boxes,
-        )
-        rows = self.read(form)
-        self.by_name = name_kinds == {True}
-        if not form.counts and form.polygons == {CORNERS}:
-            rows = self.read(storing(form, CORNERS, len(BOX), CORNERS))
-        elif form.polygons and rows.flag.all() and not (task.as_is or task.name):
-            refuse_equal_lengths(form, self.location(0), lambda form: self.read(form).values)
-        if self.form.stored == len(BOX):
-            return
-        corners, score = np.split(rows.values, (CORNERS,), axis=1)
-        box = np.where(rows.flag[:, None], bounds(corners), corners[:, : len(BOX)])
-        self.rows = replace(rows, values=np.hstack([box, score]))
-        self.corners = None if all_axis_aligned(corners[rows.flag]) else corners
-
-    def read(self, form: LineForm) -> Rows:
-        """Read the rows; raise InputError with every invalid line."""
-        rows = super().read(form)
-        self.problems.raise_any()
-        return rows
-
-    def location(self, row: int) -> tuple[str, str]:
-        """Return the file and line of a row in tables."""
-        return super().location(row if self.selected is None else int(self.selected[row]))
-
-    def check(self, box: Floats) -> None:
-        """Raise InputError if boxes (N, 4) are not normalized."""
-        reach = None
-        if self.corners is not None:
-            reach = _PREDICTIONS_REACH if self.form.scored else _LABELS_REACH
-        rows, location, box_format = self.rows, self.location, self.form.box_format
-        check_fractions(
-            rows, box, location, self.problems, as_is=self.as_is, box_format=box_format, reach=reach
-        )
-        self.problems.raise_any()
-
-    def pixels(self, box: Floats, size: Floats) -> Floats:
-        """Return the boxes (N, 4) in pixels, in images of the sizes (N, 2)."""
-        pixels = in_pixels(box, self.rows.flag, size, self.task.boxes)
-        check_areas(pixels, self.location, self.problems)
-        self.problems.raise_any()
-        return pixels
-
-    def polygons(self, pixels: Floats, size: Floats) -> Floats | None:
-        """Return the quadrilaterals (N, 8) in pixels, boxes among them; None if all are boxes.
-
-        Raises
-        ------
-        InputError
-            If they look like polygons or keypoints, and no task is given.
-        """
-        if self.corners is None:
-            return None
-        polygon = self.rows.flag
-        corners = np.where(
-            polygon[:, None],
-            self.corners * np.tile(size, (1, CORNERS // 2)),
-            box_polygons(encode_boxes(pixels, "xywh")[0]),
-        )
-        if self.task.name is None and not self.as_is:
-            polygon_rows = np.flatnonzero(polygon)
-            refuse_other_polygons(
-                self.corners[polygon_rows],
-                corners[polygon_rows],
-                self.form.scored,
-                lambda row: self.location(int(polygon_rows[row])),
-            )
-        return corners
-
-    def repeated(self) -> Flags:
-        """Return a mask of rows that equal an earlier one of their file."""
-        rows = self.rows
-        values = rows.values if self.corners is None else np.hstack([rows.values, self.corners])
-        return repeats(2 * pair_key(rows.file, rows.name) + rows.flag, values)
-
-    def notes(self, title: str) -> tuple[Note, ...]:
-        """Return notes about ignored parts of the rows."""
-        keypoints = len(self.rows) if has_keypoints(self.form) else 0
-        bounded = 0 if self.form.counts else int(np.count_nonzero(self.rows.flag))
-        return nonzero_notes(
-            Note(
-                "keypoints-left-out",
-                f"keypoints of the {title} are ignored; boxes are evaluated",
-                keypoints,
-                severity="info",
-            ),
-            Note(
-                POLYGONS_BOUNDED,
-                f"polygons of the {title} are read as their bounding boxes",
-                bounded,
-                severity="info",
-            ),
-        )
+def _sigmas(labels: LabelReader, lists: Sequence[ClassNames]) -> tuple[float, ...]:
+    """Return the OKS sigmas of a `data.yaml`, or Ultralytics' default."""
+    assert labels.keypoints is not None
+    _, count, size = labels.keypoints.shape
+    given = next((names.sigmas for names in lists if names.sigmas), ())
+    return given or default_sigmas(count, visibility=size == 3)
 
 
 def _once(sources: Sequence[SourceFile]) -> tuple[SourceFile, ...]:
@@ -333,9 +213,14 @@ def _once(sources: Sequence[SourceFile]) -> tuple[SourceFile, ...]:
 
 
 def _truth_notes(
-    data_set: DataSet, names: ClassNames, image: Integers, repeated: int
+    data_set: DataSet, names: ClassNames, image: Integers, repeated: int, listed: int
 ) -> tuple[Note, ...]:
     missing = sum(not path for path in data_set.image_files)
+    known = (
+        "those with a label file and those listed with a size"
+        if listed
+        else "those with a label file"
+    )
     repeated_images = "images are listed twice; each counts once"
     return nonzero_notes(
         Note(
@@ -354,8 +239,7 @@ def _truth_notes(
         images_without_objects(len(data_set.images), image),
         Note(
             "images-absent",
-            "image files are missing: their sizes are as given, and only images with a label file "
-            "are known",
+            f"image files are missing: sizes are as given, and images are {known}",
             missing,
             severity="info",
         ),
@@ -379,6 +263,8 @@ def read_detections(
     boxes: str = "cxcywh",
     image_size: Size | None = None,
     image_sizes: Path | None = None,
+    masks: bool = False,
+    keypoints: bool = False,
     as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Detections:
@@ -404,6 +290,8 @@ def read_detections(
         As in :func:`read_ground_truth`.
     image_size, image_sizes : optional
         As in :func:`read_ground_truth`, for images whose size the ground truth lacks.
+    masks, keypoints : bool
+        As in :func:`read_ground_truth`.
     as_is, limits
         As in :func:`read_ground_truth`.
 
@@ -430,9 +318,11 @@ def read_detections(
         for source in ground_truth.files
         if is_data_yaml(source.path)
     ]
-    keypoints = _keypoints([names, ClassNames.load(class_names, limits), *described])
-    known, given_task = ground_truth.classes, _Task(task, keypoints, as_is, boxes)
-    reader = _Files(path, folder, names, limits, given_task, scored=True, known=known)
+    shape = _keypoints([names, ClassNames.load(class_names, limits), *described])
+    if not as_is:
+        task = check_run(task_of_run(folder.path), task, shape)
+    known, given_task = ground_truth.classes, Task(task, shape, as_is, boxes, masks, keypoints)
+    reader = LabelReader(path, folder, names, limits, given_task, scored=True, known=known)
     rows = reader.rows
     if not names.names:
         _check_numbered(path, ground_truth, rows)
@@ -442,6 +332,7 @@ def read_detections(
     box, score = order.split(rows)
     reader.check(box)
     pixels = reader.pixels(box, size)
+    fields = reader.fields(pixels, size)
     objects = Objects(
         images=tuple(folder.members),
         classes=rows.names,
@@ -451,6 +342,8 @@ def read_detections(
         box_format="xywh",
         score=score,
         polygons=reader.polygons(pixels, size),
+        area=_areas(fields),
+        fields=fields,
     )
     known_paths = {source.path for source in ground_truth.files} | {_TRUTH}
     options = (*names.source(), *given.source)
@@ -464,7 +357,7 @@ def read_detections(
 
 
 def _sizes_of_rows(
-    reader: _Files, truth: GroundTruth, given: GivenSizes, path: str
+    reader: LabelReader, truth: GroundTruth, given: GivenSizes, path: str
 ) -> tuple[Floats, int]:
     """Return the size (N, 2) of each row's image, and the number of missing files."""
     sizes = given.sizes
@@ -481,7 +374,7 @@ def _sizes_of_rows(
 
 
 def _columns(
-    reader: _Files, truth: GroundTruth, size: Floats, columns: str | None, path: str
+    reader: LabelReader, truth: GroundTruth, size: Floats, columns: str | None, path: str
 ) -> Columns:
     """Return the column order of predictions, as given or detected."""
     rows, form = reader.rows, reader.form
@@ -503,7 +396,7 @@ def _columns(
     return confirm_order(order, last, first, path)
 
 
-def _max_ious(reader: _Files, truth: GroundTruth, pixels: Floats) -> Floats:
+def _max_ious(reader: LabelReader, truth: GroundTruth, pixels: Floats) -> Floats:
     """Return the maximum IoU of each box with ground truths of its image and class."""
     rows = reader.rows
     image = indices_in(tuple(reader.folder.members), truth.images)[rows.file]
@@ -521,7 +414,7 @@ def _max_ious(reader: _Files, truth: GroundTruth, pixels: Floats) -> Floats:
     return max_iou
 
 
-def _detection_notes(folder: Folder, reader: _Files, missing_files: int) -> tuple[Note, ...]:
+def _detection_notes(folder: Folder, reader: LabelReader, missing_files: int) -> tuple[Note, ...]:
     return nonzero_notes(
         Note(
             "repeated-rows",
@@ -549,28 +442,10 @@ def predictions_folder(path: str) -> Folder:
 # --- class names
 
 
-def _resolver(names: ClassNames, known: frozenset[str], by_name: set[bool]) -> Callable[[str], str]:
-    """Return a function from class numbers to names; known names are kept.
-
-    `by_name` gets True for names and False for numbers.
-    """
-
-    def resolve(word: str) -> str:
-        named = word in known and not word.isdigit()
-        by_name.add(named)
-        if named:
-            return word
-        if not is_whole(word):
-            raise FaultError(
-                f"class {quote(word)} is not a whole number >= 0", "write the class number"
-            )
-        return names.resolve(word) if names.names else word.lstrip("0") or "0"
-
-    return resolve
-
-
 def _lists_of(data: DataYaml | None) -> list[ClassNames]:
-    return [] if data is None else [ClassNames(data.file, data.names, data.keypoints)]
+    if data is None:
+        return []
+    return [ClassNames(data.file, data.names, data.keypoints, data.sigmas)]
 
 
 def _keypoints(lists: Sequence[ClassNames]) -> tuple[int, int] | None:

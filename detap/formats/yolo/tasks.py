@@ -7,13 +7,16 @@ Reference: Ultralytics 8.4, ``engine/results.py`` (`save_txt`) and ``data/utils.
 (`verify_image_label`).
 """
 
+import os
+import re
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 
 from detap.core.polygons import is_self_intersecting
 from detap.errors import InputError, Problem
-from detap.formats.yolo.lines import BOX, CORNERS, TITLES, YoloForm
+from detap.formats.yolo.lines import BOX, CORNERS, SAVE_CONF, TITLES, YoloForm
 from detap.io.problems import check_choice
 from detap.tables.detection import Flags, Floats
 from detap.tables.notes import too_many
@@ -21,6 +24,9 @@ from detap.tables.notes import too_many
 TASKS = ("detect", "segment", "pose", "obb")
 Keypoints = tuple[int, int]
 """``kpt_shape``: keypoints per row, and numbers per keypoint."""
+
+_TASK = re.compile(r"^task:[ ]*([a-z]+)[ ]*\r?$", re.MULTILINE)
+_HEAD = 1 << 16
 
 _AXIS_TOLERANCE = 2e-6
 """Rounding tolerance of axis-aligned boxes with six digits."""
@@ -35,6 +41,7 @@ def form_of(
     resolve: Callable[[str], str],
     path: str,
     box_format: str,
+    contours: bool = False,
 ) -> YoloForm:
     """Return the line format for a task or keypoints, as far as given.
 
@@ -57,7 +64,7 @@ def form_of(
             raise InputError(Problem(path, "", message, hint))
         counts: tuple[int, ...] = {"detect": (boxes,), "obb": (CORNERS,)}.get(task or "", ())
         if not counts:
-            return YoloForm("class", scored, box_format, resolve)
+            return YoloForm("class", scored, box_format, resolve, contours=contours)
         stored, source, hint = counts[0], f"--task {task}", "correct the line, or omit --task"
     else:
         shape = f"kpt_shape [{keypoints[0]}, {keypoints[1]}]"
@@ -65,18 +72,84 @@ def form_of(
             message = f"{shape} in data.yaml means keypoints, but the task is {task}"
             hint = "remove kpt_shape from data.yaml, or omit --task"
             raise InputError(Problem(path, "", message, hint))
-        counts, stored = (boxes + keypoints[0] * keypoints[1],), boxes
+        stored = boxes + keypoints[0] * keypoints[1]
+        counts = (stored,)
         source = f"{shape} in data.yaml"
         hint = "correct kpt_shape or the row; for boxes without keypoints pass --task detect"
         if task == "detect":
-            counts = (boxes, *counts)
+            counts, stored = (boxes, *counts), boxes
             hint = "correct kpt_shape or the row"
-    return YoloForm("class", scored, box_format, resolve, None, counts, stored, source, hint)
+    columns = ("class", scored, box_format, resolve, None)
+    return YoloForm(*columns, counts, stored, source, hint, keypoints)
+
+
+def task_of_run(folder: str) -> tuple[str, str]:
+    """Return the ``args.yaml`` of a training run and its task, or "" and "".
+
+    Parameters
+    ----------
+    folder : str
+        The folder of predictions; the file is there, or in one of the two folders above.
+    """
+    for _ in range(3):
+        file = os.path.join(folder, "args.yaml")
+        with suppress(OSError, UnicodeDecodeError), open(file, encoding="utf-8") as lines:
+            text = lines.read(_HEAD)
+            match = _TASK.search(text)
+            if match is not None and match[1] in TASKS:
+                return file, match[1]
+        folder = os.path.normpath(os.path.join(folder, os.pardir))
+    return "", ""
+
+
+def check_run(run: tuple[str, str], task: str | None, keypoints: Keypoints | None) -> str | None:
+    """Return the task of predictions: as given, else that of their ``args.yaml``.
+
+    Parameters
+    ----------
+    run : (str, str)
+        As :func:`task_of_run` returns it.
+    task : str or None
+        As given.
+    keypoints : (int, int) or None
+        ``kpt_shape``.
+
+    Raises
+    ------
+    InputError
+        If they disagree.
+    """
+    file, task_of_file = run
+    if not file or task_of_file == task:
+        return task
+    if task is not None and not (task == "detect" and task_of_file == "pose"):
+        message, hint = f"task is {task_of_file}, but --task is {task}", "omit --task"
+        raise InputError(Problem(file, "", message, f"{hint}, or use the predictions of the task"))
+    if task is None and keypoints is not None and task_of_file != "pose":
+        message = f"task is {task_of_file}, but data.yaml has kpt_shape {[*keypoints]}: pose"
+        hint = "pass --task detect to evaluate boxes, or use the predictions of a pose model"
+        raise InputError(Problem(file, "", message, hint))
+    return task_of_file if task is None else task
 
 
 def has_keypoints(form: YoloForm) -> bool:
-    """Return True if rows hold keypoints behind their box."""
-    return form.stored == len(BOX) and max(form.counts, default=0) > len(BOX)
+    """Return True if rows may have keypoints behind their box."""
+    return form.keypoints is not None
+
+
+def check_tracks(form: YoloForm, task: str | None, location: tuple[str, str]) -> None:
+    """Raise InputError if track ids of predictions may be coordinates.
+
+    They are 0 or 1, and neither a task nor ``kpt_shape`` is given.
+
+    Raises
+    ------
+    InputError
+    """
+    if form.scored and not form.counts and task is None and form.tracks.keys() <= {"0", "1"}:
+        message = "the last column is 0 or 1 in rows of odd length: a track id, or a coordinate?"
+        hint = f"pass --task (detect, segment, obb); for rows without confidence, {SAVE_CONF}"
+        raise InputError(Problem(*location, message, hint))
 
 
 def storing(form: YoloForm, stored: int, *counts: int) -> YoloForm:
