@@ -234,7 +234,7 @@ def test_invalid_keypoints(keypoints: Any, message: str) -> None:
 
 
 def test_tables_without_boxes() -> None:
-    with pytest.raises(InputError, match="detections: no boxes; pass boxes or masks"):
+    with pytest.raises(InputError, match="detections: no boxes; pass boxes, masks or polygons"):
         detections()
     with pytest.raises(InputError, match="ground truth: keypoints without boxes; pass boxes too"):
         truth(keypoints=POSES)

@@ -302,6 +302,7 @@ class GroundTruth(_Table, kw_only=True):
         classes: Sequence[Name] | Mapping[Name, str] | None = None,
         masks: Any = None,
         keypoints: ArrayLike | None = None,
+        polygons: ArrayLike | None = None,
         as_is: bool = False,
     ) -> "GroundTruth":
         """Create a table from arrays, with checks.
@@ -311,11 +312,13 @@ class GroundTruth(_Table, kw_only=True):
         image, label : (G,) array of int or str
             Names of each row's image and class.
         boxes : (G, 4) array of float
-            In the given `box_format`, in pixels; by default the bounding boxes of the masks.
+            In the given `box_format`, in pixels; by default the bounding boxes of the masks or
+            polygons.
         box_format : {"xyxy", "xywh"}
             x1, y1, x2, y2, or x, y, width, height.
         area : (G,) array of float, optional
-            The annotated area; by default the pixels of the mask, or the area of the box.
+            The annotated area; by default the pixels of the mask, or the area of the polygon or
+            box.
         crowd, difficult, ignore, group_of : (G,) array of bool, optional
             False by default.
         extra : mapping of str to (G,) array of float or str, optional
@@ -335,6 +338,10 @@ class GroundTruth(_Table, kw_only=True):
             Bitmaps (H, W), or COCO's RLE with ``size`` and ``counts``.
         keypoints : (G, P, 3) array of float, optional
             x, y in pixels, and v, above 0 for labeled keypoints.
+        polygons : (G, 8) or (G, 4, 2) array of float, optional
+            Quadrilaterals such as rotated boxes, instead of boxes: x, y of four corners in order
+            around, in either direction, in pixels. ``iou_type="polygon"`` compares them (preset
+            ``coco-polygon`` or ``dota``). They are not outlines of masks; for these use `masks`.
         as_is : bool
             True to accept any number of boxes with negative width or height (by default one in
             twenty is an error), and boxes that look normalized.
@@ -344,7 +351,7 @@ class GroundTruth(_Table, kw_only=True):
         InputError
             If a column has a wrong length, an invalid box or an unknown name.
         """
-        given = {"masks": masks, "keypoints": keypoints}
+        given = {"masks": masks, "keypoints": keypoints, "polygons": polygons}
         rows = _Rows("ground truth", (image, label), (boxes, given), box_format, as_is)
         all_images = tuple(rows.image.distinct if images is None else rows.names("images", images))
         ids, names = _class_table(rows, classes)
@@ -433,6 +440,7 @@ class Detections(_Table, kw_only=True):
         box_format: str = "xyxy",
         masks: Any = None,
         keypoints: ArrayLike | None = None,
+        polygons: ArrayLike | None = None,
         as_is: bool = False,
     ) -> "Detections":
         """Create a table from arrays, with checks.
@@ -442,8 +450,8 @@ class Detections(_Table, kw_only=True):
         image, label : (N,) array of int or str
             Names of each row's image and class, as in the ground truth.
         boxes : (N, 4) array of float
-            In the given `box_format`, in pixels; by default the bounding boxes of the masks or
-            keypoints.
+            In the given `box_format`, in pixels; by default the bounding boxes of the masks,
+            keypoints or polygons.
         score : (N,) array of float
             Any finite numbers.
         box_format : {"xyxy", "xywh"}
@@ -452,6 +460,8 @@ class Detections(_Table, kw_only=True):
             As for :meth:`GroundTruth.from_arrays`.
         keypoints : (N, P, 3) or (N, P, 2) array of float, optional
             x, y in pixels; further values are ignored.
+        polygons : (N, 8) or (N, 4, 2) array of float, optional
+            As for :meth:`GroundTruth.from_arrays`.
         as_is : bool
             As for :meth:`GroundTruth.from_arrays`.
 
@@ -460,7 +470,7 @@ class Detections(_Table, kw_only=True):
         InputError
             If a column has a wrong length, or an invalid box or score.
         """
-        given = {"masks": masks, "keypoints": keypoints}
+        given = {"masks": masks, "keypoints": keypoints, "polygons": polygons}
         rows = _Rows("detections", (image, label), (boxes, given), box_format, as_is)
         scores = rows.numbers("score", score, (rows.length,))
         rows.refuse("score", scores, ~np.isfinite(scores), "a finite number")
@@ -564,7 +574,7 @@ class _Rows(Columns):
         if any(values is not None for values in given.values()):
             boxes = self._shapes(boxes, given, box_format)
         elif boxes is None:
-            self.fail("no boxes", "pass boxes or masks")
+            self.fail("no boxes", "pass boxes, masks or polygons")
         box = self.numbers("boxes", boxes, (self.length, 4), kept=False)
         self.corners, self.box_area, self.notes = checked_boxes(self, box, box_format, as_is=as_is)
         self._given = box, box_format
@@ -584,9 +594,10 @@ class _Rows(Columns):
     def _shapes(
         self, boxes: ArrayLike | None, given: Mapping[str, Any], box_format: str
     ) -> ArrayLike:
-        """Read masks and keypoints, and return the boxes."""
+        """Read masks, keypoints and polygons, and return the boxes."""
         from detap.tables import shapes
 
+        shapes.refuse_other_shapes(self, {"boxes": boxes, **given})
         columns = shapes.read_shapes(self, given, self.length)
         self.shapes, self.own_area = shapes.fields_of(columns), shapes.areas_of(columns)
         if boxes is not None:

@@ -1,4 +1,4 @@
-"""Read masks and keypoints from callers, with boxes or instead of them.
+"""Read masks, keypoints and polygons from callers, with boxes or instead of them.
 
 :data:`KINDS` has a class for each kind, by the name in readers, tables and ``Protocol.reading``.
 """
@@ -221,7 +221,78 @@ class _Keypoints:
         return fields
 
 
-KINDS: Mapping[str, Kind] = {"masks": _Masks(), "keypoints": _Keypoints()}
+# --- polygons
+
+
+class _Polygons:
+    """Quadrilaterals; their bounding boxes are the boxes."""
+
+    key = "poly"
+    one = "polygon"
+
+    def read(self, columns: Columns, values: Any, keypoint_count: int | None) -> Floats:
+        """Return polygons (n, 8) of (n, 8) or (n, 4, 2); see :meth:`Kind.read`."""
+        del keypoint_count
+        given = columns.array("polygons", values)
+        if not len(given):
+            return np.zeros((0, 8))
+        if given.shape[1:] not in ((8,), (4, 2)):
+            hint = f"expected ({len(given)}, 8) or ({len(given)}, 4, 2): four corners"
+            columns.fail(f"polygons has shape {given.shape}", hint, columns.whole)
+        rows = given.reshape(len(given), 8)
+        polygons = columns.numbers("polygons", rows, rows.shape)
+        in_range = np.abs(polygons) <= FARTHEST
+        if not in_range.all():
+            row = int(np.argmin(in_range.all(axis=1)))
+            message = f"polygons has {polygons[row][~in_range[row]][0].item()}"
+            columns.fail(message, "expected coordinates in pixels", columns.location(row))
+        return polygons
+
+    def boxes(self, columns: Columns, column: Floats) -> Floats:
+        """Return the bounding boxes; see :meth:`Kind.boxes`."""
+        del columns
+        corners = column.reshape(-1, 4, 2)
+        low, high = corners.min(axis=1), corners.max(axis=1)
+        return np.hstack([low, high - low])
+
+    def areas(self, column: Floats) -> Floats:
+        """Return the areas; see :meth:`Kind.areas`."""
+        first, second, third, fourth = np.moveaxis(column.reshape(-1, 4, 2), 1, 0)
+        twice = _cross(first, second, third) + _cross(first, third, fourth)
+        area: Floats = np.abs(twice / 2)
+        return area
+
+    def fields(self, column: Floats) -> dict[str, Any]:
+        """Return the fields of a table; see :meth:`Kind.fields`."""
+        return {"polygons": column}
+
+
+def _cross(a: Floats, b: Floats, c: Floats) -> Floats:
+    """Return twice the signed areas of triangles."""
+    (bx, by), (cx, cy) = (b - a).T, (c - a).T
+    area: Floats = bx * cy - by * cx
+    return area
+
+
+KINDS: Mapping[str, Kind] = {
+    "masks": _Masks(),
+    "keypoints": _Keypoints(),
+    "polygons": _Polygons(),
+}
+
+
+def refuse_other_shapes(columns: Columns, given: Mapping[str, Any]) -> None:
+    """Raise InputError if polygons are given with boxes or other shapes.
+
+    Raises
+    ------
+    InputError
+    """
+    if given.get("polygons") is not None:
+        for name, values in given.items():
+            if name != "polygons" and values is not None:
+                hint = "pass one of them; the boxes are the bounding boxes of polygons"
+                columns.fail(f"both polygons and {name} are given", hint, columns.whole)
 
 
 def read_shapes(columns: Columns, given: Mapping[str, Any], count: int) -> dict[str, Column]:

@@ -6,12 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from detap.core.polygons import box_polygons
 from detap.errors import UsageError
 from detap.protocols import PRESETS, Protocol
 from detap.tables.columns import Columns, Name, Names, as_array
-from detap.tables.detection import Flags, Floats, Integers
+from detap.tables.detection import Flags, Floats, Integers, encode_boxes
 from detap.tables.masks import UNKNOWN, Masks, refuse_sizes, sizes_by_image
-from detap.tables.shapes import KINDS, Column, areas_of, boxes_of
+from detap.tables.shapes import KINDS, Column, areas_of, boxes_of, refuse_other_shapes
 from detap.text_input import suggest
 
 BOX_FORMATS = ("xyxy", "xywh", "cxcywh")
@@ -232,6 +233,11 @@ class BatchFormat(NamedTuple):
     box_format: str
     protocol: Protocol
 
+    @property
+    def shapes(self) -> tuple[str, ...]:
+        """The shapes that the protocol compares; boxes may stand for polygons."""
+        return ("polygons",) if self.protocol.iou_type == "polygon" else (*self.protocol.reading,)
+
     def select_shapes(self, given: Mapping[str, Any], template: str) -> dict[str, Ragged]:
         """Return the shapes that the protocol compares.
 
@@ -248,18 +254,22 @@ class BatchFormat(NamedTuple):
             If a compared shape is missing, or another one is given.
         """
         for name in KINDS:
-            required, is_given = name in self.protocol.reading, given.get(name) is not None
-            if required and not is_given:
+            compared, is_given = name in self.shapes, given.get(name) is not None
+            if compared and not is_given and name != "polygons":
                 hint = f"give {template.format(name)}, one entry per image"
                 raise UsageError(f"protocol {self.protocol.name} compares {name}; {hint}")
-            if is_given and not required:
-                presets = (preset.name for preset in PRESETS.values() if name in preset.reading)
+            if is_given and not compared:
+                presets = (
+                    preset.name
+                    for preset in PRESETS.values()
+                    if name in self._replace(protocol=preset).shapes
+                )
                 raise UsageError(
                     f"protocol {self.protocol.name} does not compare {name}; omit "
                     f"{template.format(name)}, or choose a protocol that does, such as "
                     f"{next(presets)}"
                 )
-        return {name: given[name] for name in self.protocol.reading}
+        return {name: given[name] for name in self.shapes if given.get(name) is not None}
 
     def read_shapes(
         self, batch: Batch, boxes: Ragged | None, shapes: Mapping[str, Ragged], sizes: object
@@ -277,10 +287,11 @@ class BatchFormat(NamedTuple):
         """
         if boxes is None and not shapes:
             batch.fail("boxes: expected a list with one entry per image, got None")
-        if sizes is not None and "keypoints" in shapes:
-            raise UsageError(
-                "sizes does not apply to keypoints; give boxes and keypoints in pixels"
-            )
+        unscaled = next((name for name in ("keypoints", "polygons") if name in shapes), "")
+        if sizes is not None and unscaled:
+            message = f"sizes does not apply to {unscaled}; give boxes and {unscaled} in pixels"
+            raise UsageError(message)
+        refuse_other_shapes(batch, {"boxes": boxes, **shapes})
         columns = {} if boxes is None else {"boxes": batch.boxes(boxes, self.box_format, sizes)}
         keypoint_count = len(self.protocol.sigmas) or None
         columns |= {
@@ -290,6 +301,9 @@ class BatchFormat(NamedTuple):
             columns["boxes"] = boxes_of(batch, {name: columns[name] for name in shapes})
             if self.box_format == "xyxy":
                 columns["boxes"][:, 2:] += columns["boxes"][:, :2]
+        elif "polygons" in self.shapes:
+            box_format = "xyxy" if self.box_format == "xyxy" else "xywh"
+            columns["polygons"] = box_polygons(encode_boxes(columns["boxes"], box_format)[0])
         return columns
 
 
@@ -317,7 +331,7 @@ def detection_rows(
     batch = Batch("detections", images)
     columns = batch_format.read_shapes(batch, boxes, shapes, sizes)
     columns["score"] = batch.values("scores", scores)
-    if shapes:
+    if batch_format.shapes:
         shape_areas = areas_of({name: columns[name] for name in shapes}) if boxes is None else None
         columns["area"] = (
             np.full(len(columns["boxes"]), np.nan) if shape_areas is None else shape_areas
@@ -345,13 +359,14 @@ def truth_rows(
     """
     protocol = batch_format.protocol
     attributes = protocol.attributes
-    accepted = ("boxes", "labels", "area", *FLAGS, "image_sizes", *attributes, *protocol.reading)
+    shape_names = batch_format.shapes
+    accepted = ("boxes", "labels", "area", *FLAGS, "image_sizes", *attributes, *shape_names)
     for name in ground_truth:
         if name not in (*accepted, *KINDS):
             hint = suggest(str(name), accepted) or f"choose from {', '.join(accepted)}"
             raise UsageError(f"ground_truth has an unknown key {name!r}; {hint}")
     shapes = batch_format.select_shapes(ground_truth, "ground_truth[{!r}]")
-    for name in ("labels",) if "masks" in shapes else ("boxes", "labels"):
+    for name in ("labels",) if {"masks", "polygons"} & {*shapes} else ("boxes", "labels"):
         if name not in ground_truth:
             raise UsageError(f"ground_truth has no {name!r}; give a list of arrays, one per image")
     batch = Batch("ground truth", images)

@@ -200,7 +200,8 @@ class Evaluator:
         self._pending_images: list[Name] = []
         self._image_sizes: dict[Name, tuple[float, float]] = {}
         self._pending_rows = 0
-        no_shapes: dict[str, Any] = dict.fromkeys(self.protocol.reading, ())
+        names = (name for name in self._batch_format.shapes if name != "polygons")
+        no_shapes: dict[str, Any] = dict.fromkeys(names, ())
         detections = detection_rows(
             (), (), (), (), shapes=no_shapes, batch_format=self._batch_format, sizes=None
         )
@@ -227,6 +228,7 @@ class Evaluator:
         *,
         masks: Ragged | None = None,
         keypoints: Ragged | None = None,
+        polygons: Ragged | None = None,
         ground_truth: Mapping[str, Any] | None = None,
         sizes: Any = None,
     ) -> None:
@@ -241,7 +243,7 @@ class Evaluator:
             The names of the images, as in the ground truth.
         boxes : sequence of B (n, 4) arrays, or None
             The boxes in the evaluator's format, an empty array for an image without detections.
-            None to use the bounding boxes of the masks or keypoints.
+            None to use the bounding boxes of the masks, keypoints or polygons.
         scores : sequence of B (n,) arrays
             The scores.
         labels : sequence of B (n,) arrays of int, or lists of str
@@ -251,13 +253,17 @@ class Evaluator:
             with ``size`` and ``counts``.
         keypoints : sequence of B (n, P, 3) arrays, optional
             Required if the protocol compares keypoints: x and y in pixels; the third is not used.
+        polygons : sequence of B (n, 8) or (n, 4, 2) arrays, optional
+            Quadrilaterals such as rotated boxes, instead of `boxes`, if the protocol compares
+            polygons: x and y of four corners in order around, in pixels.
         ground_truth : mapping, optional
             The ground truths of the batch, required if the evaluator has none. Keys are ``boxes``
-            (optional with ``masks``) and ``labels`` as above; ``masks`` or ``keypoints`` (x, y, v)
-            if the protocol compares them; and the optional ``area`` in square pixels (by default
-            that of the mask or box), ``crowd``, ``difficult``, ``ignore`` and ``group_of``.
-            ``image_sizes``, (B, 2) widths and heights in pixels, is required by area ranges in
-            percent unless `sizes` is given. Attributes of `ignore_where` are numbers.
+            (optional with ``masks``) and ``labels`` as above; ``masks``, ``keypoints`` (x, y, v)
+            or ``polygons`` (instead of ``boxes``) if the protocol compares them; and the optional
+            ``area`` in square pixels (by default that of the mask, polygon or box), ``crowd``,
+            ``difficult``, ``ignore`` and ``group_of``. ``image_sizes``, (B, 2) widths and heights
+            in pixels, is required by area ranges in percent unless `sizes` is given. Attributes of
+            `ignore_where` are numbers.
         sizes : (B, 2) array, optional
             Width and height of each image in pixels, if boxes are normalized, those of
             `ground_truth` too.
@@ -269,7 +275,7 @@ class Evaluator:
             masks of an image differ in size, or a value is invalid.
         UsageError
             If `ground_truth` is missing, or the evaluator has one already; or if masks or keypoints
-            are missing, or not compared by the protocol.
+            are missing, or shapes are not compared by the protocol.
         """
         if (ground_truth is None) == (self.ground_truth is None):
             raise UsageError(
@@ -279,7 +285,9 @@ class Evaluator:
                 else "the evaluator has a ground truth; omit ground_truth in update"
             )
         names, batch_format = self._image_names(image_ids), self._batch_format
-        shapes = batch_format.select_shapes({"masks": masks, "keypoints": keypoints}, "{}=")
+        shapes = batch_format.select_shapes(
+            {"masks": masks, "keypoints": keypoints, "polygons": polygons}, "{}="
+        )
         rows = [
             detection_rows(
                 names, boxes, scores, labels, shapes=shapes, batch_format=batch_format, sizes=sizes
@@ -599,7 +607,7 @@ class Evaluator:
             "image": columns["image"],
             "label": columns["label"],
             **dict(zip(names, boxes, strict=True)),
-            **fields_of({name: columns[name] for name in self.protocol.reading}),
+            **fields_of({name: columns[name] for name in self._batch_format.shapes}),
         }
 
 

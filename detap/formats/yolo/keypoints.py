@@ -17,7 +17,7 @@ from detap.tables.notes import INSIST, KEYPOINT_AREAS
 _REACH = 1.0
 """Distance by which predicted keypoints may lie outside, relative to the image size."""
 _ZEROED_BELOW = 0.5
-"""Ultralytics before 8.3 set keypoints of lower confidence to 0 0 in text files."""
+"""Older Ultralytics sets keypoints of lower confidence to 0 0 in text files."""
 
 
 def check_keypoints(

@@ -59,6 +59,8 @@ from detap.tables.detection import (
 from detap.text_input import is_whole, join_names, quote
 
 _TRUTH = "the ground truth"
+
+
 def read_ground_truth(
     path: Path,
     *,
