@@ -15,12 +15,12 @@ DIAMOND = [50.0, 20, 80, 50, 50, 80, 20, 50]
 
 
 def truth(polygons: Any, **columns: Any) -> GroundTruth:
-    names = {"image": ["a"] * len(polygons), "label": ["thing"] * len(polygons)}
+    names: dict[str, Any] = {"image": ["a"] * len(polygons), "label": ["thing"] * len(polygons)}
     return GroundTruth.from_arrays(**names, polygons=polygons, **columns)
 
 
 def detections(polygons: Any, **columns: Any) -> Detections:
-    names = {"image": ["a"] * len(polygons), "label": ["thing"] * len(polygons)}
+    names: dict[str, Any] = {"image": ["a"] * len(polygons), "label": ["thing"] * len(polygons)}
     score = np.linspace(0.9, 0.1, len(polygons))
     return Detections.from_arrays(**names, score=score, polygons=polygons, **columns)
 
@@ -97,7 +97,7 @@ def test_polygons_and_boxes_in_batches(keep_boxes: bool) -> None:
     evaluator.update(["a"], None, [[0.9]], [["thing"]], polygons=[[SQUARE]], ground_truth=annotated)
     annotated = {"boxes": [[[20, 20, 80, 80]]], "labels": [["thing"]]}
     evaluator.update(["b"], None, [[0.8]], [["thing"]], polygons=[[SQUARE]], ground_truth=annotated)
-    names = {"image": ["a", "b"], "label": ["thing"] * 2}
+    names: dict[str, Any] = {"image": ["a", "b"], "label": ["thing"] * 2}
     expected = detap.evaluate(
         GroundTruth.from_arrays(**names, polygons=[DIAMOND, SQUARE]),
         Detections.from_arrays(**names, polygons=[SQUARE, SQUARE], score=[0.9, 0.8]),

@@ -5,6 +5,8 @@ DOTA: a large-scale dataset for object detection in aerial images, CVPR 2018.
 """
 
 import os
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -16,7 +18,7 @@ from detap.formats.dota.lines import DotaForm, encoding_of, faults, polygons_of,
 from detap.formats.text.class_names import ClassNames
 from detap.formats.text.detections import read_class_files
 from detap.formats.text.folder import detections_folder, first_folder
-from detap.formats.text.layout import class_of_stem
+from detap.formats.text.layout import ClassOfFile, class_of_stem
 from detap.formats.text.lines import Lines, read_lines
 from detap.formats.text.reader import FolderReader
 from detap.formats.text.rows import no_rows, read_fallback
@@ -135,8 +137,8 @@ def read_detections(
     """
     box_format = encoding_of(angle_unit)
     folder = detections_folder(os.fspath(path))
-    reader, known = FolderReader(folder, as_is, limits), frozenset(ground_truth.classes)
-    class_by_stem = {stem: class_of_stem(stem, known) for stem in folder.members}
+    reader = FolderReader(folder, as_is, limits)
+    class_by_stem = _classes_of_files(folder.members, ground_truth.classes)
     form = partial(DotaForm, "image", True, box_format)
     image = read_class_files(reader, ground_truth, class_by_stem, form, ClassNames())
     rows, classes = reader.rows, [class_of_file.name for class_of_file in class_by_stem.values()]
@@ -158,6 +160,18 @@ def read_detections(
         score=rows.values[:, 0].copy(),
         polygons=polygons,
     )
+
+
+def _classes_of_files(stems: Iterable[str], classes: Sequence[str]) -> dict[str, ClassOfFile]:
+    """Return the class of each file; Ultralytics writes hyphens for blanks in class names."""
+    known = frozenset(classes)
+    hyphened = {name.replace(" ", "-"): name for name in classes if " " in name}
+    aliases = {alias: name for alias, name in hyphened.items() if alias not in known}
+    class_by_stem = {stem: class_of_stem(stem, known | aliases.keys()) for stem in stems}
+    return {
+        stem: replace(of_file, name=aliases.get(of_file.name, of_file.name))
+        for stem, of_file in class_by_stem.items()
+    }
 
 
 def _notes(polygons: Floats, kind: str) -> tuple[Note, ...]:

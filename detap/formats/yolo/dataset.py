@@ -10,7 +10,7 @@ Reference: Ultralytics 8.3, ``data/utils.py`` (`img2label_paths`, `check_det_dat
 import os
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from detap.errors import InputError, Problem, UsageError
@@ -25,6 +25,7 @@ from detap.formats.yolo.darknet import OBJ_DATA, PREFIX, read_obj_data
 from detap.io import stream as files
 from detap.io.limits import Limits
 from detap.io.paths import Path
+from detap.tables.detection import GroundTruth
 from detap.text_input import quote
 
 _HIDDEN = "is invalid; details are hidden because it is outside the data set"
@@ -193,6 +194,61 @@ def _text_files(folder: str) -> bool:
     with suppress(OSError):  # the reader reports it
         return any(n.endswith(".txt") and n not in NAME_LISTS for n in os.listdir(folder))
     return False
+
+
+def flattened_stems(truth: GroundTruth) -> dict[str, set[str]]:
+    """Return the stems of images by their path below ``labels`` or ``images``, joined by ``_``.
+
+    Ultralytics' ``val`` writes the predictions of ``a/1.jpg`` to ``a_1.txt``.
+    """
+    stems: dict[str, set[str]] = {}
+    known = set(truth.images)
+    for source in truth.files:
+        if not source.members:
+            continue
+        folder = os.path.abspath(source.path)
+        paths = [os.path.join(folder, member) for member in source.members]
+        images = label_folder_of(folder, "labels", "images")
+        for top, _, names in os.walk(images):
+            paths += [os.path.join(top, name) for name in names if _is_image(name)]
+        for path in paths:
+            *above, name = os.path.splitext(path)[0].split(os.sep)
+            flat = name
+            for part in reversed(above if name in known else []):
+                if part in ("images", "labels"):
+                    break
+                flat = f"{part}_{flat}"
+                stems.setdefault(flat, set()).add(name)
+    return stems
+
+
+def without_flattened_paths(folder: Folder, truth: GroundTruth) -> tuple[Folder, int]:
+    """Rename prediction files whose stem is the flattened path of an image; return their number.
+
+    Raises
+    ------
+    InputError
+        If a stem is the path of several images, or the image has another file.
+    """
+    images = set(truth.images)
+    unknown = [stem for stem in folder.members if stem not in images]
+    if not unknown or truth.format != "yolo":
+        return folder, 0
+    stems = flattened_stems(truth)
+    members = {stem: member for stem, member in folder.members.items() if stem not in unknown}
+    count = 0
+    for stem in unknown:
+        names = sorted(stems.get(stem, ()))
+        if not names:
+            members[stem] = folder.members[stem]
+            continue
+        if len(names) > 1 or names[0] in members:
+            other = f"image {quote(names[-1])} too" if len(names) > 1 else members[names[0]]
+            message = f"path of image {quote(names[0])}, as is {other}"
+            files.refuse(folder.file(folder.members[stem]), message, "keep one file per image")
+        members[names[0]] = folder.members[stem]
+        count += 1
+    return replace(folder, members={stem: members[stem] for stem in sorted(members)}), count
 
 
 class _Image(NamedTuple):

@@ -37,6 +37,7 @@ from detap.formats.yolo.dataset import (
     is_data_yaml,
     labels_folder,
     resolve_data_yaml,
+    without_flattened_paths,
 )
 from detap.formats.yolo.lines import COLUMNS
 from detap.formats.yolo.reader import LabelReader, Task
@@ -310,7 +311,7 @@ def read_detections(
     if columns is not None:
         check_choice("columns", columns, COLUMNS)
     path = os.fspath(path)
-    folder = predictions_folder(path)
+    folder, flattened = without_flattened_paths(predictions_folder(path), ground_truth)
     if dt_class_names is None:
         names = _names_of_detections(folder, ground_truth, class_names, limits, as_is=as_is)
     else:
@@ -351,7 +352,7 @@ def read_detections(
     options = (*names.source(), *given.source)
     new_sources = (source for source in options if source.path not in known_paths)
     notes = (
-        *_detection_notes(folder, reader, missing_files),
+        *_detection_notes(folder, reader, missing_files, flattened),
         *order.note,
         *reader.notes("detections"),
     )
@@ -416,13 +417,21 @@ def _max_ious(reader: LabelReader, truth: GroundTruth, pixels: Floats) -> Floats
     return max_iou
 
 
-def _detection_notes(folder: Folder, reader: LabelReader, missing_files: int) -> tuple[Note, ...]:
+def _detection_notes(
+    folder: Folder, reader: LabelReader, missing_files: int, flattened: int
+) -> tuple[Note, ...]:
     return nonzero_notes(
         Note(
             "repeated-rows",
             "duplicate rows of their file all count; detector run twice into one folder? (save_txt "
             "appends)",
             int(np.count_nonzero(reader.repeated())),
+        ),
+        Note(
+            "paths-flattened",
+            "files are named by the path of their image (a_1.txt for a/1.jpg)",
+            flattened,
+            severity="info",
         ),
         files_skipped(folder.skipped, "detections"),
         images_without_file(missing_files),

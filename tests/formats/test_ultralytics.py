@@ -1,0 +1,264 @@
+"""Files that Ultralytics 8.4.190 wrote, with the numbers of pycocotools 2.0.11 and shapely 2.2.0.
+
+The presets `ultralytics-pose` and `coco-polygon` have their reference values here.
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import detap
+from detap.errors import InputError, UsageError
+from tests.cli.conftest import Ended
+from tests.cli.conftest import detap as command_fixture
+from tests.formats.test_yolo import codes, png
+from tests.formats.voc_files import write
+
+command = command_fixture
+
+JSON, TXT = "predictions/predictions.json", "predictions/labels"
+
+CASES = [
+    ("pose", TXT, "txt predictions, area 0.53 x box", "ultralytics-pose"),
+    ("pose", JSON, "predictions.json, area 0.53 x box", "ultralytics-pose"),
+    ("segment", TXT, "labels coco, txt polygons fillPoly(rounded)", "coco-segm"),
+    ("segment", JSON, "labels coco-rasterised, predictions.json RLE", "coco-segm"),
+    ("obb", TXT, "quadrilaterals, txt", "coco-polygon"),
+    ("obb", JSON, "quadrilaterals, predictions.json poly", "coco-polygon"),
+]
+"""Task, predictions, block of expected.json, and preset."""
+
+
+def data_of(real_data: Path, task: str) -> Path:
+    folder = real_data / "formats2" / f"ultralytics-{task}"
+    if not folder.is_dir():
+        pytest.skip(f"real data is absent: no folder {folder}")
+    return folder
+
+
+def expected_of(folder: Path, block: str) -> dict[str, float]:
+    numbers = json.loads((folder / "expected.json").read_text())[block]
+    return {name: value for name, value in numbers.items() if value >= 0}
+
+
+def with_images(folder: Path, to: Path) -> Path:
+    """Write headers of images of the right sizes next to the labels; return the data.yaml."""
+    write(to, {"data.yaml": (folder / "data.yaml").read_text()})
+    (to / "labels").symlink_to(folder / "labels")
+    for line in (folder / "sizes.csv").read_text().split()[1:]:
+        name, width, height = line.split(",")
+        stem = name.removesuffix(".jpg")
+        write(to, {f"images/val/{stem}.png": png(int(width), int(height))})
+    return to / "data.yaml"
+
+
+@pytest.mark.parametrize(("task", "predictions", "block", "preset"), CASES)
+@pytest.mark.parametrize("sizes", ["table", "images"])
+def test_by_command(
+    sizes: str,
+    task: str,
+    predictions: str,
+    block: str,
+    preset: str,
+    real_data: Path,
+    tmp_path: Path,
+    command: Callable[..., Ended],
+) -> None:
+    folder = data_of(real_data, task)
+    words = ["eval", str(folder / "data.yaml"), str(folder / predictions)]
+    if sizes == "table":
+        words += ["--image-sizes", str(folder / "sizes.csv")]
+    else:
+        words[1] = str(with_images(folder, tmp_path))
+    if task == "segment":
+        # The reference used the pixels of masks; rows of predictions.json have boxes too.
+        words += ["--iou-type", "segm", "--detection-area", "pixels"]
+        preset += "|detection-area:pixels"
+    report = json.loads(command(*words, "--output-format", "json").out)
+    assert report["signature"].startswith(f"protocol:{preset}|detap:")
+    assert report["summary"] == pytest.approx(expected_of(folder, block), abs=1e-9)
+
+
+@pytest.mark.parametrize(("task", "predictions", "block", "preset"), CASES)
+def test_by_python(task: str, predictions: str, block: str, preset: str, real_data: Path) -> None:
+    folder = data_of(real_data, task)
+    protocol = None
+    if task == "segment":
+        protocol = detap.protocol("coco-segm").with_changes(detection_area="pixels")
+    sizes = folder / "sizes.csv"
+    result = detap.evaluate(folder / "data.yaml", folder / predictions, protocol, image_sizes=sizes)
+    assert result.protocol.name == preset
+    assert result.summary == pytest.approx(expected_of(folder, block), abs=1e-9)
+    reading: dict[str, Any] = {"masks": True} if task == "segment" else {}
+    truth = detap.read_ground_truth(folder / "data.yaml", image_sizes=sizes, **reading)
+    if task == "pose" and predictions == JSON:
+        reading = {"keypoints": True}
+    detections = detap.read_detections(folder / predictions, truth, **reading)
+    again = detap.evaluate(truth, detections, protocol)
+    assert (again.protocol.name, again.summary) == (preset, result.summary)
+
+
+def test_pose_with_other_areas_and_sigmas(real_data: Path, tmp_path: Path) -> None:
+    folder = data_of(real_data, "pose")
+    data = with_images(folder, tmp_path)
+
+    def summary(protocol: Any) -> dict[str, float]:
+        return detap.evaluate(data, folder / TXT, protocol).summary
+
+    # coco-keypoints uses 0.53 of the box too, since labels have no area.
+    expected = expected_of(folder, "txt predictions, area 0.53 x box")
+    assert summary("coco-keypoints") == pytest.approx(expected, abs=1e-9)
+    whole = detap.protocol("coco-keypoints").with_changes(area_source="box")
+    expected = expected_of(folder, "txt predictions, area 1 x box")
+    assert summary(whole) == pytest.approx(expected, abs=1e-9)
+    expected = expected_of(folder, "sigmas 1/17, area .53 x box, txt")
+    data.write_text(f"{data.read_text()}kpt_oks_sigmas: [{', '.join([repr(1 / 17)] * 17)}]\n")
+    assert summary(None) == pytest.approx(expected, abs=1e-9)
+    expected = expected_of(folder, "boxes of the same files")
+    boxes = summary("coco")
+    assert {name: boxes[name] for name in expected} == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("task", ["pose", "segment"])
+def test_labels_as_perfect_predictions(task: str, real_data: Path, tmp_path: Path) -> None:
+    folder = data_of(real_data, task)
+    for file in (folder / "labels" / "val").glob("*.txt"):
+        lines = (f"{line} .9\n" for line in file.read_text().splitlines())
+        write(tmp_path, {f"run/{file.name}": "".join(lines)})
+    protocol = "coco-segm" if task == "segment" else None
+    data = with_images(folder, tmp_path)
+    result = detap.evaluate(data, tmp_path / "run", protocol, format="yolo")
+    assert result.summary == pytest.approx(expected_of(folder, "perfect"), abs=1e-9)
+
+
+def test_predicted_polygons_as_outlines(real_data: Path, tmp_path: Path) -> None:
+    """Where vertices are not pixels, polygons are drawn as pycocotools does: AP .306221."""
+    folder = data_of(real_data, "segment")
+    for file in (folder / TXT).glob("*.txt"):
+        write(tmp_path, {f"run/{file.name}": file.read_text()})
+    line = "0 .1001 .1003 .2007 .1003 .2007 .3001 .1001 .3001 0\n"  # last in the ranking
+    first = min((tmp_path / "run").iterdir())
+    first.write_text(first.read_text() + line)
+    data = with_images(folder, tmp_path)
+    result = detap.evaluate(data, tmp_path / "run", "coco-segm", format="yolo")
+    expected = expected_of(folder, "labels coco-rasterised, txt polygons coco-rasterised")
+    assert result.summary["AP50"] == pytest.approx(expected["AP50"], abs=1e-4)
+    assert result.summary["AP"] == pytest.approx(expected["AP"], abs=1e-4)
+    assert codes(result.detections)["outlines"] == 312
+
+
+def test_predicted_polygons_are_the_masks(real_data: Path, tmp_path: Path) -> None:
+    """Bit for bit in 257 of 311, those of one part and without holes."""
+    folder = data_of(real_data, "segment")
+    truth = detap.read_ground_truth(with_images(folder, tmp_path), masks=True)
+    by_text = detap.read_detections(folder / TXT, truth, masks=True)
+    exact = detap.read_detections(folder / JSON, truth, masks=True)
+    assert by_text.masks is not None
+    assert exact.masks is not None
+    masks = set()
+    for row, number in enumerate(exact.image.tolist()):
+        start, end = exact.masks.run_start[row : row + 2].tolist()
+        masks.add((number, exact.masks.runs[start:end].tobytes()))
+    equal = 0
+    for row, number in enumerate(by_text.image.tolist()):
+        start, end = by_text.masks.run_start[row : row + 2].tolist()
+        equal += (number, by_text.masks.runs[start:end].tobytes()) in masks
+    assert equal >= 257
+    (note,) = (note for note in by_text.notes if note.code == "contours")
+    assert note.count == 311
+    assert "predictions.json has exact masks" in note.message
+
+
+def test_text_and_json_of_oriented_boxes_agree(real_data: Path, tmp_path: Path) -> None:
+    folder = data_of(real_data, "obb")
+    data = with_images(folder, tmp_path)
+    values = [detap.evaluate(data, folder / file).summary["AP"] for file in (TXT, JSON)]
+    assert values[0] == pytest.approx(values[1], abs=2e-4)
+
+
+# --- traps
+
+
+def test_pose_without_kpt_shape(real_data: Path, tmp_path: Path) -> None:
+    """The remedy gives the number."""
+    folder = data_of(real_data, "pose")
+    data = with_images(folder, tmp_path)
+    text = data.read_text()
+    data.write_text(text.replace("kpt_shape: [17, 3]\n", ""))
+    with pytest.raises(
+        InputError, match=r"has 56 columns.*for keypoints, write `kpt_shape: \[17, 3\]`"
+    ):
+        detap.evaluate(data, folder / TXT)
+    data.write_text(data.read_text() + "kpt_shape: [17, 3]\n")
+    expected = expected_of(folder, "txt predictions, area 0.53 x box")
+    assert detap.evaluate(data, folder / TXT).summary == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize(("task", "block"), [(case[0], case[2]) for case in CASES[::2]])
+def test_track_ids(task: str, block: str, real_data: Path, tmp_path: Path) -> None:
+    folder = data_of(real_data, task)
+    for file in (folder / TXT).glob("*.txt"):
+        lines = (f"{line} {n}\n" for n, line in enumerate(file.read_text().splitlines(), 1))
+        write(tmp_path, {f"run/{file.name}": "".join(lines)})
+    data, protocol = with_images(folder, tmp_path), "coco-segm" if task == "segment" else None
+    result = detap.evaluate(data, tmp_path / "run", protocol, format="yolo")
+    assert result.summary == pytest.approx(expected_of(folder, block), abs=1e-9)
+    assert codes(result.detections)["track-ids"] == len(result.detections)
+
+
+@pytest.mark.parametrize("task", ["pose", "segment", "obb"])
+def test_predictions_without_confidence(task: str, real_data: Path, tmp_path: Path) -> None:
+    folder = data_of(real_data, task)
+    for file in (folder / TXT).glob("*.txt"):
+        lines = (line.rpartition(" ")[0] + "\n" for line in file.read_text().splitlines())
+        write(tmp_path, {f"run/{file.name}": "".join(lines)})
+    data, protocol = with_images(folder, tmp_path), "coco-segm" if task == "segment" else None
+    with pytest.raises(InputError, match=r"(no|without) confidence \(save_conf was not set\)"):
+        detap.evaluate(data, tmp_path / "run", protocol, format="yolo")
+
+
+def test_images_come_from_the_table_of_sizes_if_none_exists(real_data: Path) -> None:
+    folder = data_of(real_data, "pose")
+    truth = detap.read_ground_truth(folder / "data.yaml", image_sizes=folder / "sizes.csv")
+    assert len(truth.images) == 79
+    assert codes(truth)["images-absent"] == 79
+    with pytest.raises(InputError, match=r"unknown size of image .*--image-sizes FILE"):
+        detap.read_ground_truth(folder / "data.yaml")
+
+
+def test_the_bounds_of_oriented_boxes(real_data: Path, tmp_path: Path) -> None:
+    """AP .5320 for .4980, with a warning."""
+    folder = data_of(real_data, "obb")
+    data = with_images(folder, tmp_path)
+    with pytest.warns(detap.DetapWarning, match="compared by their bounding boxes"):
+        result = detap.evaluate(data, folder / TXT, "coco")
+    expected = expected_of(folder, "boxes around them, txt (what is scored today)")
+    assert result.summary == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_pose_model_needs_keypoints(real_data: Path, tmp_path: Path) -> None:
+    folder = data_of(real_data, "pose")
+    truth = detap.read_ground_truth(with_images(folder, tmp_path))
+    with pytest.raises(UsageError, match="pass keypoints=True to read_detections"):
+        detap.evaluate(truth, detap.read_detections(folder / JSON, truth))
+
+
+@pytest.mark.parametrize("option", ["segm", "keypoints", "polygon"])
+def test_another_geometry_than_that_of_the_rows(
+    option: str, real_data: Path, command: Callable[..., Ended]
+) -> None:
+    """Of plain boxes: an error, except for polygons, which boxes are too."""
+    folder = real_data / "yolo-voc-100"
+    if not folder.is_dir():
+        pytest.skip(f"real data is absent: no folder {folder}")
+    words = ("eval", str(folder / "data.yaml"), str(folder / "predictions"))
+    sizes = ("--image-sizes", str(folder / "sizes.csv"))
+    done = command(*words, *sizes, "--iou-type", option)
+    if option == "polygon":
+        assert done.status == 0, done.err
+    else:
+        assert done.status == 2
+        assert "pass --iou-type bbox" in done.err
