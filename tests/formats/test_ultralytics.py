@@ -55,18 +55,16 @@ def with_images(folder: Path, to: Path) -> Path:
     return to / "data.yaml"
 
 
-@pytest.mark.parametrize(("task", "predictions", "block", "preset"), CASES)
+@pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("sizes", ["table", "images"])
 def test_by_command(
     sizes: str,
-    task: str,
-    predictions: str,
-    block: str,
-    preset: str,
+    case: tuple[str, str, str, str],
     real_data: Path,
     tmp_path: Path,
     command: Callable[..., Ended],
 ) -> None:
+    task, predictions, block, preset = case
     folder = data_of(real_data, task)
     words = ["eval", str(folder / "data.yaml"), str(folder / predictions)]
     if sizes == "table":
@@ -135,7 +133,7 @@ def test_labels_as_perfect_predictions(task: str, real_data: Path, tmp_path: Pat
 
 
 def test_predicted_polygons_as_outlines(real_data: Path, tmp_path: Path) -> None:
-    """Where vertices are not pixels, polygons are drawn as pycocotools does: AP .306221."""
+    """Vertices that are not pixels: polygons as pycocotools draws them, AP .306221."""
     folder = data_of(real_data, "segment")
     for file in (folder / TXT).glob("*.txt"):
         write(tmp_path, {f"run/{file.name}": file.read_text()})

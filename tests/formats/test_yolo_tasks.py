@@ -308,6 +308,281 @@ def test_other_polygons_are_not_compared_as_their_bounds(tmp_path: Path) -> None
     assert score(data).summary["AP"] == pytest.approx(0.50495, abs=1e-5)  # one of two, as boxes
 
 
+# --- keypoints without visibility, areas and sigmas
+
+
+def test_keypoints_without_visibility(tmp_path: Path) -> None:
+    """Those of negative x or y are unlabeled; 0 0 is labeled, with a note."""
+    row = f"0 {BOX} .3 .4 -.005 .5 0 0"
+    data = data_set(tmp_path, row, f"{row} .9", "kpt_shape: [3, 2]\n")
+    truth = detap.read_ground_truth(data)
+    assert truth.keypoints is not None
+    assert truth.keypoints[0, :, 2].tolist() == [2, 0, 2]
+    assert truth.sigmas == (1 / 3,) * 3
+    assert codes(truth)["keypoints-at-zero"] == 1
+    detections = detap.read_detections(tmp_path / "run", truth)
+    assert detections.keypoints is not None
+    assert detections.keypoints[0].tolist() == [[30, 40], [-0.5, 50], [0, 0]]
+
+
+def test_objects_without_labeled_keypoints_are_ignored(tmp_path: Path) -> None:
+    rows = f"0 {BOX} .3 .4 2\n0 .2 .2 .1 .1 .2 .2 0"
+    data = data_set(tmp_path, rows, f"0 {BOX} .3 .4 .7 .9", "kpt_shape: [1, 3]\n")
+    result = detap.evaluate(data, tmp_path / "run")
+    assert result.summary["AP"] == pytest.approx(1)
+    assert (result.ground_truths.sum(), result.ignored.sum()) == (1, 1)
+
+
+def test_oks_of_a_pose(tmp_path: Path) -> None:
+    """exp(-d² / 2a(2s)²) with d = 12 pixels, s = 1 and a = .53 * 3600, and with s = .1."""
+    data = data_set(tmp_path, f"0 {BOX} .3 .4 2", f"0 {BOX} .42 .4 .7 .9", "kpt_shape: [1, 3]\n")
+    near = np.exp(-144 / (8 * 0.53 * 3600))
+    protocol = detap.protocol("ultralytics-pose")
+    for oks, expected in ((near - 1e-6, 1), (near + 1e-6, 0)):
+        changed = protocol.with_changes(iou_thresholds=(oks,))
+        summary = detap.evaluate(data, tmp_path / "run", changed).summary
+        assert summary["AP"] == pytest.approx(expected)
+    data.write_text(f"{data.read_text()}kpt_oks_sigmas: [.1]\n")
+    far = near**100
+    for oks, expected in ((far - 1e-6, 1), (far + 1e-6, 0)):
+        changed = protocol.with_changes(iou_thresholds=(oks,))
+        summary = detap.evaluate(data, tmp_path / "run", changed).summary
+        assert summary["AP"] == pytest.approx(expected)
+
+
+def test_sigmas_of_several_data_sets_are_equal(tmp_path: Path) -> None:
+    first = data_set(tmp_path / "a", pose(2, 3), pose(2, 3) + " .9", "kpt_shape: [2, 3]\n")
+    second = data_set(tmp_path / "b", pose(2, 3), pose(2, 3) + " .9", "kpt_shape: [2, 3]\n")
+    (tmp_path / "b/images/a.png").rename(tmp_path / "b/images/b.png")
+    (tmp_path / "b/labels/a.txt").rename(tmp_path / "b/labels/b.txt")
+    assert detap.read_ground_truth([first, second]).sigmas == (0.5, 0.5)
+    second.write_text(f"{second.read_text()}kpt_oks_sigmas: [.1, .2]\n")
+    with pytest.raises(InputError, match=r"OKS sigmas \(kpt_oks_sigmas\) differ"):
+        detap.read_ground_truth([first, second])
+
+
+def test_keypoints_set_to_zero(tmp_path: Path) -> None:
+    """By older versions where the confidence is below .5; a hint at predictions.json."""
+    rows = f"0 {BOX} 0 0 .4 .5 .5 .9 .9"
+    data = data_set(tmp_path, pose(2, 3), rows, "kpt_shape: [2, 3]\n")
+    truth = detap.read_ground_truth(data)
+    detections = detap.read_detections(tmp_path / "run", truth)
+    (note,) = (note for note in detections.notes if note.code == "keypoints-zeroed")
+    assert (note.count, note.severity) == (1, "warning")
+    assert "use predictions.json" in note.message
+    write(tmp_path, {"run/a.txt": f"{rows}\n0 {BOX} 0 0 .6 .5 .5 .9 .9\n"})
+    assert "keypoints-zeroed" not in codes(detap.read_detections(tmp_path / "run", truth))
+
+
+# --- the task of a run, track ids, paths
+
+
+@pytest.mark.parametrize("folder", ["run/labels", "run", "."])
+def test_the_task_of_a_run(folder: str, tmp_path: Path) -> None:
+    """Rows of equal length are polygons if the run was of that task."""
+    hexagon = "0 .2 .5 .35 .2 .65 .2 .8 .5 .65 .8 .35 .8"
+    data = data_set(tmp_path, f"{hexagon}\n{DIAMOND}", "")
+    write(tmp_path, {"run/labels/a.txt": f"{hexagon} .9\n"})
+    (tmp_path / "run/a.txt").unlink()
+    truth = detap.read_ground_truth(data)
+    with pytest.raises(InputError, match="every row has 14 columns"):
+        detap.read_detections(tmp_path / "run", truth, format="yolo")
+    write(tmp_path, {f"{folder}/args.yaml": "mode: train\ntask: segment\n"})
+    assert len(detap.read_detections(tmp_path / "run", truth, format="yolo")) == 1
+
+
+def test_boxes_of_a_pose_run(tmp_path: Path) -> None:
+    data = data_set(tmp_path, pose(5, 2), f"{pose(5, 2)} .9", "kpt_shape: [5, 2]\n")
+    write(tmp_path, {"run/args.yaml": "task: pose\n"})
+    result = detap.evaluate(data, tmp_path / "run", task="detect")
+    assert result.protocol.name == "coco"
+    assert codes(result.detections)["keypoints-left-out"] == 1
+
+
+@pytest.mark.parametrize(
+    ("labels", "row"),
+    [
+        (f"0 {BOX}", f"0 {BOX} .9"),
+        (f"{DIAMOND}\n{TURNED}", f"{DIAMOND} .9"),
+        ("0 .2 .2 .6 .2 .4 .6\n0 .1 .1 .5 .1 .5 .5 .3 .7 .1 .5", "0 .2 .2 .6 .2 .4 .6 .9"),
+    ],
+)
+def test_track_ids(labels: str, row: str, tmp_path: Path) -> None:
+    data = data_set(tmp_path, labels, f"{row} 1\n{row} 27")
+    truth = detap.read_ground_truth(data)
+    detections = detap.read_detections(tmp_path / "run", truth, format="yolo")
+    assert detections.score.tolist() == [0.9, 0.9]
+    assert codes(detections)["track-ids"] == 2
+
+
+def test_track_ids_that_may_be_coordinates(tmp_path: Path) -> None:
+    """A triangle without confidence that ends at the border has seven columns too."""
+    data = data_set(tmp_path, f"0 {BOX}", f"0 {BOX} .9 1")
+    truth = detap.read_ground_truth(data)
+    with pytest.raises(InputError, match=r"a track id, or a coordinate.*pass --task"):
+        detap.read_detections(tmp_path / "run", truth, format="yolo")
+    detections = detap.read_detections(tmp_path / "run", truth, format="yolo", task="detect")
+    assert detections.score.tolist() == [0.9]
+
+
+def test_track_ids_of_labels(tmp_path: Path) -> None:
+    """CVAT writes one at the end of a tracked object's row."""
+    truth = detap.read_ground_truth(data_set(tmp_path, f"0 {BOX}\n0 .2 .2 .1 .1 5", ""))
+    assert len(truth) == 2
+    assert codes(truth)["track-ids"] == 1
+    data = data_set(tmp_path, f"0 {BOX}\n0 .2 .2 .1 .1 .5", "")
+    with pytest.raises(InputError, match=r"one more than a box: a confidence \(detections\?\)"):
+        detap.read_ground_truth(data)
+
+
+def test_flattened_paths(tmp_path: Path) -> None:
+    """As `val` of 8.4 writes them: the path below the split, joined by _."""
+    write(
+        tmp_path,
+        {
+            "data.yaml": "val: images/val\nnames: [thing]\n",
+            "images/val/a/1.png": png(100, 100),
+            "images/val/b/2.png": png(100, 100),
+            "images/val/b/3.png": png(100, 100),
+            "labels/val/a/1.txt": f"0 {BOX}\n",
+            "labels/val/b/2.txt": f"0 {BOX}\n",
+            "run/a_1.txt": f"0 {BOX} .9\n",
+            "run/2.txt": f"0 {BOX} .9\n",
+            "run/b_3.txt": f"0 {BOX} .8\n",
+        },
+    )
+    truth = detap.read_ground_truth(tmp_path / "data.yaml")
+    detections = detap.read_detections(tmp_path / "run", truth, format="yolo")
+    names = [truth.images[number] for number in detections.image.tolist()]
+    assert sorted(names) == ["1", "2", "3"]
+    assert codes(detections)["paths-flattened"] == 2
+    assert detap.evaluate(truth, detections).summary["AP"] == pytest.approx(1)
+    write(tmp_path, {"run/1.txt": f"0 {BOX} .9\n"})
+    with pytest.raises(InputError, match=r"a_1.txt: path of image '1', as is 1.txt"):
+        detap.read_detections(tmp_path / "run", truth, format="yolo")
+
+
+def test_dota_results_with_hyphens(tmp_path: Path) -> None:
+    """Ultralytics replaces blanks in class names."""
+    data = data_set(tmp_path, f"{DIAMOND}\n{TURNED}", "")
+    data.write_text("val: images\nnames: [small vehicle]\n")
+    write(tmp_path, {"dota/Task1_small-vehicle.txt": "a 0.9 50 20 80 50 50 80 20 50\n"})
+    truth = detap.read_ground_truth(data)
+    detections = detap.read_detections(tmp_path / "dota", truth, format="dota")
+    assert detections.classes == ("small vehicle",)
+    data.write_text("val: images\nnames: [small vehicle, small-vehicle]\n")
+    truth = detap.read_ground_truth(data)
+    detections = detap.read_detections(tmp_path / "dota", truth, format="dota")
+    assert detections.label.tolist() == [1]
+
+
+# --- segments as masks
+
+
+def test_labels_are_outlines_and_predictions_contours(tmp_path: Path) -> None:
+    """A square of 10 x 10 pixels: as an outline from 10 to 20, as a contour from 10 to 19."""
+    outline = "0 .1 .1 .2 .1 .2 .2 .1 .2"
+    contour = "0 .1 .1 .19 .1 .19 .19 .1 .19"
+    data = data_set(tmp_path, f"{outline}\n0 .5 .5 .9 .5 .7 .9", f"{contour} .9")
+    truth = detap.read_ground_truth(data, masks=True)
+    detections = detap.read_detections(tmp_path / "run", truth, format="yolo", masks=True)
+    assert truth.area[0] == 100
+    assert detections.area is not None
+    assert detections.area.tolist() == [100]
+    assert codes(detections)["contours"] == 1
+    protocol = detap.protocol("coco-segm").with_changes(iou_thresholds=(1.0,))
+    result = detap.evaluate(truth, detections, protocol)
+    assert result.summary["AP"] == pytest.approx(0.50495, abs=1e-5)  # one of two
+    write(tmp_path, {"run/a.txt": "0 .1003 .1 .19 .1 .19 .19 .1 .19 .9\n"})
+    detections = detap.read_detections(tmp_path / "run", truth, format="yolo", masks=True)
+    assert detections.area is not None
+    assert detections.area.tolist() == [81]
+    assert codes(detections)["outlines"] == 1
+
+
+def test_contours_of_one_and_two_points(tmp_path: Path) -> None:
+    """Rows of four and six columns, which earlier versions wrote: a pixel and a line."""
+    rows = "0 .1 .1 .19 .1 .19 .19 .1 .19 .9\n0 .5 .5 .8\n0 .5 .5 .53 .5 .7"
+    data = data_set(tmp_path, f"{DIAMOND}\n0 .5 .5 .9 .5 .7 .9", rows)
+    truth = detap.read_ground_truth(data, masks=True)
+    detections = detap.read_detections(
+        tmp_path / "run", truth, format="yolo", masks=True, task="segment"
+    )
+    assert detections.area is not None
+    assert detections.area.tolist() == [100, 1, 4]
+
+
+# --- predictions.json
+
+
+def record(**changes: Any) -> dict[str, Any]:
+    box = {"image_id": "a", "category_id": 1, "bbox": [20, 20, 60, 60], "score": 0.9}
+    return box | changes
+
+
+def results(folder: Path, *records: dict[str, Any]) -> Path:
+    return write(folder, {"run/predictions.json": json.dumps(records)}) / "run/predictions.json"
+
+
+def test_categories_count_from_one_by_default(tmp_path: Path) -> None:
+    data = data_set(tmp_path, f"0 {BOX}", "")
+    data.write_text("val: images\nnames: [thing, other, third]\n")
+    truth = detap.read_ground_truth(data)
+    detections = detap.read_detections(results(tmp_path, record()), truth)
+    assert detections.label.tolist() == [0]
+    (note,) = (note for note in detections.notes if note.code == "categories-counted")
+    assert "category_id 1 is the first name of" in note.message
+    zero = results(tmp_path, record(category_id=0), record(category_id=1))
+    assert detap.read_detections(zero, truth).label.tolist() == [0, 1]
+
+
+def test_categories_counted_from_zero_by_their_boxes(tmp_path: Path) -> None:
+    """Older releases; boxes of at least five objects decide."""
+    labels = "\n".join(f"1 .{n} .{n} .08 .08" for n in range(1, 9))
+    data = data_set(tmp_path, labels, "")
+    data.write_text("val: images\nnames: [thing, other, third]\n")
+    truth = detap.read_ground_truth(data)
+    records = [record(bbox=[10 * n - 4, 10 * n - 4, 8, 8]) for n in range(1, 9)]
+    assert set(detap.read_detections(results(tmp_path, *records), truth).label) == {1}
+
+
+def test_pairs_of_keypoints(tmp_path: Path) -> None:
+    """With kpt_shape [K, 2], `keypoints` has 2K numbers."""
+    for count in (2, 3, 6):
+        data = data_set(tmp_path, pose(count, 2), "", f"kpt_shape: [{count}, 2]\n")
+        truth = detap.read_ground_truth(data)
+        assert truth.keypoints is not None
+        flat = truth.keypoints[0, :, :2].ravel().tolist()
+        file = results(tmp_path, record(keypoints=flat))
+        detections = detap.read_detections(file, truth, keypoints=True)
+        assert detections.keypoints is not None
+        assert detections.keypoints[0].ravel().tolist() == flat
+
+
+def test_images_of_equal_number(tmp_path: Path) -> None:
+    data = data_set(tmp_path, f"0 {BOX}", "")
+    for name in ("7", "007"):
+        write(tmp_path, {f"images/{name}.png": png(100, 100), f"labels/{name}.txt": f"0 {BOX}\n"})
+    truth = detap.read_ground_truth(data)
+    with pytest.raises(InputError, match=r"image_id 7 is not in .*the number of '007', '7': write"):
+        detap.read_detections(results(tmp_path, record(image_id=7), record()), truth)
+    named = (record(image_id=7, file_name=f"{name}.png") for name in ("007", "7"))
+    detections = detap.read_detections(results(tmp_path, *named), truth)
+    assert [truth.images[number] for number in detections.image.tolist()] == ["007", "7"]
+
+
+def test_boxes_among_oriented_boxes(tmp_path: Path) -> None:
+    data = data_set(tmp_path, f"{DIAMOND}\n{TURNED}", "")
+    truth = detap.read_ground_truth(data)
+    turned = {**record(), "poly": [50, 20, 80, 50, 50, 80, 20, 50]}
+    del turned["bbox"]
+    detections = detap.read_detections(results(tmp_path, record(), turned), truth)
+    assert detections.polygons is not None
+    assert detections.polygons[0].tolist() == [20, 20, 80, 20, 80, 80, 20, 80]
+    assert detections.polygons[1].tolist() == turned["poly"]
+    assert detections.corners.tolist() == [[20, 20, 80, 80]] * 2
+
+
 # --- real data
 
 

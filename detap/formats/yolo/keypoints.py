@@ -1,6 +1,6 @@
 """Keypoints of YOLO rows.
 
-Reference: Ultralytics 8.4.190, ``data/dataset.py`` and ``models/yolo/pose/val.py``.
+Reference: Ultralytics 8.4.190, ``YOLODataset`` and ``PoseValidator``.
 """
 
 from collections.abc import Callable

@@ -3,7 +3,7 @@
 Ultralytics writes predicted masks as contours: their corners are the centers of the mask's border
 pixels (OpenCV's ``findContours``). Labels are outlines, as in COCO.
 
-Reference: Ultralytics 8.4.190, ``utils/ops.py`` (`masks2segments`).
+Reference: Ultralytics 8.4.190, ``masks2segments``.
 """
 
 from typing import TYPE_CHECKING, NamedTuple

@@ -25,6 +25,7 @@ from detap.formats.yolo.tasks import (
     all_axis_aligned,
     check_tracks,
     form_of,
+    has_keypoints,
     refuse_equal_lengths,
     refuse_other_polygons,
     storing,
@@ -106,17 +107,12 @@ class LabelReader(FolderReader):
         self.tracks = form.tracks.total()
         if self.tracks and not task.as_is:
             check_tracks(form, task.name, (folder.given, ""))
+        if not (form.counts or task.name or task.as_is) and rows.flag.any() and rows.flag.all():
+            refuse_equal_lengths(form, self.location(0), lambda form: self.read(form).values)
         if task.masks:
             self._read_outlines()
         elif not form.counts and form.polygons == {CORNERS}:
             rows = self.read(storing(form, CORNERS, len(BOX), CORNERS))
-        elif (
-            not form.counts
-            and rows.flag.any()
-            and rows.flag.all()
-            and not (task.as_is or task.name)
-        ):
-            refuse_equal_lengths(form, self.location(0), lambda form: self.read(form).values)
         if self.form.keypoints and self.form.stored > len(BOX):
             self._split_keypoints(rows)
         elif task.needs_keypoints and len(rows):
@@ -151,9 +147,9 @@ class LabelReader(FolderReader):
             If rows are boxes.
         """
         rows = self.rows
-        boxes = ~rows.flag
+        boxes = ~rows.flag | has_keypoints(self.form)
         if len(rows) and (boxes.all() or (boxes.any() and not self.form.scored)):
-            shape = "keypoints" if self.form.keypoints else "boxes"
+            shape = "keypoints" if has_keypoints(self.form) else "boxes"
             hint = "use polygons (`class x1 y1 x2 y2 x3 y3 ...`), or pass --iou-type bbox"
             location = self.location(int(np.argmax(boxes)))
             raise InputError(Problem(*location, f"masks need polygons, but rows are {shape}", hint))

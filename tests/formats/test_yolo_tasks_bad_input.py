@@ -1,0 +1,383 @@
+"""Invalid pose, segmentation and oriented-box files: status 2, the place, and no number."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Ended
+from tests.cli.conftest import detap as command_fixture
+from tests.formats.test_yolo import png
+from tests.formats.voc_files import write
+
+command = command_fixture
+
+POSE = "0 .5 .5 .6 .6 .3 .4 2 .5 .5 1"
+"""A box with two keypoints."""
+POSED = "0 .5 .5 .6 .6 .3 .4 .8 .5 .5 .7 .9"
+HEXAGON = "0 .2 .5 .35 .2 .65 .2 .8 .5 .65 .8 .35 .8"
+TRIANGLE = "0 .2 .2 .6 .2 .4 .6"
+DIAMOND = "0 .5 .2 .8 .5 .5 .8 .2 .5"
+
+
+def run(
+    folder: Path,
+    command: Callable[..., Ended],
+    labels: Any,
+    predictions: Any,
+    yaml: str = "",
+    *options: str,
+) -> Ended:
+    """Evaluate an image of 100 x 100 pixels; predictions are text, or results as JSON."""
+    files: dict[str, str | bytes] = {
+        "data.yaml": f"val: images\nnames: [thing, other]\n{yaml}\n",
+        "images/a.png": png(100, 100),
+        "labels/a.txt": labels if isinstance(labels, bytes) else f"{labels}\n",
+    }
+    if isinstance(predictions, str | bytes):
+        given = predictions if isinstance(predictions, bytes) else f"{predictions}\n"
+        write(folder, {**files, "run/a.txt": given})
+        arguments = (str(folder / "data.yaml"), str(folder / "run"), "--dt-format", "yolo")
+        return command("eval", *arguments, *options)
+    write(folder, {**files, "run/predictions.json": json.dumps(predictions)})
+    results = str(folder / "run" / "predictions.json")
+    return command("eval", str(folder / "data.yaml"), results, *options)
+
+
+def check(done: Ended, message: str) -> None:
+    assert done.status == 2, done.out
+    assert not done.out
+    assert message in done.err, done.err
+    assert "Traceback" not in done.err
+
+
+SHAPE = "kpt_shape: [2, 3]"
+POSE_LABELS = {
+    "0 .5 .5 .6 .6 .3 .4 2 .5 .5": "line 2: has 10 columns, expected 11 for kpt_shape [2, 3]",
+    "0 .5 .5 .6 .6 .3 .4 2 .5 .5 1 7": "line 2: has 12 columns, expected 11",
+    "0 .5 .5 .6 .6": "line 2: has 5 columns, expected 11",
+    "0": "line 2: has 1 column, expected 11",
+    "0 .5 .5 .6 .6 .3 .4 3 .5 .5 1": "line 2: keypoint 1 has visibility 3, expected 0, 1 or 2",
+    "0 .5 .5 .6 .6 .3 .4 .8 .5 .5 1": "line 2: keypoint 1 has visibility 0.8",
+    "0 .5 .5 .6 .6 .3 .4 2 .5 .5 -1": "line 2: keypoint 2 has visibility -1",
+    "0 .5 .5 .6 .6 1.3 .4 2 .5 .5 1": "line 2: keypoint 1 1.3 0.4 is outside [0, 1]",
+    "0 .5 .5 .6 .6 .3 .4 2 .5 -.5 1": "line 2: keypoint 2 0.5 -0.5 is outside [0, 1]",
+    "0 .5 .5 .6 .6 30 40 2 50 50 1": "line 2: keypoint 1 30 40 is outside [0, 1]",
+    "0 .5 .5 .6 .6 nan .4 2 .5 .5 1": "line 2: column 6 'nan' is not a finite number",
+    "0 .5 .5 .6 .6 .3 inf 2 .5 .5 1": "line 2: column 7 'inf' is not a finite number",
+    "0 .5 .5 .6 .6 .3 .4 x .5 .5 1": "line 2: column 8 'x' is not a number",
+    "0 .5 .5 .6 .6 .3 .4 2 .5 .5 1_0": "line 2: column 11 '1_0' is not",
+    "0 .5 .5 .6 .6 .3 .4 2 .5 .5 1e999": "line 2: column 11 '1e999' is too large for a number",
+    "0 .5,.5 .6 .6 .3 .4 2 .5 .5 1": "line 2: has 10 columns, expected 11",
+    "-1 .5 .5 .6 .6 .3 .4 2 .5 .5 1": "line 2: class '-1' is not a whole number",
+    "9 .5 .5 .6 .6 .3 .4 2 .5 .5 1": "line 2: class '9' is not in",
+    "0 5 .5 .6 .6 .3 .4 2 .5 .5 1": "line 2: xc 5 is outside [0, 1]",
+    "0 .5 .5 -.6 .6 .3 .4 2 .5 .5 1": "line 2: w -0.6 is outside [0, 1]",
+}
+
+
+@pytest.mark.parametrize("line", POSE_LABELS)
+def test_a_line_of_pose_labels(line: str, tmp_path: Path, command: Callable[..., Ended]) -> None:
+    done = run(tmp_path, command, f"{POSE}\n{line}", POSED, SHAPE)
+    check(done, f"labels/a.txt: {POSE_LABELS[line]}")
+
+
+POSE_PREDICTIONS = {
+    "0 .5 .5 .6 .6 .3 .4 .8 .5 .5 .7": "line 2: has 11 columns, expected 12 for kpt_shape [2, 3]",
+    "0 .5 .5 .6 .6 .9": "line 2: has 6 columns, expected 12",
+    "0 .5 .5 .6 .6 .3 .4 .8 .5 .5 .7 .9 1.5": "is the last column a track id?",
+    "0 .5 .5 .6 .6 .3 .4 .8 .5 .5 .7 .9 1 2": "line 2: has 14 columns, expected 12",
+    "0 .5 .5 .6 .6 .3 .4 .8 .5 .5 .7 nan": "line 2: conf 'nan' is not a finite number",
+    "0 .5 .5 .6 .6 3 .4 .8 .5 .5 .7 .9": "line 2: keypoint 1 3 0.4 is outside [0, 1]",
+    "0 .5 .5 .6 .6 .3 -2 .8 .5 .5 .7 .9": "line 2: keypoint 1 0.3 -2 is outside [0, 1]",
+    "0 .5 .5 .6 .6 .3 .4 .8 .5 .5 o .9": "line 2: column 11 'o' is not a number",
+    "0 .5 .5 6 .6 .3 .4 .8 .5 .5 .7 .9": "line 2: w 6 is outside [0, 1]",
+    "8 .5 .5 .6 .6 .3 .4 .8 .5 .5 .7 .9": "line 2: class '8' is not in",
+    "thing .5 .5 .6 .6 .3 .4 .8 .5 .5 .7": "line 2: has 11 columns, expected 12",
+}
+
+
+@pytest.mark.parametrize("line", POSE_PREDICTIONS)
+def test_a_line_of_pose_predictions(
+    line: str, tmp_path: Path, command: Callable[..., Ended]
+) -> None:
+    done = run(tmp_path, command, POSE, f"{POSED}\n{line}", SHAPE)
+    check(done, POSE_PREDICTIONS[line])
+
+
+@pytest.mark.parametrize(
+    ("yaml", "options", "message"),
+    [
+        (f"{SHAPE}\nkpt_oks_sigmas: [.1]", (), "kpt_oks_sigmas has 1 numbers for 2 keypoints"),
+        (f"{SHAPE}\nkpt_oks_sigmas: [.1, 0]", (), "line 4: kpt_oks_sigmas has '0'"),
+        (f"{SHAPE}\nkpt_oks_sigmas: [.1, -1]", (), "which is not a number above 0"),
+        (f"{SHAPE}\nkpt_oks_sigmas: [.1, nan]", (), "which is not a number above 0"),
+        (f"{SHAPE}\nkpt_oks_sigmas: {{a: 1}}", (), "is a mapping"),
+        ("kpt_shape: [2]", (), "is not [K, 2] or [K, 3]"),
+        ("kpt_shape: [2, 4]", (), "is not [K, 2] or [K, 3]"),
+        ("kpt_shape: [3, 2]", (), "keypoint 2 2 0.5 is outside [0, 1]"),
+        (SHAPE, ("--task", "obb"), "means keypoints, but the task is obb"),
+        (SHAPE, ("--task", "segment"), "means keypoints, but the task is segment"),
+        (SHAPE, ("--protocol", "coco-keypoints"), "has 17 sigmas, but rows of the"),
+        (SHAPE, ("--iou-type", "segm"), "masks need polygons, but rows are keypoints"),
+        (SHAPE, ("--columns", "conf-first"), "--columns conf-first is for boxes"),
+        ("", ("--task", "pose"), "unknown number of keypoints; write `kpt_shape"),
+        ("", (), "every row has 11 columns"),
+    ],
+)
+def test_a_description_of_poses(
+    yaml: str,
+    options: tuple[str, ...],
+    message: str,
+    tmp_path: Path,
+    command: Callable[..., Ended],
+) -> None:
+    check(run(tmp_path, command, POSE, POSED, yaml, *options), message)
+
+
+RECORD = {
+    "image_id": "a", "file_name": "a.jpg", "category_id": 1, "score": 0.9,
+    "bbox": [20, 20, 60, 60], "keypoints": [30, 40, 0.8, 50, 50, 0.7],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"keypoints": [30, 40, 0.8, 50, 50]}, "keypoints has 5 values"),
+        ({"keypoints": [30, 40]}, "keypoints has 2 values"),
+        ({"keypoints": [30, 40, 1] * 3}, "keypoints has 3 keypoints, expected 2 as in the ground"),
+        ({"keypoints": []}, "keypoints is empty"),
+        ({"keypoints": None}, "keypoints is null"),
+        ({"keypoints": "30 40"}, "keypoints is"),
+        ({"keypoints": [30, 40, 0.8, 50, "x", 0.7]}, 'keypoints[4] is "x", expected a number'),
+        ({"keypoints": [30, 40, 0.8, 50, 1e300, 0.7]}, "keypoints[4] is 1e+300, expected pixels"),
+        ({"keypoints": [30, True, 0.8, 50, 50, 0.7]}, "keypoints[1] is true, expected a number"),
+        ({"bbox": [1, 2, 3]}, "bbox has 3 values, expected 4"),
+        ({"image_id": "b", "file_name": "b.jpg"}, "no image_id of the results"),
+        ({"category_id": 3}, "category_id ranges from 3 to 3, but"),
+        ({"category_id": -1}, "category_id ranges from -1 to -1, but"),
+        ({"score": None}, "score is null"),
+        ({"score": float("nan")}, "NaN"),
+    ],
+)
+def test_a_record_of_poses(
+    changes: dict[str, Any], message: str, tmp_path: Path, command: Callable[..., Ended]
+) -> None:
+    check(run(tmp_path, command, POSE, [RECORD | changes], SHAPE), message)
+
+
+# --- oriented boxes
+
+OBB_LABELS = {
+    "0 .5 .2 .8 .5 .5 .8 .2": "line 2: has 8 columns: polygons have an even number",
+    "0 .5 .5 .6 .6": "line 2: is a box, but the line above is a polygon",
+    "0 .5 .2 .8 .5 .5 .8 .2 nan": "line 2: y 'nan' is not a finite number",
+    "0 .5 .2 .8 .5 .5 .8 .2 y": "line 2: y 'y' is not a number",
+    "0 .5 .2 .8 .5 .5 .8 .2 1e999": "line 2: y '1e999' is too large for a number",
+    "0 .5 .2 .8 .5 .5 .8 -.6 .5": "line 2: the lowest x -0.6 is outside [0, 1]",
+    "0 .5 .2 .8 .5 .5 1.8 .2 .5": "line 2: the highest y 1.8 is outside [0, 1]",
+    "0 50 20 80 50 50 80 20 50": "line 2: the lowest x 20 is outside [0, 1]",
+    "9 .5 .2 .8 .5 .5 .8 .2 .5": "line 2: class '9' is not in",
+    "0.5 .5 .2 .8 .5 .5 .8 .2 .5": "line 2: class '0.5' is not a whole number",
+    "x .5 .2 .8 .5 .5 .8 .2 .5": "line 2: class 'x' is not a whole number",
+    "0 .5 .2 .8 .5 .5 .8 .2 .5 .9": "line 2: has 10 columns: polygons have an even number",
+    "0 .2 .2 .8 .8 .8 .2 .2 .8": "line 2: 1 of 2 rows of 9 columns cross themselves",
+}
+
+
+@pytest.mark.parametrize("line", OBB_LABELS)
+def test_a_line_of_oriented_labels(
+    line: str, tmp_path: Path, command: Callable[..., Ended]
+) -> None:
+    done = run(tmp_path, command, f"{DIAMOND}\n{line}", f"{DIAMOND} .9")
+    check(done, f"labels/a.txt: {OBB_LABELS[line]}")
+
+
+OBB_PREDICTIONS = {
+    "0 .5 .2 .8 .5 .5 .8 .2 .5": "line 2: has 9 columns: a polygon without confidence",
+    "0 .5 .2 .8 .5 .5 .8 .2 .5 nan": "line 2: conf 'nan' is not a finite number",
+    "0 .5 .2 .8 .5 .5 .8 .2 .5 .9 1.5": "line 2: has 11 columns: a polygon without confidence",
+    "0 .5 .5 .6 .6 .9": "line 2: is a box, but the line above is a polygon",
+    "0 .5 -1.2 .8 .5 .5 .8 .2 .5 .9": "line 2: the lowest y -1.2 is outside [0, 1]",
+    "0 .5 .2 2.8 .5 .5 .8 .2 .5 .9": "line 2: the highest x 2.8 is outside [0, 1]",
+    "0 .5 .2 .9 .5 .5 .8 .2 .5 .9": "line 2: 1 of 2 rows of 10 columns are not rectangles",
+    "7 .5 .2 .8 .5 .5 .8 .2 .5 .9": "line 2: class '7' is not in",
+    "0 .5 .2 .8 .5 .5 .8 .2 q .9": "line 2: y 'q' is not a number",
+}
+
+
+@pytest.mark.parametrize("line", OBB_PREDICTIONS)
+def test_a_line_of_oriented_predictions(
+    line: str, tmp_path: Path, command: Callable[..., Ended]
+) -> None:
+    done = run(tmp_path, command, DIAMOND, f"{DIAMOND} .9\n{line}")
+    check(done, f"run/a.txt: {OBB_PREDICTIONS[line]}")
+
+
+ORIENTED = {
+    "image_id": "a", "category_id": 1, "score": 0.9, "rbox": [50, 50, 42, 42, 0.785],
+    "poly": [50, 20, 80, 50, 50, 80, 20, 50],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"poly": [50, 20, 80, 50, 50, 80, 20]}, "[0]: poly is [50, 20, 80, 50, 50, 80, 20], exp"),
+        ({"poly": [[50, 20], [80, 50], [50, 80], [20, 50]]}, "[0]: poly is"),
+        ({"poly": []}, "[0]: poly is [], expected [x1, y1, x2, y2, ..., y4]"),
+        ({"poly": None}, "[0]: poly is null"),
+        ({"poly": "50 20"}, '[0]: poly is "50 20"'),
+        ({"poly": {"x": 1}}, "[0]: poly is"),
+        ({"poly": [50, 20, 80, 50, 50, 80, 20, "x"]}, '[0]: poly[7] is "x", expected a number'),
+        ({"poly": [50, 20, 80, 50, 50, 80, 20, None]}, "[0]: poly[7] is null, expected a number"),
+        ({"poly": [50, 20, 80, 50, 50, 80, 20, True]}, "[0]: poly[7] is true, expected a number"),
+        ({"poly": [50, 20, 80, 50, 50, 80, 20, 1e300]}, "expected pixels"),
+        ({"poly": [50, 20, 80, 50, 50, 80, 20, float("nan")]}, "NaN"),
+        (
+            {"poly": [50, 20, 80, 50, 50, 80, 20, float("inf")]},
+            "poly[7] is infinite, expected a finite",
+        ),
+        ({"image_id": "b"}, "no image_id of the results is in the ground truth"),
+        ({"category_id": 4}, "category_id ranges from 4 to 4, but"),
+        ({"score": "x"}, "score is"),
+    ],
+)
+def test_a_record_of_oriented_boxes(
+    changes: dict[str, Any], message: str, tmp_path: Path, command: Callable[..., Ended]
+) -> None:
+    check(run(tmp_path, command, DIAMOND, [ORIENTED | changes]), message)
+
+
+def test_a_record_without_corners(tmp_path: Path, command: Callable[..., Ended]) -> None:
+    record = {key: value for key, value in ORIENTED.items() if key != "poly"}
+    check(run(tmp_path, command, DIAMOND, [record]), "[0]: bbox is missing")
+
+
+# --- segments
+
+MASK_LABELS = {
+    "0 .2 .2 .6 .2": "line 2: is a box, but the line above is a polygon",
+    "0 .2 .2 .6 .2 .4": "line 2: has 6 columns",
+    "0 .2 .2 .6 .2 .4 .6 .5": "line 2: has 8 columns: polygons have an even number of coordinates",
+    "0 .2 .2 .6 .2 .4 nan": "line 2: y 'nan' is not a finite number",
+    "0 .2 .2 .6 .2 .4 z": "line 2: y 'z' is not a number",
+    "0 .2 .2 .6 .2 .4 0x1": "line 2: y '0x1' is not a number",
+    "0 .2 .2 .6 .2 .4 -1e999": "line 2: y '-1e999' is too large for a number",
+    "0 .2 .2 1.6 .2 .4 .6": "line 2: the highest x 1.6 is outside [0, 1]",
+    "0 .2 -.2 .6 .2 .4 .6": "line 2: the lowest y -0.2 is outside [0, 1]",
+    "0 20 20 60 20 40 60": "line 2: the lowest x 20 is outside [0, 1]",
+    "9 .2 .2 .6 .2 .4 .6": "line 2: class '9' is not in",
+    "-0 .2 .2 .6 .2 .4 .6": "line 2: class '-0' is not a whole number",
+}
+MASKS = ("--iou-type", "segm")
+SEGM = (*MASKS, "--task", "segment")
+
+
+@pytest.mark.parametrize("line", MASK_LABELS)
+def test_a_line_of_segment_labels(line: str, tmp_path: Path, command: Callable[..., Ended]) -> None:
+    done = run(tmp_path, command, f"{HEXAGON}\n{line}", f"{HEXAGON} .9", "", *SEGM)
+    expected = MASK_LABELS[line]
+    if "is a box" in expected:  # known before boxes are checked
+        expected = "line 2: masks need polygons, but rows are boxes"
+    check(done, f"labels/a.txt: {expected}")
+
+
+MASK_PREDICTIONS = {
+    "0 .2 .2 .6 .2 .4 .6": "line 2: has 7 columns: a box with confidence and track id, or",
+    "0 .2 .2 .6 .2 .4 .6 .5 .5": "line 2: has 9 columns: a polygon without confidence",
+    "0 .2 .2 .6 .2 .4 .6 nan": "line 2: conf 'nan' is not a finite number",
+    "0 .2 .2 .6 .2 .4 .6 90%": "line 2: conf '90%' is not a number",
+    "0 .2013 .2 .6 .2 .9": "line 2: is a box or a line among polygons",
+    "0 .2013 .2 .9": "line 2: is a box or a line among polygons",
+    "0 .2 .2 1.6 .2 .4 .6 .9": "line 2: the highest x 1.6 is outside [0, 1]",
+    "0 2 2 6 2 4 6 .9": "line 2: the lowest x 2 is outside [0, 1]",
+    "9 .2 .2 .6 .2 .4 .6 .9": "line 2: class '9' is not in",
+    "0 .9": "line 2: has 2 columns, expected 6",
+}
+
+
+@pytest.mark.parametrize("line", MASK_PREDICTIONS)
+def test_a_line_of_segment_predictions(
+    line: str, tmp_path: Path, command: Callable[..., Ended]
+) -> None:
+    done = run(tmp_path, command, HEXAGON, f"{HEXAGON} .9\n{line}", "", *SEGM)
+    check(done, f"run/a.txt: {MASK_PREDICTIONS[line]}")
+
+
+SEGMENT = {
+    "image_id": "a", "category_id": 1, "score": 0.9, "bbox": [20, 20, 60, 60],
+    "segmentation": {"size": [100, 100], "counts": [10000]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"segmentation": {"size": [50, 50], "counts": [2500]}}, "size [50, 50], expected"),
+        ({"segmentation": {"size": [100, 100], "counts": [9]}}, "counts"),
+        ({"segmentation": {"size": [100, 100], "counts": "\x01"}}, "counts"),
+        ({"segmentation": {"size": [100], "counts": [100]}}, "size"),
+        ({"segmentation": {"counts": [10000]}}, "size"),
+        ({"segmentation": {"size": [100, 100]}}, "counts"),
+        ({"segmentation": 7}, "segmentation"),
+        ({"segmentation": [[1, 2, 3, 4, 5]]}, "segmentation"),
+        ({"category_id": 9}, "category_id ranges from 9 to 9, but"),
+    ],
+)
+def test_a_record_of_segments(
+    changes: dict[str, Any], message: str, tmp_path: Path, command: Callable[..., Ended]
+) -> None:
+    record = SEGMENT | changes
+    check(run(tmp_path, command, HEXAGON, [record], "", *SEGM), message)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        ("0 .5 .5 .6 .6", f"{HEXAGON} .9", SEGM, "labels/a.txt: line 1: masks need polygons"),
+        (HEXAGON, "0 .5 .5 .6 .6 .9", SEGM, "run/a.txt: line 1: masks need polygons"),
+        (HEXAGON, f"{HEXAGON} .9", (), "every row has 13 columns"),
+        (HEXAGON, f"{HEXAGON} .9", MASKS, "every row has 13 columns: rows look like"),
+        (
+            f"{HEXAGON}\n{TRIANGLE}",
+            f"{HEXAGON} .9\n{TRIANGLE} .8",
+            ("--iou-type", "polygon"),
+            "2 polygons of the detections are read as their bounding boxes, but",
+        ),
+        (HEXAGON, f"{HEXAGON} .9", (*SEGM, "--max-mask-runs", "3"), "above the limit of 3"),
+        (b"\xff\xfe\x00", f"{HEXAGON} .9", SEGM, "labels/a.txt"),
+        (HEXAGON, b"\x00\x01\x02", SEGM, "run/a.txt"),
+        (HEXAGON, b"<html>", SEGM, "run/a.txt"),
+    ],
+)
+def test_other_rows_than_segments(
+    case: tuple[Any, Any, tuple[str, ...], str], tmp_path: Path, command: Callable[..., Ended]
+) -> None:
+    labels, predictions, options, message = case
+    check(run(tmp_path, command, labels, predictions, "", *options), message)
+
+
+# --- the task of a run
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        ("task: segment\n", SHAPE, POSE, (), "run/args.yaml: task is segment, but data.yaml has"),
+        ("task: obb\n", SHAPE, POSE, (), "task is obb, but data.yaml has kpt_shape [2, 3]: pose"),
+        ("mode: val\ntask: detect\r\n", SHAPE, POSE, (), "pass --task detect to evaluate boxes"),
+        ("task: obb\n", "", DIAMOND, ("--task", "segment"), "task is obb, but --task is segment"),
+        ("task: pose\n", "", DIAMOND, (), "unknown number of keypoints"),
+    ],
+)
+def test_a_run_of_another_task(
+    case: tuple[str, str, str, tuple[str, ...], str], tmp_path: Path, command: Callable[..., Ended]
+) -> None:
+    args, yaml, labels, options, message = case
+    write(tmp_path, {"run/args.yaml": args})
+    predictions = POSED if labels == POSE else f"{labels} .9"
+    check(run(tmp_path, command, labels, predictions, yaml, *options), message)
