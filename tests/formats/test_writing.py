@@ -226,6 +226,76 @@ def test_data_that_yolo_cannot_store_is_reported(tmp_path: Path) -> None:
     ]
 
 
+COORDINATE = st.integers(-200, 1200).map(lambda n: n / 4)
+
+
+@given(st.lists(st.lists(COORDINATE, min_size=8, max_size=8), min_size=1, max_size=4), st.data())
+def test_quadrilaterals_written_as_yolo_are_read_back_equal(
+    polygons: list[list[float]], data: st.DataObject
+) -> None:
+    score = data.draw(st.lists(st.floats(0, 1), min_size=len(polygons), max_size=len(polygons)))
+    names: dict[str, Any] = {"image": ["a"] * len(polygons), "label": ["c"] * len(polygons)}
+    truth = GroundTruth.from_arrays(**names, polygons=polygons)
+    truth = replace(truth, image_sizes=np.array([[640.0, 480.0]]))
+    detections = Detections.from_arrays(**names, polygons=polygons, score=score)
+    with TemporaryDirectory() as parent:
+        out = Path(parent, "out")
+        done = detap.convert(out, truth, detections.reindex_like(truth), to="yolo")
+        reading: dict[str, Any] = {"task": "obb", "format": "yolo"}
+        sizes = out / "sizes.csv"
+        again = detap.read_ground_truth(out / "data.yaml", image_sizes=sizes, **reading)
+        found_again = detap.read_detections(out / "predictions", again, **reading)
+    assert {note.code for note in done.notes} <= {"data-lost", "values-rounded"}
+    if any("duplicate" in note.message for note in done.notes):
+        return
+    for table, other in ((truth, again), (detections, found_again)):
+        assert table.polygons is not None
+        corners = table.polygons if other.polygons is None else other.polygons  # all upright
+        assert corners == pytest.approx(table.polygons, abs=1e-9)
+
+
+def test_quadrilaterals_as_yolo_by_hand(tmp_path: Path) -> None:
+    names: dict[str, Any] = {"image": ["a"], "label": ["c"]}
+    truth = GroundTruth.from_arrays(**names, polygons=[[50, 20, 80, 50, 50, 80, 20, 50]])
+    truth = replace(truth, image_sizes=np.array([[100.0, 200.0]]))
+    boxes = Detections.from_arrays(**names, boxes=[[20, 20, 80, 80]], score=[0.5])
+    done = detap.convert(tmp_path / "out", truth, boxes.reindex_like(truth), to="yolo")
+    assert done.notes == ()
+    text = (tmp_path / "out/labels/val/a.txt").read_text()
+    assert text == "0 0.5 0.1 0.8 0.25 0.5 0.4 0.2 0.25\n"
+    text = (tmp_path / "out/predictions/labels/a.txt").read_text()
+    assert text == "0 0.2 0.1 0.8 0.1 0.8 0.4 0.2 0.4 0.5\n"
+    done = detap.convert(tmp_path / "coco", truth, to="coco")
+    assert "quadrilaterals are written to coco as bounding boxes" in done.notes[-1].message
+
+
+def test_keypoints_as_yolo_by_hand(tmp_path: Path) -> None:
+    """Detections have no confidence of keypoints in tables: 1."""
+    names: dict[str, Any] = {"image": ["a"], "label": ["c"], "boxes": [[20, 20, 80, 80]]}
+    truth = GroundTruth.from_arrays(**names, keypoints=[[[50, 20, 2], [7, 7, 0]]])
+    truth = replace(truth, image_sizes=np.array([[100.0, 200.0]]), sigmas=(0.1, 0.2))
+    posed = Detections.from_arrays(**names, keypoints=[[[50, 40], [10, 20]]], score=[0.5])
+    posed = posed.reindex_like(truth)
+    assert detap.convert(tmp_path / "out", truth, posed, to="yolo").notes == ()
+    yaml = (tmp_path / "out/data.yaml").read_text()
+    assert "kpt_shape: [2, 3]\nkpt_oks_sigmas: [0.1, 0.2]\n" in yaml
+    text = (tmp_path / "out/labels/val/a.txt").read_text()
+    assert text == "0 0.5 0.25 0.6 0.3 0.5 0.1 2 0 0 0\n"
+    text = (tmp_path / "out/predictions/labels/a.txt").read_text()
+    assert text == "0 0.5 0.25 0.6 0.3 0.5 0.2 1 0.1 0.1 1 0.5\n"
+    again = detap.read_ground_truth(
+        tmp_path / "out/data.yaml", image_sizes=tmp_path / "out/sizes.csv"
+    )
+    assert again.sigmas == (0.1, 0.2)
+    assert again.keypoints is not None
+    assert again.keypoints[0, 0].tolist() == [50, 20, 2]
+    boxes = replace(posed, keypoints=None)
+    (note,) = detap.convert(tmp_path / "half", truth, boxes, to="yolo").notes[:1]
+    assert "keypoints of one side only" in note.message
+    (note,) = detap.convert(tmp_path / "voc", truth, to="voc").notes[-1:]
+    assert "keypoints are not written to voc" in note.message
+
+
 WHOLE = st.integers(0, 200).map(float)
 
 

@@ -169,6 +169,14 @@ def lost_polygons(
     return lost(message, np.ones(count, np.bool_))
 
 
+def lost_keypoints(
+    tables: Iterable[GroundTruth | Detections | None], target: str
+) -> tuple[Note, ...]:
+    """Return the note of keypoints, which the target does not get."""
+    count = sum(len(t) for t in tables if t is not None and t.keypoints is not None)
+    return lost(f"keypoints are not written to {target}", np.ones(count, np.bool_))
+
+
 def lost_areas(ground_truth: GroundTruth, target: str) -> tuple[Note, ...]:
     """Return the note of objects whose area is not that of the box."""
     message = f"object areas that differ from the box area not supported by {target}"

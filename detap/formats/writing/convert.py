@@ -8,7 +8,13 @@ from typing import NamedTuple
 from detap.checks.tables import of_unknown_size, unsized_problem
 from detap.errors import InputError, Note, UsageError
 from detap.formats.registry import FORMATS
-from detap.formats.writing.content import Content, lost_columns, lost_lists, lost_polygons
+from detap.formats.writing.content import (
+    Content,
+    lost_columns,
+    lost_keypoints,
+    lost_lists,
+    lost_polygons,
+)
 from detap.formats.writing.folder import check_new, write_new
 from detap.io.paths import Path
 from detap.tables.arguments import check_table
@@ -104,7 +110,9 @@ def convert(
     notes += lost_columns(ground_truth, to)
     if ground_truth is not None and to != "coco":
         notes += lost_lists(ground_truth, to)
-    notes += lost_polygons((ground_truth, detections), to)
+    if to != "yolo":
+        notes += lost_polygons((ground_truth, detections), to)
+        notes += lost_keypoints((ground_truth, detections), to)
     if accept is not None:
         accept(tuple(notes))
     written = write_new(target, files, single=single)

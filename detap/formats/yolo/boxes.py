@@ -17,6 +17,8 @@ LocationOf = Callable[[int], tuple[str, str]]
 
 LOWEST, HIGHEST = -0.01, 1.01
 """The allowed range; Ultralytics drops images with labels outside."""
+LABELS_REACH, PREDICTIONS_REACH = 0.5, 1.0
+"""Distance by which corners of oriented boxes may lie outside, relative to the image size."""
 _POLYGON_BOUNDS = ("the lowest x", "the lowest y", "the highest x", "the highest y")
 _PIXELS = 2.0
 

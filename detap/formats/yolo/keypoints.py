@@ -10,12 +10,10 @@ import numpy as np
 
 from detap.errors import Note
 from detap.formats.by_name.problems import Problems
-from detap.formats.yolo.boxes import HIGHEST, LOWEST
+from detap.formats.yolo.boxes import HIGHEST, LOWEST, PREDICTIONS_REACH
 from detap.tables.detection import Flags, Floats
 from detap.tables.notes import INSIST, KEYPOINT_AREAS
 
-_REACH = 1.0
-"""Distance by which predicted keypoints may lie outside, relative to the image size."""
 _ZEROED_BELOW = 0.5
 """Older Ultralytics sets keypoints of lower confidence to 0 0 in text files."""
 
@@ -38,7 +36,7 @@ def check_keypoints(
     scored : bool
         True for predictions, whose third number is a confidence.
     """
-    low, high = (-_REACH, 1 + _REACH) if scored else (LOWEST, HIGHEST)
+    low, high = (-PREDICTIONS_REACH, 1 + PREDICTIONS_REACH) if scored else (LOWEST, HIGHEST)
     points = keypoints[:, :, :2]
     faults: list[tuple[Flags, str, str]] = [
         (

@@ -16,7 +16,13 @@ from detap.formats.text.folder import Folder
 from detap.formats.text.lines import LineForm
 from detap.formats.text.reader import FolderReader
 from detap.formats.text.rows import Rows
-from detap.formats.yolo.boxes import check_areas, check_fractions, in_pixels
+from detap.formats.yolo.boxes import (
+    LABELS_REACH,
+    PREDICTIONS_REACH,
+    check_areas,
+    check_fractions,
+    in_pixels,
+)
 from detap.formats.yolo.keypoints import check_keypoints, keypoint_fields, keypoint_notes
 from detap.formats.yolo.lines import BOX, CORNERS, YoloForm
 from detap.formats.yolo.outlines import Outlines, masks_of, outlines_of
@@ -35,9 +41,6 @@ from detap.io.problems import FaultError
 from detap.tables.detection import Flags, Floats, encode_boxes
 from detap.tables.notes import POLYGONS_BOUNDED
 from detap.text_input import is_whole, quote
-
-_LABELS_REACH, _PREDICTIONS_REACH = 0.5, 1.0
-"""Distance by which corners of oriented boxes may lie outside, relative to the image size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +177,7 @@ class LabelReader(FolderReader):
         """Raise InputError if boxes (N, 4) are not normalized."""
         reach = None
         if self.corners is not None:
-            reach = _PREDICTIONS_REACH if self.form.scored else _LABELS_REACH
+            reach = PREDICTIONS_REACH if self.form.scored else LABELS_REACH
         rows, location, box_format = self.rows, self.location, self.form.box_format
         check_fractions(
             rows, box, location, self.problems, as_is=self.as_is, box_format=box_format, reach=reach
@@ -259,12 +262,19 @@ class LabelReader(FolderReader):
         if self.outlines is not None:
             notes += self.outlines.notes(title)
         bounded = not self.form.counts and self.outlines is None
+        oriented = self.corners is not None and self.task.name is None
         return nonzero_notes(
             *notes,
             Note(
                 "track-ids",
                 f"rows of the {title} end with a track id, which is not used",
                 self.tracks,
+                severity="info",
+            ),
+            Note(
+                "oriented-boxes",
+                f"rows of the {title} have four corners: oriented boxes (else pass --task segment)",
+                int(np.count_nonzero(rows.flag)) if oriented else 0,
                 severity="info",
             ),
             Note(
