@@ -587,6 +587,11 @@ class Protocol(ProtocolBase, kw_only=True):
         rounded = float32(threshold) if self.iou_dtype == "float32" else threshold
         return min(rounded, self.max_iou_threshold)
 
+    def always_in_signature(self) -> tuple[str, ...]:
+        """Return sigmas of the ground truth: with keypoints the default is COCO's otherwise."""
+        others = self.iou_type == "keypoints" and self.preset(self.name).iou_type != "keypoints"
+        return ("sigmas",) if others and not self.sigmas else ()
+
     def require_score_matching(self, hint: str) -> None:
         """Raise if detections are not matched by score, so that none is a TP or FP by itself.
 

@@ -8,10 +8,10 @@ from detap.protocols.fields import SIGMAS, protocol_fields
 
 TYPES = ("bbox", "segm", "boundary", "keypoints", "polygon")
 SIBLINGS = {
-    "coco": {"segm": "coco-segm", "boundary": "coco-boundary", "keypoints": "coco-keypoints"},
-    "coco-segm": {"bbox": "coco", "boundary": "coco-boundary", "keypoints": "coco-keypoints"},
-    "coco-boundary": {"bbox": "coco", "segm": "coco-segm", "keypoints": "coco-keypoints"},
-    "coco-keypoints": {"bbox": "coco", "segm": "coco-segm", "boundary": "coco-boundary"},
+    **dict.fromkeys(
+        ("coco", "coco-segm", "coco-boundary", "coco-keypoints", "coco-polygon"),
+        {"bbox": "coco"} | {name: f"coco-{name}" for name in TYPES[1:]},
+    ),
     "lvis": {"segm": "lvis-segm"},
     "lvis-segm": {"bbox": "lvis"},
 }

@@ -201,10 +201,10 @@ def test_check_reads_masks_only_from_coco_files(tmp_path: Path, detap: Detap) ->
     (tmp_path / "a.xml").write_text("<annotation/>")
     ended = detap("check", "--format", "voc", "--gt", str(tmp_path), "--iou-type", "segm")
     assert ended.status == 2
-    assert "masks are read from COCO files; these are read as voc" in ended.err
+    assert "masks are read from COCO and YOLO files; these are read as voc" in ended.err
     ended = detap("check", "--format", "voc", "--gt", str(tmp_path), "--protocol", "coco-segm")
     assert ended.status == 2
-    assert "masks are read from COCO files; these are read as voc" in ended.err
+    assert "masks are read from COCO and YOLO files; these are read as voc" in ended.err
 
 
 @pytest.mark.parametrize(

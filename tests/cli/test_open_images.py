@@ -163,7 +163,7 @@ def test_image_labels_that_coco_can_store_are_converted(data: Path, detap: Run) 
         (
             BOTH[0],
             ["--iou-type", "segm"],
-            "masks are read from COCO files; these are",
+            "masks are read from COCO and YOLO files; these are",
         ),
         ("proposals", ["--group-of-weight", "1"], "group_of_weight has no effect with matching"),
         ("coco-segm", ["--group-of-weight", "1"], "group_of_weight has no effect with iou_type"),
