@@ -12,6 +12,8 @@ import pytest
 
 import detap
 from detap.errors import InputError, UsageError
+from detap.formats.registry import default_protocol
+from detap.formats.yolo.geometry import geometry
 from tests.cli.conftest import Ended
 from tests.cli.conftest import detap as command_fixture
 from tests.formats.test_yolo import codes, png
@@ -260,3 +262,90 @@ def test_another_geometry_than_that_of_the_rows(
     else:
         assert done.status == 2
         assert "pass --iou-type bbox" in done.err
+
+
+# --- recognition of the task
+
+
+DATA_SETS = [
+    ("yolo-voc-100", "data.yaml", ""),
+    ("formats2/supervision", "yolo", ""),
+    ("formats2/label-studio/YOLO", "labels", ""),
+    ("formats2/cvat-exports/yolov8_detection", "data.yaml", ""),
+    ("formats2/ultralytics-segment", "data.yaml", ""),
+    ("formats2/ultralytics-pose", "data.yaml", "keypoints"),
+    ("formats2/ultralytics-pose", "labels/val", "keypoints"),  # by the data.yaml above
+    ("formats2/ultralytics-obb", "data.yaml", "polygons"),
+    ("formats2/ultralytics-obb", "labels/val", "polygons"),
+    ("formats2/label-studio/YOLO_OBB", "labels", "polygons"),
+    ("formats2/cvat-exports/yolov8_oriented_boxes", "data.yaml", ""),  # val has upright boxes
+]
+
+
+@pytest.mark.parametrize(("folder", "name", "expected"), DATA_SETS)
+def test_the_geometry_of_real_labels(
+    folder: str, name: str, expected: str, real_data: Path
+) -> None:
+    """Before labels are read, and as they are read."""
+    path = real_data / folder / name
+    if not path.exists():
+        pytest.skip(f"real data is absent: no {path}")
+    assert geometry(str(path), {}) == expected
+    truth = detap.read_ground_truth(path, format="yolo", image_size="500x400")
+    assert (truth.keypoints is not None) == (expected == "keypoints")
+    assert (truth.polygons is not None) == (expected == "polygons")
+    split = "val"
+    if name == "data.yaml" and "cvat" in folder:
+        split = "train"
+        truth = detap.read_ground_truth(path, split=split, image_size="500x400")
+        assert geometry(str(path), {"split": split}) == ("polygons" if "orien" in folder else "")
+    unexpected = {"track-ids", "keypoints-at-zero", "keypoints-zeroed"}
+    assert not unexpected & codes(truth).keys()
+    presets = {"keypoints": "ultralytics-pose", "polygons": "coco-polygon", "": "coco"}
+    assert default_protocol(truth) == presets[geometry(str(path), {"split": split})]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, "polygons"),
+        ({"task": "segment"}, ""),
+        ({"task": "detect"}, ""),
+        ({"task": "pose"}, "keypoints"),
+        ({"task": "obb"}, "polygons"),
+        ({"split": "train"}, ""),
+        ({"split": "test"}, ""),
+        ({"class_names": "other.yaml"}, "keypoints"),
+        ({"class_names": "missing.yaml"}, "polygons"),
+    ],
+)
+@pytest.mark.parametrize("listed", ["val.txt", "images/val", "../set/images/val"])
+def test_the_geometry_by_options(
+    listed: str, options: dict[str, Any], expected: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "set"
+    write(
+        folder,
+        {
+            "data.yaml": f"val: {listed}\ntrain: images/train\nnames: [a]\n",
+            "other.yaml": "names: [a]\nkpt_shape: [2, 2]\n",
+            "val.txt": "./images/val/1.jpg\n",
+            "labels/val/1.txt": "0 .5 .2 .8 .5 .5 .8 .2 .5\n",
+            "labels/train/1.txt": "0 .5 .5 .2 .2\n",
+            "images/val/1.jpg": b"",
+            "images/train/1.jpg": b"",
+        },
+    )
+    given = dict(options)
+    if "class_names" in given:
+        given["class_names"] = str(folder / given["class_names"])
+    assert geometry(str(folder / "data.yaml"), given) == expected
+    assert geometry(str(folder), given) == expected
+
+
+@pytest.mark.parametrize("text", ["names: [", "val: \x00", "val: nowhere\nnames: [a]\n", ""])
+def test_the_geometry_of_an_invalid_data_yaml(text: str, tmp_path: Path) -> None:
+    """The reader reports it."""
+    write(tmp_path, {"data.yaml": text})
+    assert not geometry(str(tmp_path / "data.yaml"), {})
+    assert not geometry(str(tmp_path / "missing"), {})

@@ -512,6 +512,19 @@ def test_contours_of_one_and_two_points(tmp_path: Path) -> None:
     assert detections.area.tolist() == [100, 1, 4]
 
 
+def test_boxes_and_polygons_in_several_files_of_predictions(tmp_path: Path) -> None:
+    """A contour of two pixels has six columns, as a box has."""
+    triangles = "0 .2 .2 .6 .2 .4 .6 .9\n0 .1 .1 .5 .1 .5 .5 .3 .7 .1 .5 .8"
+    data = data_set(tmp_path, f"{DIAMOND}\n0 .5 .5 .9 .5 .7 .9", triangles)
+    write(tmp_path, {"images/b.png": png(100, 100), "run/b.txt": "0 .5 .5 .53 .5 .7\n"})
+    truth = detap.read_ground_truth(data)
+    with pytest.raises(InputError, match=r"run/b.txt: line 1: is a box, but other files have pol"):
+        detap.read_detections(tmp_path / "run", truth, format="yolo")
+    detections = detap.read_detections(tmp_path / "run", truth, format="yolo", masks=True)
+    assert detections.area is not None
+    assert detections.area[2] == 4
+
+
 # --- predictions.json
 
 
@@ -544,6 +557,22 @@ def test_categories_counted_from_zero_by_their_boxes(tmp_path: Path) -> None:
     truth = detap.read_ground_truth(data)
     records = [record(bbox=[10 * n - 4, 10 * n - 4, 8, 8]) for n in range(1, 9)]
     assert set(detap.read_detections(results(tmp_path, *records), truth).label) == {1}
+
+
+def test_categories_of_another_list(tmp_path: Path) -> None:
+    """Such as COCO's ids with gaps, for a data set of 80 classes."""
+    labels = "\n".join(f"{n % 2} .{n} .{n} .08 .08" for n in range(1, 9))
+    data = data_set(tmp_path, labels, "")
+    data.write_text("val: images\nnames: [a, b, c, d, e, f]\n")
+    truth = detap.read_ground_truth(data)
+    records = [
+        record(bbox=[10 * n - 4, 10 * n - 4, 8, 8], category_id=4 + n % 2) for n in range(1, 9)
+    ]
+    with pytest.raises(InputError, match=r"may be counted from 0 or 1.*--first-category-id"):
+        detap.read_detections(results(tmp_path, *records), truth)
+    file = tmp_path / "run/predictions.json"
+    detections = detap.read_detections(file, truth, first_category_id=1)
+    assert {detections.classes[label] for label in detections.label.tolist()} == {"d", "e"}
 
 
 def test_pairs_of_keypoints(tmp_path: Path) -> None:

@@ -396,7 +396,7 @@ class CategoryMapping(NamedTuple):
     as_is : bool
         If True, accept `first` even if the boxes contradict it.
     default : int or None
-        Id of the first of `names` if ids and boxes do not decide.
+        Id of the first of `names` if ids do not decide, and too few boxes do.
     """
 
     path: str
@@ -539,8 +539,6 @@ def _first_id(
                 f"pass first_category_id={detected} (--first-category-id {detected}), or {INSIST}",
             )
         return mapping.first
-    if detected is None and mapping.default is not None:
-        return mapping.default
     if detected is None:
         raise mapping.error(
             f"category_id ranges from {low} to {high}, so the {len(names.names)} names of "
@@ -553,9 +551,12 @@ def _first_id(
 def _detect_first_id(
     columns: DetectionColumns, truth: GroundTruth, mapping: CategoryMapping
 ) -> int | None:
-    """Return the first id for which boxes overlap their class; None if undecided."""
+    """Return the first id for which boxes overlap their class; None if undecided.
+
+    If few boxes overlap any object, it is the default, if there is one.
+    """
     names = mapping.names.names
-    agreeing = []
+    agreeing, overlapping = [], 0
     for first in (0, 1):
         shifted = [
             names[name - first]
@@ -565,6 +566,10 @@ def _detect_first_id(
         ]
         pairs = sample_categories(_with_labels(columns, truth, shifted), truth).pairs
         agreeing.append(sum(gt == dt for gt, dt in pairs))
+        overlapping = len(pairs)
     best = int(agreeing[1] > agreeing[0])
     enough = agreeing[best] >= _MIN_SUPPORT and agreeing[best] >= _MIN_RATIO * agreeing[1 - best]
-    return best if enough else None
+    if enough or mapping.default is None:
+        return best if enough else None
+    agree = overlapping < _MIN_SUPPORT or 2 * agreeing[mapping.default] >= overlapping
+    return mapping.default if agree else None

@@ -331,7 +331,7 @@ def goes_by_names(truth: GroundTruth, class_names: object, first: object) -> boo
     UsageError
         If the id of the first class name is given without names.
     """
-    if first is not None and class_names is None:
+    if first is not None and class_names is None and truth.format != "yolo":
         raise UsageError(
             "first_category_id (--first-category-id) requires class_names (--class-names)"
         )

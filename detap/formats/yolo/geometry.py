@@ -6,6 +6,8 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any
 
+import numpy as np
+
 from detap.errors import InputError
 from detap.formats.text.data_yaml import SPLITS, DataYaml, read_data_yaml
 from detap.formats.yolo.dataset import (
@@ -14,6 +16,7 @@ from detap.formats.yolo.dataset import (
     labels_folder,
     resolve_data_yaml,
 )
+from detap.formats.yolo.tasks import all_axis_aligned
 
 _BY_TASK = {"pose": "keypoints", "obb": "polygons"}
 _CORNERS = 9
@@ -25,7 +28,8 @@ _HEAD = 1 << 16
 def geometry(path: str, options: Mapping[str, Any]) -> str:
     """Return "keypoints", "polygons" for oriented boxes, or "" for boxes and other polygons.
 
-    Oriented boxes are recognized by the first rows; the reader checks all.
+    Oriented boxes are recognized by the rows up to the first that is not upright; the reader checks
+    all.
 
     Parameters
     ----------
@@ -46,9 +50,18 @@ def geometry(path: str, options: Mapping[str, Any]) -> str:
             folders = _label_folders(described[0], options.get("split") or SPLITS[0])
         else:
             folders = iter([labels_folder(path)])
-        counts = {len(line.split()) for line in islice(_lines(folders), _ROWS)}
-        return "polygons" if counts == {_CORNERS} else ""
+        return "polygons" if _are_oriented(_lines(folders)) else ""
     return ""
+
+
+def _are_oriented(lines: Iterator[bytes]) -> bool:
+    """Return True if the first rows have four corners, and a row up to then is not upright."""
+    while rows := [line.split() for line in islice(lines, _ROWS)]:
+        if any(len(row) != _CORNERS for row in rows):
+            return False
+        if not all_axis_aligned(np.array([row[1:] for row in rows], np.float64)):
+            return True
+    return False
 
 
 def _described(path: str, options: Mapping[str, Any]) -> list[DataYaml]:
@@ -88,7 +101,7 @@ def _lines(folders: Iterator[str]) -> Iterator[bytes]:
         for folder, below, names in os.walk(top):
             below.sort()
             texts = [name for name in sorted(names) if name.endswith(".txt") and name[0] != "."]
-            for name in texts[:_FILES]:
+            for name in texts:
                 if name != "classes.txt":
                     with open(os.path.join(folder, name), "rb") as file:
                         yield from filter(bytes.strip, file.read(_HEAD).splitlines())

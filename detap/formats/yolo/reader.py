@@ -185,6 +185,13 @@ class LabelReader(FolderReader):
         if self.keypoints is not None and not self.as_is:
             check_keypoints(self.keypoints, self.location, self.problems, scored=self.form.scored)
         self.problems.raise_any()
+        if self.form.scored and len(set(rows.flag.tolist())) == 2 and not self.as_is:
+            message = "is a box, but other files have polygons"
+            hint = (
+                "use the predictions of one task, or predictions.json; rows of six columns may be "
+                "contours of two pixels (--iou-type segm reads them)"
+            )
+            raise InputError(Problem(*location(int(np.argmin(rows.flag))), message, hint))
 
     def pixels(self, box: Floats, size: Floats) -> Floats:
         """Return the boxes (N, 4) in pixels, in images of the sizes (N, 2)."""
