@@ -93,13 +93,14 @@ def test_images_and_names_of_a_labels_folder(tmp_path: Path) -> None:
 
 def test_predictions(tmp_path: Path) -> None:
     truth = truth_of(dataset(tmp_path))
-    write(tmp_path / "run", {"labels/b.txt": "1 .5 .25 .75 .5 .25 1 .5\n", "labels/a.txt": FOUND})
+    outline = "0 .375 .25 .625 .25 .625 .75 .375 .75 .75\n"
+    write(tmp_path / "run", {"labels/b.txt": "1 .5 .25 .75 .5 .25 1 .5\n", "labels/a.txt": outline})
     detections = read_predictions(tmp_path / "run", truth)
     assert detections.image.tolist() == [0, 1]
     assert detections.label.tolist() == [0, 1]
     assert detections.score.tolist() == [0.75, 0.5]
     assert detections.corners.tolist() == [[75, 25, 125, 75], [160, 106.75, 480, 427]]
-    assert codes(detections) == {"images-without-file": 1, "polygons-bounded": 1}
+    assert codes(detections) == {"images-without-file": 1, "polygons-bounded": 2}
 
 
 def test_an_image_rotated_by_90_degrees(tmp_path: Path) -> None:
@@ -534,7 +535,7 @@ def test_output_of_convert_is_read(tmp_path: Path) -> None:
 
 def test_a_good_evaluation_gives_no_notes(tmp_path: Path) -> None:
     truth = truth_of(dataset(tmp_path))
-    write(tmp_path / "run", {"b.txt": "1 .5 .25 .75 .5 .25 1 .5\n", "a.txt": FOUND})
+    write(tmp_path / "run", {"b.txt": "1 .5 .625 .5 .75 .5\n", "a.txt": FOUND})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         result = detap.evaluate(truth, read_predictions(tmp_path / "run", truth), protocol="coco")
