@@ -37,8 +37,7 @@ def test_rows_of_yolo(tmp_path: Path, box_format: str) -> None:
 def test_yolo_inputs_of_two_box_formats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Labels as xyxy, predictions as centered boxes: AP 1 with --gt-boxes only."""
     labels(tmp_path, "xyxy")
-    polygon = f"{POLYGON} .5"
-    write(tmp_path, {"dt/a.txt": f"0 {ROWS['cxcywh']} .75\n", "dt/b.txt": f"{polygon}\n"})
+    write(tmp_path, {"dt/a.txt": f"0 {ROWS['cxcywh']} .75\n", "dt/b.txt": "0 .25 .5 .5 1 .5\n"})
     call = ["eval", "--gt", str(tmp_path / "gt"), "--dt", str(tmp_path / "dt"), "--format", "yolo"]
     call += ["--image-size", "200x100", "--output-format", "json"]
     assert main([*call, "--gt-boxes", "xyxy"]) == 0

@@ -185,7 +185,8 @@ class LabelReader(FolderReader):
         if self.keypoints is not None and not self.as_is:
             check_keypoints(self.keypoints, self.location, self.problems, scored=self.form.scored)
         self.problems.raise_any()
-        if self.form.scored and len(set(rows.flag.tolist())) == 2 and not self.as_is:
+        mixed = bool(rows.flag.any() and not rows.flag.all())
+        if self.form.scored and mixed and not self.as_is:
             message = "is a box, but other files have polygons"
             hint = (
                 "use the predictions of one task, or predictions.json; rows of six columns may be "
