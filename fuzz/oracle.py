@@ -235,7 +235,10 @@ def _text_lines(data: bytes) -> list[list[str]] | None:
 
 
 def yolo_lines(data: bytes) -> Rows | None:
-    """Return class, box or bounds of a polygon, and confidence of each line of predictions."""
+    """Return class, box or bounds of a polygon, and confidence of each line of predictions.
+
+    A line may end with a track id.
+    """
     lines = _text_lines(data)
     if lines is None:
         return None
@@ -249,6 +252,8 @@ def yolo_lines(data: bytes) -> Rows | None:
         values = [float(number) for number in numbers]
         if not all(map(math.isfinite, values)):
             return None
+        if len(values) % 2 == 0 and re.fullmatch("[0-9]+", numbers[-1], re.ASCII):
+            values.pop()  # a track id
         if len(values) != 5:
             x, y = values[:-1:2], values[1:-1:2]
             if len(x) != len(y) or len(x) < 3:
