@@ -59,6 +59,8 @@ class DataSet(NamedTuple):
         Other files.
     outside : tuple of str
         Folders and lists that the `data.yaml` names outside its own folder.
+    named : bool
+        True if files or lists name images, not only label files.
     """
 
     images: tuple[str, ...]
@@ -69,6 +71,7 @@ class DataSet(NamedTuple):
     repeated: int
     skipped: tuple[str, ...]
     outside: tuple[str, ...] = ()
+    named: bool = True
 
     @property
     def labeled(self) -> tuple[int, ...]:
@@ -517,6 +520,7 @@ class _Search:
             self.repeated,
             skipped,
             tuple(self.outside),
+            any(image.name for image in images),
         )
 
 

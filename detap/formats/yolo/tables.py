@@ -95,8 +95,8 @@ def read_ground_truth(
     image_size : str or (float, float), optional
         Width and height of every image, in pixels: ``"640x480"``.
     image_sizes : str or path, optional
-        A table ``image,width,height``. Without both, sizes come from the image files. If these are
-        missing, the table also lists the images.
+        A table ``image,width,height``. Without both, sizes come from the image files. If the image
+        folder of a `data.yaml` is missing, the table also lists its images.
     masks : bool
         If True, read polygons as masks; otherwise as bounding boxes or quadrilaterals.
     keypoints : bool
@@ -181,8 +181,15 @@ def _truth_of(
 
 
 def _with_listed_images(data_set: DataSet, given: GivenSizes) -> tuple[DataSet, int]:
-    """Add the images of a table of sizes if no image file exists; return their number."""
-    if not given.source or any(data_set.image_files):
+    """Add the images of a table of sizes if nothing names those of a `data.yaml`.
+
+    Returns
+    -------
+    data_set : DataSet
+    count : int
+        The number of images added.
+    """
+    if not given.source or data_set.named or data_set.data is None:
         return data_set, 0
     added = sorted(given.table.keys() - set(data_set.images))
     data_set = data_set.with_images(added)
