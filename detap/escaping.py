@@ -69,7 +69,7 @@ def _escape(character: str) -> str:
 
 def width(text: str) -> int:
     """Return the number of terminal columns of printable text."""
-    if text.isascii():
+    if text.isascii() or text in _OF_DETAP:
         return len(text)
     chars = [char for char in text if not (char.isascii() or char in _OF_DETAP)]
     if not chars:

@@ -166,21 +166,29 @@ class Sample:
         truth_change: "Change | None" = None,
         images: "Sequence[_Image] | None" = None,
     ) -> Iterator[tuple[_Image, Floats]]:
-        for image in self._images if images is None else images:
-            dt = _boxes(self._changed_corners(self.detections, image.detections, detection_change))
-            gt = _boxes(self._changed_corners(self.ground_truth, image.ground_truths, truth_change))
-            yield image, overlaps(dt, gt, detection_areas=_areas(dt), truth_areas=_areas(gt))
+        images = self._images if images is None else images
+        dts = self._boxes(self.detections, [image.detections for image in images], detection_change)
+        gts = self._boxes(
+            self.ground_truth, [image.ground_truths for image in images], truth_change
+        )
+        for image, (dt, dt_areas), (gt, gt_areas) in zip(images, dts, gts, strict=True):
+            yield image, overlaps(dt, gt, detection_areas=dt_areas, truth_areas=gt_areas)
 
-    def _changed_corners(
-        self, table: GroundTruth | Detections, rows: Rows, change: "Change | None"
-    ) -> Floats:
-        """Return the corners of rows, after a change of the box format."""
-        corners = table.corners[rows]
-        if change is None:
-            return corners
-        sizes = self.ground_truth.image_sizes
-        known = np.full((len(rows), 2), np.nan) if sizes is None else sizes[table.image[rows]]
-        return change(corners, known)
+    def _boxes(
+        self, table: GroundTruth | Detections, rows: list[Rows], change: "Change | None"
+    ) -> Iterator[tuple[Floats, Floats]]:
+        """Yield boxes and areas of lists of rows, after a change of the box format."""
+        joined = _joined(rows)
+        corners = table.corners[joined]
+        if change is not None:
+            sizes = self.ground_truth.image_sizes
+            known = np.full((len(joined), 2), np.nan)
+            corners = change(corners, known if sizes is None else sizes[table.image[joined]])
+        boxes = _valid_boxes(corners)
+        areas, end = _areas(boxes), 0
+        for part in rows:
+            start, end = end, end + len(part)
+            yield boxes[start:end], areas[start:end]
 
 
 def fraction_of(flags: Flags) -> float:
@@ -206,7 +214,7 @@ def _joined(arrays: list[Any], dtype: Any = np.intp) -> Any:
     return np.concatenate(arrays) if arrays else np.zeros(0, dtype)
 
 
-def _boxes(corners: Floats) -> Floats:
+def _valid_boxes(corners: Floats) -> Floats:
     """Return boxes with negative width or height set to 0."""
     corners = np.clip(np.nan_to_num(corners), -_FAR, _FAR)
     corners[:, 2:] = np.maximum(corners[:, 2:], corners[:, :2])
@@ -230,15 +238,9 @@ def _sampled(truth: GroundTruth, detections: Detections) -> Iterator[_Image]:
     pairs = int(np.minimum(gt_count[shared].astype(np.int64) * dt_count[shared], _PAIRS).sum())
     step = max(1, -(-len(shared) // _IMAGES), -(-pairs // _PAIRS))
     sampled = shared[::step]
-    selected = np.zeros(images, np.bool_)
-    selected[sampled] = True
-    rows = [_by_image(table.image, selected) for table in (truth, detections)]
-    for image in sampled.tolist():
-        gt_rows, dt_rows = (
-            order[np.searchsorted(image_of, image) : np.searchsorted(image_of, image, "right")]
-            for order, image_of in rows
-        )
-        gt_rows = gt_rows[~truth.crowd[gt_rows]]
+    gts = _rows_by_image(truth.image, np.flatnonzero(~truth.crowd), sampled)
+    dts = _rows_by_image(detections.image, np.arange(len(detections)), sampled)
+    for gt_rows, dt_rows in zip(gts, dts, strict=True):
         yield _Image(_thinned(gt_rows, len(dt_rows), _PAIRS), dt_rows)
 
 
@@ -247,11 +249,15 @@ def _thinned(ground_truths: Rows, detections: int, max_pairs: int) -> Rows:
     return ground_truths[:: max(1, -(-len(ground_truths) * detections // max(1, max_pairs)))]
 
 
-def _by_image(image: NDArray[np.int32], selected: Flags) -> tuple[Rows, NDArray[np.int32]]:
-    """Return the rows of the selected images, sorted by image, and their images."""
-    rows = np.flatnonzero(selected[image])
+def _rows_by_image(image: NDArray[np.int32], rows: Rows, sampled: Rows) -> Iterator[Rows]:
+    """Yield the rows of each sampled image."""
+    selected = np.zeros(max(image.max(initial=0), sampled.max()) + 1, np.bool_)
+    selected[sampled] = True
+    rows = rows[selected[image[rows]]]
     rows = rows[np.argsort(image[rows], kind="stable")]
-    return rows, image[rows]
+    ends = np.searchsorted(image[rows], sampled, "right").tolist()
+    for start, end in zip([0, *ends], ends, strict=False):
+        yield rows[start:end]
 
 
 Change = Callable[[Floats, Floats], Floats]

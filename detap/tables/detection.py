@@ -279,7 +279,10 @@ class GroundTruth(_Table, kw_only=True):
         if or_present:
             pairs.append(np.stack([self.image, self.label]))
         known, classes = np.concatenate(pairs, axis=1)
-        return np.isin(image * np.int64(width) + label, known * np.int64(width) + classes)
+        keys = np.append(np.sort(known * np.int64(width) + classes), -1)
+        key = image * np.int64(width) + label
+        flags: Flags = keys[np.searchsorted(keys[:-1], key)] == key  # np.isin would import numpy.ma
+        return flags
 
     @classmethod
     def from_arrays(

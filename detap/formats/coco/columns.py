@@ -199,7 +199,8 @@ def listed_pairs(
     columns : TruthColumns
     """
     known, width = label >= 0, len(columns.class_ids)
-    distinct = np.unique(image[known] * np.int64(width) + label[known])
+    keys = np.sort(image[known] * np.int64(width) + label[known])
+    distinct = keys[np.diff(keys, prepend=-1) > 0]  # np.unique would import numpy.ma
     pairs = np.stack(np.divmod(distinct, width), axis=1).astype(np.int32)
     counts = {
         f"{name}-of-unknown-categories": int(np.count_nonzero(~known)),
@@ -208,6 +209,16 @@ def listed_pairs(
     return replace(
         columns, listed={**columns.listed, name: pairs}, counts={**columns.counts, **counts}
     )
+
+
+def read_listed(data: bytes) -> list[Any]:
+    """Parse a list that the scanner has validated and kept."""
+    import json
+
+    from detap.io.json_text import integer
+
+    value = json.loads(data, parse_int=integer) if data else []
+    return value if isinstance(value, list) else []
 
 
 def groups_of(categories: Iterable[Any]) -> dict[Name, str]:

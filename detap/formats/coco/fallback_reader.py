@@ -671,12 +671,6 @@ class _ResultsReader:
                 )
 
 
-def read_listed(data: bytes) -> list[Any]:
-    """Parse a list that the scanner has validated and kept."""
-    value = JsonText(data.decode(), Problems("", 1)).value("") if data else []
-    return value if isinstance(value, list) else []
-
-
 def read_results(
     data: bytes,
     file: str,

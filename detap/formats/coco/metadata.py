@@ -82,9 +82,8 @@ def file_names(truth: GroundTruth) -> dict[Name, str]:
 
 def listed_file_names(path: str) -> dict[Name, str]:
     """Return the file_name by image id of a ground-truth file."""
-    from detap.formats.coco import fallback_reader
     from detap.formats.coco._scan import ListsScan
-    from detap.formats.coco.columns import listed_names
+    from detap.formats.coco.columns import listed_names, read_listed
     from detap.formats.coco.prefetch import Handle
 
     lists = Handle(path, scanner=ListsScan)
@@ -94,5 +93,5 @@ def listed_file_names(path: str) -> dict[Name, str]:
             "images"
         ]
     else:
-        records = fallback_reader.read_listed(scan.images)
+        records = read_listed(scan.images)
     return listed_names(records, "file_name")

@@ -22,6 +22,7 @@ from detap.formats.coco.columns import (
     keypoints_of,
     listed_names,
     listed_pairs,
+    read_listed,
 )
 from detap.formats.coco.prefetch import Handle
 from detap.io.limits import DEFAULT_LIMITS, Limits
@@ -179,7 +180,7 @@ def scanned_truth(scan: TruthScan | None) -> TruthColumns | None:
         zero_row=zero_row,
         origin=None,
         counts=counts,
-        groups=_groups(scan.categories) if b'"frequency"' in scan.categories else {},
+        groups=groups_of(read_listed(scan.categories)) if b'"frequency"' in scan.categories else {},
         segmentations=_segmentations(scan, records),
         keypoints=_keypoints(scan, records),
     )
@@ -187,13 +188,6 @@ def scanned_truth(scan: TruthScan | None) -> TruthColumns | None:
         if lists:
             truth = listed_pairs(np.asarray(of_image), np.asarray(of_label), lists, name, truth)
     return truth
-
-
-def _groups(listed: bytes) -> dict[Name, str]:
-    """Return the frequency group of each category."""
-    from detap.formats.coco import fallback_reader
-
-    return groups_of(fallback_reader.read_listed(listed))
 
 
 def _segmentations(scan: TruthScan | ResultsScan, rows: int) -> Segmentations | None:
@@ -352,10 +346,8 @@ def scanned_detections(
     file_names: dict[Name, str] = {}
     categories: dict[Name, str] = {}
     if scan.categories or scan.images:
-        from detap.formats.coco import fallback_reader
-
-        categories = listed_names(fallback_reader.read_listed(scan.categories), "name")
-        file_names = listed_names(fallback_reader.read_listed(scan.images), "file_name")
+        categories = listed_names(read_listed(scan.categories), "name")
+        file_names = listed_names(read_listed(scan.images), "file_name")
     images: tuple[Name, ...] | None = ground_truth.images
     if scan.count and images and isinstance(images[0], str) != bool(scan.texts):
         from detap.formats.coco.id_mapping import images_in_order

@@ -245,22 +245,33 @@ def _split(columns: Sequence[_Shown], room: int, gap: int) -> list[list[_Shown]]
 
 
 def _grid(table: Table, shown: Sequence[_Shown], gap: int, failed: Collection[str]) -> list[Line]:
-    columns, headings, cells, sizes = zip(*shown, strict=True)
-    rule: Line = [(RULE * (sum(sizes) + gap * (len(shown) - 1)), "rule")]
-    titles = [escape(heading) for heading in headings]
-    lines = [*_row(shown, gap, titles, ["heading"] * len(shown)), rule]
+    columns = [each.column for each in shown]
+    rule: Line = [(RULE * (sum(each.size for each in shown) + gap * (len(shown) - 1)), "rule")]
+    names, *others = shown
+    aligned = zip(*(_aligned(each, gap) for each in others), strict=True)
+    texts = zip([escape(names.heading), *names.cells], aligned, strict=True)
+    lines = [*_row(names.size, *next(texts), ["heading"] * len(shown)), rule]
     first = next((column.key for column in columns if column.kind == "fraction"), "")
-    texts = zip(*cells, strict=True)
-    for row, line in zip(table.rows, texts, strict=False):
+    for row, (name, line) in zip(table.rows, texts, strict=False):
         # The means exclude classes whose first metric is undefined.
         value = row.get(first)
         part = "dim" if isinstance(value, float) and isnan(value) else ""
         prefixes = (f"class:{row.get(columns[0].key)}.",)
-        lines += _row(shown, gap, line, _roles(columns, row, part, prefixes, failed))
+        lines += _row(names.size, name, line, _roles(columns, row, part, prefixes, failed))
     if table.totals is not None:
         roles = _roles(columns, table.totals, "total", ("", "m"), failed)  # AP, or mAP
-        lines += [rule, *_row(shown, gap, next(texts), roles)]
+        lines += [rule, *_row(names.size, *next(texts), roles)]
     return lines
+
+
+def _aligned(shown: _Shown, gap: int) -> list[str]:
+    """Return the heading and the cells of a column, as wide as it is, behind a gap."""
+    texts = [escape(shown.heading), *shown.cells]
+    fillings = [" " * (shown.size - width(text)) for text in texts]
+    pairs = zip(fillings, texts, strict=True)
+    if shown.column.kind in WORDS:
+        return [" " * gap + text + filling for filling, text in pairs]
+    return [" " * gap + filling + text for filling, text in pairs]
 
 
 def _roles(
@@ -282,16 +293,10 @@ def _roles(
     ]
 
 
-def _row(
-    shown: Sequence[_Shown], gap: int, texts: Sequence[str], roles: Sequence[str]
-) -> list[Line]:
-    names, *others = shown
-    first, *folded = fold(texts[0], names.size)
-    line: Line = [(first + " " * (names.size - width(first)), roles[0])]
-    for other, text, role in zip(others, texts[1:], roles[1:], strict=True):
-        filling = " " * (other.size - width(text))
-        cell = text + filling if other.column.kind in WORDS else filling + text
-        line.append((" " * gap + cell, role))
+def _row(size: int, name: str, cells: Sequence[str], roles: Sequence[str]) -> list[Line]:
+    first, *folded = fold(name, size)
+    line: Line = [(first + " " * (size - width(first)), roles[0])]
+    line += zip(cells, roles[1:], strict=True)
     return [line, *([(piece, roles[0])] for piece in folded)]
 
 
