@@ -1,5 +1,7 @@
 """Walks over annotations, which are dictionaries, and down rankings. See fast_path.py, results.py."""
 
+import json
+
 cimport cython
 from cpython.dict cimport PyDict_Next, PyDict_Size
 from cpython.float cimport (
@@ -18,7 +20,10 @@ from libc.string cimport memset
 import numpy as np
 
 from detap.core._accumulate cimport Bits, get_bits, bits_of
+from detap.formats.json._grammar cimport Cursor, skip_space, skip_string
+from detap.formats.reading._bytes cimport Bytes, is_digit
 from detap.formats.reading._id_tables cimport IdTable
+from detap.formats.reading._numbers cimport read_number
 from detap.tables._words cimport trailing_zeros
 
 ctypedef fused Real:
@@ -113,6 +118,95 @@ cdef class Fields:
         if self.values[field] == NULL:
             raise KeyError(self.keys[field])
         return self.values[field]
+
+
+def parse_validated(bytes text) -> Any:
+    """Parse ASCII JSON that a scanner has validated, three times as fast as `json`.
+
+    Raises
+    ------
+    ValueError
+        If a number is infinite.
+    """
+    cdef bytes padded = text + bytes(16)  # a number is read eight bytes at once
+    cdef Cursor cursor
+    cdef Bytes at = skip_space(padded)
+    cursor.end = <Bytes>padded + len(text) + 8
+    return parsed(&cursor, &at, {})
+
+
+cdef object parsed(Cursor *cursor, Bytes *at, dict keys):
+    """Parse the value at `at`, and set `at` after it."""
+    cdef uint8_t first = at[0][0]
+    if first == c'{':
+        return parsed_object(cursor, at, keys)
+    if first == c'[':
+        return parsed_list(cursor, at, keys)
+    if first == c'"':
+        return parsed_string(cursor, at)
+    if first == c't' or first == c'n':
+        at[0] += 4
+        return True if first == c't' else None
+    if first == c'f':
+        at[0] += 5
+        return False
+    return parsed_number(cursor, at)
+
+
+cdef dict parsed_object(Cursor *cursor, Bytes *at, dict keys):
+    cdef dict result = {}
+    cdef str key
+    at[0] = skip_space(at[0] + 1)
+    while at[0][0] != c'}':
+        key = parsed_string(cursor, at)
+        key = keys.setdefault(key, key)
+        at[0] = skip_space(skip_space(at[0]) + 1)  # the colon
+        result[key] = parsed(cursor, at, keys)
+        at[0] = skip_space(at[0])
+        if at[0][0] == c',':
+            at[0] = skip_space(at[0] + 1)
+    at[0] += 1
+    return result
+
+
+cdef list parsed_list(Cursor *cursor, Bytes *at, dict keys):
+    cdef list result = []
+    at[0] = skip_space(at[0] + 1)
+    while at[0][0] != c']':
+        result.append(parsed(cursor, at, keys))
+        at[0] = skip_space(at[0])
+        if at[0][0] == c',':
+            at[0] = skip_space(at[0] + 1)
+    at[0] += 1
+    return result
+
+
+cdef str parsed_string(Cursor *cursor, Bytes *at):
+    cdef bint escapes
+    cdef Bytes start = at[0]
+    at[0] = skip_string(cursor, start, &escapes)
+    if escapes:
+        return json.loads(start[: at[0] - start])
+    return start[1 : at[0] - start - 1].decode("ascii")
+
+
+cdef object parsed_number(Cursor *cursor, Bytes *at):
+    cdef Bytes start = at[0], failed
+    cdef bint negative = start[0] == c'-'
+    cdef uint64_t whole = 0
+    cdef double value
+    at[0] += negative
+    while is_digit(at[0][0]):
+        whole = whole * 10 + (at[0][0] - 48)
+        at[0] += 1
+    if at[0][0] == c'.' or at[0][0] | 32 == c'e':
+        at[0] = read_number(start, cursor.end, &failed, &value)
+        if at[0] == NULL:
+            raise ValueError("a number is infinite")
+        return value
+    if at[0] - start > 18:
+        return int(start[: at[0] - start])
+    return -<int64_t>whole if negative else <int64_t>whole
 
 
 cdef class Places:

@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.compat.pycocotools.results import Boxed, ids_of, parse, scan_of
+from detap.compat.pycocotools.results import Boxed, ids_of, parse, parse_scanned, scan_of
 from detap.formats.coco._scan import TruthScan
 
 Flags = NDArray[np.bool_]
@@ -74,7 +74,7 @@ class Annotations(Boxed):
 
     def records(self) -> list[Record]:
         """Create the records as pycocotools has them."""
-        records: list[Record] = parse(self.text)
+        records: list[Record] = parse_scanned(self.text)
         for row in np.flatnonzero(self.chosen).tolist():
             records[row]["ignore"] = records[row]["iscrowd"]
         for row in np.flatnonzero(self.ignored >= 0).tolist():

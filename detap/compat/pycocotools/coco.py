@@ -6,11 +6,13 @@ that contains them is read. Then the dictionaries are created as pycocotools doe
 columns.
 """
 
+import contextlib
 import copy
+import gc
 import itertools
 import time
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from threading import RLock
 from typing import Any
 
@@ -303,12 +305,25 @@ def _open(coco: COCO) -> None:
         if unopened is None:
             return
         dataset = attributes["_detap_listed"]
-        records = unopened if isinstance(unopened, list) else unopened.records()
-        dataset["annotations"] = records
-        made = dataset, *_index(records), _images_of_categories(records)
+        with _collection_paused():
+            records = unopened if isinstance(unopened, list) else unopened.records()
+            dataset["annotations"] = records
+            made = dataset, *_index(records), _images_of_categories(records)
         for name, value in zip(_LAZY, made, strict=True):
             attributes.setdefault(name, value)
         del attributes["_detap_listed"], attributes["_detap_unopened"]
+
+
+@contextlib.contextmanager
+def _collection_paused() -> Iterator[None]:
+    """Pause the garbage collector, which would visit each new record again and again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _store_columns(coco: COCO, unopened: Unopened) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.compat.pycocotools import _runs
-from detap.compat.pycocotools._walks import complete_boxes, extent, take_rows
+from detap.compat.pycocotools._walks import complete_boxes, extent, parse_validated, take_rows
 from detap.compat.pycocotools.shapes import Masks
 from detap.core.masks import areas_and_boxes
 from detap.core.threads import memory_is_tight
@@ -103,11 +103,11 @@ class FileResults:
 
     def scores(self) -> list[Any]:
         """Return the scores as parsed from JSON, int or float."""
-        return [record["score"] for record in parse(self.content)]
+        return [record["score"] for record in parse_scanned(self.content)]
 
     def records(self) -> list[Record]:
         """Create the records as pycocotools' loadRes has them."""
-        records = parse(self.content)
+        records = parse_scanned(self.content)
         complete(records)
         return list(records)
 
@@ -149,6 +149,14 @@ class FileResults:
 def parse(content: bytes) -> Any:
     """Parse JSON in the default encoding of `open`."""
     return json.load(io.TextIOWrapper(io.BytesIO(content)))
+
+
+def parse_scanned(content: bytes) -> Any:
+    """Parse JSON that a scan has found regular, as :func:`parse` does."""
+    try:
+        return parse_validated(content) if content.isascii() else parse(content)
+    except ValueError:  # an infinite number
+        return parse(content)
 
 
 def ids_of(categories: Sequence[Record]) -> list[Any]:
