@@ -342,6 +342,7 @@ LOOP_LIMITS: dict[str | tuple[str, str], float] = {
     ("updates", "hotcoco"): 0.8,
     ("updates", "torchmetrics"): 0.01,
     **dict.fromkeys(("path", "records", "rows"), 0.6),
+    "annotations": 1.0,
 }
 
 
@@ -351,6 +352,7 @@ CALLS = {
     "path": "file",
     "records": "records",
     "rows": "(N, 7) array",
+    "annotations": "file, annotations read",
 }
 
 

@@ -24,7 +24,7 @@ WORK = HERE / "cache"
 RESULTS = WORK / "results.json"
 
 SIZES = (
-    *("1k", "48k", "500k", "500k-full", "2M", "5M", "voc"),
+    *("1k", "48k", "500k", "500k-full", "2M", "5M", "voc", "1230-classes"),
     *("masks", "masks-alone", "keypoints"),
 )
 LARGE = ("2M", "5M")
@@ -47,7 +47,8 @@ LOOPS = {
 }
 # Inputs of the drop-in replacements of pycocotools, and the peers that are such.
 DROP_INS = dict.fromkeys(
-    ("path", "records", "rows"), ("ultrafast-pycocotools", "hotcoco", "faster-coco-eval")
+    ("path", "records", "rows", "annotations"),
+    ("ultrafast-pycocotools", "hotcoco", "faster-coco-eval"),
 )
 READ_BYTES = """
 import sys

@@ -58,6 +58,7 @@ COCO_SHAPES = {
         CocoShape("500k-full", 5_000, 36_781, 80, 500_000, "full"),
         CocoShape("2M", 40_000, 600_000, 365, 2_000_000),
         CocoShape("5M", 80_000, 1_000_000, 365, 5_000_000),
+        CocoShape("1230-classes", 2_000, 19_540, 1_230, 60_000),
         CocoShape("masks", 5_000, 36_781, 80, 100_000, iou_type="segm"),
         CocoShape("masks-alone", 5_000, 36_781, 80, 100_000, iou_type="segm", boxed=False),
         CocoShape("keypoints", 5_000, 11_004, 1, 50_000, iou_type="keypoints"),
