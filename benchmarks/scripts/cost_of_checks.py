@@ -23,7 +23,7 @@ CHECKS = {
         "_negative_size_notes",
         "_check_categories",
     ),
-    "detap.formats.coco.tables": ("_file_name_notes",),
+    "detap.formats.coco.tables": ("_match_images",),
     "detap.formats.text.reader": ("images_without_objects",),
     "detap.formats.by_name.objects": (
         "class_notes",
