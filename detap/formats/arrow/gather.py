@@ -29,14 +29,25 @@ _LARGE = 1e150
 """Numbers below have finite sums and products."""
 
 
-def to_numpy(column: Any) -> NDArray[Any]:
-    """Convert an Arrow column without nulls to an array.
+def to_numpy(column: Any, missing: float = 0) -> NDArray[Any]:
+    """Convert an Arrow column to an array, with a value in the rows that are null.
 
-    ``Array.to_numpy`` imports pandas if installed, which takes longer than reading.
+    ``Array.to_numpy`` and ``Array.fill_null`` import pandas if installed, which takes longer than
+    reading.
     """
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
-    return np.require(np.from_dlpack(column), requirements="A")  # a file may not align its buffers
+    nulls = null_rows(column)
+    if len(nulls):
+        buffers = [None, column.buffers()[1]]
+        column = pa.Array.from_buffers(column.type, len(column), buffers, offset=column.offset)
+    values = np.require(
+        np.from_dlpack(column), requirements="A"
+    )  # a file may not align its buffers
+    if len(nulls):
+        values = values.copy()
+        values[nulls] = missing
+    return values
 
 
 def null_rows(column: Any) -> Rows:
@@ -66,7 +77,7 @@ class Codes:
         self._integers = pa.types.is_integer(column.type)
         if self._integers:
             missing = null_rows(column)
-            values = to_numpy(column.fill_null(0) if column.null_count else column)
+            values = to_numpy(column)
         else:
             values, missing = self._encode(column)
         self._chunks.append(values)
@@ -82,8 +93,8 @@ class Codes:
         names = [*column.dictionary.to_pylist(), None]
         index = column.indices
         if index.null_count:
-            index = index.cast(pa.int64()).fill_null(len(names) - 1)
-        rows = to_numpy(index)
+            index = index.cast(pa.int64())
+        rows = to_numpy(index, len(names) - 1)
         used: Iterable[int] = range(len(names))
         if given:  # a dictionary may hold names that no row has
             used = np.flatnonzero(np.bincount(rows, minlength=len(names))).tolist()
@@ -233,7 +244,6 @@ class Gathered:
             without, width = np.union1d(without, uneven), 4
         if column.null_count:
             without = np.union1d(without, null_rows(column) // width)
-            column = column.fill_null(False if pa.types.is_boolean(column.type) else 0)
         values = to_numpy(column)
         if name not in FLAGS and values.dtype in (np.int64, np.uint64):
             cut = np.flatnonzero((values > _EXACT) | (values.astype(np.int64) < -_EXACT)) // width
@@ -270,20 +280,20 @@ class Gathered:
 
 def _fours(column: Any) -> tuple[Any, Rows]:
     """Return the values of lists of four, and the rows of other lengths."""
-    lengths = to_numpy(list_lengths(column).fill_null(0))
+    lengths = to_numpy(list_lengths(column))
     four = lengths == 4
     if four.all():
         return column.flatten(), _NONE
     values = np.zeros((len(lengths), 4))
-    numbers = column.filter(pa.array(four)).flatten().cast(pa.float64()).fill_null(np.nan)
-    values[four] = to_numpy(numbers).reshape(-1, 4)
+    numbers = column.filter(pa.array(four)).flatten().cast(pa.float64())
+    values[four] = to_numpy(numbers, np.nan).reshape(-1, 4)
     return pa.array(values.ravel()), np.flatnonzero(~four)
 
 
 def _size(column: Any) -> Floats:
     """Return widths or heights, NaN if unusable."""
     if column.null_count:
-        column = column.cast(pa.float64()).fill_null(np.nan)
-    values = to_numpy(column).astype(np.float64)
+        column = column.cast(pa.float64())
+    values = to_numpy(column, np.nan).astype(np.float64)
     values[~((values > 0) & (values < _EXACT))] = np.nan
     return values
