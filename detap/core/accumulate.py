@@ -103,6 +103,16 @@ class Scores(NamedTuple):
             else self.match_table.select_classes(labels),
         )
 
+    def select_thresholds(self, thresholds: Sequence[int]) -> "Scores":
+        """Select thresholds; the counts and the match table stay the same."""
+        indices = list(thresholds)
+        values = self.interpolated.values.take(indices, axis=2)
+        return self._replace(
+            interpolated=self.interpolated._replace(values=values),
+            average=self.average[indices],
+            recall=self.recall[indices],
+        )
+
     def set_classes(self, classes: slice, scores: "Scores") -> None:
         """Write the scores of some classes."""
         self.interpolated.set_classes(classes, scores.interpolated)

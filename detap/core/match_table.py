@@ -181,8 +181,8 @@ class MatchTable:
 
         Parameters
         ----------
-        ranked : (N,) int32
-            All detections by class and descending score.
+        ranked : (n,) int32
+            At least the detections within the largest max dets, by class and descending score.
         within : (K,) int64
             Detections of each class within the largest max dets.
         """
@@ -293,6 +293,57 @@ class MatchTable:
             truth_label=index[selected.truth_label],
             classes=len(classes),
         ).freeze()
+
+    def with_ties(self, *, by_image: bool) -> "MatchTable":
+        """Return the table with equal scores ranked by image, or in file order."""
+        if by_image == self.params.ties_by_image:
+            return self
+        return replace(self, params=self.params._replace(ties_by_image=by_image))
+
+    def select_max_dets(self, indices: Sequence[int]) -> "MatchTable":
+        """Select max dets, by ascending indices."""
+        count = len(self.params.max_dets)
+        if tuple(indices) == tuple(range(count)):
+            return self
+        index = np.searchsorted(indices, np.arange(count + 1)).astype(np.uint8)
+        selected = replace(
+            self,
+            max_dets_index=index[self.max_dets_index],
+            params=self.params._replace(max_dets=tuple(self.params.max_dets[i] for i in indices)),
+        )
+        within = np.bincount(self.label[selected.within_max_dets], minlength=self.classes)
+        selected.set_ranking(self.ranking.rows, within)
+        return selected
+
+    def select_areas(self, areas: Sequence[int]) -> "MatchTable":
+        """Select area ranges; matched ground truths are left out.
+
+        The duplicates stay those of the first area range of this table.
+        """
+        ranges = tuple(self.params.area_ranges[area] for area in areas)
+        selected = replace(
+            self,
+            true_positive=self.true_positive[list(areas)],
+            ignored=self.ignored[list(areas)],
+            positive=self.positive[list(areas)],
+            area_iou_pairs=(),
+            matched_gt=np.zeros((0, len(self)), np.int32),
+            params=self.params._replace(area_ranges=ranges),
+        )
+        vars(selected)["ranking"] = self.ranking
+        return selected
+
+    def equal_areas(self) -> list[int]:
+        """Return the first area range with the same match results, for each area range."""
+        columns = (self.true_positive, self.ignored, self.positive)
+        return [
+            next(
+                first
+                for first in range(area + 1)
+                if all(np.array_equal(column[first], column[area]) for column in columns)
+            )
+            for area in range(len(self.positive))
+        ]
 
     def _select(self, detections: Flags, ground_truths: Flags) -> "MatchTable":
         """Select rows; a match with a removed ground truth becomes -1."""

@@ -255,7 +255,7 @@ def on_images(result: Result, images: Iterable[Name], *, threads: int | None = N
     return replace(subset, selection=result.selection)
 
 
-def reaccumulate(result: Result, protocol: Protocol) -> Result:
+def reaccumulate(result: Result, protocol: Protocol, scores: Scores | None = None) -> Result:
     """Return the result of another protocol with the same matching.
 
     Parameters
@@ -264,9 +264,13 @@ def reaccumulate(result: Result, protocol: Protocol) -> Result:
         With boxes.
     protocol : Protocol
         Other than the result's only in fields of :func:`detap.metrics.after_matching`.
+    scores : Scores, optional
+        Those of the protocol, which may then differ in more fields; accumulated by default.
     """
     run = result._source
-    scores = accumulate(result.match_table, params=match_params(protocol), threads=run.threads)
+    if scores is None:
+        params = match_params(protocol)
+        scores = accumulate(result.match_table, params=params, threads=run.threads)
     reaccumulated = result_of(run, protocol, result.classes, scores, result.notes)
     return replace(reaccumulated, selection=result.selection)
 

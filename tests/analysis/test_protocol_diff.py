@@ -5,6 +5,7 @@ from functools import cache
 from itertools import permutations
 from math import fsum, isnan
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -24,6 +25,7 @@ from detap.analysis.explanation.shapley import walk_combinations
 from detap.errors import UnknownNameError, UsageError
 from detap.evaluation.detection import score_tables
 from detap.protocols import PRESETS, Protocol, protocol
+from detap.protocols.fields import AreaRange
 from detap.protocols.steps import steps
 from detap.tables.detection import Detections, GroundTruth
 from tests.cases import PLAIN, RANKED, Case, Detection, Truth, cases
@@ -137,16 +139,32 @@ def test_effects_add_up_to_the_difference(
     )
 
 
-@given(cases(), st.lists(st.sampled_from([*RANKED]), min_size=2, max_size=4))
-def test_shared_matching_gives_the_same_bits(case: Case, names: list[str]) -> None:
-    protocols = [PRESETS[name] for name in names]
-    both = [*protocols, *(entry.with_changes(interpolation="11-point") for entry in protocols)]
+_AREAS = (AreaRange("small", 0, 400, "s"), AreaRange("all", 0, 10_000))
+_CHANGES: tuple[dict[str, Any], ...] = (
+    {},
+    {"interpolation": "11-point"},
+    {"max_dets": (1, 2), "tie_break": "file"},
+    {"iou_thresholds": (0.3, 0.75), "area_ranges": _AREAS},
+    {"iou_thresholds": (0.75 - 1e-10,), "tie_break": "image"},
+)
+
+
+@given(
+    cases(),
+    st.lists(st.sampled_from([*RANKED]), min_size=1, max_size=3),
+    st.lists(st.sampled_from(_CHANGES), min_size=2, max_size=3, unique_by=repr),
+)
+def test_shared_matching_gives_the_same_bits(
+    case: Case, names: list[str], changes: list[dict[str, Any]]
+) -> None:
+    """Also of protocols whose thresholds are too similar for one protocol."""
+    both = [PRESETS[name].with_changes(**change) for name in names for change in changes]
     asked = evaluate_protocols(case.tables(), both, lambda result: result.summary)
     for entry, numbers in zip(both, asked, strict=True):
         alone = score_tables(*case.tables(), entry).summary
-        assert [repr(value) for value in numbers.values()] == [
-            repr(value) for value in alone.values()
-        ]
+        assert {name: repr(value) for name, value in numbers.items()} == {
+            name: repr(value) for name, value in alone.items()
+        }
 
 
 def test_values_of_selected_classes() -> None:

@@ -1,17 +1,22 @@
 """Score the same tables under many protocols with few matchings."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
 
 from detap import metrics
+from detap.core.accumulate import accumulate
+from detap.core.match_table import MatchTable
 from detap.errors import InputError, UnknownNameError, UsageError
 from detap.evaluation.conditions import ignored_by_condition
 from detap.evaluation.detection import Result, reaccumulate, score_tables
+from detap.evaluation.run import match_params
+from detap.metrics.metric import Accumulated
 from detap.protocols import MetricSpec, Protocol
-from detap.protocols.fields import protocol_fields
+from detap.protocols.fields import AreaRange, protocol_fields
+from detap.tables.columns import MOST_ROWS
 from detap.tables.detection import Detections, GroundTruth
 
 Value = TypeVar("Value")
@@ -19,6 +24,9 @@ Tables = tuple[GroundTruth, Detections]
 
 MAX_ROWS = 1_000_000_000
 """Maximum of rows times protocols, scored in about a minute."""
+
+_POOLED = ("iou_thresholds", "area_ranges", "max_dets", "tie_break")
+"""Fields in which protocols differ that are matched at once."""
 
 
 def evaluate_protocols(
@@ -31,8 +39,9 @@ def evaluate_protocols(
 ) -> list[Value]:
     """Apply a function to the result of each protocol.
 
-    Protocols with the same matching are matched once. Protocols that are equivalent on the ground
-    truth are scored once. Only one result is in memory at a time.
+    Protocols with the same matching are matched once: if they have only metrics of precision and
+    recall, also those with other thresholds, area ranges, max dets or ties. Protocols that are
+    equivalent on the ground truth are scored once. Only one result is in memory at a time.
 
     Parameters
     ----------
@@ -40,52 +49,135 @@ def evaluate_protocols(
         With the same image and class indices.
     protocols : sequence of Protocol
     question : callable
-        Function of a Result, possibly of an equivalent protocol.
+        Function of the summary of a Result, possibly of an equivalent protocol.
     classes : sequence of str, optional
         Classes to report, as in :func:`detap.evaluate`.
     threads : int, optional
         Does not affect the result.
     """
     canonical_protocols = [canonical(protocol, tables[0]) for protocol in protocols]
-    groups: dict[Protocol, dict[Protocol, Protocol]] = {}
+    groups: dict[tuple[bool, Protocol], dict[Protocol, Protocol]] = {}
     for canonical_protocol, protocol in zip(canonical_protocols, protocols, strict=True):
-        groups.setdefault(_matching(canonical_protocol), {}).setdefault(
-            canonical_protocol, protocol
-        )
+        pooled = _is_pooled(canonical_protocol)
+        group = groups.setdefault((pooled, _matching(canonical_protocol, pooled)), {})
+        group.setdefault(canonical_protocol, protocol)
     answers: dict[Protocol, Value] = {}
-    for members in groups.values():
-        results = _results(tables, [*members.values()], classes, threads)
+    options: dict[str, Any] = {"classes": classes, "threads": threads}
+    for (pooled, matching), members in groups.items():
+        if pooled and len(members) > 1:
+            for pool, part in _pools(matching, members):
+                answers |= _pooled_answers(tables, pool, part, question, options)
+            continue
+        results = (
+            iter([score_tables(*tables, *members.values(), **options)])
+            if len(members) == 1
+            else _results(tables, matching, members.values(), options)
+        )
         for canonical_protocol, result in zip(members, results, strict=True):
             answers[canonical_protocol] = question(result)
     return [answers[canonical_protocol] for canonical_protocol in canonical_protocols]
 
 
 def _results(
-    tables: Tables,
-    protocols: Sequence[Protocol],
-    classes: Sequence[str] | None,
-    threads: int | None,
+    tables: Tables, matching: Protocol, protocols: Iterable[Protocol], options: Mapping[str, Any]
 ) -> Iterator[Result]:
     """Yield the results of protocols with the same matching."""
-    if len(protocols) == 1:
-        yield score_tables(*tables, protocols[0], classes=classes, threads=threads)
-        return
-    first = _matching(protocols[0])
-    options: dict[str, Any] = {"classes": classes, "threads": threads}
-    matched = score_tables(*tables, first, **options, match_table=True, curves=False)
+    matched = score_tables(*tables, matching, **options, match_table=True, curves=False)
     for protocol in protocols:
         yield reaccumulate(matched, protocol)
 
 
-def _matching(protocol: Protocol) -> Protocol:
+def _matching(protocol: Protocol, pooled: bool) -> Protocol:
     """Reset the fields that apply after score matching to their defaults."""
     if protocol.matching != "by-score":
         return protocol
-    after = metrics.after_matching()
+    after = {*metrics.after_matching(), *(_POOLED if pooled else ())}
     return replace(
         protocol,
         **{field.name: field.default for field in protocol_fields(Protocol) if field.name in after},
     )
+
+
+def _is_pooled(protocol: Protocol) -> bool:
+    """Return True if protocols that differ in `_POOLED` are matched at once."""
+    return (
+        protocol.matching == "by-score"
+        and protocol.group_of_weight is None
+        and protocol.max_dets_scope != "dataset"
+        and not (protocol.class_iou or protocol.class_agnostic or protocol.relative_areas)
+        and all(isinstance(spec.metric, Accumulated) for spec in metrics.summary(protocol))
+    )
+
+
+def _pools(
+    matching: Protocol, members: dict[Protocol, Protocol]
+) -> Iterator[tuple[Protocol, dict[Protocol, Protocol]]]:
+    """Yield protocols with the matches of all members, and the members of each."""
+    try:
+        yield _pool(matching, members.values()), members
+    except UsageError:  # too many thresholds, or nearly equal ones
+        parts: dict[tuple[float, ...], dict[Protocol, Protocol]] = {}
+        for canonical_protocol, protocol in members.items():
+            parts.setdefault(protocol.iou_thresholds, {})[canonical_protocol] = protocol
+        yield from ((_pool(matching, part.values()), part) for part in parts.values())
+
+
+def _pool(matching: Protocol, protocols: Iterable[Protocol]) -> Protocol:
+    """Return a protocol with the thresholds, area ranges and max dets of all protocols."""
+
+    def union(name: str) -> list[Any]:
+        return [*dict.fromkeys(value for p in protocols for value in getattr(p, name))]
+
+    # Names and suffixes of area ranges are unique within a protocol only.
+    ranges = [
+        AreaRange(f"range{number}", low, high, f"range{number}")
+        for number, (low, high) in enumerate(union("area_bounds"))
+    ]
+    return replace(
+        matching,
+        iou_thresholds=tuple(sorted(union("iou_thresholds"))),
+        area_ranges=tuple(ranges),
+        max_dets=tuple(sorted(union("max_dets"), key=lambda count: count or MOST_ROWS)),
+    )
+
+
+def _pooled_answers(
+    tables: Tables,
+    pool: Protocol,
+    members: Mapping[Protocol, Protocol],
+    question: Callable[[Result], Value],
+    options: Mapping[str, Any],
+) -> dict[Protocol, Value]:
+    """Apply a function to the results of protocols whose matches are those of one protocol."""
+    matched = score_tables(*tables, pool, **options, match_table=True, curves=False)
+    table = matched.match_table
+    equal_areas = table.equal_areas()
+    # Protocols that differ in thresholds, or in area ranges with equal matches, share a pass.
+    parts: dict[Any, list[tuple[Protocol, Protocol]]] = {}
+    for canonical_protocol, protocol in members.items():
+        areas = tuple(equal_areas[pool.area_bounds.index(r)] for r in protocol.area_bounds)
+        params = match_params(protocol)._replace(thresholds=(), area_ranges=())
+        parts.setdefault((params, areas), []).append((canonical_protocol, protocol))
+    answers: dict[Protocol, Value] = {}
+    ranked: dict[Any, MatchTable] = {}
+    for (params, areas), part in parts.items():
+        by_image = params.ties_by_image
+        if by_image not in ranked:
+            ranked[by_image] = table.with_ties(by_image=by_image)
+        if (by_image, params.max_dets) not in ranked:
+            indices = [pool.max_dets.index(count) for count in params.max_dets]
+            ranked[by_image, params.max_dets] = ranked[by_image].select_max_dets(indices)
+        selected = ranked[by_image, params.max_dets].select_areas(areas)
+        searched = selected.params
+        params_of_part = params._replace(
+            thresholds=searched.thresholds, area_ranges=searched.area_ranges
+        )
+        scores = accumulate(selected, params=params_of_part, threads=options["threads"])
+        for canonical_protocol, protocol in part:
+            thresholds = [pool.iou_thresholds.index(value) for value in protocol.iou_thresholds]
+            result = reaccumulate(matched, protocol, scores.select_thresholds(thresholds))
+            answers[canonical_protocol] = question(result)
+    return answers
 
 
 def is_applicable(protocol: Protocol, tables: Tables) -> bool:
