@@ -24,10 +24,12 @@ cdef enum:
 
 cdef enum Field:
     OTHER, ID, IMAGE_ID, CATEGORY_ID, BBOX, AREA, ISCROWD, IGNORE, ISGROUPOF, SCORE, WIDTH, HEIGHT
-    ATTRIBUTES, NAME, NEGATIVE, NOT_EXHAUSTIVE, SEGMENTATION, KEYPOINTS, NUM_KEYPOINTS
+    ATTRIBUTES, NAME, NEGATIVE, NOT_EXHAUSTIVE, OBJECTS, SEGMENTATION, KEYPOINTS, NUM_KEYPOINTS
+    DIFFICULT
 
 cdef enum Kind:
     RESULT, ANNOTATION, IMAGE, CATEGORY, SKIPPED
+    LINE, OBJECT                # of JSON Lines: an image, and one of its objects
 
 cdef struct Slot:
     int length                  # of the text between two values; -1: too long
@@ -54,15 +56,36 @@ cdef struct Row:
     double[4] box
     bint xyxy                   # True for x1, y1, x2, y2
     double area, score, width, height
-    uint8_t crowd, ignore, group_of
+    uint8_t crowd, ignore, group_of, difficult
     Text name
-    Bytes[2] listed             # start of the category lists
+    Bytes[3] listed             # start of the category lists, or of the objects
     Shapes shapes               # of all rows, if read
     Poses poses                 # of all rows, if read
     uint32_t seen               # bits by field
 
 
-cdef inline Field _field(
+cdef inline bint is_class_key(Bytes key, Py_ssize_t length) noexcept nogil:
+    """Return True if a key of an object of JSON Lines holds its class."""
+    return (
+        is_word(key, length, b"category", 8) or is_word(key, length, b"categories", 10)
+        or is_word(key, length, b"category_id", 11) or is_word(key, length, b"label", 5)
+        or is_word(key, length, b"labels", 6)
+    )
+
+
+cdef inline Field _line_field(Bytes key, Py_ssize_t length) noexcept nogil:
+    if is_word(key, length, b"image_id", 8):
+        return IMAGE_ID
+    if is_word(key, length, b"file_name", 9):
+        return NAME
+    if is_word(key, length, b"objects", 7):
+        return OBJECTS
+    if is_word(key, length, b"height", 6):
+        return HEIGHT
+    return WIDTH if is_word(key, length, b"width", 5) else OTHER
+
+
+cdef inline Field field_of(
     Kind kind, const Row *row, Bytes key, Py_ssize_t length
 ) noexcept nogil:
     """Return the field of a key (without quotes)."""
@@ -80,8 +103,12 @@ cdef inline Field _field(
         if is_word(key, length, b"id", 2):
             return ID
         return NAME if is_word(key, length, b"name", 4) else OTHER
+    if kind == LINE:
+        return _line_field(key, length)
+    if kind == OBJECT and is_class_key(key, length):
+        return CATEGORY_ID
     if is_word(key, length, b"image_id", 8):
-        return IMAGE_ID
+        return IMAGE_ID if kind != OBJECT else OTHER
     if is_word(key, length, b"category_id", 11):
         return CATEGORY_ID
     if is_word(key, length, b"bbox", 4):
@@ -92,8 +119,10 @@ cdef inline Field _field(
         return KEYPOINTS
     if kind == RESULT:
         return SCORE if is_word(key, length, b"score", 5) else OTHER
+    if kind == OBJECT and is_word(key, length, b"score", 5):
+        return SCORE
     if is_word(key, length, b"id", 2):
-        return ID
+        return ID if kind != OBJECT else OTHER
     if is_word(key, length, b"area", 4):
         return AREA
     if is_word(key, length, b"iscrowd", 7):
@@ -102,7 +131,9 @@ cdef inline Field _field(
         return IGNORE
     if row.poses.enabled and is_word(key, length, b"num_keypoints", 13):
         return NUM_KEYPOINTS
-    if is_word(key, length, b"attributes", 10):
+    if kind == OBJECT and is_word(key, length, b"difficult", 9):
+        return DIFFICULT
+    if kind != OBJECT and is_word(key, length, b"attributes", 10):
         return ATTRIBUTES
     return ISGROUPOF if is_word(key, length, b"isgroupof", 9) else OTHER
 
@@ -144,7 +175,7 @@ cdef inline Bytes _learn(
     for i in range(index):
         if shape.slots[i].hashed == slot.hashed:
             return fail(cursor, key)
-    slot.field = _field(kind, row, key + 1, p - key - 2)
+    slot.field = field_of(kind, row, key + 1, p - key - 2)
     p = skip_colon(cursor, p)
     if p == NULL:
         return NULL
@@ -249,9 +280,11 @@ cdef inline Bytes _read_identifier(
     return behind if text.whole else _read_whole(cursor, p, value)
 
 
-cdef inline Bytes _read_value(
+cdef inline Bytes read_value(
     Cursor *cursor, Row *row, Kind kind, Field field, Bytes p, int depth
 ) noexcept nogil:
+    if field == CATEGORY_ID and row.seen & 1 << <int>CATEGORY_ID:
+        return fail(cursor, p)  # two keys with a class
     row.seen |= <uint32_t>1 << <int>field
     if field == BBOX:
         return _read_box(cursor, p, row)
@@ -280,6 +313,8 @@ cdef inline Bytes _read_value(
         return _read_flag(cursor, p, &row.ignore)
     if field == ISGROUPOF:
         return _read_flag(cursor, p, &row.group_of)
+    if field == DIFFICULT:
+        return _read_flag(cursor, p, &row.difficult)
     if field == NAME:
         return _read_text(cursor, p, &row.name)
     if field >= NEGATIVE:
@@ -312,7 +347,7 @@ cdef inline Bytes read_record(
             p = _learn(cursor, shape, index, kind, row, p)
             if p == NULL:
                 return NULL
-        p = _read_value(cursor, row, kind, shape.slots[index].field, p, depth + 1)
+        p = read_value(cursor, row, kind, shape.slots[index].field, p, depth + 1)
         if p == NULL:
             return NULL
         index += 1

@@ -1,4 +1,4 @@
-"""Fast reader of COCO JSON, without a Python object per record.
+"""Fast reader of COCO JSON and JSON Lines, without a Python object per record.
 
 The scanners read a file in blocks, one record at a time, without the GIL and numpy. They check the
 syntax of unused values (mostly polygons), and fall back to the Python reader for anything
@@ -11,7 +11,7 @@ parses numbers, and `formats/reading/_id_tables` indexes ids.
 from libc.math cimport NAN
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, qsort, realloc
-from libc.string cimport memcmp, memcpy, memmove, memset
+from libc.string cimport memchr, memcmp, memcpy, memmove, memset
 
 from detap.formats.coco._keypoints cimport Poses
 from detap.formats.coco._segmentation cimport Shapes
@@ -20,8 +20,9 @@ from detap.formats.reading._id_tables cimport IdTable, are_distinct, ascend, lis
 from detap.formats.json._grammar cimport Cursor, hash_of, skip_space, skip_string, skip_value
 from detap.formats.coco._records cimport (
     ANNOTATION, AREA, BBOX, CATEGORY, CATEGORY_ID, HEIGHT, ID, IGNORE, IMAGE, IMAGE_ID, ISCROWD,
-    ATTRIBUTES, ISGROUPOF, KEYPOINTS, Kind, NAME, NEGATIVE, NUM_KEYPOINTS, RESULT, Row, SCORE, SEGMENTATION,
-    SKIPPED, Shape, Text, WIDTH, put_corners, read_record,
+    ATTRIBUTES, DIFFICULT, Field, ISGROUPOF, KEYPOINTS, Kind, LINE, NAME, NEGATIVE, NUM_KEYPOINTS,
+    OBJECT, OBJECTS, OTHER, RESULT, Row, SCORE, SEGMENTATION, SKIPPED, Shape, Text, WIDTH, field_of,
+    put_corners, read_record, read_value,
 )
 from detap.formats.reading._names cimport Names, names_close, names_find, names_open
 from detap.formats.reading._numbers cimport read_integer
@@ -862,6 +863,322 @@ cdef bint _move(void **to, Py_ssize_t before, void **rest, Py_ssize_t count) noe
     free(rest[0])
     rest[0] = NULL
     return True
+
+
+cdef struct Line:
+    # An image, and the end of its rows.
+    int64_t id
+    int32_t text, file_name     # indices of words, or -1
+    bint has_id
+    int32_t number
+    Py_ssize_t end
+
+
+cdef struct Objects:
+    int32_t *labels
+    double *boxes
+    double *areas
+    double *scores
+    uint8_t *flags              # four per row
+
+
+cdef class LinesScan(_Scan):
+    """Scanner of JSON Lines; parameters as in `_Scan`."""
+
+    cdef Objects objects
+    cdef Line *lines
+    cdef Py_ssize_t line_count, line_room
+    cdef double *sizes
+    cdef bint scored
+    cdef Shape line_shape, object_shape
+
+    def __dealloc__(self):
+        free(self.objects.labels)
+        free(self.objects.boxes)
+        free(self.objects.areas)
+        free(self.objects.scores)
+        free(self.objects.flags)
+        free(self.lines)
+        free(self.sizes)
+
+    def run(self, bint scored) -> bool:
+        """Scan the file; return True if it is regular."""
+        self.scored = scored
+        with nogil:
+            self.regular = self.document() and self.line_count > 0
+            self.regular = self.regular and self.named_categories in (0, self.rows)
+        self.check()
+        return self.regular
+
+    cdef bint document(self) noexcept nogil:
+        cdef size_t searched
+        cdef const uint8_t *end
+        cdef Bytes p
+        cdef int32_t number = 0
+        if not self.begin():
+            return False
+        while True:
+            searched = self.at
+            end = NULL
+            while True:
+                if searched < self.have:
+                    end = <const uint8_t *>memchr(
+                        self.bytes + searched, c'\n', self.have - searched)
+                if end != NULL or self.ended:
+                    break
+                searched = self.have - self.at
+                if not self.more():
+                    return False
+            if end == NULL:
+                end = self.bytes + self.have
+            number += 1
+            p = skip_space(self.bytes + self.at)
+            if p < end:
+                p = self.line(p, number)
+                # A value may not continue on the next line.
+                if p == NULL or p > end or skip_space(p) < end:
+                    return False
+            self.at = end + 1 - self.bytes
+            if self.at > self.have:
+                return True
+
+    cdef Bytes record(self, Shape *shape, Kind kind, Bytes p, int depth) noexcept nogil:
+        self.cursor.keys = 0
+        return read_record(&self.cursor, shape, &self.row, kind, p, depth)
+
+    cdef Bytes line(self, Bytes p, int32_t number) noexcept nogil:
+        """Read a line; return the end of its value, or NULL."""
+        cdef Py_ssize_t i = self.line_count
+        cdef Bytes end = self.record(&self.line_shape, LINE, p, 1)
+        cdef Bytes objects
+        if end == NULL or not self.row.seen & (1 << <int>OBJECTS):
+            return NULL
+        if i == self.line_room:
+            self.line_room = max(2 * i, <Py_ssize_t>1024)
+            if not (grow(<void **>&self.lines, self.line_room, sizeof(Line))
+                    and grow(<void **>&self.sizes, self.line_room, 2 * sizeof(double))):
+                return NULL
+        if i == self.most_records or not self.commit_line(&self.lines[i], number):
+            return NULL
+        self.line_count = i + 1
+        objects = self.row.listed[<int>OBJECTS - <int>NEGATIVE]
+        if not (self.list_of_objects(objects) if objects[0] == c'[' else self.lists(objects)):
+            return NULL
+        self.lines[i].end = self.rows
+        return end
+
+    cdef bint commit_line(self, Line *line, int32_t number) noexcept nogil:
+        cdef Row *row = &self.row
+        cdef double *size = self.sizes + 2 * self.line_count
+        size[0] = row.width if row.seen & (1 << <int>WIDTH) else NAN
+        size[1] = row.height if row.seen & (1 << <int>HEIGHT) else NAN
+        line.number = number
+        line.has_id = row.seen & (1 << <int>IMAGE_ID) != 0
+        line.id = row.image
+        line.text = line.file_name = -1
+        if line.has_id and row.image_text.at != NULL:
+            line.text = names_find(
+                &self.image_names, <const char *>row.image_text.at, row.image_text.length, True)
+            if line.text < 0:
+                return False
+        if row.seen & (1 << <int>NAME):
+            line.file_name = names_find(
+                &self.image_names, <const char *>row.name.at, row.name.length, True)
+        return line.has_id or line.file_name >= 0
+
+    cdef bint reserve(self, Py_ssize_t i) noexcept nogil:
+        """Make room for row `i`."""
+        cdef Objects *to = &self.objects
+        if i >= self.most_records:
+            return False
+        if i >= self.room:
+            self.room = max(2 * i, <Py_ssize_t>8192)
+            return (
+                grow(<void **>&to.labels, self.room, sizeof(int32_t))
+                and grow(<void **>&to.boxes, self.room, 4 * sizeof(double))
+                and grow(<void **>&to.areas, self.room, sizeof(double))
+                and grow(<void **>&to.scores, self.room, sizeof(double))
+                and grow(<void **>&to.flags, self.room, 4)
+            )
+        return True
+
+    cdef bint list_of_objects(self, Bytes p) noexcept nogil:
+        """Read a list whose syntax was checked."""
+        p = skip_space(p + 1)
+        while p[0] != c']':
+            p = self.record(&self.object_shape, OBJECT, p, 3)
+            if p == NULL or not self.reserve(self.rows):
+                return False
+            if not self.put(self.rows, self.row.seen) or not self.fill(1, self.row.seen):
+                return False
+            p = skip_space(p)
+            if p[0] == c',':
+                p = skip_space(p + 1)
+        return True
+
+    cdef bint lists(self, Bytes p) noexcept nogil:
+        """Read an object of lists whose syntax was checked."""
+        cdef Py_ssize_t count = -1, n
+        cdef uint32_t seen = 0
+        cdef Field field
+        cdef Bytes key
+        cdef bint escapes
+        if p[0] != c'{':
+            return False
+        p = skip_space(p + 1)
+        while p[0] != c'}':
+            key = p
+            p = skip_string(&self.cursor, p, &escapes)
+            field = field_of(OBJECT, &self.row, key + 1, p - key - 2)
+            p = skip_space(skip_space(p) + 1)
+            if p[0] == c'[':
+                if field != OTHER and seen & (1 << <int>field):     # two keys with a class
+                    return False
+                seen |= 1 << <int>field
+                p = self.values(field, p, &n)
+                if p == NULL or count >= 0 and n != count:
+                    return False
+                count = n
+            elif field == OTHER:
+                p = skip_value(&self.cursor, p, 3)
+            else:
+                return False
+            p = skip_space(p)
+            if p[0] == c',':
+                p = skip_space(p + 1)
+        return seen & (1 << <int>BBOX) and (count == 0 or self.fill(count, seen))
+
+    cdef Bytes values(self, Field field, Bytes p, Py_ssize_t *count) noexcept nogil:
+        """Read the values of one field, of the rows from the next."""
+        cdef Py_ssize_t i = self.rows
+        p = skip_space(p + 1)
+        while p[0] != c']':
+            self.row.seen = 0
+            p = read_value(&self.cursor, &self.row, OBJECT, field, p, 4)
+            if p == NULL or not self.reserve(i) or not self.put(i, 1 << <int>field):
+                return NULL
+            i += 1
+            p = skip_space(p)
+            if p[0] == c',':
+                p = skip_space(p + 1)
+        count[0] = i - self.rows
+        return p + 1
+
+    cdef bint put(self, Py_ssize_t i, uint32_t seen) noexcept nogil:
+        """Write these fields of `row` to row `i`."""
+        cdef Objects *to = &self.objects
+        cdef Row *row = &self.row
+        if seen & (1 << <int>BBOX):
+            memcpy(to.boxes + 4 * i, row.box, sizeof(row.box))
+        if seen & (1 << <int>CATEGORY_ID) and not self.put_label(i):
+            return False
+        if seen & (1 << <int>SCORE):
+            to.scores[i] = row.score
+        if seen & (1 << <int>AREA):
+            to.areas[i] = row.area
+            if row.area < 0:
+                return False
+        if seen & (1 << <int>ISCROWD):
+            to.flags[4 * i] = row.crowd
+        if seen & (1 << <int>IGNORE):
+            to.flags[4 * i + 1] = row.ignore
+        if seen & (1 << <int>ISGROUPOF):
+            to.flags[4 * i + 2] = row.group_of
+        if seen & (1 << <int>DIFFICULT):
+            to.flags[4 * i + 3] = row.difficult
+        return True
+
+    cdef bint put_label(self, Py_ssize_t i) noexcept nogil:
+        """Number the category of `row`; integers are words of eight bytes."""
+        cdef Text *text = &self.row.category_text
+        cdef const char *word = <const char *>&self.row.category
+        if text.at != NULL:
+            self.named_categories += 1
+            word = <const char *>text.at
+        self.objects.labels[i] = names_find(
+            &self.category_names, word, text.length if text.at != NULL else 8, True)
+        return self.objects.labels[i] >= 0
+
+    cdef bint fill(self, Py_ssize_t count, uint32_t seen) noexcept nogil:
+        """Complete new rows by fields that are not required; False if others are missing."""
+        cdef Objects *to = &self.objects
+        cdef uint32_t required = 1 << <int>BBOX | 1 << <int>CATEGORY_ID
+        cdef Py_ssize_t i
+        if self.scored:
+            required |= 1 << <int>SCORE
+        if seen & required != required or not self.scored and seen & (1 << <int>SCORE):
+            return False
+        for i in range(self.rows, self.rows + count):
+            if not self.scored:
+                to.scores[i] = 0.0
+            if not seen & (1 << <int>AREA):
+                to.areas[i] = NAN
+            if not seen & (1 << <int>ISCROWD):
+                to.flags[4 * i] = 0
+            if not seen & (1 << <int>IGNORE):
+                to.flags[4 * i + 1] = 0
+            if not seen & (1 << <int>ISGROUPOF):
+                to.flags[4 * i + 2] = 0
+            if not seen & (1 << <int>DIFFICULT):
+                to.flags[4 * i + 3] = 0
+        self.rows += count
+        return True
+
+    def image_lines(self) -> list[tuple[Name | None, str | None, int, int]]:
+        """Return the id and file name of each line's image, its line, and the end of its rows.
+
+        Raises
+        ------
+        UnicodeError
+            If a name is invalid text.
+        """
+        cdef list words = _strings(&self.image_names), images = []
+        cdef Line *line
+        cdef Py_ssize_t i
+        for i in range(self.line_count):
+            line = &self.lines[i]
+            identifier = line.id if line.has_id else None
+            if line.text >= 0:
+                identifier = words[line.text]
+            file_name = words[line.file_name] if line.file_name >= 0 else None
+            images.append((identifier, file_name, line.number, line.end))
+        return images
+
+    def classes(self) -> list[Name]:
+        """Return the classes in the order of their numbers; equal strings may repeat.
+
+        Raises
+        ------
+        UnicodeError
+            If a name is invalid text.
+        """
+        cdef Names *names = &self.category_names
+        cdef list numbers = []
+        cdef int64_t number
+        cdef int32_t i
+        if self.named_categories:
+            return _strings(names)
+        for i in range(names.count):
+            memcpy(&number, names.text + names.start[i], 8)
+            numbers.append(number)
+        return numbers
+
+    def columns(self) -> tuple[Column, Column, Column, Column, Column, Column]:
+        """Return the image sizes, label, box as written, area, score and four flags.
+
+        The area is NaN if there is none. The scan is empty afterwards.
+        """
+        cdef Objects *to = &self.objects
+        cdef Py_ssize_t count = self.rows
+        self.rows = self.room = 0
+        return (
+            take(<void **>&self.sizes, self.line_count, 2, 8, b"d"),
+            take(<void **>&to.labels, count, 1, 4, b"i"),
+            take(<void **>&to.boxes, count, 4, 8, b"d"),
+            take(<void **>&to.areas, count, 1, 8, b"d"),
+            take(<void **>&to.scores, count, 1, 8, b"d"),
+            take(<void **>&to.flags, count, 4, 1, b"?"),
+        )
 
 
 def find_record(bytes block) -> int:

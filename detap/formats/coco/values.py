@@ -12,7 +12,7 @@ from detap.tables.notes import BOX_LAYOUTS
 
 Record = dict[str, Any]
 
-_WHOLE_FLOATS = 2.0**53
+WHOLE_FLOATS = 2.0**53
 """From here on, float64 does not represent every integer: an id is ambiguous."""
 
 
@@ -26,7 +26,7 @@ def identifier_of(record: Record, key: str) -> Name:
     if isinstance(value, str):
         check_text(key, value)
         return value
-    if isinstance(value, float) and value.is_integer() and abs(value) < _WHOLE_FLOATS:
+    if isinstance(value, float) and value.is_integer() and abs(value) < WHOLE_FLOATS:
         return int(value)
     raise FaultError(f"{key} is {short_json(value)}, expected an integer or a string")
 
@@ -138,7 +138,7 @@ def flag_of(record: Record, key: str) -> bool:
 def size_of(value: Any) -> float:
     """Return a usable width or height, else NaN."""
     usable = isinstance(value, int | float) and not isinstance(value, bool)
-    if usable and 0 < value < _WHOLE_FLOATS:
+    if usable and 0 < value < WHOLE_FLOATS:
         return float(value)
     return math.nan
 

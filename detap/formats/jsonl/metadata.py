@@ -19,7 +19,7 @@ def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits
     lines = read_lines(path, limits, scored=True)
     for name in options.keys() - {"as_is", "boxes", "limits"}:
         del options[name]
-    return empty_ground_truth(lines.sizes, set(lines.label))
+    return empty_ground_truth(lines.sizes, set(lines.classes))
 
 
 def image_attribute(ground_truth: GroundTruth, name: str) -> dict[Name, Any]:

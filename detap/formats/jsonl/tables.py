@@ -65,25 +65,25 @@ def read_ground_truth(
         If the file is invalid; lists every problem, up to `limits.problems`.
     """
     lines = read_lines(path, limits, scored=False, attributes=attributes)
-    if not lines.location and not limits.empty:
+    if not len(lines) and not limits.empty:
         message = f"no objects in its {len(lines.sizes)} images"
         hint = "use the annotations that belong to these detections"
         raise InputError(Problem(lines.path, "", message, hint))
     names = ClassNames.load(class_names, limits)
     images = tuple(_sorted(lines.path, "images", lines.sizes))
-    classes = tuple(_sorted(lines.path, "classes", lines.label))
+    classes = tuple(_sorted(lines.path, "classes", lines.classes))
     sizes = np.array([lines.sizes[image] for image in images], np.float64).reshape(-1, 2)
-    image = indices_in(lines.image, images)
+    image = indices_in(lines.sizes, images)[lines.image]
     corners, box_area, box_format = _boxes(lines, boxes, image, sizes)
-    area = np.array(lines.area)
-    crowd, ignore, group_of, difficult = (np.array(lines.flags[name], np.bool_) for name in FLAGS)
+    area = lines.area
+    crowd, ignore, group_of, difficult = (lines.flags[name] for name in FLAGS)
     columns = TruthColumns(
         image_ids=images,
         image_sizes=sizes,
         class_ids=classes,
         class_names=tuple(_class_name(lines.path, name, names) for name in classes),
         image=image,
-        label=indices_in(lines.label, classes),
+        label=indices_in(lines.classes, classes)[lines.label],
         corners=corners,
         box_area=box_area,
         area=np.where(np.isnan(area), box_area, area),
@@ -91,7 +91,7 @@ def read_ground_truth(
         ignore=ignore,
         group_of=group_of,
         difficult=difficult,
-        records=len(lines.location),
+        records=len(lines),
         zero_row=-1,
         origin=None,
         counts={"missing-area": int(np.count_nonzero(np.isnan(area)))},
@@ -128,25 +128,21 @@ def read_detections(
     lines = read_lines(path, limits, scored=True)
     names_file = class_names if dt_class_names is None else dt_class_names
     by_name = goes_by_names(ground_truth, names_file, first_category_id) or any(
-        isinstance(name, str) for name in lines.label
+        isinstance(name, str) for name in lines.classes
     )
-    numbers = id_mapping.image_indices(ground_truth, set(lines.image), lines.file_names)
-    unknown = [row for row, name in enumerate(lines.image) if name not in numbers]
-    if unknown:
-        _refuse_images(lines, unknown, ground_truth, limits)
-    image = np.array([numbers[name] for name in lines.image], np.int32)
+    image = _image_indices(lines, ground_truth, limits)
     sizes = ground_truth.image_sizes
     corners, box_area, box_format = _boxes(lines, boxes, image, sizes)
     known = () if by_name else ground_truth.class_ids
-    unknown_classes = [name for name in dict.fromkeys(lines.label) if name not in set(known)]
-    label = indices_in(lines.label, (*known, *unknown_classes))
+    unknown_classes = [name for name in lines.classes if name not in set(known)]
+    label = indices_in(lines.classes, (*known, *unknown_classes))[lines.label]
     counts = np.bincount(label, minlength=len(known) + len(unknown_classes))[len(known) :].tolist()
     columns = DetectionColumns(
         image=image,
         label=label,
         corners=corners,
         box_area=box_area,
-        score=np.array(lines.score),
+        score=lines.score,
         unknown=dict(zip(unknown_classes, counts, strict=True)),
         file_names={},
     )
@@ -193,7 +189,7 @@ def _boxes(
     InputError
         If the box format is not given and unclear.
     """
-    box = np.array(lines.box, np.float64).reshape(-1, 4)
+    box = lines.box
     corners, area = encode_boxes(box, boxes or "xywh")
     if boxes is None and len(box) and (reason := _why_not_xywh(box, corners, image, sizes)):
         raise InputError(
@@ -221,24 +217,41 @@ def _why_not_xywh(box: Floats, corners: Floats, image: Integers, sizes: Floats |
 
 
 def _source(lines: Lines, limits: Limits, as_is: bool, box_format: str) -> Source:
-    file = SourceFile(lines.path, len(lines.location), sha256=lines.sha256)
-    return Source(file, limits, as_is, lines.location.__getitem__, box_format)
+    file = SourceFile(lines.path, len(lines), sha256=lines.sha256)
+    return Source(file, limits, as_is, lines.location, box_format)
 
 
-def _refuse_images(lines: Lines, unknown: list[int], truth: GroundTruth, limits: Limits) -> None:
-    if len(unknown) == len(lines.image):
-        message = no_common_id("image", lines.image, truth.images)
+def _image_indices(lines: Lines, truth: GroundTruth, limits: Limits) -> Integers:
+    """Return the ground truth's image of each box.
+
+    Raises
+    ------
+    InputError
+        If the ground truth lacks an image with boxes.
+    """
+    counts = np.diff(lines.end, prepend=0).tolist()
+    names = [name for name, count in zip(lines.sizes, counts, strict=True) if count]
+    known = id_mapping.image_indices(truth, set(names), lines.file_names)
+    numbers = np.array([known.get(name, -1) for name in lines.sizes], np.int32)
+    image = numbers[lines.image] if len(lines) else np.zeros(0, np.int32)
+    unknown = np.flatnonzero(image < 0).tolist()
+    if unknown and len(unknown) == len(lines):
+        named = [
+            name for name, count in zip(lines.sizes, counts, strict=True) for _ in range(count)
+        ]
+        message = no_common_id("image", named, truth.images)
         raise InputError(Problem(lines.path, "", message, "use results for the same images"))
-    listed = unknown[: limits.problems]
-    raise InputError(
-        [
+    if unknown:
+        every = [*lines.sizes]
+        listed = unknown[: limits.problems]
+        problems = [
             Problem(
                 lines.path,
-                lines.location[row],
-                f"image {lines.image[row]!r} is not in the ground truth",
+                lines.location(row),
+                f"image {every[lines.image[row]]!r} is not in the ground truth",
                 "use results for the same images",
             )
             for row in listed
-        ],
-        len(unknown) - len(listed),
-    )
+        ]
+        raise InputError(problems, len(unknown) - len(listed))
+    return image
