@@ -69,6 +69,13 @@ NO_WORKERS_TIMEOUT = 60.0
 """Seconds without workers after which a run fails."""
 
 
+_LEAN = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 1 << 27,
+}
+"""Settings of local workers: no profiler, and freed memory is kept for the next shard."""
+
+
 class Engine:
     """Runs functions by Dask; see :class:`detap.engines.Engine`.
 
@@ -164,10 +171,10 @@ class Engine:
 
         # Dask does not replace a worker that dies while starting. Without a timeout, a run without
         # workers would wait forever.
-        limit = {"distributed.scheduler.no-workers-timeout": NO_WORKERS_TIMEOUT}
+        settings = {"distributed.scheduler.no-workers-timeout": NO_WORKERS_TIMEOUT, **_LEAN}
         for _ in range(1 + RETRIES):
             try:
-                with _signals_deferred(), dask.config.set(limit):
+                with _signals_deferred(), dask.config.set(settings):
                     return LocalCluster(
                         n_workers=os.cpu_count() or 1,
                         threads_per_worker=1,

@@ -24,6 +24,9 @@ from detap.evaluation.partial import Partial, merge
 from detap.tables.concat import refuse_shared
 from detap.tables.detection import Name
 
+_MAX_MERGED_ROWS = 1 << 25
+"""Rows that are merged here, where they take half a GB; workers accumulate more, class by class."""
+
 _GROUPS_PER_WORKER = 4
 """Groups of classes per worker, to balance classes of different size."""
 
@@ -64,7 +67,7 @@ def evaluate(
     remaining : Shard, optional
         The shard of the images without detections in any other shard.
     rows : bool
-        If True, return the rows too, as curves, subsets and writing require.
+        If True, always return the rows too, as curves, subsets and writing require.
     folder : str, optional
         Folder of partials, to resume a run.
     threads : int, optional
@@ -80,7 +83,8 @@ def evaluate(
         )
         blobs.append(_submit(engine, remaining, folder))
         headers += _headers(engine, [remaining], blobs[-1:])
-    if rows:
+    count = sum(size for header in headers for _, size in header.sizes)
+    if rows or count <= _MAX_MERGED_ROWS:
         return merge(engine.gather(blobs))
     union = merge([header.blob for header in headers])
     groups = [union.class_ids]

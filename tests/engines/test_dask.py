@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from detap.engines import driver
 from tests.cli.conftest import Ended, detap
 from tests.cli.test_shards import JSON, PAIRS, SHARDS, WHOLE, numbers, shards
 
@@ -81,12 +82,18 @@ def scheduler(cluster: Cluster) -> str:
     return cluster.address()
 
 
+@pytest.fixture(params=[0, 1 << 20], ids=["groups", "merged"])
+def merged_rows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "_MAX_MERGED_ROWS", request.param)
+
+
 @pytest.mark.parametrize("files", [SHARDS, PAIRS], ids=["one-truth", "pairs"])
 @pytest.mark.parametrize(
     "asked",
     [(), ("--protocol", "voc2012"), ("--class-agnostic",), ("--score-threshold", "best")],
     ids=" ".join,
 )
+@pytest.mark.usefixtures("merged_rows")
 def test_an_engine_gives_the_metrics_of_one_process(
     shards: Path, detap: Run, scheduler: str, files: tuple[str, ...], asked: tuple[str, ...]
 ) -> None:
@@ -136,6 +143,7 @@ def test_a_worker_killed_at_any_stage_changes_no_metric(
             killed.append(victim)
         return submitted
 
+    monkeypatch.setattr(driver, "_MAX_MERGED_ROWS", 0)
     monkeypatch.setattr(Engine, "submit", submit_and_kill)
     ended = detap("eval", *SHARDS, "--engine", "dask", "--scheduler", scheduler, *JSON)
     assert killed

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from detap.engines import driver
 from detap.engines.driver import evaluate
 from detap.engines.shards import InputFiles, Shard, accumulate_classes
 from detap.protocols import protocol
@@ -36,6 +37,12 @@ class Here:
 
     def close(self) -> None:
         pass
+
+
+@pytest.fixture(autouse=True)
+def by_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Accumulate as workers do with more rows."""
+    monkeypatch.setattr(driver, "_MAX_MERGED_ROWS", 0)
 
 
 @pytest.mark.parametrize(
