@@ -400,6 +400,19 @@ def tables_table(results: Results) -> str:
     return table([*heading, "Parquet / JSON", "memory", "at most", ""], rows, left=2)
 
 
+def others_table(results: Results) -> str:
+    rows = [
+        [
+            row["name"],
+            seconds(row["ours"]["processor"]),
+            seconds(row["theirs"]["processor"]),
+            ratio(row["processor_ratio"]),
+        ]
+        for row in results["others"]
+    ]
+    return table(["", "processor, s", "evaluation, s", "ratio"], rows)
+
+
 SECTIONS: dict[str, Callable[[Results], str]] = {
     "machine": machine_table,
     "workloads": workload_table,
@@ -419,6 +432,7 @@ SECTIONS: dict[str, Callable[[Results], str]] = {
     "loop": loop_table,
     "tables": tables_table,
     "drop_in": lambda results: loop_table(results, "drop_in"),
+    "others": others_table,
 }
 
 

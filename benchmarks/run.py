@@ -38,7 +38,7 @@ QUICK_DETECTION_COUNTS = (50_000, 100_000)
 QUICK_IMAGE_COUNTS = (1_000, 2_000, 4_000)
 PARTS = (
     *("workloads", "agreement", "comparisons", "reports", "scaling_detections", "scaling_images"),
-    *("threads", "profile", "limits", "checks", "loop", "tables", "drop_in"),
+    *("threads", "profile", "limits", "checks", "loop", "tables", "drop_in", "others"),
 )
 # Uses of an evaluator in a training loop, and the peers that support each.
 LOOPS = {
@@ -375,6 +375,58 @@ def tables(bench: Bench) -> list[dict[str, Any]]:
     return rows
 
 
+def others(bench: Bench) -> list[dict[str, Any]]:
+    """Time other formats and analyses, each against an evaluation of the same boxes."""
+    python = bench.detap.python
+    size = next((s for s in ("500k", "48k") if s in bench.sizes), "")
+    if python is None or not size:
+        return []
+    truth, results = (bench.workload(size)[side] for side in ("ground_truth", "detections"))
+    folder = WORK / "data" / f"{size}-others"
+    if not (folder / "second.json").exists():
+        folder.mkdir(exist_ok=True)
+        script = HERE / "scripts" / "other_formats.py"
+        subprocess.run([str(python), str(script), truth, results, str(folder)], check=True)
+    rows = []
+    for name, (ours, theirs) in other_commands(bench, size, folder).items():
+        pairs = measure.alternate(ours, theirs, bench.runs)
+        rows.append({"workload": size, "name": name, **measure.comparison(pairs)})
+        say(f"{name}: processor ratio {rows[-1]['processor_ratio']['median']:.3f}")
+    return rows
+
+
+def other_commands(
+    bench: Bench, size: str, folder: Path
+) -> dict[str, tuple[Sequence[str], Sequence[str]]]:
+    """Return a command and the evaluation to compare it with, by name."""
+    truth, results = (bench.workload(size)[side] for side in ("ground_truth", "detections"))
+    plain = bench.ours(size)
+
+    def command(name: str, gt: str, *more: str) -> list[str]:
+        return [*bench.detap.program, name, "--gt", gt, *more]
+
+    def read(gt: Path | str, dt: str) -> tuple[Sequence[str], Sequence[str]]:
+        return command("eval", str(gt), "--dt", str(folder / dt), "--protocol", "coco"), plain
+
+    shards = command("eval", truth, "--dt", str(folder / "shards" / "*.json"))
+    return {
+        "JSON Lines, lists": read(folder / "gt-lists.jsonl", "dt-lists.jsonl"),
+        "JSON Lines, objects": read(folder / "gt-objects.jsonl", "dt-objects.jsonl"),
+        "CVAT": read(folder / "gt.xml", "dt.xml"),
+        "Parquet": read(truth, "dt.parquet"),
+        "--errors": (bench.ours(size, "--errors"), plain),
+        "compare, 1,000 resamples": (
+            command("compare", truth, results, str(folder / "second.json")),
+            plain,
+        ),
+        "explain --from coco --to voc2012": (
+            command("explain", truth, "--dt", results, "--from", "coco", "--to", "voc2012"),
+            plain,
+        ),
+        "--engine dask, 8 shards": ([*shards, "--engine", "dask"], shards),
+    }
+
+
 def seconds_of_script(command: Sequence[str]) -> measure.Run:
     """Return the cost of a script, with the wall time that it prints."""
     cost, text = measure.run(command)
@@ -431,6 +483,7 @@ def run_all(bench: Bench, only: Sequence[str] = ()) -> dict[str, Any]:
         lambda: loop(bench),
         lambda: tables(bench),
         lambda: drop_in(bench),
+        lambda: others(bench),
     )
     parts = dict(zip(PARTS, makers, strict=True))
     for name in chosen_parts:
