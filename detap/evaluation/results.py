@@ -252,6 +252,24 @@ within_max_dets : (K,) int64
         """Return the metrics of one class, by name."""
         return {name: float(values[label]) for name, values in self.by_class.items()}
 
+    def metrics(self, prefix: str = "", *, by_class: bool = False) -> dict[str, float]:
+        """Return all metrics as a flat dict, as experiment trackers log them.
+
+        The keys depend only on the protocol and the classes: undefined metrics are NaN.
+
+        Parameters
+        ----------
+        prefix : str
+            Text before each key, such as ``"val/"``.
+        by_class : bool
+            If True, add the metrics of each class: ``class/person/AP``.
+        """
+        values = {f"{prefix}{name}": value for name, value in self.summary.items()}
+        for label, name in enumerate(self.classes if by_class else ()):
+            columns = self.class_metrics(label)
+            values |= {f"{prefix}class/{name}/{key}": value for key, value in columns.items()}
+        return values
+
     def metric(self, name: str) -> float:
         """Return a metric by name, also outside the summary, such as ``"AP90"``.
 
@@ -508,6 +526,18 @@ within_max_dets : (K,) int64
         from detap.report.writers.notebook import to_dict
 
         return to_dict(self)
+
+    def to_page(self) -> str:
+        """Return the HTML page of ``detap report``, without images.
+
+        Raises
+        ------
+        UsageError
+            If the extra ``detap[report]`` is not installed.
+        """
+        from detap.report.writers.notebook import to_page
+
+        return to_page(self)
 
     def table(self) -> "list[dict[str, str | int | float | None]]":
         """Return one row per class: name, id, metrics and counts; NaN if undefined."""

@@ -12,45 +12,56 @@ are rounded to float32 as there. Metrics are equal as float32, except for errors
 """
 
 from collections.abc import Mapping, Sequence
-from copy import copy
 from dataclasses import replace
-from itertools import accumulate, pairwise
 from math import isnan, nan
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from detap.errors import UsageError
 from detap.evaluation.loop.batches import BOX_FORMATS
 from detap.evaluation.loop.evaluator import Evaluator
-from detap.evaluation.partial import merge
 from detap.evaluation.results import Result
 from detap.protocols import PRESETS, Protocol
 from detap.protocols.fields import RECALL_GRIDS
-from detap.tables.columns import Columns, as_array
-from detap.tables.masks import Masks
-from detap.tables.shapes import KINDS
+from detap.report.writers.plots import plot_steps
+from detap.tables.columns import as_array
 
 try:
     import torch
-    from torch import Tensor
+    from torch import Tensor, distributed
 except ImportError as error:  # pragma: no cover - tested where torch is absent
     raise ImportError(
         "detap.torch needs PyTorch: pip install 'detap[torch]', or torch by itself"
     ) from error
 
+from detap.torch.metric import Metric
+from detap.torch.states import (
+    SHAPE_KEYS,
+    Arrays,
+    Items,
+    areas_of,
+    batch_columns,
+    check_items,
+    columns_of,
+    decode_names,
+    encode_names,
+    joined,
+    per_image,
+    shapes_of,
+)
+
 _AVERAGES = ("macro", "micro")
 _AREAS = ("small", "medium", "large")
-_TYPES = ("bbox", "segm")
 _OF_MASKS: dict[str, Any] = {"iou_type": "segm", "detection_area": "pixels"}
-
-Items = Sequence[Mapping[str, Tensor]]
-"""The predictions or targets of a batch, a mapping per image."""
+_SIDES = ("preds", "target")
 
 
-class MeanAveragePrecision:
+class MeanAveragePrecision(Metric):
     """Mean average precision and recall, compatible with ``torchmetrics.detection``.
+
+    A ``torchmetrics.Metric`` if torchmetrics is installed; otherwise a class with the same methods.
+    The states are the rows of all updates.
 
     >>> metric = MeanAveragePrecision(class_metrics=True)
     >>> metric.update(preds, target)    # lists of dicts of tensors, one for each image
@@ -60,8 +71,9 @@ class MeanAveragePrecision:
     ----------
     box_format : {"xyxy", "xywh", "cxcywh"}
         Format of the boxes, in pixels.
-    iou_type : {"bbox", "segm"}, or a tuple of both
-        IoU of boxes or masks. With both, keys start with ``bbox_`` and ``segm_``.
+    iou_type : {"bbox", "segm", "keypoints"}, or a tuple of them
+        IoU of boxes or masks, or OKS. With several, keys start with ``bbox_``, ``segm_`` and
+        ``keypoints_``. OKS has the metrics of pycocotools: ``mar_20``, no small area.
     iou_thresholds : list of float, optional
         IoU thresholds; by default 0.5, 0.55, ..., 0.95 as float32.
     rec_thresholds : list of float, optional
@@ -77,20 +89,26 @@ class MeanAveragePrecision:
         Mean over classes, or metrics of all classes as one.
     backend : str, optional
         Accepted as in torchmetrics, without effect.
-    sync_on_compute : bool
-        If True, :meth:`compute` gathers the updates of all processes.
-    process_group : torch.distributed.ProcessGroup, optional
-        The processes to gather from; all by default.
     image_key : str, optional
         Key of the image name in a target, such as ``"image_id"``. Images that a sampler repeats
         then count once, in one process and over all. Without it each item of a batch is another
         image, as in torchmetrics.
+    sigmas : sequence of float, optional
+        OKS sigmas, one per keypoint; by default COCO's 17.
+    **options
+        Arguments of ``torchmetrics.Metric``. Without torchmetrics, `sync_on_compute` and
+        `process_group`.
 
     Raises
     ------
     UsageError
         If an argument is invalid.
     """
+
+    is_differentiable = False
+    higher_is_better = True
+    full_state_update = False
+    image_names: list[Tensor]
 
     def __init__(  # noqa: PLR0917 - the order is torchmetrics'
         self,
@@ -104,17 +122,21 @@ class MeanAveragePrecision:
         average: Literal["macro", "micro"] = "macro",
         backend: str | None = None,
         *,
-        sync_on_compute: bool = True,
-        process_group: Any = None,
         image_key: str | None = None,
+        sigmas: Sequence[float] | None = None,
+        **options: Any,
     ) -> None:
+        super().__init__(**options)
         del backend
         if box_format not in BOX_FORMATS:
             accepted = ", ".join(BOX_FORMATS)
             raise UsageError(f"box_format {box_format!r} is unknown; choose from {accepted}")
         types = (iou_type,) if isinstance(iou_type, str) else tuple(iou_type)
-        if not types or len(set(types)) < len(types) or not set(types) <= set(_TYPES):
-            raise UsageError(f"iou_type {iou_type!r} is unknown; choose from bbox, segm, or both")
+        if not types or len(set(types)) < len(types) or not set(types) <= set(SHAPE_KEYS):
+            accepted = ", ".join(SHAPE_KEYS)
+            raise UsageError(
+                f"iou_type {iou_type!r} is unknown; choose from {accepted}, or several"
+            )
         if average not in _AVERAGES:
             raise UsageError(f"average {average!r} is unknown; choose from macro, micro")
         if extended_summary:
@@ -125,40 +147,23 @@ class MeanAveragePrecision:
         self.box_format = box_format
         self.class_metrics = class_metrics
         self.average = average
-        self.sync_on_compute = sync_on_compute
-        self.process_group = process_group
         self.image_key = image_key
-        self.device = torch.device("cpu")
         self.iou_type = types
-        self._protocol = _protocol(iou_thresholds, rec_thresholds, max_detection_thresholds)
-        self._count = 0
-        self._by_class = self._new_evaluators()
-        self._agnostic = self._new_evaluators()
+        thresholds = iou_thresholds, rec_thresholds, max_detection_thresholds
+        repeats: Any = "error" if image_key is None else "identical"
+        self._evaluators = {
+            name: Evaluator(
+                protocol=_protocol(name, *thresholds, sigmas), repeats=repeats, as_is=True
+            )
+            for name in types
+        }
+        self.add_state("image_names", [], "cat")
+        for side in _SIDES:
+            for column in columns_of(side, types):
+                self.add_state(f"{side}_{column}", [], "cat")
 
     def __repr__(self) -> str:
         return f"MeanAveragePrecision(iou_type={self.iou_type!r})"
-
-    def reset(self) -> None:
-        """Remove all updates."""
-        self._count = 0
-        for evaluator in (*self._by_class.values(), *self._agnostic.values()):
-            evaluator.reset()
-
-    def _new_evaluators(self) -> dict[str, Evaluator]:
-        """Return an empty evaluator per IoU type."""
-        repeats: Any = "error" if self.image_key is None else "identical"
-        protocols = {"bbox": self._protocol, "segm": replace(self._protocol, **_OF_MASKS)}
-        return {
-            iou_type: Evaluator(
-                protocol=protocols[iou_type], boxes="xywh", repeats=repeats, as_is=True
-            )
-            for iou_type in self.iou_type
-        }
-
-    def to(self, device: Any) -> Self:
-        """Set the device of the tensors that :meth:`compute` returns."""
-        self.device = torch.device(device)
-        return self
 
     def update(self, preds: Items, target: Items) -> None:
         """Add a batch.
@@ -167,11 +172,11 @@ class MeanAveragePrecision:
         ----------
         preds : sequence of B mappings
             For each image ``scores`` (n,), ``labels`` (n,), and by `iou_type` ``boxes`` (n, 4) in
-            `box_format`, ``masks`` (n, H, W) of bool or uint8, or both.
+            `box_format`, ``masks`` (n, H, W) of bool or uint8, ``keypoints`` (n, K, 3).
         target : sequence of B mappings
-            The same without ``scores``; optional ``iscrowd`` (n,) and ``area`` (n,) in square
-            pixels. A missing or zero area is that of the mask if masks are compared, else that of
-            the box.
+            The same without ``scores``, and ``boxes`` with ``keypoints``; optional ``iscrowd`` (n,)
+            and ``area`` (n,) in square pixels. A missing or zero area is that of the mask if masks
+            are compared, else that of the box.
 
         Raises
         ------
@@ -184,116 +189,78 @@ class MeanAveragePrecision:
             raise UsageError(
                 f"preds has {len(preds)} images, target has {len(target)}; they must be equal"
             )
-        shape_keys = [{"bbox": "boxes", "segm": "masks"}[iou_type] for iou_type in self.iou_type]
-        _check_items("preds", preds, (*shape_keys, "scores", "labels"))
-        _check_items("target", target, (*shape_keys, "labels"))
-        images = self._image_names(target)
-        scores, labels = _column(preds, "scores"), _column(preds, "labels")
-        detections = self._convert("detections", images, preds)
-        ground_truths = self._convert("ground truth", images, target)
-        annotations = {
-            "labels": _column(target, "labels"),
-            "area": _areas(target, ground_truths.get("segm"), ground_truths.get("bbox")),
-            "crowd": _crowds(target),
+        check_items("preds", preds, self.iou_type)
+        check_items("target", target, self.iou_type)
+        names = self._image_names(target)
+        if not names:
+            return
+        columns = {
+            side: batch_columns(side, items, self.iou_type, self.box_format)
+            for side, items in zip(_SIDES, (preds, target), strict=True)
         }
-        self._update(
-            self._by_class, images, (detections, scores, labels), ground_truths, annotations
+        self._check(names, columns)
+        self.image_names.append(encode_names(names))
+        for side, tensors in columns.items():
+            for column, tensor in tensors.items():
+                getattr(self, f"{side}_{column}").append(tensor)
+
+    def _check(self, names: Sequence[Any], columns: Mapping[str, Mapping[str, Tensor]]) -> None:
+        """Raise InputError if a batch has an invalid value, before it is stored."""
+        images = [index if isinstance(name, tuple) else name for index, name in enumerate(names)]
+        preds, target = (
+            {name: as_array(tensor) for name, tensor in columns[side].items()} for side in _SIDES
         )
-        if self.average == "micro":
-            annotations["labels"] = [np.zeros_like(label) for label in annotations["labels"]]
-            zeros = [np.zeros_like(label) for label in labels]
-            self._update(
-                self._agnostic, images, (detections, scores, zeros), ground_truths, annotations
-            )
-
-    def _convert(self, table: str, images: list[Any], items: Items) -> dict[str, list[Any]]:
-        """Return the boxes (x, y, width, height) and masks of each item, by IoU type."""
-        shapes: dict[str, list[Any]] = {}
-        if "bbox" in self.iou_type:
-            shapes["bbox"] = _boxes(items, self.box_format)
-        if "segm" in self.iou_type:
-            shapes["segm"] = _masks(table, images, items)
-        return shapes
-
-    @staticmethod
-    def _update(
-        evaluators: Mapping[str, Evaluator],
-        images: list[Any],
-        preds: tuple[dict[str, list[Any]], list[Any], list[Any]],
-        ground_truths: dict[str, list[Any]],
-        annotations: dict[str, list[Any]],
-    ) -> None:
-        """Update the evaluator of each IoU type.
-
-        An invalid batch is rejected by the first evaluator, before the second is updated.
-        """
-        detections, scores, labels = preds
-        for iou_type, evaluator in evaluators.items():
-            of_boxes = iou_type == "bbox"
-            boxes, masks = (
-                (detections[iou_type], None) if of_boxes else (None, detections[iou_type])
-            )
-            ground_truth = annotations | {"boxes" if of_boxes else "masks": ground_truths[iou_type]}
-            evaluator.update(images, boxes, scores, labels, masks=masks, ground_truth=ground_truth)
+        for iou_type, evaluator in self._evaluators.items():
+            evaluator.reset()
+            self._fill(evaluator, iou_type, images, preds, target)
+            evaluator.reset()
 
     def _image_names(self, target: Items) -> list[Any]:
-        """Return the image names by `image_key`, else numbers that no other process uses."""
-        if self.image_key is not None:
-            for index, item in enumerate(target):
-                if self.image_key not in item:
-                    raise UsageError(f"target {index} has no image_key {self.image_key!r}")
-            names = [item[self.image_key] for item in target]
-            return [name.item() if isinstance(name, Tensor) else name for name in names]
-        first, self._count = self._count, self._count + len(target)
-        rank, ranks = self._rank_and_world_size()
-        return [number * ranks + rank for number in range(first, self._count)]
-
-    def _rank_and_world_size(self) -> tuple[int, int]:
-        """Return the rank of this process and the number of processes; 0 and 1 without sync."""
-        distributed = torch.distributed.is_available() and torch.distributed.is_initialized()
-        if not (self.sync_on_compute and distributed):
-            return 0, 1
-        group = self.process_group
-        return torch.distributed.get_rank(group), torch.distributed.get_world_size(group)
-
-    def __call__(self, preds: Items, target: Items) -> dict[str, Tensor]:
-        """Add a batch and return its metrics, of this process only."""
-        batch_metric = copy(self)
-        batch_metric.sync_on_compute = False
-        batch_metric._by_class = self._new_evaluators()
-        batch_metric._agnostic = self._new_evaluators()
-        batch_metric.update(preds, target)
-        self.update(preds, target)
-        return batch_metric.compute()
+        """Return the image names by `image_key`, else pairs (rank, number of processes)."""
+        if self.image_key is None:
+            there = self._to_sync and distributed.is_available() and distributed.is_initialized()
+            group = self.process_group
+            rank, ranks = 0, 1
+            if there:
+                rank, ranks = distributed.get_rank(group), distributed.get_world_size(group)
+            return [(rank, ranks)] * len(target)
+        for index, item in enumerate(target):
+            if self.image_key not in item:
+                raise UsageError(f"target {index} has no image_key {self.image_key!r}")
+        names = [item[self.image_key] for item in target]
+        return [name.item() if isinstance(name, Tensor) else name for name in names]
 
     def compute(self) -> dict[str, Tensor]:
         """Return the metrics by torchmetrics' names, -1 if undefined.
 
-        With a process group every process must call this method: ``all_gather_object`` gathers the
-        updates, and each process returns the metrics of all.
+        With a process group every process must call this method, and each returns the metrics of
+        all.
         """
         values: dict[str, Tensor] = {}
         ids: Any = ()
         for iou_type in self.iou_type:
-            by_class = self._gather_result(self._by_class[iou_type])
+            by_class = self._evaluate(iou_type, "macro")
             micro = self.average == "micro"
-            result = self._gather_result(self._agnostic[iou_type]) if micro else by_class
+            result = self._evaluate(iou_type, "micro") if micro else by_class
             prefix = f"{iou_type}_" if len(self.iou_type) > 1 else ""
-            metrics = self._metrics(result, by_class)
+            metrics = self._metrics(iou_type, result, by_class)
             values |= {prefix + key: value for key, value in metrics.items()}
             ids = () if by_class is None else by_class.class_ids
         return values | {"classes": self._tensor(ids, torch.int32)}
 
-    def _metrics(self, result: Result | None, by_class: Result | None) -> dict[str, Tensor]:
+    def _metrics(
+        self, iou_type: str, result: Result | None, by_class: Result | None
+    ) -> dict[str, Tensor]:
         """Return the metrics of one IoU type by torchmetrics' names."""
-        max_dets = self._protocol.max_dets[-1]
+        limits = self._evaluators[iou_type].protocol.max_dets
         names = {"map": "AP", "map_50": "AP50", "map_75": "AP75"}
         names |= {f"map_{area}": f"AP{area[0]}" for area in _AREAS}
-        names |= {f"mar_{limit}": f"AR{limit}" for limit in self._protocol.max_dets}
+        names |= {f"mar_{limit}": f"AR{limit}" for limit in limits}
         names |= {f"mar_{area}": f"AR{area[0]}" for area in _AREAS}
         summary = {} if result is None else result.summary
         values = {key: self._tensor([summary.get(name, nan)]) for key, name in names.items()}
-        for key, name in (("map_per_class", "AP"), (f"mar_{max_dets}_per_class", f"AR{max_dets}")):
+        last = limits[-1]
+        for key, name in (("map_per_class", "AP"), (f"mar_{last}_per_class", f"AR{last}")):
             given = None if by_class is None or not self.class_metrics else by_class.by_class
             values[key] = self._tensor([nan] if given is None else given[name].tolist())
         return values
@@ -305,7 +272,7 @@ class MeanAveragePrecision:
 
         Parameters
         ----------
-        iou_type : {"bbox", "segm"}, optional
+        iou_type : {"bbox", "segm", "keypoints"}, optional
             One of the metric's IoU types; by default the first.
 
         Raises
@@ -318,19 +285,93 @@ class MeanAveragePrecision:
             raise UsageError(
                 f"iou_type {selected!r} is not computed; choose from {', '.join(self.iou_type)}"
             )
-        return self._gather_result(
-            (self._agnostic if self.average == "micro" else self._by_class)[selected]
+        return self._evaluate(selected, self.average)
+
+    def _evaluate(self, iou_type: str, average: str) -> Result | None:
+        """Return the result of one IoU type, of all processes; None without images."""
+        sync = self._to_sync and not self._is_synced
+        with self.sync_context(should_sync=sync, should_unsync=sync):
+            if not self.image_names:
+                return None
+            names = decode_names(joined({"": self.image_names})[""])
+            preds, target = (
+                joined(
+                    {
+                        column: getattr(self, f"{side}_{column}")
+                        for column in columns_of(side, self.iou_type)
+                    }
+                )
+                for side in _SIDES
+            )
+        if average == "micro":
+            preds["labels"], target["labels"] = (
+                np.zeros_like(side["labels"]) for side in (preds, target)
+            )
+        evaluator = self._evaluators[iou_type]
+        evaluator.reset()
+        self._fill(evaluator, iou_type, names, preds, target)
+        result = evaluator.compute()
+        evaluator.reset()
+        return result
+
+    def _fill(
+        self, evaluator: Evaluator, iou_type: str, names: list[Any], preds: Arrays, target: Arrays
+    ) -> None:
+        """Update an evaluator with all images."""
+        key = SHAPE_KEYS[iou_type]
+        detections, ground_truths = (shapes_of(side, iou_type) for side in (preds, target))
+        ground_truth = {
+            "labels": per_image(target, "labels"),
+            "area": per_image({**target, "areas": areas_of(target, self.iou_type)}, "areas"),
+            "crowd": per_image(target, "crowds"),
+            key: ground_truths,
+        }
+        if key == "keypoints":
+            ground_truth["boxes"] = per_image(target, "boxes")
+        shapes = {} if key == "boxes" else {key: detections}
+        evaluator.update(
+            names,
+            detections if key == "boxes" else None,
+            per_image(preds, "scores"),
+            per_image(preds, "labels"),
+            **shapes,
+            ground_truth=ground_truth,
         )
 
-    def _gather_result(self, evaluator: Evaluator) -> Result | None:
-        """Return the result of the updates of all processes; None without images."""
-        _, ranks = self._rank_and_world_size()
-        if ranks == 1:
-            return evaluator.compute() if evaluator.seen else None
-        blobs: list[Any] = [None] * ranks
-        torch.distributed.all_gather_object(blobs, evaluator.to_bytes(), self.process_group)
-        merged = merge(blobs, repeats="identical")
-        return merged.compute() if merged.images else None
+    def _sync_dist(self, dist_sync_fn: Any = None, process_group: Any = None) -> None:
+        """Replace the states by those of all processes, also if some have none."""
+        del dist_sync_fn
+        group = process_group or self.process_group
+        own = {name: [t.cpu() for t in getattr(self, name)] for name in self._defaults}
+        gathered: list[Any] = [None] * distributed.get_world_size(group)
+        distributed.all_gather_object(gathered, own, group)
+        for name in self._defaults:
+            setattr(self, name, [tensor for states in gathered for tensor in states[name]])
+
+    def plot(self, val: Any = None, ax: Any = None) -> tuple[Any, Any]:
+        """Plot the metrics with matplotlib.
+
+        Parameters
+        ----------
+        val : dict or sequence of dicts, optional
+            What :meth:`compute` or the metric itself returned, once or at several steps; by default
+            :meth:`compute`.
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; by default new ones.
+
+        Returns
+        -------
+        figure, axes : matplotlib.figure.Figure, matplotlib.axes.Axes
+        """
+        steps = self.compute() if val is None else val
+        steps = [steps] if isinstance(steps, Mapping) else steps
+        lines = {
+            key: [float(step[key]) for step in steps]
+            for key, value in steps[0].items()
+            if key != "classes" and value.ndim == 0 and value >= 0
+        }
+        axes: Any = plot_steps(lines, ax)
+        return axes.figure, axes
 
     def _tensor(self, values: Sequence[float], dtype: torch.dtype = torch.float32) -> Tensor:
         """Return values as a tensor, undefined ones as -1; a single value as a scalar."""
@@ -340,111 +381,39 @@ class MeanAveragePrecision:
 
 
 def _protocol(
+    iou_type: str,
     iou_thresholds: Sequence[float] | None,
     rec_thresholds: Sequence[float] | None,
     max_dets: Sequence[int] | None,
+    sigmas: Sequence[float] | None,
 ) -> Protocol:
-    """Return the preset ``torchmetrics`` with the given settings.
+    """Return the preset ``torchmetrics``, or ``coco-keypoints``, with the given settings.
 
     Raises
     ------
     UsageError
         If the recall levels are not those of a recall grid.
     """
-    requested = RECALL_GRIDS["float32"] if rec_thresholds is None else tuple(rec_thresholds)
-    grid_names: list[Any] = [name for name, levels in RECALL_GRIDS.items() if len(levels) == 101]
-    grids = [name for name in grid_names if RECALL_GRIDS[name] == requested]
-    if not grids:
-        accepted = ", ".join(grid_names)
-        raise UsageError(
-            f"rec_thresholds are not the 101 levels of a recall grid; choose from {accepted}"
-        )
-    changes: dict[str, Any] = {"recall_grid": grids[0]}
+    changes: dict[str, Any] = dict(_OF_MASKS) if iou_type == "segm" else {}
+    base = PRESETS["coco-keypoints" if iou_type == "keypoints" else "torchmetrics"]
+    if rec_thresholds is not None:
+        changes["recall_grid"] = _recall_grid(tuple(rec_thresholds))
     if iou_thresholds is not None:
         changes |= {"iou_thresholds": tuple(iou_thresholds), "iou_dtype": "float64"}
     if max_dets is not None:
         changes["max_dets"] = tuple(sorted(max_dets))
-    return replace(PRESETS["torchmetrics"], **changes)
+    if sigmas is not None and iou_type == "keypoints":
+        changes["sigmas"] = tuple(sigmas)
+    return replace(base, **changes)
 
 
-def _check_items(argument: str, items: Items, keys: Sequence[str]) -> None:
-    """Raise UsageError if items lack a tensor or boxes have an invalid shape."""
-    for index, item in enumerate(items):
-        for key in keys:
-            if not isinstance(item.get(key), Tensor):
-                raise UsageError(
-                    f"{argument} {index} has no tensor {key!r}; give {', '.join(keys)}"
-                )
-        boxes = item["boxes"] if "boxes" in keys else torch.zeros(0)
-        if boxes.numel() and boxes.shape[1:] != (4,):
-            raise UsageError(
-                f"{argument} {index}: boxes has shape {tuple(boxes.shape)}; expected (n, 4)"
-            )
-
-
-def _column(items: Items, key: str) -> list[NDArray[Any]]:
-    """Return one tensor of each item as an array, in a single transfer from the device."""
-    return _split_by_item(torch.cat([item[key] for item in items]), items, key) if items else []
-
-
-def _boxes(items: Items, box_format: str) -> list[NDArray[Any]]:
-    """Return the boxes of each item as x, y, width, height."""
-    if not items:
-        return []
-    boxes = torch.cat([item["boxes"] for item in items])
-    if not boxes.numel():
-        boxes = boxes.reshape(-1, 4)
-    return _split_by_item(_as_xywh(boxes, box_format), items, "boxes")
-
-
-def _split_by_item(concatenated: Tensor, items: Items, key: str) -> list[NDArray[Any]]:
-    """Split a concatenated tensor by item."""
-    column = as_array(concatenated)
-    ends = [*accumulate(len(item[key]) for item in items)]
-    return [column[start:end] for start, end in pairwise([0, *ends])]
-
-
-def _as_xywh(boxes: Tensor, box_format: str) -> Tensor:
-    """Convert boxes to x, y, width, height like torchvision's ``box_convert``."""
-    if boxes.dtype in (torch.float16, torch.bfloat16):
-        boxes = boxes.float()
-    if box_format == "xywh":
-        return boxes
-    first, second = boxes[:, :2], boxes[:, 2:]
-    if box_format == "cxcywh":
-        first, second = first - 0.5 * second, first + 0.5 * second
-    return torch.cat([first, second - first], 1)
-
-
-def _masks(table: str, images: list[Any], items: Items) -> list[Masks]:
-    """Return the masks of each item; `table` is the name used in error messages."""
-    masks = []
-    for name, item in zip(images, items, strict=True):
-        columns = Columns(table)
-        columns.whole = f"image {name!r}"
-        masks.append(KINDS["masks"].read(columns, item["masks"], None))
-    return masks
-
-
-def _areas(
-    items: Items, masks: Sequence[Masks] | None, boxes: Sequence[NDArray[Any]] | None
-) -> list[NDArray[np.float64]]:
-    """Return the areas of the ground truths; missing and zero ones are those of mask or box."""
-    if masks is not None:
-        areas = [mask.measured()[0] for mask in masks]
-    else:
-        width_height = [box[:, 2:].astype(np.float64) for box in boxes or ()]
-        areas = [size[:, 0] * size[:, 1] for size in width_height]
-    for index, item in enumerate(items):
-        if "area" in item:
-            given = as_array(item["area"]).astype(np.float64)
-            areas[index] = np.where(given > 0, given, areas[index])
-    return areas
-
-
-def _crowds(items: Items) -> list[NDArray[np.bool_]]:
-    """Return the crowd flags of the ground truths; missing ones are False."""
-    return [
-        as_array(item["iscrowd"]) != 0 if "iscrowd" in item else np.zeros(len(item["labels"]), bool)
-        for item in items
-    ]
+def _recall_grid(levels: tuple[float, ...]) -> str:
+    """Return the name of the recall grid of the given levels."""
+    names: list[Any] = [name for name, grid in RECALL_GRIDS.items() if len(grid) == 101]
+    grids = [name for name in names if RECALL_GRIDS[name] == levels]
+    if not grids:
+        accepted = ", ".join(names)
+        raise UsageError(
+            f"rec_thresholds are not the 101 levels of a recall grid; choose from {accepted}"
+        )
+    return str(grids[0])

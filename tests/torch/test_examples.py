@@ -119,7 +119,7 @@ def test_torchvision(tmp_path: Path) -> None:
     assert len(table) > 20
     expected = detap.evaluate(truth, table).summary
     assert_same_bits([*result.summary.values()], [*expected.values()], "summary")
-    assert result.measure("AR100") == 1
+    assert result.metric("AR100") == 1
 
 
 # --- transformers
@@ -162,7 +162,7 @@ def test_transformers(tmp_path: Path) -> None:
         model, processor, batches, Evaluator(truth, boxes="xyxy"), ids
     )
     assert result.detections_count.sum() == 15
-    assert result.measure("AR100") == pytest.approx(1, abs=NEAR)
+    assert result.metric("AR100") == pytest.approx(1, abs=NEAR)
 
 
 # --- mmdetection
@@ -290,13 +290,17 @@ class Knowing(DetectionValidator):
 
 model = YOLO("yolo11n.yaml")
 model.model.names = {0: "cat", 1: "dog"}
+options = {
+    "validator": Knowing, "imgsz": 64, "batch": 1, "plots": False, "device": "cpu", "workers": 0,
+    "project": str(folder / "runs"), "verbose": False,
+}
+"""
+
+CALLBACK = """
 evaluator = UltralyticsEvaluator(model)
 assert evaluator.result is None
 for _ in range(2):
-    model.val(
-        validator=Knowing, data=str(data), imgsz=64, batch=1, plots=False, device="cpu",
-        workers=0, project=str(folder / "runs"), verbose=False,
-    )
+    model.val(data=str(data), **options)
     result = evaluator.result
     print(json.dumps({
         "images": [Path(name).name for name in result.images],
@@ -307,30 +311,59 @@ for _ in range(2):
     }))
 """
 
+SAVED = """
+import runpy
+example = runpy.run_path(sys.argv[2])
+result = example["score"](model, str(data), **options)
+theirs = model.metrics
+print(json.dumps({
+    "images": result.images,
+    "classes": result.classes,
+    "corners": result.detections.corners.tolist(),
+    "AP": result.summary["AP"],
+    "theirs": theirs.box.map,
+}))
+"""
 
-def test_ultralytics(tmp_path: Path) -> None:
-    """The real validator on two images; boxes are converted back to the pixels of the files."""
+
+def run_ultralytics(folder: Path, script: str, *words: str) -> list[dict[str, Any]]:
+    """Run a script after the common part; return its lines of JSON."""
     torchvision()
     pytest.importorskip("cv2", reason="OpenCV, which Ultralytics needs, is absent")
     import importlib.util
 
     if importlib.util.find_spec("ultralytics") is None:
         pytest.skip("Ultralytics is absent")
-    (tmp_path / "val.py").write_text(ULTRALYTICS)
-    (tmp_path / "settings").mkdir()
+    (folder / "val.py").write_text(ULTRALYTICS + script)
+    (folder / "settings").mkdir()
     done = subprocess.run(
-        [sys.executable, str(tmp_path / "val.py"), str(tmp_path)],
+        [sys.executable, str(folder / "val.py"), str(folder), *words],
         capture_output=True,
         text=True,
         check=False,
         timeout=300,
-        cwd=tmp_path,
+        cwd=folder,
         env=os.environ
-        | {"PYTHONPATH": str(ROOT), "YOLO_CONFIG_DIR": str(tmp_path / "settings")}
+        | {"PYTHONPATH": str(ROOT), "YOLO_CONFIG_DIR": str(folder / "settings")}
         | {"YOLO_OFFLINE": "true", "YOLO_AUTOINSTALL": "false"},
     )
     assert done.returncode == 0, done.stderr
-    printed = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+
+
+def test_saved_json_of_ultralytics(tmp_path: Path) -> None:
+    """Category ids are one above the classes of the data; the cat's AP is 1, the dog's 0."""
+    (values,) = run_ultralytics(tmp_path, SAVED, str(LOOPS / "ultralytics_json.py"))
+    assert values["images"] == ["a", "b"]
+    assert values["classes"] == ["cat", "dog"]
+    assert np.allclose(values["corners"], [[20, 10, 80, 60]], atol=1e-3)
+    assert values["AP"] == pytest.approx(0.5, abs=NEAR)
+    assert values["theirs"] == pytest.approx(0.4975, abs=1e-4)  # 0.995 for a perfect class
+
+
+def test_ultralytics(tmp_path: Path) -> None:
+    """The real validator on two images; boxes are converted back to the pixels of the files."""
+    printed = run_ultralytics(tmp_path, CALLBACK)
     assert len(printed) == 2
     for values in printed:
         assert values["images"] == ["a.png", "b.png"]

@@ -1,11 +1,15 @@
 """torchmetrics' names and values, compared with torchmetrics itself if it is installed."""
 
+import contextlib
+import io
 import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from pycocotools.coco import COCO
+from pycocotools.cocoeval import COCOeval
 
 from detap.errors import DetapWarning, InputError, UsageError
 from detap.protocols.fields import RECALL_GRIDS, linspace32
@@ -188,6 +192,11 @@ def test_both_iou_types_are_averaged_equally() -> None:
     assert theirs.compute()["segm_map"].item() == 0
 
 
+BEFORE_UPDATE = "ignore:The ``compute`` method of metric:UserWarning"
+"""torchmetrics' warning of a metric without updates."""
+
+
+@pytest.mark.filterwarnings(BEFORE_UPDATE)
 def test_the_result_of_each_iou_type() -> None:
     """The box of the object is missed, its mask is matched."""
     ours = metric(iou_type=("bbox", "segm"))
@@ -221,6 +230,7 @@ def test_the_documented_example() -> None:
     assert all(value.shape == () for value in values.values())
 
 
+@pytest.mark.filterwarnings(BEFORE_UPDATE)
 def test_images_without_boxes_and_no_images() -> None:
     theirs, ours = torchmetrics_map()(class_metrics=True), metric(class_metrics=True)
     empty = {"boxes": torch.zeros(0, 4), "labels": torch.zeros(0, dtype=torch.int64)}
@@ -331,13 +341,18 @@ def test_images_named_by_a_key_count_once() -> None:
     ours.update([preds, preds], [target | name for name in names])
     ours.update([preds], [target | names[1]])
     assert ours.result().images == (7, 8)
-    other = preds | {"scores": torch.tensor([0.1])}
-    with pytest.raises(InputError, match="image 8 is updated twice, with different rows"):
-        ours.update([other], [target | names[1]])
     with pytest.raises(UsageError, match="target 0 has no image_key 'image_id'"):
         ours.update([preds], [target])
+    other = preds | {"scores": torch.tensor([0.1])}
+    message = "image 8 is updated twice, with different rows"
+    with pytest.raises(InputError, match=message):
+        ours.update([preds, other], [target | names[1]] * 2)
+    ours.update([other], [target | names[1]])
+    with pytest.raises(InputError, match=message):
+        ours.compute()
 
 
+@pytest.mark.filterwarnings(BEFORE_UPDATE)
 def test_forward_gives_the_values_of_its_batch_only() -> None:
     ours = metric()
     preds, target = tensors(PREDS), tensors(TARGET)
@@ -371,9 +386,9 @@ def test_normalized_boxes_are_scored_as_by_torchmetrics_with_a_warning() -> None
     ("given", "message"),
     [
         ({"box_format": "corners"}, "box_format 'corners' is unknown; choose from xyxy, xywh, cxc"),
-        ({"iou_type": "keypoints"}, "iou_type 'keypoints' is unknown; choose from bbox, segm, or"),
+        ({"iou_type": "oks"}, "iou_type 'oks' is unknown; choose from bbox, segm, keypoints, or"),
         ({"iou_type": ("segm", "segm")}, r"iou_type \('segm', 'segm'\) is unknown"),
-        ({"iou_type": ()}, "is unknown; choose from bbox, segm, or both"),
+        ({"iou_type": ()}, "is unknown; choose from bbox, segm, keypoints, or several"),
         ({"average": "weighted"}, "average 'weighted' is unknown; choose from macro, micro"),
         ({"extended_summary": True}, r"extended_summary: .* in result\(\).full_precision\(\) and"),
         (
@@ -422,3 +437,212 @@ def test_invalid_masks() -> None:
 def test_different_lengths_name_the_image() -> None:
     with pytest.raises(InputError, match="image 0: 1 boxes and 2 scores; give one for each box"):
         metric().update([tensors(PREDS | {"scores": [0.5, 0.5]})], [tensors(TARGET)])
+
+
+def test_an_invalid_batch_is_not_stored() -> None:
+    ours = metric()
+    ours.update([tensors(PREDS)], [tensors(TARGET)])
+    for wrong in ({"scores": [float("nan")]}, {"scores": [0.5, 0.5]}):
+        with pytest.raises(InputError):
+            ours.update([tensors(PREDS | wrong)], [tensors(TARGET)])
+    assert ours.compute()["map"].item() == pytest.approx(0.6)
+
+
+# --- keypoints
+
+
+def people(seed: int) -> tuple[list[Any], list[Any], dict[str, Any], list[dict[str, Any]]]:
+    """Return a batch of persons as tensors, and the same as COCO's files."""
+    generator = torch.Generator().manual_seed(seed)
+    preds: list[Any] = []
+    target: list[Any] = []
+    annotations: list[dict[str, Any]] = []
+    results: list[dict[str, Any]] = []
+    for image in range(6):
+        count = int(torch.randint(1, 5, (), generator=generator))
+        keypoints = torch.rand(count, 17, 3, generator=generator) * 120
+        keypoints[..., 2] = torch.randint(0, 3, (count, 17), generator=generator)
+        corner, size = (torch.rand(count, 2, generator=generator) * scale for scale in (50, 150))
+        boxes, areas = torch.cat([corner, size], 1), size[:, 0] * size[:, 1] * 0.5
+        crowd = (torch.rand(count, generator=generator) < 0.2).long()
+        labels = torch.ones(count, dtype=torch.int64)
+        noise = torch.randn(count, 17, 3, generator=generator) * 6
+        scores = (torch.rand(count, generator=generator) * 10).round() / 10
+        preds.append({"keypoints": keypoints + noise, "scores": scores, "labels": labels})
+        target.append(
+            {"keypoints": keypoints, "boxes": boxes, "area": areas, "labels": labels}
+            | {"iscrowd": crowd}
+        )
+        for row in range(count):
+            flat = keypoints[row].flatten().tolist()
+            annotations.append(
+                {
+                    "id": len(annotations) + 1,
+                    "image_id": image,
+                    "category_id": 1,
+                    "bbox": boxes[row].tolist(),
+                }
+                | {"area": areas[row].item(), "iscrowd": crowd[row].item(), "keypoints": flat}
+                | {"num_keypoints": int((keypoints[row, :, 2] > 0).sum())}
+            )
+            detected = (keypoints + noise)[row].flatten().tolist()
+            results.append(
+                {"image_id": image, "category_id": 1, "keypoints": detected}
+                | {"score": scores[row].item()}
+            )
+    instances = {
+        "images": [{"id": image} for image in range(6)],
+        "categories": [{"id": 1, "name": "person"}],
+        "annotations": annotations,
+    }
+    return preds, target, instances, results
+
+
+def pycocotools_keypoints(
+    instances: dict[str, Any], results: list[dict[str, Any]]
+) -> dict[str, float]:
+    """Return pycocotools' metrics by name, NaN for -1."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        coco = COCO()
+        coco.dataset = instances
+        coco.createIndex()
+        evaluator = COCOeval(coco, coco.loadRes(results), "keypoints")
+        evaluator.evaluate()
+        evaluator.accumulate()
+        evaluator.summarize()
+    names = "AP", "AP50", "AP75", "APm", "APl", "AR20"
+    stats = [float("nan") if value == -1 else float(value) for value in evaluator.stats]
+    return dict(zip(names, stats, strict=False))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_keypoints_have_the_values_of_pycocotools(seed: int) -> None:
+    preds, target, instances, results = people(seed)
+    ours = metric(box_format="xywh", iou_type="keypoints")
+    ours.update(preds[:2], target[:2])
+    ours.update(preds[2:], target[2:])
+    theirs = pycocotools_keypoints(instances, results)
+    assert theirs["AP"] > 0.01
+    summary = ours.result().summary
+    assert_same_bits([summary[name] for name in theirs], [*theirs.values()], "summary")
+    values = ours.compute()
+    assert values["map"] == torch.tensor(theirs["AP"], dtype=torch.float32)
+    assert values["mar_20"] == torch.tensor(theirs["AR20"], dtype=torch.float32)
+    assert values["map_small"] == -1
+
+
+def test_keypoints_need_the_boxes_of_the_targets() -> None:
+    preds, target, *_ = people(0)
+    del target[0]["boxes"]
+    message = "target 0 has no tensor 'boxes'; give boxes, keypoints, labels"
+    with pytest.raises(UsageError, match=message):
+        metric(iou_type="keypoints").update(preds, target)
+
+
+def test_sigmas_of_other_skeletons() -> None:
+    """A keypoint off by d has OKS exp(-d^2 / (2 area (2 sigma)^2)): 0.607 with these numbers."""
+    ours = metric(iou_type="keypoints", sigmas=[0.5], iou_thresholds=[0.6, 0.61])
+    target = {
+        "keypoints": torch.tensor([[[5.0, 5.0, 2.0]]]),
+        "boxes": torch.tensor([[0.0, 0.0, 10.0, 10.0]]),
+        "area": torch.tensor([25.0]),
+        "labels": torch.tensor([0]),
+    }
+    shifted = target["keypoints"] + torch.tensor([5.0, 0.0, 0.0])
+    pred = {"keypoints": shifted, "scores": torch.tensor([0.9]), "labels": torch.tensor([0])}
+    ours.update([pred], [target])
+    assert ours.compute()["map"].item() == pytest.approx(0.5)
+
+
+# --- as a metric of torchmetrics
+
+
+def batches(seed: int, count: int = 3) -> list[tuple[Any, Any]]:
+    generator = torch.Generator().manual_seed(seed)
+    torch.manual_seed(seed)
+    images = [
+        [random_image(generator, "xyxy", 3, extras=True) for _ in range(4)] for _ in range(count)
+    ]
+    return [([p for p, _ in batch], [t for _, t in batch]) for batch in images]
+
+
+def test_the_base_class() -> None:
+    torchmetrics = pytest.importorskip("torchmetrics", reason="torchmetrics is absent")
+    assert isinstance(metric(), torchmetrics.Metric)
+
+
+@pytest.mark.parametrize("iou_type", ["bbox", "segm"])
+def test_saved_states_restore_the_metric(iou_type: str, tmp_path: Path) -> None:
+    """Tensors only: torch.load needs no pickled classes."""
+    generator = torch.Generator().manual_seed(3)
+    torch.manual_seed(3)
+    images = [masked(generator, empty=True) for _ in range(4)]
+    (preds, target), half = zip(*images, strict=True), 2
+    ours, again = metric(iou_type=iou_type), metric(iou_type=iou_type)
+    assert ours.state_dict() == {}
+    ours.persistent(True)
+    ours.update(preds[:half], target[:half])
+    torch.save(ours.state_dict(), tmp_path / "state.pt")
+    again.persistent(True)
+    again.load_state_dict(torch.load(tmp_path / "state.pt", weights_only=True))
+    for one in (ours, again):
+        one.update(preds[half:], target[half:])
+    assert ours.compute()["map"] > 0
+    assert_same(again.compute(), ours.compute())
+
+
+def test_a_pickled_metric_goes_on() -> None:
+    import pickle
+
+    (first, second, _), ours = batches(4), metric()
+    ours.update(*first)
+    again = pickle.loads(pickle.dumps(ours))
+    for one in (ours, again):
+        one.update(*second)
+    assert_same(again.compute(), ours.compute())
+
+
+def test_a_collection_has_the_values_of_its_metrics() -> None:
+    """Two of detap and torchmetrics' own, in compute groups."""
+    torchmetrics = pytest.importorskip("torchmetrics", reason="torchmetrics is absent")
+    made = {
+        "ours": metric(),
+        "loose": metric(iou_thresholds=[0.3]),
+        "theirs": torchmetrics_map()(),
+    }
+    together = torchmetrics.MetricCollection(
+        {name: one.clone() for name, one in made.items()}, prefix="val_"
+    )
+    for preds, target in batches(6):
+        of_batch = together(preds, target)
+        for one in made.values():
+            one.update(preds, target)
+        assert of_batch["val_ours_map"] == of_batch["val_theirs_map"]
+    values = together.compute()
+    for name, one in made.items():
+        assert values[f"val_{name}_map"] == one.compute()["map"], name
+    together.reset()
+    assert together["ours"].image_names == []
+
+
+def test_states_of_two_metrics_are_merged() -> None:
+    pytest.importorskip("torchmetrics", reason="torchmetrics is absent")
+    first, second, whole = metric(), metric(), metric()
+    one, two, _ = batches(7)
+    for each, batch in ((first, one), (second, two), (whole, two), (whole, one)):
+        each.update(*batch)
+    first.merge_state(second)
+    assert_same(first.compute(), whole.compute())
+
+
+def test_the_plot_has_a_line_per_metric() -> None:
+    pyplot = pytest.importorskip("matplotlib.pyplot", reason="matplotlib is absent")
+    pyplot.switch_backend("agg")
+    ours = metric()
+    steps = [ours(*batch) for batch in batches(8)]
+    figure, axes = ours.plot(steps)
+    lines = {line.get_label(): list(line.get_ydata()) for line in axes.get_lines()}
+    assert lines["map"] == [float(step["map"]) for step in steps]
+    assert "classes" not in lines
+    assert ours.plot(ax=axes) == (figure, axes)
+    pyplot.close(figure)

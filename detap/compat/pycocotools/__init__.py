@@ -4,26 +4,65 @@
 
 For libraries that import pycocotools themselves, call before importing them:
 
->>> from detap.compat.pycocotools import init_as_pycocotools
->>> init_as_pycocotools()
+>>> from detap.compat.pycocotools import install
+>>> install()
 
 See docs/pycocotools.md.
 """
 
 import sys
+from types import ModuleType
 
 from detap.compat.pycocotools import coco, cocoeval, mask
 from detap.compat.pycocotools.coco import COCO
 from detap.compat.pycocotools.cocoeval import COCOeval, Params
 
-__all__ = ["COCO", "COCOeval", "Params", "coco", "cocoeval", "init_as_pycocotools", "mask"]
+__all__ = [
+    "COCO",
+    "COCOeval",
+    "Params",
+    "coco",
+    "cocoeval",
+    "init_as_pycocotools",
+    "install",
+    "mask",
+    "uninstall",
+]
+
+_replaced: dict[str, ModuleType | None] = {}
+"""The modules that were loaded before :func:`install`; None if it was not."""
 
 
-def init_as_pycocotools() -> None:
+def install(package: str = "pycocotools") -> None:
     """Make later imports of ``pycocotools`` in this process return this package.
 
     Earlier imports keep pycocotools' own objects.
+
+    Parameters
+    ----------
+    package : str
+        Another package with pycocotools' interface, such as ``"ultrafast_pycocotools"``, for
+        libraries that choose a backend by name.
     """
-    sys.modules["pycocotools"] = sys.modules[__name__]
+    modules = {package: sys.modules[__name__]}
     for module in (coco, cocoeval, mask):
-        sys.modules[f"pycocotools.{module.__name__.rpartition('.')[2]}"] = module
+        modules[f"{package}.{module.__name__.rpartition('.')[2]}"] = module
+    for name, module in modules.items():
+        _replaced.setdefault(name, sys.modules.get(name))
+        sys.modules[name] = module
+
+
+def uninstall() -> None:
+    """Make later imports return what they did before :func:`install`.
+
+    Imports in between keep the objects of this package.
+    """
+    for name, module in _replaced.items():
+        if module is None:
+            sys.modules.pop(name, None)
+        else:
+            sys.modules[name] = module
+    _replaced.clear()
+
+
+init_as_pycocotools = install  # the name in faster-coco-eval and ultrafast-pycocotools

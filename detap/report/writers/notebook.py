@@ -13,7 +13,7 @@ from detap.report.numbers import fraction, in_column
 from detap.report.sections.detection import detection_report
 from detap.report.writers import text
 from detap.report.writers.json import as_dict
-from detap.report.writers.registry import Style
+from detap.report.writers.registry import WRITERS, Style
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -29,6 +29,17 @@ ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 def to_dict(result: Result) -> dict[str, Any]:
     """Return the JSON report of a result as a dict; undefined numbers are None."""
     return as_dict(detection_report(result))
+
+
+def to_page(result: Result) -> str:
+    """Return the HTML page of a result.
+
+    Raises
+    ------
+    UsageError
+        If the extra ``detap[report]`` is not installed.
+    """
+    return WRITERS["html"].render(detection_report(result), Style())
 
 
 def to_dataframe(result: Result) -> "DataFrame":

@@ -10,7 +10,7 @@ Okabe and Ito, Color Universal Design, 2008.
 
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from io import BytesIO
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
@@ -132,6 +132,25 @@ def plot(result: Result, name: str) -> "Axes":
         return fig, axes
 
     return _draw(result, name, axes_of_pyplot).axes[0]
+
+
+def plot_steps(lines: Mapping[str, Sequence[float]], axes: "Axes | None" = None) -> "Axes":
+    """Draw metrics at several steps, such as epochs, on axes of pyplot and return them.
+
+    Raises
+    ------
+    UsageError
+        If matplotlib is not installed.
+    """
+    check_installed()
+    import matplotlib.pyplot as plt
+
+    drawn = plt.subplots(layout="constrained")[1] if axes is None else axes
+    for (name, values), (color, dash) in zip(lines.items(), cycle(_LINES), strict=False):
+        drawn.plot(range(len(values)), values, color=color, linestyle=dash, marker=".", label=name)
+    drawn.set(xlabel="step", ylabel="value", ylim=(0, 1))
+    drawn.legend()
+    return drawn
 
 
 def _draw(result: Result, name: str, new_axes: "NewAxes") -> "Figure":

@@ -84,6 +84,7 @@ WRITERS: dict[str, Writer] = {
         Writer("junit", (".xml",), "detap.report.writers.junit"),
         Writer("github", (), "detap.report.writers.github"),
         Writer("gitlab", (), "detap.report.writers.gitlab"),
+        Writer("dvc", (), "detap.report.writers.dvc"),
         Writer("codequality", (), "detap.report.writers.codequality"),
     )
 }

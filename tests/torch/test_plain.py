@@ -1,0 +1,27 @@
+"""Without torchmetrics the metric passes the same tests, as a class with the same methods."""
+
+import subprocess
+import sys
+
+from tests.conftest import ROOT
+from tests.torch.references import torch as found_torch
+
+found_torch()
+
+CODE = """
+import sys
+sys.modules["torchmetrics"] = None  # as if it were not installed
+from detap.torch import MeanAveragePrecision
+from detap.torch.metric import PlainMetric
+assert issubclass(MeanAveragePrecision, PlainMetric)
+import pytest
+sys.exit(pytest.main(["-q", "-n", "0", "-p", "no:cacheprovider", "tests/torch/test_mean_ap.py"]))
+"""
+
+
+def test_the_tests_pass_without_torchmetrics() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", CODE], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout
+    assert "torchmetrics is absent" in done.stdout
