@@ -1,5 +1,5 @@
 # The one task runner. Each target runs with the tools of the environment that is active.
-.PHONY: build test lint types docs site format check mutate sanitize sweep audit fuzz reliability bench clean
+.PHONY: build test lint types docs site format check mutate sanitize sweep audit fuzz reliability bench clean release-check integrations
 
 build:  ## compile the core in place and write its .pyi files, after a change to a .pyx or .pxd file
 	python setup.py --quiet build_ext --inplace
@@ -21,6 +21,12 @@ types: build
 site:  ## the pages as a site, in build/site; any warning fails
 	python -m sphinx --quiet --fail-on-warning --keep-going -b html docs build/site
 	python -m docs.derive build/site
+
+release-check:  ## may this version be published? fails while release.toml has placeholders
+	python docs/release.py
+
+integrations:  ## frameworks and trackers that are installed; needs `.[test,integrations]`
+	pytest -ra tests/torch tests/integrations
 
 docs:  ## links, options, examples and names in the docs
 	pytest --quiet tests/docs

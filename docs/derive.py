@@ -1,4 +1,4 @@
-"""Write the tables of the docs that derive from the program.
+"""Write the parts of the docs and the metadata that derive from the program and release.toml.
 
 ``python -m docs.derive`` writes them; a test sees to it that this changes nothing. With the folder
 of the built pages it puts the schemas there, where their addresses lead.
@@ -22,6 +22,7 @@ from detap.protocols.ranking import Classification, Retrieval
 from detap.report import schema
 from detap.report.schemas import NAMES
 from detap.report.schemas import PAGES as PAGES_OF_PROJECT
+from docs.release import LINES, filled, values
 
 ROOT = Path(__file__).parents[1]
 
@@ -190,8 +191,12 @@ def page(text: str, tables: dict[str, list[str]]) -> str:
 
 
 def derived() -> dict[Path, str]:
-    """Return the text of every page with derived parts."""
-    return {ROOT / name: page((ROOT / name).read_text("utf-8"), t) for name, t in PAGES.items()}
+    """Return the text of every file with derived parts."""
+    given, texts = values(), {}
+    for name in sorted({*PAGES, *LINES}):
+        text = page((ROOT / name).read_text("utf-8"), PAGES.get(name, {}))
+        texts[ROOT / name] = filled(name, text, given)
+    return texts
 
 
 def publish(folder: Path) -> None:

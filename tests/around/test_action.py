@@ -20,6 +20,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from detap import __version__
+from docs.release import values
 from tests.conftest import ROOT
 
 yaml = pytest.importorskip("yaml", reason="PyYAML is absent: pip install 'detap[around]'")
@@ -409,7 +410,7 @@ def test_the_page_is_made_if_requested(runner: Runner) -> None:
 def test_the_example_of_the_docs_passes_and_its_table_has_every_input(runner: Runner) -> None:
     text = (ROOT / "examples" / "ci" / "github-action.yml").read_text("utf-8")
     *_, step = yaml.safe_load(text)["jobs"]["gate"]["steps"]
-    assert step["uses"] == f"OWNER/detap@v{__version__}"
+    assert step["uses"] == f"{values()['owner']}/detap@v{__version__}"
     inputs = {name: str(value).replace("True", "true") for name, value in step["with"].items()}
     assert runner.run(**inputs, page="false") == 0
     assert len(runner.service.comments) == 1

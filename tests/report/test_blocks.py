@@ -29,7 +29,7 @@ from detap.ranking.objectives import Objectives
 from detap.report.fields import EXTRA_ITEMS, Limits, extra_items, limits_of_metrics
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.numbers import UNDEFINED, fraction, in_column
-from detap.report.schemas import address
+from detap.report.schemas import PAGES, address
 from detap.report.sections.breakdowns import _group_label, block_of
 from detap.report.sections.crosscheck import cross_check_block
 from detap.report.sections.curves import Curves
@@ -59,8 +59,8 @@ def headings(table: Table | None) -> list[tuple[str, str, str, str]]:
 
 
 def test_addresses_of_schemas() -> None:
-    assert address("report") == "https://detap.example/schemas/report-2.json"
-    assert address("settings") == "https://detap.example/schemas/settings-1.json"
+    assert address("report") == f"{PAGES}/schemas/report-2.json"
+    assert address("settings") == f"{PAGES}/schemas/settings-1.json"
 
 
 def test_the_type_of_undeclared_keys() -> None:
