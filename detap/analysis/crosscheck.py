@@ -243,7 +243,7 @@ def _reference(result: Result, zero: Flags) -> tuple[dict[str, Any], int]:
 
     if COCOeval.__module__.startswith("detap."):
         raise UsageError(
-            "--cross-check: detap replaces pycocotools in this process (init_as_pycocotools); "
+            "--cross-check: detap replaces pycocotools in this process (install); "
             "run the cross-check in another process, as the command does"
         )
     ground_truth, detections = result.ground_truth, result.detections

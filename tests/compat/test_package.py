@@ -69,6 +69,48 @@ def test_later_imports_of_pycocotools_find_the_drop_in() -> None:
     assert said.split() == [f"{home}.cocoeval", f"{home}.cocoeval", f"{home}.mask"]
 
 
+def test_uninstall_restores_pycocotools() -> None:
+    said = run(
+        """
+        import sys
+        from detap.compat.pycocotools import install, uninstall
+        import pycocotools.coco
+        theirs = pycocotools.coco
+        for _ in range(2):
+            install()
+            install()
+            from pycocotools.coco import COCO
+            import pycocotools.cocoeval
+            print(COCO.__module__, pycocotools.__name__)
+            uninstall()
+            from pycocotools.coco import COCO
+            import pycocotools.coco, pycocotools.cocoeval
+            assert pycocotools.coco is theirs
+            print(COCO.__module__, pycocotools.cocoeval.COCOeval.__module__)
+        uninstall()
+        """
+    )
+    home = "detap.compat.pycocotools"
+    round_trip = [f"{home}.coco", home, "pycocotools.coco", "pycocotools.cocoeval"]
+    assert said.split() == 2 * round_trip
+
+
+def test_another_package_is_replaced_by_name() -> None:
+    said = run(
+        """
+        import sys
+        from detap.compat.pycocotools import install, uninstall
+        install("ultrafast_pycocotools")
+        from ultrafast_pycocotools import COCO, COCOeval, mask
+        import ultrafast_pycocotools.mask, pycocotools
+        print(COCO.__module__, pycocotools.__name__)
+        uninstall()
+        print("ultrafast_pycocotools" in sys.modules)
+        """
+    )
+    assert said.split() == ["detap.compat.pycocotools.coco", "pycocotools", "False"]
+
+
 def test_nothing_is_cross_checked_with_itself() -> None:
     said = run(
         """
