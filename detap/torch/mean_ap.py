@@ -12,6 +12,7 @@ are rounded to float32 as there. Metrics are equal as float32, except for errors
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from math import isnan, nan
 from typing import Any, Literal
@@ -238,14 +239,15 @@ class MeanAveragePrecision(Metric):
         """
         values: dict[str, Tensor] = {}
         ids: Any = ()
-        for iou_type in self.iou_type:
-            by_class = self._evaluate(iou_type, "macro")
-            micro = self.average == "micro"
-            result = self._evaluate(iou_type, "micro") if micro else by_class
-            prefix = f"{iou_type}_" if len(self.iou_type) > 1 else ""
-            metrics = self._metrics(iou_type, result, by_class)
-            values |= {prefix + key: value for key, value in metrics.items()}
-            ids = () if by_class is None else by_class.class_ids
+        with self._synced():
+            for iou_type in self.iou_type:
+                by_class = self._evaluate(iou_type, "macro")
+                micro = self.average == "micro"
+                result = self._evaluate(iou_type, "micro") if micro else by_class
+                prefix = f"{iou_type}_" if len(self.iou_type) > 1 else ""
+                metrics = self._metrics(iou_type, result, by_class)
+                values |= {prefix + key: value for key, value in metrics.items()}
+                ids = () if by_class is None else by_class.class_ids
         return values | {"classes": self._tensor(ids, torch.int32)}
 
     def _metrics(
@@ -285,24 +287,24 @@ class MeanAveragePrecision(Metric):
             raise UsageError(
                 f"iou_type {selected!r} is not computed; choose from {', '.join(self.iou_type)}"
             )
-        return self._evaluate(selected, self.average)
+        with self._synced():
+            return self._evaluate(selected, self.average)
+
+    def _synced(self) -> AbstractContextManager[None]:
+        """Gather the states of all processes for the time of a block, unless they are already."""
+        sync = self._to_sync and not self._is_synced
+        return self.sync_context(should_sync=sync, should_unsync=sync)
 
     def _evaluate(self, iou_type: str, average: str) -> Result | None:
-        """Return the result of one IoU type, of all processes; None without images."""
-        sync = self._to_sync and not self._is_synced
-        with self.sync_context(should_sync=sync, should_unsync=sync):
-            if not self.image_names:
-                return None
-            names = decode_names(joined({"": self.image_names})[""])
-            preds, target = (
-                joined(
-                    {
-                        column: getattr(self, f"{side}_{column}")
-                        for column in columns_of(side, self.iou_type)
-                    }
-                )
-                for side in _SIDES
-            )
+        """Return the result of one IoU type; None without images."""
+        if not self.image_names:
+            return None
+        names = decode_names(joined({"": self.image_names})[""])
+        columns = {side: columns_of(side, self.iou_type) for side in _SIDES}
+        preds, target = (
+            joined({name: getattr(self, f"{side}_{name}") for name in columns[side]})
+            for side in _SIDES
+        )
         if average == "micro":
             preds["labels"], target["labels"] = (
                 np.zeros_like(side["labels"]) for side in (preds, target)
