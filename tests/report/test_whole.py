@@ -240,6 +240,14 @@ def test_a_whole_report_as_text(width: int, text: str) -> None:
     assert WRITERS["table"].render(report(), Style(width, fold=True)) == text
 
 
+def test_dvc_metrics_are_nested_fractions() -> None:
+    """Counts, changes and texts are left out; undefined is null."""
+    record = json.loads(render("dvc", report(summary={"AP": 0.5, "AP75": nan})))
+    assert record == {"AP": 0.5, "AP75": None, "class": {"a|b": {"AP": 1 / 3}, "cat": {"AP": None}}}
+    ranking = report(summary={"MAP": 0.5}, kind="retrieval")
+    assert json.loads(render("dvc", ranking)) == {"MAP": 0.5}
+
+
 def test_a_row_excluded_from_the_means_is_dim() -> None:
     plain, unknown, totals = (table_lines(report().table, Style())[n] for n in (2, 3, 5))
     assert [part for _, part in plain] == [""] * 7
