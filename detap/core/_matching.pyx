@@ -204,7 +204,7 @@ cdef class Matcher(Accumulator):
         row_counts = np.bincount(dt_image, minlength=self.images)
         row_counts += np.bincount(gt_image, minlength=self.images)
         chunk_of_image = ((np.cumsum(row_counts) - row_counts) // chunk_size).astype(np.int32)
-        chunks = int(chunk_of_image[-1]) + 1
+        chunks = int(chunk_of_image[self.images - 1]) + 1
         self.dt_start = self._group_by_chunk(
             k, self.dt_start, dt_rows, chunk_of_image[dt_image], chunks)
         self.gt_start = self._group_by_chunk(
@@ -223,7 +223,7 @@ cdef class Matcher(Accumulator):
         with nogil:
             group_rows(&chunk_of_row[0] if n else NULL, n, chunks, &chunk_start[0], &order[0])
         rows[:] = rows[np.asarray(order)[:n]]
-        return np.insert(start, k + 1, np.asarray(chunk_start)[1:-1] + start[k])
+        return np.insert(start, k + 1, np.asarray(chunk_start)[1:chunks] + start[k])
 
     cdef void* prepare(self) noexcept nogil:
         cdef Scratch* s = <Scratch*>calloc(1, sizeof(Scratch))
