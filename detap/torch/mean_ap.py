@@ -61,8 +61,9 @@ _SIDES = ("preds", "target")
 class MeanAveragePrecision(Metric):
     """Mean average precision and recall, compatible with ``torchmetrics.detection``.
 
-    A ``torchmetrics.Metric`` if torchmetrics is installed; otherwise a class with the same methods.
-    The states are the rows of all updates.
+    A ``torchmetrics.Metric`` if torchmetrics is installed; otherwise a class with ``forward``,
+    ``reset``, ``to``, ``plot``, ``persistent``, ``state_dict`` and ``load_state_dict``. The states
+    are the rows of all updates.
 
     >>> metric = MeanAveragePrecision(class_metrics=True)
     >>> metric.update(preds, target)    # lists of dicts of tensors, one for each image

@@ -1,4 +1,4 @@
-"""Base class of the metrics: ``torchmetrics.Metric`` if it is installed, else a small equal."""
+"""Base class of the metrics: ``torchmetrics.Metric`` if installed, else its main methods."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from torch import Tensor, distributed
 
 
 class PlainMetric:
-    """A metric with list states, with the interface of ``torchmetrics.Metric``.
+    """A metric with list states and the main methods of ``torchmetrics.Metric``.
 
     Parameters
     ----------
