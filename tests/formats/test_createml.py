@@ -112,7 +112,7 @@ BAD = {
     "text": Bad('"a"', "not a list of images"),
     "null": Bad("null", "not a list of images"),
     "truncated": Bad(TEXT[:-9], "file is truncated"),
-    "trailing comma": Bad(TEXT[:-1] + ",]", 'invalid JSON at "]"'),
+    "trailing comma": Bad(TEXT[:-1] + ",]", "invalid JSON at "),
     "two values": Bad(TEXT + TEXT, "unexpected text after the JSON value"),
     "not UTF-8": Bad(TEXT.encode() + b"\xff", "0xff is not UTF-8"),
     "UTF-16": Bad(TEXT.encode("utf-16"), "is UTF-16"),
