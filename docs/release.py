@@ -59,8 +59,8 @@ def filled(name: str, text: str, given: dict[str, str]) -> str:
         If the file has no line for a value.
     """
     for pattern, template in LINES.get(name, ()):
-        value = template.format(**given)
-        text, count = re.subn(pattern, lambda match, new=value: match[1] + new, text)
+        value = template.format(**given).replace("\\", r"\\")
+        text, count = re.subn(pattern, rf"\g<1>{value}", text)
         if not count:
             raise ValueError(f"{name} has no {pattern}")
     return text
