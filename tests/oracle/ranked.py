@@ -117,6 +117,8 @@ def miss_rate(ranking: Ranking, references: list[Fraction], rule: str, floor: fl
         chosen = [p for p in points if fppi[p] <= reference][-1:]
         if rule == "at-least":
             chosen = [p for p in points if fppi[p] >= reference][:1]
+            if reference == 0:  # reached before any detection; no script has it
+                chosen = [Point(0, 0, nan)]
         if rule != "at-most":
             chosen = chosen or points[-1:]
         miss = 1 - chosen[0].tp / ranking.positives if chosen else 1.0
