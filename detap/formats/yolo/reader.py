@@ -176,7 +176,7 @@ class LabelReader(FolderReader):
     def check(self, box: Floats) -> None:
         """Raise InputError if boxes (N, 4) are not normalized."""
         reach = None
-        if self.corners is not None:
+        if self.corners is not None or self.task.name == "obb":  # also if all are upright
             reach = PREDICTIONS_REACH if self.form.scored else LABELS_REACH
         rows, location, box_format = self.rows, self.location, self.form.box_format
         check_fractions(
