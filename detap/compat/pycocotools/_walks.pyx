@@ -576,7 +576,9 @@ def extent(list keypoints: list[Any]) -> tuple[list[np.float64], np.float64] | N
     None where they are not x, y and v of each, all floats and finite.
     """
     cdef Py_ssize_t count = len(keypoints), i
-    cdef double value, low[2], high[2]
+    cdef double value
+    cdef double[2] low
+    cdef double[2] high
     cdef object given
     if count == 0 or count % 3:
         return None
