@@ -641,18 +641,15 @@ def _prepare_detections(table: Detections, protocol: Protocol) -> Detections:
 
 
 def _within_dataset_limit(table: Detections, protocol: Protocol) -> Detections:
-    """Return the best-scored detections of each class over all images.
-
-    Rows are by image and then file order, or by file order, as tied scores are broken.
-    """
+    """Return the best-scored detections of each class over all images."""
     label = np.zeros_like(table.label) if protocol.class_agnostic else table.label
-    rows = np.argsort(table.image, kind="stable") if protocol.tie_break == "image" else None
-    mask = best_of_classes(label, table.score, protocol, rows)
+    image = table.image if protocol.tie_break == "image" else None
+    mask = best_of_classes(label, table.score, protocol, image)
     return table if mask.all() else table.select(np.flatnonzero(mask))
 
 
 def best_of_classes(
-    label: Integers, score: Floats, protocol: Protocol, rows: Rows | None = None
+    label: Integers, score: Floats, protocol: Protocol, image: Integers | None = None
 ) -> Flags:
     """Flag the detections within the limit of each class over the data set, (N,).
 
@@ -661,16 +658,12 @@ def best_of_classes(
     label : (N,) int32
     score : (N,) float64
     protocol : Protocol
-    rows : (N,) int, optional
-        The order of tied scores; by default the given one.
+    image : (N,) int32, optional
+        If given, tied scores rank by image and then in the given order; otherwise in that order.
     """
     limit = protocol.max_dets[-1]
     assert limit is not None
-    if rows is None:
-        return _rank_within(label, score) < limit
-    mask = np.empty(len(label), np.bool_)
-    mask[rows] = _rank_within(label[rows], score[rows]) < limit
-    return mask
+    return _rank_within(label, score, image) < limit
 
 
 def dataset_limit_note(counts: NDArray[np.int64], protocol: Protocol) -> Iterator[Note]:
@@ -691,9 +684,11 @@ def dataset_limit_note(counts: NDArray[np.int64], protocol: Protocol) -> Iterato
         yield Note("fewer-than-max-dets", message, fewer, severity="info")
 
 
-def _rank_within(scope: NDArray[np.integer[Any]], score: Floats) -> Integers:
-    """Return each detection's rank by score within its scope, from 0."""
-    order = np.lexsort((-score, scope))
+def _rank_within(
+    scope: NDArray[np.integer[Any]], score: Floats, image: Integers | None = None
+) -> Integers:
+    """Return each detection's rank by score (then by image, if given) within its scope, from 0."""
+    order = np.lexsort((*(() if image is None else (image,)), -score, scope))
     ordered = scope[order]
     rank = np.empty(len(scope), np.int32)
     rank[order] = np.arange(len(scope)) - np.searchsorted(ordered, ordered, side="left")
