@@ -349,7 +349,7 @@ class EvaluationRun:
         if protocol.max_dets_scope != "image" and not self.not_scored.any():
             return None
         scope: NDArray[np.integer[Any]] = self.detections.image
-        if protocol.max_dets_scope == "class":
+        if protocol.max_dets_scope == "class" and not protocol.class_agnostic:
             scope = scope * np.int64(len(self.classes)) + self.detections.label
         rank = _rank_within(scope, self.detections.score)
         rank[self.not_scored] = UNLIMITED

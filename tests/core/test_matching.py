@@ -197,6 +197,35 @@ def test_max_dets_scope_image() -> None:
     assert evaluate(table, detections, protocol).recall[0, :, 0].tolist() == [[1, 1], [0, 1]]
 
 
+@pytest.mark.parametrize(
+    "changes", [{}, {"zero_area": "drop"}, {"images_without_ground_truth": "ignore"}]
+)
+def test_max_dets_of_one_class_are_per_image(changes: dict[str, str]) -> None:
+    """Also where some detections are not scored: one without area, one where nothing is annotated.
+
+    Image i keeps its best detection, of class b; image j has one; class a has another on image i.
+    """
+    table = GroundTruth.from_arrays(
+        image=["i", "i", "j"],
+        label=["a", "b", "a"],
+        boxes=[square(0), square(50), square(0)],
+        images=["i", "j", "k"],
+    )
+    boxes = [square(0), square(50), square(0), square(0), [0.0, 0.0, 0.0, 10.0]]
+    detections = Detections.from_arrays(
+        image=["i", "i", "j", "k", "k"],
+        label=["a", "b", "a", "a", "a"],
+        boxes=boxes,
+        score=[0.5, 0.9, 0.6, 0.8, 0.1],
+    )
+    protocol = COCO.with_changes(class_agnostic=True, max_dets=(1,), **changes)
+    result = evaluate(table, detections, protocol, matches=True)
+    ignored = "images_without_ground_truth" in changes
+    match_table = result.match_table
+    scores = match_table.score[match_table.within_max_dets].tolist()
+    assert sorted(scores) == ([0.6, 0.9] if ignored else [0.6, 0.8, 0.9])
+
+
 def test_tied_scores_rank_by_file_or_by_image() -> None:
     # The false positive lies on image "a" but comes last in the file.
     table = GroundTruth.from_arrays(image=["b"], label=["c"], boxes=[square(0)], images=["a", "b"])
