@@ -1,5 +1,6 @@
 """Shared fixtures: location of the real data and settings of hypothesis."""
 
+import json
 import os
 from pathlib import Path
 
@@ -31,6 +32,36 @@ def real_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"real data is absent: no folder {folder}; set DETAP_DATA to where it is")
     return folder
+
+
+@pytest.fixture(scope="session")
+def measures(real_data: Path) -> Path:
+    """Return the folder of the data of metrics beyond AP."""
+    folder = real_data / "measures"
+    if not folder.is_dir():
+        pytest.skip(f"the data of metrics beyond AP is absent: no folder {folder}")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def kaist_files(measures: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Return KAIST's ground truth and the results of two detectors, written as COCO JSON."""
+    source, folder = measures / "kaist", tmp_path_factory.mktemp("kaist")
+    files = {"ground truth": source / "KAIST_annotation.json"}
+    for name in ("INSANet", "MLPD"):
+        rows = [line.split(",") for line in (source / f"{name}_result.txt").read_text().split()]
+        results = [
+            {
+                "image_id": int(row[0]) - 1,  # counted from 1 there
+                "category_id": 1,
+                "bbox": [float(number) for number in row[1:5]],
+                "score": float(row[5]),
+            }
+            for row in rows
+        ]
+        files[name] = folder / f"{name}.json"
+        files[name].write_text(json.dumps(results))
+    return files
 
 
 @pytest.fixture(scope="session")

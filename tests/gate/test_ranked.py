@@ -33,26 +33,10 @@ LISTED = replace(protocol("coco"), metrics=NAMES)
 
 
 @pytest.fixture(scope="module")
-def kaist(real_data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str, str]:
+def kaist(kaist_files: dict[str, Path]) -> tuple[str, str, str]:
     """Return the paths of the ground truth and of both detectors, as COCO results."""
-    source, folder = real_data / "measures" / "kaist", tmp_path_factory.mktemp("kaist")
-    if not source.is_dir():
-        pytest.skip("the data of issue 28 is absent: no measures/kaist")
-    paths = [str(source / "KAIST_annotation.json")]
-    for name in ("INSANet", "MLPD"):
-        rows = [line.split(",") for line in (source / f"{name}_result.txt").read_text().split()]
-        results = [
-            {
-                "image_id": int(float(row[0])) - 1,
-                "category_id": 1,
-                "bbox": [float(number) for number in row[1:5]],
-                "score": float(row[5]),
-            }
-            for row in rows
-        ]
-        paths.append(str(folder / f"{name}.json"))
-        Path(paths[-1]).write_text(json.dumps(results))
-    return paths[0], paths[1], paths[2]
+    truth, *detectors = map(str, kaist_files.values())
+    return truth, detectors[0], detectors[1]
 
 
 @pytest.mark.parametrize(

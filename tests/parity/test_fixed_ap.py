@@ -29,17 +29,16 @@ WITH_MORE = "results + lvis_extra.json (made, seed 7), in this order"
 
 
 @pytest.fixture(scope="module")
-def expected(real_data: Path) -> Any:
-    path = real_data / "measures" / "lvis_fixed_expected.json"
-    if not path.exists():
-        pytest.skip("the data of issue 28 is absent: no measures/lvis_fixed_expected.json")
-    return json.loads(path.read_text("utf-8"))
+def expected(measures: Path) -> Any:
+    return json.loads((measures / "lvis_fixed_expected.json").read_text("utf-8"))
 
 
 @pytest.fixture(scope="module")
-def files(real_data: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def files(
+    real_data: Path, measures: Path, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Path]:
     results = real_data / "lvis-val-100-results" / "lvis_results_bbox.json"
-    more = json.loads((real_data / "measures" / "lvis_extra.json").read_text("utf-8"))
+    more = json.loads((measures / "lvis_extra.json").read_text("utf-8"))
     both = tmp_path_factory.mktemp("fixed") / "both.json"
     both.write_text(json.dumps([*json.loads(results.read_text("utf-8")), *more]))
     return {BOXES: results, WITH_MORE: both}

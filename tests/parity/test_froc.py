@@ -20,11 +20,8 @@ from detap.tables.detection import Detections, GroundTruth
 HALF = replace(protocol("coco"), iou_thresholds=(0.5,))
 
 
-def read(real_data: Path, name: str) -> Any:
-    path = real_data / "measures" / name
-    if not path.exists():
-        pytest.skip(f"the data of issue 28 is absent: no measures/{name}")
-    return json.loads(path.read_text("utf-8"))
+def read(measures: Path, name: str) -> Any:
+    return json.loads((measures / name).read_text("utf-8"))
 
 
 def ranked(case: dict[str, Any]) -> Result:
@@ -63,8 +60,8 @@ CPM = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_worked_cases_have_the_expected_scores(real_data: Path, name: str) -> None:
-    case = read(real_data, "froc_cases.json")[name]
+def test_worked_cases_have_the_expected_scores(measures: Path, name: str) -> None:
+    case = read(measures, "froc_cases.json")[name]
     result, expected = ranked(case), case["expected"]
     for rule in ("step", "linear"):
         ours = with_fields(result, froc_rule=rule)
@@ -91,9 +88,9 @@ def test_worked_cases_have_the_expected_scores(real_data: Path, name: str) -> No
             assert ours_here == pytest.approx((theirs["precision"], theirs["recall"]))
 
 
-def test_a_list_of_points_replaces_those_of_froc(real_data: Path) -> None:
+def test_a_list_of_points_replaces_those_of_froc(measures: Path) -> None:
     """MONAI's case by hand: one score of 0.8 has two hits and a miss, so 0.5 or 0.75 at 1/4."""
-    result = ranked(read(real_data, "froc_cases.json")["monai_case_4"])
+    result = ranked(read(measures, "froc_cases.json")["monai_case_4"])
     quarter = with_fields(result, froc_points=(0.25,))
     assert quarter.metric("FROC") == 0.5
     assert with_fields(quarter, froc_rule="linear").metric("FROC") == 0.75
@@ -111,8 +108,8 @@ FILES = {
 
 @pytest.mark.filterwarnings("ignore::detap.errors.DetapWarning")
 @pytest.mark.parametrize("name", FILES)
-def test_data_sets_have_the_expected_metrics(real_data: Path, name: str) -> None:
-    expected = read(real_data, "froc_pr_mr_expected.json")[name]
+def test_data_sets_have_the_expected_metrics(real_data: Path, measures: Path, name: str) -> None:
+    expected = read(measures, "froc_pr_mr_expected.json")[name]
     truth, detections = (real_data / name / file for file in FILES[name])
     result = evaluate(truth, detections, HALF)
     linear = with_fields(result, froc_rule="linear")

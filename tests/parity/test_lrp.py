@@ -20,14 +20,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::detap.errors.DetapWarning")
 NAMES = {"oLRP": "oLRP", "oLRP_Loc": "oLRP-loc", "oLRP_FP": "oLRP-fp", "oLRP_FN": "oLRP-fn"}
 
 
-@pytest.fixture(scope="module")
-def measures(real_data: Path) -> Path:
-    folder = real_data / "measures"
-    if not folder.is_dir():
-        pytest.skip("the data of issue 28 is absent: no folder measures")
-    return folder
-
-
 def number(value: float | None) -> float:
     return float("nan") if value is None else value
 

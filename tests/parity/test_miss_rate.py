@@ -40,11 +40,8 @@ def result_of(record: dict[str, Any]) -> Result:
 
 
 @pytest.fixture(scope="module")
-def worked(real_data: Path) -> Any:
-    path = real_data / "measures" / "mr_cases.json"
-    if not path.exists():
-        pytest.skip("the data of issue 28 is absent: no measures/mr_cases.json")
-    return json.loads(path.read_text("utf-8"))
+def worked(measures: Path) -> Any:
+    return json.loads((measures / "mr_cases.json").read_text("utf-8"))
 
 
 CASES = (

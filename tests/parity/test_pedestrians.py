@@ -18,11 +18,8 @@ Tables = tuple[GroundTruth, Detections]
 EXTRA = ("height", "vis_ratio", "occlusion")
 
 
-def measures(real_data: Path, *names: str) -> Any:
-    path = real_data.joinpath("measures", *names)
-    if not path.exists():
-        pytest.skip(f"the data of issue 28 is absent: no measures/{'/'.join(names)}")
-    return path.read_text("utf-8")
+def read(measures: Path, *names: str) -> Any:
+    return json.loads(measures.joinpath(*names).read_text("utf-8"))
 
 
 def tables(record: dict[str, Any]) -> Tables:
@@ -60,13 +57,13 @@ SETUPS = {
 
 
 @pytest.fixture(scope="module")
-def pedestrian(real_data: Path) -> Tables:
-    return tables(json.loads(measures(real_data, "pedestrian.json")))
+def pedestrian(measures: Path) -> Tables:
+    return tables(read(measures, "pedestrian.json"))
 
 
 @pytest.fixture(scope="module")
-def expected(real_data: Path) -> Any:
-    return json.loads(measures(real_data, "pedestrian_expected.json"))
+def expected(measures: Path) -> Any:
+    return read(measures, "pedestrian_expected.json")
 
 
 @pytest.mark.parametrize("preset", SETUPS)
@@ -86,9 +83,9 @@ def test_setups_of_citypersons(pedestrian: Tables, expected: Any, preset: str) -
 
 
 def test_the_command_reads_the_attributes(
-    pedestrian: Tables, real_data: Path, tmp_path: Path
+    pedestrian: Tables, measures: Path, tmp_path: Path
 ) -> None:
-    record = json.loads(measures(real_data, "pedestrian.json"))
+    record = read(measures, "pedestrian.json")
     for name in ("ground_truth", "detections"):
         (tmp_path / f"{name}.json").write_text(json.dumps(record[name]))
     files = tmp_path / "ground_truth.json", tmp_path / "detections.json"
@@ -116,8 +113,8 @@ CITYPERSONS = "CityPersons eval_MR_multisetup.py (Reasonable)"
 
 
 @pytest.fixture(scope="module")
-def worked(real_data: Path) -> Any:
-    return json.loads(measures(real_data, "mr_cases.json"))
+def worked(measures: Path) -> Any:
+    return read(measures, "mr_cases.json")
 
 
 @pytest.mark.parametrize(
@@ -151,27 +148,14 @@ KEYS = {"kaist": "MR-2", "kaist-script": "authors' script"}
 
 
 @pytest.fixture(scope="module")
-def kaist(real_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def kaist(measures: Path, kaist_files: dict[str, Path]) -> Any:
     """Return the results by preset and detector, and the expected numbers."""
-    numbers = json.loads(measures(real_data, "kaist", "expected.json"))["detectors"]
-    folder = real_data / "measures" / "kaist"
-    scratch = tmp_path_factory.mktemp("kaist")
+    numbers = read(measures, "kaist", "expected.json")["detectors"]
     results: dict[tuple[str, str], Result] = {}
     for name in numbers:
-        rows = [line.split(",") for line in (folder / f"{name}_result.txt").read_text().split()]
-        records = [
-            {
-                "image_id": int(row[0]) - 1,
-                "category_id": 1,
-                "bbox": [float(text) for text in row[1:5]],
-                "score": float(row[5]),
-            }
-            for row in rows
-        ]
-        (scratch / f"{name}.json").write_text(json.dumps(records))
         for preset in KEYS:
             results[preset, name] = detap.evaluate(
-                folder / "KAIST_annotation.json", scratch / f"{name}.json", protocol=preset
+                kaist_files["ground truth"], kaist_files[name], protocol=preset
             )
     return results, numbers
 

@@ -22,11 +22,8 @@ SUBSETS = ("easy", "medium", "hard")
 
 
 @pytest.fixture(scope="module")
-def made(real_data: Path) -> Any:
-    path = real_data / "measures" / "wider_tiny.json"
-    if not path.exists():
-        pytest.skip("the data of issue 28 is absent: no measures/wider_tiny.json")
-    return json.loads(path.read_text("utf-8"))
+def made(measures: Path) -> Any:
+    return json.loads((measures / "wider_tiny.json").read_text("utf-8"))
 
 
 def as_coco(made: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
