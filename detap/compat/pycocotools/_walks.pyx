@@ -23,7 +23,7 @@ from detap.core._accumulate cimport Bits, get_bits, bits_of
 from detap.formats.json._grammar cimport Cursor, skip_space, skip_string
 from detap.formats.reading._bytes cimport Bytes, is_digit
 from detap.formats.reading._id_tables cimport IdTable
-from detap.formats.reading._numbers cimport read_number
+from detap.formats.reading._numbers cimport read_integer, read_number
 from detap.tables._words cimport trailing_zeros
 
 ctypedef fused Real:
@@ -32,6 +32,7 @@ ctypedef fused Real:
 
 
 cdef extern from "Python.h":
+    int PyObject_GC_IsTracked(PyObject*)
     void PyObject_GC_UnTrack(PyObject*)
     PyObject* PyDict_GetItemWithError(PyObject*, PyObject*) except? NULL
     PyObject* PyList_GET_ITEM(PyObject*, Py_ssize_t)
@@ -120,24 +121,36 @@ cdef class Fields:
         return self.values[field]
 
 
-def parse_validated(bytes text) -> Any:
-    """Parse ASCII JSON that a scanner has validated, three times as fast as `json`.
+def parse_validated(bytes content, Py_ssize_t start = 0, object stop = None) -> Any:
+    """Parse JSON that a scanner has validated, three times as fast as `json`.
+
+    Parameters
+    ----------
+    content : bytes
+    start, stop : int
+        Where the value begins and ends in it; by default all of it.
 
     Raises
     ------
     ValueError
-        If a number is infinite.
+        If a number is infinite, or a string not ASCII.
     """
-    cdef bytes padded = text + bytes(16)  # a number is read eight bytes at once
+    cdef Py_ssize_t end = len(content) if stop is None else stop
     cdef Cursor cursor
-    cdef Bytes at = skip_space(padded)
-    cursor.end = <Bytes>padded + len(text) + 8
+    cdef Bytes at
+    if len(content) - end < 16:  # a number is read eight bytes at once
+        content = content[start:end] + bytes(16)
+        start, end = 0, end - start
+    at = skip_space(<Bytes>content + start)
+    cursor.end = <Bytes>content + end + 8
     return parsed(&cursor, &at, {})
 
 
 cdef object parsed(Cursor *cursor, Bytes *at, dict keys):
     """Parse the value at `at`, and set `at` after it."""
     cdef uint8_t first = at[0][0]
+    if is_digit(first) or first == c'-':
+        return parsed_number(cursor, at)
     if first == c'{':
         return parsed_object(cursor, at, keys)
     if first == c'[':
@@ -147,38 +160,54 @@ cdef object parsed(Cursor *cursor, Bytes *at, dict keys):
     if first == c't' or first == c'n':
         at[0] += 4
         return True if first == c't' else None
-    if first == c'f':
-        at[0] += 5
-        return False
-    return parsed_number(cursor, at)
+    at[0] += 5
+    return False
+
+
+cdef inline bint is_traversed(object value):
+    """Return True if the garbage collector has to look into a value, or may have to later.
+
+    A dictionary may: Python has the collector watch it as soon as a container is assigned.
+    """
+    return type(value) is dict or PyObject_GC_IsTracked(<PyObject*>value)
 
 
 cdef dict parsed_object(Cursor *cursor, Bytes *at, dict keys):
     cdef dict result = {}
     cdef str key
+    cdef object value
+    cdef bint traversed = False
     at[0] = skip_space(at[0] + 1)
     while at[0][0] != c'}':
         key = parsed_string(cursor, at)
         key = keys.setdefault(key, key)
         at[0] = skip_space(skip_space(at[0]) + 1)  # the colon
-        result[key] = parsed(cursor, at, keys)
+        value = parsed(cursor, at, keys)
+        traversed = traversed or is_traversed(value)
+        result[key] = value
         at[0] = skip_space(at[0])
         if at[0][0] == c',':
             at[0] = skip_space(at[0] + 1)
     at[0] += 1
+    if not traversed:
+        PyObject_GC_UnTrack(<PyObject*>result)
     return result
 
 
 cdef list parsed_list(Cursor *cursor, Bytes *at, dict keys):
     cdef list result = []
+    cdef object value
+    cdef bint traversed = False
     at[0] = skip_space(at[0] + 1)
     while at[0][0] != c']':
-        result.append(parsed(cursor, at, keys))
+        value = parsed(cursor, at, keys)
+        traversed = traversed or is_traversed(value)
+        result.append(value)
         at[0] = skip_space(at[0])
         if at[0][0] == c',':
             at[0] = skip_space(at[0] + 1)
     at[0] += 1
-    return result
+    return result if traversed else untracked(result)
 
 
 cdef str parsed_string(Cursor *cursor, Bytes *at):
@@ -186,27 +215,26 @@ cdef str parsed_string(Cursor *cursor, Bytes *at):
     cdef Bytes start = at[0]
     at[0] = skip_string(cursor, start, &escapes)
     if escapes:
-        return json.loads(start[: at[0] - start])
+        return json.loads(start[: at[0] - start].decode("ascii"))
     return start[1 : at[0] - start - 1].decode("ascii")
 
 
 cdef object parsed_number(Cursor *cursor, Bytes *at):
     cdef Bytes start = at[0], failed
-    cdef bint negative = start[0] == c'-'
-    cdef uint64_t whole = 0
+    cdef int64_t whole
     cdef double value
-    at[0] += negative
-    while is_digit(at[0][0]):
-        whole = whole * 10 + (at[0][0] - 48)
-        at[0] += 1
-    if at[0][0] == c'.' or at[0][0] | 32 == c'e':
-        at[0] = read_number(start, cursor.end, &failed, &value)
-        if at[0] == NULL:
-            raise ValueError("a number is infinite")
-        return value
-    if at[0] - start > 18:
-        return int(start[: at[0] - start])
-    return -<int64_t>whole if negative else <int64_t>whole
+    at[0] = read_integer(start, &failed, &whole)
+    if at[0] != NULL:
+        return whole
+    while is_digit(failed[0]):  # beyond 64 bits
+        failed += 1
+    if failed[0] != c'.' and failed[0] | 32 != c'e':
+        at[0] = failed
+        return int(start[: failed - start])
+    at[0] = read_number(start, cursor.end, &failed, &value)
+    if at[0] == NULL:
+        raise ValueError("a number is infinite")
+    return value
 
 
 cdef class Places:

@@ -1,19 +1,17 @@
 """Ground-truth annotations as columns; dictionaries are created on access."""
 
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.compat.pycocotools.results import Boxed, ids_of, parse, parse_scanned, scan_of
+from detap.compat.pycocotools.results import Boxed, ids_of, parse_scanned, scan_of
 from detap.formats.coco._scan import TruthScan
 
 Flags = NDArray[np.bool_]
 Record = dict[str, Any]
 
 
-@dataclass(frozen=True, eq=False)
 class Annotations(Boxed):
     """The G annotations of a file, as columns; `area` is the file's.
 
@@ -21,8 +19,10 @@ class Annotations(Boxed):
     ----------
     crowd : (G,) bool
     ids : (G,) int64
-    text : bytes
-        JSON text of the list; the file itself may have been deleted.
+    content : bytes
+        Content of the file, which may have been deleted.
+    span : (start, stop)
+        The list of annotations in it.
     chosen : (G,) bool
         Whether an evaluation selected it; pycocotools then adds `ignore` to the record.
     ignored : (G,) int8
@@ -31,7 +31,8 @@ class Annotations(Boxed):
 
     crowd: Flags
     ids: NDArray[np.int64]
-    text: bytes
+    content: bytes
+    span: tuple[int, int]
     chosen: Flags
     ignored: NDArray[np.int8]
 
@@ -47,8 +48,8 @@ class Annotations(Boxed):
             return None
         if scan.without_area or scan.without_crowd:
             return None
-        span = slice(scan.begin_offset, scan.end_offset)
-        dataset = parse(content[: span.start] + b"[]" + content[span.stop :])
+        start, stop = scan.begin_offset, scan.end_offset
+        dataset = parse_scanned(content[:start] + b"[]" + content[stop:])
         try:
             categories = ids_of(dataset["categories"])
             ids = np.asarray(scan.ids())
@@ -61,7 +62,7 @@ class Annotations(Boxed):
         image, label, corners, box_area, area, crowd = map(np.asarray, fields[1:7])
         numbers = image, label, corners, box_area, area, crowd
         marks = np.zeros(len(ids), np.bool_), np.full(len(ids), -1, np.int8)
-        return dataset, cls(images, categories, *numbers, ids, content[span], *marks)
+        return dataset, cls(images, categories, *numbers, ids, content, (start, stop), *marks)
 
     def choose(
         self, chosen: Flags, scored: NDArray[np.intp], area_range: tuple[float, float]
@@ -74,7 +75,7 @@ class Annotations(Boxed):
 
     def records(self) -> list[Record]:
         """Create the records as pycocotools has them."""
-        records: list[Record] = parse_scanned(self.text)
+        records: list[Record] = parse_scanned(self.content, *self.span)
         for row in np.flatnonzero(self.chosen).tolist():
             records[row]["ignore"] = records[row]["iscrowd"]
         for row in np.flatnonzero(self.ignored >= 0).tolist():

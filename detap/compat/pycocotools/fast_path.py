@@ -10,7 +10,6 @@ Axes: T thresholds, R recall levels, K classes, A area ranges, M max dets, I ima
 import copy
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, Self
 
@@ -27,6 +26,7 @@ from detap.core.match_table import AreaIouPair, MatchTable
 from detap.core.matching import Boxes, Pairs, match_and_accumulate
 from detap.core.params import MatchParams
 from detap.core.threads import run_threads, thread_count
+from detap.records import Record as Frozen
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
@@ -349,8 +349,7 @@ def _is_ascending(values: Floats) -> bool:
     return bool(np.isfinite(values).all() and (np.diff(values) >= 0).all())
 
 
-@dataclass(frozen=True, eq=False)
-class Accumulated:
+class Accumulated(NamedTuple):
     """The arrays of ``COCOeval.eval``; -1 is undefined.
 
     Attributes
@@ -364,8 +363,7 @@ class Accumulated:
     scores: Floats
 
 
-@dataclass(eq=False)
-class Evaluated:
+class Evaluated(Frozen):
     """Input of evaluate() as columns.
 
     Attributes

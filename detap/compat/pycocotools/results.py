@@ -5,8 +5,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +20,7 @@ from detap.formats.coco._scan import ResultsScan, TruthScan, find_record
 from detap.formats.coco.prefetch import run_split
 from detap.formats.reading._id_tables import IdTable
 from detap.io.limits import DEFAULT_LIMITS
+from detap.records import Record as Frozen
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
@@ -46,8 +46,7 @@ class Source(Protocol):
         """Create the records as pycocotools' loadRes has them."""
 
 
-@dataclass(frozen=True, eq=False)
-class Boxed:
+class Boxed(Frozen):
     """Columns common to N annotations or results.
 
     Attributes
@@ -73,7 +72,6 @@ class Boxed:
         return len(self.image)
 
 
-@dataclass(frozen=True, eq=False)
 class Results(Boxed):
     """The N results of a detector, as columns; `area` is pycocotools'.
 
@@ -95,8 +93,7 @@ class Results(Boxed):
         return self.source.records()
 
 
-@dataclass(frozen=True)
-class FileResults:
+class FileResults(NamedTuple):
     """Results as the content of a file, which may have been deleted."""
 
     content: bytes
@@ -151,12 +148,12 @@ def parse(content: bytes) -> Any:
     return json.load(io.TextIOWrapper(io.BytesIO(content)))
 
 
-def parse_scanned(content: bytes) -> Any:
-    """Parse JSON that a scan has found regular, as :func:`parse` does."""
+def parse_scanned(content: bytes, start: int = 0, stop: int | None = None) -> Any:
+    """Parse JSON, or a part, that a scan has found regular, as :func:`parse` does."""
     try:
-        return parse_validated(content) if content.isascii() else parse(content)
-    except ValueError:  # an infinite number
-        return parse(content)
+        return parse_validated(content, start, stop)
+    except ValueError:  # an infinite number, or a string that is not ASCII
+        return parse(content[start:stop])
 
 
 def ids_of(categories: Sequence[Record]) -> list[Any]:
@@ -223,8 +220,7 @@ def _with_boxes(masks: Masks, corners: Floats, box_area: Floats) -> tuple[Floats
     return corners, box_area, pixels.astype(np.float64)
 
 
-@dataclass(frozen=True, eq=False)
-class ArrayResults:
+class ArrayResults(NamedTuple):
     """Results as the rows of an array (N, 7)."""
 
     rows: NDArray[Any]

@@ -1,8 +1,7 @@
 """Masks and keypoints of annotations, converted for the core."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +21,7 @@ _LARGEST = 2.0**25
 """Bound of coordinates whose integer squares are exact in float64."""
 
 
-@dataclass(frozen=True, eq=False)
-class Masks:
+class Masks(NamedTuple):
     """Masks, with a mask index per row.
 
     Attributes
@@ -66,8 +64,7 @@ class Masks:
         return sizes
 
 
-@dataclass(frozen=True, eq=False)
-class MaskShapes:
+class MaskShapes(NamedTuple):
     """The masks of detections and of ground truths."""
 
     detections: Masks
@@ -105,8 +102,7 @@ class MaskShapes:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Keypoints:
+class Keypoints(NamedTuple):
     """Keypoints, and boxes of ground truths, used if no keypoint is labeled.
 
     Attributes
@@ -146,8 +142,7 @@ def _numbers(rows: list[Any], count: int) -> Floats | None:
     return numbers.astype(np.float64)
 
 
-@dataclass(frozen=True, eq=False)
-class KeypointShapes:
+class KeypointShapes(NamedTuple):
     """The keypoints of detections and of ground truths.
 
     Attributes
