@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pycocotools import coco as their_coco
 from pycocotools import mask as their_mask
 
 import detap
@@ -342,3 +343,32 @@ def test_files_of_boxes_are_evaluated_without_their_records(tmp_path: Path) -> N
         evaluated.summarize()
     assert truth.unopened is not None
     assert detections.unopened is not None
+
+
+@pytest.mark.parametrize(
+    ("image", "category", "category_id", "opened"),
+    [
+        ("1", "2", "2", False),
+        ('"a"', '"b"', '"b"', False),
+        ("1.0", "2", "2", True),
+        ("1", "2", "2.0", True),
+        ("1", "2.0", "2", True),
+    ],
+)
+def test_images_of_categories_need_no_records(
+    image: str, category: str, category_id: str, *, opened: bool, tmp_path: Path
+) -> None:
+    annotation = f'"image_id": {image}, "category_id": {category_id}, "bbox": [1, 2, 3, 4]'
+    path = tmp_path / "instances.json"
+    path.write_text(
+        f'{{"images": [{{"id": {image}}}], "categories": [{{"id": {category}, "name": "a"}}],'
+        f' "annotations": [{{"id": 7, {annotation}, "area": 12, "iscrowd": 0}}]}}'
+    )
+    with contextlib.redirect_stdout(io.StringIO()):
+        truth, expected = ours.COCO(str(path)), their_coco.COCO(str(path))
+    assert repr(truth.getImgIds(catIds=[json.loads(category)])) == f"[{json.loads(image)!r}]"
+    assert (truth.unopened is None) == opened
+    assert repr(dict(truth.catToImgs)) == repr(dict(expected.catToImgs))
+    images = truth.catToImgs
+    assert truth.loadAnns(7) == expected.loadAnns(7)
+    assert truth.catToImgs is images

@@ -1,5 +1,6 @@
 """Ground-truth annotations as columns; dictionaries are created on access."""
 
+from collections import defaultdict
 from typing import Any, Self
 
 import numpy as np
@@ -52,6 +53,8 @@ class Annotations(Boxed):
         dataset = parse_scanned(content[:start] + b"[]" + content[stop:])
         try:
             categories = ids_of(dataset["categories"])
+            if any(type(name) is float for name in categories):
+                return None
             ids = np.asarray(scan.ids())
             columns = scan.columns(categories)
         except (LookupError, OverflowError, TypeError, UnicodeError):
@@ -72,6 +75,13 @@ class Annotations(Boxed):
         area = self.area[scored]
         self.chosen[chosen] = True
         self.ignored[scored] = self.crowd[scored] | (area < low) | (area > high)
+
+    def images_of_categories(self) -> defaultdict[Any, list[Any]]:
+        """Return the image ids by category id, one per annotation, in the order of the file."""
+        images: defaultdict[Any, list[Any]] = defaultdict(list)
+        for label, image in zip(self.label.tolist(), self.image.tolist(), strict=True):
+            images[self.categories[label]].append(self.images[image])
+        return images
 
     def records(self) -> list[Record]:
         """Create the records as pycocotools has them."""

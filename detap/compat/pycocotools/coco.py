@@ -79,7 +79,7 @@ class COCO:
 
     def __getattr__(self, name: str) -> Any:
         if name in _LAZY:
-            _open(self)
+            _open(self, name)
             if name in vars(self):
                 return vars(self)[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -92,7 +92,7 @@ class COCO:
     def unopened(self) -> Unopened | None:
         """The stored annotations, until an attribute that contains them is accessed."""
         attributes = vars(self)
-        untouched = not any(name in attributes for name in _LAZY)
+        untouched = not any(name in attributes for name in _LAZY if name != "catToImgs")
         return attributes.get("_detap_unopened") if untouched else None
 
     def createIndex(self) -> None:
@@ -298,12 +298,18 @@ def _dataset(coco: COCO) -> Record:
     return coco.dataset if dataset is None or coco.unopened is None else dataset
 
 
-def _open(coco: COCO) -> None:
-    """Create the lazy attributes, unless they exist or were assigned."""
+def _open(coco: COCO, requested: str = "") -> None:
+    """Create the lazy attributes, unless they exist or were assigned.
+
+    `catToImgs`, which contains no records, is created from columns alone if it is `requested`.
+    """
     attributes = vars(coco)
     with _OPENING:
         unopened: Unopened | None = attributes.get("_detap_unopened")
         if unopened is None:
+            return
+        if requested == "catToImgs" and isinstance(unopened, Annotations):
+            attributes.setdefault(requested, unopened.images_of_categories())
             return
         dataset = attributes["_detap_listed"]
         with _collection_paused():

@@ -1313,7 +1313,8 @@ cdef class TruthScan(_Scan):
     zero_row : int
         Row of the annotation with id 0, if `id_zero` is not 0.
     other_ids : int
-        Number of annotations whose id is not written as an integer.
+        Number of ids of annotations that are not written as an integer; and of their images and
+        categories, neither as an integer nor a string.
     keeps_ids : bool
         If True, keep the annotation ids for `ids`.
     begin_offset, end_offset : int
@@ -1503,6 +1504,8 @@ cdef class TruthScan(_Scan):
         self.with_attributes += seen >> <int>ATTRIBUTES & 1
         to.images[i] = row.image
         to.categories[i] = row.category
+        self.other_ids += not (row.image_text.whole or row.image_text.at != NULL)
+        self.other_ids += not (row.category_text.whole or row.category_text.at != NULL)
         if seen & (1 << <int>ID):
             to.ids[i - self.without_id] = row.id
             self.other_ids += not row.id_text.whole
