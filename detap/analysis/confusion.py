@@ -159,6 +159,59 @@ def confusion(
     )
 
 
+class Misclassifiable(NamedTuple):
+    """False positives that could match a ground truth of another class.
+
+    With these, the confusion matrix at any score threshold follows without boxes: each false
+    positive at or above it, in this order, matches the first of its candidates that no true
+    positive at or above it has matched, and no false positive before.
+
+    Attributes
+    ----------
+    detection : (n,) int32
+        Rows of the detections, by descending score.
+    candidate_count : (n,) int64
+    candidate : (P,) int64
+        The candidates of each, as indices into `ground_truth`, in the order in which they are
+        tried.
+    ground_truth : (g,) int32
+        Rows of the ground truths.
+    matched_by : (g,) int32
+        True positive that matches each, or -1.
+    """
+
+    detection: Integers
+    candidate_count: NDArray[np.int64]
+    candidate: NDArray[np.int64]
+    ground_truth: Integers
+    matched_by: Integers
+
+
+def misclassifiable(results: MatchResults) -> Misclassifiable:
+    """Find the false positives that could match a ground truth of another class.
+
+    Parameters
+    ----------
+    results : MatchResults
+        Of all classes.
+    """
+    rows = results.by_score[results.false_positive[results.by_score]]
+    protocol = results.protocol
+    candidates = results.ground_truth_index.other_class_candidates(
+        results.boxes[0],
+        rows,
+        protocol.search_thresholds[0],
+        strict=protocol.strict_iou,
+        last_of_equal=protocol.equal_iou == "last",
+    )
+    first, count = np.unique(candidates.row_index, return_counts=True)
+    ground_truth, candidate = np.unique(candidates.ground_truth, return_inverse=True)
+    matched_by = np.full(len(results.positive), -1, np.int32)
+    right = np.flatnonzero(results.true_positive)
+    matched_by[results.matched_gt[right]] = right
+    return Misclassifiable(rows[first], count, candidate, ground_truth, matched_by[ground_truth])
+
+
 def _of_classes(full: Confusion, chosen: SelectedClasses) -> Confusion:
     """Return the cells of the selected classes and the background."""
     kept = [*chosen.labels, len(full.classes)]

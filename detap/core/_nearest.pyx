@@ -140,3 +140,35 @@ cdef class ImageGroundTruths:
                 if best_truth >= 0:
                     unmatched[best_truth] = 0
                     truth[n] = self.row[best_truth]
+
+    def find_other_class(
+        self, const int32_t[::1] rows, const int32_t[::1] image, const int32_t[::1] label,
+        const double[:, ::1] corners, const double[::1] area, double threshold, bint strict,
+        int32_t[::1] index, int32_t[::1] truth, double[::1] value,
+    ) -> int:
+        """Write the pairs of two classes that reach the threshold, as many as the arrays hold.
+
+        Returns their number.
+        """
+        cdef Py_ssize_t n, g, count = 0
+        cdef int32_t row
+        cdef double similarity
+        if truth.shape[0] != index.shape[0] or value.shape[0] != index.shape[0]:
+            raise ValueError("array shapes do not match")
+        with nogil:
+            for n in range(rows.shape[0]):
+                row = rows[n]
+                for g in range(self.start[image[row]], self.start[image[row] + 1]):
+                    if self.label[g] == label[row]:
+                        continue
+                    similarity = overlap(
+                        &corners[row, 0], area[row], &self.corners[g, 0], self.area[g],
+                        self.crowd[g], self.pixel_offset,
+                    )
+                    if similarity < threshold or (strict and similarity == threshold):
+                        continue
+                    if similarity > 0.0:
+                        if count < index.shape[0]:
+                            index[count], truth[count], value[count] = n, self.row[g], similarity
+                        count += 1
+        return count

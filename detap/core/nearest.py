@@ -71,6 +71,21 @@ class Nearest(NamedTuple):
     other_class_similarity: Floats
 
 
+class Candidates(NamedTuple):
+    """Pairs of a detection and a ground truth of another class that overlap enough to match.
+
+    Attributes
+    ----------
+    row_index : (P,) int32
+        Indices into the given detections, ascending.
+    ground_truth : (P,) int32
+        By falling similarity for each detection.
+    """
+
+    row_index: Integers
+    ground_truth: Integers
+
+
 class GroundTruthIndex:
     """Ground truths indexed by image.
 
@@ -245,6 +260,44 @@ class GroundTruthIndex:
         )
         return truth
 
+    def other_class_candidates(
+        self,
+        detections: Boxes,
+        rows: Integers,
+        threshold: float,
+        *,
+        strict: bool,
+        last_of_equal: bool,
+    ) -> Candidates:
+        """Return the ground truths of other classes that each detection could match.
+
+        :meth:`match` with `other_classes_only` matches each detection to the first that is
+        unmatched.
+
+        Parameters
+        ----------
+        detections : Boxes
+            N rows.
+        rows : (n,) int32
+            Rows of detections.
+        threshold, strict, last_of_equal
+            As for :meth:`match`.
+        """
+        index, ground_truth, similarity = self._other_class(detections, rows, threshold, strict)
+        ties = np.arange(len(index))
+        order = np.lexsort((-ties if last_of_equal else ties, -similarity, index))
+        return Candidates(index[order], ground_truth[order])
+
+    def _other_class(
+        self, detections: Boxes, rows: Integers, threshold: float, strict: bool
+    ) -> tuple[Integers, Integers, Floats]:
+        """Return row index, ground truth and similarity of the candidates, in file order."""
+        columns, count = _columns(detections), 0
+        for _ in range(2):  # count them, then write them
+            pairs = np.empty(count, np.int32), np.empty(count, np.int32), np.empty(count)
+            count = self._kernel.find_other_class(rows, *columns, threshold, strict, *pairs)
+        return pairs
+
 
 class PairedGroundTruthIndex(GroundTruthIndex):
     """Ground truths indexed by precomputed similarities.
@@ -326,6 +379,19 @@ class PairedGroundTruthIndex(GroundTruthIndex):
                 result[index] = ground_truths[best[-1 if last_of_equal else 0]]
                 available[result[index]] = False
         return result
+
+    def _other_class(
+        self, detections: Boxes, rows: Integers, threshold: float, strict: bool
+    ) -> tuple[Integers, Integers, Floats]:
+        """Return row index, ground truth and similarity of the candidates, in file order."""
+        reached = self._similarity > threshold if strict else self._similarity >= threshold
+        index_of = np.full(len(detections.label), -1, np.int32)
+        index_of[rows] = np.arange(len(rows))
+        index = index_of[self._dt]
+        keep = np.flatnonzero(
+            reached & ~self._is_same_class & (self._similarity > 0) & (index >= 0)
+        )
+        return index[keep], self._gt[keep], self._similarity[keep]
 
 
 def _run_chunks(work: Callable[[int, int], None], count: int, threads: int | None) -> None:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from detap import evaluate
 from tests.browser.pages import COUNTS, SIZES, Open, audit
 from tests.browser.test_curves import legend
 from tests.depth import SAMPLED
-from tests.report.page.cases import model_of
 
 PageOf = Callable[[int], Path]
 
@@ -62,13 +62,14 @@ def test_axe_finds_nothing_in_any_number_of_classes(
 
 @pytest.mark.parametrize("classes", [80, 1203])
 def test_the_largest_confusions_come_first(open_page: Open, page_of: PageOf, classes: int) -> None:
-    tab, model = open_page(page_of(classes)), model_of(page_of(classes))
-    data, names = model["analysis"]["confusion"], model["classes"]
-    step = data["steps"].index(model["analysis"]["operating"]["best"])
+    tab, folder = open_page(page_of(classes)), page_of(classes).parent
+    result = evaluate(str(folder / "gt.json"), str(folder / "dt.json"))
+    matrix = result.confusion(score=result.operating_point().overall.score).matrix
     counts = {
-        f"{names[row]} predicted as {names[column]}": counts[step]
-        for row, column, *counts in data["cells"]
-        if row != column and max(row, column) < classes and counts[step]
+        f"{of} predicted as {prediction}": int(matrix[row, column])
+        for row, of in enumerate(result.classes)
+        for column, prediction in enumerate(result.classes)
+        if row != column and matrix[row, column]
     }
     texts = tab.locator("#confusion-list button").all_inner_texts()
     shown = [counts[text] for text in texts]

@@ -1,28 +1,77 @@
 """The confusion matrix in a browser: the largest confusions first, and the missed in view."""
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from detap import evaluate
+from detap.analysis.confusion import Confusion
+from detap.evaluation.results import Result
+from detap.formats import read_detections, read_ground_truth
 from tests.browser.pages import NARROW, WIDE, Open, fragment_of
+from tests.browser.test_images import CASES, page_of
 from tests.report.page.cases import model_of
 
-
-def confusions(path: Path) -> dict[str, int]:
-    """Return the number of confusions of each class at the best F1, as either class."""
-    model = model_of(path)
-    classes, data = model["classes"], model["analysis"]["confusion"]
-    step = data["steps"].index(model["analysis"]["operating"]["best"])
-    totals = dict.fromkeys(classes, 0)
-    for row, column, *counts in data["cells"]:
-        if row != column and max(row, column) < len(classes):
-            totals[classes[row]] += counts[step]
-            totals[classes[column]] += counts[step]
-    return totals
+CELLS = """() => {
+  const more = document.getElementById("confusion-more");
+  while (!more.hidden) more.click();
+  return [...document.querySelectorAll("#confusion-table td.some")].map((cell) =>
+    [...cell.dataset.cell.split(","), cell.title.split(": ").at(-1).replaceAll(",", "")]
+      .map(Number));
+}"""
 
 
-def test_the_most_confused_classes_come_first(open_page: Open, lvis_page: Path) -> None:
-    tab, totals = open_page(lvis_page), confusions(lvis_page)
+def shown_matrix(tab: Any, classes: int) -> NDArray[np.int64]:
+    """Return the matrix of the page, with the background last."""
+    matrix = np.zeros((classes + 1, classes + 1), np.int64)
+    for row, column, count in tab.evaluate(CELLS):
+        matrix[row, column] = count
+    return matrix
+
+
+@pytest.mark.parametrize("classes", ["all", "one"])
+@pytest.mark.parametrize("name", list(CASES))
+def test_the_matrix_follows_the_threshold(
+    open_page: Open, request: pytest.FixtureRequest, tmp_path: Path, name: str, classes: str
+) -> None:
+    """It is the matrix of detap eval --confusion --score-threshold at any score."""
+    data = Path() if "," in name or name == "difficult" else request.getfixturevalue("real_data")
+    truth, detections, rules, _ = CASES[name](data)
+    chosen = truth.classes[1:2] if classes == "one" else None
+    result = evaluate(truth, detections, rules, classes=chosen, as_is=True)
+    page = page_of(tmp_path / "page.html", result)
+    scores = model_of(page)["analysis"]["operating"]["scores"]
+    steps = np.linspace(0, len(scores) - 1, 6).astype(int).tolist()
+    best = result.operating_point().overall.score
+    tab = open_page(page)
+    for score in (best, *(scores[step] for step in steps)):
+        tab.evaluate(f"location.hash = 'score={score!r}'")
+        tab.wait_for_timeout(400)  # the matrix follows a slider that rests
+        expected = result.confusion(score=score).matrix
+        np.testing.assert_array_equal(shown_matrix(tab, len(result.classes)), expected, str(score))
+
+
+def confusion_of(data: Path) -> Confusion:
+    """Return the matrix of the LVIS page at the best F1."""
+    gt = read_ground_truth(str(data / "lvis-val-100" / "lvis_val_100.json"))
+    dt = read_detections(str(data / "lvis-val-100-results" / "lvis_results_bbox.json"), gt)
+    result: Result = evaluate(gt, dt, "lvis")
+    return result.confusion(score=result.operating_point().overall.score)
+
+
+def confusions(confusion: Confusion) -> dict[str, int]:
+    """Return the number of confusions of each class, as either class."""
+    wrong = confusion.matrix[:-1, :-1] * (1 - np.eye(len(confusion.classes), dtype=np.int64))
+    return dict(zip(confusion.classes, (wrong.sum(0) + wrong.sum(1)).tolist(), strict=True))
+
+
+def test_the_most_confused_classes_come_first(
+    open_page: Open, lvis_page: Path, real_data: Path
+) -> None:
+    tab, totals = open_page(lvis_page), confusions(confusion_of(real_data))
     names = tab.locator("#confusion-table tbody th")
     shown = names.all_text_contents()
     assert len(shown) == 21

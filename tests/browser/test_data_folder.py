@@ -103,7 +103,7 @@ def test_masks_beyond_the_limit_are_boxes(
     files = write(tmp_path, square, square)
     page = tmp_path / "page.html"
     words = ["report", *files, "--protocol", "coco-segm", "-o", str(page)]
-    from detap.report.page import packing
+    from detap.report import packing
 
     has_shapes: list[bool] = []
 

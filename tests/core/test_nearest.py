@@ -179,6 +179,37 @@ def test_detections_match_the_remaining_ground_truths(
         free.discard(best)
 
 
+@given(pairs(), st.sampled_from([0.0, 0.1, 0.5, 1.0]), st.booleans(), st.booleans())
+def test_candidates_are_the_ground_truths_of_other_classes(
+    case: Pairs, threshold: float, strict: bool, last: bool
+) -> None:
+    rows = np.arange(len(case.detections.image), dtype=np.int32)[::-1].copy()
+    result = ground_truth_index(case).other_class_candidates(
+        case.detections, rows, threshold, strict=strict, last_of_equal=last
+    )
+    expected = []
+    for index, row in enumerate(rows.tolist()):
+        others = [
+            g
+            for g in candidates(case, row)
+            if case.truths.label[g] != case.detections.label[row]
+            and case.table[row, g] > 0
+            and (case.table[row, g] > threshold or (case.table[row, g] == threshold and not strict))
+        ]
+        others.sort(key=lambda g: (-case.table[row, g], -g if last else g))
+        expected += [(index, g) for g in others]
+    assert [*zip(result.row_index.tolist(), result.ground_truth.tolist(), strict=True)] == expected
+
+
+def test_candidates_need_arrays_of_one_length() -> None:
+    kernel = ImageGroundTruths(**ARRAYS, pixel_offset=0.0)
+    columns = np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros((1, 4)), np.zeros(1)
+    rows, one, none = np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros(0, np.int32)
+    for truth, value in ((none, np.zeros(1)), (one, np.zeros(0))):
+        with pytest.raises(ValueError, match="array shapes do not match"):
+            kernel.find_other_class(rows, *columns, 0.5, False, one, truth, value)
+
+
 @given(pairs())
 def test_ious_of_pairs_equal_the_table(case: Pairs) -> None:
     row, column = (index.ravel() for index in np.indices(case.table.shape))

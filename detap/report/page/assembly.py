@@ -18,8 +18,8 @@ from markupsafe import Markup
 from detap.escaping import escape
 from detap.io.writing import write
 from detap.report.numbers import change, described, fraction
+from detap.report.packing import LIMIT, MOST_BYTES, packed
 from detap.report.page.data import page_data
-from detap.report.page.packing import LIMIT, MOST_BYTES, packed
 from detap.report.sections import SECTIONS
 
 if TYPE_CHECKING:

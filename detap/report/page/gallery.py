@@ -96,8 +96,7 @@ def gallery(
         "sizes": _sizes(results),
         "results": DETECTION_STATUSES,
         "truth_results": GROUND_TRUTH_STATUSES,
-        "truths": _narrowed(truths)
-        | {"shapes": _narrowed(shapes(iou_type, results.run.ground_truth, of_truths.rows))},
+        "truths": truths | {"shapes": shapes(iou_type, results.run.ground_truth, of_truths.rows)},
         "detector": _detector(results, types, steps, of_truths),
         "baseline": None if before is None else _detector(*before, steps, of_truths),
     }
@@ -157,21 +156,20 @@ def _detector(
     match[results.matched_gt[right]] = right
     near = _best_errors(results, types)
     status = np.where(results.positive, _COUNTED, columns.truth_status)[of_truths.rows]
-    return _narrowed(
-        {
-            "count": by_image.count,
-            "label": detections.label[rows],
-            "score": score.astype(np.float32),
-            "step": np.searchsorted(-steps, -score),
-            **_boxes(detections.corners[rows]),
-            "result": columns.status[rows],
-            "truth": of_truths.indices_in_image(columns.ground_truth[rows]),
-            "overlap": np.rint(1000 * columns.similarity[rows]).astype(np.int64),
-            "truth_result": status,
-            "match": by_image.indices_in_image(match[of_truths.rows]),
-            "near": by_image.indices_in_image(near[of_truths.rows]),
-        }
-    ) | {"shapes": _narrowed(shapes(results.protocol.iou_type, results.run.detections, rows))}
+    return {
+        "count": by_image.count,
+        "label": detections.label[rows],
+        "score": score.astype(np.float32),
+        "step": np.searchsorted(-steps, -score),
+        **_boxes(detections.corners[rows]),
+        "result": columns.status[rows],
+        "truth": of_truths.indices_in_image(columns.ground_truth[rows]),
+        "overlap": np.rint(1000 * columns.similarity[rows]).astype(np.int64),
+        "truth_result": status,
+        "match": by_image.indices_in_image(match[of_truths.rows]),
+        "near": by_image.indices_in_image(near[of_truths.rows]),
+        "shapes": shapes(results.protocol.iou_type, results.run.detections, rows),
+    }
 
 
 def _best_errors(results: MatchResults, types: Errors) -> Integers:
@@ -198,16 +196,3 @@ def _sizes(results: MatchResults) -> NDArray[np.float32]:
         return np.zeros((results.images, 2), np.float32)
     known = np.all(sizes > 0, axis=1)
     return np.where(known[:, None], sizes, 0).astype(np.float32)
-
-
-def _narrowed(columns: Columns) -> Columns:
-    """Return whole numbers in as few bytes as they need, at most four."""
-    types = (np.uint8, np.int8, np.uint16, np.int16, np.int32)
-    narrow = {}
-    for name, column in columns.items():
-        narrow[name] = column
-        if column.dtype.kind in "iu":
-            low, high = column.min(initial=0), column.max(initial=0)
-            fitting = (t for t in types if np.iinfo(t).min <= low and high <= np.iinfo(t).max)
-            narrow[name] = column.astype(next(fitting))
-    return narrow

@@ -20,7 +20,7 @@ from detap.escaping import escape
 from detap.formats.image_folders import ImageFolder
 from detap.formats.reading.image_headers import IMAGE_SUFFIXES
 from detap.io.stream import open_regular
-from detap.report.page.packing import LIMIT, MOST_BYTES
+from detap.report.packing import LIMIT, MOST_BYTES
 
 if TYPE_CHECKING:
     from detap.tables.detection import Name

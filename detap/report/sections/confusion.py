@@ -5,11 +5,12 @@ from typing import Annotated, Any, Literal, TypedDict
 
 import numpy as np
 
-from detap.analysis.confusion import Confusion, Rule, confusion
+from detap.analysis.confusion import Confusion, Rule, confusion, misclassifiable
 from detap.escaping import escape
 from detap.report.fields import Count
 from detap.report.model import Block, Cell, Column, Table
 from detap.report.numbers import rows_of
+from detap.report.packing import packed
 from detap.report.sections.analysis import Analysis
 
 
@@ -35,9 +36,6 @@ DATA = ConfusionData
 
 MOST_PAIRS = 10
 """Maximum number of confusions in text."""
-
-_STEPS = 4
-"""Number of score thresholds on the page, in addition to the best F1."""
 
 
 def blocks(analysis: Analysis, value: Rule) -> Iterator[Block]:
@@ -68,22 +66,25 @@ def block_of(result: Confusion) -> Block:
 
 
 def page_data(analysis: Analysis) -> dict[str, Any]:
-    """Return the matrix at some score thresholds, as cells that are not empty in all."""
-    match_results, steps = analysis.match_results, analysis.steps
-    # Neither end is among many: at the one nothing is confused, at the other all of the noise is.
-    inner = np.linspace(0, len(steps) - 1, _STEPS + 2)[1:-1]
-    chosen = {int(step) for step in inner} if len(steps) > _STEPS else set(range(len(steps)))
-    best = analysis.step_of(analysis.best)
-    selected = sorted(chosen | {best}) if best is not None else []
-    tables = [confusion(match_results, score=float(steps[step])).matrix for step in selected]
-    # Without detections there is no step, and every ground truth is missed.
-    stack = np.stack(tables or [confusion(match_results).matrix])
-    rows, columns = np.nonzero(stack.any(axis=0))
-    cells = [
-        [int(row), int(column), *stack[:, row, column].tolist()]
-        for row, column in zip(rows, columns, strict=True)
-    ]
-    return {"confusion": {"rule": "protocol", "steps": selected or [0], "cells": cells}}
+    """Return the possible misclassifications; the script has the other counts at each step."""
+    results, steps = analysis.match_results, analysis.steps
+    label = np.arange(len(results.classes))
+    if results.all_classes is not None:
+        results, chosen = results.all_classes
+        label = np.full(len(results.classes), len(label))  # an unselected class
+        label[chosen.labels] = np.arange(len(chosen.labels))
+    candidates = misclassifiable(results)
+    detections, ground_truths = results.boxes
+    step = np.append(np.searchsorted(-steps, -detections.score), len(steps))  # never, for -1
+    columns = {
+        "step": step[candidates.detection],
+        "label": label[detections.label[candidates.detection]],
+        "count": candidates.candidate_count,
+        "candidate": candidates.candidate,
+        "truth_label": label[ground_truths.label[candidates.ground_truth]],
+        "truth_step": step[candidates.matched_by],
+    }
+    return {"confusion": packed(columns)}
 
 
 def _lines(result: Confusion) -> list[str]:

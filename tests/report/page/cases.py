@@ -155,7 +155,7 @@ def images_of(page: Path) -> dict[str, Any]:
 
 
 def unpacked(text: str) -> dict[str, Any]:
-    """Read the text that detap.report.page.packing writes."""
+    """Read the text that detap.report.packing writes."""
     data = zlib.decompress(base64.b64decode(text))
     end = 4 + int.from_bytes(data[:4], "little")
 

@@ -5,12 +5,45 @@ let matrixSize = MORE_CLASSES;
 const BACKGROUND = "background";
 const className = (k) => k === K ? BACKGROUND : classes[k];
 
-// The step of the matrix nearest to the slider's.
-function confusionStep() {
-  const { steps: known } = analysis.confusion, now = stepNow();
-  let best = 0;
-  known.forEach((step, index) => { if (Math.abs(step - now) < Math.abs(known[best] - now)) best = index; });
-  return best;
+// False positives that could match a ground truth of another class, by descending score: see
+// Misclassifiable in confusion.py. Labels of K are classes that are not selected.
+let possible = null;  // until they are unpacked
+
+async function unpackConfusion() {
+  possible = await unpacked(analysis.confusion);
+  possible.start = sums(possible.count);
+  updateConfusion();
+  $("confusion").removeAttribute("aria-busy");
+}
+
+// Cells [row, column, count] of the false positives that match ground truths of other classes.
+function misclassifiedAt(step) {
+  const { label, start, candidate, truth_label, truth_step } = possible;
+  const taken = new Uint8Array(truth_label.length), cells = new Map();
+  for (let n = 0; n < label.length && possible.step[n] <= step; n++) {
+    for (let c = start[n]; c < start[n + 1]; c++) {
+      const truth = candidate[c];
+      if (taken[truth] || truth_step[truth] <= step) continue;
+      taken[truth] = 1;
+      const cell = truth_label[truth] * (K + 1) + label[n];
+      cells.set(cell, (cells.get(cell) ?? 0) + 1);
+      break;
+    }
+  }
+  return Array.from(cells, ([cell, n]) => [Math.floor(cell / (K + 1)), cell % (K + 1), n]);
+}
+
+// All cells at a step: the last row is the background, the last column the missed.
+function confusionAt(step) {
+  const wrong = misclassifiedAt(step), missed = [], background = [], right = [];
+  for (let k = 0; k < K; k++) {
+    const at = point(k, step);
+    right[k] = at.right; missed[k] = at.lost; background[k] = at.wrong;
+  }
+  for (const [row, column, n] of wrong) { if (row < K) missed[row] -= n; if (column < K) background[column] -= n; }
+  const cells = wrong.filter(([row, column]) => row < K && column < K);
+  for (let k = 0; k < K; k++) cells.push([k, k, right[k]], [k, K, missed[k]], [K, k, background[k]]);
+  return cells.filter(([, , n]) => n);
 }
 
 const pairKey = (row, column) => `${className(row)}\u2192${className(column)}`;
@@ -24,23 +57,22 @@ function openPair(row, column) {
 let drawnMatrix = "";
 
 function updateConfusion() {
-  const index = confusionStep(), k = chosenClass();
-  const key = `${index} ${k} ${matrixSize} ${dark.matches}`;
+  if (!possible) return;
+  const step = stepNow(), k = chosenClass();
+  const key = `${step} ${k} ${matrixSize} ${dark.matches}`;
   if (key === drawnMatrix) return;
   drawnMatrix = key;
-  const cells = analysis.confusion.cells.map((entry) => [entry[0], entry[1], entry[2 + index]]).filter((entry) => entry[2]);
-  const step = analysis.confusion.steps[index];
-  $("confusion-text").textContent = steps ? `Score >= ${fraction(op.scores[step])}, the computed threshold nearest to the slider.` : "";
-  const sums = new Array(K + 1).fill(0);
-  for (const [row, , n] of cells) sums[row] += n;
+  const cells = confusionAt(step), totals = new Array(K + 1).fill(0);
+  $("confusion-text").textContent = steps ? `Score >= ${fraction(scoreNow())}.` : "";
+  for (const [row, , n] of cells) totals[row] += n;
   const wrong = cells.filter(([row, column]) => row !== column && row < K && column < K && (k < 0 || row === k || column === k));
-  listConfusions(wrong, sums, k);
+  listConfusions(wrong, totals, k);
   const drawn = matrixClasses(wrong, k).slice(0, matrixSize), left = K - drawn.length;
   $("confusion-classes").textContent = !left ? "" : k < 0 ? `The ${drawn.length} of ${integer(K)} classes with the most confusions.`
     : `${state.class} and the classes most confused with it, ${drawn.length} of ${integer(K)}.`;
   $("confusion-more").hidden = !left;
   $("confusion-more").textContent = `Show ${Math.min(left, MORE_CLASSES)} more classes`;
-  drawMatrix(cells, sums, drawn, k);
+  drawMatrix(cells, totals, drawn, k);
 }
 
 // All classes in their order if they fit, otherwise the most confused first.
@@ -59,19 +91,19 @@ function showMoreClasses() {
   if ($("confusion-more").hidden) $("confusion-table").querySelector("td[data-cell]").focus();
 }
 
-function listConfusions(wrong, sums, k) {
-  wrong.sort((a, b) => b[2] - a[2] || sums[a[0]] - sums[b[0]] || a[0] - b[0] || a[1] - b[1]);
+function listConfusions(wrong, totals, k) {
+  wrong.sort((a, b) => b[2] - a[2] || totals[a[0]] - totals[b[0]] || a[0] - b[0] || a[1] - b[1]);
   const top = wrong.slice(0, K > MORE_CLASSES ? 24 : 9);
   $("confusion-list").replaceChildren(
     make("h3", {}, top.length ? (k < 0 ? "Most confused classes" : `Most confused with ${state.class}`) : "No misclassifications."),
     make("ol", {}, ...top.map(([row, column, n]) => make("li", {},
       make("button", { type: "button", class: "link", click: () => openPair(row, column) },
         `${className(row)} predicted as ${className(column)}`),
-      make("span", {}, `${integer(n)} (${fraction(100 * n / sums[row], 1)} %)`)))));
+      make("span", {}, `${integer(n)} (${fraction(100 * n / totals[row], 1)} %)`)))));
 }
 
 // The missed ground truths are the first column, which stays in view.
-function drawMatrix(cells, sums, drawn, k) {
+function drawMatrix(cells, totals, drawn, k) {
   const grid = new Map(cells.map(([row, column, n]) => [row * (K + 1) + column, n]));
   const predicted = (n) => n === K ? "missed" : classes[n];
   const predictions = [K, ...drawn];
@@ -84,7 +116,7 @@ function drawMatrix(cells, sums, drawn, k) {
       if (n) {
         node.textContent = n > 9999 ? `${Math.round(n / 1000)}k` : n;
         node.title = `${className(row)} → ${predicted(column)}: ${integer(n)}`;
-        paint(node, n / sums[row]);
+        paint(node, n / totals[row]);
       } else if (row !== K || column !== K) paint(node, 0);
       return node;
     })));

@@ -1,6 +1,5 @@
 // The columns of all images, and the results of their objects at a step of the slider.
 
-const ARRAYS = { u1: Uint8Array, i1: Int8Array, u2: Uint16Array, i2: Int16Array, i4: Int32Array, f4: Float32Array };
 const pictures = analysis ? JSON.parse(document.getElementById("pictures").textContent) : {};  // address, width and height
 let images = null;  // until they are unpacked
 let MATCHED, NEAR_MISS, MISSED;
@@ -17,15 +16,8 @@ async function packedText() {
   return packedImages;
 }
 
-async function unpack() {
-  const deflated = atob(await packedText()), bytes = new Uint8Array(deflated.length);
-  for (let n = 0; n < bytes.length; n++) bytes[n] = deflated.charCodeAt(n);
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  const buffer = await new Response(stream).arrayBuffer();
-  const length = new DataView(buffer).getUint32(0, true);
-  const text = new TextDecoder().decode(new Uint8Array(buffer, 4, length));
-  images = JSON.parse(text, (_, value) => value && ARRAYS[value.type]
-    ? new ARRAYS[value.type](buffer, 4 + length + value.start, value.length) : value);
+async function unpackImages() {
+  images = await unpacked(await packedText());
   [MATCHED, NEAR_MISS, MISSED] = ["matched", "near-miss", "missed"].map((name) => images.truth_results.indexOf(name));
   const { truths, detector, baseline } = images;
   images.count = truths.count.length;

@@ -30,6 +30,7 @@ function start() {
     section(["class"], () => { buildCurves(); updateCurveTable(); });
     section(["score"], (changed) => { if (changed && !changed.has("class") && state.class) charts["curves-chart"]?.redraw(false); });
     section(["class", "score"], updateConfusion, true);
+    unpackConfusion();
     section(["class"], updateCalibration);
     $("confusion-more").addEventListener("click", showMoreClasses);
     $("confusion-table").addEventListener("keydown", matrixKeys);
@@ -38,7 +39,7 @@ function start() {
     section(["score"], updateOverlaps, true);
     section(["score"], updateBreakdowns, true);
     buildOperating();
-    if (model.folder || $("images").textContent) unpack().then(startImages, (error) => showNoImages(`${error.message}.`));
+    if (model.folder || $("images").textContent) unpackImages().then(startImages, (error) => showNoImages(`${error.message}.`));
     else showNoImages("The images are left out; see the notes.");
   }
   show(null);

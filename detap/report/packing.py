@@ -10,6 +10,7 @@ from typing import Any
 from zlib import compress
 
 import numpy as np
+from numpy.typing import NDArray
 
 MOST_BYTES = 20_000_000
 """The maximum size of a page in one file."""
@@ -17,6 +18,7 @@ MOST_BYTES = 20_000_000
 LIMIT = f"a page has at most {MOST_BYTES / 1e6:g} MB; use --page-data DIR"
 """The reason why images are left out."""
 
+_INTEGERS = (np.uint8, np.int8, np.uint16, np.int16, np.int32)
 _ALIGNMENT = 8
 _LEVEL = 1
 """Of zlib: higher levels save little of measured numbers, and take much longer."""
@@ -28,7 +30,8 @@ def packed(values: Any) -> str:
     Parameters
     ----------
     values : object
-        Mappings, sequences, texts, numbers and arrays (of at most four bytes an element).
+        Mappings, sequences, texts, numbers and arrays. Integers take as few bytes as all of an
+        array fit in, at most four.
     """
     arrays: list[bytes] = []
     end = 0
@@ -39,6 +42,7 @@ def packed(values: Any) -> str:
             return {key: described(item) for key, item in value.items()}
         if not isinstance(value, np.ndarray):
             return value
+        value = _narrowed(value)
         data = value.astype(value.dtype.newbyteorder("<")).tobytes()
         start, end = end, end + len(data) + -len(data) % _ALIGNMENT
         arrays.append(data.ljust(end - start, b"\0"))
@@ -49,3 +53,12 @@ def packed(values: Any) -> str:
     text += b" " * (-(len(text) + 4) % _ALIGNMENT)
     head = len(text).to_bytes(4, "little") + text
     return b64encode(compress(b"".join([head, *arrays]), _LEVEL)).decode()
+
+
+def _narrowed(array: NDArray[Any]) -> NDArray[Any]:
+    """Return integers in the smallest type that holds them all."""
+    if array.dtype.kind not in "iu":
+        return array
+    low, high = array.min(initial=0), array.max(initial=0)
+    fitting = (t for t in _INTEGERS if np.iinfo(t).min <= low and high <= np.iinfo(t).max)
+    return array.astype(next(fitting))
