@@ -113,13 +113,11 @@ def count_errors(result: Result, *, threshold: int = 0) -> ErrorCounts:
 def _of_selected(counts: ErrorCounts, chosen: SelectedClasses) -> ErrorCounts:
     """Select the errors of some classes."""
     image, label, kind = counts.rows
-    new_label = np.full(len(chosen.full.classes), -1, np.int32)
-    new_label[chosen.labels] = np.arange(len(chosen.labels), dtype=np.int32)
-    kept = new_label[label] >= 0
+    kept = chosen.new_labels[label] >= 0
     return ErrorCounts(
         by_image=counts.select_classes(chosen.labels),
         by_class=counts.by_class[chosen.labels],
-        rows=(image[kept], new_label[label[kept]], kind[kept]),
+        rows=(image[kept], chosen.new_labels[label[kept]], kind[kept]),
     )
 
 

@@ -12,7 +12,7 @@ protocol ignores take part.
 from dataclasses import dataclass, replace
 from heapq import nlargest
 from operator import attrgetter
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from detap.analysis.match_results import Counts, MatchResults
 from detap.errors import UsageError
 from detap.evaluation.results import Result
 from detap.evaluation.selection import SelectedClasses
+from detap.protocols import Protocol
 from detap.records import Displayed
 from detap.tables.detection import Integers
 
@@ -196,20 +197,14 @@ def misclassifiable(results: MatchResults) -> Misclassifiable:
         Of all classes.
     """
     rows = results.by_score[results.false_positive[results.by_score]]
-    protocol = results.protocol
     candidates = results.ground_truth_index.other_class_candidates(
-        results.boxes[0],
-        rows,
-        protocol.search_thresholds[0],
-        strict=protocol.strict_iou,
-        last_of_equal=protocol.equal_iou == "last",
+        results.boxes[0], rows, **_rule_of(results.protocol)
     )
     first, count = np.unique(candidates.row_index, return_counts=True)
     ground_truth, candidate = np.unique(candidates.ground_truth, return_inverse=True)
-    matched_by = np.full(len(results.positive), -1, np.int32)
-    right = np.flatnonzero(results.true_positive)
-    matched_by[results.matched_gt[right]] = right
-    return Misclassifiable(rows[first], count, candidate, ground_truth, matched_by[ground_truth])
+    return Misclassifiable(
+        rows[first], count, candidate, ground_truth, results.matched_by[ground_truth]
+    )
 
 
 def _of_classes(full: Confusion, chosen: SelectedClasses) -> Confusion:
@@ -238,8 +233,15 @@ def _claims(
         results.boxes[0],
         rows,
         free,
-        results.protocol.search_thresholds[0],
-        strict=results.protocol.strict_iou,
-        last_of_equal=results.protocol.equal_iou == "last",
         other_classes_only=others_only,
+        **_rule_of(results.protocol),
     )
+
+
+def _rule_of(protocol: Protocol) -> dict[str, Any]:
+    """Return the arguments that say which IoU is enough, and which of equal ones counts."""
+    return {
+        "threshold": protocol.search_thresholds[0],
+        "strict": protocol.strict_iou,
+        "last_of_equal": protocol.equal_iou == "last",
+    }

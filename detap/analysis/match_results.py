@@ -132,11 +132,17 @@ class MatchResults(Brief):
         return self.scored & (self.matched_gt < 0)
 
     @cached_property
+    def matched_by(self) -> Integers:
+        """True positive that matches each ground truth, or -1, (G,) int32."""
+        matched_by = np.full(len(self.positive), -1, np.int32)
+        rows = np.flatnonzero(self.true_positive)
+        matched_by[self.matched_gt[rows]] = rows
+        return matched_by
+
+    @property
     def matched(self) -> Flags:
         """Flags of ground truths matched by a true positive, (G,) bool."""
-        matched = np.zeros(len(self.positive), np.bool_)
-        matched[self.matched_gt[self.true_positive]] = True
-        return matched
+        return self.matched_by >= 0
 
     @cached_property
     def ground_truth_counts(self) -> Counts:

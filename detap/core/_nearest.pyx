@@ -111,6 +111,17 @@ cdef class ImageGroundTruths:
             height = smaller(bottom, bottoms[g]) - larger(top, tops[g]) + pixel_offset
             intersection[g] = larger(width, 0.0) * larger(height, 0.0)
 
+    cdef inline double _reached(
+        self, const double* box, double area, Py_ssize_t g, double threshold, bint strict
+    ) noexcept nogil:
+        """Return the IoU with a ground truth, or -1 below the threshold."""
+        cdef double similarity = overlap(
+            box, area, &self.corners[g, 0], self.area[g], self.crowd[g], self.pixel_offset
+        )
+        if similarity < threshold or (strict and similarity == threshold):
+            return -1.0
+        return similarity
+
     def match(
         self, const int32_t[::1] rows, const int32_t[::1] image, const int32_t[::1] label,
         const double[:, ::1] corners, const double[::1] area, double threshold, bint strict,
@@ -128,12 +139,7 @@ cdef class ImageGroundTruths:
                 for g in range(self.start[image[row]], self.start[image[row] + 1]):
                     if not unmatched[g] or (other_classes_only and self.label[g] == label[row]):
                         continue
-                    similarity = overlap(
-                        &corners[row, 0], area[row], &self.corners[g, 0], self.area[g],
-                        self.crowd[g], self.pixel_offset,
-                    )
-                    if similarity < threshold or (strict and similarity == threshold):
-                        continue
+                    similarity = self._reached(&corners[row, 0], area[row], g, threshold, strict)
                     if similarity > best or (last_of_equal and similarity == best):
                         best = similarity
                         best_truth = g
@@ -161,12 +167,7 @@ cdef class ImageGroundTruths:
                 for g in range(self.start[image[row]], self.start[image[row] + 1]):
                     if self.label[g] == label[row]:
                         continue
-                    similarity = overlap(
-                        &corners[row, 0], area[row], &self.corners[g, 0], self.area[g],
-                        self.crowd[g], self.pixel_offset,
-                    )
-                    if similarity < threshold or (strict and similarity == threshold):
-                        continue
+                    similarity = self._reached(&corners[row, 0], area[row], g, threshold, strict)
                     if similarity > 0.0:
                         if count < index.shape[0]:
                             index[count], truth[count], value[count] = n, self.row[g], similarity

@@ -161,6 +161,13 @@ class SelectedClasses(EvaluationRun):
             new_indices.append(new_index)
         return new_indices[0], new_indices[1]
 
+    @cached_property
+    def new_labels(self) -> Integers:
+        """The new index of each class of the full run; -1 for other classes."""
+        new_labels = np.full(len(self.full.classes), -1, np.int32)
+        new_labels[self.labels] = np.arange(len(self.labels), dtype=np.int32)
+        return new_labels
+
     def flag_notes(self) -> list[Note]:
         """Return the flag notes of the full run."""
         return self.full.flag_notes()

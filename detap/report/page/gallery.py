@@ -151,9 +151,6 @@ def _detector(
     detections, columns = results.boxes[0], row_results(results, types)
     by_image = _Sorted(detections.image, results.images, detections.score)
     rows, score = by_image.rows, detections.score[by_image.rows]
-    match = np.full(len(results.positive), -1, np.int32)
-    right = np.flatnonzero(results.true_positive)
-    match[results.matched_gt[right]] = right
     near = _best_errors(results, types)
     status = np.where(results.positive, _COUNTED, columns.truth_status)[of_truths.rows]
     return {
@@ -166,7 +163,7 @@ def _detector(
         "truth": of_truths.indices_in_image(columns.ground_truth[rows]),
         "overlap": np.rint(1000 * columns.similarity[rows]).astype(np.int64),
         "truth_result": status,
-        "match": by_image.indices_in_image(match[of_truths.rows]),
+        "match": by_image.indices_in_image(results.matched_by[of_truths.rows]),
         "near": by_image.indices_in_image(near[of_truths.rows]),
         "shapes": shapes(results.protocol.iou_type, results.run.detections, rows),
     }

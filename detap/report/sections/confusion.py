@@ -68,11 +68,11 @@ def block_of(result: Confusion) -> Block:
 def page_data(analysis: Analysis) -> dict[str, Any]:
     """Return the possible misclassifications; the script has the other counts at each step."""
     results, steps = analysis.match_results, analysis.steps
-    label = np.arange(len(results.classes))
+    background = len(results.classes)
+    label = np.arange(background)
     if results.all_classes is not None:
         results, chosen = results.all_classes
-        label = np.full(len(results.classes), len(label))  # an unselected class
-        label[chosen.labels] = np.arange(len(chosen.labels))
+        label = np.where(chosen.new_labels < 0, background, chosen.new_labels)
     candidates = misclassifiable(results)
     detections, ground_truths = results.boxes
     step = np.append(np.searchsorted(-steps, -detections.score), len(steps))  # never, for -1

@@ -6,7 +6,7 @@ const BACKGROUND = "background";
 const className = (k) => k === K ? BACKGROUND : classes[k];
 
 // False positives that could match a ground truth of another class, by descending score: see
-// Misclassifiable in confusion.py. Labels of K are classes that are not selected.
+// Misclassifiable in confusion.py. The label K means a class that is not selected.
 let possible = null;  // until they are unpacked
 
 async function unpackConfusion() {
