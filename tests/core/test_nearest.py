@@ -224,7 +224,10 @@ def test_ious_of_pairs_equal_the_table(case: Pairs) -> None:
     assert detections.tolist() == case.table.ravel().tolist()
 
 
-def test_the_first_of_equal_ground_truths_is_the_nearest() -> None:
+@pytest.mark.parametrize(
+    ("taken", "matched"), [([True] * 4, 0), ([False, True, True, True], 2), ([False] * 4, -1)]
+)
+def test_the_first_of_equal_ground_truths_is_the_nearest(taken: list[bool], matched: int) -> None:
     """Four ground truths are one box: two of the class of the detection, two of another."""
     corners = np.tile([0.0, 0, 10, 10], (4, 1))
     area, zeros = np.full(4, 100.0), np.zeros(4, np.int32)
@@ -232,11 +235,11 @@ def test_the_first_of_equal_ground_truths_is_the_nearest() -> None:
     detection = Boxes(zeros[:1], zeros[:1], corners[:1], area[:1], area[:1], area[:1])
     everything = np.ones(4, np.bool_)
     index = GroundTruthIndex(
-        truths, 1, everything, matched=everything, crowd=False, inclusive_pixels=False
+        truths, 1, everything, matched=np.array(taken), crowd=False, inclusive_pixels=False
     )
     nearest = index.nearest(detection, zeros[:1], threads=1)
     actual = nearest.same_class, nearest.matched, nearest.other_class
-    assert [column.tolist() for column in actual] == [[0], [0], [1]]
+    assert [column.tolist() for column in actual] == [[0], [matched], [1]]
 
 
 @pytest.mark.parametrize(
