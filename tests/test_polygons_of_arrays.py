@@ -30,8 +30,20 @@ def test_a_diamond_in_a_square() -> None:
     tables = truth([DIAMOND]), detections([SQUARE])
     assert detap.evaluate(*tables, "coco-polygon").summary["AP"] == pytest.approx(0.1)
     assert detap.evaluate(*tables, "dota").summary["mAP"] == 0  # above .5, not at .5
-    with pytest.warns(detap.DetapWarning, match="--iou-type polygon"):
-        assert detap.evaluate(*tables).summary["AP"] == pytest.approx(1)
+    message = (
+        "protocol coco compares boxes, but there are oriented boxes in the ground truth and "
+        "detections; use --iou-type polygon for their IoU, or boxes= instead of polygons= for "
+        "their bounding boxes"
+    )
+    with pytest.raises(UsageError) as refused:
+        detap.evaluate(*tables)
+    assert str(refused.value) == message
+    names: dict[str, Any] = {"image": ["a"], "label": ["thing"], "boxes": tables[0].corners}
+    boxes = GroundTruth.from_arrays(**names, box_format="xyxy")
+    with pytest.raises(UsageError, match="oriented boxes in the detections; use"):
+        detap.evaluate(boxes, tables[1])
+    boxed = Detections.from_arrays(**names, box_format="xyxy", score=[0.9])
+    assert detap.evaluate(boxes, boxed).summary["AP"] == pytest.approx(1)
 
 
 def test_boxes_and_areas_are_those_of_polygons() -> None:

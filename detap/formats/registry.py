@@ -510,7 +510,8 @@ HIERARCHY = Option(
 )
 SHAPES = Option(
     "shapes",
-    "Reject polygons and other shapes (the default), or read their bounding boxes (bbox).",
+    "Reject rotated boxes, polygons and other shapes where boxes are compared (the default), or "
+    "read their bounding boxes (bbox).",
     choices=("reject", "bbox"),
     default="reject",
 )
@@ -588,7 +589,7 @@ _FORMATS = (
         folders=True,
         options=(
             *_BOX_OPTIONS,
-            *(CLASS_NAMES, DT_CLASS_NAMES, SPLIT, IMAGE_SIZE, IMAGE_SIZES, COLUMNS, TASK),
+            *(CLASS_NAMES, DT_CLASS_NAMES, SPLIT, IMAGE_SIZE, IMAGE_SIZES, COLUMNS, TASK, SHAPES),
         ),
         metadata_module="detap.formats.yolo.metadata",
         sniff="detap.formats.yolo.sniff",
@@ -707,7 +708,7 @@ _FORMATS = (
         "dota",
         suffixes=(".txt",),
         folders=True,
-        options=(*_BOX_OPTIONS, IMAGE_SET, ANGLE_UNIT),
+        options=(*_BOX_OPTIONS, IMAGE_SET, ANGLE_UNIT, SHAPES),
         metadata_module="detap.formats.dota.metadata",
         image_folders=("../images", "."),
         sniff="detap.formats.dota.sniff",

@@ -14,6 +14,10 @@ class FaultError(Exception):
         self.hint = hint
 
 
+SHAPES = ("reject", "bbox")
+"""Values of a reader's option `shapes`."""
+
+
 def check_choice(option: str, value: object, choices: Sequence[str]) -> None:
     """Raise UsageError if an option's value is not one of its choices."""
     if value not in choices:

@@ -49,6 +49,9 @@ KEYPOINT_AREAS = "keypoint-areas"
 POLYGONS_BOUNDED = "polygons-bounded"
 """Code of the note that polygons are replaced by their bounding boxes."""
 
+ORIENTED_BOXES = "oriented-boxes"
+"""Code of the note that rows are oriented boxes, judging by their columns alone."""
+
 _FEW = 20
 
 

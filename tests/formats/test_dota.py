@@ -258,23 +258,30 @@ def test_detections_without_ground_truth(tmp_path: Path) -> None:
     assert empty.classes == ("ship",)
 
 
-def test_other_protocols_use_the_bounding_boxes_with_a_note(
-    truth: GroundTruth, tmp_path: Path
-) -> None:
+def test_protocols_of_boxes_require_bounding_boxes(labels: Path, tmp_path: Path) -> None:
     # A square of which the diamond is half: as boxes they are the same.
-    detections = read_detections(
-        results(tmp_path, plane="P1 .9 95 95 105 95 105 105 95 105"), truth
-    )
-    normal = truth.select(np.array([1]))
-    normal = GroundTruth(**{**vars(normal), "difficult": np.zeros(1, np.bool_)})
-    boxes = evaluate(normal, detections, "coco")
-    assert boxes.true_positives[0] == 1
-    notes = {note.code: note for note in boxes.notes}
-    assert notes["polygons-as-boxes"].count == 2
-    assert "--iou-type polygon" in notes["polygons-as-boxes"].message
-    whole = evaluate(normal, detections, "dota")
-    assert whole.true_positives[0] == 0
-    assert not [note for note in whole.notes if note.code == "polygons-as-boxes"]
+    path = labels_of(tmp_path, f"{DIAMOND} plane 0")
+    task1 = results(tmp_path, plane="P1 .9 95 95 105 95 105 105 95 105")
+    truth = read_ground_truth(path)
+    detections = read_detections(task1, truth)
+    assert evaluate(truth, detections, "dota").true_positives[0] == 0
+    for preset, hint in (("voc2012", "--iou-type polygon"), ("kitti", "--protocol dota")):
+        with pytest.raises(UsageError) as error:
+            evaluate(truth, detections, preset)
+        assert str(error.value) == (
+            f"protocol {preset} compares boxes, but there are oriented boxes in the ground truth "
+            f"and detections; use {hint} for their IoU, or --shapes bbox for their bounding boxes"
+        )
+    truth = read_ground_truth(path, shapes="bbox")
+    detections = read_detections(task1, truth, shapes="bbox")
+    assert truth.polygons is detections.polygons is None
+    assert truth.area.tolist() == [100]
+    for preset in ("coco", "voc2012", "dota"):
+        assert evaluate(truth, detections, preset).true_positives[0] == 1
+    with pytest.raises(UsageError, match="shapes 'box' is unknown; use one of reject, bbox"):
+        read_ground_truth(path, shapes="box")
+    with pytest.raises(UsageError, match="shapes 'box' is unknown"):
+        read_detections(task1, truth, shapes="box")
 
 
 def test_the_command_selects_the_preset(detap: Run, labels: Path, tmp_path: Path) -> None:
@@ -313,11 +320,14 @@ def test_the_protocol_search_includes_quadrilaterals(
 
 def test_errors_use_the_iou_of_quadrilaterals(tmp_path: Path) -> None:
     """The square around a diamond has IoU one half, which is not above the threshold."""
-    truth = read_ground_truth(labels_of(tmp_path, "5 0 10 5 5 10 0 5 ship 0"))
+    labels_of(tmp_path / "labels", "5 0 10 5 5 10 0 5 ship 0")
+    truth = read_ground_truth(tmp_path / "labels")
     detections = read_detections(results(tmp_path, ship=f"P1 .9 {SHIP}"), truth)
     types = evaluate(truth, detections, "dota").errors()
     assert [TYPES[kind] for kind in types.kind] == ["localization"]
     assert types.similarity.tolist() == [0.5]
+    truth = read_ground_truth(tmp_path / "labels", shapes="bbox")
+    detections = read_detections(tmp_path / "task1", truth, shapes="bbox")
     assert evaluate(truth, detections, "voc2012").errors().kind.tolist() == [-1]
 
 

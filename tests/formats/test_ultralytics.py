@@ -229,14 +229,23 @@ def test_images_come_from_the_table_of_sizes_if_none_exists(real_data: Path) -> 
         detap.read_ground_truth(folder / "data.yaml")
 
 
-def test_the_bounds_of_oriented_boxes(real_data: Path, tmp_path: Path) -> None:
-    """AP .5320 for .4980, with a warning."""
+@pytest.mark.parametrize("predictions", [TXT, JSON])
+@pytest.mark.parametrize("task", [None, "obb"])
+def test_bounding_boxes_of_oriented_boxes(
+    predictions: str, task: str | None, real_data: Path, tmp_path: Path
+) -> None:
+    """AP is .5320, that of oriented boxes .4980."""
     folder = data_of(real_data, "obb")
     data = with_images(folder, tmp_path)
-    with pytest.warns(detap.DetapWarning, match="compared by their bounding boxes"):
-        result = detap.evaluate(data, folder / TXT, "coco")
+    with pytest.raises(UsageError, match="protocol coco compares boxes, but there are oriented"):
+        detap.evaluate(data, folder / predictions, "coco", task=task)
+    result = detap.evaluate(data, folder / predictions, shapes="bbox", task=task)
+    assert result.protocol.name == "coco"
     expected = expected_of(folder, "boxes around them, txt (what is scored today)")
-    assert result.summary == pytest.approx(expected, abs=1e-9)
+    # Areas are those of the bounding boxes, as if these had been annotated; the expected ones of
+    # area ranges are of quadrilaterals.
+    for name in ("AP", "AP50", "AP75", "AR1", "AR10", "AR100"):
+        assert result.summary[name] == pytest.approx(expected[name], abs=1e-9), name
 
 
 def test_a_pose_model_needs_keypoints(real_data: Path, tmp_path: Path) -> None:

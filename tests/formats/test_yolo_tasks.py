@@ -17,6 +17,7 @@ from tests.formats.test_yolo import codes, png
 from tests.formats.voc_files import write
 
 command = command_fixture
+Command = Callable[..., Ended]
 
 SQUARE = "0 .2 .2 .8 .2 .8 .8 .2 .8"
 DIAMOND = "0 .5 .2 .8 .5 .5 .8 .2 .5"
@@ -212,7 +213,7 @@ def test_confidence_follows_keypoints(tmp_path: Path) -> None:
 # --- oriented boxes
 
 
-@pytest.mark.parametrize("task", [None, "obb", "segment"])
+@pytest.mark.parametrize("task", [None, "obb"])
 def test_a_diamond_in_a_square(task: str | None, tmp_path: Path) -> None:
     """Its area is half the square's; their bounding boxes are equal."""
     data = data_set(tmp_path, SQUARE, f"{DIAMOND} .9")
@@ -227,8 +228,35 @@ def test_a_diamond_in_a_square(task: str | None, tmp_path: Path) -> None:
     detections = detap.read_detections(tmp_path / "run", truth, task=task)
     assert detections.polygons is not None
     assert detections.polygons.tolist() == [[50, 20, 80, 50, 50, 80, 20, 50]]
-    notes = {note.code: note for note in detap.evaluate(truth, detections).notes}
-    assert notes["polygons-as-boxes"].severity == "warning"
+    with pytest.raises(UsageError, match="protocol coco compares boxes, but there are oriented"):
+        detap.evaluate(truth, detections)
+    bounding = score(data, None, task=task, shapes="bbox")
+    assert bounding.protocol.name == "coco"
+    assert bounding.summary["AP"] == pytest.approx(1)
+    assert codes(bounding.detections)["polygons-bounded"] == 1
+
+
+def test_upright_predictions_of_oriented_boxes(tmp_path: Path) -> None:
+    """They are oriented boxes too: IoU is .5, reached at one of ten thresholds."""
+    data = data_set(tmp_path, DIAMOND, f"{SQUARE} .9")
+    result = score(data, None)
+    assert result.protocol.name == "coco-polygon"
+    assert result.summary["AP"] == pytest.approx(0.1)
+    upright = data_set(tmp_path / "upright", SQUARE, f"{SQUARE} .9")
+    assert score(upright, None).protocol.name == "coco"
+
+
+@pytest.mark.parametrize("rows", [f"0 {BOX} .9", f"{DIAMOND} .9"])
+def test_polygons_of_four_corners(rows: str, tmp_path: Path) -> None:
+    """With --task segment their bounding boxes count, as those of other polygons."""
+    data = data_set(tmp_path, DIAMOND, rows)
+    result = score(data, None, task="segment")
+    assert result.protocol.name == "coco"
+    assert result.summary["AP"] == pytest.approx(1)
+    assert codes(result.ground_truth)["polygons-bounded"] == 1
+    protocol = detap.protocol("coco").with_changes(iou_type="polygon")
+    with pytest.raises(UsageError, match=r"1 polygons of the .* are read as their bounding boxes"):
+        score(data, protocol, task="segment")
 
 
 def test_areas_are_those_of_quadrilaterals(tmp_path: Path) -> None:
@@ -245,10 +273,33 @@ def test_equal_bounds_are_not_repeated_rows(tmp_path: Path) -> None:
     assert codes(truth)["repeated-rows"] == 1
 
 
-def test_boxes_with_quadrilaterals(tmp_path: Path) -> None:
+def test_labels_of_four_corners_and_predicted_boxes(tmp_path: Path, command: Command) -> None:
+    """Oriented boxes or polygons? Only --shapes or --task decides."""
     data = data_set(tmp_path, DIAMOND, f"0 {BOX} .9")
+    given = "eval", str(data), str(tmp_path / "run"), "--dt-format", "yolo"
+    message = (
+        "labels of four corners may be oriented boxes or polygons, and the detections are boxes; "
+        "use --shapes bbox (or --task segment) to compare bounding boxes, or detections of four "
+        "corners"
+    )
+    for options in ((), ("--iou-type", "polygon")):
+        done = command(*given, *options)
+        assert done.status == 2
+        assert message in " ".join(done.err.split())
+    done = command(*given, "--protocol", "coco")
+    assert done.status == 2
+    assert "in the ground truth; use --shapes bbox for their bounding boxes" in done.err
+    for options in (("--shapes", "bbox"), ("--task", "segment")):
+        done = command(*given, *options)
+        assert done.status == 0, done.err
+        assert "protocol:coco" in done.out
+    done = command(*given, "--task", "obb")
+    assert done.status == 2
+    assert "has 6 columns, expected 10 for --task obb" in done.err
+    truth = detap.read_ground_truth(data, task="obb")
+    detections = detap.read_detections(tmp_path / "run", truth, format="yolo")
     protocol = detap.protocol("coco").with_changes(iou_type="polygon", iou_thresholds=(0.5,))
-    assert score(data, protocol).summary["AP"] == pytest.approx(1)
+    assert detap.evaluate(truth, detections, protocol).summary["AP"] == pytest.approx(1)
     write(tmp_path, {"images/b.png": png(50, 100), "labels/b.txt": f"0 {BOX}\n"})
     truth = detap.read_ground_truth(data)
     assert truth.polygons is not None
@@ -286,13 +337,13 @@ def test_four_corners_that_are_not_an_oriented_box(
 ) -> None:
     data = data_set(tmp_path, labels, predictions or f"{DIAMOND} .9")
     with pytest.raises(InputError, match=message) as error:
-        score(data)
+        score(data, None)
     assert "--task segment" in str(error.value)
     assert "kpt_shape: [2, 2]" in str(error.value)
     assert "--task obb" in str(error.value)
     protocol = detap.protocol("coco").with_changes(iou_type="polygon")
-    for task in ("segment", "obb"):
-        assert score(data, protocol, task=task).summary["AP"] < 1
+    assert score(data, protocol, task="obb").summary["AP"] < 1
+    assert score(data, task="segment").summary["AP"] <= 1
     if not predictions:
         data.write_text(f"{data.read_text()}kpt_shape: [2, 2]\n")
         write(tmp_path, {"run/a.txt": f"{labels} .9\n"})
@@ -303,7 +354,7 @@ def test_other_polygons_are_not_compared_as_their_bounds(tmp_path: Path) -> None
     rows = f"{DIAMOND}\n0 .2 .2 .6 .2 .4 .6"
     data = data_set(tmp_path, rows, f"{DIAMOND} .9")
     protocol = detap.protocol("coco").with_changes(iou_type="polygon")
-    with pytest.raises(UsageError, match=r"2 polygons of the ground truth .*--iou-type bbox"):
+    with pytest.raises(UsageError, match=r"1 polygons of the detections .*--iou-type bbox"):
         score(data, protocol)
     assert score(data).summary["AP"] == pytest.approx(0.50495, abs=1e-5)  # one of two, as boxes
 

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from detap.evaluation.overlaps.boxes import Shapes
+from detap.evaluation.overlaps.boxes import Shapes, refuse_polygons
 from detap.protocols import Protocol
 from detap.tables.detection import Detections, GroundTruth
 
@@ -22,7 +22,15 @@ _SHAPES = {
 def shapes_of(
     ground_truth: GroundTruth, detections: Detections, protocol: Protocol, threads: int | None
 ) -> Shapes:
-    """Return the shapes of two tables that a protocol compares."""
+    """Return the shapes of two tables that a protocol compares.
+
+    Raises
+    ------
+    UsageError
+        If it compares boxes, and a table has quadrilaterals.
+    """
+    if protocol.iou_type == "bbox":
+        refuse_polygons(ground_truth, detections, protocol)
     shapes_class: Callable[..., Shapes] = Shapes
     if protocol.iou_type in _SHAPES:
         file, name = _SHAPES[protocol.iou_type]

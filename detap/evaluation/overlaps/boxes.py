@@ -11,6 +11,7 @@ from detap.errors import InputError, Note, Problem, UsageError
 from detap.protocols import Protocol
 from detap.protocols.fields import ALL_AREAS
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers
+from detap.tables.notes import ORIENTED_BOXES
 
 BOX_FRACTION = 0.53
 """Area of a person's mask relative to the box, as xtcocotools and Ultralytics assume."""
@@ -153,20 +154,33 @@ class Shapes:
 
     def notes(self) -> Iterator[Note]:
         """Yield notes on the shapes."""
-        tables = self.ground_truth, self.detections
-        count = sum(len(table) for table in tables if table.polygons is not None)
-        if count:
-            hint = (
-                "--iou-type polygon" if self.protocol.matching == "by-score" else "--protocol dota"
-            )
-            message = (
-                f"quadrilaterals are compared by their bounding boxes; use {hint} for their IoU"
-            )
-            yield Note("polygons-as-boxes", message, count)
         if self.ground_truth.keypoints is not None and self.protocol.iou_type == "bbox":
             message = "keypoints are ignored, boxes are evaluated; use --iou-type keypoints for OKS"
             count = len(self.ground_truth)
             yield Note("keypoints-left-out", message, count, severity="info")
+
+
+def refuse_polygons(ground_truth: GroundTruth, detections: Detections, protocol: Protocol) -> None:
+    """Raise UsageError if a table has quadrilaterals, and the protocol compares boxes.
+
+    The bounding boxes of oriented boxes overlap more than they do.
+    """
+    tables = [table for table in (ground_truth, detections) if table.polygons is not None]
+    if not tables:
+        return
+    choices = []
+    may_be_polygons = any(note.code == ORIENTED_BOXES for note in ground_truth.notes)
+    if ground_truth.format != "coco" and not (may_be_polygons and detections.polygons is None):
+        by_score = protocol.matching == "by-score"
+        choices.append(f"{'--iou-type polygon' if by_score else '--protocol dota'} for their IoU")
+    from_files = any(table.files for table in tables)
+    bounding = "--shapes bbox" if from_files else "boxes= instead of polygons="
+    choices.append(f"{bounding} for their bounding boxes")
+    titles = " and ".join(table._title for table in tables)
+    raise UsageError(
+        f"protocol {protocol.name} compares boxes, but there are oriented boxes in the {titles}; "
+        f"use {', or '.join(choices)}"
+    )
 
 
 def missing_shapes(table: GroundTruth | Detections, name: str) -> UsageError:

@@ -7,7 +7,7 @@ from detap.core.polygons import box_polygons, polygon_areas, polygon_pairs
 from detap.errors import Note, UsageError
 from detap.evaluation.overlaps.boxes import Shapes
 from detap.tables.detection import Flags, Floats
-from detap.tables.notes import POLYGONS_BOUNDED
+from detap.tables.notes import ORIENTED_BOXES, POLYGONS_BOUNDED
 
 
 class PolygonShapes(Shapes):
@@ -29,6 +29,12 @@ class PolygonShapes(Shapes):
             )
         for table in tables:
             for note in table.notes:
+                if note.code == ORIENTED_BOXES and self.detections.polygons is None:
+                    raise UsageError(
+                        "labels of four corners may be oriented boxes or polygons, and the "
+                        "detections are boxes; use --shapes bbox (or --task segment) to compare "
+                        "bounding boxes, or detections of four corners"
+                    )
                 if note.code == POLYGONS_BOUNDED:
                     raise UsageError(
                         f"{note.count} {note.message}, but --iou-type polygon requires "

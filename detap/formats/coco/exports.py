@@ -17,12 +17,9 @@ from detap.formats.coco._scan import TruthScan
 from detap.formats.coco.columns import TruthColumns, listed_names
 from detap.io.json_text import integer
 from detap.io.paths import shown
-from detap.io.problems import check_choice
+from detap.io.problems import SHAPES, check_choice
 from detap.tables.detection import Floats, Name
 from detap.text_input import quote
-
-SHAPES = ("reject", "bbox")
-"""Values of `shapes`."""
 
 _MOST_DEGREES = 1e6
 _LABEL_STUDIO = b'"Label Studio"'

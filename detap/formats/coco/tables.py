@@ -27,7 +27,7 @@ from detap.formats.coco.columns import (
 from detap.formats.coco.prefetch import Handle
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import STDIN, Path, shown
-from detap.io.problems import check_choice
+from detap.io.problems import SHAPES, check_choice
 from detap.tables.detection import (
     BOX_FORMATS,
     Detections,
@@ -249,7 +249,7 @@ def read_detections(
     keypoints : bool
         If True, read keypoints, which every detection must have, as many as the ground truth.
     shapes : {"reject", "bbox"}
-        No effect: results have no rotation.
+        ``"bbox"`` reads a `poly` as its bounding box, which protocols that compare boxes require.
     limits : Limits
         Limits on the input.
 
@@ -258,7 +258,7 @@ def read_detections(
     InputError
         With all problems of the file, up to `limits.problems`.
     """
-    del shapes
+    check_choice("shapes", shapes, SHAPES)
     check_choice("boxes", boxes, BOX_FORMATS)
     handle = (
         path
@@ -312,6 +312,8 @@ def read_detections(
         from detap.formats.coco.masks import masked_detections
 
         table = masked_detections(columns, ground_truth, source, keep=handle.masks)
+    if shapes == "bbox":
+        table = replace(table, polygons=None)
     if ground_truth.polygons is not None and b'"segmentation"' in handle.content():
         notes += (Note(POLYGONS_BOUNDED, _BOUNDED, len(table), severity="info"),)
     return replace(table, notes=(*table.notes, *notes), files=(*table.files, *sources))

@@ -24,6 +24,7 @@ from detap.formats.text.reader import FolderReader
 from detap.formats.text.rows import no_rows, read_fallback
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
+from detap.io.problems import SHAPES, check_choice
 from detap.tables.detection import Detections, Floats, GroundTruth
 
 LABELS = ("labelTxt", "")
@@ -35,6 +36,7 @@ def read_ground_truth(
     *,
     image_set: Path | None = None,
     angle_unit: str | None = None,
+    shapes: str = "reject",
     as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> GroundTruth:
@@ -53,6 +55,8 @@ def read_ground_truth(
     angle_unit : {"degrees", "radians"}, optional
         Unit of the angle in lines ``cx cy w h angle class difficult``. The angle turns the width
         from the x axis to the y axis.
+    shapes : {"reject", "bbox"}
+        ``"bbox"`` reads the bounding boxes, which protocols that compare boxes require.
     as_is : bool
         Has no effect here.
     limits : Limits
@@ -70,6 +74,7 @@ def read_ground_truth(
         If an input is invalid; lists every problem, up to the limit. Lines with too few columns,
         which the reference skips, are errors.
     """
+    check_choice("shapes", shapes, SHAPES)
     form = DotaForm("class", False, encoding_of(angle_unit), str)
     folder = first_folder(os.fspath(path), LABELS, "DOTA's", "labels")
     reader = FolderReader(folder, as_is, limits, image_set)
@@ -98,7 +103,7 @@ def read_ground_truth(
         notes=_notes(polygons, "ground-truth"),
         boxes=bounds(polygons),
         flags={"difficult": rows.flag},
-        polygons=polygons,
+        polygons=None if shapes == "bbox" else polygons,
     )
 
 
@@ -107,6 +112,7 @@ def read_detections(
     ground_truth: GroundTruth,
     *,
     angle_unit: str | None = None,
+    shapes: str = "reject",
     as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Detections:
@@ -122,7 +128,7 @@ def read_detections(
         The ground truth, for its images and classes.
     angle_unit : {"degrees", "radians"}, optional
         For lines ``image score cx cy w h angle``, as in :func:`read_ground_truth`.
-    as_is, limits
+    shapes, as_is, limits
         As in :func:`read_ground_truth`.
 
     Returns
@@ -135,6 +141,7 @@ def read_detections(
     InputError
         If an input is invalid; lists every problem, up to the limit.
     """
+    check_choice("shapes", shapes, SHAPES)
     box_format = encoding_of(angle_unit)
     folder = detections_folder(os.fspath(path))
     reader = FolderReader(folder, as_is, limits)
@@ -158,7 +165,7 @@ def read_detections(
         image=image,
         boxes=bounds(polygons),
         score=rows.values[:, 0].copy(),
-        polygons=polygons,
+        polygons=None if shapes == "bbox" else polygons,
     )
 
 

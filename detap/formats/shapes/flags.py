@@ -7,9 +7,6 @@ from collections.abc import Sequence
 from detap.errors import Note, UsageError
 from detap.formats.by_name.notes import nonzero_notes
 
-SHAPES = ("reject", "bbox")
-"""Boxes alone, other shapes being an error; or the bounds of other shapes as well."""
-
 BBOX_HINT = "pass shapes='bbox' (--shapes bbox) to read its bounding box"
 """The hint for a shape that is not a box."""
 

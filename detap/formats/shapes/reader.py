@@ -10,11 +10,11 @@ from detap.formats.by_name.notes import images_without_objects, nonzero_notes
 from detap.formats.by_name.objects import Objects, ground_truth, name_index
 from detap.formats.by_name.problems import Problems, RowReader, refuse_empty
 from detap.formats.reading.attributes import Attributes
-from detap.formats.shapes.flags import SHAPES, FlagNames
+from detap.formats.shapes.flags import FlagNames
 from detap.formats.text.lines import box_fault, number_fault
 from detap.io.limits import Limits
 from detap.io.paths import shown
-from detap.io.problems import FaultError, check_choice
+from detap.io.problems import SHAPES, FaultError, check_choice
 from detap.tables.columns import indices_in
 from detap.tables.detection import Floats, GroundTruth, SourceFile
 from detap.text_input import quote

@@ -38,6 +38,12 @@ def geometry(path: str, options: Mapping[str, Any]) -> str:
     options : mapping of str to value
         Options of the reader.
     """
+    shape = _shape_of_rows(path, options)
+    return "" if shape == "polygons" and options.get("shapes") == "bbox" else shape
+
+
+def _shape_of_rows(path: str, options: Mapping[str, Any]) -> str:
+    """Return the geometry of the rows, for readers that keep it."""
     task = options.get("task")
     if task is not None:
         return _BY_TASK.get(task, "")

@@ -45,7 +45,10 @@ from detap.text_input import is_whole, quote
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Options that determine the rows."""
+    """Options that determine the rows.
+
+    `keep_corners` keeps quadrilaterals that are all upright, for a ground truth that has others.
+    """
 
     name: str | None
     keypoints: Keypoints | None
@@ -53,6 +56,8 @@ class Task:
     boxes: str
     masks: bool = False
     needs_keypoints: bool = False
+    shapes: str = "reject"
+    keep_corners: bool = False
 
 
 class LabelReader(FolderReader):
@@ -62,7 +67,7 @@ class LabelReader(FolderReader):
     ----------
     task : Task
     corners : (N, 8) float64 or None
-        Normalized, if all polygons are quadrilaterals and not all are axis-aligned.
+        Normalized, if all polygons are oriented boxes and not all are axis-aligned.
     keypoints : (N, K, 2) or (N, K, 3) float64 or None
         Normalized x and y, and visibility or confidence; None if no row has keypoints.
     outlines : Outlines or None
@@ -114,7 +119,7 @@ class LabelReader(FolderReader):
             refuse_equal_lengths(form, self.location(0), lambda form: self.read(form).values)
         if task.masks:
             self._read_outlines()
-        elif not form.counts and form.polygons == {CORNERS}:
+        elif not form.counts and form.polygons == {CORNERS} and task.name != "segment":
             rows = self.read(storing(form, CORNERS, len(BOX), CORNERS))
         if self.form.keypoints and self.form.stored > len(BOX):
             self._split_keypoints(rows)
@@ -139,7 +144,8 @@ class LabelReader(FolderReader):
         corners, score = np.split(rows.values, (CORNERS,), axis=1)
         box = np.where(rows.flag[:, None], bounds(corners), corners[:, : len(BOX)])
         self.rows = replace(rows, values=np.hstack([box, score]))
-        self.corners = None if all_axis_aligned(corners[rows.flag]) else corners
+        upright = all_axis_aligned(corners[rows.flag]) and not self.task.keep_corners
+        self.corners = None if upright else corners
 
     def _read_outlines(self) -> None:
         """Read the polygons of all rows; a prediction of two points is one as well.
@@ -202,14 +208,14 @@ class LabelReader(FolderReader):
         return pixels
 
     def polygons(self, pixels: Floats, size: Floats) -> Floats | None:
-        """Return the quadrilaterals (N, 8) in pixels, boxes among them; None if all are boxes.
+        """Return the quadrilaterals (N, 8) in pixels; None for boxes, or with ``shapes="bbox"``.
 
         Raises
         ------
         InputError
             If they look like polygons or keypoints, and no task is given.
         """
-        if self.corners is None:
+        if self.corners is None or self.task.shapes == "bbox":
             return None
         polygon = self.rows.flag
         corners = np.where(
@@ -269,8 +275,9 @@ class LabelReader(FolderReader):
             notes = (Note("keypoints-left-out", message, len(rows), severity="info"),)
         if self.outlines is not None:
             notes += self.outlines.notes(title)
-        bounded = not self.form.counts and self.outlines is None
-        oriented = self.corners is not None and self.task.name is None
+        bounding = self.corners is not None and self.task.shapes == "bbox"
+        bounded = bounding or (not self.form.counts and self.outlines is None)
+        oriented = self.corners is not None and self.task.name is None and not bounding
         return nonzero_notes(
             *notes,
             Note(

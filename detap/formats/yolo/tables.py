@@ -46,7 +46,7 @@ from detap.formats.yolo.tasks import check_run, has_keypoints, task_of_run
 from detap.io import stream as files
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
-from detap.io.problems import check_choice
+from detap.io.problems import SHAPES, check_choice
 from detap.protocols.fields import default_sigmas
 from detap.tables.columns import indices_in, reindexed
 from detap.tables.detection import (
@@ -57,6 +57,7 @@ from detap.tables.detection import (
     SourceFile,
     encode_boxes,
 )
+from detap.tables.notes import POLYGONS_BOUNDED
 from detap.text_input import is_whole, join_names, quote
 
 _TRUTH = "the ground truth"
@@ -68,6 +69,7 @@ def read_ground_truth(
     split: str | None = None,
     class_names: Path | None = None,
     task: str | None = None,
+    shapes: str = "reject",
     boxes: str = "cxcywh",
     image_size: Size | None = None,
     image_sizes: Path | None = None,
@@ -90,6 +92,9 @@ def read_ground_truth(
         it; else the numbers are the names.
     task : {"detect", "segment", "pose", "obb"}, optional
         Meaning of the rows; by default from ``kpt_shape`` and the number of columns.
+    shapes : {"reject", "bbox"}
+        ``"bbox"`` reads oriented boxes as their bounding boxes, which protocols that compare boxes
+        require. Segments are always read as bounding boxes or masks.
     boxes : {"cxcywh", "xywh", "xyxy"}
         Box format, normalized.
     image_size : str or (float, float), optional
@@ -119,6 +124,7 @@ def read_ground_truth(
         If an input is invalid; lists every problem, up to the limit, without the content of files
         outside the folder of the `data.yaml`.
     """
+    check_choice("shapes", shapes, SHAPES)
     path = resolve_data_yaml(os.fspath(path))
     data_set = find_images(path, split, limits)
     given = GivenSizes(data_set.images, image_size, image_sizes, limits)
@@ -126,7 +132,7 @@ def read_ground_truth(
     try:
         names = _names_of_truth(data_set, class_names, limits, as_is=as_is)
         shape = _keypoints([names, *_lists_of(data_set.data)])
-        given_task = Task(task, shape, as_is, boxes, masks, keypoints)
+        given_task = Task(task, shape, as_is, boxes, masks, keypoints, shapes)
         return _truth_of(path, data_set, names, given_task, given, limits=limits, listed=listed)
     except InputError as error:
         raise data_set.hide_outside(error, class_names) from None
@@ -270,6 +276,7 @@ def read_detections(
     dt_class_names: Path | None = None,
     columns: str | None = None,
     task: str | None = None,
+    shapes: str = "reject",
     boxes: str = "cxcywh",
     image_size: Size | None = None,
     image_sizes: Path | None = None,
@@ -296,6 +303,8 @@ def read_detections(
     task : {"detect", "segment", "pose", "obb"}, optional
         As in :func:`read_ground_truth`; ``kpt_shape`` comes from the ground truth or from
         `class_names`.
+    shapes : {"reject", "bbox"}
+        As in :func:`read_ground_truth`.
     boxes : {"cxcywh", "xywh", "xyxy"}
         As in :func:`read_ground_truth`.
     image_size, image_sizes : optional
@@ -315,6 +324,7 @@ def read_detections(
     InputError
         If an input is invalid; lists every problem, up to the limit.
     """
+    check_choice("shapes", shapes, SHAPES)
     if columns is not None:
         check_choice("columns", columns, COLUMNS)
     path = os.fspath(path)
@@ -331,7 +341,10 @@ def read_detections(
     shape = _keypoints([names, ClassNames.load(class_names, limits), *described])
     if not as_is:
         task = check_run(task_of_run(folder.path), task, shape)
-    known, given_task = ground_truth.classes, Task(task, shape, as_is, boxes, masks, keypoints)
+    if any(note.code == POLYGONS_BOUNDED for note in ground_truth.notes):
+        shapes = "bbox"  # as those of the ground truth
+    known, keep_corners = ground_truth.classes, ground_truth.polygons is not None
+    given_task = Task(task, shape, as_is, boxes, masks, keypoints, shapes, keep_corners)
     reader = LabelReader(path, folder, names, limits, given_task, scored=True, known=known)
     rows = reader.rows
     if not names.names:
