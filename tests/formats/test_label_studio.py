@@ -79,6 +79,50 @@ def test_a_box_rotates_about_its_top_left_corner(tmp_path: Path) -> None:
     assert truth.corners[1].tolist() == pytest.approx(expected)
 
 
+def test_a_rotated_box_is_a_quadrilateral(tmp_path: Path) -> None:
+    """A square, and the same rotated by 45 degrees about its corner.
+
+    Of unit squares the intersection is sqrt 2 - 1: IoU is (sqrt 2 - 1) / (3 - sqrt 2).
+    """
+    square = {"x": 40, "y": 40, "width": 10, "height": 20}  # 20 x 20 of 200 x 100 pixels
+    project = [task(region(value={**square, "rotation": 45}))]
+    result = {**region(value=square), "score": 0.9}
+    project[0]["predictions"] = [{"model_version": "v1", "result": [result]}]
+    path = written(tmp_path, project)
+    truth = detap.read_ground_truth(path, format="labelstudio")
+    detections = detap.read_detections(path, truth, format="labelstudio")
+    s = 20 * math.sqrt(0.5)
+    corners = [80, 40, 80 + s, 40 + s, 80, 40 + 2 * s, 80 - s, 40 + s]
+    assert truth.polygons is not None
+    assert truth.polygons[0].tolist() == pytest.approx(corners)
+    assert truth.corners[0].tolist() == pytest.approx([80 - s, 40, 80 + s, 40 + 2 * s])
+    assert truth.area.tolist() == pytest.approx([400])
+    assert detections.polygons is None
+    expected = (math.sqrt(2) - 1) / (3 - math.sqrt(2))
+    for threshold, recall in ((expected - 1e-9, 1), (expected + 1e-9, 0)):
+        protocol = detap.protocol("coco-polygon").with_changes(iou_thresholds=(threshold,))
+        evaluated = detap.evaluate(truth, detections, protocol)
+        assert evaluated.summary["AP"] == pytest.approx(recall)
+    with pytest.raises(detap.UsageError, match="oriented boxes in the ground truth; use --iou-typ"):
+        detap.evaluate(truth, detections)
+
+
+def test_the_rotated_box_of_a_real_project(real_data: Path) -> None:
+    """As in Label Studio's own export of oriented boxes."""
+    folder = real_data / "formats2/label-studio"
+    if not folder.is_dir():
+        pytest.skip(f"real data is absent: no folder {folder}")
+    truth = detap.read_ground_truth(folder / "project-1.json")
+    assert truth.polygons is not None
+    assert truth.image_sizes is not None
+    row = int(np.argmax((truth.polygons[:, :2] - truth.corners[:, :2]).any(axis=1)))
+    name = truth.images[truth.image[row]]
+    (file,) = (folder / "YOLO_OBB/labels").glob(f"*{name}.txt")
+    numbers = [float(word) for word in file.read_text().splitlines()[0].split()[1:]]
+    pixels = np.array(numbers) * np.tile(truth.image_sizes[truth.image[row]], 4)
+    assert truth.polygons[row].tolist() == pytest.approx(pixels.tolist(), abs=1e-9)
+
+
 def test_other_shapes_are_read_as_their_bounds(tmp_path: Path) -> None:
     points = [[10, 10], [30, 20], [20, 50]]
     box = dict.fromkeys(("x", "y", "width", "height", "rotation"), ...)
@@ -368,9 +412,9 @@ BAD: dict[str, tuple[Any, str]] = {
         [task(region(value={"rectanglelabels": ["dog", "cat"]}))],
         f"{AT}has 2 labels: 'dog', 'cat'; give each region one label",
     ),
-    "rotated": (
-        [task(region(value={"rotation": 30}))],
-        f"{AT}is a box rotated by 30 degrees, not an upright box; {BOUNDS}",
+    "rotated, and its area overflows": (
+        [task(region(value={"rotation": 30, "width": 1e200, "height": 1e200}))],
+        f"{AT}box area overflows; correct the box",
     ),
     "rotation is text": (
         [task(region(value={"rotation": "30"}))],
@@ -382,11 +426,11 @@ BAD: dict[str, tuple[Any, str]] = {
     ),
     "a polygon": (
         [task(region(kind="polygonlabels", value={**BARE, "points": [[1, 2], [3, 4], [5, 1]]}))],
-        f"{AT}is a polygon, not an upright box; {BOUNDS}",
+        f"{AT}is a polygon, not a box; {BOUNDS}",
     ),
     "an ellipse": (
         [task(region(kind="ellipselabels", value={"radiusX": 1, "radiusY": 2}))],
-        f"{AT}is an ellipse, not an upright box; {BOUNDS}",
+        f"{AT}is an ellipse, not a box; {BOUNDS}",
     ),
     "a brush": (
         [task(region(kind="brushlabels", value={**BARE, "format": "rle", "rle": [0]}))],
@@ -417,13 +461,13 @@ BAD: dict[str, tuple[Any, str]] = {
         '[{"data": {"image": "a.jpg"}, "annotations": [], "annotations": []}]',
         'duplicate key "annotations"',
     ),
-    "JSON-MIN: a rotated box": (
-        [minimal(region(value={"rotation": 5}))],
-        "[0].label[0]: is a box rotated by 5 degrees",
+    "JSON-MIN: a rotation of text": (
+        [minimal(region(value={"rotation": "5"}))],
+        '[0].label[0]: rotation is "5"',
     ),
     "JSON-MIN: a polygon": (
         [minimal(region(kind="polygonlabels", value={**BARE, "points": [[1, 2], [3, 4]]}))],
-        "[0].label[0]: is a polygon, not an upright box",
+        "[0].label[0]: is a polygon, not a box",
     ),
     "JSON-MIN: a brush": (
         [minimal(region(kind="brushlabels", value={**BARE, "rle": [1]}))],
@@ -478,7 +522,7 @@ BAD_PREDICTIONS: dict[str, tuple[Any, str]] = {
     ),
     "a polygon": (
         [predicted(region(kind="polygonlabels", score=1, value={**BARE, "points": [[1, 2]]}))],
-        "is a polygon, not an upright box",
+        "is a polygon, not a box",
     ),
 }
 

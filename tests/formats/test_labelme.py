@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from detap.errors import InputError
+from detap.errors import InputError, UsageError
+from detap.evaluation.detection import evaluate
 from detap.formats.labelme.sniff import fits
 from detap.formats.labelme.tables import read_detections, read_ground_truth
 from detap.formats.registry import FORMATS, detect_format
 from detap.io.limits import Limits
+from detap.protocols import Protocol
 from tests.cli.conftest import Ended, detap
 from tests.formats.voc_100 import same_as_known
 
@@ -135,6 +138,27 @@ def test_other_shapes_are_read_as_their_bounds(tmp_path: Path) -> None:
         [5, 15, 15, 25],
         [0, 0, 4, 4],
     ]
+
+
+@pytest.mark.parametrize("kind", ["oriented_rectangle", "rectangle", "rotation", "quadrilateral"])
+def test_a_rotated_box_is_a_quadrilateral(tmp_path: Path, kind: str) -> None:
+    """A square, and the same rotated by 45 degrees about its center: IoU is 1 / sqrt 2."""
+    s = 10 * math.sqrt(2)
+    rotated = shape((20 - s, 20), (20, 20 - s), (20 + s, 20), (20, 20 + s), kind=kind)
+    folder = written(tmp_path, {"a.json": document(rotated)})
+    truth = read_ground_truth(folder)
+    square = shape((10, 10), (30, 30), score=0.9)
+    results = tmp_path / "results"
+    results.mkdir()
+    detections = read_detections(written(results, {"a.json": document(square)}), truth)
+    assert truth.polygons is not None
+    assert truth.area.tolist() == pytest.approx([400])
+    for threshold, recall in ((math.sqrt(0.5) - 1e-9, 1), (math.sqrt(0.5) + 1e-9, 0)):
+        protocol = Protocol.of("coco-polygon").with_changes(iou_thresholds=(threshold,))
+        assert evaluate(truth, detections, protocol).summary["AP"] == pytest.approx(recall)
+    with pytest.raises(UsageError, match="coco compares boxes, but there are oriented boxes in"):
+        evaluate(truth, detections, "coco")
+    assert read_ground_truth(folder, shapes="bbox").polygons is None
 
 
 def test_flags(tmp_path: Path) -> None:
@@ -351,9 +375,17 @@ SHAPES: dict[str, tuple[Any, str]] = {
         shape((1, 2), (3, 4), (5, 6)),
         "has 3 points as a rectangle; expected two corners or four",
     ),
-    "turned rectangle": (
-        shape((0, 2), (2, 0), (4, 2), (2, 4)),
-        f"is a rotated rectangle, not a box; {BOUNDS}",
+    "three corners of an oriented rectangle": (
+        shape((0, 2), (2, 0), (4, 2), kind="oriented_rectangle"),
+        "has 3 points as oriented_rectangle; expected four corners",
+    ),
+    "corners out of order": (
+        shape((0, 2), (4, 2), (2, 0), (2, 4), kind="oriented_rectangle"),
+        "sides of its corners cross; list the corners in order around",
+    ),
+    "area of an oriented rectangle overflows": (
+        shape((0, 2e200), (2e200, 0), (4e200, 2e200), (2e200, 4e200), kind="oriented_rectangle"),
+        "box area overflows; correct the box",
     ),
     "polygon": (
         shape((1, 2), (3, 4), (5, 0), kind="polygon"),

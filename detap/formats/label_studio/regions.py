@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 from urllib.parse import unquote
 
@@ -55,8 +56,10 @@ def label_of(kind: str, value: Mapping[str, Any]) -> str:
 
 def box_of(
     kind: str, value: dict[str, Any], size: tuple[float, float], shapes: str
-) -> tuple[float, float, float, float]:
-    """Return the box of a region as x, y, width, height in pixels.
+) -> tuple[tuple[float, float, float, float], list[float] | None]:
+    """Return the box of a region, in pixels, and the corners if it is rotated.
+
+    The box is x, y, width, height; the eight numbers of the corners are in order around.
 
     Parameters
     ----------
@@ -72,10 +75,10 @@ def box_of(
         raise FaultError("is a brush mask, which is not read", "export COCO, or draw boxes")
     if "points" in value:
         _refuse("a polygon", shapes)
-        return _of_points(_scaled(points_of(value["points"]), size))
+        return _of_points(_scaled(points_of(value["points"]), size)), None
     if "radiusX" in value:
         _refuse("an ellipse", shapes)
-        return _of_ellipse(value, size)
+        return _of_ellipse(value, size), None
     x, y, width, height = numbers(value, "x", "y", "width", "height")
     for name, side in (("width", width), ("height", height)):
         if side < 0:
@@ -83,14 +86,15 @@ def box_of(
     rotation = finite_number("rotation", value.get("rotation", 0))
     if not rotation % 360:
         (x, y), (width, height) = _scaled([[x, y], [width, height]], size)
-        return x, y, width, height
-    _refuse(f"a box rotated by {rotation:g} degrees", shapes)
-    return _of_points(_corners((x, y, width, height), rotation, size))
+        return (x, y, width, height), None
+    points = _corners((x, y, width, height), rotation, size)
+    corners = None if shapes == "bbox" else [*chain.from_iterable(points)]
+    return _of_points(points), corners
 
 
 def _refuse(shape: str, shapes: str) -> None:
     if shapes != "bbox":
-        raise FaultError(f"is {shape}, not an upright box", BBOX_HINT)
+        raise FaultError(f"is {shape}, not a box", BBOX_HINT)
 
 
 def _scaled(points: list[list[float]], size: tuple[float, float]) -> list[list[float]]:
@@ -105,15 +109,17 @@ def _of_points(points: list[list[float]]) -> tuple[float, float, float, float]:
 def _corners(
     box: tuple[float, float, float, float], rotation: float, size: tuple[float, float]
 ) -> list[list[float]]:
-    """Return the corners in pixels of a box rotated clockwise about its top-left corner."""
+    """Return the corners, in order around, of a box rotated clockwise about its top-left corner.
+
+    They are in pixels; `box` is in percent.
+    """
     x, y, width, height = box
     (x, y), (width, height) = _scaled([[x, y], [width, height]], size)
     cos, sin = math.cos(math.radians(rotation)), math.sin(math.radians(rotation))
     across, down = (width * cos, width * sin), (-height * sin, height * cos)
     return [
         [x + i * across[0] + j * down[0], y + i * across[1] + j * down[1]]
-        for i in (0, 1)
-        for j in (0, 1)
+        for i, j in ((0, 0), (1, 0), (1, 1), (0, 1))
     ]
 
 

@@ -35,7 +35,8 @@ def read_ground_truth(
     ----------
     path : str or path
     shapes : {"reject", "bbox"}
-        Reject rotated boxes, polygons and ellipses, or read their bounding boxes.
+        Reject polygons and ellipses, or read their bounding boxes and those of rotated boxes, which
+        protocols that compare boxes require.
     as_is : bool
         Accept input that fails a plausibility check.
     limits : Limits

@@ -238,8 +238,8 @@ class Tasks(DocumentReader):
         )
         if not (0 < width < _LARGEST and 0 < height < _LARGEST):
             raise FaultError(f"image size is {width:g}x{height:g}", "write pixels")
-        box = box_of(kind, value, (width, height), self.shapes)
-        return Item(label, box, {"score": record.get("score")})
+        box, corners = box_of(kind, value, (width, height), self.shapes)
+        return Item(label, box, {"score": record.get("score")}, corners)
 
     def notes(self) -> tuple[Note, ...]:
         """Return notes about the tasks."""

@@ -5,6 +5,7 @@ Reference: LabelMe 5 (wkentaro), `label_file.py`; X-AnyLabeling writes the same 
 """
 
 import math
+from itertools import chain
 from typing import Any
 
 from detap.formats.by_name.problems import Problems
@@ -26,6 +27,8 @@ from detap.text_input import quote
 
 _POINTS = {"polygon": 3, "linestrip": 2, "line": 2, "points": 1, "point": 1, "mask": 2}
 _POINTS |= {"oriented_rectangle": 3, "rotation": 3, "quadrilateral": 4}
+_ROTATED = ("rectangle", "oriented_rectangle", "rotation", "quadrilateral")
+"""Types whose four points are the corners of a rotated box, in order around."""
 _NO_SCORE = "detections need scores, as X-AnyLabeling writes them; LabelMe writes none"
 _EXPECTED_FILE = "expected a LabelMe file with a list of shapes"
 
@@ -66,9 +69,9 @@ class Shapes(ShapeReader):
 
     def _take(self, shape: Any, number: int) -> None:
         label = class_name(object_of(shape), "label")
-        box = self._box(shape)
+        box, corners = self._box(shape)
         score = finite_number("score", shape.get("score"), _NO_SCORE) if self.scored else 0.0
-        self.add(number, label, box, score, self._flags(shape))
+        self.add(number, label, box, score, self._flags(shape), corners=corners)
 
     def _flags(self, shape: dict[str, Any]) -> set[str]:
         flags = shape.get("flags")
@@ -87,25 +90,29 @@ class Shapes(ShapeReader):
                 raise FaultError(message, "expected true or false") from None
         return set_flags - {""}
 
-    def _box(self, shape: dict[str, Any]) -> list[float]:
+    def _box(self, shape: dict[str, Any]) -> tuple[list[float], list[float] | None]:
+        """Return the bounding box of a shape, and the corners if it is a rotated box."""
         # LabelMe 3 and before wrote only polygons, without a type.
         kind = shape.get("shape_type") or "polygon"
         points = points_of(shape.get("points"))
         if kind == "rectangle":
             if len(points) == 2 or (len(points) == 4 and _upright(points)):
-                return bounds(points)
+                return bounds(points), None
             if len(points) != 4:
                 message = f"has {len(points)} points as a rectangle"
                 raise FaultError(message, "expected two corners or four")
         elif kind not in (*_POINTS, "circle"):
             raise FaultError(f"shape_type is {short_json(kind)}", "use rectangle or polygon")
         if self.shapes != "bbox":
-            shape_name = "a rotated rectangle" if kind == "rectangle" else f"a {kind}"
-            raise FaultError(f"is {shape_name}, not a box", BBOX_HINT)
+            if kind not in _ROTATED:
+                raise FaultError(f"is a {kind}, not a box", BBOX_HINT)
+            if len(points) != 4:
+                raise FaultError(f"has {len(points)} points as {kind}", "expected four corners")
+            return bounds(points), [*chain.from_iterable(points)]
         minimum = 2 if kind == "circle" else _POINTS.get(kind, 4)
         if len(points) < minimum:
             raise FaultError(f"has {len(points)} points as a {kind}", f"expected {minimum}")
-        return _around(points) if kind == "circle" else bounds(points)
+        return _around(points) if kind == "circle" else bounds(points), None
 
 
 def parsed(

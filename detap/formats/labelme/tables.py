@@ -35,7 +35,8 @@ def read_ground_truth(
     path : str or path
         A folder, read with its sub-folders, or one file. Other files are skipped.
     shapes : {"reject", "bbox"}
-        Reject shapes other than axis-aligned rectangles, or read their bounding boxes.
+        Reject shapes other than rectangles, or read their bounding boxes and those of rotated
+        rectangles, which protocols that compare boxes require.
     attribute_flags : str, optional
         Further flags of shapes to use: ``"iscrowd"``, ``"hard=difficult"``.
     as_is : bool

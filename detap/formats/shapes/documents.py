@@ -61,11 +61,14 @@ class Item(NamedTuple):
         In the reader's `box_format`.
     attributes : mapping of str to object
         Attributes, which may be flags or the score.
+    corners : (8,) sequence of float or None
+        Of a rotated box, in order around; `box` encloses it.
     """
 
     label: str
     box: Sequence[float]
     attributes: Mapping[str, Any] = _NOTHING
+    corners: Sequence[float] | None = None
 
 
 class DocumentReader(ShapeReader):
@@ -212,7 +215,8 @@ class DocumentReader(ShapeReader):
             return
         score = self._score(item.attributes) if self.scored else 0.0
         values = self.object_attributes.values(item.attributes.get)
-        self.add(0, item.label, item.box, score, self._flags(item.attributes))
+        flags = self._flags(item.attributes)
+        self.add(0, item.label, item.box, score, flags, corners=item.corners)
         self.object_attributes.append(values)
         self._locations.append((file, location))
 

@@ -16,7 +16,7 @@ from detap.io.limits import Limits
 from detap.io.paths import shown
 from detap.io.problems import SHAPES, FaultError, check_choice
 from detap.tables.columns import indices_in
-from detap.tables.detection import Floats, GroundTruth, SourceFile
+from detap.tables.detection import Floats, GroundTruth, SourceFile, encode_boxes
 from detap.text_input import quote
 
 
@@ -44,7 +44,7 @@ class ShapeReader(RowReader):
     limits : Limits
         Limits on the input size.
     shapes : {"reject", "bbox"}
-        Reject shapes other than boxes, or read their bounding boxes.
+        Reject shapes other than boxes and rotated boxes, or read the bounding boxes of all.
     flags : str, optional
         Attributes that are flags, as in :class:`FlagNames`.
     scored : bool
@@ -101,6 +101,7 @@ class ShapeReader(RowReader):
         self.classes: set[str] = set()
         self._labels: list[str] = []
         self._numbers = array("d")
+        self._corners: dict[int, Sequence[float]] = {}
         self._flagged: dict[str, list[int]] = {}
         self.object_attributes = Attributes(attributes, texts=True)
 
@@ -108,18 +109,43 @@ class ShapeReader(RowReader):
         return len(self.positions)
 
     def add(
-        self, position: int, label: str, box: Sequence[float], score: float, flags: Iterable[str]
+        self,
+        position: int,
+        label: str,
+        box: Sequence[float],
+        score: float,
+        flags: Iterable[str],
+        *,
+        corners: Sequence[float] | None = None,
     ) -> None:
         """Add a box of the last image.
+
+        Parameters
+        ----------
+        position : int
+            Its position in the file.
+        label : str
+        box : (4,) sequence of float
+            In `box_format`; it encloses the corners.
+        score : float
+        flags : iterable of str
+        corners : (8,) sequence of float, optional
+            The four corners of a rotated box, in order around.
 
         Raises
         ------
         FaultError
-            If its area overflows.
+            If its area overflows, or the sides of its corners cross.
         """
         fault = box_fault(list(box), self.box_format)
         if fault:
             raise FaultError(fault, "correct the box")
+        if corners is not None:
+            from detap.core.polygons import is_self_intersecting
+
+            if is_self_intersecting(np.array([corners])).any():
+                raise FaultError("sides of its corners cross", "list the corners in order around")
+            self._corners[len(self)] = corners
         for flag in flags:
             self._flagged.setdefault(flag, []).append(len(self))
         self.file.append(len(self.images) - 1)
@@ -148,11 +174,22 @@ class ShapeReader(RowReader):
             label=label,
             boxes=values[:, 1:].copy(),
             box_format=self.box_format,
+            polygons=self._polygons(values[:, 1:]),
             score=values[:, 0].copy() if self.scored else None,
             flags={flag: self._mask(rows) for flag, rows in self._flagged.items()},
             extra=self.object_attributes.columns(),
             sizes=np.array([self.images[name] for name in images], np.float64).reshape(-1, 2),
         )
+
+    def _polygons(self, boxes: Floats) -> Floats | None:
+        """Return the quadrilaterals (N, 8), boxes among them; None if all are boxes."""
+        if not self._corners:
+            return None
+        from detap.core.polygons import box_polygons
+
+        polygons = box_polygons(encode_boxes(boxes, self.box_format)[0])
+        polygons[[*self._corners]] = [*self._corners.values()]
+        return polygons
 
     def _mask(self, rows: list[int]) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
         mask = np.zeros(len(self), np.bool_)
