@@ -234,23 +234,23 @@ class Annotations(ShapeReader):
             if not label.strip():
                 raise FaultError("has no label", "write the name of its class")
             box = _READERS.get(name, _read_points)(name, attributes, self.shapes)
-            flags = list(filter(None, map(self._flag, self._extra.items())))
+            flags = [flag for item in self._extra.items() if (flag := self._flag(*item))]
             score = self._score(attributes) if self.scored else 0.0
             self.add(line, label, box, score, flags)
-            values = self.object_attributes.values(
-                lambda attribute: self._extra.get(attribute, attributes.get(attribute))
-            )
-            self.object_attributes.append(values)
+            if self.object_attributes.names:
+                values = self.object_attributes.values(
+                    lambda attribute: self._extra.get(attribute, attributes.get(attribute))
+                )
+                self.object_attributes.append(values)
         except FaultError as fault:
             self._add(f"line {line}", f"<{name[:_SHOWN]}> {fault.message}", fault.hint)
         if self.too_many():
             raise _StopError
 
-    def _flag(self, attribute: tuple[str, str]) -> str:
+    def _flag(self, name: str, value: str) -> str:
         try:
-            return self.flags.flag_of(*attribute)
+            return self.flags.flag_of(name, value)
         except ValueError:
-            name, value = attribute
             raise FaultError(
                 f"flag {quote(name)} is {quote(value)}",
                 "expected true or false, yes or no, 1 or 0",
@@ -289,8 +289,8 @@ def _required(attributes: Attributes, names: tuple[str, ...]) -> list[float]:
 
 
 def _refuse_rotation(attributes: Attributes) -> None:
-    angle = number_of("rotation", attributes.get("rotation") or "0")
-    if angle:
+    text = attributes.get("rotation")
+    if text and (angle := number_of("rotation", text)):
         raise FaultError(
             f"is rotated by {angle:g} degrees; only axis-aligned boxes are supported",
             "draw it without rotation, or remove it",

@@ -79,12 +79,14 @@ class FlagNames:
         ValueError
             If the value of a flag is neither true nor false.
         """
+        if name not in self.flags and name.lower() not in _FLAG_OF:
+            return ""
         is_set = _TRUTH.get(value.strip().lower())
         if name in self.flags:
             if is_set is None:
                 raise ValueError
             return self.flags[name] if is_set else ""
-        if is_set and name.lower() in _FLAG_OF:
+        if is_set:
             self.unmapped[name] += 1
         return ""
 

@@ -1,5 +1,6 @@
 """Base reader for formats that are read box by box in Python."""
 
+import math
 from array import array
 from collections.abc import Iterable, Sequence
 
@@ -11,7 +12,7 @@ from detap.formats.by_name.objects import Objects, ground_truth, name_index
 from detap.formats.by_name.problems import Problems, RowReader, refuse_empty
 from detap.formats.reading.attributes import Attributes
 from detap.formats.shapes.flags import FlagNames
-from detap.formats.text.lines import box_fault, number_fault
+from detap.formats.text.lines import NUMBER, box_fault, number_fault
 from detap.io.limits import Limits
 from detap.io.paths import shown
 from detap.io.problems import SHAPES, FaultError, check_choice
@@ -28,10 +29,9 @@ def number_of(name: str, text: str) -> float:
     FaultError
         If the text is not a finite decimal number.
     """
-    fault = number_fault(text)
-    if fault:
-        raise FaultError(f"{name} {quote(text)} {fault}", "use a decimal number")
-    return float(text)
+    if NUMBER.fullmatch(text) and math.isfinite(value := float(text)):
+        return value
+    raise FaultError(f"{name} {quote(text)} {number_fault(text)}", "use a decimal number")
 
 
 class ShapeReader(RowReader):
