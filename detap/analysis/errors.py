@@ -278,6 +278,8 @@ class _Repairs:
         positions = np.flatnonzero(results.true_positive[rows]).astype(np.int32)
         labels = results.boxes[0].label[rows[positions]]
         self._rank(positions, labels, np.full(len(positions), -1, np.int8))
+        detected = results.by_class(results.boxes[0].label) > 0
+        self.before = averages_of_absent(results.protocol, detected)
         self.before = self.after(None)
         if analysis.convention == "tidecv":  # tidecv ranks errors first among tied scores
             positions = self._ends_of_ties(positions)
@@ -359,9 +361,7 @@ class _Repairs:
             values[(positives == 0) & (false + np.diff(begin) > 0)] = 0.0
             return values
         # A class left without ground truths by a fix keeps its AP.
-        detected = self.results.by_class(self.results.boxes[0].label) > 0
-        before = getattr(self, "before", averages_of_absent(protocol, detected))
-        return np.where(positives > 0, values, before)
+        return np.where(positives > 0, values, self.before)
 
 
 def _as_tidecv(result: Result, iou: float | None) -> tuple[MatchResults, Flags, Integers]:

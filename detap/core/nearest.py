@@ -206,9 +206,10 @@ class GroundTruthIndex:
                 (CLASSIFICATION, reaches(other), nearest.other_class, other),
                 (LOCALIZATION, is_near, nearest.same_class, same),
             ):
-                typed_rows = batch[mask]
-                result.kind[typed_rows], result.target[typed_rows] = kind, ground_truths[mask]
-                result.similarity[typed_rows] = similarity[mask]
+                index = np.flatnonzero(mask)
+                typed_rows = batch[index]
+                result.kind[typed_rows], result.target[typed_rows] = kind, ground_truths[index]
+                result.similarity[typed_rows] = similarity[index]
         return result
 
     def match(
