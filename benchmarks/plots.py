@@ -5,11 +5,10 @@ from typing import Any
 
 import matplotlib as mpl
 from matplotlib import pyplot as plt
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
-from benchmarks.report import compared, pooled
+from benchmarks.report import compared
 
 Results = dict[str, Any]
 
@@ -23,11 +22,6 @@ STYLE = {
     "axes.spines.right": False,
     "figure.constrained_layout.use": True,
 }
-PANELS = (
-    ("wall", "wall, s", 1.0),
-    ("processor", "processor, s", 1.0),
-    ("peak", "peak memory, MB", 1e-6),
-)
 
 
 def draw(results: Results, folder: Path) -> list[Path]:
@@ -35,14 +29,10 @@ def draw(results: Results, folder: Path) -> list[Path]:
     mpl.use("svg")
     mpl.rcParams.update(STYLE)
     paths = []
-    for name in dict.fromkeys(row["workload"] for row in results.get("comparisons", ())):
-        paths.append(_save(_costs(results, name), folder / f"costs-{name}.svg"))
     if results.get("comparisons"):
         paths.append(_save(_ratios(results), folder / "ratios.svg"))
     if results.get("scaling_detections") and results.get("scaling_images"):
         paths.append(_save(_scaling(results), folder / "scaling.svg"))
-    if results.get("threads"):
-        paths.append(_save(_threads(results), folder / "threads.svg"))
     return paths
 
 
@@ -53,32 +43,6 @@ def _save(figure: Figure, path: Path) -> Path:
     lines = (line.rstrip() for line in path.read_text().splitlines())
     path.write_text("\n".join(lines) + "\n")
     return path
-
-
-def _costs(results: Results, name: str) -> Figure:
-    rows = compared(results, name)
-    names = ["detap", *(row["peer"] for row in rows)]
-    sides = [pooled(rows), *(row["theirs"] for row in rows)]
-    figure, axes = plt.subplots(1, 3, figsize=(9, 0.8 + 0.3 * len(names)), sharey=True)
-    for panel, (cost, title, unit) in zip(axes, PANELS, strict=True):
-        values = [side[cost] * unit for side in sides]
-        bars = panel.barh(names, values, color=[OURS, *[THEIRS] * len(rows)])
-        panel.bar_label(bars, [_short(value) for value in values], padding=2)
-        panel.set_title(title)
-        _logarithmic(panel, values)
-    axes[0].invert_yaxis()
-    figure.suptitle(f"{name}: whole processes, medians; logarithmic")
-    return figure
-
-
-def _short(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
-def _logarithmic(panel: Axes, values: list[float]) -> None:
-    panel.set_xscale("log")
-    panel.set_xlim(min(values) / 2, max(values) * 5)
-    panel.minorticks_off()
 
 
 def _ratios(results: Results) -> Figure:
@@ -116,19 +80,4 @@ def _scaling(results: Results) -> Figure:
         panel.set_xlim(left=0)
         panel.xaxis.set_major_formatter(EngFormatter(sep=""))  # 200k, or the numbers run together
         panel.legend(frameon=False)
-    return figure
-
-
-def _threads(results: Results) -> Figure:
-    rows = results["threads"]
-    figure, panel = plt.subplots(figsize=(4.5, 3.2))
-    for name, mark in zip(dict.fromkeys(row["workload"] for row in rows), "os^v*", strict=False):
-        mine = [row for row in rows if row["workload"] == name and "evaluation" in row]
-        counts = [row["threads"] for row in mine]
-        gains = [mine[0]["evaluation"] / row["evaluation"] for row in mine]
-        panel.plot(counts, gains, f"{mark}-", label=name)
-    panel.set_xlabel("threads")
-    panel.set_ylabel("evaluation proper: times faster than one")
-    panel.set_ylim(bottom=0)
-    panel.legend(frameon=False)
     return figure

@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -113,6 +114,13 @@ def peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
+def write_data(folder: str, queries: int, items: int, kind: str) -> None:
+    """Write the arrays of a ranking into a folder."""
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    for number, array in enumerate(data(queries, items, kind)):
+        np.save(f"{folder}/{number}.npy", array)
+
+
 def measure(name: str, kind: str, folder: str, threads: int) -> dict[str, Any]:
     """Run one candidate in this process, on arrays from files."""
     arrays = [np.load(f"{folder}/{number}.npy") for number in range(4)]
@@ -138,7 +146,11 @@ def main() -> None:
     parser.add_argument("--faiss", default=sys.executable, help="a Python that has faiss")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     parser.add_argument("--folder", help=argparse.SUPPRESS)
+    parser.add_argument("--write", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if given.write:
+        write_data(given.folder, given.queries, given.items, given.kind[0])
+        return
     if given.one:
         print(json.dumps(measure(given.one, given.kind[0], given.folder, given.threads)))
         return
@@ -146,8 +158,7 @@ def main() -> None:
     print("|---|---|---|---|---|---|")
     for kind in given.kind or ["codes", "embeddings"]:
         with TemporaryDirectory() as folder:
-            for number, array in enumerate(data(given.queries, given.items, kind)):
-                np.save(f"{folder}/{number}.npy", array)
+            write_data(folder, given.queries, given.items, kind)
             for name in CANDIDATES:
                 if not given.only or any(word in name for word in given.only):
                     python = given.faiss if name.startswith("faiss") else sys.executable

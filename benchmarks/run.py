@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -27,8 +28,9 @@ SIZES = (
     *("1k", "48k", "500k", "500k-full", "2M", "5M", "voc", "1230-classes"),
     *("masks", "masks-alone", "keypoints"),
 )
+DEFAULT_SIZES = tuple(size for size in SIZES if size not in ("500k-full", "5M"))
 LARGE = ("2M", "5M")
-LARGE_BOXES = ("500k", "500k-full", *LARGE)  # where threads have enough to do
+LARGE_BOXES = ("500k", *LARGE)  # where threads have enough to do
 NOT_FOR_LARGE = ("pycocotools", "faster-coco-eval")  # minutes, and up to 17 GB
 TOLERANCE = 1e-9
 # Not below the 36,781 ground truths: the generator would have background left over and little else.
@@ -37,8 +39,8 @@ IMAGE_COUNTS = (2_500, 5_000, 10_000, 20_000, 40_000)
 QUICK_DETECTION_COUNTS = (50_000, 100_000)
 QUICK_IMAGE_COUNTS = (1_000, 2_000, 4_000)
 PARTS = (
-    *("workloads", "agreement", "comparisons", "reports", "scaling_detections", "scaling_images"),
-    *("threads", "profile", "limits", "checks", "loop", "tables", "drop_in", "others"),
+    *("workloads", "agreement", "comparisons", "scaling_detections", "scaling_images", "threads"),
+    *("profile", "loop", "drop_in", "others", "ranking", "installation"),
 )
 # Uses of an evaluator in a training loop, and the peers that support each.
 LOOPS = {
@@ -47,17 +49,12 @@ LOOPS = {
 }
 # Inputs of the drop-in replacements of pycocotools, and the peers that are such.
 DROP_INS = dict.fromkeys(
-    ("path", "records", "rows", "annotations"),
-    ("ultrafast-pycocotools", "hotcoco", "faster-coco-eval"),
+    ("path", "records", "rows", "annotations", "categories"),
+    ("ultrafast-pycocotools", "hotcoco"),
 )
-READ_BYTES = """
-import sys
-for path in sys.argv[1:]:
-    with open(path, "rb", 0) as stream:
-        block = bytearray(1 << 20)
-        while stream.readinto(block):
-            pass
-"""
+RANKINGS = ("codes", "embeddings")
+RANKED_QUERIES = 1_000
+FIRST_COMMAND = re.compile(r"^python3 -m venv .*pip install \. && .*$", re.MULTILINE)
 STEP = re.compile(r"^(\w+): (\d+\.\d+) s$", re.MULTILINE)
 
 
@@ -168,16 +165,6 @@ def compare(bench: Bench) -> list[dict[str, Any]]:
     return rows
 
 
-def report_costs(bench: Bench) -> list[dict[str, Any]]:
-    """Time the extra cost of a JSON report: the metrics of every class and two digests."""
-    rows = []
-    target = WORK / "report.json"
-    for name in bench.sizes:
-        pairs = measure.alternate(bench.ours(name, "-o", str(target)), bench.ours(name), bench.runs)
-        rows.append({"workload": name, **measure.comparison(pairs)})
-    return rows
-
-
 def scaling(bench: Bench, names: Iterable[str], size: str) -> list[dict[str, Any]]:
     """Time detap and the fastest peer along a series of workloads."""
     peer = bench.best_peer("500k") or bench.best_peer("48k")
@@ -264,51 +251,6 @@ def run_verbose(command: Sequence[str]) -> tuple[float, str]:
     return perf_counter() - start, done.stderr
 
 
-def limits(bench: Bench) -> list[dict[str, Any]]:
-    """Time the minimum of any evaluator in Python: start-up, importing NumPy, reading bytes."""
-    python = bench.detap.python or sys.executable
-    commands = {
-        "start Python": [python, "-c", "pass"],
-        "start Python, import NumPy": [python, "-c", "import numpy"],
-        "detap --version": [*bench.detap.program, "--version"],
-        "detap --help": [*bench.detap.program, "--help"],
-    }
-    rows = [
-        {"command": text, **measure.summary(repeat(command, max(bench.runs, 7)))}
-        for text, command in commands.items()
-    ]
-    for name in bench.sizes:
-        files = bench.workload(name)
-        if files["format"] != "voc":
-            command = [python, "-c", READ_BYTES, files["ground_truth"], files["detections"]]
-            text = f"start Python, read {name}"
-            rows.append({"command": text, **measure.summary(repeat(command, bench.runs))})
-    return rows
-
-
-def checks(bench: Bench) -> list[dict[str, Any]]:
-    """Time the functions that only check the input during `detap eval`."""
-    if bench.detap.python is None:
-        return []
-    rows = []
-    for name in bench.sizes:
-        script = HERE / "scripts" / "cost_of_checks.py"
-        command = [bench.detap.python, str(script), *bench.ours(name)[len(bench.detap.program) :]]
-        costs = [json.loads(measure.run(command)[1]) for _ in range(bench.runs)]
-        process = median(measure.run(bench.ours(name))[0].processor for _ in range(bench.runs))
-        spent = median(cost["seconds"] for cost in costs)
-        rows.append(
-            {
-                "workload": name,
-                "process": process,
-                "checks": spent,
-                "fraction": spent / process,
-                "functions": costs[0]["functions"],
-            }
-        )
-    return rows
-
-
 def loop(bench: Bench) -> list[dict[str, Any]]:
     """Time detap and its peers on arrays in memory, all at once and by batch."""
     return inside(
@@ -359,27 +301,6 @@ def seconds_of_loop(command: Sequence[str]) -> measure.Run:
     return replace(cost, wall=report["updates"] + report["rest"])
 
 
-def tables(bench: Bench) -> list[dict[str, Any]]:
-    """Time reading detections from Parquet and from JSON."""
-    python = bench.detap.python
-    size = next((s for s in ("2M", "500k", "48k") if s in bench.sizes), "")
-    if python is None or not size:
-        return []
-    truth, results = (bench.workload(size)[side] for side in ("ground_truth", "detections"))
-    script = [str(python), str(HERE / "scripts" / "tables.py")]
-    rows = []
-    for kind in ("float32", "float64"):
-        path = Path(results).with_suffix(f".{kind}.parquet")
-        if not path.exists():
-            subprocess.run([*script, "write", results, str(path), kind], check=True)
-        ours, theirs = ([*script, "read", truth, name] for name in (str(path), results))
-        pairs = measure.alternate(ours, theirs, bench.runs, measure=seconds_of_script)
-        row = {"workload": size, "dtype": kind, "bytes": path.stat().st_size}
-        rows.append({**row, "json": Path(results).stat().st_size, **measure.comparison(pairs)})
-        say(f"tables: {kind}: ratio {rows[-1]['ratio']['median']:.3f}")
-    return rows
-
-
 def others(bench: Bench) -> list[dict[str, Any]]:
     """Time other formats and analyses, each against an evaluation of the same boxes."""
     python = bench.detap.python
@@ -392,11 +313,18 @@ def others(bench: Bench) -> list[dict[str, Any]]:
         folder.mkdir(exist_ok=True)
         script = HERE / "scripts" / "other_formats.py"
         subprocess.run([str(python), str(script), truth, results, str(folder)], check=True)
+    pairs_by_name = other_commands(bench, size, folder)
+    named = [(size, name, *commands) for name, commands in pairs_by_name.items()]
+    report = str(WORK / "report.json")
+    named += [
+        (other, "JSON report", bench.ours(other, "-o", report), bench.ours(other))
+        for other in bench.sizes
+    ]
     rows = []
-    for name, (ours, theirs) in other_commands(bench, size, folder).items():
+    for workload, name, ours, theirs in named:
         pairs = measure.alternate(ours, theirs, bench.runs)
-        rows.append({"workload": size, "name": name, **measure.comparison(pairs)})
-        say(f"{name}: processor ratio {rows[-1]['processor_ratio']['median']:.3f}")
+        rows.append({"workload": workload, "name": name, **measure.comparison(pairs)})
+        say(f"{workload}: {name}: ratio {rows[-1]['processor_ratio']['median']:.3f}")
     return rows
 
 
@@ -432,10 +360,46 @@ def other_commands(
     }
 
 
-def seconds_of_script(command: Sequence[str]) -> measure.Run:
-    """Return the cost of a script, with the wall time that it prints."""
+def ranking(bench: Bench) -> list[dict[str, Any]]:
+    """Time retrieval metrics against faiss, which only finds the first 100 items."""
+    if bench.detap.python is None:
+        return []
+    rows = []
+    for kind in RANKINGS:
+        folder = WORK / "data" / f"ranking-{kind}"
+        given = ["--kind", kind, "--queries", str(RANKED_QUERIES), "--folder", str(folder)]
+        words = ["-m", "benchmarks.ranking", *given]
+        if not folder.exists():
+            subprocess.run([bench.detap.python, *words, "--write"], check=True, cwd=HERE.parent)
+        ours = [bench.detap.python, *words, "--one", "detap, mAP@100 and P@100"]
+        theirs = [str(binary("python")), *words, "--one", "faiss flat index, P@100"]
+        pairs = measure.alternate(ours, theirs, min(bench.runs, 5), measure=ranking_cost)
+        rows.append({"workload": kind, "peer": "faiss", **measure.comparison(pairs)})
+        say(f"{kind}: faiss: ratio {rows[-1]['processor_ratio']['median']:.3f}")
+    return rows
+
+
+def ranking_cost(command: Sequence[str]) -> measure.Run:
+    """Return the cost of a ranking without reading its arrays."""
     cost, text = measure.run(command)
-    return replace(cost, wall=json.loads(text))
+    report = json.loads(text)
+    peak = int(report["megabytes"] * 2**20)
+    return replace(cost, wall=report["seconds"], user=report["processor"], system=0.0, peak=peak)
+
+
+def installation(bench: Bench) -> dict[str, float]:
+    """Time the README's first command in a clean clone, with its downloads."""
+    readme = (HERE.parent / "README.md").read_text(encoding="utf-8")
+    (command,) = FIRST_COMMAND.findall(readme)
+    runs = []
+    for _ in range(min(bench.runs, 3)):
+        with tempfile.TemporaryDirectory() as folder:
+            clone = ["git", "clone", "--quiet", str(HERE.parent), folder]
+            subprocess.run(clone, check=True)
+            in_clone = ["bash", "-c", f"cd {shlex.quote(folder)} && {command}"]
+            runs.append(measure.run(in_clone, {"PIP_NO_CACHE_DIR": "1"})[0])
+        say(f"installation: {runs[-1].wall:.1f} s")
+    return measure.summary(runs)
 
 
 def series(quick: bool) -> tuple[list[str], list[str]]:
@@ -478,17 +442,15 @@ def run_all(bench: Bench, only: Sequence[str] = ()) -> dict[str, Any]:
         lambda: {name: bench.workload(name) for name in bench.sizes},
         lambda: check_agreement(bench),
         lambda: compare(bench),
-        lambda: report_costs(bench),
         lambda: scaling(bench, by_detections, "detections"),
         lambda: scaling(bench, by_images, "images"),
         lambda: threads(bench),
         lambda: profile(bench),
-        lambda: limits(bench),
-        lambda: checks(bench),
         lambda: loop(bench),
-        lambda: tables(bench),
         lambda: drop_in(bench),
         lambda: others(bench),
+        lambda: ranking(bench),
+        lambda: installation(bench),
     )
     parts = dict(zip(PARTS, makers, strict=True))
     for name in chosen_parts:
@@ -536,7 +498,7 @@ def bench_for(options: argparse.Namespace) -> Bench:
         detap = Detap(tuple(shlex.split(options.detap)), None)
     else:
         detap = detap_command.build() if options.build else detap_command.installed()
-    default = ("1k", "48k", "voc") if options.quick else SIZES
+    default = ("1k", "48k", "voc") if options.quick else DEFAULT_SIZES
     quick_peers = [name for name in PEERS if name not in NOT_FOR_LARGE]
     return Bench(
         detap,

@@ -1,11 +1,11 @@
 """Time drop-in replacements of pycocotools from loadRes to summarize.
 
-    drop_in.py TOOL path|records|rows|annotations GROUND_TRUTH DETECTIONS
+    drop_in.py TOOL path|records|rows|annotations|categories GROUND_TRUTH DETECTIONS
 
 ``path`` passes the results file, ``records`` its content, ``rows`` the same as an (N, 7) array. The
-ground truth is loaded before. ``annotations`` is a client that reads the annotations of each image
-and passes the results file; its time includes loading the ground truth. Prints the seconds and the
-AP as a JSON object.
+ground truth is loaded before. ``annotations`` and ``categories`` are clients that read the
+annotations of each image, or the images of each category, and pass the results file; their time
+includes loading the ground truth. Prints the seconds and the AP as a JSON object.
 """
 
 import contextlib
@@ -18,6 +18,7 @@ from time import perf_counter
 
 import numpy as np
 
+CLIENTS = ("annotations", "categories")
 PACKAGES = {
     "detap": "detap.compat.pycocotools",
     "ultrafast-pycocotools": "ultrafast_pycocotools",
@@ -28,7 +29,7 @@ PACKAGES = {
 
 
 def results_as(what, path):
-    if what in ("path", "annotations"):
+    if what in ("path", *CLIENTS):
         return path
     records = json.loads(Path(path).read_bytes())
     if what == "records":
@@ -48,6 +49,9 @@ def main(words):
         if what == "annotations":
             for image in truth.getImgIds():
                 truth.loadAnns(truth.getAnnIds(imgIds=[image]))
+        elif what == "categories":
+            for category in truth.getCatIds():
+                truth.getImgIds(catIds=[category])
         else:
             start = perf_counter()
         evaluator = cocoeval.COCOeval(truth, truth.loadRes(results), "bbox")
