@@ -59,7 +59,7 @@ def build() -> Detap:
     venv.create(BUILT, clear=True, with_pip=True)
     bin_ = BUILT / ("Scripts" if sys.platform == "win32" else "bin")
     subprocess.run(
-        [bin_ / "python", "-m", "pip", "install", "--quiet", f"{HERE.parent}[arrow]"],
+        [bin_ / "python", "-m", "pip", "install", "--quiet", f"{HERE.parent}[arrow,dask]"],
         check=True,
         stdout=sys.stderr,
     )
