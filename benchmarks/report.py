@@ -48,25 +48,22 @@ def ratio(spread: dict[str, float]) -> str:
     return f"**{spread['median']:.2f}** ({spread['low']:.2f}\N{EN DASH}{spread['high']:.2f})"
 
 
-def machine_table(results: Results) -> str:
+def machine_sentence(results: Results) -> str:
+    """Return the machine, the versions and the number of runs."""
     packages = results["peers"]
     names = sorted({row["peer"] for row in results.get("comparisons", ())} & set(packages))
-    rows = [
-        *results["machine"].items(),
-        ("NumPy of the peers", packages["numpy"]),
-        ("detap", results["detap"]),
-        *((name, packages[name]) for name in names),
-        ("runs", f"{results['runs']} pairs per peer, 3 if a run takes over 20 s"),
-    ]
-    text = table(["", ""], ([name, str(value)] for name, value in rows), left=2)
-    raw = "All measurements: [results.json](performance/results.json).\n"
-    return f"{text}\n{raw}"
+    versions = [f"{name} {packages[name]}" for name in ("numpy", *names)]
+    machine = "; ".join(f"{name} {value}" for name, value in results["machine"].items())
+    return (
+        f"{machine}. {results['detap']}, {', '.join(versions)}. {results['runs']} pairs per peer, "
+        "3 if a run takes over 20 s. [All measurements](performance/results.json).\n"
+    )
 
 
 def workload_table(results: Results) -> str:
     rows = []
     for name, made in results["workloads"].items():
-        shape, files = made["shape"], made["files"]
+        shape = made["shape"]
         rows.append(
             [
                 name,
@@ -74,12 +71,9 @@ def workload_table(results: Results) -> str:
                 f"{shape.get('ground_truths', shape.get('objects')):,}",
                 str(shape["classes"]),
                 f"{shape['detections']:,}",
-                megabytes(files["ground truth"]["bytes"]),
-                megabytes(files["detections"]["bytes"]),
             ]
         )
-    heading = ["workload", "images", "ground truths", "classes", "detections"]
-    return table([*heading, "ground truth, MB", "detections, MB"], rows)
+    return table(["workload", "images", "ground truths", "classes", "detections"], rows)
 
 
 def difference(row: dict[str, Any]) -> str:
@@ -115,19 +109,17 @@ def picture(name: str, what: str) -> str:
 
 
 def comparison_table(results: Results) -> str:
-    """Return detap's costs on each workload, and the ratio to each peer."""
-    rows = []
-    for name in dict.fromkeys(row["workload"] for row in results["comparisons"]):
-        peers = compared(results, name)
-        ours = pooled(peers)
-        own = [seconds(ours["wall"]), megabytes(ours["peak"])]
-        for row in peers:
-            ratios = [f"{row[f'{cost}_ratio']['median']:.2f}" for cost in ("processor", "memory")]
-            theirs = [seconds(row["theirs"]["wall"]), ratio(row["ratio"])]
-            rows.append([name, row["peer"], *own, *theirs, *ratios])
-            own = ["", ""]
-    heading = ["workload", "peer", "detap, s", "MB", "peer, s", "detap / peer: wall"]
-    text = table([*heading, "processor", "memory"], rows, left=2)
+    """Return detap's costs on each workload, and a column of wall time ratios for each peer."""
+    names = list(dict.fromkeys(row["peer"] for row in results["comparisons"]))
+    body = []
+    for workload in dict.fromkeys(row["workload"] for row in results["comparisons"]):
+        rows = compared(results, workload)
+        ours = pooled(rows)
+        ratios = {row["peer"]: ratio(row["ratio"]) for row in rows}
+        memory = max(row["memory_ratio"]["median"] for row in rows)
+        own = [seconds(ours["wall"]), megabytes(ours["peak"]), f"{memory:.2f}"]
+        body.append([workload, *own, *(ratios.get(name, "") for name in names)])
+    text = table(["workload", "detap, s", "MB", "memory", *names], body)
     return f"{text}\n{picture('ratios', 'wall time of detap divided by that of each peer')}"
 
 
@@ -264,13 +256,12 @@ def installation_sentence(results: Results) -> str:
     return (
         f"The README's first command takes {cost['wall']:.0f} s from a clone to the table "
         f"({cost['wall_low']:.0f}\N{EN DASH}{cost['wall_high']:.0f} in {cost['runs']} runs; "
-        f"{cost['processor']:.0f} s of processor time): it downloads the dependencies and compiles "
-        "detap.\n"
+        f"{cost['processor']:.0f} s of processor time), downloads and compilation included.\n"
     )
 
 
 SECTIONS: dict[str, Callable[[Results], str]] = {
-    "machine": machine_table,
+    "machine": machine_sentence,
     "workloads": workload_table,
     "losses": losses,
     "comparisons": comparison_table,

@@ -52,6 +52,8 @@ DROP_INS = dict.fromkeys(
     ("path", "records", "rows", "annotations", "categories"),
     ("ultrafast-pycocotools", "hotcoco"),
 )
+REPORTED = ("500k", "2M", "1230-classes")  # with a JSON report too
+PROFILED = ("48k", "500k", "2M", "voc", "masks")
 RANKINGS = ("codes", "embeddings")
 RANKED_QUERIES = 1_000
 FIRST_COMMAND = re.compile(r"^python3 -m venv .*pip install \. && .*$", re.MULTILINE)
@@ -224,7 +226,7 @@ def evaluation_only(bench: Bench, name: str) -> dict[str, float] | None:
 def profile(bench: Bench) -> list[dict[str, Any]]:
     """Collect the times of detap's steps from its verbose output."""
     rows = []
-    for name in bench.sizes:
+    for name in (size for size in bench.sizes if size in PROFILED):
         steps: dict[str, list[float]] = {}
         walls = []
         for _ in range(bench.runs):
@@ -319,6 +321,7 @@ def others(bench: Bench) -> list[dict[str, Any]]:
     named += [
         (other, "JSON report", bench.ours(other, "-o", report), bench.ours(other))
         for other in bench.sizes
+        if other in REPORTED
     ]
     rows = []
     for workload, name, ours, theirs in named:
