@@ -1,5 +1,6 @@
 """Quadrilaterals as arrays: tables, the evaluator, and the files with the same polygons."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -95,6 +96,12 @@ def test_as_many_polygons_as_images() -> None:
 # --- evaluator
 
 
+def test_an_evaluator_of_boxes_rejects_polygons() -> None:
+    message = "coco compares boxes, but there are oriented boxes in the ground truth; use --iou-ty"
+    with pytest.raises(UsageError, match=message):
+        detap.Evaluator(truth([DIAMOND]), "coco")
+
+
 def test_an_evaluator_of_polygons() -> None:
     evaluator = detap.Evaluator(truth([DIAMOND]), "coco-polygon")
     evaluator.update(["a"], None, [[0.9]], [["thing"]], polygons=[[SQUARE]])
@@ -140,6 +147,9 @@ def test_polygons_and_boxes_in_batches(keep_boxes: bool) -> None:
     ],
 )
 def test_invalid_updates(protocol: str, arguments: Any, message: str) -> None:
-    evaluator = detap.Evaluator(truth([DIAMOND]), protocol)
+    table = truth([DIAMOND])
+    if protocol == "coco":
+        table = replace(table, polygons=None)
+    evaluator = detap.Evaluator(table, protocol)
     with pytest.raises((InputError, UsageError), match=message):
         evaluator.update(["a"], scores=[[0.9]], labels=[["thing"]], **arguments)

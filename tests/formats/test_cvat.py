@@ -99,6 +99,24 @@ def test_encodings_comments_and_tags(tmp_path: Path) -> None:
         assert read_ground_truth(written(tmp_path, data)).classes == ("Köter",)
 
 
+def test_a_rotated_box_is_a_quadrilateral(tmp_path: Path) -> None:
+    """Clockwise about its center, (15, 30): 10 wide and 20 high, by 90 and by 450 degrees."""
+    rotated = [
+        f'<box label="a" xtl="10" ytl="20" xbr="20" ybr="40" rotation="{degrees}"/>'
+        for degrees in ("90", "450.0", "0", "")
+    ]
+    path = written(tmp_path, document(image(*rotated)))
+    truth = read_ground_truth(path)
+    assert truth.polygons is not None
+    corners = [25, 25, 25, 35, 5, 35, 5, 25]
+    upright = [10, 20, 20, 20, 20, 40, 10, 40]
+    for row, expected in enumerate((corners, corners, upright, upright)):
+        assert truth.polygons[row].tolist() == pytest.approx(expected)
+    bounding = read_ground_truth(path, shapes="bbox")
+    assert bounding.polygons is None
+    assert bounding.corners[0].tolist() == pytest.approx([5, 25, 25, 35])
+
+
 def test_other_shapes_are_read_as_their_bounds(tmp_path: Path) -> None:
     shapes = (
         '<polygon label="a" points="3.5,4.0;1.0,9.0;8.0,2.0"></polygon>',
@@ -351,10 +369,14 @@ SHAPES = {
         box(corners=(11, 2, 1, 22)),
         f"xbr = 1 is less than xtl = 11; correct the boxes, or pass as_is=True (--as-is) {FEW}",
     ),
-    "rotated": (
-        BOX.replace("<box", '<box rotation="30.5"'),
-        "<box> is rotated by 30.5 degrees; only axis-aligned boxes are supported; draw it without "
-        "rotation, or remove it",
+    "rotation is text": (
+        BOX.replace("<box", '<box rotation="30,5"'),
+        "<box> rotation '30,5' is not a number (use a decimal point, not a comma); use a decimal "
+        "number",
+    ),
+    "rotated, and its area overflows": (
+        box(corners=(0, 0, "1e200", "1e200")).replace("<box", '<box rotation="30"'),
+        "<box> box area overflows; correct the box",
     ),
     "polygon": ('<polygon label="a" points="1,2;3,4;5,0"/>', f"<polygon> is not a box; {BOUNDS}"),
     "mask": ('<mask label="a" left="0" top="0" rle="1"/>', f"<mask> is not a box; {BOUNDS}"),
@@ -389,7 +411,7 @@ def test_bad_shapes_with_shapes_bbox(tmp_path: Path) -> None:
         '<polygon label="a" points="1,2;3,x;5,0"/>',
         '<points label="a"/>',
         '<ellipse label="a" cx="1" cy="2" rx="3"/>',
-        '<ellipse label="a" cx="1" cy="2" rx="3" ry="4" rotation="10"/>',
+        '<ellipse label="a" cx="1" cy="2" rx="3" ry="4" rotation="x"/>',
     )
     assert refused(written(tmp_path, document(image(*shapes))), shapes="bbox") == [
         "line 5: <polygon> has 2 points, expected 3; draw it again",
@@ -397,8 +419,7 @@ def test_bad_shapes_with_shapes_bbox(tmp_path: Path) -> None:
         "line 7: <polygon> point 'x' is not a number; use a decimal number",
         "line 8: <points> has 0 points, expected 1; draw it again",
         "line 9: <ellipse> has no ry; write cx, cy, rx, ry",
-        "line 10: <ellipse> is rotated by 10 degrees; only axis-aligned boxes are supported; draw "
-        "it without rotation, or remove it",
+        "line 10: <ellipse> rotation 'x' is not a number; use a decimal number",
     ]
 
 

@@ -91,12 +91,38 @@ def test_rotated_boxes_and_other_shapes_are_read_as_their_bounds(tmp_path: Path)
         {"type": "label", "label_id": 1},
     ]
     path = write(tmp_path / "gt.json", changed(TRUTH, "items", 0, "annotations", to=items))
-    with pytest.raises(InputError, match=r"is rotated by 90 degrees; pass shapes='bbox'"):
+    with pytest.raises(InputError, match=r"is a polygon, not a box; pass shapes='bbox'"):
         detap.read_ground_truth(path)
     truth = detap.read_ground_truth(path, shapes="bbox")
     expected = [[12, 18, 16, 26], [1, 2, 8, 9]]
     assert truth.corners.tolist() == [pytest.approx(corners) for corners in expected]
     assert {note.code: note.count for note in truth.notes}["tags-skipped"] == 1
+
+
+def test_a_rotated_box_is_a_quadrilateral(tmp_path: Path) -> None:
+    """Clockwise about its center, (14, 22)."""
+    rotated = [box(1, 10, 20, 8, 4, rotation=90.0), box(1, 10, 20, 8, 4)]
+    path = write(tmp_path / "gt.json", changed(TRUTH, "items", 0, "annotations", to=rotated))
+    truth = detap.read_ground_truth(path)
+    assert truth.polygons is not None
+    assert truth.polygons[0].tolist() == pytest.approx([16, 18, 16, 26, 12, 26, 12, 18])
+    assert truth.polygons[1].tolist() == [10, 20, 18, 20, 18, 24, 10, 24]
+
+
+def test_the_rotated_box_of_a_real_export(real_data: Path) -> None:
+    """CVAT's own export of oriented boxes has the same corners, in six digits."""
+    folder = real_data / "formats2/cvat-exports"
+    if not folder.is_dir():
+        pytest.skip(f"real data is absent: no folder {folder}")
+    truth = detap.read_ground_truth(folder / "datumaro/annotations/train.json")
+    assert truth.polygons is not None
+    rows = np.flatnonzero(np.array(truth.images)[truth.image] == "2007_001558")
+    labels = (folder / "yolov8_oriented_boxes/labels/train/2007_001558.txt").read_text()
+    exported = np.array([line.split()[1:] for line in labels.splitlines()], np.float64)
+    ours, theirs = truth.polygons[rows], exported * np.tile([500, 375], 4)
+    for polygons in (ours, theirs):
+        polygons[:] = polygons[np.argsort(polygons[:, 0])]
+    assert ours == pytest.approx(theirs, abs=1e-3)
 
 
 FIRST = "items[0].annotations[0]"
@@ -167,8 +193,8 @@ BAD = {
     "NaN": Bad(changed(TRUTH, *AT, "bbox", 1, to=math.nan), f"{FIRST}: bbox[1] is NaN"),
     "a negative width": Bad(changed(TRUTH, *AT, "bbox", 2, to=-4), "width -4 is negative"),
     "an overflow": Bad(changed(TRUTH, *AT, "bbox", to=[0, 0, 1e300, 1e300]), "area overflows"),
-    "a rotation": Bad(
-        changed(TRUTH, *AT, "attributes", "rotation", to=30), f"{FIRST}: is rotated by 30 degrees"
+    "an overflow of a rotated box": Bad(
+        changed(TRUTH, *AT, to=box(1, 0, 0, 1e300, 1e300, rotation=30)), "area overflows"
     ),
     "text as rotation": Bad(
         changed(TRUTH, *AT, "attributes", "rotation", to="30"), f'{FIRST}: rotation is "30"'

@@ -30,6 +30,7 @@ from detap.evaluation.loop.batches import (
     truth_rows,
 )
 from detap.evaluation.loop.name_index import class_index, image_index, refuse
+from detap.evaluation.overlaps.boxes import refuse_polygons
 from detap.evaluation.partial import Partial
 from detap.evaluation.partial.provenance import natural_key
 from detap.evaluation.results import Result
@@ -149,6 +150,7 @@ class Evaluator:
                 )
         if ground_truth is not None:
             ignored_by_condition(ground_truth, self.protocol)  # refuses missing attributes
+            refuse_polygons(self.protocol, ground_truth)
         self.ground_truth = ground_truth
         self.boxes = boxes
         self._batch_format = BatchFormat(boxes, self.protocol)

@@ -29,8 +29,7 @@ def shapes_of(
     UsageError
         If it compares boxes, and a table has quadrilaterals.
     """
-    if protocol.iou_type == "bbox":
-        refuse_polygons(ground_truth, detections, protocol)
+    refuse_polygons(protocol, ground_truth, detections)
     shapes_class: Callable[..., Shapes] = Shapes
     if protocol.iou_type in _SHAPES:
         file, name = _SHAPES[protocol.iou_type]

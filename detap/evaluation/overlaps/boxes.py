@@ -160,17 +160,21 @@ class Shapes:
             yield Note("keypoints-left-out", message, count, severity="info")
 
 
-def refuse_polygons(ground_truth: GroundTruth, detections: Detections, protocol: Protocol) -> None:
+def refuse_polygons(
+    protocol: Protocol, ground_truth: GroundTruth, detections: Detections | None = None
+) -> None:
     """Raise UsageError if a table has quadrilaterals, and the protocol compares boxes.
 
     The bounding boxes of oriented boxes overlap more than they do.
     """
-    tables = [table for table in (ground_truth, detections) if table.polygons is not None]
-    if not tables:
+    given = [ground_truth] if detections is None else [ground_truth, detections]
+    tables = [table for table in given if table.polygons is not None]
+    if protocol.iou_type != "bbox" or not tables:
         return
     choices = []
     may_be_polygons = any(note.code == ORIENTED_BOXES for note in ground_truth.notes)
-    if ground_truth.format != "coco" and not (may_be_polygons and detections.polygons is None):
+    both = detections is not None and detections.polygons is not None
+    if ground_truth.format != "coco" and (both or not may_be_polygons):
         by_score = protocol.matching == "by-score"
         choices.append(f"{'--iou-type polygon' if by_score else '--protocol dota'} for their IoU")
     from_files = any(table.files for table in tables)

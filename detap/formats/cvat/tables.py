@@ -33,8 +33,8 @@ def read_ground_truth(
     path : str or path
         The XML, or the folder with ``annotations.xml``.
     shapes : {"reject", "bbox"}
-        Reject shapes other than boxes, or read their bounding boxes. Rotated boxes are always
-        rejected.
+        Reject shapes other than boxes, or read their bounding boxes and those of rotated boxes,
+        which protocols that compare boxes require.
     attribute_flags : str, optional
         Attributes that are flags: ``"difficult"``, ``"iscrowd"``, ``"hard=difficult,group=crowd"``.
     attributes : tuple of str

@@ -8,10 +8,11 @@ Reference: CVAT's documentation, "XML annotation format", version 1.1, for image
 
 import math
 from collections.abc import Callable, Mapping
+from itertools import chain
 from typing import Any
 from xml.parsers import expat
 
-from detap.formats.shapes.flags import BBOX_HINT, bounds
+from detap.formats.shapes.flags import BBOX_HINT, bounds, rotated_box, rotated_ellipse
 from detap.formats.shapes.reader import ShapeReader, number_of
 from detap.formats.stem_matching import without_suffix
 from detap.formats.text.lines import looks_like
@@ -233,10 +234,10 @@ class Annotations(ShapeReader):
             label = attributes.get("label", "")
             if not label.strip():
                 raise FaultError("has no label", "write the name of its class")
-            box = _READERS.get(name, _read_points)(name, attributes, self.shapes)
+            box, corners = _READERS.get(name, _read_points)(name, attributes, self.shapes)
             flags = [flag for item in self._extra.items() if (flag := self._flag(*item))]
             score = self._score(attributes) if self.scored else 0.0
-            self.add(line, label, box, score, flags)
+            self.add(line, label, box, score, flags, corners=corners)
             if self.object_attributes.names:
                 values = self.object_attributes.values(
                     lambda attribute: self._extra.get(attribute, attributes.get(attribute))
@@ -288,13 +289,10 @@ def _required(attributes: Attributes, names: tuple[str, ...]) -> list[float]:
     return values
 
 
-def _refuse_rotation(attributes: Attributes) -> None:
+def _rotation(attributes: Attributes) -> float:
+    """Return the clockwise rotation about the center, in degrees."""
     text = attributes.get("rotation")
-    if text and (angle := number_of("rotation", text)):
-        raise FaultError(
-            f"is rotated by {angle:g} degrees; only axis-aligned boxes are supported",
-            "draw it without rotation, or remove it",
-        )
+    return number_of("rotation", text) % 360 if text else 0.0
 
 
 def _refuse_shape(shapes: str) -> None:
@@ -302,25 +300,34 @@ def _refuse_shape(shapes: str) -> None:
         raise FaultError("is not a box", BBOX_HINT)
 
 
-def _read_box(_: str, attributes: Attributes, __: str) -> list[float]:
-    _refuse_rotation(attributes)
-    return _required(attributes, CORNERS)
+BoxAndCorners = tuple[list[float], list[float] | None]
+"""A bounding box, and the corners if it is that of a rotated box."""
 
 
-def _read_ellipse(_: str, attributes: Attributes, shapes: str) -> list[float]:
+def _read_box(_: str, attributes: Attributes, shapes: str) -> BoxAndCorners:
+    angle = _rotation(attributes)
+    box = _required(attributes, CORNERS)
+    if not angle:
+        return box, None
+    left, top, right, bottom = box
+    center = (left + right) / 2, (top + bottom) / 2
+    corners = rotated_box(*center, right - left, bottom - top, angle)
+    return bounds(corners), None if shapes == "bbox" else [*chain.from_iterable(corners)]
+
+
+def _read_ellipse(_: str, attributes: Attributes, shapes: str) -> BoxAndCorners:
     _refuse_shape(shapes)
-    _refuse_rotation(attributes)
     x, y, across, down = _required(attributes, ("cx", "cy", "rx", "ry"))
-    return [x - across, y - down, x + across, y + down]
+    return rotated_ellipse(x, y, 2 * across, 2 * down, _rotation(attributes)), None
 
 
-def _read_mask(_: str, attributes: Attributes, shapes: str) -> list[float]:
+def _read_mask(_: str, attributes: Attributes, shapes: str) -> BoxAndCorners:
     _refuse_shape(shapes)
     left, top, width, height = _required(attributes, ("left", "top", "width", "height"))
-    return [left, top, left + width, top + height]
+    return [left, top, left + width, top + height], None
 
 
-def _read_points(name: str, attributes: Attributes, shapes: str) -> list[float]:
+def _read_points(name: str, attributes: Attributes, shapes: str) -> BoxAndCorners:
     if name not in _POINTS:
         message = "is not supported" if name in _UNREAD else "is an unknown shape"
         raise FaultError(message, "remove it, or draw a box")
@@ -334,10 +341,10 @@ def _read_points(name: str, attributes: Attributes, shapes: str) -> list[float]:
     if len(points) < _POINTS[name]:
         message = f"has {len(points)} points, expected {_POINTS[name]}"
         raise FaultError(message, "draw it again")
-    return bounds(points)
+    return bounds(points), None
 
 
-_READERS: dict[str, Callable[[str, Attributes, str], list[float]]] = {
+_READERS: dict[str, Callable[[str, Attributes, str], BoxAndCorners]] = {
     "box": _read_box,
     "ellipse": _read_ellipse,
     "mask": _read_mask,

@@ -4,12 +4,13 @@ Reference: the format "datumaro" of datumaro 1.13 and of CVAT's exports.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 from detap.errors import Note
 from detap.formats.shapes.documents import DocumentReader, Image, Item
-from detap.formats.shapes.flags import bounds, rotated_bounds
+from detap.formats.shapes.flags import bounds, rotated_box
 from detap.formats.shapes.json_values import (
     class_name,
     finite_number,
@@ -88,27 +89,30 @@ class Items(DocumentReader):
             raise FaultError(message, f"expected 0 to {len(self._labels_by_id) - 1}")
         attributes = object_of(record.get("attributes") or {})
         if kind == "bbox":
-            return Item(self._labels_by_id[number], self._box(record, attributes), attributes)
+            box, corners = self._box(record, attributes)
+            return Item(self._labels_by_id[number], box, attributes, corners)
         if kind not in (*_POINTS,):  # any JSON value
             raise FaultError(f"type is {value_text(record, 'type')}", "use bbox or polygon")
         self.refuse_shape(f"is a {kind}, not a box")
         flat = _numbers(record, "points")
         if len(flat) % 2 or len(flat) < 2 * _POINTS[kind]:
             raise FaultError(f"points has {len(flat)} numbers", "write x1, y1, x2, y2, ...")
-        x1, y1, x2, y2 = bounds([*zip(flat[::2], flat[1::2], strict=True)])
-        return Item(self._labels_by_id[number], [x1, y1, x2 - x1, y2 - y1], attributes)
+        box = _around([*zip(flat[::2], flat[1::2], strict=True)])
+        return Item(self._labels_by_id[number], box, attributes)
 
-    def _box(self, record: dict[str, Any], attributes: dict[str, Any]) -> list[float]:
+    def _box(
+        self, record: dict[str, Any], attributes: dict[str, Any]
+    ) -> tuple[list[float], list[float] | None]:
+        """Return the bounding box of a box, and its corners if it is rotated."""
         box = _numbers(record, "bbox")
         if len(box) != 4:
             raise FaultError(f"bbox has {len(box)} numbers", "write [x, y, width, height]")
         angle = finite_number("rotation", attributes.get("rotation") or 0.0)
         if not angle:
-            return box
-        self.refuse_shape(f"is rotated by {angle:g} degrees")
+            return box, None
         x, y, width, height = box
-        x1, y1, x2, y2 = rotated_bounds(x + width / 2, y + height / 2, width, height, angle)
-        return [x1, y1, x2 - x1, y2 - y1]
+        corners = rotated_box(x + width / 2, y + height / 2, width, height, angle)
+        return _around(corners), None if self.shapes == "bbox" else [*chain.from_iterable(corners)]
 
     def notes(self) -> tuple[Note, ...]:
         """Return notes about the file."""
@@ -135,3 +139,9 @@ def _size(size: Any) -> tuple[Any, Any]:
 def _numbers(record: dict[str, Any], key: str) -> list[float]:
     values = required(record, key, list, "expected a list of numbers")
     return [finite_number(f"{key}[{n}]", value) for n, value in enumerate(values)]
+
+
+def _around(points: Sequence[Sequence[float]]) -> list[float]:
+    """Return the smallest box around points, as x, y, width, height."""
+    x1, y1, x2, y2 = bounds(points)
+    return [x1, y1, x2 - x1, y2 - y1]

@@ -25,7 +25,8 @@ def read_ground_truth(
     ----------
     path : str or path
     shapes : {"reject", "bbox"}
-        Reject rotated boxes and shapes other than boxes, or read their bounding boxes.
+        Reject shapes other than boxes, or read their bounding boxes and those of rotated boxes,
+        which protocols that compare boxes require.
     attribute_flags : str, optional
         Attributes that are flags: ``"difficult"``, ``"is_crowd"``, ``"hard=difficult"``.
     attributes : tuple of str

@@ -1,13 +1,12 @@
 """Regions of Label Studio: boxes, polygons and ellipses in percent of the image."""
 
-import math
 import re
 from collections.abc import Mapping
 from itertools import chain
 from typing import Any
 from urllib.parse import unquote
 
-from detap.formats.shapes.flags import BBOX_HINT, bounds, rotated_bounds
+from detap.formats.shapes.flags import BBOX_HINT, bounds, rotated_box, rotated_ellipse
 from detap.formats.shapes.json_values import finite_number, numbers, points_of
 from detap.io.json_text import short_json
 from detap.io.problems import FaultError
@@ -84,10 +83,10 @@ def box_of(
         if side < 0:
             raise FaultError(f"{name} {side:g} is negative", "correct the box")
     rotation = finite_number("rotation", value.get("rotation", 0))
+    (x, y), (width, height) = _scaled([[x, y], [width, height]], size)
     if not rotation % 360:
-        (x, y), (width, height) = _scaled([[x, y], [width, height]], size)
         return (x, y, width, height), None
-    points = _corners((x, y, width, height), rotation, size)
+    points = rotated_box(x, y, width, height, rotation, about=0)
     corners = None if shapes == "bbox" else [*chain.from_iterable(points)]
     return _of_points(points), corners
 
@@ -106,23 +105,6 @@ def _of_points(points: list[list[float]]) -> tuple[float, float, float, float]:
     return x1, y1, x2 - x1, y2 - y1
 
 
-def _corners(
-    box: tuple[float, float, float, float], rotation: float, size: tuple[float, float]
-) -> list[list[float]]:
-    """Return the corners, in order around, of a box rotated clockwise about its top-left corner.
-
-    They are in pixels; `box` is in percent.
-    """
-    x, y, width, height = box
-    (x, y), (width, height) = _scaled([[x, y], [width, height]], size)
-    cos, sin = math.cos(math.radians(rotation)), math.sin(math.radians(rotation))
-    across, down = (width * cos, width * sin), (-height * sin, height * cos)
-    return [
-        [x + i * across[0] + j * down[0], y + i * across[1] + j * down[1]]
-        for i, j in ((0, 0), (1, 0), (1, 1), (0, 1))
-    ]
-
-
 def _of_ellipse(
     value: dict[str, Any], size: tuple[float, float]
 ) -> tuple[float, float, float, float]:
@@ -131,5 +113,5 @@ def _of_ellipse(
         raise FaultError("a radius is negative", "correct the ellipse")
     rotation = finite_number("rotation", value.get("rotation", 0))
     (x, y), (across, down) = _scaled([[x, y], [across, down]], size)
-    x1, y1, x2, y2 = rotated_bounds(x, y, 2 * across, 2 * down, rotation, ellipse=True)
+    x1, y1, x2, y2 = rotated_ellipse(x, y, 2 * across, 2 * down, rotation)
     return x1, y1, x2 - x1, y2 - y1

@@ -21,23 +21,40 @@ def bounds(points: Sequence[Sequence[float]]) -> list[float]:
     return [min(across), min(down), max(across), max(down)]
 
 
-def rotated_bounds(
-    x: float, y: float, width: float, height: float, degrees: float, *, ellipse: bool = False
-) -> list[float]:
-    """Return the smallest box around a box or ellipse rotated about its center, as x1, y1, x2, y2.
+def rotated_ellipse(x: float, y: float, width: float, height: float, degrees: float) -> list[float]:
+    """Return the smallest box around an ellipse rotated about its center, as x1, y1, x2, y2.
 
     Parameters
     ----------
     x, y : float
         The center.
     width, height, degrees : float
-    ellipse : bool
-        True for the ellipse in the box.
     """
-    cos, sin = abs(math.cos(math.radians(degrees))), abs(math.sin(math.radians(degrees)))
-    pairs = (width * cos, height * sin), (width * sin, height * cos)
-    across, down = (math.hypot(*pair) / 2 if ellipse else sum(pair) / 2 for pair in pairs)
+    cos, sin = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+    across = math.hypot(width * cos, height * sin) / 2
+    down = math.hypot(width * sin, height * cos) / 2
     return [x - across, y - down, x + across, y + down]
+
+
+def rotated_box(
+    x: float, y: float, width: float, height: float, degrees: float, *, about: float = 0.5
+) -> list[list[float]]:
+    """Return the corners, in order around, of a box rotated clockwise about a point of it.
+
+    Parameters
+    ----------
+    x, y : float
+        The point.
+    width, height, degrees : float
+    about : float
+        Position of the point in the box: 0.5 for the center, 0 for the top-left corner.
+    """
+    cos, sin = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+    before, after = -about, 1 - about
+    return [
+        [x + i * width * cos - j * height * sin, y + i * width * sin + j * height * cos]
+        for i, j in ((before, before), (after, before), (after, after), (before, after))
+    ]
 
 
 class FlagNames:

@@ -6,7 +6,7 @@ from typing import Any
 
 from detap.formats.shapes.csv_rows import read_csv
 from detap.formats.shapes.documents import DocumentReader, Image, Item
-from detap.formats.shapes.flags import bounds, rotated_bounds
+from detap.formats.shapes.flags import bounds, rotated_ellipse
 from detap.formats.shapes.json_values import finite_number, numbers, object_of, required, value_text
 from detap.formats.via.csv_records import records_of
 from detap.formats.via.sniff import PROJECT
@@ -128,4 +128,4 @@ def _bounds(kind: str, shape: dict[str, Any]) -> list[float]:
             raise FaultError(f"{name} {radius:g} is negative", "use a positive radius")
     rx, ry = ([*radii.values()] * 2 or [0.0, 0.0])[:2]
     angle = finite_number("theta", shape.get("theta", 0))  # in radians
-    return rotated_bounds(x, y, 2 * rx, 2 * ry, math.degrees(angle), ellipse=True)
+    return rotated_ellipse(x, y, 2 * rx, 2 * ry, math.degrees(angle))
