@@ -175,12 +175,16 @@ def search_among(
     return [protocol.name for protocol in presets], skipped
 
 
-def test_presets_for_quadrilaterals_come_after_those_for_boxes(
+def test_presets_of_boxes_reject_quadrilaterals(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     names = ["dota", "coco-segm", "coco"]
     masks = ("compare masks: --iou-type segm", ("coco-segm",))
-    assert search_among(monkeypatch, names, {}, polygons=True) == (["coco", "dota"], [masks])
+    boxes = ("compare boxes: --shapes bbox", ("coco",))
+    assert search_among(monkeypatch, names, {}, polygons=True) == (["dota"], [masks, boxes])
+    changes = {"iou_type": "polygon"}
+    searched_names, _ = search_among(monkeypatch, names, changes, polygons=True)
+    assert searched_names == ["dota", "coco"]
     polygons = ("compare quadrilaterals: --iou-type polygon", ("dota",))
     assert search_among(monkeypatch, names, {}) == (["coco"], [polygons, masks])
 

@@ -7,6 +7,7 @@ from detap.errors import UsageError
 from detap.protocols import Protocol
 
 _SHAPES = {
+    "bbox": "boxes",
     "segm": "masks",
     "boundary": "boundaries",
     "keypoints": "keypoints",
@@ -40,23 +41,22 @@ def searched_presets(
     changes : mapping
         Field values set in all presets.
     polygons : bool
-        True to search presets for quadrilaterals too.
+        True for tables with quadrilaterals, which presets of boxes reject.
 
     Raises
     ------
     UsageError
         If every preset rejects the changes.
     """
-    iou_type = changes.get("iou_type", "bbox")
-    iou_types = {iou_type, "bbox"}
-    if polygons and "iou_type" not in changes:
-        iou_types.add("polygon")
+    iou_type = changes.get("iou_type", "polygon" if polygons else "bbox")
+    iou_types = {iou_type, "bbox"} if "iou_type" in changes else {iou_type}
     presets, skipped = [], dict[str, list[str]]()
     rejected: list[UsageError] = []
     for name, protocol in Protocol.presets.items():
         if protocol.iou_type not in iou_types:
             shapes = _SHAPES.get(protocol.iou_type, protocol.iou_type)
-            reason = f"compare {shapes}: --iou-type {protocol.iou_type}"
+            option = "--shapes" if protocol.iou_type == "bbox" else "--iou-type"
+            reason = f"compare {shapes}: {option} {protocol.iou_type}"
             skipped.setdefault(reason, []).append(name)
             continue
         if protocol.attributes and "ignore_where" not in changes:
