@@ -406,9 +406,9 @@ cdef class Resampler:
             s.rows[l] = row
             filled = 0
             for j in range(self.targets.shape[0]):
-                hits = <int32_t>(self.targets[j] * positives)
-                hits = hits - 1 if hits > 1 else 1
-                while hits <= positives and <double>hits / positives < self.targets[j]:
+                # The product rounds to the right integer, or else is between two.
+                hits = max(<int32_t>(self.targets[j] * positives), 1)
+                if <double>hits / positives < self.targets[j]:
                     hits += 1
                 if hits > positives:
                     break
