@@ -7,6 +7,7 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
+    from types import TracebackType
 
 
 def main() -> None:
@@ -31,12 +32,22 @@ def _handle_unraisable(error: "UnraisableHookArgs") -> None:
     """Handle an interrupt within a callback, which Python would only print.
 
     It ends the process while the command line is imported. Later, signal handlers of detap raise a
-    subclass and keep the status, so that files being written are cleaned up.
+    subclass and keep the status, so that files being written are cleaned up. In a callback of
+    importlib it ends the process too: the lock of all imports may be kept, for which threads would
+    wait forever.
     """
-    if error.exc_type is KeyboardInterrupt:
-        os._exit(130)
     if not issubclass(error.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(error)
+    elif error.exc_type is KeyboardInterrupt or _is_in_importlib(error.exc_traceback):
+        os._exit(getattr(error.exc_value, "status", 130))
+
+
+def _is_in_importlib(traceback: "TracebackType | None") -> bool:
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        traceback = traceback.tb_next
+    return False
 
 
 if __name__ == "__main__":

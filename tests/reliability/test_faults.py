@@ -148,6 +148,41 @@ def test_an_interrupt_that_python_would_swallow_is_130(tmp_path: Path, moment: s
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
 
 
+WITHIN_AN_IMPORT = """
+import signal, sys
+import detap.__main__
+import detap.cli
+plain = detap.cli._invoke
+def hook(frame, event, function):
+    if event == "c_return" and function.__name__ == "acquire_lock":
+        if frame.f_code.co_name == sys.argv[-1]:
+            sys.setprofile(None)
+            signal.raise_signal(signal.SIGTERM)
+def invoke(arguments, session):
+    sys.setprofile(hook)
+    return plain(arguments[:-1], session)
+detap.cli._invoke = invoke
+detap.__main__.main()
+"""
+"""The command, terminated in importlib between taking the lock of all imports and releasing it."""
+
+
+@pytest.mark.parametrize("function", ["_get_module_lock", "cb"])
+def test_a_signal_within_an_import_does_not_hang(function: str, tmp_path: Path) -> None:
+    """The callback `cb` cannot raise: it kept the lock, and the threads that read waited for it."""
+    write(tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-c", WITHIN_AN_IMPORT, *EVAL, "-o", "report.json", "-q", function],
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (143, b"", b"")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["dt.json", "gt.json"]
+
+
 @pytest.mark.parametrize("mode", ["OpenBLAS", "import"])
 def test_an_early_exit_is_not_reported_as_a_failed_gate(tmp_path: Path, mode: str) -> None:
     """A library that calls exit(1), as OpenBLAS does, and a command that cannot be imported."""
