@@ -12,6 +12,7 @@ from detap.formats.datumaro.items import Items
 from detap.formats.label_studio.tasks import Tasks
 from detap.formats.roboflow.tables import Responses
 from detap.formats.shapes.documents import DocumentReader
+from detap.formats.shapes.reader import ShapeReader
 from detap.formats.supervisely.annotations import Annotations as Supervisely
 from detap.formats.tfcsv.rows import Rows
 from detap.formats.via.regions import Regions
@@ -46,7 +47,9 @@ def _datumaro(data: bytes) -> Boxes:
     for item in document["items"]:
         for record in item["annotations"]:
             if record["type"] == "bbox":
-                yield names[record["label_id"]], [*map(float, record["bbox"])]
+                rotated = (record.get("attributes") or {}).get("rotation")
+                rotated = rotated and rotated % 360
+                yield names[record["label_id"]], [] if rotated else [*map(float, record["bbox"])]
 
 
 def _supervisely(data: bytes) -> Boxes:
@@ -88,7 +91,8 @@ def _label_studio(data: bytes) -> Boxes:
                 continue
             sides = (float(result["original_width"]), float(result["original_height"])) * 2
             keys = ("x", "y", "width", "height")
-            yield value[kind][0], [value[k] * s / 100 for k, s in zip(keys, sides, strict=True)]
+            box = [value[k] * s / 100 for k, s in zip(keys, sides, strict=True)]
+            yield value[kind][0], [] if value.get("rotation", 0) % 360 else box
 
 
 LABELED = ("rectanglelabels", "polygonlabels", "ellipselabels", "brushlabels", "labels")
@@ -115,6 +119,11 @@ def _tfcsv(data: bytes) -> Boxes:
                 yield record["class"], [*map(float, box)]
 
 
+def unrotated(reader: ShapeReader, boxes: list[list[float]]) -> list[list[float]]:
+    """Return the boxes, empty ones for the rotated boxes."""
+    return [[] if row in reader._corners else box for row, box in enumerate(boxes)]
+
+
 READERS: dict[str, tuple[type[DocumentReader], Callable[[bytes], Boxes]]] = {
     "createml": (CreateML, _createml),
     "via": (Regions, _via),
@@ -127,7 +136,10 @@ READERS: dict[str, tuple[type[DocumentReader], Callable[[bytes], Boxes]]] = {
 
 
 def both(name: str, data: bytes) -> tuple[list[Any], list[Any] | None, list[Any]]:
-    """Return the problems of detap's reader, or its boxes and those of the plain one, sorted."""
+    """Return the problems of detap's reader, or its boxes and those of the plain one, sorted.
+
+    Rotated boxes have no numbers.
+    """
     kind, plain = READERS[name]
     reader = kind("x")
     reader.read_data(data, "x")
@@ -135,5 +147,5 @@ def both(name: str, data: bytes) -> tuple[list[Any], list[Any] | None, list[Any]
         return reader.problems.listed, None, []
     objects = reader.objects()
     labels = [objects.classes[k] for k in objects.label]
-    boxes = sorted(zip(labels, objects.boxes.tolist(), strict=True))
+    boxes = sorted(zip(labels, unrotated(reader, objects.boxes.tolist()), strict=True))
     return [], boxes, sorted(plain(data.removeprefix(b"\xef\xbb\xbf")))

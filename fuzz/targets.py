@@ -417,8 +417,14 @@ def cvat(data: bytes) -> str:
     objects = read.objects()
     root = ElementTree.fromstring(data)
     boxes = [box for image in root.findall("image") for box in image.findall("box")]
-    plain = [[float(box.get(side, "")) for side in CVAT_CORNERS] for box in boxes]
-    _differ(objects.boxes.tolist() != plain, "ElementTree reads other boxes")
+    plain = [
+        []
+        if float(box.get("rotation") or 0) % 360
+        else [float(box.get(side, "")) for side in CVAT_CORNERS]
+        for box in boxes
+    ]
+    boxes_read = labelling_tools.unrotated(read, objects.boxes.tolist())
+    _differ(boxes_read != plain, "ElementTree reads other boxes")
     labels = [box.get("label") for box in boxes]
     _differ([objects.classes[n] for n in objects.label] != labels, "ElementTree reads other labels")
     return "valid"

@@ -28,6 +28,7 @@ from detap.protocols import Protocol
 from detap.tables.detection import Detections, GroundTruth
 from tests.analysis.data import fixture
 from tests.cases import MORE, Case, cases
+from tests.conftest import extract
 from tests.parity.compare import assert_same_bits
 
 PRESETS = {
@@ -225,7 +226,7 @@ def test_an_evaluator_reports_some_classes(keep_boxes: bool) -> None:
 def test_cars_of_kitti_have_the_values_of_the_kit(real_data: Path, tmp_path: Path) -> None:
     """R40 of the kit: moderate .766823, easy .868199, hard .604959 (kitti_expected.json)."""
     with tarfile.open(real_data / "measures" / "kitti_kittibox.tar.gz") as archive:
-        archive.extractall(tmp_path, filter="data")
+        extract(archive, tmp_path)
     truth = detap.read_ground_truth(tmp_path / "val_gt", format="kitti")
     detections = detap.read_detections(tmp_path / "val_pred", truth, format="kitti")
     with pytest.warns(detap.DetapWarning):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.conftest import ROOT, extract
 
 PAGE = ROOT / "docs" / "proofs.md"
 PROOF = re.compile(r"^```sh\n(.+?)\n```\n\n((?:\|[^\n]*\n)+)", re.MULTILINE | re.DOTALL)
@@ -51,7 +51,7 @@ def files(request: pytest.FixtureRequest, real_data: Path, tmp_path: Path) -> Pa
     (tmp_path / "VOC2007").symlink_to(real_data / "voc2007-test")
     if (archive := tmp_path / "kitti_kittibox.tar.gz").exists():
         with tarfile.open(archive) as packed:
-            packed.extractall(tmp_path, filter="data")
+            extract(packed, tmp_path)
     return tmp_path
 
 

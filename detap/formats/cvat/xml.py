@@ -292,7 +292,7 @@ def _required(attributes: Attributes, names: tuple[str, ...]) -> list[float]:
 def _rotation(attributes: Attributes) -> float:
     """Return the clockwise rotation about the center, in degrees."""
     text = attributes.get("rotation")
-    return number_of("rotation", text) % 360 if text else 0.0
+    return number_of("rotation", text) if text else 0.0
 
 
 def _refuse_shape(shapes: str) -> None:
@@ -307,7 +307,7 @@ BoxAndCorners = tuple[list[float], list[float] | None]
 def _read_box(_: str, attributes: Attributes, shapes: str) -> BoxAndCorners:
     angle = _rotation(attributes)
     box = _required(attributes, CORNERS)
-    if not angle:
+    if not angle % 360:
         return box, None
     left, top, right, bottom = box
     center = (left + right) / 2, (top + bottom) / 2

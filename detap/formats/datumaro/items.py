@@ -108,7 +108,7 @@ class Items(DocumentReader):
         if len(box) != 4:
             raise FaultError(f"bbox has {len(box)} numbers", "write [x, y, width, height]")
         angle = finite_number("rotation", attributes.get("rotation") or 0.0)
-        if not angle:
+        if not angle % 360:
             return box, None
         x, y, width, height = box
         corners = rotated_box(x + width / 2, y + height / 2, width, height, angle)

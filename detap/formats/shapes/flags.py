@@ -30,7 +30,8 @@ def rotated_ellipse(x: float, y: float, width: float, height: float, degrees: fl
         The center.
     width, height, degrees : float
     """
-    cos, sin = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+    angle = math.radians(degrees % 360)
+    cos, sin = math.cos(angle), math.sin(angle)
     across = math.hypot(width * cos, height * sin) / 2
     down = math.hypot(width * sin, height * cos) / 2
     return [x - across, y - down, x + across, y + down]
@@ -49,7 +50,8 @@ def rotated_box(
     about : float
         Position of the point in the box: 0.5 for the center, 0 for the top-left corner.
     """
-    cos, sin = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+    angle = math.radians(degrees % 360)
+    cos, sin = math.cos(angle), math.sin(angle)
     before, after = -about, 1 - about
     return [
         [x + i * width * cos - j * height * sin, y + i * width * sin + j * height * cos]

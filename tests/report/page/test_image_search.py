@@ -291,7 +291,9 @@ def test_images_are_found_in_the_layouts_of_the_formats(
     write(tmp_path)
     put(tmp_path / "sizes.csv", "image,width,height\n" + "".join(f"{s},64,48\n" for s in STEMS))
     sized = layout.startswith(("Open Images", "YOLO"))
-    more = ("--image-sizes", tmp_path / "sizes.csv") if sized else ()
+    more: tuple[object, ...] = ("--image-sizes", tmp_path / "sizes.csv") if sized else ()
+    if layout == "DOTA":
+        more = ("--shapes", "bbox")
     names: tuple[str, ...] = ("c.jpg",) if "two" in layout else ("a.jpg", "b.jpg", "c.jpg")
     if layout.startswith("COCO, folder"):
         names = tuple(f"{stem}_jpg.rf.{32 * '0'}.jpg" for stem in STEMS)
