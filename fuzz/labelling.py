@@ -47,8 +47,7 @@ def _datumaro(data: bytes) -> Boxes:
     for item in document["items"]:
         for record in item["annotations"]:
             if record["type"] == "bbox":
-                rotated = (record.get("attributes") or {}).get("rotation")
-                rotated = rotated and rotated % 360
+                rotated = float((record.get("attributes") or {}).get("rotation") or 0) % 360
                 yield names[record["label_id"]], [] if rotated else [*map(float, record["bbox"])]
 
 
@@ -92,7 +91,7 @@ def _label_studio(data: bytes) -> Boxes:
             sides = (float(result["original_width"]), float(result["original_height"])) * 2
             keys = ("x", "y", "width", "height")
             box = [value[k] * s / 100 for k, s in zip(keys, sides, strict=True)]
-            yield value[kind][0], [] if value.get("rotation", 0) % 360 else box
+            yield value[kind][0], [] if float(value.get("rotation", 0)) % 360 else box
 
 
 LABELED = ("rectanglelabels", "polygonlabels", "ellipselabels", "brushlabels", "labels")

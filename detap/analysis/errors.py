@@ -279,7 +279,7 @@ class _Repairs:
         labels = results.boxes[0].label[rows[positions]]
         self._rank(positions, labels, np.full(len(positions), -1, np.int8))
         detected = results.by_class(results.boxes[0].label) > 0
-        self.before = averages_of_absent(results.protocol, detected)
+        self.before = averages_of_absent(results.protocol, detected)  # without ground truths
         self.before = self.after(None)
         if analysis.convention == "tidecv":  # tidecv ranks errors first among tied scores
             positions = self._ends_of_ties(positions)

@@ -8,7 +8,6 @@ Reference: CVAT's documentation, "XML annotation format", version 1.1, for image
 
 import math
 from collections.abc import Callable, Mapping
-from itertools import chain
 from typing import Any
 from xml.parsers import expat
 
@@ -238,11 +237,10 @@ class Annotations(ShapeReader):
             flags = [flag for item in self._extra.items() if (flag := self._flag(*item))]
             score = self._score(attributes) if self.scored else 0.0
             self.add(line, label, box, score, flags, corners=corners)
-            if self.object_attributes.names:
-                values = self.object_attributes.values(
-                    lambda attribute: self._extra.get(attribute, attributes.get(attribute))
-                )
-                self.object_attributes.append(values)
+            values = self.object_attributes.values(
+                lambda attribute: self._extra.get(attribute, attributes.get(attribute))
+            )
+            self.object_attributes.append(values)
         except FaultError as fault:
             self._add(f"line {line}", f"<{name[:_SHOWN]}> {fault.message}", fault.hint)
         if self.too_many():
@@ -300,11 +298,11 @@ def _refuse_shape(shapes: str) -> None:
         raise FaultError("is not a box", BBOX_HINT)
 
 
-BoxAndCorners = tuple[list[float], list[float] | None]
+BoxAndCorners = tuple[list[float], list[list[float]] | None]
 """A bounding box, and the corners if it is that of a rotated box."""
 
 
-def _read_box(_: str, attributes: Attributes, shapes: str) -> BoxAndCorners:
+def _read_box(_: str, attributes: Attributes, __: str) -> BoxAndCorners:
     angle = _rotation(attributes)
     box = _required(attributes, CORNERS)
     if not angle % 360:
@@ -312,7 +310,7 @@ def _read_box(_: str, attributes: Attributes, shapes: str) -> BoxAndCorners:
     left, top, right, bottom = box
     center = (left + right) / 2, (top + bottom) / 2
     corners = rotated_box(*center, right - left, bottom - top, angle)
-    return bounds(corners), None if shapes == "bbox" else [*chain.from_iterable(corners)]
+    return bounds(corners), corners
 
 
 def _read_ellipse(_: str, attributes: Attributes, shapes: str) -> BoxAndCorners:

@@ -4,13 +4,12 @@ Reference: the format "datumaro" of datumaro 1.13 and of CVAT's exports.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterator
 from typing import Any
 
 from detap.errors import Note
 from detap.formats.shapes.documents import DocumentReader, Image, Item
-from detap.formats.shapes.flags import bounds, rotated_box
+from detap.formats.shapes.flags import as_xywh, bounds, rotated_box
 from detap.formats.shapes.json_values import (
     class_name,
     finite_number,
@@ -97,12 +96,12 @@ class Items(DocumentReader):
         flat = _numbers(record, "points")
         if len(flat) % 2 or len(flat) < 2 * _POINTS[kind]:
             raise FaultError(f"points has {len(flat)} numbers", "write x1, y1, x2, y2, ...")
-        box = _around([*zip(flat[::2], flat[1::2], strict=True)])
+        box = as_xywh(bounds([*zip(flat[::2], flat[1::2], strict=True)]))
         return Item(self._labels_by_id[number], box, attributes)
 
     def _box(
         self, record: dict[str, Any], attributes: dict[str, Any]
-    ) -> tuple[list[float], list[float] | None]:
+    ) -> tuple[list[float], list[list[float]] | None]:
         """Return the bounding box of a box, and its corners if it is rotated."""
         box = _numbers(record, "bbox")
         if len(box) != 4:
@@ -112,7 +111,7 @@ class Items(DocumentReader):
             return box, None
         x, y, width, height = box
         corners = rotated_box(x + width / 2, y + height / 2, width, height, angle)
-        return _around(corners), None if self.shapes == "bbox" else [*chain.from_iterable(corners)]
+        return as_xywh(bounds(corners)), corners
 
     def notes(self) -> tuple[Note, ...]:
         """Return notes about the file."""
@@ -139,9 +138,3 @@ def _size(size: Any) -> tuple[Any, Any]:
 def _numbers(record: dict[str, Any], key: str) -> list[float]:
     values = required(record, key, list, "expected a list of numbers")
     return [finite_number(f"{key}[{n}]", value) for n, value in enumerate(values)]
-
-
-def _around(points: Sequence[Sequence[float]]) -> list[float]:
-    """Return the smallest box around points, as x, y, width, height."""
-    x1, y1, x2, y2 = bounds(points)
-    return [x1, y1, x2 - x1, y2 - y1]

@@ -2,11 +2,10 @@
 
 import re
 from collections.abc import Mapping
-from itertools import chain
 from typing import Any
 from urllib.parse import unquote
 
-from detap.formats.shapes.flags import BBOX_HINT, bounds, rotated_box, rotated_ellipse
+from detap.formats.shapes.flags import BBOX_HINT, as_xywh, bounds, rotated_box, rotated_ellipse
 from detap.formats.shapes.json_values import finite_number, numbers, points_of
 from detap.io.json_text import short_json
 from detap.io.problems import FaultError
@@ -55,10 +54,10 @@ def label_of(kind: str, value: Mapping[str, Any]) -> str:
 
 def box_of(
     kind: str, value: dict[str, Any], size: tuple[float, float], shapes: str
-) -> tuple[tuple[float, float, float, float], list[float] | None]:
+) -> tuple[list[float], list[list[float]] | None]:
     """Return the box of a region, in pixels, and the corners if it is rotated.
 
-    The box is x, y, width, height; the eight numbers of the corners are in order around.
+    The box is x, y, width, height; the corners are in order around.
 
     Parameters
     ----------
@@ -74,7 +73,7 @@ def box_of(
         raise FaultError("is a brush mask, which is not read", "export COCO, or draw boxes")
     if "points" in value:
         _refuse("a polygon", shapes)
-        return _of_points(_scaled(points_of(value["points"]), size)), None
+        return as_xywh(bounds(_scaled(points_of(value["points"]), size))), None
     if "radiusX" in value:
         _refuse("an ellipse", shapes)
         return _of_ellipse(value, size), None
@@ -85,10 +84,9 @@ def box_of(
     rotation = finite_number("rotation", value.get("rotation", 0))
     (x, y), (width, height) = _scaled([[x, y], [width, height]], size)
     if not rotation % 360:
-        return (x, y, width, height), None
-    points = rotated_box(x, y, width, height, rotation, about=0)
-    corners = None if shapes == "bbox" else [*chain.from_iterable(points)]
-    return _of_points(points), corners
+        return [x, y, width, height], None
+    corners = rotated_box(x, y, width, height, rotation, about=0)
+    return as_xywh(bounds(corners)), corners
 
 
 def _refuse(shape: str, shapes: str) -> None:
@@ -100,18 +98,10 @@ def _scaled(points: list[list[float]], size: tuple[float, float]) -> list[list[f
     return [[x * size[0] / 100, y * size[1] / 100] for x, y in points]
 
 
-def _of_points(points: list[list[float]]) -> tuple[float, float, float, float]:
-    x1, y1, x2, y2 = bounds(points)
-    return x1, y1, x2 - x1, y2 - y1
-
-
-def _of_ellipse(
-    value: dict[str, Any], size: tuple[float, float]
-) -> tuple[float, float, float, float]:
+def _of_ellipse(value: dict[str, Any], size: tuple[float, float]) -> list[float]:
     x, y, across, down = numbers(value, "x", "y", "radiusX", "radiusY")
     if across < 0 or down < 0:
         raise FaultError("a radius is negative", "correct the ellipse")
     rotation = finite_number("rotation", value.get("rotation", 0))
     (x, y), (across, down) = _scaled([[x, y], [across, down]], size)
-    x1, y1, x2, y2 = rotated_ellipse(x, y, 2 * across, 2 * down, rotation)
-    return x1, y1, x2 - x1, y2 - y1
+    return as_xywh(rotated_ellipse(x, y, 2 * across, 2 * down, rotation))

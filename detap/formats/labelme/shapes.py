@@ -5,7 +5,6 @@ Reference: LabelMe 5 (wkentaro), `label_file.py`; X-AnyLabeling writes the same 
 """
 
 import math
-from itertools import chain
 from typing import Any
 
 from detap.formats.by_name.problems import Problems
@@ -90,7 +89,7 @@ class Shapes(ShapeReader):
                 raise FaultError(message, "expected true or false") from None
         return set_flags - {""}
 
-    def _box(self, shape: dict[str, Any]) -> tuple[list[float], list[float] | None]:
+    def _box(self, shape: dict[str, Any]) -> tuple[list[float], list[list[float]] | None]:
         """Return the bounding box of a shape, and the corners if it is a rotated box."""
         # LabelMe 3 and before wrote only polygons, without a type.
         kind = shape.get("shape_type") or "polygon"
@@ -103,12 +102,12 @@ class Shapes(ShapeReader):
                 raise FaultError(message, "expected two corners or four")
         elif kind not in (*_POINTS, "circle"):
             raise FaultError(f"shape_type is {short_json(kind)}", "use rectangle or polygon")
+        if kind in _ROTATED and len(points) == 4:
+            return bounds(points), points
         if self.shapes != "bbox":
-            if kind not in _ROTATED:
-                raise FaultError(f"is a {kind}, not a box", BBOX_HINT)
-            if len(points) != 4:
+            if kind in _ROTATED:
                 raise FaultError(f"has {len(points)} points as {kind}", "expected four corners")
-            return bounds(points), [*chain.from_iterable(points)]
+            raise FaultError(f"is a {kind}, not a box", BBOX_HINT)
         minimum = 2 if kind == "circle" else _POINTS.get(kind, 4)
         if len(points) < minimum:
             raise FaultError(f"has {len(points)} points as a {kind}", f"expected {minimum}")

@@ -61,14 +61,14 @@ class Item(NamedTuple):
         In the reader's `box_format`.
     attributes : mapping of str to object
         Attributes, which may be flags or the score.
-    corners : (8,) sequence of float or None
+    corners : (4, 2) sequence of float or None
         Of a rotated box, in order around; `box` encloses it.
     """
 
     label: str
     box: Sequence[float]
     attributes: Mapping[str, Any] = _NOTHING
-    corners: Sequence[float] | None = None
+    corners: Sequence[Sequence[float]] | None = None
 
 
 class DocumentReader(ShapeReader):

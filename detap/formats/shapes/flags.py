@@ -21,6 +21,12 @@ def bounds(points: Sequence[Sequence[float]]) -> list[float]:
     return [min(across), min(down), max(across), max(down)]
 
 
+def as_xywh(corners: Sequence[float]) -> list[float]:
+    """Convert x1, y1, x2, y2 to x, y, width, height."""
+    x1, y1, x2, y2 = corners
+    return [x1, y1, x2 - x1, y2 - y1]
+
+
 def rotated_ellipse(x: float, y: float, width: float, height: float, degrees: float) -> list[float]:
     """Return the smallest box around an ellipse rotated about its center, as x1, y1, x2, y2.
 

@@ -101,7 +101,7 @@ class ShapeReader(RowReader):
         self.classes: set[str] = set()
         self._labels: list[str] = []
         self._numbers = array("d")
-        self._corners: dict[int, Sequence[float]] = {}
+        self._corners: dict[int, Sequence[Sequence[float]]] = {}
         self._flagged: dict[str, list[int]] = {}
         self.object_attributes = Attributes(attributes, texts=True)
 
@@ -116,7 +116,7 @@ class ShapeReader(RowReader):
         score: float,
         flags: Iterable[str],
         *,
-        corners: Sequence[float] | None = None,
+        corners: Sequence[Sequence[float]] | None = None,
     ) -> None:
         """Add a box of the last image.
 
@@ -129,8 +129,8 @@ class ShapeReader(RowReader):
             In `box_format`; it encloses the corners.
         score : float
         flags : iterable of str
-        corners : (8,) sequence of float, optional
-            The four corners of a rotated box, in order around.
+        corners : (4, 2) sequence of float, optional
+            The corners of a rotated box, in order around; left out if bounding boxes are read.
 
         Raises
         ------
@@ -140,10 +140,10 @@ class ShapeReader(RowReader):
         fault = box_fault(list(box), self.box_format)
         if fault:
             raise FaultError(fault, "correct the box")
-        if corners is not None:
+        if corners is not None and self.shapes != "bbox":
             from detap.core.polygons import is_self_intersecting
 
-            if is_self_intersecting(np.array([corners])).any():
+            if is_self_intersecting(np.array(corners).reshape(1, 8)).any():
                 raise FaultError("sides of its corners cross", "list the corners in order around")
             self._corners[len(self)] = corners
         for flag in flags:
@@ -188,7 +188,7 @@ class ShapeReader(RowReader):
         from detap.core.polygons import box_polygons
 
         polygons = box_polygons(encode_boxes(boxes, self.box_format)[0])
-        polygons[[*self._corners]] = [*self._corners.values()]
+        polygons[[*self._corners]] = np.reshape([*self._corners.values()], (-1, 8))
         return polygons
 
     def _mask(self, rows: list[int]) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":

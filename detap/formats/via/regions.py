@@ -6,7 +6,7 @@ from typing import Any
 
 from detap.formats.shapes.csv_rows import read_csv
 from detap.formats.shapes.documents import DocumentReader, Image, Item
-from detap.formats.shapes.flags import bounds, rotated_ellipse
+from detap.formats.shapes.flags import as_xywh, bounds, rotated_ellipse
 from detap.formats.shapes.json_values import finite_number, numbers, object_of, required, value_text
 from detap.formats.via.csv_records import records_of
 from detap.formats.via.sniff import PROJECT
@@ -97,8 +97,7 @@ class Regions(DocumentReader):
         if kind not in (*_POINTS, *_RADII):
             raise FaultError(f"shape is {value_text(shape, 'name')}", "use rect")
         self.refuse_shape(f"is a {kind}, not a box")
-        x1, y1, x2, y2 = _bounds(kind, shape)
-        return [x1, y1, x2 - x1, y2 - y1]
+        return as_xywh(_bounds(kind, shape))
 
 
 def _attributes(record: Any) -> Iterator[str]:

@@ -37,7 +37,7 @@ from detap.formats.yolo.tasks import (
     storing,
 )
 from detap.io.limits import Limits
-from detap.io.problems import FaultError
+from detap.io.problems import SHAPES, FaultError, check_choice
 from detap.tables.detection import Flags, Floats, encode_boxes
 from detap.tables.notes import POLYGONS_BOUNDED
 from detap.text_input import is_whole, quote
@@ -94,6 +94,7 @@ class LabelReader(FolderReader):
         scored: bool,
         known: Collection[str] = (),
     ) -> None:
+        check_choice("shapes", task.shapes, SHAPES)
         super().__init__(folder, task.as_is, limits)
         self.path = path
         self.task = task

@@ -46,7 +46,7 @@ from detap.formats.yolo.tasks import check_run, has_keypoints, task_of_run
 from detap.io import stream as files
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
-from detap.io.problems import SHAPES, check_choice
+from detap.io.problems import check_choice
 from detap.protocols.fields import default_sigmas
 from detap.tables.columns import indices_in, reindexed
 from detap.tables.detection import (
@@ -124,7 +124,6 @@ def read_ground_truth(
         If an input is invalid; lists every problem, up to the limit, without the content of files
         outside the folder of the `data.yaml`.
     """
-    check_choice("shapes", shapes, SHAPES)
     path = resolve_data_yaml(os.fspath(path))
     data_set = find_images(path, split, limits)
     given = GivenSizes(data_set.images, image_size, image_sizes, limits)
@@ -324,7 +323,6 @@ def read_detections(
     InputError
         If an input is invalid; lists every problem, up to the limit.
     """
-    check_choice("shapes", shapes, SHAPES)
     if columns is not None:
         check_choice("columns", columns, COLUMNS)
     path = os.fspath(path)
@@ -344,7 +342,9 @@ def read_detections(
     if any(note.code == POLYGONS_BOUNDED for note in ground_truth.notes):
         shapes = "bbox"  # as those of the ground truth
     known, keep_corners = ground_truth.classes, ground_truth.polygons is not None
-    given_task = Task(task, shape, as_is, boxes, masks, keypoints, shapes, keep_corners)
+    given_task = Task(
+        task, shape, as_is, boxes, masks, keypoints, shapes, keep_corners=keep_corners
+    )
     reader = LabelReader(path, folder, names, limits, given_task, scored=True, known=known)
     rows = reader.rows
     if not names.names:
