@@ -52,6 +52,15 @@ def measures(real_data: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
+def formats2(real_data: Path) -> Path:
+    """Return the folder of the files that labelling tools and trainers wrote."""
+    folder = real_data / "formats2"
+    if not folder.is_dir():
+        pytest.skip(f"the data of labelling tools is absent: no folder {folder}")
+    return folder
+
+
+@pytest.fixture(scope="session")
 def kaist_files(measures: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Return KAIST's ground truth and the results of two detectors, written as COCO JSON."""
     source, folder = measures / "kaist", tmp_path_factory.mktemp("kaist")

@@ -109,11 +109,9 @@ def test_a_rotated_box_is_a_quadrilateral(tmp_path: Path) -> None:
     assert truth.polygons[1].tolist() == [10, 20, 18, 20, 18, 24, 10, 24]
 
 
-def test_the_rotated_box_of_a_real_export(real_data: Path) -> None:
+def test_the_rotated_box_of_a_real_export(formats2: Path) -> None:
     """CVAT's own export of oriented boxes has the same corners, in six digits."""
-    folder = real_data / "formats2/cvat-exports"
-    if not folder.is_dir():
-        pytest.skip(f"real data is absent: no folder {folder}")
+    folder = formats2 / "cvat-exports"
     truth = detap.read_ground_truth(folder / "datumaro/annotations/train.json")
     assert truth.polygons is not None
     rows = np.flatnonzero(np.array(truth.images)[truth.image] == "2007_001558")

@@ -219,11 +219,8 @@ def _once(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def data(real_data: Path, tmp_path: Path) -> Data:
-    folder = real_data / "formats2"
-    if not folder.exists():
-        pytest.skip(f"real data is absent: {folder}")
-    return Data(folder, tmp_path)
+def data(formats2: Path, tmp_path: Path) -> Data:
+    return Data(formats2, tmp_path)
 
 
 Run = Callable[..., Any]

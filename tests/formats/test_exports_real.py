@@ -32,17 +32,9 @@ LAYOUTS = {
 """The key of the expected metrics by path."""
 
 
-@pytest.fixture
-def data(real_data: Path) -> Path:
-    folder = real_data / "formats2"
-    if not folder.is_dir():
-        pytest.skip("no data of labelling tools")
-    return folder
-
-
-def results(data: Path, images: set[str], folder: Path) -> Path:
+def results(formats2: Path, images: set[str], folder: Path) -> Path:
     """Write the detections of some images as COCO results that name images and categories."""
-    records = json.loads((data / "detections_20.json").read_text())
+    records = json.loads((formats2 / "detections_20.json").read_text())
     classes = {name: n for n, name in enumerate(sorted({r["category"] for r in records}), 1)}
     rows = [
         {
@@ -58,40 +50,48 @@ def results(data: Path, images: set[str], folder: Path) -> Path:
     return write(folder / "results.json", {"annotations": rows, "categories": categories})
 
 
-def expected(data: Path, key: str) -> Any:
-    record = json.loads((data / "expected_layouts.json").read_text())[key]
+def expected(formats2: Path, key: str) -> Any:
+    record = json.loads((formats2 / "expected_layouts.json").read_text())[key]
     return pytest.approx({k: record[k] for k in ("AP", "AP50", "AP75")}, rel=0, abs=1e-9)
 
 
 @pytest.mark.parametrize("path", LAYOUTS)
 def test_the_known_metrics(
-    data: Path, path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    formats2: Path, path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    known = expected(data, LAYOUTS[path])
-    truth = detap.read_ground_truth(data / path)
-    detections = results(data, set(map(str, truth.images)), tmp_path)
+    known = expected(formats2, LAYOUTS[path])
+    truth = detap.read_ground_truth(formats2 / path)
+    detections = results(formats2, set(map(str, truth.images)), tmp_path)
     table = detap.read_detections(detections, truth)
     summary = detap.evaluate(truth, table, "coco").summary
     assert {name: summary[name] for name in ("AP", "AP50", "AP75")} == known
-    call = ["eval", "--gt", str(data / path), "--dt", str(detections), "--output-format", "json"]
+    call = [
+        "eval",
+        "--gt",
+        str(formats2 / path),
+        "--dt",
+        str(detections),
+        "--output-format",
+        "json",
+    ]
     assert main(call) == 0
     summary = json.loads(capsys.readouterr().out)["summary"]
     assert {name: summary[name] for name in ("AP", "AP50", "AP75")} == known
 
 
-def test_a_subset_of_datumaro_is_chosen(data: Path, tmp_path: Path) -> None:
-    folder = data / "cvat-exports/datumaro"
+def test_a_subset_of_datumaro_is_chosen(formats2: Path, tmp_path: Path) -> None:
+    folder = formats2 / "cvat-exports/datumaro"
     with pytest.raises(InputError, match=r"several subsets: 'train', 'val'; choose one"):
         detap.read_ground_truth(folder)
     truth = detap.read_ground_truth(folder, split="val")
-    table = detap.read_detections(results(data, set(map(str, truth.images)), tmp_path), truth)
+    table = detap.read_detections(results(formats2, set(map(str, truth.images)), tmp_path), truth)
     summary = detap.evaluate(truth, table, "coco").summary
-    known = expected(data, "datumaro JSON, val")
+    known = expected(formats2, "datumaro JSON, val")
     assert {name: summary[name] for name in ("AP", "AP50", "AP75")} == known
     # One box of the other subset is rotated by 30 degrees about its center.
     train = detap.read_ground_truth(folder, split="train")
     images = set(map(str, train.images))
-    table = detap.read_detections(results(data, images, tmp_path), train)
+    table = detap.read_detections(results(formats2, images, tmp_path), train)
     with pytest.raises(UsageError, match="use --iou-type polygon for their IoU, or --shapes bbox"):
         detap.evaluate(train, table, "coco")
     assert detap.evaluate(train, table, "coco-polygon").summary["AP"] > 0
@@ -99,24 +99,28 @@ def test_a_subset_of_datumaro_is_chosen(data: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("target", ["tfcsv", "createml", "datumaro"])
-def test_converted_files_give_the_known_metrics(data: Path, target: str, tmp_path: Path) -> None:
-    truth = detap.read_ground_truth(data / "other-layouts/supervisely")
-    table = detap.read_detections(results(data, set(map(str, truth.images)), tmp_path), truth)
+def test_converted_files_give_the_known_metrics(
+    formats2: Path, target: str, tmp_path: Path
+) -> None:
+    truth = detap.read_ground_truth(formats2 / "other-layouts/supervisely")
+    table = detap.read_detections(results(formats2, set(map(str, truth.images)), tmp_path), truth)
     detap.convert(tmp_path / "out", truth, table, to=target)
     files = {"tfcsv": "{}.csv", "createml": "{}.json", "datumaro": "{}/default.json"}[target]
     again = detap.read_ground_truth(tmp_path / "out" / files.format("annotations"))
     read = detap.read_detections(tmp_path / "out" / files.format("detections"), again)
     assert (again.format, len(again), len(read)) == (target, 62, len(table))
     summary = detap.evaluate(again, read, "coco").summary
-    known = expected(data, "Supervisely")
+    known = expected(formats2, "Supervisely")
     assert {name: summary[name] for name in ("AP", "AP50", "AP75")} == known
 
 
-def test_supervision_writes_its_ground_truth_as_detections(data: Path) -> None:
+def test_supervision_writes_its_ground_truth_as_detections(formats2: Path) -> None:
     """Every detection of the file is an object of the three images."""
-    truth = detap.read_ground_truth(data / "other-layouts/createml")
-    names = data / "supervision/data.yaml"
-    table = detap.read_detections(data / "supervision/detections.csv", truth, dt_class_names=names)
+    truth = detap.read_ground_truth(formats2 / "other-layouts/createml")
+    names = formats2 / "supervision/data.yaml"
+    table = detap.read_detections(
+        formats2 / "supervision/detections.csv", truth, dt_class_names=names
+    )
     assert len(table) > 0
     rows = [*zip(truth.image.tolist(), truth.label.tolist(), truth.corners.tolist(), strict=True)]
     images = set(table.image.tolist())

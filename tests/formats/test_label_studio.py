@@ -107,11 +107,9 @@ def test_a_rotated_box_is_a_quadrilateral(tmp_path: Path) -> None:
         detap.evaluate(truth, detections)
 
 
-def test_the_rotated_box_of_a_real_project(real_data: Path) -> None:
+def test_the_rotated_box_of_a_real_project(formats2: Path) -> None:
     """As in Label Studio's own export of oriented boxes."""
-    folder = real_data / "formats2/label-studio"
-    if not folder.is_dir():
-        pytest.skip(f"real data is absent: no folder {folder}")
+    folder = formats2 / "label-studio"
     truth = detap.read_ground_truth(folder / "project-1.json")
     assert truth.polygons is not None
     assert truth.image_sizes is not None
@@ -328,12 +326,9 @@ def test_written_tasks_are_read_again(tmp_path: Path) -> None:
     assert table.corners.tolist() == [[20, 30, 41, 40], [1, 2, 3, 4]]
 
 
-def test_a_layout_keeps_its_number(real_data: Path, tmp_path: Path) -> None:
+def test_a_layout_keeps_its_number(formats2: Path, tmp_path: Path) -> None:
     """pycocotools gives .35948 for the COCO file that is converted."""
-    folder = real_data / "formats2"
-    if not folder.exists():
-        pytest.skip(f"real data is absent: {folder}")
-    records = json.loads((folder / "detections_20.json").read_text("utf-8"))
+    records = json.loads((formats2 / "detections_20.json").read_text("utf-8"))
     text = written(
         tmp_path,
         {
@@ -343,10 +338,10 @@ def test_a_layout_keeps_its_number(real_data: Path, tmp_path: Path) -> None:
         },
         "results.json",
     )
-    truth = detap.read_ground_truth(folder / "supervision/coco.json")
+    truth = detap.read_ground_truth(formats2 / "supervision/coco.json")
     detap.convert(tmp_path / "out", truth, detap.read_detections(text, truth), to="labelstudio")
     tasks = str(tmp_path / "out/tasks.json")
-    expected = json.loads((folder / "expected_layouts.json").read_text("utf-8"))
+    expected = json.loads((formats2 / "expected_layouts.json").read_text("utf-8"))
     result = detap.evaluate(tasks, tasks)
     ap = expected["the 20 images, as COCO"]["AP"]
     assert result.summary["AP"] == pytest.approx(ap, abs=1e-9)
