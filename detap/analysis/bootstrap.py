@@ -85,26 +85,7 @@ def resampled(
     *,
     threads: int | None = None,
 ) -> Resampled:
-    """Compute metrics of a result in each resample of its images.
-
-    Parameters
-    ----------
-    result : Result
-        Result of :func:`detap.evaluate`.
-    weights : Weights
-        From :func:`draw_weights`; the same for both results of a paired comparison.
-    names : sequence of str
-        Names of metrics, of the summary or of a class.
-    threads : int, optional
-        The result does not depend on it.
-
-    Raises
-    ------
-    UsageError
-        If the protocol does not match by score.
-    KeyError
-        If the protocol has no such metric.
-    """
+    """Compute metrics of a result in each resample of its images."""
     check_threads(threads)
     protocol = result.protocol
     protocol.require_score_matching(
@@ -150,24 +131,7 @@ def paired_resamples(
     known: PairedResamples | None = None,
     threads: int | None = None,
 ) -> PairedResamples:
-    """Compute metrics of two results in the same resamples of their images.
-
-    Parameters
-    ----------
-    first, second : Result
-        Of the same images.
-    names : sequence of str
-        As for :func:`resampled`.
-    resamples : int
-        Number of resamples.
-    seed : int
-        Seed of the resamples.
-    known : PairedResamples, optional
-        Some metrics of these results; they are not computed again if as many resamples were drawn
-        with this seed.
-    threads : int, optional
-        The result does not depend on it.
-    """
+    """Compute metrics of two results in the same resamples of their images."""
     if known is not None and (known.resamples, known.seed) != (resamples, seed):
         known = None
     missing = [name for name in names if known is None or name not in known.first.overall]
@@ -192,15 +156,6 @@ def interval(
     of Student's t, with the effective number of influential image parts as degrees of freedom. An
     end within rounding of 0 is 0.
 
-    Parameters
-    ----------
-    values : (B,) float64
-        NaN values (undefined in a resample) are omitted.
-    confidence : float
-        Between 0 and 1.
-    left_out : (G,) float64, optional
-        The metric without one part of the images, for each part.
-
     References
     ----------
     Efron and Tibshirani, An Introduction to the Bootstrap, 1993, section 13.3; Hesterberg, What
@@ -223,11 +178,6 @@ def differing(left_out: Floats) -> float | None:
 
     For the influences u of the parts on a metric, it is ``sum(u**2)**2 / sum(u**4)``: k if k
     parts have equal influence and the others none.
-
-    Parameters
-    ----------
-    left_out : (G,) float64
-        The metric without one part, for each part; NaN values are omitted.
     """
     defined = left_out[~np.isnan(left_out)]
     if not len(defined):
@@ -240,15 +190,7 @@ def differing(left_out: Floats) -> float | None:
 
 @cache
 def expanded(tail: float, freedom: int) -> float:
-    """Return the normal tail beyond the quantile of Student's t for a tail.
-
-    Parameters
-    ----------
-    tail : float
-        One-sided probability, less than 0.5.
-    freedom : int
-        Degrees of freedom.
-    """
+    """Return the normal tail beyond the quantile of Student's t for a tail."""
     low, high = 0.0, pi / 2
     for _ in range(60):
         angle = (low + high) / 2

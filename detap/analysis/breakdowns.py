@@ -111,21 +111,7 @@ class Histogram(Brief):
 def breakdowns(
     result: Result | MatchResults, *, score: float | None = None, iou: float | None = None
 ) -> Breakdowns:
-    """Compute recall and precision by size, aspect ratio, crowding and position.
-
-    Parameters
-    ----------
-    result : Result or MatchResults
-    score : float, optional
-        Detections below it are left out.
-    iou : float, optional
-        One of the protocol's thresholds; by default 0.5.
-
-    Raises
-    ------
-    UsageError
-        If the protocol does not match by score, or does not have the threshold.
-    """
+    """Compute recall and precision by size, aspect ratio, crowding and position."""
     results = MatchResults.of(result, iou)
     parts = breakdowns_by_score(results, np.array([-inf if score is None else score]))
 
@@ -148,20 +134,7 @@ def breakdowns(
 
 
 def breakdowns_by_score(results: MatchResults, scores: Floats) -> dict[str, Breakdown]:
-    """Compute the breakdowns at each of some score thresholds.
-
-    Parameters
-    ----------
-    results : MatchResults
-    scores : (n,) float64
-        In descending order.
-
-    Returns
-    -------
-    dict of str to Breakdown
-        By their names in :class:`Breakdowns`, without a missing one; all counts but
-        `ground_truths` are (B, n).
-    """
+    """Compute the breakdowns at each of some score thresholds."""
     parts = _Parts(results, scores)
     detections, ground_truths = parts.detections, parts.ground_truths
     everything = results if results.all_classes is None else results.all_classes[0]

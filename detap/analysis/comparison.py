@@ -74,19 +74,7 @@ class ErrorCounts(Brief):
 
 
 def count_errors(result: Result, *, threshold: int = 0) -> ErrorCounts:
-    """Count the errors of a detector by image and by class.
-
-    Parameters
-    ----------
-    result : Result
-    threshold : int
-        Index of one of the protocol's IoU thresholds.
-
-    Raises
-    ------
-    UsageError
-        If the protocol does not match by score.
-    """
+    """Count the errors of a detector by image and by class."""
     protocol = result.protocol
     protocol.require_score_matching("compare with another protocol")
     run = result._run
@@ -165,13 +153,7 @@ def _kinds(
 
 
 def align_classes(first: Detections, second: Detections) -> tuple[Detections, Detections]:
-    """Give both tables the same class indices: the first's classes, then others.
-
-    Parameters
-    ----------
-    first, second : Detections
-        With the indices of one ground truth, whose classes come first in both.
-    """
+    """Give both tables the same class indices: the first's classes, then others."""
     if first.class_ids == second.class_ids:
         return first, second
     added = [index for index, name in enumerate(second.class_ids) if name not in first.class_ids]
@@ -279,13 +261,7 @@ def resample_summary(
     known: PairedResamples | None = None,
     threads: int | None = None,
 ) -> PairedResamples:
-    """Resample the metrics of the summary that have intervals.
-
-    Parameters
-    ----------
-    first, second, resamples, seed, known, threads
-        As for :func:`detap.analysis.bootstrap.paired_resamples`.
-    """
+    """Resample the metrics of the summary that have intervals."""
     entries = metrics.summary(first.protocol)
     names = [entry.name for entry in entries if entry.metric.has_intervals]
     return paired_resamples(
@@ -303,28 +279,7 @@ def compare(
     min_ground_truths: int = DEFAULT_MIN_GROUND_TRUTHS,
     threads: int | None = None,
 ) -> Comparison:
-    """Compare two detectors that were scored on the same ground truth by the same protocol.
-
-    Parameters
-    ----------
-    first, second : Result
-        Results on the same ground truth table, or merged from its partials.
-    confidence : float
-        Level of the intervals.
-    resamples : int
-        Number of resamples; 0 for no intervals.
-    seed : int
-        Seed of the resamples.
-    min_ground_truths : int
-        Metrics of fewer ground truths have no interval.
-    threads : int, optional
-        Does not affect the result.
-
-    Raises
-    ------
-    UsageError
-        If their protocols, classes or images differ.
-    """
+    """Compare two detectors that were scored on the same ground truth by the same protocol."""
     given: tuple[object, ...] = (first, second)
     for value in given:
         if not isinstance(value, Result):

@@ -189,13 +189,7 @@ class Misclassifiable(NamedTuple):
 
 
 def misclassifiable(results: MatchResults) -> Misclassifiable:
-    """Find the false positives that could match a ground truth of another class.
-
-    Parameters
-    ----------
-    results : MatchResults
-        Of all classes.
-    """
+    """Find the false positives that could match a ground truth of another class."""
     rows = results.by_score[results.false_positive[results.by_score]]
     candidates = results.ground_truth_index.other_class_candidates(
         results.boxes[0], rows, **_rule_of(results.protocol)

@@ -151,18 +151,7 @@ def check_supported(protocol: Protocol) -> None:
 
 
 def cross_check(result: Result) -> CrossCheck:
-    """Evaluate the boxes of a result with pycocotools and compare all metrics.
-
-    Parameters
-    ----------
-    result : Result
-        Its protocol must pass :func:`check_supported`.
-
-    Raises
-    ------
-    UsageError
-        If pycocotools does not support the protocol.
-    """
+    """Evaluate the boxes of a result with pycocotools and compare all metrics."""
     protocol, truth = result.protocol, result.ground_truth
     check_supported(protocol)
     reference, inexact = _reference(

@@ -142,20 +142,7 @@ class DataSets(Displayed):
         return {name: self.mean(name) for name in self.names}
 
     def values(self, name: str, group: str | None = None) -> dict[str, float]:
-        """Return a metric by data set; NaN if undefined.
-
-        Parameters
-        ----------
-        name : str
-            Also one that the summary omits.
-        group : str, optional
-            Only the data sets of this group.
-
-        Raises
-        ------
-        KeyError
-            If no summary has it, and not all data sets have it by name.
-        """
+        """Return a metric by data set; NaN if undefined."""
         if name not in self._cache:
             self._cache[name] = _values(self.sets, name)
         values = self._cache[name]
@@ -191,15 +178,7 @@ class DataSets(Displayed):
         return tuple(dict.fromkeys(one.group for one in self.sets if one.group))
 
     def interval(self, name: str, of: str | None = None) -> Interval:
-        """Return the interval of a mean, or of a metric of one data set; NaN without one.
-
-        Parameters
-        ----------
-        name : str
-            A metric.
-        of : str, optional
-            A data set.
-        """
+        """Return the interval of a mean, or of a metric of one data set; NaN without one."""
         sets = [one for one in self.sets if of is None or one.name == of]
         draws = [one.draws for one in sets if one.draws and name in one.draws.resampled]
         counted = sum(each.ground_truths[name] for each in draws)
@@ -227,30 +206,7 @@ def data_sets(
     min_ground_truths: int = DEFAULT_MIN_GROUND_TRUTHS,
     threads: int | None = None,
 ) -> DataSets:
-    """Return the metrics of several data sets, and their unweighted means.
-
-    Parameters
-    ----------
-    results : mapping of str to Result
-        The result of each data set, by name; all by one protocol.
-    groups : mapping of str to str, optional
-        The group of a data set, by name.
-    confidence : float, optional
-        Level of the intervals of the means and of each data set; without it there are none.
-    resamples : int
-        Number of resamples.
-    seed : int
-        Data set i, from 0, is resampled with seed ``seed + i``.
-    min_ground_truths : int
-        Metrics of fewer ground truths have no interval.
-    threads : int, optional
-        Does not affect the result.
-
-    Raises
-    ------
-    UsageError
-        If there is no result, the protocols differ, or a group is of no data set.
-    """
+    """Return the metrics of several data sets, and their unweighted means."""
     groups = groups or {}
     if not results:
         raise UsageError("no data set: results is empty")

@@ -137,13 +137,7 @@ class Errors(Displayed):
         return [TYPES[index] for index in order]
 
     def of_type(self, name: str) -> tuple[float, int]:
-        """Return the dAP and the count of a type.
-
-        Raises
-        ------
-        KeyError
-            If the type is unknown.
-        """
+        """Return the dAP and the count of a type."""
         if name not in TYPES:
             raise KeyError(name)
         index = TYPES.index(name)

@@ -90,16 +90,7 @@ class LabelErrors(Brief):
 def worst_images(
     results: MatchResults, *, score: float | None = None, max_count: int
 ) -> WorstImages:
-    """Return the images with the most false positives and false negatives.
-
-    Parameters
-    ----------
-    results : MatchResults
-    score : float, optional
-        Detections below it are left out; their matches count as missed.
-    max_count : int
-        Maximal number of images.
-    """
+    """Return the images with the most false positives and false negatives."""
     detections, ground_truths = results.boxes
     kept = (
         np.ones(len(results.matched_gt), np.bool_) if score is None else detections.score >= score
@@ -121,16 +112,7 @@ def worst_images(
 
 
 def confident_errors(results: MatchResults, errors: Errors, *, max_count: int) -> ConfidentErrors:
-    """Return the false positives with the highest scores.
-
-    Parameters
-    ----------
-    results : MatchResults
-    errors : Errors
-        Errors of these results, with the convention of the protocol.
-    max_count : int
-        Maximal number of detections.
-    """
+    """Return the false positives with the highest scores."""
     ranked = results.by_score
     rows = ranked[results.false_positive[ranked]][:max_count]
     return ConfidentErrors(
@@ -144,18 +126,7 @@ def confident_errors(results: MatchResults, errors: Errors, *, max_count: int) -
 def label_errors(
     results: MatchResults, errors: Errors, *, score: float | None = None, max_count: int
 ) -> LabelErrors:
-    """Find possible label errors.
-
-    Parameters
-    ----------
-    results : MatchResults
-    errors : Errors
-        Errors of these results, with the convention of the protocol.
-    score : float, optional
-        Minimal score of a confident detection; by default the median of the true positives.
-    max_count : int
-        Maximal number for each reason.
-    """
+    """Find possible label errors."""
     if score is None:
         # numpy.median would import numpy.ma.
         right = np.sort(results.boxes[0].score[results.true_positive])

@@ -102,24 +102,7 @@ def image_results(
     iou: float | None = None,
     types: Errors | None = None,
 ) -> ImageResults:
-    """Return the result of every detection and ground truth of one image.
-
-    Parameters
-    ----------
-    result : Result or MatchResults
-    image : int or str
-        Id or name of the image; an integer id may be given as text.
-    iou : float, optional
-        One of the protocol's thresholds; by default 0.5.
-    types : Errors, optional
-        Errors of these results, with the convention of the protocol, to reuse for many images.
-
-    Raises
-    ------
-    UsageError
-        If the image is unknown, the protocol does not match by score, or does not have the
-        threshold.
-    """
+    """Return the result of every detection and ground truth of one image."""
     results = MatchResults.of(result, iou)
     number = _number_of(image, results.run.ground_truth.images)
     return next(results_of_images(results, [number], types or errors(results)))
@@ -128,16 +111,7 @@ def image_results(
 def results_of_images(
     results: MatchResults, indices: Iterable[int], types: Errors
 ) -> Iterator[ImageResults]:
-    """Yield the results of every detection and ground truth of some images.
-
-    Parameters
-    ----------
-    results : MatchResults
-    indices : iterable of int
-        Indices of images in the ground truth.
-    types : Errors
-        Errors of these results, with the convention of the protocol.
-    """
+    """Yield the results of every detection and ground truth of some images."""
     columns = row_results(results, types)
     detections, ground_truths = results.boxes
     images = results.run.ground_truth.images

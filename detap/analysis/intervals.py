@@ -82,29 +82,7 @@ def metric_intervals(
     threads: int | None = None,
     others: Iterable[MetricSpec] = (),
 ) -> MetricIntervals:
-    """Compute confidence intervals of all metrics of a result, overall and by class.
-
-    Parameters
-    ----------
-    result : Result
-    confidence : float
-        Level of the intervals, in (0, 1).
-    resamples : int
-        Number of resamples, at least 1.
-    seed : int
-        Seed of the resamples; :func:`detap.analysis.comparison.compare` draws the same ones.
-    min_ground_truths : int
-        Metrics of fewer ground truths have no interval.
-    threads : int, optional
-        Does not affect the result.
-    others : iterable of MetricSpec
-        Further metrics.
-
-    Raises
-    ------
-    UsageError
-        If an argument is out of range, or the protocol does not match by score.
-    """
+    """Compute confidence intervals of all metrics of a result, overall and by class."""
     check_arguments(confidence, resamples, seed)
     listed, columns = metrics.summary(result.protocol), metrics.columns(result.protocol)
     others = tuple(others)
@@ -164,16 +142,7 @@ def check_arguments(confidence: float, resamples: int, seed: int) -> None:
 def interval_notes(
     names: Sequence[str], counts: dict[str, int], min_ground_truths: int
 ) -> tuple[Note, ...]:
-    """Return notes on metrics without an interval.
-
-    Parameters
-    ----------
-    names : sequence of str
-    counts : dict of str to int
-        Ground truths by name of the metrics that can be resampled.
-    min_ground_truths : int
-        Metrics of fewer have no interval.
-    """
+    """Return notes on metrics without an interval."""
     without = [name for name in names if name not in counts]
     few = [name for name in names if 0 < counts.get(name, 0) < min_ground_truths]
     too_few = f"fewer than {min_ground_truths} ground truths are counted"

@@ -61,20 +61,7 @@ class MatchResults(Brief):
 
     @classmethod
     def of(cls, result: "Result | MatchResults", iou: float | None = None) -> "MatchResults":
-        """Return the match results of a result.
-
-        Parameters
-        ----------
-        result : Result or MatchResults
-            MatchResults are returned unchanged.
-        iou : float, optional
-            One of the protocol's IoU thresholds; by default 0.5, or else the first.
-
-        Raises
-        ------
-        UsageError
-            If the protocol does not match by score, or does not have the threshold.
-        """
+        """Return the match results of a result."""
         if isinstance(result, MatchResults):
             return result
         return _adapted(result, threshold_of(result.protocol, iou))
@@ -194,18 +181,7 @@ class MatchResults(Brief):
 def ground_truth_index(
     run: EvaluationRun, among: Flags, *, taken: Flags | None = None, crowd: bool = False
 ) -> GroundTruthIndex:
-    """Index ground truths, to look up the nearest to a detection.
-
-    Parameters
-    ----------
-    run : EvaluationRun
-    among : (G,) bool
-        Ground truths to index.
-    taken : (G,) bool, optional
-        Matched ground truths; by default none.
-    crowd : bool
-        True for the intersection over the detection's area (boxes only).
-    """
+    """Index ground truths, to look up the nearest to a detection."""
     detections, ground_truths = run.boxes()
     taken = np.zeros(len(among), np.bool_) if taken is None else taken
     pairs = run.pairs_of_any_class
@@ -229,13 +205,7 @@ def ratios(part: Counts, whole: Counts) -> Floats:
 
 
 def threshold_of(protocol: Protocol, iou: float | None) -> int:
-    """Return the index of an IoU threshold in a protocol.
-
-    Raises
-    ------
-    UsageError
-        If the protocol does not match by score, or does not have the threshold.
-    """
+    """Return the index of an IoU threshold in a protocol."""
     protocol.require_score_matching(NOT_ANALYZED)
     if iou is None:
         return protocol.threshold_index(USUAL_IOU) or 0

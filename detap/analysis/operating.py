@@ -218,13 +218,7 @@ Threshold = float | Literal["best"]
 
 
 def threshold(given: object) -> Threshold:
-    """Validate a score threshold.
-
-    Raises
-    ------
-    UsageError
-        If it is not a finite number or ``"best"``.
-    """
+    """Validate a score threshold."""
     if isinstance(given, str) and given == "best":
         return "best"
     if isinstance(given, int | float | np.number) and not isinstance(given, bool):
@@ -246,19 +240,7 @@ def operating_point(
 
 
 def sweeps(result: Result | MatchResults, *, iou: float | None = None) -> Sweeps:
-    """Compute precision, recall and F1 over the score.
-
-    Parameters
-    ----------
-    result : Result or MatchResults
-    iou : float, optional
-        One of the protocol's thresholds; by default 0.5.
-
-    Raises
-    ------
-    UsageError
-        If the protocol does not match by score, or does not have the threshold.
-    """
+    """Compute precision, recall and F1 over the score."""
     if isinstance(result, MatchResults):
         threshold, iou = result.threshold, result.iou
     else:

@@ -60,18 +60,7 @@ class Criterion:
     power: float = 0.8
 
     def error(self, spread: Floats) -> float:
-        """Return the standard error of a drop from resamples of it or of one metric.
-
-        Parameters
-        ----------
-        spread : (B,) float64
-            Resamples; NaN is left out.
-
-        Returns
-        -------
-        float
-            NaN if all resamples are equal.
-        """
+        """Return the standard error of a drop from resamples of it or of one metric."""
         error = standard_error(spread)
         return error if self.paired else sqrt(2) * error
 
@@ -139,16 +128,7 @@ class DetectableDrop(NamedTuple):
         by_interval: bool = True,
         ground_truths: int | None = None,
     ) -> "DetectableDrop":
-        """Compute the minimum detectable drop from resamples.
-
-        Parameters
-        ----------
-        spread : (B,) float64
-            Resamples of the drop, or of the metric if not paired.
-        by_interval : bool
-            True if the gate fails when the whole interval exceeds the limit; False if when the
-            drop itself does.
-        """
+        """Compute the minimum detectable drop from resamples."""
         error = criterion.error(spread)
         smallest = criterion.min_detectable_drop(error)
         margin = smallest if by_interval else criterion.margin(error)
@@ -229,15 +209,7 @@ def images_needed(units: int, smallest: float, drop: float | None) -> int | None
 
 
 def power_analysis(comparison: "Comparison", drop: float | None = None) -> PowerAnalysis | None:
-    """Analyze the power of a comparison; return None without resamples.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        Result of :func:`detap.analysis.comparison.compare` with resamples.
-    drop : float, optional
-        Drop to detect.
-    """
+    """Analyze the power of a comparison; return None without resamples."""
     if comparison.resamples is None:
         return None
     before, after = comparison.resamples

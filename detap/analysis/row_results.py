@@ -59,14 +59,7 @@ class RowResults:
 
 
 def row_results(results: MatchResults, types: Errors) -> RowResults:
-    """Return the results of all detections and ground truths.
-
-    Parameters
-    ----------
-    results : MatchResults
-    types : Errors
-        Errors of these results, with the convention of the protocol.
-    """
+    """Return the results of all detections and ground truths."""
     ground_truth, similarity = _related(results, types)
     detection = np.full(len(results.positive), -1, np.int32)
     for rows, target in (

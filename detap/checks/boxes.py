@@ -120,22 +120,7 @@ def count_sampled_boxes(
     boxes: bool = True,
     whole: bool = False,
 ) -> SampledBoxCounts:
-    """Count the boxes of one table, or of two on the images with boxes in both.
-
-    Parameters
-    ----------
-    ground_truth, detections : GroundTruth, Detections or None
-        With the same image and class indices.
-    boxes : bool
-        False if IoU is not computed on boxes; then only normalized boxes are looked for.
-    whole : bool
-        True if the counts will be merged with those of other images; then all columns are filled.
-
-    Raises
-    ------
-    InputError
-        If one table is normalized with unknown image sizes and the other is in pixels.
-    """
+    """Count the boxes of one table, or of two on the images with boxes in both."""
     check_units(ground_truth, detections)
     tables = [table for table in (ground_truth, detections) if table is not None]
     if not tables or any(map(of_unknown_size, tables)):
@@ -375,14 +360,7 @@ class FailedCheck(NamedTuple):
 
 
 def failed_box_checks(sampled: SampledBoxCounts, truth: str, detections: str) -> list[FailedCheck]:
-    """Return the failed plausibility checks of boxes.
-
-    Parameters
-    ----------
-    sampled : SampledBoxCounts
-    truth, detections : str
-        Paths for messages.
-    """
+    """Return the failed plausibility checks of boxes."""
     sums: list[int] = sampled.counts.sum(axis=0).tolist()
     return [*_normalized(sums, truth, detections)] or [*_conventions(sums, truth, detections)]
 
@@ -480,20 +458,7 @@ def _scales(sums: Sequence[int], path: str) -> Iterator[FailedCheck]:
 def check_boxes(
     ground_truth: GroundTruth | None, detections: Detections | None, *, boxes: bool
 ) -> tuple[Note, ...]:
-    """Raise InputError if boxes look misread; return warnings if input is taken as is.
-
-    Parameters
-    ----------
-    ground_truth, detections : GroundTruth, Detections or None
-        With the same image and class indices.
-    boxes : bool
-        True if IoU is computed on boxes.
-
-    Raises
-    ------
-    InputError
-        If a check fails and neither table has the note :data:`AS_IS`.
-    """
+    """Raise InputError if boxes look misread; return warnings if input is taken as is."""
     sampled = count_sampled_boxes(ground_truth, detections, boxes=boxes)
     notes = [
         note for table in (ground_truth, detections) if table is not None for note in table.notes
@@ -508,11 +473,6 @@ def warned(
     """Raise InputError for failed checks, or return them as warnings.
 
     Warnings that `notes` already has are left out.
-
-    Raises
-    ------
-    InputError
-        If there are failed checks, `refuse` is True and `notes` lack :data:`AS_IS`.
     """
     given = [*notes]
     if refuse and failed_checks and AS_IS not in given:

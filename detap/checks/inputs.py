@@ -80,13 +80,6 @@ def category_shift(pairs: Iterable[CategoryPair], *, unknown: bool) -> str:
 
     Ids that are all off by one, or that count from 0 while the ground truth's have gaps, are valid.
     But their boxes overlap objects whose ids differ always in the same way.
-
-    Parameters
-    ----------
-    pairs : iterable of CategoryPair
-        One for each sampled ground truth that a detection overlaps closely.
-    unknown : bool
-        True if detections have unknown categories.
     """
     every = [*pairs]
     total = sum(map(_OFTEN, every))
@@ -131,17 +124,7 @@ def failed_category_check(
 def failed_input_checks(
     counts: BoxCounts, sample: CategorySample, notes: Iterable[Note], truth: str, detections: str
 ) -> list[FailedCheck]:
-    """Return the failed plausibility checks of all inputs.
-
-    Parameters
-    ----------
-    counts : BoxCounts
-    sample : CategorySample
-    notes : iterable of Note
-        Notes of the readers.
-    truth, detections : str
-        Paths for messages.
-    """
+    """Return the failed plausibility checks of all inputs."""
     unknown = {note.code: note.count for note in notes if note.code in _UNKNOWN}
     failed_checks = [
         *_backward("ground-truth", truth, counts.ground_truths, counts.ground_truths_backward),
@@ -167,25 +150,13 @@ def _backward(kind: str, path: str, total: int, count: int) -> Iterator[FailedCh
 
 
 def warned_of_truth(table: GroundTruth) -> tuple[Note, ...]:
-    """Check ground truth of several inputs; return warnings if it is taken as is.
-
-    Raises
-    ------
-    InputError
-        If a check fails.
-    """
+    """Check ground truth of several inputs; return warnings if it is taken as is."""
     counts = BoxCounts.of(table, None)
     return warned(failed_input_checks(counts, (), (), table.path, ""), table.notes)
 
 
 def warned_of_detections(table: Detections, ground_truth: GroundTruth | None) -> tuple[Note, ...]:
-    """Check detections of several inputs; return warnings if they are taken as is.
-
-    Raises
-    ------
-    InputError
-        If a check fails.
-    """
+    """Check detections of several inputs; return warnings if they are taken as is."""
     counts = BoxCounts.of(None, table)
     if ground_truth is not None:
         counts = counts._replace(known=int((table.label < len(ground_truth.classes)).any()))

@@ -12,19 +12,7 @@ from detap.tables.masks import MOST_PIXELS, Masks
 def oversized_masks(
     rows: NDArray[np.intp], masks: Masks, image: NDArray[np.int32], limit: int
 ) -> Iterator[tuple[int, str, str]]:
-    """Yield row, message and hint of polygons beyond the memory limits.
-
-    Parameters
-    ----------
-    rows : (M,) int
-        Row of each mask.
-    masks : Masks
-        M masks.
-    image : (M,) int32
-        Image of each mask.
-    limit : int
-        Maximum number of runs of an image's masks.
-    """
+    """Yield row, message and hint of polygons beyond the memory limits."""
     pixels = masks.sizes.astype(np.int64).prod(axis=1)
     polygons = np.diff(masks.ring_start) > 0
     for index in np.flatnonzero(polygons & (pixels > MOST_PIXELS)).tolist():

@@ -19,16 +19,7 @@ _FEWEST_MISSED = 10
 def mismatch_notes(
     ground_truth: GroundTruth, detections: Detections, sample: Sample | None = None
 ) -> list[Note]:
-    """Return the notes of failed mismatch checks.
-
-    Parameters
-    ----------
-    ground_truth : GroundTruth
-    detections : Detections
-        With the image and class indices of `ground_truth`.
-    sample : Sample, optional
-        A sample of these tables.
-    """
+    """Return the notes of failed mismatch checks."""
     sample = sample or Sample(ground_truth, detections)
     if not len(sample.rows):
         return []
@@ -38,13 +29,7 @@ def mismatch_notes(
 
 
 def misread(ground_truth: GroundTruth, detections: Detections) -> list[Note]:
-    """Return the note of boxes in another format, without the other checks.
-
-    Parameters
-    ----------
-    ground_truth, detections
-        As for :func:`mismatch_notes`.
-    """
+    """Return the note of boxes in another format, without the other checks."""
     sample = Sample(ground_truth, detections)
     if not len(sample.rows):
         return []

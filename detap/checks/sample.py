@@ -106,15 +106,7 @@ class Sample:
         truth_change: "Change | None" = None,
         images: "Sequence[_Image] | None" = None,
     ) -> Flags:
-        """Return the overlapped ground truths if boxes were read differently.
-
-        Parameters
-        ----------
-        detection_change, truth_change : Change, optional
-            The other reading of detections and ground truths; by default unchanged.
-        images : sequence, optional
-            Other pairs of rows than those of the sampled images.
-        """
+        """Return the overlapped ground truths if boxes were read differently."""
         ious = self._ious(detection_change, truth_change, images)
         overlapped: Flags = _joined([iou.max(axis=0) >= MIN_IOU for _, iou in ious], np.bool_)
         return overlapped
@@ -141,13 +133,7 @@ class Sample:
     def chance(
         self, detection_change: "Change | None" = None, truth_change: "Change | None" = None
     ) -> float:
-        """Return the fraction of ground truths overlapped by detections of other images.
-
-        Parameters
-        ----------
-        detection_change, truth_change : Change, optional
-            As for :meth:`overlapped_if`.
-        """
+        """Return the fraction of ground truths overlapped by detections of other images."""
         max_pairs = _PAIRS // max(1, self.images)
         mixed = [
             _Image(
@@ -197,15 +183,7 @@ def fraction_of(flags: Flags) -> float:
 
 
 def beyond_chance(count: float, fraction: float, total: int) -> bool:
-    """Return True if a count is more than three standard deviations above the expected one.
-
-    Parameters
-    ----------
-    count : float
-    fraction : float
-        The expected fraction of `total`.
-    total : int
-    """
+    """Return True if a count is more than three standard deviations above the expected one."""
     expected = fraction * total
     return bool(count > expected + 3 * (expected + 1) ** 0.5)
 

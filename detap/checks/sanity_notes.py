@@ -33,12 +33,7 @@ _MOST = 1 << 16
 
 
 def notes_of_arrays(result: "Result") -> Iterator[Note]:
-    """Yield for arrays the notes that readers yield for files.
-
-    Parameters
-    ----------
-    result : Result
-    """
+    """Yield for arrays the notes that readers yield for files."""
     truth, detections = result.ground_truth, result.detections
     # With inclusive pixels, coinciding corners are a box of one pixel.
     may_be_empty = not result.protocol.inclusive_pixels
@@ -59,10 +54,6 @@ def mismatch_notes_of(result: "Result") -> tuple[Note, ...]:
     All checks run if the mean AP at the lowest IoU threshold is below 0.05. If it is below 0.1, or
     one box in ten extends beyond its image, the box format is checked. If only two classes or more
     are below 0.05, exchanged classes are looked for. Otherwise nothing is sampled.
-
-    Parameters
-    ----------
-    result : Result
     """
     truth, detections = result.ground_truth, result.detections
     reached = result.recall[0, :, 0, -1]

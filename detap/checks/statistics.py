@@ -63,14 +63,7 @@ class DataCheck:
 
 
 def examine(ground_truth: GroundTruth | None, detections: Detections | None) -> DataCheck:
-    """Compute statistics and checks of one table or both.
-
-    Parameters
-    ----------
-    ground_truth : GroundTruth or None
-    detections : Detections or None
-        With the image and class indices of `ground_truth`, if that is given.
-    """
+    """Compute statistics and checks of one table or both."""
     statistics: list[Statistic] = []
     notes: list[Note] = []
     if ground_truth is not None:

@@ -120,20 +120,7 @@ def box_notes(
     *,
     corners: bool = True,
 ) -> Iterator[Note]:
-    """Yield notes of boxes that extend beyond their image or look like corners.
-
-    Parameters
-    ----------
-    kind : {"detections", "ground-truth"}
-    boxes : ((N, 4) float64, (N,) int32)
-        Corners, and the image index of each.
-    sizes : (I, 2) float64 or None
-        Image sizes; NaN if unknown.
-    margin : float
-        Pixels by which a box must extend beyond its image.
-    corners : bool
-        True if boxes are read as x, y, width, height and may be two corners.
-    """
+    """Yield notes of boxes that extend beyond their image or look like corners."""
     if sizes is None or not len(boxes[1]) or bool(np.isnan(sizes).all()):
         return
     beyond, fit_as_corners = survey_boxes(*boxes, sizes, margin)
@@ -158,15 +145,7 @@ _FEWEST_SCORES = 100
 
 
 def score_cut(lowest: float | None, count: int) -> float | None:
-    """Return the round threshold just below the lowest score, if there is one.
-
-    Parameters
-    ----------
-    lowest : float or None
-        None without detections.
-    count : int
-        Number of detections; fewer than 100 give None.
-    """
+    """Return the round threshold just below the lowest score, if there is one."""
     if lowest is None or count < _FEWEST_SCORES:
         return None
     return next((cut for cut in _CUTS if cut <= lowest <= cut + _CUT_WIDTH), None)
@@ -187,18 +166,7 @@ def score_cut_note(cut: float, end: str = "") -> Note:
 def negative_size_error(
     path: str, count: int, total: int, listed: list[Problem], looks: str = ""
 ) -> InputError:
-    """Return the error of boxes with negative width or height.
-
-    Parameters
-    ----------
-    path : str
-    count, total : int
-        Number of these boxes, and of all.
-    listed : list of Problem
-        The first of them.
-    looks : str
-        What the boxes look like instead.
-    """
+    """Return the error of boxes with negative width or height."""
     hint = f"{listed[0].hint}, or pass {INSIST} to count them as boxes that overlap nothing"
     if count == 1:
         return InputError(listed[0]._replace(hint=hint))
@@ -231,31 +199,14 @@ def of_unknown_size(table: GroundTruth | Detections) -> bool:
 
 
 def unsized_problem(table: GroundTruth | Detections, why: str, otherwise: str = "") -> Problem:
-    """Return the problem of normalized boxes of unknown image size, expected in pixels.
-
-    Parameters
-    ----------
-    table : GroundTruth or Detections
-    why : str
-        The reason why pixels are required.
-    otherwise : str
-        An alternative hint.
-    """
+    """Return the problem of normalized boxes of unknown image size, expected in pixels."""
     message = f"boxes are normalized and image sizes are unknown, but {why}"
     hint = "pass --image-sizes FILE (image_sizes=)"
     return Problem(table.path, "", message, f"{hint}{otherwise and ', or '}{otherwise}")
 
 
 def normalized_problem(path: str, role: str, example: str = "") -> Problem:
-    """Return the problem of normalized boxes.
-
-    Parameters
-    ----------
-    path : str
-    role : {"detections", "ground-truth"}
-    example : str
-        One of the boxes.
-    """
+    """Return the problem of normalized boxes."""
     option = "--gt-format" if role == "ground-truth" else "--dt-format"
     return Problem(
         path,
@@ -268,13 +219,7 @@ def normalized_problem(path: str, role: str, example: str = "") -> Problem:
 
 
 def check_units(ground_truth: GroundTruth | None, detections: Detections | None) -> None:
-    """Raise InputError if one table is normalized with unknown image sizes, and one is in pixels.
-
-    Raises
-    ------
-    InputError
-        If the units differ.
-    """
+    """Raise InputError if one table is normalized with unknown image sizes, and one is in pixels."""
     tables = [table for table in (ground_truth, detections) if table is not None]
     unsized = [table for table in tables if of_unknown_size(table)]
     if 0 < len(unsized) < len(tables):

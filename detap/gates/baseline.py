@@ -37,13 +37,7 @@ _NOT_RAISED = frozenset(
 
 
 def read_baseline(path: str) -> dict[str, Any]:
-    """Read a JSON report.
-
-    Raises
-    ------
-    InputError
-        If the file is not a JSON report.
-    """
+    """Read a JSON report."""
     from detap.io.json_text import check_text
     from detap.io.stream import read_bytes
 
@@ -177,16 +171,7 @@ def _is_number(value: object) -> bool:
 
 
 def metrics_of_record(record: Mapping[str, Any], *, at_threshold: bool = False) -> Metrics:
-    """Return the metrics of a JSON report.
-
-    Parameters
-    ----------
-    record : mapping
-        A JSON report.
-    at_threshold : bool
-        True to drop columns by :func:`drop_threshold_columns`, so that ``recall`` of a class is
-        its recall at the score threshold.
-    """
+    """Return the metrics of a JSON report."""
     key = _KINDS[record["kind"]]
     point = record.get("operating_point", _NO_POINT)
     by_row = {row_key(row): row for row in point["classes"]}
@@ -247,13 +232,7 @@ def threshold_differences(current: Mapping[str, Any], earlier: Mapping[str, Any]
 
 
 def differences(current: Mapping[str, Any], earlier: Mapping[str, Any]) -> list[str]:
-    """Describe the differences that make the metrics of two JSON reports incomparable.
-
-    Parameters
-    ----------
-    current, earlier : mapping
-        JSON reports.
-    """
+    """Describe the differences that make the metrics of two JSON reports incomparable."""
     lines = []
     if current["kind"] != earlier["kind"]:
         lines.append(format_difference("kind", earlier["kind"], current["kind"]))
@@ -327,17 +306,7 @@ def slice_differences(
 def summary_differences(
     record: Mapping[str, Any], summary: Mapping[str, float | None], source: str
 ) -> list[str]:
-    """Describe the first difference between a baseline's summary and that of its detections.
-
-    Parameters
-    ----------
-    record : mapping
-        The baseline.
-    summary : mapping
-        The summary of the detections; NaN is undefined.
-    source : str
-        The option that gives the detections.
-    """
+    """Describe the first difference between a baseline's summary and that of its detections."""
     return [
         f"{name} (baseline: {_format_value(value)}; {source}: {summary[name]!r})"
         for name, value in record["summary"].items()
@@ -374,22 +343,7 @@ def require_comparable(path: str, lines: list[str], option: str) -> None:
 def raise_baseline(
     old: Mapping[str, Any], new: Mapping[str, Any], *, allow_drop: bool = False
 ) -> tuple[dict[str, Any], list[tuple[str, float, float]]]:
-    """Return the new report, with the old value of each metric that dropped.
-
-    Parameters
-    ----------
-    old, new : mapping
-        Comparable JSON reports.
-    allow_drop : bool
-        True to accept drops.
-
-    Returns
-    -------
-    record : dict
-        The new report, with the metrics of old values under ``retained_metrics``.
-    changes : list of (str, float, float)
-        Each metric that changed: its name, old and new value. NaN is undefined.
-    """
+    """Return the new report, with the old value of each metric that dropped."""
     key = _KINDS[new["kind"]]
     ratchet = _Ratchet(key, _metrics_of(new), allow_drop=allow_drop)
     record = {

@@ -47,19 +47,7 @@ class Limit:
 
     @classmethod
     def of(cls, kind: Kind, text: str) -> "Limit":
-        """Parse ``0.005``, ``NAME=0.005`` or ``NAME=1%``.
-
-        Parameters
-        ----------
-        kind : {"minimum", "maximum", "drop", "rise"}
-            A drop or a rise may be a percentage.
-        text : str
-
-        Raises
-        ------
-        ValueError
-            If the text is invalid.
-        """
+        """Parse ``0.005``, ``NAME=0.005`` or ``NAME=1%``."""
         name, equals, value = text.rpartition("=")
         value = value.strip()
         if equals and not name:
@@ -201,26 +189,6 @@ def check(
     """Check metrics against limits, in the order of the limits.
 
     A metric equal to its bound passes. Changes caused by rounding are ignored.
-
-    Parameters
-    ----------
-    limits : sequence of Limit
-    metrics : Metrics
-    baseline : Metrics, optional
-        Required by drops and rises.
-    intervals : DropIntervals, optional
-        With it, a drop or rise fails only if its whole interval is beyond the bound, and warns if
-        the interval contains the bound.
-    values : ValueIntervals, optional
-        With it, messages of minimums and maximums state whether the interval contains the limit;
-        the value itself is tested.
-    min_ground_truths : int
-        Metrics with fewer have no interval, and their drops and rises warn instead of failing.
-
-    Raises
-    ------
-    UsageError
-        If a limit names no metric (of both, for a drop or rise), or can never pass or fail.
     """
     gates: list[Gate] = []
     against = None if baseline is None else _Against(baseline, intervals, min_ground_truths)
@@ -239,15 +207,7 @@ def check(
 
 
 def check_direction(limits: Sequence[Limit], metrics: Metrics, option_names: OptionNames) -> None:
-    """Raise UsageError for a limit that passes when its metric gets worse.
-
-    Parameters
-    ----------
-    limits : sequence of Limit
-        On known metrics.
-    metrics : Metrics
-    option_names : OptionNames
-    """
+    """Raise UsageError for a limit that passes when its metric gets worse."""
     settings = {kind: setting for setting, kind in LIMITS.items()}
     for limit in limits:
         name = limit.name or metrics.primary_metric
@@ -332,13 +292,7 @@ def _is_fraction(name: MetricName, metrics: Metrics, *values: float) -> bool:
 
 
 def _check_reachable(limit: Limit, name: MetricName) -> None:
-    """Raise UsageError if a limit on a fraction always or never fails.
-
-    Raises
-    ------
-    UsageError
-        If no value between 0 and 1 passes, or none fails.
-    """
+    """Raise UsageError if a limit on a fraction always or never fails."""
     if limit.relative:
         return  # a rise by any percentage is possible from a small number
     if limit.kind == "minimum" and limit.bound > 1:

@@ -137,24 +137,7 @@ class GateConfig(Value):
         allow_mismatch: bool = False,
         writes_baseline: bool = False,
     ) -> Self:
-        """Return the configuration, with defaults for omitted settings.
-
-        Parameters
-        ----------
-        limits : sequence of Limit
-        option_names : OptionNames
-        baseline, baseline_detections : bool
-            True if there is an earlier report, or an earlier detector or ranking.
-        confidence, resamples, seed, detectable_drop, min_ground_truths, allow_mismatch
-            As above; None for the default.
-        writes_baseline : bool
-            True if the earlier detector needs no limit, because its matches are written.
-
-        Raises
-        ------
-        UsageError
-            If a value is out of range, or a setting requires another one.
-        """
+        """Return the configuration, with defaults for omitted settings."""
         given = {
             "baseline": baseline,
             "baseline_detections": baseline_detections,

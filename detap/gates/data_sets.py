@@ -91,13 +91,7 @@ def _metric_of(protocol: Protocol, name: str) -> Metric | None:
 
 
 def data_set_of_report(name: str, path: str, record: Mapping[str, Any], group: str) -> DataSet:
-    """Return the metrics of a JSON report of ``detap eval``.
-
-    Raises
-    ------
-    InputError
-        If it is a report of another kind.
-    """
+    """Return the metrics of a JSON report of ``detap eval``."""
     if record["kind"] != "detection":
         kind = str(record["kind"]).replace("_", " ")
         hint = "use the JSON report of detap eval"
@@ -125,13 +119,7 @@ def data_set_of_report(name: str, path: str, record: Mapping[str, Any], group: s
 
 
 def require_same_protocol(reports: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
-    """Raise UsageError if data sets were evaluated by different protocols.
-
-    Parameters
-    ----------
-    reports : sequence of (str, mapping)
-        The name, and ``kind``, ``protocol`` and ``signature`` of the report of each data set.
-    """
+    """Raise UsageError if data sets were evaluated by different protocols."""
     (first, record), *others = reports
     for name, other in others:
         if protocol_differences(other, record):

@@ -51,25 +51,7 @@ def evaluate_gates(
     baseline_report: BaselineReport | None = None,
     baseline: S | None = None,
 ) -> GateResults:
-    """Evaluate the gates of a run.
-
-    Parameters
-    ----------
-    config : GateConfig
-    current : Subject
-    record : callable
-        Returns its JSON report without the gates.
-    baseline_report : BaselineReport, optional
-        An earlier report.
-    baseline : Subject, optional
-        An earlier detector or ranking, on the same ground truth.
-
-    Raises
-    ------
-    UsageError
-        If a gate names no metric or passes when it gets worse, or the earlier report is not
-        comparable.
-    """
+    """Evaluate the gates of a run."""
     from detap.gates.checks import check, check_direction
 
     metrics = current.metrics()

@@ -81,11 +81,6 @@ def report_paths(paths: Iterable[str]) -> list[str]:
     """Return the paths of reports, with folders replaced by their ``.json`` files.
 
     These are in natural order: ``run-9`` before ``run-10``.
-
-    Raises
-    ------
-    InputError
-        If a folder has none, or cannot be listed.
     """
     return [
         file
@@ -115,25 +110,7 @@ def _natural_key(name: str) -> list[tuple[int, str]]:
 def history(
     records: Sequence[tuple[str, dict[str, Any]]], requested: Sequence[str] = ()
 ) -> list[Series]:
-    """Group runs into series of comparable ones.
-
-    Parameters
-    ----------
-    records : sequence of (str, dict)
-        Paths and JSON reports, the oldest first.
-    requested : sequence of str
-        Names of metrics as in gates. Default: those of the summary.
-
-    Returns
-    -------
-    list of Series
-        The series of the latest run first.
-
-    Raises
-    ------
-    UsageError
-        If a report has no such metric, or several.
-    """
+    """Group runs into series of comparable ones."""
     latest = records[-1][1]
     groups: list[list[tuple[str, dict[str, Any]]]] = []
     for path, record in reversed(records):
@@ -150,13 +127,7 @@ def history(
 
 
 def read_runs(paths: Iterable[str]) -> list[tuple[str, dict[str, Any]]]:
-    """Read reports, and those of folders, in order.
-
-    Raises
-    ------
-    InputError
-        If a file is not a report.
-    """
+    """Read reports, and those of folders, in order."""
     return [(path, read_baseline(path)) for path in report_paths(paths)]
 
 

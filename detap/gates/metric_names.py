@@ -338,21 +338,7 @@ class MetricName:
 def resolve(
     name: str | None, metrics: Metrics, baseline: Metrics | None = None
 ) -> list[MetricName]:
-    """Return the metrics that a name matches.
-
-    Parameters
-    ----------
-    name : str or None
-        None for the primary metric.
-    metrics : Metrics
-    baseline : Metrics, optional
-        With it, ``*`` also matches rows with the metric in the baseline.
-
-    Raises
-    ------
-    UsageError
-        If the name or the wildcard matches nothing; the message suggests similar names.
-    """
+    """Return the metrics that a name matches."""
     if name is None:
         return [MetricName(metrics.primary_metric, None, None, None, metrics.primary_metric)]
     if not name.startswith("slice:"):

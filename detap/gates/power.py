@@ -48,14 +48,6 @@ def power_analysis(
     """Compute the minimum detectable drops of metrics with gates.
 
     Without gates, that of the primary metric.
-
-    Parameters
-    ----------
-    gates : sequence of Gate
-    metrics : Metrics
-        Of the current detector.
-    resampled : ResampledMetrics
-    config : GateConfig
     """
     criterion = Criterion(resampled.confidence, resampled.paired, config.detectable_drop)
     by_interval = resampled.paired and config.confidence is not None

@@ -28,13 +28,7 @@ class QueryIntervals:
         self._means = cache(partial(_means_of, resamples=config.resamples, seed=config.seed))
 
     def interval(self, name: MetricName) -> Interval:
-        """Return the confidence interval of the drop of a metric.
-
-        Raises
-        ------
-        UsageError
-            If it is not a mean over queries.
-        """
+        """Return the confidence interval of the drop of a metric."""
         drops = self.drops(name)
         if drops is None or self._baseline is None:
             raise UsageError(

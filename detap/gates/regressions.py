@@ -116,18 +116,7 @@ def regressions(
     baseline_metrics: Metrics | None,
     baseline: SliceResults | None,
 ) -> Regressions | None:
-    """Return the classes and images behind the gates that did not pass.
-
-    Parameters
-    ----------
-    gates : sequence of Gate
-    current : callable
-        The results of the current detector.
-    baseline_metrics : Metrics, optional
-    baseline : callable, optional
-        The results of the earlier detector. With it, images are those with additional errors;
-        without it, those with the most errors.
-    """
+    """Return the classes and images behind the gates that did not pass."""
     names = [
         gate.metric_name
         for gate in gates

@@ -103,11 +103,6 @@ def named(protocol: "Protocol", name: str) -> "MetricSpec":
 
     ``"AP90"`` is AP at IoU 0.9, ``"AP75s"`` AP at IoU 0.75 and small areas, ``"AR10"`` recall at 10
     detections, ``"ARm"`` recall at the largest `max_dets` and medium areas.
-
-    Raises
-    ------
-    UnknownNameError
-        If there is none; the message suggests similar names. It is also a KeyError.
     """
     return _named(protocol, name)
 
@@ -130,13 +125,7 @@ def _named(protocol: "Protocol", name: str) -> "MetricSpec":
 
 
 def named_of_class(protocol: "Protocol", name: str) -> "MetricSpec":
-    """Return a metric of one class by name: AP if the mean is mAP.
-
-    Raises
-    ------
-    UnknownNameError
-        As for :func:`named`.
-    """
+    """Return a metric of one class by name: AP if the mean is mAP."""
     others = (spec for metric in METRICS for spec in metric.others(protocol))
     for spec in (*columns(protocol), *others):
         if spec.class_name == name:

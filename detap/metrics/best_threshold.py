@@ -29,15 +29,7 @@ class BestThreshold(Ranked):
     fields: tuple[str, ...] = ("duplicates",)
 
     def at_points(self, counts: RankedCounts, argument: float) -> "Floats":
-        """Compute the value at each threshold, (B, n) float64; less than 0 if it is no candidate.
-
-        Parameters
-        ----------
-        counts : RankedCounts
-            At score thresholds.
-        argument : float
-            The number of the name.
-        """
+        """Compute the value at each threshold, (B, n) float64; below 0 if it is no candidate."""
         raise NotImplementedError
 
     def compute(self, counts: RankedCounts, spec: "MetricSpec", protocol: "Protocol") -> "Floats":

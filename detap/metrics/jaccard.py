@@ -33,13 +33,7 @@ class JaccardIndex(Metric):
             yield self._at(protocol, 0, self.name)
 
     def find(self, protocol: "Protocol", name: str) -> "MetricSpec | None":
-        """Return ``JI@75``.
-
-        Raises
-        ------
-        UsageError
-            If the protocol cannot have it.
-        """
+        """Return ``JI@75``."""
         names = {f"{self.name}@{percent(iou)}": t for t, iou in enumerate(protocol.iou_thresholds)}
         threshold = ({self.name: 0} | names).get(name)
         if threshold is None:

@@ -72,13 +72,7 @@ class Metric:
         return ()
 
     def find(self, protocol: "Protocol", name: str) -> "MetricSpec | None":
-        """Return the metric of a name that is not listed, such as ``"MR-2@75"``; None if not ours.
-
-        Raises
-        ------
-        UsageError
-            If the protocol cannot have it.
-        """
+        """Return the metric of an unlisted name, such as ``"MR-2@75"``; None if not ours."""
         return None
 
     def by_class(self, result: "Result", spec: "MetricSpec") -> "Floats":
@@ -107,11 +101,6 @@ class Metric:
 
         The arrays are (K, B) float64. Metrics with the same implementation are resampled in one
         pass.
-
-        Raises
-        ------
-        UsageError
-            If the metric cannot be resampled.
         """
         raise UsageError(f"{self.name} has no interval: it cannot be resampled; leave it out")
 
@@ -186,14 +175,7 @@ def mean_over_thresholds(values: "Floats") -> "Floats":
 
 
 def averages_of_absent(protocol: "Protocol", detected: "Flags") -> "Floats":
-    """Return the average precision of classes without ground truth; NaN is undefined.
-
-    Parameters
-    ----------
-    protocol : Protocol
-    detected : (...) bool
-        True for classes with detections.
-    """
+    """Return the average precision of classes without ground truth; NaN is undefined."""
     import numpy as np
 
     zero = {

@@ -78,12 +78,7 @@ class RankedCounts(NamedTuple):
         return self.iou_of(self.rows)
 
     def cumulate(self, values: "NDArray[Any]") -> "NDArray[Any]":
-        """Return the cumulative sum of a value of each detection, (B, n + 1).
-
-        Parameters
-        ----------
-        values : (n,) float64 or int64
-        """
+        """Return the cumulative sum of a value of each detection, (B, n + 1)."""
         return _cumulate(self.weights, values)
 
     def at_thresholds(self) -> "RankedCounts":
@@ -105,13 +100,7 @@ class RankedCounts(NamedTuple):
         )
 
     def last_within(self, limits: "NDArray[Any]") -> "NDArray[Any]":
-        """Return the last point with at most so many false positives, (B, F) int64.
-
-        Parameters
-        ----------
-        limits : (B, F) int64
-            At least 0.
-        """
+        """Return the last point with at most so many false positives, (B, F) int64."""
         import numpy as np
 
         resamples, points = self.false_positives.shape
@@ -184,13 +173,7 @@ class Ranked(Metric):
                     yield spec
 
     def find(self, protocol: "Protocol", name: str) -> "MetricSpec | None":
-        """Return the metric of a name: with its number, IoU threshold and area range.
-
-        Raises
-        ------
-        UsageError
-            If the protocol cannot have it.
-        """
+        """Return the metric of a name: with its number, IoU threshold and area range."""
         prefix = next((p for p in (self.name, self.pooled_name) if name.startswith(p)), None)
         if prefix is None:
             return None
@@ -306,24 +289,7 @@ def _plain(result: "Result") -> "NDArray[Any]":
 def counts_of_ranking(
     result: "Result", weights: "NDArray[Any]", spec: "MetricSpec"
 ) -> "Iterator[tuple[int, slice, RankedCounts]]":
-    """Yield the counts of each class with ground truth, a block of resamples at a time.
-
-    Parameters
-    ----------
-    result : Result
-    weights : (B, I) uint8
-        The number of times that each resample has each image.
-    spec : MetricSpec
-        Its IoU threshold and area range count. If it is pooled, all classes are ranked together.
-
-    Yields
-    ------
-    label : int
-        The index of the class; 0 if pooled.
-    block : slice
-        The resamples of these counts.
-    counts : RankedCounts
-    """
+    """Yield the counts of each class with ground truth, a block of resamples at a time."""
     import numpy as np
 
     match_table = result.match_table
@@ -400,14 +366,7 @@ def whole_count(rate: "Fraction", images: int, *, least: bool = False) -> int:
 
 
 def per_images(images: "NDArray[Any]", bounds: "Iterable[Callable[[int], int]]") -> "NDArray[Any]":
-    """Return integer bounds of false positives for numbers of images, (B, F) int64.
-
-    Parameters
-    ----------
-    images : (B,) int64
-    bounds : iterable of F callables
-        Each returns the bound for a number of images, as an exact integer.
-    """
+    """Return integer bounds of false positives for numbers of images, (B, F) int64."""
     import numpy as np
 
     unique, index = np.unique(images, return_inverse=True)

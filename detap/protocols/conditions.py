@@ -40,13 +40,7 @@ def parse(text: str) -> ast.expr:
 
 
 def canonical(text: str) -> str:
-    """Return the condition with Python's usual spaces.
-
-    Raises
-    ------
-    ValueError
-        If it is invalid.
-    """
+    """Return the condition with Python's usual spaces."""
     return ast.unparse(parse(text))
 
 

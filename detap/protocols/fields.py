@@ -856,22 +856,7 @@ def protocol_field(
     option: str | None = None,
     compared: bool = True,
 ) -> Any:
-    """Declare a field of a protocol.
-
-    Parameters
-    ----------
-    default : object
-    help : str
-        One line of help.
-    meaning : str, optional
-        The description in the docs; by default the help.
-    kind : Kind, optional
-        By default from the field's type: bool, or a Literal of names.
-    option : str, optional
-        By default the field's name with dashes.
-    compared : bool
-        False for a field that changes no value.
-    """
+    """Declare a field of a protocol."""
     metadata = {"field": (kind, option, help, meaning or help)}
     return field(default=default, compare=compared, metadata=metadata)
 
@@ -992,15 +977,7 @@ class ProtocolBase(Value, kw_only=True):
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Self:
-        """Return the protocol of :meth:`as_dict`.
-
-        Raises
-        ------
-        UsageError
-            If the preset is unknown, or a field is unknown, missing or invalid.
-        TypeError, ValueError, AttributeError
-            If a value has the wrong shape.
-        """
+        """Return the protocol of :meth:`as_dict`."""
         declared = {item.name: item for item in protocol_fields(cls)}
         wrong = {"name", *declared}.symmetric_difference(record)
         if wrong:
@@ -1010,13 +987,7 @@ class ProtocolBase(Value, kw_only=True):
 
     @classmethod
     def from_report(cls, record: dict[str, Any]) -> Self:
-        """Return the protocol of a report; fields that the report lacks have their defaults.
-
-        Raises
-        ------
-        UsageError
-            If the record is not a protocol.
-        """
+        """Return the protocol of a report; fields that the report lacks have their defaults."""
         defaults = {item.name: _plain(item.default) for item in protocol_fields(cls)}
         try:
             return cls.from_dict({**defaults, **record})
@@ -1028,15 +999,7 @@ class ProtocolBase(Value, kw_only=True):
         return ()
 
     def signature(self, version: str, selected: Iterable[str] = ()) -> str:
-        """Return the line that makes a metric reproducible.
-
-        Parameters
-        ----------
-        version : str
-            detap's version.
-        selected : iterable of str
-            The selection of classes and images, such as ``classes:2-of-80-0c1f2a3b``.
-        """
+        """Return the line that makes a metric reproducible."""
         return "|".join((f"protocol:{self.text}", *selected, f"detap:{version}"))
 
     @property
@@ -1058,13 +1021,7 @@ class ProtocolBase(Value, kw_only=True):
 
     @classmethod
     def preset(cls, name: str) -> Self:
-        """Return the preset of a name.
-
-        Raises
-        ------
-        UsageError
-            If there is none; the message suggests similar ones.
-        """
+        """Return the preset of a name."""
         if name not in cls.presets:
             meant = cls.preset_by_iou_type.get(name)
             hint = f"did you mean {meant}?" if meant else suggest(name, cls.presets)
@@ -1079,11 +1036,6 @@ class ProtocolBase(Value, kw_only=True):
 
         Fields may have the names of their options. ``protocol:`` in front, the selection and
         detap's version are ignored.
-
-        Raises
-        ------
-        UsageError
-            If the preset or a field is unknown, or a value is invalid.
         """
         preset, *parts = text.removeprefix("protocol:").split("|")
         declared = {item.name.replace("_", "-"): item for item in protocol_fields(cls)}
@@ -1105,13 +1057,7 @@ class ProtocolBase(Value, kw_only=True):
 
     @classmethod
     def of(cls, given: Self | str) -> Self:
-        """Return a protocol unchanged, or the preset of a name.
-
-        Raises
-        ------
-        UsageError
-            If it is neither, or there is no such preset.
-        """
+        """Return a protocol unchanged, or the preset of a name."""
         if not isinstance(given, cls | str):
             kind = cls.__name__
             raise UsageError(f"protocol {given!r} is not a {kind} or the name of a preset")

@@ -130,12 +130,7 @@ class Classification(_AtK, kw_only=True):
         return ("curve", *(("divisor", "no_relevant") if self.cutoffs else ()))
 
     def check_effect(self, changed: Iterable[str]) -> None:
-        """Raise UsageError if a changed field has no effect on any metric.
-
-        Raises
-        ------
-        UsageError
-        """
+        """Raise UsageError if a changed field has no effect on any metric."""
         unused: dict[str, str] = {}
         if self.recall_levels is None:
             unused["recall_grid"] = f"--interpolation {self.curve} uses no recall levels"

@@ -74,16 +74,7 @@ class MetricSpec(NamedTuple):
 def metric_spec(
     protocol: "Protocol", metric: "Metric", name: str, indices: tuple[int | None, int, int]
 ) -> MetricSpec:
-    """Return a metric with its parameters.
-
-    Parameters
-    ----------
-    protocol : Protocol
-    metric : Metric
-    name : str
-    indices : (int or None, int, int)
-        Indices of the threshold, the area range and the `max_dets` value.
-    """
+    """Return a metric with its parameters."""
     threshold, area, limit = indices
     thresholds = (
         protocol.iou_thresholds if threshold is None else (protocol.iou_thresholds[threshold],)

@@ -17,22 +17,7 @@ _BLOCK = 1 << 22
 
 
 def resampled_means(values: Floats, *, resamples: int, seed: int) -> Floats:
-    """Return the mean over queries in each resample.
-
-    Parameters
-    ----------
-    values : (Q,) float64
-        Value of each query; NaN if it is excluded from the mean.
-    resamples : int
-        Number of resamples, B.
-    seed : int
-        Seed of PCG64. Equal seeds draw equal resamples of the same number of queries.
-
-    Returns
-    -------
-    (B,) float64
-        NaN if all queries of a resample are excluded.
-    """
+    """Return the mean over queries in each resample."""
     queries = len(values)
     if not queries:
         return np.full(resamples, np.nan)
@@ -53,18 +38,7 @@ def resampled_means(values: Floats, *, resamples: int, seed: int) -> Floats:
 
 
 def left_out_means(values: Floats) -> Floats:
-    """Return the jackknife means: those over queries without one part, for each part.
-
-    Parameters
-    ----------
-    values : (Q,) float64
-        As in :func:`resampled_means`. Query q is in part q modulo G.
-
-    Returns
-    -------
-    (G,) float64
-        NaN if no query remains.
-    """
+    """Return the jackknife means: those over queries without one part, for each part."""
     parts = max(1, min(len(values), MAX_PARTS))
     part, defined = np.arange(len(values)) % parts, ~np.isnan(values)
     counts = defined.sum() - np.bincount(part, defined, parts)

@@ -257,13 +257,7 @@ def mixed(first: Value, second: Value, weight: float) -> Value:
 
 
 def sup_step(tau: float, delta: float, rho: float, offset: float | None, tie: float) -> Step:
-    """Return the step function of SupAP.
-
-    Raises
-    ------
-    UsageError
-        If a parameter is invalid.
-    """
+    """Return the step function of SupAP."""
     positive("tau", tau)
     for name, value in (("delta", delta), ("rho", rho)):
         if not (value >= 0 and np.isfinite(value)):
@@ -287,26 +281,14 @@ def positive(name: str, value: float) -> float:
 
 
 def fraction(name: str, value: float) -> float:
-    """Return the value of a parameter.
-
-    Raises
-    ------
-    UsageError
-        If it is outside [0, 1].
-    """
+    """Return the value of a parameter."""
     if not 0 <= value <= 1:
         raise UsageError(f"{name} {value} is outside [0, 1]")
     return value
 
 
 def check_bins(bins: int, low: float, high: float) -> None:
-    """Raise UsageError for an invalid histogram.
-
-    Raises
-    ------
-    UsageError
-        If there are fewer than 2 bin centers, or `low` and `high` are not finite and ascending.
-    """
+    """Raise UsageError for an invalid histogram."""
     if bins < 2:
         raise UsageError(f"at least 2 bin centers are required, not {bins}")
     if not (np.isfinite(low) and np.isfinite(high) and low < high):
@@ -314,13 +296,7 @@ def check_bins(bins: int, low: float, high: float) -> None:
 
 
 def _checked(scores: ArrayLike, relevant: ArrayLike) -> tuple[Floats, Floats]:
-    """Return scores and relevance as (B, n) float64.
-
-    Raises
-    ------
-    UsageError
-        If shapes are invalid or differ, or a score is not finite.
-    """
+    """Return scores and relevance as (B, n) float64."""
     values = np.asarray(scores, np.float64)
     flags = np.asarray(relevant)
     if values.ndim not in (1, 2) or values.shape != flags.shape:
@@ -456,13 +432,7 @@ def _average_precision(scores: Floats, relevant: NDArray[np.bool_]) -> float:
 
 
 def _bound(counts: NDArray[np.int64]) -> float:
-    """Return 1 - AP if all items of a batch rank below those of the batches before it.
-
-    Parameters
-    ----------
-    counts : (G, 2) int64
-        Number of relevant and of irrelevant items of each batch.
-    """
+    """Return 1 - AP if all items of a batch rank below those of the batches before it."""
     before, total = np.zeros(2), 0.0
     for positives, negatives in counts:
         rank = np.arange(1, positives + 1) + before[0]
@@ -472,15 +442,7 @@ def _bound(counts: NDArray[np.int64]) -> float:
 
 
 def _calibrated_bound(counts: NDArray[np.int64], counts_above: NDArray[np.int64]) -> float:
-    """Return the bound if only irrelevant items above beta rank above relevant ones above alpha.
-
-    Parameters
-    ----------
-    counts : (G, 2) int64
-        As for :func:`_bound`.
-    counts_above : (G, 2) int64
-        Number of relevant items above alpha, and of irrelevant items above beta.
-    """
+    """Return the bound if only irrelevant items above beta rank above relevant ones above alpha."""
     before, before_above, total = np.zeros(2), np.zeros(2), 0.0
     for (positives, negatives), above in zip(counts, counts_above, strict=True):
         rank = np.arange(1, above[0] + 1) + before_above[0]

@@ -86,15 +86,7 @@ class Ordered:
         return float(len(self.hits) > 0 and self.hits[0] < k)
 
     def average_precision(self, k: int, divisor: str) -> float:
-        """Return AP@k; NaN if the divisor is 0.
-
-        Parameters
-        ----------
-        k : int
-            Number of ranks.
-        divisor : str
-            One of :data:`detap.protocols.ranking.Divisor`.
-        """
+        """Return AP@k; NaN if the divisor is 0."""
         inside = self.relevant_within(k)
         divisor_value = {"all": self.relevant, "hits": inside, "min": min(k, self.relevant)}[
             divisor
@@ -312,20 +304,7 @@ def _without_cutoff(protocol: Retrieval) -> list[RankingMetric]:
 def select_metrics(
     protocol: Retrieval, names: Iterable[str] | None = None
 ) -> tuple[RankingMetric, ...]:
-    """Return the metrics of the summary, the primary metric first.
-
-    Parameters
-    ----------
-    protocol : Retrieval
-        Its cutoffs are the k of metrics at k.
-    names : iterable of str, optional
-        Return only these, in this order. Metrics at any k are accepted.
-
-    Raises
-    ------
-    UsageError
-        If a name is unknown.
-    """
+    """Return the metrics of the summary, the primary metric first."""
     mean_ap = RankingMetric(
         "mAP",
         "AP",

@@ -79,18 +79,6 @@ def objectives(
 
     The score of codes of B bits at Hamming distance d is ``1 - 2 d / B``, their cosine. For a run
     only ranked items are used, as others do not have a score.
-
-    Parameters
-    ----------
-    table : Run or Gallery
-        The ranked items.
-    protocol : Retrieval
-        Its `similarity`, `relevant_from` and `exclude_self` are used.
-    with_losses : bool
-        True to compute losses as well as gaps.
-    batches : int, optional
-        Number of batches of nearly equal size for the gaps; each query's items are split in file
-        order. Without it, gaps are not computed.
     """
     count = len(table.queries)
     loss_values = {key: np.full(count, nan) for key in (LOSSES if with_losses else ())}

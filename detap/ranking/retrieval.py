@@ -93,13 +93,7 @@ class RetrievalResult(Displayed):
         return summary_line(self, f"{len(self.queries)} queries")
 
     def contributions(self, name: str) -> Floats:
-        """Return each query's value in a mean of the summary, (Q,); NaN if it is excluded.
-
-        Raises
-        ------
-        KeyError
-            If the summary lacks the metric.
-        """
+        """Return each query's value in a mean of the summary, (Q,); NaN if it is excluded."""
         key = {metric.name: metric.key for metric in self.metrics}[name]
         return _contributions(self.values[key], self.protocol, self)
 

@@ -59,13 +59,7 @@ class _Loss(torch.autograd.Function):
 
 
 def _apply(scores: Tensor, relevant: Tensor, formula: Formula, reduction: str) -> Tensor:
-    """Return the loss of each query, or their mean.
-
-    Raises
-    ------
-    UsageError
-        If shapes are invalid or differ, or `reduction` is unknown.
-    """
+    """Return the loss of each query, or their mean."""
     if scores.ndim != 2 or scores.shape != relevant.shape:
         raise UsageError(
             f"scores have shape {tuple(scores.shape)}, relevant has shape "

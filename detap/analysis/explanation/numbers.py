@@ -42,18 +42,6 @@ def evaluate_protocols(
     Protocols with the same matching are matched once: if they have only metrics of precision and
     recall, also those with other thresholds, area ranges, max dets or ties. Protocols that are
     equivalent on the ground truth are scored once. Only one result is in memory at a time.
-
-    Parameters
-    ----------
-    tables : (GroundTruth, Detections)
-        With the same image and class indices.
-    protocols : sequence of Protocol
-    question : callable
-        Function of the summary of a Result, possibly of an equivalent protocol.
-    classes : sequence of str, optional
-        Classes to report, as in :func:`detap.evaluate`.
-    threads : int, optional
-        Does not affect the result.
     """
     canonical_protocols = [canonical(protocol, tables[0]) for protocol in protocols]
     groups: dict[tuple[bool, Protocol], dict[Protocol, Protocol]] = {}
@@ -227,11 +215,6 @@ def find_metric(protocol: Protocol, at: str | None) -> MetricSpec:
     """Return a metric of a protocol by name, which may be AP for mAP and mAP for AP.
 
     The default is the primary metric.
-
-    Raises
-    ------
-    UnknownNameError
-        If the protocol does not have the metric.
     """
     if at is None:
         return metrics.summary(protocol)[0]

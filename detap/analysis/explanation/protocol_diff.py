@@ -102,27 +102,7 @@ def protocol_diff(
     classes: Sequence[str] | None = None,
     threads: int | None = None,
 ) -> ProtocolDiff:
-    """Attribute the metric difference of two protocols to their differing fields.
-
-    Parameters
-    ----------
-    tables : (GroundTruth, Detections)
-    first, second : Protocol
-    at : str, optional
-        Metric, such as ``"AP50"``; AP and mAP are equivalent. By default the primary metric of
-        each protocol.
-    classes : sequence of str, optional
-        Classes to report, as in :func:`detap.evaluate`.
-    threads : int, optional
-        Does not affect the result.
-
-    Raises
-    ------
-    UnknownNameError
-        If either protocol does not have the metric.
-    UsageError
-        If no differing field affects the metric, or the metric is undefined.
-    """
+    """Attribute the metric difference of two protocols to their differing fields."""
     protocols = (first, second)
     metric_specs = [find_metric(protocol, at) for protocol in protocols]
     single = [

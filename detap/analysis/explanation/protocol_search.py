@@ -95,29 +95,7 @@ def protocol_search(
     classes: Sequence[str] | None = None,
     threads: int | None = None,
 ) -> ProtocolSearch:
-    """Search for protocols that give a metric value.
-
-    Parameters
-    ----------
-    tables : (GroundTruth, Detections)
-    target : TargetValue
-    at : str, optional
-        Metric; by default any of the summary, and with changed fields, those over all areas at
-        the largest number of detections.
-    changes : mapping, optional
-        Field values set in all presets.
-    classes : sequence of str, optional
-        Classes to report, as in :func:`detap.evaluate`.
-    threads : int, optional
-        Does not affect the result.
-
-    Raises
-    ------
-    UnknownNameError
-        If no protocol has the metric.
-    UsageError
-        If no preset can be scored on these tables with these changes.
-    """
+    """Search for protocols that give a metric value."""
     polygons = any(table.polygons is not None for table in tables)
     presets, skipped = searched_presets(changes, polygons=polygons)
     options = {"classes": classes, "threads": threads}

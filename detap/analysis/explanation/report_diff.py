@@ -141,26 +141,7 @@ def report_diff(
     source: ReportInputs | None = None,
     threads: int | None = None,
 ) -> ReportDiff:
-    """Attribute the metric difference of two detection reports to its causes.
-
-    Parameters
-    ----------
-    first, second : mapping
-        JSON reports of the kind ``"detection"``.
-    at : str, optional
-        Metric of both summaries; by default the primary metric of each.
-    source : ReportInputs, optional
-        Inputs of either report, from which the protocol's contribution is computed.
-    threads : int, optional
-        Does not affect the result.
-
-    Raises
-    ------
-    UsageError
-        If a report's protocol cannot be read.
-    UnknownNameError
-        If a summary does not have the metric.
-    """
+    """Attribute the metric difference of two detection reports to its causes."""
     records = (first, second)
     protocols = [Protocol.from_report(record["protocol"]) for record in records]
     names = tuple(

@@ -35,18 +35,6 @@ def searched_presets(
     """Return the presets to search, with changed fields, and the skipped ones.
 
     Presets with the requested IoU type, by default boxes, come first.
-
-    Parameters
-    ----------
-    changes : mapping
-        Field values set in all presets.
-    polygons : bool
-        True for tables with quadrilaterals, which presets of boxes reject.
-
-    Raises
-    ------
-    UsageError
-        If every preset rejects the changes.
     """
     iou_type = changes.get("iou_type", "polygon" if polygons else "bbox")
     iou_types = {iou_type, "bbox"} if "iou_type" in changes else {iou_type}

@@ -31,27 +31,14 @@ class StepEffect(NamedTuple):
 
 
 def walk_combinations(steps: int) -> list[int]:
-    """Return the combinations of adding the steps in order, then in reversed order.
-
-    Returns
-    -------
-    list of 2 * steps int
-        Each once; for one step, none and all.
-    """
+    """Return the combinations of adding the steps in order, then in reversed order."""
     everything = (1 << steps) - 1
     forward = [(1 << taken) - 1 for taken in range(steps + 1)]
     return [*forward, *(everything & ~context for context in forward[1:-1])]
 
 
 def walk_effects(values: Sequence[float], steps: int) -> list[StepEffect]:
-    """Compute the effect of each step in order and in reversed order.
-
-    Parameters
-    ----------
-    values : sequence of float
-        Values at :func:`walk_combinations`.
-    steps : int
-    """
+    """Compute the effect of each step in order and in reversed order."""
     value_by_combination = dict(zip(walk_combinations(steps), values, strict=True))
     everything = (1 << steps) - 1
     effects = []
@@ -67,13 +54,7 @@ def walk_effects(values: Sequence[float], steps: int) -> list[StepEffect]:
 
 
 def shapley_effects(values: Sequence[float]) -> list[StepEffect]:
-    """Compute the Shapley value of each step in the difference of last and first value.
-
-    Parameters
-    ----------
-    values : sequence of 2**n float
-        Value of every combination, which is its index.
-    """
+    """Compute the Shapley value of each step in the difference of last and first value."""
     steps = (len(values) - 1).bit_length()
     effects = walk_effects([values[context] for context in walk_combinations(steps)], steps)
     return [

@@ -29,13 +29,7 @@ class TargetValue(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> "TargetValue":
-        """Parse a value.
-
-        Raises
-        ------
-        UsageError
-            If it is not a number from 0 to 1 or a percentage, or has too few digits.
-        """
+        """Parse a value."""
         try:
             value = fraction(text)
         except ValueError as error:
