@@ -219,7 +219,7 @@ def normalized_problem(path: str, role: str, example: str = "") -> Problem:
 
 
 def check_units(ground_truth: GroundTruth | None, detections: Detections | None) -> None:
-    """Raise InputError if one table is normalized with unknown image sizes, and one is in pixels."""
+    """Raise InputError if one table is normalized with unknown image sizes, one in pixels."""
     tables = [table for table in (ground_truth, detections) if table is not None]
     unsized = [table for table in tables if of_unknown_size(table)]
     if 0 < len(unsized) < len(tables):
