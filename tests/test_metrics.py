@@ -21,8 +21,8 @@ from detap.evaluation.partial import Partial
 from detap.evaluation.results import Result
 from detap.metrics import METRICS, Metric, metric_named
 from detap.metrics.at_threshold import AT_THRESHOLD
-from detap.protocols import PRESETS, MetricSpec, Protocol
-from detap.protocols.summary import metric_spec
+from detap.metrics.metric import MetricSpec, metric_spec
+from detap.protocols import PRESETS, Protocol
 from detap.report import schema
 from detap.tables.detection import Floats
 from docs import derive

@@ -23,7 +23,8 @@ from detap.decimals import format_distinct
 from detap.errors import Note, UsageError
 from detap.evaluation.detection import Result
 from detap.evaluation.overlaps.keypoints import sigmas_of
-from detap.protocols import PRESETS, MetricSpec, Protocol
+from detap.metrics.metric import MetricSpec
+from detap.protocols import PRESETS, Protocol
 from detap.protocols.fields import compared_fields
 from detap.records import Brief
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth

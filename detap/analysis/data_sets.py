@@ -17,7 +17,8 @@ from detap.analysis.bootstrap import draw_weights, interval, leave_out, resample
 from detap.analysis.intervals import Interval, check_arguments
 from detap.errors import UsageError
 from detap.evaluation.results import Result
-from detap.protocols import MetricSpec, Protocol
+from detap.metrics.metric import MetricSpec
+from detap.protocols import Protocol
 from detap.protocols.summary import DEFAULT_MIN_GROUND_TRUTHS
 from detap.records import Displayed
 from detap.tables.detection import Floats

@@ -14,7 +14,7 @@ from detap.analysis.bootstrap import Resampled, draw_weights, interval, leave_ou
 from detap.analysis.power import standard_error
 from detap.errors import Note, UsageError
 from detap.evaluation.results import Result
-from detap.protocols import MetricSpec
+from detap.metrics.metric import MetricSpec
 from detap.protocols.summary import DEFAULT_MIN_GROUND_TRUTHS
 from detap.records import Displayed
 from detap.tables.detection import Floats

@@ -25,7 +25,7 @@ from detap.records import Record
 if TYPE_CHECKING:
     from detap.analysis.data_sets import DataSet
     from detap.gates.checks import Limit
-    from detap.protocols import MetricSpec
+    from detap.metrics.metric import MetricSpec
     from detap.tables.detection import SourceFile
 
 _GROUPS = ("Input", "Limits of input", "Protocol (default: as in the preset)", "General")

@@ -17,8 +17,8 @@ from detap.core.accumulate import Scores, accumulate
 from detap.core.interpolated import Interpolated
 from detap.errors import Note
 from detap.evaluation.run import EvaluationRun
-from detap.metrics.metric import averages_of_absent
-from detap.protocols import MetricSpec, Protocol
+from detap.metrics.metric import MetricSpec, averages_of_absent
+from detap.protocols import Protocol
 from detap.protocols.summary import DEFAULT_MIN_GROUND_TRUTHS
 from detap.records import Displayed, Record, one_line, summary_line
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, Name

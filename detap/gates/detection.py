@@ -27,7 +27,8 @@ from detap.gates.metric_names import MetricName, Metrics, escaped, resolve
 from detap.gates.regressions import Regressions, regressions
 from detap.io.digest import sha256_of_names
 from detap.metrics.at_threshold import AT_THRESHOLD
-from detap.protocols import MetricSpec, Protocol
+from detap.metrics.metric import MetricSpec
+from detap.protocols import Protocol
 from detap.tables.detection import Floats
 from detap.tables.detection import Name as ImageName
 

@@ -19,23 +19,21 @@ at_threshold.py       F1, precision, recall, false positives per image
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from detap.core.match_table import AreaIouPair
 from detap.errors import UnknownNameError
+from detap.metrics.at_threshold import AT_THRESHOLD
 from detap.metrics.average_precision import AveragePrecision
 from detap.metrics.average_recall import AverageRecall, FinalRecall
 from detap.metrics.best_threshold import MacroF, PrecisionAtRecall, RecallAtPrecision
 from detap.metrics.froc import CPM, FROC, RecallAtFppi
 from detap.metrics.jaccard import JaccardIndex
 from detap.metrics.lrp import COMPONENTS, LocalizationRecallPrecision, OptimalLRP
-from detap.metrics.metric import Metric
+from detap.metrics.metric import Metric, MetricSpec
 from detap.metrics.miss_rate import LogAverageMissRate, MissRateAtFppi
 from detap.metrics.threshold_grid import ThresholdGridAP
+from detap.protocols import Protocol
 from detap.text_input import suggest
-
-if TYPE_CHECKING:
-    from detap.core.match_table import AreaIouPair
-    from detap.protocols import MetricSpec, Protocol
 
 METRICS: list[Metric] = [
     AveragePrecision(),
@@ -72,18 +70,18 @@ __all__ = [
 ]
 
 
-def summary(protocol: "Protocol") -> "tuple[MetricSpec, ...]":
+def summary(protocol: Protocol) -> tuple[MetricSpec, ...]:
     """Return the metrics of a protocol's summary in order, the primary metric first."""
     return tuple(spec for spec in _listed(protocol) if spec.metric.scope != "class")
 
 
-def columns(protocol: "Protocol") -> "tuple[MetricSpec, ...]":
+def columns(protocol: Protocol) -> tuple[MetricSpec, ...]:
     """Return the metrics of each class that a protocol lists, in order."""
     specs = (spec for spec in _listed(protocol) if spec.metric.scope != "overall")
     return tuple(spec for spec in specs if not (spec.group or spec.pooled))
 
 
-def _listed(protocol: "Protocol") -> "Iterator[MetricSpec]":
+def _listed(protocol: Protocol) -> Iterator[MetricSpec]:
     """Yield the metrics that a protocol lists, those of its primary metric first."""
     own = [*_own(protocol)]
     yield from own
@@ -91,14 +89,14 @@ def _listed(protocol: "Protocol") -> "Iterator[MetricSpec]":
     yield from (_named(protocol, name) for name in protocol.metrics if name not in names)
 
 
-def _own(protocol: "Protocol") -> "Iterator[MetricSpec]":
+def _own(protocol: Protocol) -> Iterator[MetricSpec]:
     """Yield the metrics that a protocol lists without those of its field `metrics`."""
     primary = protocol.primary_metric.removeprefix("m")
     for metric in sorted(METRICS, key=lambda metric: metric.primary_metric != primary):
         yield from metric.listed(protocol)
 
 
-def named(protocol: "Protocol", name: str) -> "MetricSpec":
+def named(protocol: Protocol, name: str) -> MetricSpec:
     """Return a metric of a protocol by name, also one that the summary omits.
 
     ``"AP90"`` is AP at IoU 0.9, ``"AP75s"`` AP at IoU 0.75 and small areas, ``"AR10"`` recall at 10
@@ -107,7 +105,7 @@ def named(protocol: "Protocol", name: str) -> "MetricSpec":
     return _named(protocol, name)
 
 
-def _named(protocol: "Protocol", name: str) -> "MetricSpec":
+def _named(protocol: Protocol, name: str) -> MetricSpec:
     for spec in _all(protocol):
         if spec.name == name:
             return spec
@@ -124,7 +122,7 @@ def _named(protocol: "Protocol", name: str) -> "MetricSpec":
     raise UnknownNameError(f"protocol {protocol.name} has no metric {name!r}; {hint}")
 
 
-def named_of_class(protocol: "Protocol", name: str) -> "MetricSpec":
+def named_of_class(protocol: Protocol, name: str) -> MetricSpec:
     """Return a metric of one class by name: AP if the mean is mAP."""
     others = (spec for metric in METRICS for spec in metric.others(protocol))
     for spec in (*columns(protocol), *others):
@@ -133,10 +131,8 @@ def named_of_class(protocol: "Protocol", name: str) -> "MetricSpec":
     return named(protocol, name)
 
 
-def metric_named(protocol: "Protocol", name: str) -> Metric | None:
+def metric_named(protocol: Protocol, name: str) -> Metric | None:
     """Return the metric with a name in reports; None for a count."""
-    from detap.metrics.at_threshold import AT_THRESHOLD
-
     for spec in (*columns(protocol), *_all(protocol)):
         if name in (spec.name, spec.class_name):
             return spec.metric
@@ -146,7 +142,7 @@ def metric_named(protocol: "Protocol", name: str) -> Metric | None:
     return next((one for one in AT_THRESHOLD.values() if name in (one.name, one.key)), None)
 
 
-def of_matched_iou(protocol: "Protocol") -> "dict[AreaIouPair, MetricSpec]":
+def of_matched_iou(protocol: Protocol) -> dict[AreaIouPair, MetricSpec]:
     """Return a listed metric for each area range and threshold at which one uses IoUs of matches.
 
     The pairs are sorted.
@@ -160,7 +156,7 @@ def of_matched_iou(protocol: "Protocol") -> "dict[AreaIouPair, MetricSpec]":
     }
 
 
-def of_jaccard_counts(protocol: "Protocol") -> "dict[int, MetricSpec]":
+def of_jaccard_counts(protocol: Protocol) -> dict[int, MetricSpec]:
     """Return a listed Jaccard index for each IoU threshold of one; the thresholds are sorted."""
     specs = {
         spec.threshold: spec
@@ -175,7 +171,7 @@ def after_matching() -> frozenset[str]:
     return frozenset(field for metric in METRICS for field in metric.fields)
 
 
-def _all(protocol: "Protocol") -> "Iterator[MetricSpec]":
+def _all(protocol: Protocol) -> Iterator[MetricSpec]:
     """Yield the metrics over classes that a protocol has by a fixed name; names may repeat."""
     yield from (spec for spec in _own(protocol) if spec.metric.scope != "class")
     for metric in METRICS:

@@ -1,15 +1,20 @@
 """AP and mAP: area under the precision-recall curve, averaged over IoU thresholds."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from detap.metrics.metric import Accumulated, mean_over_thresholds
-from detap.protocols.summary import FREQUENCIES, metric_spec, percent
+import numpy as np
 
-if TYPE_CHECKING:
-    from detap.evaluation.results import Result
-    from detap.protocols import MetricSpec, Protocol
-    from detap.tables.detection import Floats
+from detap.core.curves import mean_of_defined
+from detap.metrics.metric import (
+    Accumulated,
+    MatchedResult,
+    MetricSpec,
+    mean_over_thresholds,
+    metric_spec,
+)
+from detap.protocols import Protocol
+from detap.protocols.summary import FREQUENCIES, percent
+from detap.tables.detection import Floats
 
 
 class AveragePrecision(Accumulated):
@@ -21,7 +26,7 @@ class AveragePrecision(Accumulated):
     accumulated = "precision"
     primary_metric = "AP"
 
-    def listed(self, protocol: "Protocol") -> "Iterator[MetricSpec]":
+    def listed(self, protocol: Protocol) -> Iterator[MetricSpec]:
         """Yield AP over all thresholds, at 0.5 and 0.75, by area and by class group."""
         if protocol.primary_metric == "AR":
             return
@@ -37,7 +42,7 @@ class AveragePrecision(Accumulated):
                 params = overall.params._replace(classes=group)
                 yield overall._replace(name=f"{overall.name}{suffix}", params=params, group=group)
 
-    def others(self, protocol: "Protocol") -> "Iterator[MetricSpec]":
+    def others(self, protocol: Protocol) -> Iterator[MetricSpec]:
         """Yield AP at each threshold and area range."""
         if protocol.primary_metric == "AR":
             return
@@ -45,18 +50,14 @@ class AveragePrecision(Accumulated):
         for area in range(len(protocol.area_ranges)):
             yield from (self._at(protocol, t, area) for t in thresholds)
 
-    def by_class(self, result: "Result", spec: "MetricSpec") -> "Floats":
+    def by_class(self, result: MatchedResult, spec: MetricSpec) -> Floats:
         """Compute the mean over thresholds, and over recall levels if there are any."""
         if result.protocol.interpolation == "101-point":
             return result._interpolated.means(spec.area, spec.thresholds)
         return mean_over_thresholds(result.average_precision[spec.thresholds, :, spec.area])
 
-    def overall(self, result: "Result", spec: "MetricSpec") -> float:
+    def overall(self, result: MatchedResult, spec: MetricSpec) -> float:
         """Compute the mean over classes with a defined AP, and over thresholds."""
-        import numpy as np
-
-        from detap.core.curves import mean_of_defined
-
         average = result.average_precision[spec.thresholds, :, spec.area]
         defined = ~np.isnan(average[0])
         if spec.group:
@@ -68,7 +69,7 @@ class AveragePrecision(Accumulated):
             return result._interpolated.mean(spec.area, spec.thresholds, labels)
         return mean_of_defined(average[:, labels])
 
-    def _at(self, protocol: "Protocol", threshold: int | None, area: int) -> "MetricSpec":
+    def _at(self, protocol: Protocol, threshold: int | None, area: int) -> MetricSpec:
         iou = "" if threshold is None else percent(protocol.iou_thresholds[threshold])
         name = f"{protocol.primary_metric}{iou}{protocol.area_ranges[area].suffix}"
         indices = (threshold, area, len(protocol.max_dets) - 1)

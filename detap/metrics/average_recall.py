@@ -1,15 +1,18 @@
 """AR: recall at a maximum of detections, averaged over IoU thresholds."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from detap.metrics.metric import Accumulated, mean_over_thresholds
-from detap.protocols.summary import metric_spec, percent
-
-if TYPE_CHECKING:
-    from detap.evaluation.results import Result
-    from detap.protocols import MetricSpec, Protocol
-    from detap.tables.detection import Floats
+from detap.core.curves import mean_of_defined
+from detap.metrics.metric import (
+    Accumulated,
+    MatchedResult,
+    MetricSpec,
+    mean_over_thresholds,
+    metric_spec,
+)
+from detap.protocols import Protocol
+from detap.protocols.summary import percent
+from detap.tables.detection import Floats
 
 
 class AverageRecall(Accumulated):
@@ -21,7 +24,7 @@ class AverageRecall(Accumulated):
     primary_metric = "AR"
     column_priority = 2
 
-    def listed(self, protocol: "Protocol") -> "Iterator[MetricSpec]":
+    def listed(self, protocol: Protocol) -> Iterator[MetricSpec]:
         """Yield AR at each max_dets, at OKS 0.5 and 0.75 for keypoints, and by area.
 
         None if `max_dets` is a limit of the data set: fixed AP has no AR.
@@ -42,27 +45,23 @@ class AverageRecall(Accumulated):
                         yield metric_spec(protocol, self, name, (t, 0, limits[-1]))
             yield from (self._at(protocol, area, limits[-1]) for area in areas[1:])
 
-    def others(self, protocol: "Protocol") -> "Iterator[MetricSpec]":
+    def others(self, protocol: Protocol) -> Iterator[MetricSpec]:
         """Yield AR at each max_dets and area range, by short and full names."""
         for both in (False, True):
             for limit in reversed(range(len(protocol.max_dets))):
                 for area in range(len(protocol.area_ranges)):
                     yield self._at(protocol, area, limit, both=both)
 
-    def by_class(self, result: "Result", spec: "MetricSpec") -> "Floats":
+    def by_class(self, result: MatchedResult, spec: MetricSpec) -> Floats:
         """Compute the mean over thresholds."""
         recall = result.recall[spec.thresholds, :, spec.area, spec.max_dets_index]
         return mean_over_thresholds(recall)
 
-    def overall(self, result: "Result", spec: "MetricSpec") -> float:
+    def overall(self, result: MatchedResult, spec: MetricSpec) -> float:
         """Compute the mean over thresholds and over classes with a defined AR."""
-        from detap.core.curves import mean_of_defined
-
         return mean_of_defined(result.recall[spec.thresholds, :, spec.area, spec.max_dets_index])
 
-    def _at(
-        self, protocol: "Protocol", area: int, limit: int, *, both: bool = False
-    ) -> "MetricSpec":
+    def _at(self, protocol: Protocol, area: int, limit: int, *, both: bool = False) -> MetricSpec:
         max_dets = protocol.max_dets[limit]
         infix = "" if max_dets is None or (area and not both) else str(max_dets)
         name = f"AR{infix}{protocol.area_ranges[area].suffix}"
@@ -79,12 +78,12 @@ class FinalRecall(Accumulated):
     scope = "class"
     accumulated = "recall"
 
-    def listed(self, protocol: "Protocol") -> "Iterator[MetricSpec]":
+    def listed(self, protocol: Protocol) -> Iterator[MetricSpec]:
         """Yield the recall over all areas at the largest max_dets, for mAP protocols."""
         if protocol.primary_metric == "mAP":
             yield metric_spec(protocol, self, self.name, (None, 0, len(protocol.max_dets) - 1))
 
-    def by_class(self, result: "Result", spec: "MetricSpec") -> "Floats":
+    def by_class(self, result: MatchedResult, spec: MetricSpec) -> Floats:
         """Compute the mean over thresholds."""
         means: Floats = result.recall[:, :, spec.area, spec.max_dets_index].mean(axis=0)
         return means

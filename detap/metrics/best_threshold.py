@@ -10,14 +10,15 @@ van Rijsbergen, Information Retrieval, 2nd edition 1979, chapter 7: F-beta, ther
 
 from collections.abc import Mapping, Sequence
 from math import isnan
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from detap.errors import UsageError
+from detap.metrics.metric import MetricSpec
 from detap.metrics.ranked import Ranked, RankedCounts
-
-if TYPE_CHECKING:
-    from detap.protocols import MetricSpec, Protocol
-    from detap.tables.detection import Floats
+from detap.protocols import Protocol
+from detap.tables.detection import Floats
 
 _TOLERANCE = 1e-9
 """Of a count of true positives: 9 of 10 reach a recall of 0.9."""
@@ -28,20 +29,18 @@ class BestThreshold(Ranked):
 
     fields: tuple[str, ...] = ("duplicates",)
 
-    def at_points(self, counts: RankedCounts, argument: float) -> "Floats":
+    def at_points(self, counts: RankedCounts, argument: float) -> Floats:
         """Compute the value at each threshold, (B, n) float64; below 0 if it is no candidate."""
         raise NotImplementedError
 
-    def compute(self, counts: RankedCounts, spec: "MetricSpec", protocol: "Protocol") -> "Floats":
+    def compute(self, counts: RankedCounts, spec: MetricSpec, protocol: Protocol) -> Floats:
         """Compute the largest value, 0 without any."""
         assert spec.argument is not None
         values = self.at_points(counts.at_thresholds(), spec.argument)
         best: Floats = values.max(axis=1, initial=0.0)
         return best
 
-    def details(
-        self, counts: RankedCounts, spec: "MetricSpec", protocol: "Protocol"
-    ) -> dict[str, Any]:
+    def details(self, counts: RankedCounts, spec: MetricSpec, protocol: Protocol) -> dict[str, Any]:
         """Return the threshold with precision and recall there; NaN if there is none."""
         assert spec.argument is not None
         counts = counts.at_thresholds()
@@ -57,7 +56,7 @@ class BestThreshold(Ranked):
         }
 
     def remarks(
-        self, spec: "MetricSpec", details: Sequence[Mapping[str, Any]], protocol: "Protocol"
+        self, spec: MetricSpec, details: Sequence[Mapping[str, Any]], protocol: Protocol
     ) -> list[str]:
         """State the threshold if there is one."""
         if len(details) > 1:
@@ -79,10 +78,8 @@ class MacroF(BestThreshold):
         if not argument > 0:
             raise UsageError(f"{name}: beta must be above 0")
 
-    def at_points(self, counts: RankedCounts, argument: float) -> "Floats":
+    def at_points(self, counts: RankedCounts, argument: float) -> Floats:
         """Compute ``(1 + b^2) TP / (TP + FP + b^2 n)``."""
-        import numpy as np
-
         square = argument**2
         true, false = counts.true_positives, counts.false_positives
         positives = np.maximum(counts.positives, 1)[:, None]
@@ -102,7 +99,7 @@ class _AtLevel(BestThreshold):
             raise UsageError(f"{name}: {self.level} is from 0 to 1")
 
     def remarks(
-        self, spec: "MetricSpec", details: Sequence[Mapping[str, Any]], protocol: "Protocol"
+        self, spec: MetricSpec, details: Sequence[Mapping[str, Any]], protocol: Protocol
     ) -> list[str]:
         """State the threshold, or the number of classes that do not reach the level."""
         without = sum(isnan(one["score"]) for one in details)
@@ -120,10 +117,8 @@ class PrecisionAtRecall(_AtLevel):
     title = "largest precision at recall R or more"
     level = "recall"
 
-    def at_points(self, counts: RankedCounts, argument: float) -> "Floats":
+    def at_points(self, counts: RankedCounts, argument: float) -> Floats:
         """Compute the precision where ``TP >= r n``."""
-        import numpy as np
-
         true, false = counts.true_positives, counts.false_positives
         reached = true >= argument * counts.positives[:, None] - _TOLERANCE
         return np.where(reached, true / np.maximum(true + false, 1), -1.0)
@@ -137,10 +132,8 @@ class RecallAtPrecision(_AtLevel):
     title = "largest recall at precision P or more"
     level = "precision"
 
-    def at_points(self, counts: RankedCounts, argument: float) -> "Floats":
+    def at_points(self, counts: RankedCounts, argument: float) -> Floats:
         """Compute the recall where ``TP >= p (TP + FP)``."""
-        import numpy as np
-
         true, false = counts.true_positives, counts.false_positives
         reached = true >= argument * (true + false) - _TOLERANCE
         return np.where(reached, true / np.maximum(counts.positives, 1)[:, None], -1.0)

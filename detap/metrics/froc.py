@@ -13,13 +13,14 @@ Metastases in Women With Breast Cancer, JAMA 318 (2017): the FROC score of CAMEL
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+
+from detap.metrics.metric import MetricSpec
 from detap.metrics.ranked import Ranked, RankedCounts, exact_fraction, per_images, whole_count
-
-if TYPE_CHECKING:
-    from detap.protocols import MetricSpec, Protocol
-    from detap.tables.detection import Floats
+from detap.protocols import Protocol
+from detap.tables.detection import Floats
 
 _CPM = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 
@@ -30,18 +31,16 @@ class MeanRecall(Ranked):
     per_image = True
     fields = ("froc_rule", "duplicates")
 
-    def points(self, spec: "MetricSpec", protocol: "Protocol") -> Sequence[float]:
+    def points(self, spec: MetricSpec, protocol: Protocol) -> Sequence[float]:
         """Return the FPPI whose recall is averaged."""
         raise NotImplementedError
 
-    def compute(self, counts: RankedCounts, spec: "MetricSpec", protocol: "Protocol") -> "Floats":
+    def compute(self, counts: RankedCounts, spec: MetricSpec, protocol: Protocol) -> Floats:
         """Compute the mean recall."""
         means: Floats = self._recalls(counts, spec, protocol).mean(axis=1)
         return means
 
-    def details(
-        self, counts: RankedCounts, spec: "MetricSpec", protocol: "Protocol"
-    ) -> dict[str, Any]:
+    def details(self, counts: RankedCounts, spec: MetricSpec, protocol: Protocol) -> dict[str, Any]:
         """Return the recall at each FPPI, and the FPPI of all detections."""
         return {
             "fppi": [*self.points(spec, protocol)],
@@ -50,7 +49,7 @@ class MeanRecall(Ranked):
         }
 
     def remarks(
-        self, spec: "MetricSpec", details: Sequence[Mapping[str, Any]], protocol: "Protocol"
+        self, spec: MetricSpec, details: Sequence[Mapping[str, Any]], protocol: Protocol
     ) -> list[str]:
         """State if curves end before the largest FPPI."""
         largest = max(self.points(spec, protocol))
@@ -62,10 +61,8 @@ class MeanRecall(Ranked):
         ends = f"end before {largest:g} FPPI, constant from there"
         return [f"{len(last)} of {len(details)} curves {ends}"]
 
-    def _recalls(self, counts: RankedCounts, spec: "MetricSpec", protocol: "Protocol") -> "Floats":
+    def _recalls(self, counts: RankedCounts, spec: MetricSpec, protocol: Protocol) -> Floats:
         """Compute the recall at each FPPI, (B, F) float64."""
-        import numpy as np
-
         references = [exact_fraction(fppi) for fppi in self.points(spec, protocol)]
         counts = counts.at_thresholds()
         bounds = [partial(whole_count, fppi) for fppi in references]
@@ -102,7 +99,7 @@ class FrocScore(MeanRecall):
         self._fppi = fppi
         self.fields = ("froc_rule", "duplicates", *(() if fppi else ("froc_points",)))
 
-    def points(self, spec: "MetricSpec", protocol: "Protocol") -> Sequence[float]:
+    def points(self, spec: MetricSpec, protocol: Protocol) -> Sequence[float]:
         """Return the FPPI whose recall is averaged."""
         return self._fppi or protocol.froc_points
 
@@ -114,7 +111,7 @@ class RecallAtFppi(MeanRecall):
     parameter = "F"
     title = "recall at F false positives per image"
 
-    def points(self, spec: "MetricSpec", protocol: "Protocol") -> Sequence[float]:
+    def points(self, spec: MetricSpec, protocol: Protocol) -> Sequence[float]:
         """Return the FPPI of the name."""
         assert spec.argument is not None
         return (spec.argument,)

@@ -1,19 +1,17 @@
 """Jaccard index of CrowdHuman: matched people over all people, per image."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from detap.core.resampling import Weights
 from detap.errors import UsageError
-from detap.metrics.metric import Metric
-from detap.protocols.summary import metric_spec, percent
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from detap.core.resampling import Weights
-    from detap.evaluation.results import Result
-    from detap.protocols import MetricSpec, Protocol
-    from detap.tables.detection import Floats
+from detap.metrics.metric import MatchedResult, Metric, MetricSpec, metric_spec
+from detap.protocols import Protocol
+from detap.protocols.summary import percent
+from detap.tables.detection import Floats
 
 
 class JaccardIndex(Metric):
@@ -27,12 +25,12 @@ class JaccardIndex(Metric):
     name = "JI"
     title = "Jaccard index"
 
-    def others(self, protocol: "Protocol") -> "Iterator[MetricSpec]":
+    def others(self, protocol: Protocol) -> Iterator[MetricSpec]:
         """Yield the index at the lowest IoU threshold."""
         if not _problem(protocol):
             yield self._at(protocol, 0, self.name)
 
-    def find(self, protocol: "Protocol", name: str) -> "MetricSpec | None":
+    def find(self, protocol: Protocol, name: str) -> MetricSpec | None:
         """Return ``JI@75``."""
         names = {f"{self.name}@{percent(iou)}": t for t, iou in enumerate(protocol.iou_thresholds)}
         threshold = ({self.name: 0} | names).get(name)
@@ -42,30 +40,26 @@ class JaccardIndex(Metric):
             raise UsageError(f"{name}: {problem}")
         return self._at(protocol, threshold, name)
 
-    def _at(self, protocol: "Protocol", threshold: int, name: str) -> "MetricSpec":
+    def _at(self, protocol: Protocol, threshold: int, name: str) -> MetricSpec:
         return metric_spec(protocol, self, name, (threshold, 0, len(protocol.max_dets) - 1))
 
-    def by_class(self, result: "Result", spec: "MetricSpec") -> "Floats":
+    def by_class(self, result: MatchedResult, spec: MetricSpec) -> Floats:
         """Compute the value of each class, (K,) float64."""
-        import numpy as np
-
         every_image_once = np.ones((1, len(result.images)), np.uint8)
         return self._values(result, spec, every_image_once)[:, 0]
 
     def resample(
         self,
-        result: "Result",
-        weights: "Weights",
-        specs: "Sequence[MetricSpec]",
+        result: MatchedResult,
+        weights: Weights,
+        specs: Sequence[MetricSpec],
         threads: int | None,
-    ) -> "Sequence[Floats]":
+    ) -> Sequence[Floats]:
         """Compute the values of each class in each resample; see :meth:`Metric.resample`."""
         return [self._values(result, spec, weights.table()) for spec in specs]
 
     @staticmethod
-    def _values(result: "Result", spec: "MetricSpec", weights: "NDArray[Any]") -> "Floats":
-        import numpy as np
-
+    def _values(result: MatchedResult, spec: MetricSpec, weights: NDArray[Any]) -> Floats:
         match_table = result.match_table
         positive = match_table.positive[0]
         counts = result.jaccard_counts(spec)
@@ -76,7 +70,7 @@ class JaccardIndex(Metric):
         return values
 
 
-def _problem(protocol: "Protocol") -> str:
+def _problem(protocol: Protocol) -> str:
     """Return the reason why a protocol cannot have the index, or an empty string."""
     if protocol.iou_type != "bbox":
         return "the Jaccard index matches boxes; use --iou-type bbox"

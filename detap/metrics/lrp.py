@@ -13,16 +13,16 @@ for Evaluating Visual Detection Tasks, PAMI 44 (2022); kemaloksuz/LRP-Error, coc
 
 from collections.abc import Mapping, Sequence
 from math import isnan
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from detap.errors import UsageError
+from detap.metrics.metric import MetricSpec
 from detap.metrics.ranked import Ranked, RankedCounts
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from detap.protocols import MetricSpec, Protocol
-    from detap.tables.detection import Floats
+from detap.protocols import Protocol
+from detap.tables.detection import Floats
 
 _ROUNDING = 1e-12
 """Values closer than this are equal: sums depend on the order of addition."""
@@ -37,16 +37,14 @@ class LocalizationRecallPrecision(Ranked):
     higher_is_better = False
     uses_matched_iou = True
 
-    def find(self, protocol: "Protocol", name: str) -> "MetricSpec | None":
+    def find(self, protocol: Protocol, name: str) -> MetricSpec | None:
         """Return the metric of a name; raise UsageError for LRP without a score."""
         if name == "LRP":
             raise UsageError("LRP requires a score threshold; use LRP@score=0.5, or oLRP")
         return super().find(protocol, name)
 
-    def compute(self, counts: RankedCounts, spec: "MetricSpec", protocol: "Protocol") -> "Floats":
+    def compute(self, counts: RankedCounts, spec: MetricSpec, protocol: Protocol) -> Floats:
         """Compute LRP after the last detection with this score."""
-        import numpy as np
-
         last = int(np.count_nonzero(counts.score[1:] >= (spec.argument or 0.0)))
         values: Floats = _lrp(counts, spec, protocol)[0][:, last]
         return values
@@ -67,12 +65,12 @@ class Optimum(NamedTuple):
     true_positives, false_positives, positives : (B,) int64
     """
 
-    point: "NDArray[Any]"
-    lrp: "Floats"
-    distance: "Floats"
-    true_positives: "NDArray[Any]"
-    false_positives: "NDArray[Any]"
-    positives: "NDArray[Any]"
+    point: NDArray[Any]
+    lrp: Floats
+    distance: Floats
+    true_positives: NDArray[Any]
+    false_positives: NDArray[Any]
+    positives: NDArray[Any]
 
 
 class OptimalLRP(Ranked):
@@ -83,7 +81,7 @@ class OptimalLRP(Ranked):
     higher_is_better = False
     uses_matched_iou = True
 
-    def find(self, protocol: "Protocol", name: str) -> "MetricSpec | None":
+    def find(self, protocol: Protocol, name: str) -> MetricSpec | None:
         """Return the metric of a name; raise UsageError for the threshold, which is no metric."""
         if name == "oLRP-threshold":
             raise UsageError(
@@ -92,20 +90,16 @@ class OptimalLRP(Ranked):
             )
         return super().find(protocol, name)
 
-    def compute(self, counts: RankedCounts, spec: "MetricSpec", protocol: "Protocol") -> "Floats":
+    def compute(self, counts: RankedCounts, spec: MetricSpec, protocol: Protocol) -> Floats:
         """Compute the value at the optimum of each resample."""
-        import numpy as np
-
         with np.errstate(invalid="ignore"):  # 0 / 0 is undefined
             return self.at_optimum(_optimum(counts, spec, protocol))
 
-    def at_optimum(self, optimum: Optimum) -> "Floats":
+    def at_optimum(self, optimum: Optimum) -> Floats:
         """Return the value at the optimum, (B,) float64."""
         return optimum.lrp
 
-    def details(
-        self, counts: RankedCounts, spec: "MetricSpec", protocol: "Protocol"
-    ) -> dict[str, Any]:
+    def details(self, counts: RankedCounts, spec: MetricSpec, protocol: Protocol) -> dict[str, Any]:
         """Return the score of the optimum, whether it cuts a tie, and the components.
 
         If detections after the optimum have its score, no score threshold gives this value.
@@ -120,7 +114,7 @@ class OptimalLRP(Ranked):
         return {"score": score, "cuts_tie": cuts_tie, **components}
 
     def remarks(
-        self, spec: "MetricSpec", details: Sequence[Mapping[str, Any]], protocol: "Protocol"
+        self, spec: MetricSpec, details: Sequence[Mapping[str, Any]], protocol: Protocol
     ) -> list[str]:
         """State the score of a single class, and the number of scores that cut ties."""
         ties = sum(one["cuts_tie"] for one in details)
@@ -135,14 +129,12 @@ class OptimalLRP(Ranked):
 class _Component(OptimalLRP):
     """A part of oLRP; its score is that of oLRP."""
 
-    def details(
-        self, counts: RankedCounts, spec: "MetricSpec", protocol: "Protocol"
-    ) -> dict[str, Any]:
+    def details(self, counts: RankedCounts, spec: MetricSpec, protocol: Protocol) -> dict[str, Any]:
         """Return the value."""
         return {"value": float(self.compute(counts, spec, protocol)[0])}
 
     def remarks(
-        self, spec: "MetricSpec", details: Sequence[Mapping[str, Any]], protocol: "Protocol"
+        self, spec: MetricSpec, details: Sequence[Mapping[str, Any]], protocol: Protocol
     ) -> list[str]:
         """State the number of classes without a value."""
         undefined = sum(isnan(one["value"]) for one in details)
@@ -155,7 +147,7 @@ class OptimalLRPLocalization(_Component):
     name = "oLRP-loc"
     title = "mean of 1 - IoU at oLRP"
 
-    def at_optimum(self, optimum: Optimum) -> "Floats":
+    def at_optimum(self, optimum: Optimum) -> Floats:
         """Return the mean of 1 - IoU."""
         values: Floats = optimum.distance / optimum.true_positives
         return values
@@ -167,7 +159,7 @@ class OptimalLRPFalsePositives(_Component):
     name = "oLRP-fp"
     title = "1 - precision at oLRP"
 
-    def at_optimum(self, optimum: Optimum) -> "Floats":
+    def at_optimum(self, optimum: Optimum) -> Floats:
         """Return FP / (TP + FP)."""
         values: Floats = optimum.false_positives / (
             optimum.true_positives + optimum.false_positives
@@ -181,10 +173,8 @@ class OptimalLRPFalseNegatives(_Component):
     name = "oLRP-fn"
     title = "1 - recall at oLRP"
 
-    def at_optimum(self, optimum: Optimum) -> "Floats":
+    def at_optimum(self, optimum: Optimum) -> Floats:
         """Return FN / n."""
-        import numpy as np
-
         # If LRP is never below 1, the minimum is after the first copy of the first detection.
         hits = optimum.true_positives
         hits = np.where(optimum.lrp >= 1 - _ROUNDING, np.minimum(hits, 1), hits)
@@ -200,10 +190,8 @@ COMPONENTS = {
 """The components by their names in the details of oLRP."""
 
 
-def _lrp(counts: RankedCounts, spec: "MetricSpec", protocol: "Protocol") -> "tuple[Floats, Floats]":
+def _lrp(counts: RankedCounts, spec: MetricSpec, protocol: Protocol) -> tuple[Floats, Floats]:
     """Return LRP and E at each point, (B, n + 1) float64 each."""
-    import numpy as np
-
     iou, scale = counts.matched_iou, 1 - protocol.iou_thresholds[spec.threshold or 0]
     # Areas in the file's own format let an IoU exceed 1 by rounding.
     loss = np.maximum(1 - iou, 0) / scale if scale else np.zeros(len(iou))
@@ -213,9 +201,7 @@ def _lrp(counts: RankedCounts, spec: "MetricSpec", protocol: "Protocol") -> "tup
     return total / np.maximum(positives + false, 1), errors
 
 
-def _optimum(counts: RankedCounts, spec: "MetricSpec", protocol: "Protocol") -> Optimum:
-    import numpy as np
-
+def _optimum(counts: RankedCounts, spec: MetricSpec, protocol: Protocol) -> Optimum:
     lrp, errors = _lrp(counts, spec, protocol)
     candidate = np.zeros(lrp.shape, np.bool_)
     candidate[:, 1:] = (counts.weights > 0) & (counts.true_positives[:, -1:] > 0)

@@ -1,18 +1,63 @@
-"""The interface of metrics, and common code of AP and AR.
+"""The interface of metrics, and common code of AP and AR."""
 
-Modules of metrics import NumPy lazily (start-up time).
-"""
-
+import typing
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal, NamedTuple
 
+import numpy as np
+
+from detap.core.curves import mean_of_defined
+from detap.core.interpolated import Interpolated
+from detap.core.jaccard import JaccardCounts
+from detap.core.match_table import MatchTable
+from detap.core.resampling import ResampledMetric, Weights, detected_classes, resample
 from detap.errors import UsageError
+from detap.protocols import Protocol
+from detap.tables.detection import Flags, Floats
 
-if TYPE_CHECKING:
-    from detap.core.resampling import Weights
-    from detap.evaluation.results import Result
-    from detap.protocols import MetricSpec, Protocol
-    from detap.tables.detection import Flags, Floats
+
+class MatchedResult(typing.Protocol):
+    """What metrics read of :class:`detap.Result`."""
+
+    @property
+    def protocol(self) -> Protocol:
+        """The protocol."""
+
+    @property
+    def images(self) -> Sequence[Any]:
+        """The images."""
+
+    @property
+    def classes(self) -> Sequence[Any]:
+        """The K classes."""
+
+    @property
+    def average_precision(self) -> Floats:
+        """AP, (T, K, A)."""
+
+    @property
+    def recall(self) -> Floats:
+        """Recall, (T, K, A, M)."""
+
+    @property
+    def _interpolated(self) -> Interpolated:
+        """Interpolated precision."""
+
+    @property
+    def match_table(self) -> MatchTable:
+        """The match result of each detection."""
+
+    def matched_iou(self, metric: "MetricSpec") -> Floats:
+        """Return the IoU of each true positive."""
+
+    def jaccard_counts(self, metric: "MetricSpec") -> JaccardCounts:
+        """Return the counts of Jaccard indices."""
+
+    def class_values(self, metric: "MetricSpec") -> Floats:
+        """Return a metric of each class."""
+
+    def in_group(self, group: str) -> Flags:
+        """Return True for the classes of a group."""
 
 
 class Metric:
@@ -63,26 +108,24 @@ class Metric:
     uses_matched_iou = False
     column_priority = 1
 
-    def listed(self, protocol: "Protocol") -> Iterable["MetricSpec"]:
+    def listed(self, protocol: Protocol) -> Iterable["MetricSpec"]:
         """Return the metrics that reports of a protocol list, in order."""
         return ()
 
-    def others(self, protocol: "Protocol") -> Iterable["MetricSpec"]:
+    def others(self, protocol: Protocol) -> Iterable["MetricSpec"]:
         """Return further metrics that a protocol has by name; names may repeat."""
         return ()
 
-    def find(self, protocol: "Protocol", name: str) -> "MetricSpec | None":
+    def find(self, protocol: Protocol, name: str) -> "MetricSpec | None":
         """Return the metric of an unlisted name, such as ``"MR-2@75"``; None if not ours."""
         return None
 
-    def by_class(self, result: "Result", spec: "MetricSpec") -> "Floats":
+    def by_class(self, result: MatchedResult, spec: "MetricSpec") -> Floats:
         """Compute the value of each class, (K,) float64."""
         raise NotImplementedError
 
-    def overall(self, result: "Result", spec: "MetricSpec") -> float:
+    def overall(self, result: MatchedResult, spec: "MetricSpec") -> float:
         """Compute the mean over classes with a defined value."""
-        from detap.core.curves import mean_of_defined
-
         return mean_of_defined(result.class_values(spec))
 
     @property
@@ -92,11 +135,11 @@ class Metric:
 
     def resample(
         self,
-        result: "Result",
-        weights: "Weights",
+        result: MatchedResult,
+        weights: Weights,
         specs: "Sequence[MetricSpec]",
         threads: int | None,
-    ) -> "Sequence[Floats]":
+    ) -> Sequence[Floats]:
         """Compute values of each class in each resample of the images.
 
         The arrays are (K, B) float64. Metrics with the same implementation are resampled in one
@@ -105,20 +148,99 @@ class Metric:
         raise UsageError(f"{self.name} has no interval: it cannot be resampled; leave it out")
 
     def resample_overall(
-        self, result: "Result", weights: "Weights", spec: "MetricSpec", by_class: "Floats"
-    ) -> "Floats":
+        self, result: MatchedResult, weights: Weights, spec: "MetricSpec", by_class: Floats
+    ) -> Floats:
         """Compute the mean over classes with a defined value in each resample, (B,) float64.
 
         `by_class` is the (K, B) array that :meth:`resample` returns.
         """
-        import numpy as np
-
         defined = ~np.isnan(by_class)
         counts = defined.sum(axis=0)
         sums: Floats = np.where(defined, by_class, 0.0).sum(axis=0)
         means = np.full(len(sums), np.nan)
         np.divide(sums, counts, out=means, where=counts > 0)
         return means
+
+
+class MetricParams(NamedTuple):
+    """The parameters of a metric as a summary shows them."""
+
+    iou: str
+    area: str
+    max_dets: str
+    classes: str = "all"
+
+
+class MetricSpec(NamedTuple):
+    """A metric at an IoU threshold, area range and `max_dets` value.
+
+    Attributes
+    ----------
+    name : str
+        ``"AP50"``, ``"AR100"``, ``"mAP"`` ...
+    metric : Metric
+    threshold : int or None
+        Index of the IoU threshold; None for the mean over all of them.
+    area : int
+        Index of the area range.
+    max_dets_index : int
+        Index into `max_dets`.
+    params : MetricParams
+    group : str
+        The class group of the mean; empty for all classes.
+    class_name : str
+        The name for one class: ``"AP50"`` if the mean is ``"mAP50"``.
+    heading : str
+        A shorter column header; empty for none.
+    argument : float or None
+        The number in a name such as ``"recall@fppi=0.1"``.
+    pooled : bool
+        True if all classes are ranked together; the value is no mean over classes.
+    """
+
+    name: str
+    metric: Metric
+    threshold: int | None
+    area: int
+    max_dets_index: int
+    params: MetricParams
+    group: str = ""
+    class_name: str = ""
+    heading: str = ""
+    argument: float | None = None
+    pooled: bool = False
+
+    @property
+    def thresholds(self) -> slice:
+        """The rows of an array over IoU thresholds that are averaged."""
+        return slice(None) if self.threshold is None else slice(self.threshold, self.threshold + 1)
+
+
+def metric_spec(
+    protocol: Protocol, metric: Metric, name: str, indices: tuple[int | None, int, int]
+) -> MetricSpec:
+    """Return a metric with its parameters."""
+    threshold, area, limit = indices
+    thresholds = (
+        protocol.iou_thresholds if threshold is None else (protocol.iou_thresholds[threshold],)
+    )
+    if protocol.class_iou:
+        iou = ", ".join(map(_two_decimals, sorted({value for _, value in protocol.class_iou})))
+    else:
+        iou = ":".join(map(_two_decimals, dict.fromkeys((thresholds[0], thresholds[-1]))))
+    max_dets = protocol.max_dets[limit]
+    area_range = protocol.area_ranges[area]
+    area_text = (
+        f"{area_range.name} {area_range.text}" if area_range.unit == "%" else area_range.name
+    )
+    params = MetricParams(iou, area_text, "any" if max_dets is None else str(max_dets))
+    return MetricSpec(name, metric, *indices, params, class_name=name)
+
+
+def _two_decimals(threshold: float) -> str:
+    """Format a threshold with two decimals as pycocotools does, or more if needed."""
+    short, long = format(threshold, ".2f"), format(threshold, ".6g")
+    return short if float(short) == float(long) else long
 
 
 class Accumulated(Metric):
@@ -133,16 +255,12 @@ class Accumulated(Metric):
 
     def resample(
         self,
-        result: "Result",
-        weights: "Weights",
-        specs: "Sequence[MetricSpec]",
+        result: MatchedResult,
+        weights: Weights,
+        specs: Sequence[MetricSpec],
         threads: int | None,
-    ) -> "Sequence[Floats]":
+    ) -> Sequence[Floats]:
         """Compute values of each class in each resample, AP and AR in one pass."""
-        import numpy as np
-
-        from detap.core.resampling import ResampledMetric, detected_classes, resample
-
         protocol, match_table = result.protocol, result.match_table
         thresholds = tuple(range(len(protocol.iou_thresholds)))
         requests = [
@@ -163,21 +281,17 @@ class Accumulated(Metric):
         return list(values)
 
 
-def mean_over_thresholds(values: "Floats") -> "Floats":
+def mean_over_thresholds(values: Floats) -> Floats:
     """Compute the mean of (T, K) values over the thresholds.
 
     The values of a class are contiguous, so that NumPy adds them in the order of a 1-D mean.
     """
-    import numpy as np
-
     means: Floats = np.ascontiguousarray(values.T).mean(axis=1)
     return means
 
 
-def averages_of_absent(protocol: "Protocol", detected: "Flags") -> "Floats":
+def averages_of_absent(protocol: Protocol, detected: Flags) -> Floats:
     """Return the average precision of classes without ground truth; NaN is undefined."""
-    import numpy as np
-
     zero = {
         "undefined": np.zeros_like(detected),
         "zero": np.ones_like(detected),

@@ -9,15 +9,17 @@ PAMI 34 (2012), section 3.1.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from functools import partial
 from math import isqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+
+from detap.metrics.metric import MetricSpec
 from detap.metrics.ranked import Ranked, RankedCounts, exact_fraction, per_images, whole_count
-
-if TYPE_CHECKING:
-    from detap.protocols import MetricSpec, Protocol
-    from detap.tables.detection import Flags, Floats
+from detap.protocols import Protocol
+from detap.tables.detection import Flags, Floats
 
 _ROUNDED = {
     "MR-2": (".01", ".0178", ".0316", ".0562", ".1", ".1778", ".3162", ".5623", "1"),
@@ -42,18 +44,12 @@ class MissRate(Ranked):
     per_image = True
     fields: tuple[str, ...] = ("mr_rule", "duplicates")
 
-    def references(
-        self, spec: "MetricSpec", protocol: "Protocol"
-    ) -> tuple[list[float], list[Bound]]:
+    def references(self, spec: MetricSpec, protocol: Protocol) -> tuple[list[float], list[Bound]]:
         """Return the reference FPPI and their bounds."""
         raise NotImplementedError
 
-    def miss_rates(
-        self, counts: RankedCounts, spec: "MetricSpec", protocol: "Protocol"
-    ) -> "Floats":
+    def miss_rates(self, counts: RankedCounts, spec: MetricSpec, protocol: Protocol) -> Floats:
         """Compute the miss rates at the references, (B, F) float64."""
-        import numpy as np
-
         bounds = self.references(spec, protocol)[1]
         last = counts.true_positives.shape[1] - 1
         if protocol.mr_rule == "at-least":
@@ -71,9 +67,7 @@ class MissRate(Ranked):
         miss: Floats = 1 - true_positives / np.maximum(counts.positives, 1)[:, None]
         return miss
 
-    def details(
-        self, counts: RankedCounts, spec: "MetricSpec", protocol: "Protocol"
-    ) -> dict[str, Any]:
+    def details(self, counts: RankedCounts, spec: MetricSpec, protocol: Protocol) -> dict[str, Any]:
         """Return the miss rate at each reference."""
         fppi = self.references(spec, protocol)[0]
         return {"fppi": fppi, "miss_rate": self.miss_rates(counts, spec, protocol)[0].tolist()}
@@ -94,22 +88,16 @@ class LogAverageMissRate(MissRate):
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def references(
-        self, spec: "MetricSpec", protocol: "Protocol"
-    ) -> tuple[list[float], list[Bound]]:
+    def references(self, spec: MetricSpec, protocol: Protocol) -> tuple[list[float], list[Bound]]:
         """Return the nine FPPI and their bounds."""
         if protocol.mr_points == "exact":
             quarters = _QUARTERS[self.name]
             return [10 ** (-q / 4) for q in quarters], [partial(_of_power, q) for q in quarters]
-        from fractions import Fraction
-
         points = [Fraction(text) for text in _ROUNDED[self.name]]
         return [*map(float, points)], [partial(whole_count, point) for point in points]
 
-    def compute(self, counts: RankedCounts, spec: "MetricSpec", protocol: "Protocol") -> "Floats":
+    def compute(self, counts: RankedCounts, spec: MetricSpec, protocol: Protocol) -> Floats:
         """Compute ``exp(mean(log(miss rate)))`` over the references."""
-        import numpy as np
-
         miss = self.miss_rates(counts, spec, protocol)
         with np.errstate(divide="ignore"):  # a miss rate of 0 makes the mean 0
             log = np.log(np.maximum(miss, protocol.mr_floor))
@@ -117,7 +105,7 @@ class LogAverageMissRate(MissRate):
         return means
 
     def remarks(
-        self, spec: "MetricSpec", details: Sequence[Mapping[str, Any]], protocol: "Protocol"
+        self, spec: MetricSpec, details: Sequence[Mapping[str, Any]], protocol: Protocol
     ) -> list[str]:
         """State where a miss rate of 0 makes the mean 0."""
         if protocol.mr_floor:
@@ -138,23 +126,19 @@ class MissRateAtFppi(MissRate):
     parameter = "F"
     title = "miss rate at F false positives per image"
 
-    def references(
-        self, spec: "MetricSpec", protocol: "Protocol"
-    ) -> tuple[list[float], list[Bound]]:
+    def references(self, spec: MetricSpec, protocol: Protocol) -> tuple[list[float], list[Bound]]:
         """Return the FPPI of the name and its bound."""
         assert spec.argument is not None
         return [spec.argument], [partial(whole_count, exact_fraction(spec.argument))]
 
-    def compute(self, counts: RankedCounts, spec: "MetricSpec", protocol: "Protocol") -> "Floats":
+    def compute(self, counts: RankedCounts, spec: MetricSpec, protocol: Protocol) -> Floats:
         """Compute the miss rate."""
         rates: Floats = self.miss_rates(counts, spec, protocol)[:, 0]
         return rates
 
 
-def _begins_true(counts: RankedCounts) -> "Flags":
+def _begins_true(counts: RankedCounts) -> Flags:
     """Return True for the resamples whose first detection is a true positive, (B,)."""
-    import numpy as np
-
     drawn = counts.true_positives + counts.false_positives > 0
     first = drawn.argmax(axis=1)[:, None]
     begins: Flags = np.take_along_axis(counts.true_positives, first, axis=1)[:, 0] > 0

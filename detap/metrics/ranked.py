@@ -9,22 +9,19 @@ Axes: B resamples, K classes, I images, n ranked detections of a class that coun
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from detap.core.resampling import Weights
 from detap.errors import UsageError
-from detap.metrics.metric import Metric
-from detap.protocols.summary import metric_spec, percent
-
-if TYPE_CHECKING:
-    from fractions import Fraction
-
-    from numpy.typing import NDArray
-
-    from detap.core.resampling import Weights
-    from detap.evaluation.results import Result
-    from detap.protocols import MetricSpec, Protocol
-    from detap.tables.detection import Flags, Floats, Integers
+from detap.metrics.metric import MatchedResult, Metric, MetricSpec, metric_spec
+from detap.protocols import Protocol
+from detap.protocols.summary import percent
+from detap.tables.detection import Flags, Floats, Integers
 
 _NUMBER = r"(?:\d+(?:\.\d+)?|\.\d+)(?:e-?\d+)?"
 
@@ -59,25 +56,25 @@ class RankedCounts(NamedTuple):
         Of rows; see :attr:`matched_iou`.
     """
 
-    rows: "Integers"
-    score: "Floats"
-    weights: "NDArray[Any]"
-    true_positives: "NDArray[Any]"
-    false_positives: "NDArray[Any]"
-    positives: "NDArray[Any]"
-    images: "NDArray[Any]"
+    rows: Integers
+    score: Floats
+    weights: NDArray[Any]
+    true_positives: NDArray[Any]
+    false_positives: NDArray[Any]
+    positives: NDArray[Any]
+    images: NDArray[Any]
     score_range: tuple[float, float]
-    iou_of: "Callable[[Integers], Floats]"
+    iou_of: Callable[[Integers], Floats]
 
     @property
-    def matched_iou(self) -> "Floats":
+    def matched_iou(self) -> Floats:
         """The IoU of each true positive with its ground truth; 0 for others, (n,) float64.
 
         For metrics that declare `uses_matched_iou`.
         """
         return self.iou_of(self.rows)
 
-    def cumulate(self, values: "NDArray[Any]") -> "NDArray[Any]":
+    def cumulate(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return the cumulative sum of a value of each detection, (B, n + 1)."""
         return _cumulate(self.weights, values)
 
@@ -86,8 +83,6 @@ class RankedCounts(NamedTuple):
 
         `rows` and `weights` are those of the last detections.
         """
-        import numpy as np
-
         score = self.score[1:]
         last = np.append(score[1:] != score[:-1], True)[: len(score)]
         points = np.append(0, np.flatnonzero(last) + 1)
@@ -99,10 +94,8 @@ class RankedCounts(NamedTuple):
             false_positives=self.false_positives[:, points],
         )
 
-    def last_within(self, limits: "NDArray[Any]") -> "NDArray[Any]":
+    def last_within(self, limits: NDArray[Any]) -> NDArray[Any]:
         """Return the last point with at most so many false positives, (B, F) int64."""
-        import numpy as np
-
         resamples, points = self.false_positives.shape
         above = int(self.false_positives[:, -1].max(initial=0)) + 1
         # The counts ascend, so those of all resamples do when each is shifted beyond the one before
@@ -139,16 +132,14 @@ class Ranked(Metric):
         """The name for one class, without its number."""
         return self.name
 
-    def compute(self, counts: RankedCounts, spec: "MetricSpec", protocol: "Protocol") -> "Floats":
+    def compute(self, counts: RankedCounts, spec: MetricSpec, protocol: Protocol) -> Floats:
         """Compute the value of a class in each resample, (B,) float64.
 
         The value of a resample without ground truths is not used.
         """
         raise NotImplementedError
 
-    def details(
-        self, counts: RankedCounts, spec: "MetricSpec", protocol: "Protocol"
-    ) -> dict[str, Any]:
+    def details(self, counts: RankedCounts, spec: MetricSpec, protocol: Protocol) -> dict[str, Any]:
         """Return the points of the curve behind the value of a class, for the JSON report.
 
         `counts` has one resample, which is the data.
@@ -156,7 +147,7 @@ class Ranked(Metric):
         return {}
 
     def remarks(
-        self, spec: "MetricSpec", details: Sequence[Mapping[str, Any]], protocol: "Protocol"
+        self, spec: MetricSpec, details: Sequence[Mapping[str, Any]], protocol: Protocol
     ) -> list[str]:
         """Return remarks on the value for the text report; `details` has one entry per class."""
         return []
@@ -164,7 +155,7 @@ class Ranked(Metric):
     def check_argument(self, name: str, argument: float) -> None:
         """Raise UsageError if the number in a name is invalid."""
 
-    def others(self, protocol: "Protocol") -> "Iterator[MetricSpec]":
+    def others(self, protocol: Protocol) -> Iterator[MetricSpec]:
         """Yield the metric at the lowest threshold by area, unless its name has a number."""
         if not self.parameter and not self._problem(protocol):
             for suffix in _area_suffixes(protocol):
@@ -172,7 +163,7 @@ class Ranked(Metric):
                 if spec is not None:
                     yield spec
 
-    def find(self, protocol: "Protocol", name: str) -> "MetricSpec | None":
+    def find(self, protocol: Protocol, name: str) -> MetricSpec | None:
         """Return the metric of a name: with its number, IoU threshold and area range."""
         prefix = next((p for p in (self.name, self.pooled_name) if name.startswith(p)), None)
         if prefix is None:
@@ -199,7 +190,7 @@ class Ranked(Metric):
             )
         return None
 
-    def _problem(self, protocol: "Protocol") -> str:
+    def _problem(self, protocol: Protocol) -> str:
         """Return the reason why a protocol cannot have the metric, or an empty string."""
         if protocol.matching != "by-score":
             return (
@@ -213,13 +204,13 @@ class Ranked(Metric):
             )
         return ""
 
-    def by_class(self, result: "Result", spec: "MetricSpec") -> "Floats":
+    def by_class(self, result: MatchedResult, spec: MetricSpec) -> Floats:
         """Compute the value of each class, (K,) float64."""
         table = self._values(result, _plain(result), [spec._replace(pooled=False)])[0]
         values: Floats = table[:, 0]
         return values
 
-    def overall(self, result: "Result", spec: "MetricSpec") -> float:
+    def overall(self, result: MatchedResult, spec: MetricSpec) -> float:
         """Compute the mean over classes with ground truth, or the pooled value."""
         if spec.pooled:
             return float(self._values(result, _plain(result), [spec])[0][0, 0])
@@ -227,25 +218,27 @@ class Ranked(Metric):
 
     def resample(
         self,
-        result: "Result",
-        weights: "Weights",
-        specs: "Sequence[MetricSpec]",
+        result: MatchedResult,
+        weights: Weights,
+        specs: Sequence[MetricSpec],
         threads: int | None,
-    ) -> "Sequence[Floats]":
+    ) -> Sequence[Floats]:
         """Compute the values of each class in each resample; see :meth:`Metric.resample`."""
         of_classes = [spec._replace(pooled=False) for spec in specs]
         return self._values(result, weights.table(), of_classes)
 
     def resample_overall(
-        self, result: "Result", weights: "Weights", spec: "MetricSpec", by_class: "Floats"
-    ) -> "Floats":
+        self, result: MatchedResult, weights: Weights, spec: MetricSpec, by_class: Floats
+    ) -> Floats:
         """Compute the mean over classes or the pooled value in each resample, (B,) float64."""
         if spec.pooled:
             values: Floats = self._values(result, weights.table(), [spec])[0][0]
             return values
         return super().resample_overall(result, weights, spec, by_class)
 
-    def details_by_class(self, result: "Result", spec: "MetricSpec") -> dict[int, dict[str, Any]]:
+    def details_by_class(
+        self, result: MatchedResult, spec: MetricSpec
+    ) -> dict[int, dict[str, Any]]:
         """Return the details of each class with ground truth, by its index.
 
         Those of all classes together, if pooled, have the index 0.
@@ -257,14 +250,12 @@ class Ranked(Metric):
 
     @staticmethod
     def _values(
-        result: "Result", weights: "NDArray[Any]", specs: "Sequence[MetricSpec]"
-    ) -> "list[Floats]":
+        result: MatchedResult, weights: NDArray[Any], specs: Sequence[MetricSpec]
+    ) -> list[Floats]:
         """Compute metrics in resamples of weights (B, I): a (K, B) array each.
 
         All specifications are pooled or none. The first row of pooled ones is the value.
         """
-        import numpy as np
-
         tables = [np.full((len(result.classes), len(weights)), np.nan) for _ in specs]
         same: dict[tuple[int, int | None], list[int]] = {}
         for q, spec in enumerate(specs):
@@ -279,19 +270,15 @@ class Ranked(Metric):
         return tables
 
 
-def _plain(result: "Result") -> "NDArray[Any]":
+def _plain(result: MatchedResult) -> NDArray[Any]:
     """Return the weights of the data itself: every image once, (1, I) uint8."""
-    import numpy as np
-
     return np.ones((1, result.match_table.images), np.uint8)
 
 
 def counts_of_ranking(
-    result: "Result", weights: "NDArray[Any]", spec: "MetricSpec"
-) -> "Iterator[tuple[int, slice, RankedCounts]]":
+    result: MatchedResult, weights: NDArray[Any], spec: MetricSpec
+) -> Iterator[tuple[int, slice, RankedCounts]]:
     """Yield the counts of each class with ground truth, a block of resamples at a time."""
-    import numpy as np
-
     match_table = result.match_table
     positive = np.flatnonzero(match_table.positive[spec.area])
     truth_label = match_table.truth_label[positive]
@@ -338,11 +325,11 @@ def counts_of_ranking(
             )
 
 
-def _matched_iou(result: "Result", spec: "MetricSpec", rows: "Integers") -> "Floats":
+def _matched_iou(result: MatchedResult, spec: MetricSpec, rows: Integers) -> Floats:
     return result.matched_iou(spec)[rows]
 
 
-def _counted(result: "Result", spec: "MetricSpec", rows: "Integers") -> "Flags":
+def _counted(result: MatchedResult, spec: MetricSpec, rows: Integers) -> Flags:
     """Return the mask of detections that are true or false positives."""
     match_table, threshold = result.match_table, spec.threshold or 0
     counted: Flags = ~match_table.is_ignored(spec.area, threshold, rows)
@@ -352,39 +339,33 @@ def _counted(result: "Result", spec: "MetricSpec", rows: "Integers") -> "Flags":
     return counted
 
 
-def exact_fraction(number: float) -> "Fraction":
+def exact_fraction(number: float) -> Fraction:
     """Return the shortest decimal of a number as a fraction, so that 0.1 is 1/10."""
-    from fractions import Fraction
-
     return Fraction(repr(float(number)))
 
 
-def whole_count(rate: "Fraction", images: int, *, least: bool = False) -> int:
+def whole_count(rate: Fraction, images: int, *, least: bool = False) -> int:
     """Return the largest count within a rate per image; or the least one that reaches it."""
     most = rate.numerator * images // rate.denominator
     return most + (least and most < rate * images)
 
 
-def per_images(images: "NDArray[Any]", bounds: "Iterable[Callable[[int], int]]") -> "NDArray[Any]":
+def per_images(images: NDArray[Any], bounds: Iterable[Callable[[int], int]]) -> NDArray[Any]:
     """Return integer bounds of false positives for numbers of images, (B, F) int64."""
-    import numpy as np
-
     unique, index = np.unique(images, return_inverse=True)
     functions = [*bounds]
     table = [[function(count) for function in functions] for count in unique.tolist()]
     return np.array(table, np.int64).reshape(len(unique), len(functions))[index]
 
 
-def _cumulate(weights: "NDArray[Any]", values: "NDArray[Any]") -> "NDArray[Any]":
+def _cumulate(weights: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:
     """Return the cumulative sums of weighted values (n,), from 0 on, (B, n + 1)."""
-    import numpy as np
-
     sums = np.zeros((len(weights), len(values) + 1), values.dtype)
     np.cumsum(weights * values, axis=1, out=sums[:, 1:])
     return sums
 
 
-def _readings(protocol: "Protocol", name: str) -> "Iterator[tuple[str, int, int]]":
+def _readings(protocol: Protocol, name: str) -> Iterator[tuple[str, int, int]]:
     """Yield the ways to read the end of a name: its number, and its threshold and area range."""
     for area, area_suffix in enumerate(_area_suffixes(protocol)):
         if name.endswith(area_suffix):
@@ -396,6 +377,6 @@ def _readings(protocol: "Protocol", name: str) -> "Iterator[tuple[str, int, int]
                     yield stem.removesuffix(suffix), threshold, area
 
 
-def _area_suffixes(protocol: "Protocol") -> tuple[str, ...]:
+def _area_suffixes(protocol: Protocol) -> tuple[str, ...]:
     """Return the ends of names by area range; the first range has none."""
     return ("", *(area_range.suffix for area_range in protocol.area_ranges[1:]))

@@ -9,14 +9,13 @@ Yang, Luo, Loy and Tang, WIDER FACE: A Face Detection Benchmark, CVPR 2016. The 
 widerface_evaluate/evaluation.py in derronqi/yolov7-face 74a2a1d.
 """
 
-from typing import TYPE_CHECKING
+import numpy as np
 
 from detap.errors import UsageError
+from detap.metrics.metric import MetricSpec
 from detap.metrics.ranked import Ranked, RankedCounts
-
-if TYPE_CHECKING:
-    from detap.protocols import MetricSpec, Protocol
-    from detap.tables.detection import Floats
+from detap.protocols import Protocol
+from detap.tables.detection import Floats
 
 
 class ThresholdGridAP(Ranked):
@@ -31,10 +30,8 @@ class ThresholdGridAP(Ranked):
         if argument < 1 or argument % 1:
             raise UsageError(f"{name}: the number of thresholds must be a positive integer")
 
-    def compute(self, counts: RankedCounts, spec: "MetricSpec", protocol: "Protocol") -> "Floats":
+    def compute(self, counts: RankedCounts, spec: MetricSpec, protocol: Protocol) -> Floats:
         """Compute the area; precision is the maximum at that recall or a higher one."""
-        import numpy as np
-
         assert spec.argument is not None
         low, high = counts.score_range
         counts = counts.at_thresholds()

@@ -26,7 +26,6 @@ from detap.protocols.fields import (
     linspace,
 )
 from detap.protocols.presets import COCO_MAX_IOU_THRESHOLD, COCO_PRECISION_EPS, PRESETS, protocol
-from detap.protocols.summary import MetricSpec
 
 __all__ = [
     "ALL_AREAS",
@@ -40,7 +39,6 @@ __all__ = [
     "RECALL_GRIDS",
     "AreaRange",
     "Interpolation",
-    "MetricSpec",
     "Protocol",
     "linspace",
     "protocol",

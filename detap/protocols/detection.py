@@ -32,7 +32,6 @@ from detap.protocols.fields import (
     protocol_field,
     protocol_fields,
 )
-from detap.protocols.summary import MetricSpec
 
 Interpolation = Literal["11-point", "all-point", "101-point", "40-point", "trapezoid-101"]
 
@@ -744,8 +743,12 @@ class Protocol(ProtocolBase, kw_only=True):
                 return index
         return None
 
-    def only_metric(self, metric: MetricSpec) -> "Protocol":
+    def only_metric(self, metric: Any) -> "Protocol":
         """Return the protocol reduced to what one metric needs, with no other metric.
+
+        Parameters
+        ----------
+        metric : detap.metrics.metric.MetricSpec
 
         Raises
         ------

@@ -256,7 +256,7 @@ def test_each_detector_is_resampled_at_most_once(
         seen.append(1)
         return resample(*columns, **how)
 
-    monkeypatch.setattr("detap.core.resampling.resample", counted)
+    monkeypatch.setattr("detap.metrics.metric.resample", counted)
     run(detap, *words)
     assert len(seen) == times
 

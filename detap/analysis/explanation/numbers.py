@@ -13,8 +13,8 @@ from detap.errors import InputError, UnknownNameError, UsageError
 from detap.evaluation.conditions import ignored_by_condition
 from detap.evaluation.detection import Result, reaccumulate, score_tables
 from detap.evaluation.run import match_params
-from detap.metrics.metric import Accumulated
-from detap.protocols import MetricSpec, Protocol
+from detap.metrics.metric import Accumulated, MetricSpec
+from detap.protocols import Protocol
 from detap.protocols.fields import AreaRange, protocol_fields
 from detap.tables.columns import MOST_ROWS
 from detap.tables.detection import Detections, GroundTruth

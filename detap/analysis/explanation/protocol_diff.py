@@ -22,7 +22,8 @@ from detap.analysis.explanation.shapley import (
 )
 from detap.decimals import nearly_equal
 from detap.errors import UsageError
-from detap.protocols import MetricSpec, Protocol
+from detap.metrics.metric import MetricSpec
+from detap.protocols import Protocol
 from detap.protocols.fields import Flags
 from detap.protocols.steps import Step, steps
 from detap.tables.detection import GroundTruth

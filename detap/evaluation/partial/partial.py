@@ -75,7 +75,8 @@ from detap.evaluation.run import (
 from detap.evaluation.subset import name_mask
 from detap.evaluation.tie_groups import TieGroup, tie_groups
 from detap.io.limits import DEFAULT_LIMITS, Limits
-from detap.protocols import MetricSpec, Protocol
+from detap.metrics.metric import MetricSpec
+from detap.protocols import Protocol
 from detap.tables.columns import Name, check_threads
 from detap.tables.detection import CategorySample, Flags, Floats, GroundTruth, Integers
 from detap.tables.notes import INTERLEAVED

@@ -10,7 +10,8 @@ from detap.report.numbers import is_undefined, mean
 
 if TYPE_CHECKING:
     from detap.evaluation.detection import Result
-    from detap.protocols import MetricSpec, Protocol
+    from detap.metrics.metric import MetricSpec
+    from detap.protocols import Protocol
 
 
 _COUNTS = (

@@ -12,7 +12,7 @@ from detap.report.numbers import UNDEFINED, fraction
 
 if TYPE_CHECKING:
     from detap.analysis.intervals import Interval, MetricIntervals
-    from detap.protocols import MetricSpec
+    from detap.metrics.metric import MetricSpec
 
 KEY = "intervals"
 """The key of the block in the JSON report."""

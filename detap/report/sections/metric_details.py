@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from detap.evaluation.results import Result
-    from detap.protocols import MetricSpec
+    from detap.metrics.metric import MetricSpec
 
 
 @extra_items(Any)
