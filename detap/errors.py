@@ -5,9 +5,8 @@ command line. Any other exception is a bug in detap.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
-
-from detap.records import Value
 
 Severity: TypeAlias = Literal["warning", "info"]
 
@@ -38,7 +37,8 @@ class Problem(NamedTuple):
         return f"{text}; {self.hint}" if self.hint else text
 
 
-class Note(Value):
+@dataclass(frozen=True, slots=True)
+class Note:
     """A remark on valid input.
 
     Attributes

@@ -1,7 +1,7 @@
 """Protocols: presets, signatures, metrics and validation."""
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -403,7 +403,8 @@ def test_the_detection_area_must_fit_the_iou_type(preset: str, area: str) -> Non
 
 
 def test_a_field_of_another_type_needs_a_kind() -> None:
-    class Text(ProtocolBase, kw_only=True):
+    @dataclass(frozen=True, kw_only=True)
+    class Text(ProtocolBase):
         title: str = protocol_field("", "A title.")
 
     with pytest.raises(TypeError, match=r"^field title needs a kind$"):

@@ -5,6 +5,7 @@ shards are therefore those of one file, and the checks give the same result.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 from zlib import crc32
 
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from detap.checks.tables import check_units, normalized_problem, of_unknown_size
 from detap.errors import InputError, Note, Problem
-from detap.records import Record
+from detap.records import Brief
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Name
 from detap.tables.notes import AS_IS, INSIST
 
@@ -91,7 +92,8 @@ _FIRST_SCALE = 20
 COUNTS = _FIRST_SCALE + len(_SCALES)
 
 
-class SampledBoxCounts(Record):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SampledBoxCounts(Brief):
     """Counts of sampled images.
 
     Attributes

@@ -4,12 +4,12 @@ Separate from their evaluation, so that commands without gates start faster.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 from detap.errors import Note, UsageError
 from detap.protocols.summary import DEFAULT_MIN_GROUND_TRUTHS
-from detap.records import Record, Value
+from detap.records import Brief
 from detap.text_input import parse_fraction
 
 if TYPE_CHECKING:
@@ -58,7 +58,8 @@ RELATIONS: Mapping[Kind, str] = {
 """The relation between a metric and its limit, as text."""
 
 
-class OptionNames(Value):
+@dataclass(frozen=True, slots=True)
+class OptionNames:
     """The names of gate settings in messages: options of a command, or arguments.
 
     Attributes
@@ -92,7 +93,8 @@ class OptionNames(Value):
         return f"{self(setting)} {quote(f'{name}={bound}')}"
 
 
-class GateConfig(Value):
+@dataclass(frozen=True, slots=True)
+class GateConfig:
     """The gate configuration of a run.
 
     Attributes
@@ -235,7 +237,8 @@ def _check_dependencies(
             raise UsageError(f"{option_names(name)} requires {required}")
 
 
-class BaselineReport(Record):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class BaselineReport(Brief):
     """An earlier report.
 
     Attributes
@@ -249,7 +252,8 @@ class BaselineReport(Record):
     record: dict[str, Any]
 
 
-class GateResults(Record):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class GateResults(Brief):
     """The results of gates.
 
     Attributes

@@ -1,7 +1,8 @@
 """Limits on the size of inputs."""
 
+from dataclasses import dataclass
+
 from detap.errors import UsageError
-from detap.records import Value
 
 MORE_RECORDS = "raise the limit with --max-records"
 """The hint for an input with too many records."""
@@ -10,7 +11,8 @@ MOST_RECORDS = 2**31 - 1
 """Rows are int32, as `detap.tables.columns.MOST_ROWS`; this module avoids numpy."""
 
 
-class Limits(Value):
+@dataclass(frozen=True, slots=True)
+class Limits:
     """Limits of readers, checked before memory is allocated, and reading modes.
 
     Attributes

@@ -1,7 +1,7 @@
 """Detection protocols: the fields that define matching and scoring."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import isinf
 from typing import Any, ClassVar, Literal
 
@@ -100,7 +100,8 @@ _NOT_BY_IOU = (
 """Fields that matching by IoU does not use either: it gives the recall of one class."""
 
 
-class Protocol(ProtocolBase, kw_only=True):
+@dataclass(frozen=True, repr=False, kw_only=True)
+class Protocol(ProtocolBase):
     """Rules of matching and scoring.
 
     Each field is a setting on which implementations differ; docs/protocols.md lists them.

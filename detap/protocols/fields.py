@@ -6,7 +6,7 @@ the table).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import Field, field, fields, replace
+from dataclasses import Field, dataclass, field, fields, replace
 from functools import partial
 from itertools import pairwise
 from math import inf, isfinite, isinf
@@ -14,7 +14,6 @@ from struct import pack, unpack
 from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args, get_origin
 
 from detap.errors import UsageError
-from detap.records import Record, Value
 from detap.text_input import is_whole, number, suggest
 
 FLAGS = ("difficult", "crowd", "ignore", "group_of", "no_keypoints")
@@ -818,7 +817,8 @@ def _is_name(text: str) -> bool:
 # --- fields
 
 
-class ProtocolField(Record):
+@dataclass(frozen=True, slots=True)
+class ProtocolField:
     """One field of a protocol.
 
     Attributes
@@ -929,7 +929,8 @@ class Presets(Mapping[str, Any]):
         return f"Presets({', '.join(self)})"
 
 
-class ProtocolBase(Value, kw_only=True):
+@dataclass(frozen=True, repr=False, kw_only=True)
+class ProtocolBase:
     """Base of detection and ranking protocols: fields with presets and a signature.
 
     Attributes

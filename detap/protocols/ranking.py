@@ -1,7 +1,7 @@
 """Protocols of retrieval and classification: fields and presets."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from detap.errors import UsageError
@@ -15,7 +15,8 @@ Undefined = Literal["zero", "exclude"]
 Curve = Literal["non-interpolated", "all-point", "11-point", "101-point"]
 
 
-class _AtK(ProtocolBase, kw_only=True):
+@dataclass(frozen=True, repr=False, kw_only=True)
+class _AtK(ProtocolBase):
     """Fields of metrics at k."""
 
     cutoffs: tuple[int, ...] = protocol_field(
@@ -36,7 +37,8 @@ class _AtK(ProtocolBase, kw_only=True):
     )
 
 
-class Retrieval(_AtK, kw_only=True):
+@dataclass(frozen=True, repr=False, kw_only=True)
+class Retrieval(_AtK):
     """A retrieval protocol.
 
     The fields are the settings in which implementations differ
@@ -90,7 +92,8 @@ Retrieval.presets = {
 }
 
 
-class Classification(_AtK, kw_only=True):
+@dataclass(frozen=True, repr=False, kw_only=True)
+class Classification(_AtK):
     """A classification protocol.
 
     The fields are the settings in which implementations differ
