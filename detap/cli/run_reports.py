@@ -76,7 +76,13 @@ def _option_of(section: Section) -> Decorator[Any]:
 
 analysis_options = stack(
     *map(_option_of, SECTIONS),
-    _analysis("--analysis", "all_analyses", is_flag=True, help="All of these."),
+    _analysis(
+        "--analysis",
+        "all_analyses",
+        envvar="DETAP_ANALYSIS",
+        is_flag=True,
+        help="All of these.",
+    ),
 )
 
 

@@ -197,7 +197,8 @@ def _hidden_class_drops(gates: "Sequence[Gate]", inputs: _GateInputs) -> Iterato
         worst = max(drops)
         text, _, bound = worst.gate.rpartition("=")
         passed = "passed" if gate.status == "passed" else "did not fail"
-        others = "" if len(drops) == 1 else f", and {len(drops) - 1} more classes dropped"
+        more = len(drops) - 1
+        others = f", and {more} more class{'es' if more > 1 else ''} dropped" if more else ""
         yield Note(
             "gate-hides-class-drop",
             f"{gate.name} {passed} but {worst.name} dropped by {worst.drop:.4f} "

@@ -655,7 +655,7 @@ def test_hidden_drops_are_counted(metric: Metric | None) -> None:
     assert (note.code, note.count) == ("gate-hides-class-drop", 2)
     assert note.message == (
         "AP passed but class:dog.AP dropped by 0.3750 (0.8750 to 0.5000, 10000 ground truths), and "
-        "1 more classes dropped; gate it with --max-drop class:dog.AP=0.01"
+        "1 more class dropped; gate it with --max-drop class:dog.AP=0.01"
     )
 
 
