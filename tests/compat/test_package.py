@@ -217,6 +217,7 @@ def test_json_is_read_as_by_json(
     text: str, parser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ours.coco, "orjson", parser)
-    path = tmp_path / "value.json"
-    path.write_text(f'[{text}, {{"a": {text}}}]', "utf-8")
-    assert repr(ours.coco.parse_file(path)) == repr(json.loads(path.read_text("utf-8")))
+    path = tmp_path / "truth.json"
+    path.write_text(f'{{"info": [{text}, {{"a": {text}}}]}}', "utf-8")
+    with contextlib.redirect_stdout(io.StringIO()):
+        assert repr(ours.COCO(str(path)).dataset) == repr(json.loads(path.read_text("utf-8")))

@@ -1,6 +1,5 @@
 """``pycocotools.coco``: pycocotools' own data set, whose files orjson parses where installed."""
 
-import json
 import re
 import time
 from pathlib import Path
@@ -16,6 +15,8 @@ except ImportError:
 _LONG_INTEGER = re.compile(rb"(?<![.\d])\d{19,}(?![.\d])")
 """An integer possibly beyond 64 bits, which orjson reads as a float."""
 
+_AS_ZEROS = bytes.maketrans(b"123456789", b"000000000")
+
 
 class COCO(pycocotools.coco.COCO):  # type: ignore[misc]
     """A data set, as in pycocotools.
@@ -27,16 +28,16 @@ class COCO(pycocotools.coco.COCO):  # type: ignore[misc]
     """
 
     def __init__(self, annotation_file: Any = None) -> None:
+        start = time.time()
+        dataset = None if annotation_file is None else _by_orjson(annotation_file)
+        if type(dataset) is not dict:
+            super().__init__(annotation_file)
+            return
         super().__init__()
-        if annotation_file is not None:
-            print("loading annotations into memory...")
-            start = time.time()
-            dataset = parse_file(annotation_file)
-            if type(dataset) is not dict:
-                raise AssertionError(f"annotation file format {type(dataset)} not supported")
-            print(f"Done (t={time.time() - start:0.2f}s)")
-            self.dataset = dataset
-            self.createIndex()
+        print("loading annotations into memory...")
+        print(f"Done (t={time.time() - start:0.2f}s)")
+        self.dataset = dataset
+        self.createIndex()
 
     def loadRes(self, resFile: Any) -> "COCO":
         """Return the results of a detector as a data set.
@@ -52,20 +53,24 @@ class COCO(pycocotools.coco.COCO):  # type: ignore[misc]
         AssertionError
             If they are not a list, or have an image that is not in this data set.
         """
-        records = parse_file(resFile) if type(resFile) is str else resFile
+        content = _by_orjson(resFile) if type(resFile) is str else None
+        records = resFile if content is None else content
         results = COCO()
         vars(results).update(vars(super().loadRes(records)))
         return results
 
 
-def parse_file(path: Any) -> Any:
-    """Return the content of a JSON file as :mod:`json` does, by orjson where it agrees."""
-    if orjson is not None:
+def _by_orjson(path: Any) -> Any:
+    """Return the content of a JSON file; None where orjson is absent or may differ from json.
+
+    It refuses NaN and lone surrogates, which json accepts.
+    """
+    if orjson is None:
+        return None
+    try:
         content = Path(path).read_bytes()
-        if not _LONG_INTEGER.search(content):
-            try:
-                return orjson.loads(content)
-            except orjson.JSONDecodeError:
-                pass  # NaN and lone surrogates, which json accepts; or an error, which json reports
-    with open(path, encoding="utf-8") as stream:
-        return json.load(stream)
+        if b"0" * 19 in content.translate(_AS_ZEROS) and _LONG_INTEGER.search(content):
+            return None
+        return orjson.loads(content)
+    except (OSError, TypeError, ValueError):
+        return None  # json.load reads it, or reports the error
