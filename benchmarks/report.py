@@ -156,12 +156,9 @@ INPUTS = {
     "arrays": "all arrays at once",
     "updates": "16 images at a time",
     "path": "file",
-    "records": "records",
-    "rows": "(N, 7) array",
     "annotations": "annotations of each image",
-    "categories": "images of each category",
 }
-"""Inputs of a training loop and of drop-in replacements."""
+"""Inputs of a training loop and of clients of pycocotools."""
 
 
 def input_table(results: Results, part: str, cost: str) -> str:

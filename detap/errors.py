@@ -110,10 +110,6 @@ class UnknownNameError(UsageError, KeyError):
         return str(self.args[0])  # KeyError's own adds quotes
 
 
-class MaskError(UsageError, ValueError):
-    """An invalid mask passed to ``detap.compat.pycocotools.mask``."""
-
-
 class InputError(DetapError):
     """An invalid input file or array.
 

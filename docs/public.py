@@ -35,7 +35,6 @@ MODULES = {
     "detap.report": ("schema",),
     "detap.io.limits": ("Limits",),
     "detap.compat.pycocotools": (),
-    "detap.compat.pycocotools.mask": (),
     "detap.ranking.losses": (),
 }
 """Public modules, and the public names of those without ``__all__``."""

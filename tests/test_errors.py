@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from detap import errors
-from detap.errors import DetapError, DetapWarning, InputError, MaskError, Note, Problem
+from detap.errors import DetapError, DetapWarning, InputError, Note, Problem
 
 PROBLEM = Problem("results.json", "record 3", "score is 'high'", "give a number")
 LINE = "results.json: record 3: score is 'high'; give a number"
@@ -16,7 +16,6 @@ LINE = "results.json: record 3: score is 'high'; give a number"
 EXAMPLES: dict[type[Exception], tuple[Exception, str]] = {
     InputError: (InputError([PROBLEM, PROBLEM], 3), f"{LINE}\n{LINE}\n... and 3 more"),
     DetapWarning: (DetapWarning(Note("missing-area", "No area", 2)), "No area (2) [missing-area]"),
-    MaskError: (MaskError("counts sum to 95"), "counts sum to 95"),
 }
 
 RAISED = [

@@ -11,10 +11,6 @@ import numpy as np
 import pytest
 from pycocotools import mask
 
-from detap.compat.pycocotools import results as own_results
-from detap.compat.pycocotools._walks import Columns
-from detap.formats.coco._scan import ResultsScan
-from detap.formats.coco.prefetch import run_split
 from tests.compat.made import SIDE, Made, made, made_of
 from tests.compat.patterns import PATTERNS, Case, Package, Seen, loaded, run, seen_of, shown_by
 from tests.compat.test_patterns import compare
@@ -322,27 +318,6 @@ def test_unusual_files_give_the_same_metrics_or_the_same_error(
     compare("odd", Case.write((truth, results), tmp_path))
 
 
-@pytest.mark.parametrize(
-    "edit", ["whole scores", "an unknown image", "ids far apart", "a score of NaN"]
-)
-def test_a_file_read_by_two_threads_gives_the_same_result(
-    edit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    truth, results = copied(made(11))
-    EDITS[edit](truth, results)
-    started: list[int] = []
-
-    def seen(scan: ResultsScan, rest: ResultsScan, start: int) -> bool:
-        started.append(start)
-        return run_split(scan, rest, start)
-
-    monkeypatch.setattr(own_results, "_SPLIT_FROM", 0)
-    monkeypatch.setattr("os.cpu_count", lambda: 2)
-    monkeypatch.setattr(own_results, "run_split", seen)
-    compare("demo", Case.write((truth, results), tmp_path))
-    assert started
-
-
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
 @pytest.mark.parametrize("seed", [11, 12])
 @pytest.mark.parametrize("way", [by_file_and_by_records, records_alone])
@@ -596,15 +571,3 @@ def test_summaries_after_a_change(
 ) -> None:
     monkeypatch.setitem(PATTERNS, "odd", way)
     assert "seen" in compare("odd", Case.write(made_of(kind, 3), tmp_path, kind))
-
-
-def test_annotations_of_an_image_in_another_order_are_unusual() -> None:
-    """Their order decides between equal scores."""
-    records = [
-        {"id": n, "image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9], "area": 81, "iscrowd": 0}
-        for n in (1, 2)
-    ]
-    by_id = {record["id"]: record for record in records}
-    for listed, usual in ((records, True), (records[::-1], False)):
-        columns = Columns({1: 0}, {1: 0}, 2, False, (0.0, 1e10), "bbox", True)
-        assert columns.take_in_order(records, {1: listed}, by_id, True) == usual

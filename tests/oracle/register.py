@@ -6,8 +6,6 @@ lines of the test itself; the test imports it, or a helper does that the test im
 """
 
 ORACLES: dict[str, tuple[str, str]] = {
-    "detap.compat.pycocotools._runs": ("pycocotools", "tests.compat.test_mask_module"),
-    "detap.compat.pycocotools._walks": ("pycocotools", "tests.compat.test_patterns"),
     "detap.core._contours": ("tests.core.test_contours", "tests.core.test_contours"),
     "detap.core._curves": ("tests.oracle.curves", "tests.parity.test_core_is_oracle"),
     "detap.core._accumulate": ("tests.oracle.score", "tests.parity.test_core_is_oracle"),

@@ -11,9 +11,7 @@ import numpy as np
 import pytest
 from pycocotools import mask as reference
 
-from detap.compat.pycocotools import mask as dropin
 from detap.core.masks import runs_of
-from detap.errors import MaskError
 from detap.tables.masks import Masks
 from tests.reliability.runner import SANITIZED
 from tests.reliability.test_faults import ENVIRONMENT, check_failure
@@ -131,7 +129,6 @@ def as_pycocotools(polygon: list[int], height: int, width: int) -> Any:
 def test_crossings_that_cancel_out_give_the_runs_of_pycocotools(height: int) -> None:
     polygon = scattered(6_000, 97, height)  # 200,000 crossings: more than are kept uncancelled
     expected = as_pycocotools(polygon, height, 97)
-    assert dropin.frPyObjects([polygon], height, 97)[0] == expected
     masks = Masks(
         np.array([[height, 97]], np.int32),
         np.zeros(2, np.int64),
@@ -143,10 +140,3 @@ def test_crossings_that_cancel_out_give_the_runs_of_pycocotools(height: int) -> 
     runs = runs_of(masks.arrays, 0)
     listed = {"size": [height, 97], "counts": runs.tolist()}
     assert reference.frPyObjects(listed, height, 97) == expected
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_the_drop_in_refuses_them_too(case: str) -> None:
-    height, width, polygon = CASES[case]
-    with pytest.raises(MaskError, match=r"cannot be drawn|may become more than 8388608 runs"):
-        dropin.frPyObjects([polygon], height, width)

@@ -1,4 +1,4 @@
-"""pycocotools' interface over detap's core: the same bits and the same printed text.
+"""pycocotools' classes over detap's core: the same bits and the same printed text.
 
 >>> from detap.compat.pycocotools import COCO, COCOeval
 
@@ -13,7 +13,9 @@ See docs/pycocotools.md.
 import sys
 from types import ModuleType
 
-from detap.compat.pycocotools import coco, cocoeval, mask
+from pycocotools import mask
+
+from detap.compat.pycocotools import coco, cocoeval
 from detap.compat.pycocotools.coco import COCO
 from detap.compat.pycocotools.cocoeval import COCOeval, Params
 
