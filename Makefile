@@ -1,5 +1,5 @@
 # The one task runner. Each target runs with the tools of the environment that is active.
-.PHONY: build test lint types docs site format check mutate sanitize sweep audit fuzz reliability bench clean release-check integrations
+.PHONY: build test lint types docs site format check mutate sanitize sweep audit fuzz reliability bench clean release-check integrations corpus
 
 build:  ## compile the core in place and write its .pyi files, after a change to a .pyx or .pxd file
 	python setup.py --quiet build_ext --inplace
@@ -17,6 +17,13 @@ format:
 
 types: build
 	mypy
+
+# BASE: a commit, which is built in build/corpus, or BASE_CHECKOUT: a built checkout. ONLY: a pattern.
+JOBS = 2
+
+corpus: build  ## does anything differ from BASE? some thousand commands with both, byte for byte
+	python -m tests.golden.corpus --jobs $(JOBS) --only '$(ONLY)' \
+	    $(if $(BASE_CHECKOUT),--base-checkout $(BASE_CHECKOUT),--base $(BASE))
 
 site:  ## the pages as a site, in build/site; any warning fails
 	python -m sphinx --quiet --fail-on-warning --keep-going -b html docs build/site

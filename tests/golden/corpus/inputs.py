@@ -1,0 +1,701 @@
+"""Write input that is no fixture: odd and broken files, and real data in other forms."""
+
+import gzip
+import json
+import random
+import shutil
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+FIXTURES = Path(__file__).resolve().parents[3] / "fixtures"
+QUICKSTART = FIXTURES / "quickstart"
+
+
+def write(folder: Path, data: Path) -> None:
+    """Write everything; what needs real data that is absent is left out."""
+    results = json.loads((QUICKSTART / "coco" / "results.json").read_text())
+    truth = json.loads((QUICKSTART / "coco" / "instances.json").read_text())
+    for name, content in odd_results(results):
+        put(folder / "coco-dt" / f"{name}.json", content)
+    for name, content in odd_truths(truth):
+        put(folder / "coco-gt" / f"{name}.json", content)
+    for name, content in odd_lines(json_lines(truth, results)):
+        put(folder / "jsonl-dt" / f"{name}.jsonl", content)
+    put(folder / "jsonl" / "gt.jsonl", "\n".join(json_lines(truth, truth["annotations"])))
+    put(folder / "jsonl" / "dt.jsonl", "\n".join(json_lines(truth, results)))
+    write_odd_text(folder)
+    write_large(folder)
+    write_tables(folder, truth, results)
+    write_rankings(folder)
+    write_slices(folder)
+    leaves = [{"LabelName": "Shellfish"}, {"LabelName": "Dog"}]
+    animals = {"LabelName": "Animal", "Subcategory": leaves}
+    put(folder / "hierarchy.json", {"LabelName": "Entity", "Subcategory": [animals]})
+    for source in (write_exports, write_kaist, write_measures, write_iou_types):
+        try:
+            source(folder, data)
+        except FileNotFoundError:
+            continue  # the cases that need it are skipped
+
+
+def put(path: Path, content: Any) -> None:
+    """Write bytes, text, or JSON."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not isinstance(content, str | bytes):
+        content = json.dumps(content)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+def odd_fields(first: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield a name and the JSON of a record of results whose fields are odd."""
+    text = json.dumps(first)
+    score, box = json.dumps(first["score"]), json.dumps(first["bbox"])
+    for value in (
+        "NaN",
+        "Infinity",
+        "-Infinity",
+        "1e400",
+        "-0.0",
+        "true",
+        "null",
+        '"0.9"',
+        "[0.9]",
+        "9.5E-1",
+        "0.97000000000000000001",
+        "97",
+        "1.5",
+        "-0.1",
+        "01",
+        "+1",
+        ".5",
+        "1.",
+        "123456789012345678901234567890",
+        "5e-324",
+    ):
+        yield f"score-{value}", text.replace(score, value)
+    for value in (
+        "[22, 31, 78]",
+        "[22, 31, 78, 60, 1]",
+        "[]",
+        "null",
+        '"22 31 78 60"',
+        "[22, 31, NaN, 60]",
+        "[22, 31, -78, 60]",
+        "[22, 31, 0, 0]",
+        '["22", 31, 78, 60]',
+        "[22.0, 31e0, 7.8E1, 6000e-2]",
+        "[1e308, 0, 1e308, 1]",
+        "[[22, 31, 78, 60]]",
+        "[22, 31, 78, null]",
+        b"[22,\\n31\\t,78 , 60]".decode("unicode_escape"),
+        "[0.1, 0.1, 0.3, 0.2]",
+        '{"x": 22, "y": 31, "width": 78, "height": 60}',
+    ):
+        yield f"bbox-{value}", text.replace(box, value)
+    for value in (
+        "1.0",
+        '"1"',
+        '"000001"',
+        '"000001.jpg"',
+        "99",
+        "-1",
+        "null",
+        "1.5",
+        "true",
+        "9223372036854775807",
+        "9223372036854775808",
+        "1e0",
+        "[1]",
+        '""',
+    ):
+        yield f"image_id-{value}", text.replace('"image_id": 1', f'"image_id": {value}')
+    for value in ("2.0", '"cat"', "99", "null", "0", "-2", "2e0", "false", '"2"'):
+        yield f"category_id-{value}", text.replace('"category_id": 2', f'"category_id": {value}')
+    for key, value in first.items():
+        yield f"without-{key}", json.dumps({k: v for k, v in first.items() if k != key})
+        yield f"escaped-{key}", text.replace(f'"{key}"', f'"\\u{ord(key[0]):04x}{key[1:]}"')
+        yield f"twice-{key}", text[:-1] + f', "{key}": {json.dumps(value)}}}'
+    yield "score-then-other", text[:-1] + ', "score": 0.11}'
+    yield (
+        "other-fields",
+        text[:-1] + ', "extra": {"a": [1, {"b": "]}\\\\\\""}], "é": null}, "id": 7}',
+    )
+    yield "reversed", json.dumps(dict(reversed(first.items())))
+    yield "compact", json.dumps(first, separators=(",", ":"))
+    yield "wide", "\n\t " + json.dumps(first, indent=3, separators=(" ,", " : ")) + "\r\n"
+    yield "deep", text[:-1] + f', "extra": {"[" * 90}{"]" * 90}}}'
+    yield "too-deep", text[:-1] + f', "extra": {"[" * 2000}{"]" * 2000}}}'
+    yield "bad-escape", text[:-1] + ', "extra": "\\x"}'
+    yield "surrogate", text[:-1] + ', "extra": "\\ud800"}'
+    yield "control-character", text[:-1] + ', "extra": "\x01"}'
+    for name, odd in {
+        "number": "7",
+        "null": "null",
+        "list": "[]",
+        "text": '"a"',
+        "empty": "{}",
+        "open": text[:-1],
+        "comma": text[:-1] + ",}",
+        "quotes": text.replace('"', "'"),
+        "comment": text + " // first",
+        "colon": text.replace(":", "", 1),
+    }.items():
+        yield f"record-{name}", odd
+
+
+def safe(name: str) -> str:
+    """Return a name for a file; what a file system refuses becomes its code."""
+    return "".join(c if c.isalnum() or c in "-_.+" else f"~{ord(c):x}" for c in name)
+
+
+def odd_results(results: list[dict[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """Yield files of COCO results with something odd in them."""
+    first, *rest = results
+    others = [json.dumps(record) for record in rest]
+    for name, record in odd_fields(first):
+        yield safe(name), "[" + ",\n".join([*others[:5], record, *others[5:]]) + "]"
+        if name.startswith(("score-NaN", "bbox-[22, 31, NaN", "escaped", "score-null")):
+            yield safe(f"first-{name}"), "[" + ",".join([record, *others]) + "]"
+            yield safe(f"last-{name}"), "[" + ",".join([*others, record]) + "]"
+    text = json.dumps(results)
+    yield from odd_files(text)
+    yield "object", {"annotations": results}
+    yield "object-named", {"info": {}, "results": results}
+    yield "object-predictions", {"predictions": results, "info": [1]}
+    yield "annotations-twice", f'{{"annotations": {text}, "annotations": []}}'
+    yield "comma-at-end", text[:-1] + ",]"
+    yield "two-lists", text + text
+    yield "empty-list", "[]"
+    yield "all-wrong", [{**record, "score": None} for record in results]
+    yield "image-ids-as-text", [{**r, "image_id": f"{r['image_id']:06d}"} for r in results]
+    yield "file-names", [{**r, "image_id": f"{r['image_id']:06d}.jpg"} for r in results]
+    yield "categories-from-0", [{**r, "category_id": r["category_id"] - 1} for r in results]
+    yield "normalized", [{**r, "bbox": [v / 320 for v in r["bbox"]]} for r in results]
+    yield (
+        "corners",
+        [{**r, "bbox": [x, y, x + w, y + h]} for r in results for x, y, w, h in [r["bbox"]]],
+    )
+    yield "percent", [{**r, "score": r["score"] * 100} for r in results]
+    yield "equal-scores", [{**r, "score": 1.0} for r in results]
+    yield "inverted", [{**r, "score": 1 - r["score"]} for r in results]
+    yield "repeated", [*results, *results]
+    yield "shuffled", random.Random(3).sample(results, len(results))
+    yield "without-class-3", [r for r in results if r["category_id"] != 3]
+    yield "extra-images", [*results, {**results[0], "image_id": 7}]
+
+
+def odd_files(text: str) -> Iterator[tuple[str, Any]]:
+    """Yield a text in other encodings, and damaged."""
+    raw = text.encode()
+    yield "same", raw
+    yield "bom", b"\xef\xbb\xbf" + raw
+    yield "utf-16", text.encode("utf-16")
+    yield "latin-1", raw[:20] + b"\xe9" + raw[20:]
+    yield "nul", raw[:40] + b"\0" + raw[40:]
+    yield "crlf", text.replace(", ", ",\r\n")
+    yield "spaces-around", " \n\t" + text + "\n\n  "
+    yield "truncated", raw[: len(raw) // 2]
+    yield "one-byte-less", raw[:-1]
+    yield "garbage-after", text + "x"
+    yield "empty", b""
+    yield "blank", b" \n"
+    yield "brackets", "[" * 5000
+    yield "gzipped", gzip.compress(raw, mtime=0)
+    yield "gzip-truncated", gzip.compress(raw, mtime=0)[:-20]
+    yield "html", "<!DOCTYPE html><title>404</title>"
+    yield "null", "null"
+    yield "number", "12"
+
+
+def odd_truths(truth: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield files of COCO ground truth with something odd in them."""
+    yield from odd_files(json.dumps(truth))
+
+    def changed(part: str, row: int, **values: Any) -> dict[str, Any]:
+        rows = [dict(record) for record in truth[part]]
+        rows[row].update(values)
+        for key in [key for key, value in values.items() if value is ...]:
+            del rows[row][key]
+        return {**truth, part: rows}
+
+    values: dict[str, Any]
+    for values in (
+        {"area": float("nan")},
+        {"area": None},
+        {"area": -1},
+        {"area": ...},
+        {"area": "4800"},
+        {"iscrowd": 1},
+        {"iscrowd": 2},
+        {"iscrowd": True},
+        {"iscrowd": "0"},
+        {"iscrowd": None},
+        {"ignore": 1},
+        {"ignore": "yes"},
+        {"bbox": None},
+        {"bbox": ...},
+        {"bbox": [1, 2, 3]},
+        {"bbox": [20, 30, -80, 60]},
+        {"bbox": [20, 30, 0, 60]},
+        {"bbox": [20, 30, 1e9, 60]},
+        {"id": 2},
+        {"id": "1"},
+        {"id": None},
+        {"id": ...},
+        {"id": 0},
+        {"id": 1.5},
+        {"image_id": 77},
+        {"image_id": "1"},
+        {"image_id": ...},
+        {"category_id": 9},
+        {"category_id": "cat"},
+        {"segmentation": [[20, 30, 100, 30, 100, 90, 20, 90]]},
+        {"segmentation": []},
+        {"segmentation": {"size": [240, 320], "counts": [1, 2]}},
+        {"segmentation": "x"},
+        {"keypoints": [1, 2, 2], "num_keypoints": 1},
+        {"attributes": {"occluded": True}},
+    ):
+        name = safe("annotation-" + json.dumps(values, default=lambda _: "absent"))
+        yield name[:120], changed("annotations", 0, **values)
+    for values in (
+        {"id": 2},
+        {"id": "1"},
+        {"id": 1.0},
+        {"id": None},
+        {"file_name": ...},
+        {"file_name": 3},
+        {"file_name": "000002.jpg"},
+        {"width": 0},
+        {"width": None},
+        {"width": "320"},
+        {"height": ...},
+        {"file_name": "a/b/000001.jpg"},
+        {"file_name": "C:\\a\\000001.jpg"},
+    ):
+        name = safe("image-" + json.dumps(values, default=lambda _: "absent"))
+        yield name, changed("images", 0, **values)
+    for values in (
+        {"id": 2},
+        {"id": "1"},
+        {"id": None},
+        {"name": ...},
+        {"name": None},
+        {"name": "cat"},
+        {"name": ""},
+        {"name": "bird\n|x"},
+        {"name": "Cat"},
+        {"supercategory": "animal"},
+    ):
+        name = safe("category-" + json.dumps(values, default=lambda _: "absent"))
+        yield name, changed("categories", 0, **values)
+    for part in ("images", "annotations", "categories"):
+        yield f"without-{part}", {k: v for k, v in truth.items() if k != part}
+        yield f"empty-{part}", {**truth, part: []}
+        yield f"{part}-null", {**truth, part: None}
+        yield f"{part}-object", {**truth, part: {}}
+    yield "order", dict(reversed(truth.items()))
+    yield "list", truth["annotations"]
+
+
+def json_lines(truth: dict[str, Any], rows: list[dict[str, Any]]) -> list[str]:
+    """Return Hugging Face's lines of COCO records, a line per image."""
+    names = {category["id"]: category["name"] for category in truth["categories"]}
+    lines = []
+    for image in truth["images"]:
+        of_image = [row for row in rows if row["image_id"] == image["id"]]
+        objects: dict[str, list[Any]] = {
+            "bbox": [row["bbox"] for row in of_image],
+            "category": [names[row["category_id"]] for row in of_image],
+        }
+        if rows is not truth["annotations"]:
+            objects["score"] = [row["score"] for row in of_image]
+        else:
+            objects["area"] = [row["area"] for row in of_image]
+            objects["iscrowd"] = [row["iscrowd"] for row in of_image]
+        fields = {key: image[key] for key in ("file_name", "width", "height")}
+        lines.append(json.dumps({**fields, "objects": objects}))
+    return lines
+
+
+def odd_lines(lines: list[str]) -> Iterator[tuple[str, Any]]:
+    """Yield files of JSON Lines with something odd in them."""
+    text = "\n".join(lines) + "\n"
+    yield from odd_files(text)
+    yield "blank-lines", text.replace("\n", "\n\n")
+    yield "crlf-lines", text.replace("\n", "\r\n")
+    yield "list", "[" + ",".join(lines) + "]"
+    yield "image-twice", text + lines[0]
+    yield "indented", "\n".join(json.dumps(json.loads(line), indent=1) for line in lines)
+    yield "list-of-records", "\n".join(as_records(line) for line in lines)
+    yield "image-id", text.replace("file_name", "image_id").replace(".jpg", "")
+    for name, old, new in [
+        ("nan", "0.97", "NaN"),
+        ("score-text", "0.97", '"0.97"'),
+        ("score-null", "0.97", "null"),
+        ("score-true", "0.97", "true"),
+        ("score-huge", "0.97", "1e999"),
+        ("score-less", "0.97, ", ""),
+        ("key-escaped", '"objects"', '"\\u006fbjects"'),
+        ("key-twice", '"width": 320', '"width": 320, "width": 321'),
+        ("box-short", "22, 31, 78, 60", "22, 31, 78"),
+        ("box-nan", "22, 31", "NaN, 31"),
+        ("box-text", "22, 31", '"22", 31'),
+        ("box-negative", "78, 60", "-78, 60"),
+        ("class-number", '"cat"', "1"),
+        ("class-null", '"cat"', "null"),
+        ("class-unknown", '"cat"', '"lion"'),
+        ("no-name", '"file_name"', '"name"'),
+        ("label", '"category"', '"label"'),
+        ("size-text", "320", '"320"'),
+        ("size-null", "320", "null"),
+        ("number-line", "\n", "\n7\n"),
+        ("extra", '{"file', '{"image": {"bytes": null, "path": "a"}, "file'),
+    ]:
+        yield name, text.replace(old, new)
+        yield f"{name}-once", text.replace(old, new, 1)
+
+
+def as_records(line: str) -> str:
+    """Return a line whose `objects` is a list of records."""
+    record = json.loads(line)
+    columns = record["objects"]
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return json.dumps({**record, "objects": rows})
+
+
+LINES: dict[str, Callable[[str], Any]] = {
+    "same": lambda text: text,
+    "crlf": lambda text: text.replace("\n", "\r\n"),
+    "cr": lambda text: text.replace("\n", "\r"),
+    "tabs": lambda text: text.replace(" ", "\t"),
+    "wide": lambda text: "  " + text.replace(" ", "   ").replace("\n", "  \n  "),
+    "blank-lines": lambda text: "\n\n" + text.replace("\n", "\n\n"),
+    "no-last-newline": lambda text: text.rstrip("\n"),
+    "bom": lambda text: "\ufeff" + text,
+    "latin-1": lambda text: text.encode() + b"\xe9\n",
+    "nul": lambda text: text + "\0\n",
+    "utf-16": lambda text: text.encode("utf-16"),
+    "non-breaking-space": lambda text: text.replace(" ", "\u00a0"),
+    "commas": lambda text: text.replace(" ", ","),
+    "decimal-commas": lambda text: text.replace(".", ","),
+    "short-line": lambda text: text + text.splitlines()[0].rsplit(" ", 1)[0] + "\n",
+    "long-line": lambda text: text + text.splitlines()[0] + " 1\n",
+    "all-short": lambda text: "".join(f"{s.rsplit(' ', 1)[0]}\n" for s in text.splitlines()),
+    "nan": lambda text: text + text.splitlines()[0].rsplit(" ", 1)[0] + " nan\n",
+    "inf": lambda text: text + text.splitlines()[0].rsplit(" ", 1)[0] + " inf\n",
+    "word": lambda text: text + text.splitlines()[0].rsplit(" ", 1)[0] + " x\n",
+    "huge": lambda text: text + text.splitlines()[0].rsplit(" ", 1)[0] + " 1e400\n",
+    "hexadecimal": lambda text: text + text.splitlines()[0].rsplit(" ", 1)[0] + " 0x10\n",
+    "underscore": lambda text: text + text.splitlines()[0].rsplit(" ", 1)[0] + " 1_0\n",
+    "arabic-digits": lambda text: text + text.splitlines()[0].rsplit(" ", 1)[0] + " ٣\n",
+    "exponent": lambda text: text + text.splitlines()[0].rsplit(" ", 1)[0] + " 9e1\n",
+    "plus": lambda text: text + text.splitlines()[0].rsplit(" ", 1)[0] + " +90.\n",
+    "leading-point": lambda text: text.replace(" 0.", " ."),
+    "many-digits": lambda text: (
+        text.replace(" 0.", " 0.00000000000000000000000000000000000000")
+        + text.splitlines()[0].rsplit(" ", 1)[0]
+        + " 90.1234567890123456789012345678901234567890\n"
+    ),
+    "comment": lambda text: "# made\n" + text,
+    "header": lambda text: "image score xmin ymin xmax ymax\n" + text,
+    "empty": lambda text: "",
+    "json": lambda text: "[]",
+    "reversed": lambda text: "".join(f"{line}\n" for line in reversed(text.splitlines())),
+    "twice": lambda text: text + text,
+}
+"""How text files of numbers are changed, by name."""
+
+
+def write_odd_text(folder: Path) -> None:
+    """Write folders of text in which one file is odd."""
+    sources = {
+        "voc-dt": (QUICKSTART / "voc/detections", "det_test_cat.txt"),
+        "yolo-dt": (FIXTURES / "labelling-tools/predict/labels", "000002.txt"),
+        "kitti-dt": (FIXTURES / "kitti-levels/kitti/results", "000001.txt"),
+        "kitti-gt": (FIXTURES / "kitti-levels/kitti/label_2", "000001.txt"),
+    }
+    dota = folder / "dota"
+    put(
+        dota / "gt/a.txt",
+        "imagesource:GoogleEarth\ngsd:0.146\n10 10 50 12 48 40 8 38 plane 0\n"
+        "60 60 90 60 90 90 60 90 ship 1\n",
+    )
+    put(dota / "gt/b.txt", "5 5 25 5 25 25 5 25 ship 0\n")
+    put(dota / "dt/Task1_plane.txt", "a 0.9 11 10 50 13 48 41 8 37\nb 0.4 1 1 9 1 9 9 1 9\n")
+    put(dota / "dt/Task1_ship.txt", "b 0.8 5 6 25 6 25 24 5 24\na 0.3 60 61 90 60 90 90 60 88\n")
+    sources["dota-dt"] = dota / "dt", "Task1_plane.txt"
+    sources["dota-gt"] = dota / "gt", "b.txt"
+    for name, (source, file) in sources.items():
+        text = (source / file).read_text()
+        for change, make in LINES.items():
+            shutil.copytree(source, folder / name / change)
+            put(folder / name / change / file, make(text))
+    tags = (QUICKSTART / "voc/Annotations/000001.xml").read_text()
+    xml: dict[str, Any] = {
+        "bom": "\ufeff" + tags,
+        "crlf": tags.replace("\n", "\r\n"),
+        "truncated": tags[:200],
+        "declaration": '<?xml version="1.0" encoding="iso-8859-1"?>\n' + tags,
+        "empty": "",
+        "comment": tags.replace("<object>", "<!-- <object> --><object>", 1),
+        "cdata": tags.replace(">cat<", "><![CDATA[cat]]><"),
+        "lines": tags.replace(">", ">\n"),
+        "entity": tags.replace(">cat<", ">c&#97;t<"),
+        "entities": "<!DOCTYPE a [<!ENTITY b 'c'>]>" + tags,
+        "no-size": tags.replace("<size>", "<s>").replace("</size>", "</s>"),
+        "fraction": tags.replace(">21<", ">20.5<"),
+        "swapped": tags.replace("xmin", "xmid").replace("xmax", "xmin").replace("xmid", "xmax"),
+        "nan": tags.replace(">21<", ">nan<"),
+        "difficult": tags.replace("<difficult>0", "<difficult>1"),
+        "difficult-odd": tags.replace("<difficult>0", "<difficult>2"),
+        "difficult-empty": tags.replace("<difficult>0</difficult>", "<difficult/>"),
+        "no-name": tags.replace("<name>cat</name>", ""),
+        "spaces": tags.replace(">cat<", "> cat <"),
+        "no-box": tags.replace("bndbox", "box"),
+        "two-names": tags.replace("<name>cat</name>", "<name>cat</name><name>dog</name>"),
+        "part": tags.replace(
+            "<name>cat</name>",
+            "<part><name>head</name><bndbox><xmin>1</xmin><ymin>1</ymin><xmax>9</xmax><ymax>9</ymax>"
+            "</bndbox></part><name>cat</name>",
+        ),
+        "attributes": tags.replace("<object>", '<object a="1">'),
+        "other-root": tags.replace("annotation>", "annotations>"),
+        "nested": "<a>" * 300,
+        "other-file": tags.replace("000001.jpg", "other.jpg"),
+        "same": tags,
+    }
+    for change, text in xml.items():
+        shutil.copytree(QUICKSTART / "voc/Annotations", folder / "voc-gt" / change)
+        put(folder / "voc-gt" / change / "000001.xml", text)
+
+
+def write_large(folder: Path) -> None:
+    """Write a set of 300 images, 20 classes and many ties, from a fixed seed."""
+    random_ = random.Random(43)
+    images = [
+        {
+            "id": i,
+            "file_name": f"{i:05d}.jpg",
+            "width": 640,
+            "height": 480,
+            "place": random_.choice("abc"),
+        }
+        for i in range(1, 301)
+    ]
+    truths: list[dict[str, Any]] = []
+    results: list[dict[str, Any]] = []
+    for image in images:
+        for _ in range(random_.randrange(9)):
+            x, y = random_.uniform(0, 500), random_.uniform(0, 380)
+            w, h = random_.uniform(4, 140), random_.uniform(4, 100)
+            label = random_.randrange(1, 21)
+            truths.append(
+                {
+                    "id": len(truths) + 1,
+                    "image_id": image["id"],
+                    "category_id": label,
+                    "bbox": [x, y, w, h],
+                    "area": w * h * random_.uniform(0.5, 1),
+                    "iscrowd": int(random_.random() < 0.03),
+                }
+            )
+            for _ in range(random_.choice([0, 1, 1, 1, 2, 3])):
+                box = [v * random_.uniform(0.9, 1.1) for v in (x, y, w, h)]
+                kind = label if random_.random() < 0.85 else random_.randrange(1, 21)
+                results.append(
+                    {
+                        "image_id": image["id"],
+                        "category_id": kind,
+                        "bbox": box,
+                        "score": round(random_.random(), 2),
+                    }
+                )
+    names = [{"id": i, "name": f"class {i}"} for i in range(1, 21)]
+    large = folder / "large"
+    put(large / "gt.json", {"images": images, "annotations": truths, "categories": names})
+    put(large / "dt.json", results)
+    worse = [{**r, "score": round(r["score"] * random_.uniform(0.5, 1), 3)} for r in results]
+    put(large / "worse.json", worse)
+    for part in range(3):
+        put(large / "parts" / f"{part}.json", [r for r in results if r["image_id"] % 3 == part])
+    put(large / "images.txt", "\n".join(f"{i}" for i in range(1, 301, 2)))
+
+
+def write_tables(folder: Path, truth: dict[str, Any], results: list[dict[str, Any]]) -> None:
+    """Write Parquet and Arrow files where pyarrow is installed."""
+    try:
+        arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
+        feather = import_module("pyarrow.feather")
+    except ImportError:
+        return
+    to = folder / "arrow"
+    to.mkdir()
+    names = {category["id"]: category["name"] for category in truth["categories"]}
+    for name, rows in (("gt", truth["annotations"]), ("dt", results)):
+        columns: dict[str, Any] = {
+            "image_id": [row["image_id"] for row in rows],
+            "category_id": [row["category_id"] for row in rows],
+            "category": [names[row["category_id"]] for row in rows],
+        }
+        for at, key in enumerate(("x", "y", "width", "height")):
+            columns[key] = [float(row["bbox"][at]) for row in rows]
+        if name == "dt":
+            columns["score"] = [row["score"] for row in rows]
+        else:
+            columns["iscrowd"] = [row["iscrowd"] for row in rows]
+            columns["area"] = [float(row["area"]) for row in rows]
+        table = arrow.table(columns)
+        parquet.write_table(table, to / f"{name}.parquet")
+        parquet.write_table(table, to / f"{name}-groups.parquet", row_group_size=4)
+        feather.write_feather(table, str(to / f"{name}.arrow"), compression="uncompressed")
+        small = table.set_column(3, "x", table["x"].cast(arrow.float32()))
+        parquet.write_table(small, to / f"{name}-float32.parquet")
+        parquet.write_table(table.drop_columns(["width"]), to / f"{name}-without-width.parquet")
+        boxes = arrow.array([[float(v) for v in row["bbox"]] for row in rows])
+        nested = table.drop_columns(["x", "y", "width", "height"]).append_column("bbox", boxes)
+        parquet.write_table(nested, to / f"{name}-bbox.parquet")
+        columns["x"][3] = float("nan")
+        parquet.write_table(arrow.table(columns), to / f"{name}-nan.parquet")
+        columns["x"][3] = None
+        parquet.write_table(arrow.table(columns), to / f"{name}-null.parquet")
+    put(to / "truncated.parquet", (to / "dt.parquet").read_bytes()[:-30])
+
+
+def write_rankings(folder: Path) -> None:
+    """Write embeddings, codes, scores and labels from a fixed seed."""
+    to = folder / "rank"
+    to.mkdir()
+    generator = np.random.default_rng(5)
+    queries, gallery = generator.normal(size=(12, 8)), generator.normal(size=(60, 8))
+    query_labels, gallery_labels = generator.integers(0, 4, 12), generator.integers(0, 4, 60)
+    labels: dict[str, Any] = {"query_labels": query_labels, "gallery_labels": gallery_labels}
+    arrays: dict[str, Any] = {
+        "query_embeddings": queries + query_labels[:, None],
+        "gallery_embeddings": gallery + gallery_labels[:, None],
+    }
+    np.savez(to / "embeddings.npz", **arrays, **labels)
+    np.savez(
+        to / "codes.npz",
+        query_codes=np.sign(arrays["query_embeddings"]).astype(np.int8),
+        gallery_codes=np.sign(arrays["gallery_embeddings"]).astype(np.int8),
+        **labels,
+    )
+    scores = np.round(queries @ gallery.T, 1)
+    np.savez(to / "scores.npz", scores=scores, relevance=generator.integers(0, 4, scores.shape))
+    np.savez(to / "worse.npz", scores=-scores, relevance=generator.integers(0, 4, scores.shape))
+    np.savez(to / "nan.npz", scores=np.where(scores > 2, np.nan, scores), **labels)
+    np.savez(
+        to / "classes.npz",
+        scores=np.round(generator.random((40, 5)), 2),
+        labels=generator.integers(0, 5, 40),
+    )
+    np.savez(
+        to / "multi.npz",
+        scores=generator.random((40, 5)),
+        labels=generator.integers(0, 2, (40, 5)),
+        class_names=np.array(list("abcde")),
+    )
+    for name, array in {**arrays, **labels}.items():
+        np.save(to / f"{name}.npy", array)
+    lines = [f"q{q} Q0 d{d} 1 {scores[q, d]} made" for q in range(12) for d in range(60)]
+    put(to / "run.txt", "\n".join(lines))
+    put(to / "worse.txt", "\n".join(line for line in lines if " d1" not in line))
+    judged = [f"q{q} 0 d{d} {(q * d) % 4}" for q in range(13) for d in range(0, 66, 3)]
+    put(to / "qrels.txt", "\n".join(judged))
+    put(to / "short.txt", "q1 Q0 d1 1 0.5\nq1 Q0\n")
+    put(to / "twice.txt", "q1 Q0 d1 1 0.5 a\nq1 Q0 d1 2 0.4 a\n")
+
+
+def write_slices(folder: Path) -> None:
+    """Write slices, settings, baselines and data sets of the quickstart."""
+    to = folder / "settings"
+    put(to / "slices.json", {"day": [1, 2, 3], "night": [4, 5], "both": [1, 4]})
+    put(to / "slices.csv", "image,tag\n1,day\n2,day\n4,night\n9,night\n")
+    put(to / "bad-slices.csv", "image,tag\n1\n")
+    put(
+        to / "detap.toml",
+        'gt = "gt.json"\ndt = "dt.json"\nfail-under = ["AP=0.6"]\n'
+        '[targets.voc]\nprotocol = "voc2012"\nclasses = ["cat", "dog"]\n',
+    )
+    put(to / "unknown.toml", 'protocoll = "coco"\n')
+    put(to / "wrong.toml", 'iou = "a"\nresamples = "many"\n')
+    put(to / "broken.toml", "[a\n")
+    for name in ("instances", "results"):
+        text = (QUICKSTART / "coco" / f"{name}.json").read_text()
+        put(to / f"{'gt' if name == 'instances' else 'dt'}.json", text)
+    quickstart, crowd = QUICKSTART / "coco", FIXTURES / "crowd/coco"
+    put(
+        to / "sets.toml",
+        "".join(
+            f'[{name}]\ngt = "{place}/instances.json"\ndt = "{place}/results.json"\n'
+            for name, place in (("first", quickstart), ("second", crowd))
+        ),
+    )
+    put(
+        to / "sets-missing.toml",
+        f'[first]\ngt = "{quickstart}/instances.json"\n'
+        f'dt = "{quickstart}/results.json"\n[gone]\ngt = "gone.json"\ndt = "gone.json"\n',
+    )
+    put(to / "names.txt", "bird\ncat\ndog\n")
+
+
+def write_exports(folder: Path, data: Path) -> None:
+    """Write the detections of the labelling tools' images as COCO results of names, by subset."""
+    records = json.loads((data / "formats2/detections_20.json").read_text())
+    subsets = data / "formats2/cvat-exports/voc_detection/ImageSets/Main"
+    parts = {name: (subsets / f"{name}.txt").read_text().split() for name in ("train", "val")}
+    parts["all"] = [*parts["train"], *parts["val"]]
+    classes = {name: n for n, name in enumerate(sorted({r["category"] for r in records}), 1)}
+    categories = [{"id": n, "name": name} for name, n in classes.items()]
+    for part, images in parts.items():
+        rows = [
+            {
+                "image_id": record["image"],
+                "category_id": classes[record["category"]],
+                "bbox": record["bbox"],
+                "score": record["score"],
+            }
+            for record in records
+            if record["image"] in images
+        ]
+        put(folder / f"exports/{part}.json", {"annotations": rows, "categories": categories})
+
+
+def write_kaist(folder: Path, data: Path) -> None:
+    """Write KAIST's published results as COCO results."""
+    for name in ("INSANet", "MLPD"):
+        lines = (data / f"measures/kaist/{name}_result.txt").read_text().split()
+        rows = [[float(value) for value in line.split(",")] for line in lines]
+        put(
+            folder / f"kaist/{name}.json",
+            [
+                {"image_id": int(row[0]) - 1, "category_id": 1, "bbox": row[1:5], "score": row[5]}
+                for row in rows
+            ],
+        )
+
+
+def write_measures(folder: Path, data: Path) -> None:
+    """Write the pairs of COCO files that the data of other metrics holds."""
+    record = json.loads((data / "measures/pedestrian.json").read_text())
+    put(folder / "pedestrian/gt.json", record["ground_truth"])
+    put(folder / "pedestrian/dt.json", record["detections"])
+    cases = json.loads((data / "measures/lrp_cases.json").read_text())
+    for name, case in cases.items():
+        put(folder / f"lrp/{safe(name)}/gt.json", case["ground_truth"])
+        put(folder / f"lrp/{safe(name)}/dt.json", case["detections"])
+
+
+def write_iou_types(folder: Path, data: Path) -> None:
+    """Write the small cases of masks, keypoints, LVIS and Open Images that are COCO files."""
+    cases = json.loads((data / "iou-types-cases/cases.json").read_text())
+    for number, case in enumerate(cases):
+        if isinstance(case.get("ground_truth"), dict) and isinstance(case.get("detections"), list):
+            put(folder / f"iou-types/{number}/gt.json", case["ground_truth"])
+            put(folder / f"iou-types/{number}/dt.json", case["detections"])
+            put(folder / f"iou-types/{number}/protocol", case["protocol"])
