@@ -21,7 +21,7 @@ from detap.evaluation.partial import Partial
 from detap.evaluation.results import Result
 from detap.metrics import METRICS, Metric, metric_named
 from detap.metrics.at_threshold import AT_THRESHOLD
-from detap.metrics.metric import MetricSpec, metric_spec
+from detap.metrics.metric import MatchedResult, MetricSpec, metric_spec
 from detap.protocols import PRESETS, Protocol
 from detap.report import schema
 from detap.tables.detection import Floats
@@ -46,12 +46,16 @@ class MissesPerImage(Metric):
     def listed(self, protocol: Protocol) -> Iterator[MetricSpec]:
         yield metric_spec(protocol, self, self.name, (0, 0, len(protocol.max_dets) - 1))
 
-    def by_class(self, result: Result, entry: MetricSpec) -> Floats:
+    def by_class(self, result: MatchedResult, entry: MetricSpec) -> Floats:
         missed = result.ground_truths - result.true_positives
         return np.where(result.ground_truths > 0, missed / len(result.images), np.nan)
 
     def resample(
-        self, result: Result, weights: Weights, entries: Sequence[MetricSpec], threads: int | None
+        self,
+        result: MatchedResult,
+        weights: Weights,
+        entries: Sequence[MetricSpec],
+        threads: int | None,
     ) -> Sequence[Floats]:
         match_table = result.match_table
         missed = np.zeros((match_table.classes, match_table.images))

@@ -8,7 +8,7 @@ import numpy as np
 
 from detap.core.curves import mean_of_defined
 from detap.core.interpolated import Interpolated
-from detap.core.jaccard import JaccardCounts
+from detap.core.jaccard import Counts, JaccardCounts
 from detap.core.match_table import MatchTable
 from detap.core.resampling import ResampledMetric, Weights, detected_classes, resample
 from detap.errors import UsageError
@@ -17,7 +17,7 @@ from detap.tables.detection import Flags, Floats
 
 
 class MatchedResult(typing.Protocol):
-    """What metrics read of :class:`detap.Result`."""
+    """The part of :class:`detap.Result` that metrics read."""
 
     @property
     def protocol(self) -> Protocol:
@@ -30,6 +30,14 @@ class MatchedResult(typing.Protocol):
     @property
     def classes(self) -> Sequence[Any]:
         """The K classes."""
+
+    @property
+    def ground_truths(self) -> Counts:
+        """The number of ground truths of each class."""
+
+    @property
+    def true_positives(self) -> Counts:
+        """The number of true positives of each class."""
 
     @property
     def average_precision(self) -> Floats:

@@ -252,14 +252,14 @@ def test_inputs_have_a_column_of_ratios_for_each_peer() -> None:
     runs = [Run(0.3, 1, 0, 1)], [Run(0.4, 1, 0, 1)]
     rows = [
         {"workload": "48k", "input": what, "peer": peer, **comparison(Pairs(*runs))}
-        for what, peer in (("path", "a"), ("path", "b"), ("rows", "b"))
+        for what, peer in (("path", "a"), ("path", "b"), ("annotations", "b"))
     ]
     lines = report.input_table({"loop": rows}, "loop", "ratio").splitlines()
     ratio = "**0.75** (0.75\N{EN DASH}0.75)"
     assert lines[0] == "| case | a | b |"
     assert lines[2:] == [
         f"| 48k, file | {ratio} | {ratio} |",
-        f"| 48k, (N, 7) array |  | {ratio} |",
+        f"| 48k, annotations of each image |  | {ratio} |",
     ]
     assert set(report.INPUTS) == {*run.DROP_INS, *run.LOOPS}
 

@@ -2,15 +2,16 @@
 
 import re
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pycocotools.coco
 
-try:
-    import orjson
-except ImportError:
-    orjson = None  # type: ignore[assignment]
+_loads: Callable[[bytes], Any] | None = None
+with suppress(ImportError):
+    from orjson import loads as _loads
 
 _LONG_INTEGER = re.compile(rb"(?<![.\d])\d{19,}(?![.\d])")
 """An integer possibly beyond 64 bits, which orjson reads as a float."""
@@ -56,7 +57,7 @@ class COCO(pycocotools.coco.COCO):  # type: ignore[misc]
         content = _by_orjson(resFile) if type(resFile) is str else None
         records = resFile if content is None else content
         results = COCO()
-        vars(results).update(vars(super().loadRes(records)))
+        results.__dict__ |= super().loadRes(records).__dict__
         return results
 
 
@@ -65,12 +66,12 @@ def _by_orjson(path: Any) -> Any:
 
     It refuses NaN and lone surrogates, which json accepts.
     """
-    if orjson is None:
+    if _loads is None:
         return None
     try:
         content = Path(path).read_bytes()
         if b"0" * 19 in content.translate(_AS_ZEROS) and _LONG_INTEGER.search(content):
             return None
-        return orjson.loads(content)
+        return _loads(content)
     except (OSError, TypeError, ValueError):
         return None  # json.load reads it, or reports the error

@@ -43,7 +43,7 @@ class COCOeval(pycocotools.cocoeval.COCOeval):  # type: ignore[misc]
     def evaluate(self) -> None:
         """Collect the annotations for :meth:`accumulate`; `evalImgs` and `ious` when read."""
         p = self.params
-        vars(self).pop("_detap_input", None)
+        self.__dict__.pop("_detap_input", None)
         if _is_overridden(self) or p.useSegm is not None or p.iouType not in _IOU_TYPES:
             super().evaluate()
             return
@@ -61,7 +61,7 @@ class COCOeval(pycocotools.cocoeval.COCOeval):  # type: ignore[misc]
             _evaluate_images(self, p)
         else:
             for name in _LAZY:
-                vars(self).pop(name, None)
+                self.__dict__.pop(name, None)
             self._detap_input = core_input
         print(f"DONE (t={time.time() - start:0.2f}s).")
 

@@ -106,7 +106,7 @@ class Groups(NamedTuple):
 
 
 class CoreInput(NamedTuple):
-    """What :func:`match_and_accumulate` takes, and pycocotools' parameters, copied."""
+    """Arguments of :func:`match_and_accumulate`, and pycocotools' parameters, copied."""
 
     params: Any
     match_params: MatchParams

@@ -36,7 +36,7 @@ VARIABLE = [
     (re.compile(rb"\b\d+\.\d+ s\b"), b"TIME s"),  # --verbose
     (re.compile(rb"0x[0-9a-f]{8,}"), b"ADDRESS"),
 ]
-"""What differs between two runs of one build, and its replacement."""
+"""Patterns that differ between two runs of one build, and their replacement."""
 
 Outputs = dict[str, bytes]
 """Every output of a case by its name: `1: stdout`, `file report.json`."""
@@ -66,7 +66,7 @@ class Runner:
         self.idle: Queue[tuple[Server, ...]] = Queue()
         for _ in range(jobs):
             self.idle.put(tuple(Server(tree, scratch) for tree in (base, ROOT)))
-        self.places = {
+        self.paths = {
             "FIXTURES": str(ROOT / "fixtures"),
             "DATA": str(data),
             "ODD": str(scratch / "odd"),
@@ -102,7 +102,7 @@ class Runner:
                 words.remove("<")
             captured = {name: f"{folder}.{name}" for name in ("stdout", "stderr")}
             status = server.run(
-                arguments=[program if program == "detap" else self.places["API"], *words],
+                arguments=[program if program == "detap" else self.paths["API"], *words],
                 folder=str(folder),
                 columns=case.columns,
                 timeout=TIMEOUT,
@@ -119,7 +119,7 @@ class Runner:
 
     def filled(self, word: str) -> str:
         """Return a word with `$DATA` and the like replaced by their paths."""
-        return re.sub(r"\$([A-Z]+)\b", lambda found: self.places[found[1]], word)
+        return re.sub(r"\$([A-Z]+)\b", lambda match: self.paths[match[1]], word)
 
     def close(self) -> None:
         """End the processes."""
@@ -202,7 +202,7 @@ def differences(
 ) -> list[Difference]:
     """Return the outputs that differ."""
     entries = [entry for entry in accepted if entry.command.search(case.text)]
-    found = []
+    differing = []
     for output in sorted(before.keys() | after.keys()):
         old, new = before.get(output), after.get(output)
         if old == new or (old and new and normalized(old) == normalized(new)):
@@ -210,8 +210,8 @@ def differences(
         lines = changed_lines(old and normalized(old), new and normalized(new))
         by_line = [{e.reason for e in entries if e.line.search(line[1:])} for line in lines]
         reasons = set().union(*by_line) if all(by_line) else None
-        found.append(Difference(output, lines, reasons))
-    return found
+        differing.append(Difference(output, lines, reasons))
+    return differing
 
 
 def clipped(lines: list[str]) -> list[str]:
@@ -299,7 +299,7 @@ def main() -> int:
             print("\n".join(case.text for case in chosen))
             return 0
         runner = Runner(base, scratch, data, options.jobs)
-        absent = Counter(place for case in chosen if (place := runner.missing(case)))
+        absent = Counter(data for case in chosen if (data := runner.missing(case)))
         todo = [case for case in chosen if not runner.missing(case)]
 
         def compare(case: Case, number: int) -> tuple[int, list[Difference]]:
@@ -308,14 +308,14 @@ def main() -> int:
 
         with ThreadPoolExecutor(options.jobs) as pool:
             compared = pool.map(compare, todo, range(len(todo)))
-            for case, (outputs, found) in zip(todo, compared, strict=True):
-                report(case, found, options.show_accepted)
-                intended = all(difference.reasons is not None for difference in found)
+            for case, (outputs, differing) in zip(todo, compared, strict=True):
+                report(case, differing, options.show_accepted)
+                intended = all(difference.reasons is not None for difference in differing)
                 counts["outputs"] += outputs
-                counts["accepted" if intended else "different"] += bool(found)
+                counts["accepted" if intended else "different"] += bool(differing)
         runner.close()
-    for place, number in absent.items():
-        print(f"skipped {number} cases: no {place}")
+    for data, number in absent.items():
+        print(f"skipped {number} cases: no {data}")
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(
         f"{len(todo)} cases with {counts['outputs']} outputs: {counts['different']} differ, "
@@ -325,9 +325,9 @@ def main() -> int:
     return 1 if counts["different"] else 0
 
 
-def report(case: Case, found: list[Difference], show_accepted: bool) -> None:
+def report(case: Case, differing: list[Difference], show_accepted: bool) -> None:
     """Print the differences of a case."""
-    shown = [d for d in found if d.reasons is None or show_accepted]
+    shown = [d for d in differing if d.reasons is None or show_accepted]
     if not shown:
         return
     print(f"$ {case.text}")

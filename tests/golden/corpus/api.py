@@ -148,8 +148,8 @@ def arrays() -> None:
     scored = {**objects, "score": score}
     moved = boxes + generator.normal(0, 1, boxes.shape)
     truth = detap.GroundTruth.from_arrays(**objects, boxes=boxes, images=range(8))
-    found = detap.Detections.from_arrays(**scored, boxes=moved)
-    show_result("boxes", detap.evaluate(truth, found))
+    detections = detap.Detections.from_arrays(**scored, boxes=moved)
+    show_result("boxes", detap.evaluate(truth, detections))
     masks = np.zeros((30, 100, 100), np.uint8)
     for at, (x1, y1, x2, y2) in enumerate(boxes.astype(int)):
         masks[at, y1:y2, x1:x2] = 1
@@ -186,9 +186,9 @@ def arrays() -> None:
     for name, change in changes.items():
         values = {**scored, "boxes": boxes, **change}
         attempt(name, summary_of_arrays, truth, **values)
-    kept, chosen = detap.select(truth, found, classes=["cat"])
+    kept, chosen = detap.select(truth, detections, classes=["cat"])
     show("selected", [kept.label, chosen.score])
-    attempt("convert", detap.convert, "out", truth, found, to="coco")
+    attempt("convert", detap.convert, "out", truth, detections, to="coco")
 
 
 def evaluator() -> None:
@@ -303,14 +303,14 @@ def pycocotools() -> None:
     }
     for name, (truth_file, results_file) in sets.items():
         truth = COCO(str(truth_file))
-        found = truth.loadRes(str(results_file))
+        detections = truth.loadRes(str(results_file))
         for kind, values in changes.items():
-            coco_eval = COCOeval(truth, found, name.split()[-1])
+            coco_eval = COCOeval(truth, detections, name.split()[-1])
             for key, value in values.items():
                 setattr(coco_eval.params, key, value)
             attempt(f"{name} {kind}", run, coco_eval)
         show(f"{name} ids", truth.getAnnIds(catIds=[1], areaRng=[0, 5000], iscrowd=False))
-        show(f"{name} loaded", found.loadAnns(found.getAnnIds()[:3]))
+        show(f"{name} loaded", detections.loadAnns(detections.getAnnIds()[:3]))
 
 
 def run(coco_eval: Any) -> dict[str, Any]:

@@ -343,7 +343,7 @@ def of_fixtures() -> Iterator[str | tuple[str, ...]]:
 
 
 def of_set(name: str, files: str) -> Iterator[str]:
-    """Yield what one does with a data set: scores, reports, checks, conversions."""
+    """Yield the commands of a data set: scores, reports, checks, conversions."""
     reading = without_protocol(files)
     truth, _, *options = reading.split()
     by_row = "" if "kitti" in name else "--curves curves.csv --matches matches.csv"

@@ -408,7 +408,7 @@ LINES: dict[str, Callable[[str], Any]] = {
     "reversed": lambda text: "".join(f"{line}\n" for line in reversed(text.splitlines())),
     "twice": lambda text: text + text,
 }
-"""How text files of numbers are changed, by name."""
+"""Changes of text files of numbers, by name."""
 
 
 def write_odd_text(folder: Path) -> None:
@@ -632,8 +632,8 @@ def write_slices(folder: Path) -> None:
     put(
         to / "sets.toml",
         "".join(
-            f'[{name}]\ngt = "{place}/instances.json"\ndt = "{place}/results.json"\n'
-            for name, place in (("first", quickstart), ("second", crowd))
+            f'[{name}]\ngt = "{folder}/instances.json"\ndt = "{folder}/results.json"\n'
+            for name, folder in (("first", quickstart), ("second", crowd))
         ),
     )
     put(
