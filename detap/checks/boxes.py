@@ -143,6 +143,22 @@ def count_sampled_boxes(
     return SampledBoxCounts(keys, counts)
 
 
+def sampled_detections(
+    ground_truth: GroundTruth, detections: Detections
+) -> tuple[Detections, Detections]:
+    """Return the detections on the sampled images, and these with the first of every image.
+
+    :func:`check_boxes` gives the same for the second as for all.
+    """
+    is_sampled = _sampled([ground_truth, detections])[1].index >= 0
+    first = np.zeros(len(detections.images), np.intp)
+    first[detections.image[::-1]] = np.arange(len(detections))[::-1]
+    kept = is_sampled[detections.image]
+    sampled = detections.select(kept)
+    kept[first[detections.images_with_rows]] = True
+    return sampled, detections.select(kept)
+
+
 def _sampled(tables: Sequence[GroundTruth | Detections]) -> tuple[Keys, "_Sample"]:
     """Return the keys of the sampled images, ascending, and the sample."""
     in_all = np.ones(len(tables[0].images), np.bool_)

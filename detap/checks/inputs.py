@@ -155,10 +155,15 @@ def warned_of_truth(table: GroundTruth) -> tuple[Note, ...]:
     return warned(failed_input_checks(counts, (), (), table.path, ""), table.notes)
 
 
-def warned_of_detections(table: Detections, ground_truth: GroundTruth | None) -> tuple[Note, ...]:
-    """Check detections of several inputs; return warnings if they are taken as is."""
+def counts_of_detections(table: Detections, ground_truth: GroundTruth | None) -> BoxCounts:
+    """Return the counts of one input of detections."""
     counts = BoxCounts.of(None, table)
-    if ground_truth is not None:
-        counts = counts._replace(known=int((table.label < len(ground_truth.classes)).any()))
+    if ground_truth is None:
+        return counts
+    return counts._replace(known=int((table.label < len(ground_truth.classes)).any()))
+
+
+def warned_of_detections(table: Detections, counts: BoxCounts) -> tuple[Note, ...]:
+    """Check detections of several inputs; return warnings if they are taken as is."""
     failed_checks = failed_input_checks(counts, table.categories, table.notes, "", table.path)
     return warned(failed_checks, table.notes)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import pairwise
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,6 +87,23 @@ class Scores(NamedTuple):
             recall=np.full((t, classes, a, m), np.nan),
             positives=positives,
             counts=np.zeros((7, classes), np.int64),
+        )
+
+    @classmethod
+    def concatenate(cls, parts: "Sequence[Scores]", order: Sequence[int]) -> "Scores":
+        """Concatenate the classes of several parts and put them in order; no match tables."""
+
+        # The order in memory is that of one part: means depend on it.
+        def joined(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
+            return np.take(np.concatenate(columns, axis=1), order, axis=1)
+
+        interpolated = Interpolated.concatenate([part.interpolated for part in parts])
+        return cls(
+            interpolated=interpolated.select_classes(order),
+            average=joined([part.average for part in parts]),
+            recall=joined([part.recall for part in parts]),
+            positives=joined([part.positives for part in parts]),
+            counts=joined([part.counts for part in parts]),
         )
 
     def select_classes(self, classes: Sequence[int]) -> "Scores":

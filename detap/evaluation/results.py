@@ -187,8 +187,8 @@ within_max_dets : (K,) int64
 
     @property
     def has_boxes(self) -> bool:
-        """True if the tables are available; False for merged partials."""
-        return isinstance(self._source, EvaluationRun)
+        """True if the tables are available; False for merged partials and engines."""
+        return isinstance(self._source, EvaluationRun) and self._source.has_boxes
 
     @property
     def images(self) -> tuple[Name, ...]:

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from detap.errors import UsageError
+from detap.protocols import Protocol
 from detap.tables.detection import Detections, Flags, GroundTruth, Integers, Name
 from detap.text_input import suggest
 
@@ -79,6 +80,28 @@ def shrink(table: Table, keep_image: Flags, keep_class: Flags | None = None) -> 
         if table.image_sizes is not None:
             changes["image_sizes"] = table.image_sizes[keep_image]
     return replace(selected, image=new_image[selected.image], **changes)
+
+
+def split_classes(ground_truth: GroundTruth, protocol: Protocol, count: int) -> Integers:
+    """Return the chunk of each class, and of classes without ground truth, (K + 1,).
+
+    There is one chunk if the matches of a class depend on other classes.
+    """
+    classes = len(ground_truth.classes)
+    chunk_of_class = np.zeros(classes + 1, np.int32)
+    if (
+        protocol.class_agnostic
+        or protocol.matching != "by-score"
+        or protocol.max_dets_scope == "image"
+        or protocol.images_without_ground_truth == "ignore"
+    ):
+        return chunk_of_class
+    sizes = np.bincount(ground_truth.label, minlength=classes + 1)
+    filled = np.zeros(min(count, classes), np.int64)
+    for label in np.argsort(-sizes, kind="stable").tolist():
+        chunk_of_class[label] = number = int(filled.argmin())
+        filled[number] += sizes[label] + 1
+    return chunk_of_class
 
 
 def _select_pairs(

@@ -171,6 +171,13 @@ class _Table(Displayed, Record, kw_only=True):
         """
         return self.with_columns({name: column[rows] for name, column in self.columns().items()})
 
+    def compact(self) -> Self:
+        """Return the table with the masks of its rows alone."""
+        if self.masks is None or self.mask is None:
+            return self
+        mask = np.arange(len(self), dtype=np.int32)
+        return replace(self, masks=self.masks[self.mask], mask=mask)
+
     def with_columns(self, columns: Mapping[str, Any], **changes: Any) -> Self:
         """Return the table with other columns, named as in :meth:`columns`, and other fields.
 
