@@ -102,12 +102,12 @@ def read_columns(
     table = source.read(ground_truth).reindex_like(ground_truth)
     sampled, of_images = sampled_detections(ground_truth, table)
     duplicates = repeated(sampled.image, sampled.label, sampled.corners)
-    counts = counts_of_detections(table, ground_truth)
-    head = Head(of_images.compact(), counts, 0 < duplicates >= len(sampled) / 8)
+    is_repeated = 0 < duplicates >= len(sampled) / 8
+    head = Head(of_images.compact(), counts_of_detections(table, ground_truth), is_repeated)
     chunk = chunk_of_class[np.minimum(np.arange(len(table.classes)), len(chunk_of_class) - 1)]
     images = np.ones(len(table.images), np.bool_)
-    numbers = range(chunk_of_class.max() + 1)
-    return [head, *(shrink(table, images, chunk == number).compact() for number in numbers)]
+    chunks = [shrink(table, images, chunk == n).compact() for n in range(chunk_of_class.max() + 1)]
+    return [head, *(replace(part, images=()) for part in chunks)]  # the ground truth has them
 
 
 def evaluate_chunk(
@@ -123,7 +123,8 @@ def evaluate_chunk(
     """
     protocol, threads, by_image = settings
     classes = shrink(ground_truth, np.ones_like(keep[0]), keep[1])
-    detections = join_detections(inputs, classes, merge_images=True)
+    tables = [replace(table, images=classes.images) for table in inputs]
+    detections = join_detections(tables, classes, merge_images=True)
     if by_image:
         detections = detections.select(np.argsort(detections.image, kind="stable"))
     run = EvaluationRun(shrink(classes, keep[0]), shrink(detections, keep[0]), protocol, threads)

@@ -515,43 +515,26 @@ class EvaluationRun:
         Runs of other classes yield the same notes, so that their counts can be added.
         """
         truth, protocol = self.ground_truth, self.protocol
-        unverified = protocol.verified != "all" and np.count_nonzero(self.unverified)
-        without_area = f"without area are dropped by protocol {protocol.name}"
-        for code, message, count in (
-            (
-                "detections-dropped",
-                f"detections are dropped by the protocol: {protocol.drop_where}",
-                np.count_nonzero(self.dropped),
-            ),
-            (
-                "below-min-score",
-                f"detections with a score below {exact(protocol.min_score or 0.0)} (protocol's "
-                "min_score) are dropped",
-                self.below_min_score,
-            ),
-            (
-                "degenerate-detections-dropped",
-                "detections without width or height are dropped by the protocol",
-                self.degenerate,
-            ),
-            (
-                "zero-area-ground-truth-dropped",
-                f"ground truths {without_area}",
-                self.ground_truths_dropped,
-            ),
-            (
-                "zero-area-detections-dropped",
-                f"detections {without_area}",
-                np.count_nonzero(self.without_area),
-            ),
-            (
-                "unverified",
-                "detections of classes not verified for their image are not scored by protocol "
-                f"{protocol.name}, but count for max dets",
-                unverified,
-            ),
+        message = f"detections are dropped by the protocol: {protocol.drop_where}"
+        count = int(np.count_nonzero(self.dropped))
+        yield Note("detections-dropped", message, count, severity="info")
+        min_score = exact(protocol.min_score or 0.0)
+        message = f"detections with a score below {min_score} (protocol's min_score) are dropped"
+        yield Note("below-min-score", message, self.below_min_score, severity="info")
+        message = "detections without width or height are dropped by the protocol"
+        yield Note("degenerate-detections-dropped", message, self.degenerate, severity="info")
+        for code, rows, number in (
+            ("zero-area-ground-truth-dropped", "ground truths", self.ground_truths_dropped),
+            ("zero-area-detections-dropped", "detections", np.count_nonzero(self.without_area)),
         ):
-            yield Note(code, message, int(count), severity="info")
+            message = f"{rows} without area are dropped by protocol {protocol.name}"
+            yield Note(code, message, int(number), severity="info")
+        message = (
+            "detections of classes not verified for their image are not scored by protocol "
+            f"{protocol.name}, but count for max dets"
+        )
+        unverified = int(protocol.verified != "all" and np.count_nonzero(self.unverified))
+        yield Note("unverified", message, unverified, severity="info")
         if protocol.class_groups != "none":
             ungrouped = [i for i in truth.class_ids if i not in self.groups]
             message = "classes without a frequency group are not in APr, APc, APf"

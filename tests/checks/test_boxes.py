@@ -350,7 +350,7 @@ def shards(folder: Path, results: Path, number: int) -> list[str]:
     return [word for path in sorted(folder.iterdir()) for word in ("--dt", str(path))]
 
 
-@pytest.mark.parametrize("engine", [[], ["--classes", "person"], ["--resume", "parts"]])
+@pytest.mark.parametrize("engine", [[], ["--classes", "person"]])
 def test_shards_are_checked_together(
     files: dict[str, Path],
     tmp_path: Path,
