@@ -26,7 +26,7 @@ def check_engine_options(
 ) -> None:
     """Raise UsageError for the first option that needs all boxes in one process."""
     protocol, gates = setup
-    names = ("all_analyses", "plots", "matches", "cross_check", "curves", "tie_range", "partial")
+    names = ("all_analyses", "plots", "matches", "cross_check", "curves", "tie_range")
     keys = [*(section.key for section in SECTIONS), *names]
     flags = {"all_analyses": "--analysis"}
     given: dict[str, Any] = {

@@ -269,8 +269,6 @@ def on_images(result: Result, images: Iterable[Name], *, threads: int | None = N
     full = result if result.full is None else result.full
     source = full._source
     numbers = np.flatnonzero(name_mask("image", source.images, names)).tolist()
-    if not isinstance(source, EvaluationRun):
-        return source.on_images(numbers, threads=threads)
     truth, detections = select(source.ground_truth, source.detections, images=names)
     run = EvaluationRun(truth, detections, result.protocol, threads, prepared=True)
     if result.protocol.matching == "by-score":

@@ -205,10 +205,6 @@ class EvaluationRun:
         """The group of each grouped class, by class id."""
         return self.ground_truth.groups
 
-    def tables(self) -> "EvaluationRun":
-        """Return the run, which has the tables."""
-        return self
-
     def boxes(self) -> tuple[Boxes, Boxes]:
         """Return the core's columns of both tables (step 1, prepare), cached."""
         if self._boxes is not None:

@@ -34,7 +34,7 @@ from detap.cli.run_reports import (
 )
 from detap.cli.session import Session
 from detap.cli.settings import ConfiguredCommand, config_options
-from detap.errors import DifferenceError, Note, UsageError
+from detap.errors import DifferenceError, UsageError
 from detap.formats.multi_file import Sources
 from detap.protocols import Protocol
 from detap.report.inputs import describe_inputs
@@ -78,13 +78,6 @@ _data_sets_options = stack(
 )
 
 engine_options = stack(
-    option(
-        "--partial",
-        group="Output",
-        value_kind="path",
-        metavar="FILE",
-        help="Write the match results, for detap merge.",
-    ),
     option(
         "--engine",
         group="Engine (for several inputs)",
@@ -193,7 +186,7 @@ def _evaluate(
     session: Session,
 ) -> int:
     gates = setup[1]
-    digests = outputs.needs_digests or gates.baseline is not None or options["partial"] is not None
+    digests = outputs.needs_digests or gates.baseline is not None
     inputs = inputs.for_protocols(setup[0], digests=digests)
     if options["scheduler"] is not None and options["engine"] is None:
         raise UsageError("--scheduler requires --engine dask")
@@ -206,9 +199,7 @@ def _evaluate(
         return write_reports(evaluated, (gates, baseline), outputs, options, session)
     sources = inputs.begin()
     baseline = gates.read_baseline()
-    rows = any(
-        options[name] for name in ("curves", "matches", "tie_range", "cross_check", "partial")
-    )
+    rows = any(options[name] for name in ("curves", "matches", "tie_range", "cross_check"))
     rows = (
         rows
         or bool(requested_sections(options))
@@ -260,7 +251,6 @@ def _in_one_run(
         **choice,
         threads=threads,
         match_table=options["match_table"],
-        check_formats=not inputs.is_partial,
     )
     result, baseline = add_sanity_notes(scored), None
     if earlier is not None:
@@ -279,20 +269,13 @@ def _in_one_run(
     slices, slice_notes = gates.read_slices(
         result.images, lambda name: inputs.format.image_attribute(result.ground_truth, name)
     )
-    partial, warnings = None, tuple[Note, ...]()
-    if options["partial"] is not None:
-        from detap.evaluation.partial import Partial
-
-        partial = Partial.of(scored, ground_truth=truth, tie_range=options["tie_range"])
-        warnings = partial.warnings()
     evaluated = Evaluated(
         result,
         describe_inputs(truth, detections, digests=inputs.reading["limits"].digests),
         (*truth.files, *detections.files),
         baseline=baseline,
         slices=slices,
-        notes=(*(check.notes if check else ()), *slice_notes, *warnings),
+        notes=(*(check.notes if check else ()), *slice_notes),
         blocks=[*checked, *requested_blocks(result, options)],
-        partial=partial,
     )
     return evaluated, check
