@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from detap.errors import DetapError, DetapWarning, InputError, Note, UsageError
     from detap.evaluation.detection import Matches, Result, evaluate, select
     from detap.evaluation.loop.evaluator import Evaluator
-    from detap.evaluation.partial import Partial, merge
     from detap.formats import read_detections, read_ground_truth
     from detap.formats.writing.convert import convert
     from detap.protocols import PRESETS, Protocol, protocol
@@ -36,14 +35,12 @@ __all__ = [
     "MatchTable",
     "Matches",
     "Note",
-    "Partial",
     "Protocol",
     "Result",
     "UsageError",
     "__version__",
     "convert",
     "evaluate",
-    "merge",
     "protocol",
     "read_detections",
     "read_ground_truth",
@@ -54,7 +51,6 @@ _HOME = {
     "detap.core.match_table": ("MatchTable",),
     "detap.evaluation.detection": ("Matches", "Result", "evaluate", "select"),
     "detap.evaluation.loop.evaluator": ("Evaluator",),
-    "detap.evaluation.partial": ("Partial", "merge"),
     "detap.errors": ("DetapError", "DetapWarning", "InputError", "Note", "UsageError"),
     "detap.formats.writing.convert": ("convert",),
     "detap.formats": ("read_detections", "read_ground_truth"),

@@ -18,13 +18,13 @@ import click
 from detap.cli import group
 from detap.cli.commands.config import BY_SECTION
 from detap.cli.settings_schema import settings_schema
-from detap.evaluation.partial import encoding
 from detap.formats.registry import FORMATS
 from detap.protocols import PRESETS, Protocol
 from detap.report import schema
 from detap.report.schemas import NAMES
 from detap.report.writers.json import SCHEMA_VERSION
 from detap.report.writers.registry import WRITERS
+from detap.tables import npz
 
 ROOT = Path(__file__).parents[1]
 RECORD = ROOT / "docs" / "public.json"
@@ -139,7 +139,7 @@ def interface() -> dict[str, list[str]]:
         "formats": sorted(FORMATS),
         "output formats": sorted(WRITERS),
         "notes": sorted(note_codes()),
-        "versions": [f"partial {encoding.VERSION}", f"schema {SCHEMA_VERSION}"],
+        "versions": [f"detections {npz.VERSION}", f"schema {SCHEMA_VERSION}"],
     }
 
 
@@ -184,10 +184,15 @@ def gone(recorded: Mapping[str, list[str]], current: Mapping[str, list[str]]) ->
 
 
 def unmentioned(names: list[str], changes: str) -> list[str]:
-    """Return the names that the newest section of the changes does not have in backquotes."""
+    """Return the names that the newest section of the changes does not have in backquotes.
+
+    A class, function or command under "Removed" stands for its members, parameters and options.
+    """
     newest = changes.split("\n## ")[1]
     mentioned = set(re.findall(r"`([^`\n]+)`", newest))
-    return [name for name in names if name not in mentioned]
+    removed = re.findall(r"`([^`\n]+)`", newest.partition("\n**Removed**\n")[2])
+    prefixes = tuple(f"{name}{mark}" for name in removed for mark in (".", "(", " "))
+    return [name for name in names if name not in mentioned and not name.startswith(prefixes)]
 
 
 def main() -> int:

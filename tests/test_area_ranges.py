@@ -152,32 +152,28 @@ def test_image_sizes_are_positive_or_unknown() -> None:
         )
 
 
-def test_slices_partials_and_batches_equal_one_run() -> None:
+def test_slices_and_batches_equal_one_run() -> None:
     truth, detections = tables()
     rules = coco("one=0:1%,four=2%:4%")
     whole = score_tables(truth, detections, rules, match_table=True)
-    parts = [detap.Partial.of(on_images(whole, [name]), ground_truth=truth) for name in "ab"]
-    merged = detap.merge([part.to_bytes() for part in parts]).compute()
-    assert_same_bits([*merged.summary.values()], [*whole.summary.values()], "merged")
     alone = score_tables(*detap.select(truth, detections, images=["b"]), rules)
     sliced = on_images(whole, ["b"])
     assert_same_bits([*sliced.summary.values()], [*alone.summary.values()], "slice")
     boxes = [[d.tolist() for d in t.corners] for t in (truth, detections)]
     of_image = [[np.flatnonzero(t.image == i) for i in (0, 1)] for t in (truth, detections)]
-    for keep_boxes in (True, False):
-        evaluator = detap.Evaluator(protocol=rules, boxes="xyxy", keep_boxes=keep_boxes)
-        for i, name in enumerate("ab"):
-            ours, theirs = (np.array(boxes[t])[of_image[t][i]] for t in (0, 1))
-            given = {"boxes": [ours], "labels": [["x"] * len(ours)]}
-            assert truth.image_sizes is not None
-            evaluator.update(
-                [name],
-                [theirs],
-                [detections.score[of_image[1][i]]],
-                [["x"] * len(theirs)],
-                ground_truth={**given, "image_sizes": truth.image_sizes[[i]]},
-            )
-        result = evaluator.compute()
+    evaluator = detap.Evaluator(protocol=rules, boxes="xyxy")
+    for i, name in enumerate("ab"):
+        ours, theirs = (np.array(boxes[t])[of_image[t][i]] for t in (0, 1))
+        given = {"boxes": [ours], "labels": [["x"] * len(ours)]}
+        assert truth.image_sizes is not None
+        evaluator.update(
+            [name],
+            [theirs],
+            [detections.score[of_image[1][i]]],
+            [["x"] * len(theirs)],
+            ground_truth={**given, "image_sizes": truth.image_sizes[[i]]},
+        )
+    for result in (evaluator.compute(), evaluator.merge([evaluator.to_bytes()]).compute()):
         assert_same_bits([*result.summary.values()], [*whole.summary.values()], "batches")
 
 

@@ -21,7 +21,7 @@ LAYERS = (
     ("report.page", "report.writers", "report.sections", "report"),
     ("gates",),
     ("ranking", "analysis.explanation", "analysis"),
-    ("evaluation.loop", "evaluation.partial", "evaluation", "evaluation.overlaps"),
+    ("evaluation.loop", "evaluation", "evaluation.overlaps"),
     ("metrics",),
     (
         "formats.writing",

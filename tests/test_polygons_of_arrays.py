@@ -108,10 +108,9 @@ def test_an_evaluator_of_polygons() -> None:
     assert evaluator.compute().summary["AP"] == pytest.approx(0.1)
 
 
-@pytest.mark.parametrize("keep_boxes", [True, False])
-def test_polygons_and_boxes_in_batches(keep_boxes: bool) -> None:
+def test_polygons_and_boxes_in_batches() -> None:
     """As one table; a box is a quadrilateral."""
-    evaluator = detap.Evaluator(protocol="coco-polygon", boxes="xyxy", keep_boxes=keep_boxes)
+    evaluator = detap.Evaluator(protocol="coco-polygon", boxes="xyxy")
     annotated = {"polygons": [[DIAMOND]], "labels": [["thing"]]}
     evaluator.update(["a"], None, [[0.9]], [["thing"]], polygons=[[SQUARE]], ground_truth=annotated)
     annotated = {"boxes": [[[20, 20, 80, 80]]], "labels": [["thing"]]}
@@ -123,7 +122,7 @@ def test_polygons_and_boxes_in_batches(keep_boxes: bool) -> None:
         "coco-polygon",
     )
     assert evaluator.compute().summary == pytest.approx(expected.summary, nan_ok=True)
-    merged = detap.merge([evaluator.to_bytes()]).compute()
+    merged = evaluator.merge([evaluator.to_bytes()]).compute()
     assert merged.summary == pytest.approx(expected.summary, nan_ok=True)
 
 

@@ -106,11 +106,6 @@ class SampledBoxCounts(Brief):
     key: Keys
     counts: Counts
 
-    def of_images(self, images: Sequence[Name]) -> "SampledBoxCounts":
-        """Return the counts of these images only."""
-        mask = np.isin(self.key, image_keys(images))
-        return SampledBoxCounts(self.key[mask], self.counts[mask])
-
 
 NOTHING = SampledBoxCounts(np.zeros(0, np.uint64), np.zeros((0, COUNTS), np.int64))
 
@@ -143,6 +138,22 @@ def count_sampled_boxes(
     return SampledBoxCounts(keys, counts)
 
 
+def sampled_detections(
+    ground_truth: GroundTruth, detections: Detections
+) -> tuple[Detections, Detections]:
+    """Return the detections on the sampled images, and these with the first of every image.
+
+    :func:`check_boxes` gives the same for the second as for all.
+    """
+    is_sampled = _sampled([ground_truth, detections])[1].index >= 0
+    first = np.zeros(len(detections.images), np.intp)
+    first[detections.image[::-1]] = np.arange(len(detections))[::-1]
+    kept = is_sampled[detections.image]
+    sampled = detections.select(kept)
+    kept[first[detections.images_with_rows]] = True
+    return sampled, detections.select(kept)
+
+
 def _sampled(tables: Sequence[GroundTruth | Detections]) -> tuple[Keys, "_Sample"]:
     """Return the keys of the sampled images, ascending, and the sample."""
     in_all = np.ones(len(tables[0].images), np.bool_)
@@ -154,13 +165,6 @@ def _sampled(tables: Sequence[GroundTruth | Detections]) -> tuple[Keys, "_Sample
     keys = image_keys([tables[0].images[image] for image in images.tolist()])
     first = np.lexsort((keys,))[:IMAGES]
     return keys[first], _Sample(images[first], len(in_all))
-
-
-def merge_sampled_counts(shards: Sequence[SampledBoxCounts]) -> SampledBoxCounts:
-    """Merge the counts of shards."""
-    key, index = np.unique(np.concatenate([shard.key for shard in shards]), return_index=True)
-    counts = np.concatenate([shard.counts for shard in shards])
-    return SampledBoxCounts(key[:IMAGES], counts[index[:IMAGES]])
 
 
 def image_keys(names: Sequence[Name]) -> Keys:

@@ -5,13 +5,13 @@ like one file.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from typing import NamedTuple
 
-from detap.checks.boxes import FailedCheck, image_keys, warned
+from detap.checks.boxes import FailedCheck, warned
 from detap.errors import Note, Problem
-from detap.tables.detection import CategoryPair, CategorySample, Detections, GroundTruth, Name
+from detap.tables.detection import CategoryPair, CategorySample, Detections, GroundTruth
 from detap.tables.notes import BOX_OPTIONS, INSIST, backward, too_many
 
 _SURE = 0.8
@@ -54,22 +54,6 @@ class BoxCounts(NamedTuple):
             negative = 0 if table is None else len(backward(table.corners, table.box_area))
             counts += [0 if table is None else len(table), negative]
         return cls._make((*counts, 0))
-
-    def __add__(self, other: "BoxCounts") -> "BoxCounts":  # type: ignore[override]
-        """Add the counts."""
-        sums = [one + two for one, two in zip(self[:4], other[:4], strict=True)]
-        return BoxCounts._make((*sums, max(self.known, other.known)))
-
-
-NO_BOXES = BoxCounts()
-
-
-def sample_of_images(sample: CategorySample, images: Sequence[Name]) -> CategorySample:
-    """Return the sample of these images only."""
-    if not sample:
-        return ()
-    keys = set(image_keys(images).tolist())
-    return tuple(item for item in sample if item[0] in keys)
 
 
 # --- checks of the counts
@@ -155,10 +139,15 @@ def warned_of_truth(table: GroundTruth) -> tuple[Note, ...]:
     return warned(failed_input_checks(counts, (), (), table.path, ""), table.notes)
 
 
-def warned_of_detections(table: Detections, ground_truth: GroundTruth | None) -> tuple[Note, ...]:
-    """Check detections of several inputs; return warnings if they are taken as is."""
+def counts_of_detections(table: Detections, ground_truth: GroundTruth | None) -> BoxCounts:
+    """Return the counts of one input of detections."""
     counts = BoxCounts.of(None, table)
-    if ground_truth is not None:
-        counts = counts._replace(known=int((table.label < len(ground_truth.classes)).any()))
+    if ground_truth is None:
+        return counts
+    return counts._replace(known=int((table.label < len(ground_truth.classes)).any()))
+
+
+def warned_of_detections(table: Detections, counts: BoxCounts) -> tuple[Note, ...]:
+    """Check detections of several inputs; return warnings if they are taken as is."""
     failed_checks = failed_input_checks(counts, table.categories, table.notes, "", table.path)
     return warned(failed_checks, table.notes)

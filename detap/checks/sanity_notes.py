@@ -55,20 +55,32 @@ def mismatch_notes_of(result: "Result") -> tuple[Note, ...]:
     one box in ten extends beyond its image, the box format is checked. If only two classes or more
     are below 0.05, exchanged classes are looked for. Otherwise nothing is sampled.
     """
-    truth, detections = result.ground_truth, result.detections
+    needed = _mismatch_checks(result)
+    if needed is None:
+        return ()
+    notes = _sampled_notes(result.ground_truth, result.detections, *needed)
+    codes = {note.code for note in result.notes}
+    return tuple(note for note in notes if not _is_known(note.code, codes))
+
+
+def needs_mismatch_checks(result: "Result") -> bool:
+    """Return True if :func:`mismatch_notes_of` samples boxes."""
+    return _mismatch_checks(result) is not None
+
+
+def _mismatch_checks(result: "Result") -> tuple[NDArray[np.intp], float, bool] | None:
+    """Return the classes and the mean near zero, and whether box formats are checked."""
     reached = result.recall[0, :, 0, -1]
     if result.average_precision.size and result.protocol.matching == "by-score":
         reached = result.average_precision[0, :, 0]
     defined = reached[~np.isnan(reached)]
-    if not len(detections) or not len(truth) or not len(defined):
-        return ()
+    if not result.detections_count.any() or not len(result.ground_truth) or not len(defined):
+        return None
     low_classes, mean = np.flatnonzero(reached < _LOW), float(defined.mean())
     check_format = mean < 2 * _LOW or _beyond_images(result)
     if not check_format and len(low_classes) < _FEWEST:
-        return ()
-    notes = _sampled_notes(truth, detections, low_classes, mean, check_format=check_format)
-    codes = {note.code for note in result.notes}
-    return tuple(note for note in notes if not _is_known(note.code, codes))
+        return None
+    return low_classes, mean, check_format
 
 
 def _sampled_notes(
@@ -76,7 +88,6 @@ def _sampled_notes(
     detections: "Detections",
     low_classes: NDArray[np.intp],
     mean: float,
-    *,
     check_format: bool,
 ) -> list[Note]:
     """Return the mismatch notes; none if memory is short."""
@@ -97,10 +108,13 @@ def _sampled_notes(
 
 def _beyond_images(result: "Result") -> bool:
     """Return True if one box in ten extends beyond its image, by the notes of readers."""
-    tables = {"ground-truth": result.ground_truth, "detections": result.detections}
+    counts = {
+        "ground-truth": len(result.ground_truth),
+        "detections": int(result.detections_count.sum()),
+    }
     return any(
-        note.code == f"{role}-beyond-image" and _MANY * note.count >= len(table)
-        for role, table in tables.items()
+        note.code == f"{role}-beyond-image" and _MANY * note.count >= count
+        for role, count in counts.items()
         for note in result.notes
     )
 

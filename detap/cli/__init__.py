@@ -37,7 +37,6 @@ from detap.io.writing import silence_stdout
 
 COMMANDS = (
     "eval",
-    "merge",
     "check",
     "convert",
     "report",

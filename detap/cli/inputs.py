@@ -58,8 +58,6 @@ class Inputs(Record):
         Of the detections, if given by option.
     merge_images : bool
         Whether an image may be in several inputs.
-    is_partial : bool
-        Whether a partial is written; inputs are then checked when merged.
     """
 
     format: Format
@@ -69,7 +67,6 @@ class Inputs(Record):
     detected: dict[Any, Format]
     dt_format: Format | None = None
     merge_images: bool = False
-    is_partial: bool = False
 
     @classmethod
     def from_options(cls, options: dict[str, Any]) -> "Inputs":
@@ -95,11 +92,10 @@ class Inputs(Record):
         check_options(reading, [gt_format], map(inputs.format_of, dt))
         gt = expand_folders(gt, lambda _: gt_format, reading.get("split"))
         dt = expand_folders(dt, inputs.format_of)
-        is_partial = options.get("partial") is not None
         # Some of several ground-truth files may be empty.
-        limits = replace(limits, empty=limits.empty or len(gt) > 1, part=len(dt) > 1 or is_partial)
+        limits = replace(limits, empty=limits.empty or len(gt) > 1, part=len(dt) > 1)
         reading = {**inputs.reading, "limits": limits}
-        return replace(inputs, gt=gt, dt=dt, reading=reading, is_partial=is_partial)
+        return replace(inputs, gt=gt, dt=dt, reading=reading)
 
     def default_protocol(self, iou_type: str | None) -> str:
         """Return the default preset of the ground truth, for an IoU type if given."""
@@ -200,7 +196,6 @@ class Inputs(Record):
             ground_truth,
             self.reading["limits"],
             merge_images=self.merge_images,
-            check=not self.is_partial,
         )
 
     def detection_paths(self, path: str) -> tuple[str, ...]:

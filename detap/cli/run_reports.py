@@ -1,7 +1,7 @@
 """Reports and gates of an evaluated detector, shared by `eval` and `merge`."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,6 @@ from detap.report.sections import SECTIONS, Section
 from detap.report.sections.detection import class_columns, detection_report
 
 if TYPE_CHECKING:
-    from detap.evaluation.partial import Partial
     from detap.evaluation.results import Result
     from detap.report.model import Block, Report
     from detap.tables.detection import Name, SourceFile
@@ -104,8 +103,6 @@ class Evaluated(Record):
         Notes in addition to the result's.
     blocks : sequence of Block
         Further report blocks.
-    partial : Partial or None
-        The partial to write.
     file_names : mapping
         File names by image name, for the HTML page.
     """
@@ -117,7 +114,6 @@ class Evaluated(Record):
     slices: "Mapping[str, Sequence[Name]]" = field(default_factory=dict)
     notes: Sequence[Note] = ()
     blocks: "Sequence[Block]" = ()
-    partial: "Partial | None" = None
     file_names: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -129,7 +125,7 @@ def extra_files(options: Mapping[str, Any]) -> list[str]:
     OutputError
         If that is not a folder.
     """
-    names = ("curves", "matches", "partial")
+    names = ("curves", "matches")
     files = [options[name] for name in names if options.get(name) is not None]
     if options["plots"] is None:
         return files
@@ -305,7 +301,7 @@ def _evaluate_gates(
 
 
 def _write_extra_files(evaluated: Evaluated, outputs: Outputs, options: Mapping[str, Any]) -> None:
-    """Write curves, matches, partial and plots."""
+    """Write curves, matches and plots."""
     if options["curves"] is not None:
         from detap.report.sections.curves import detection_curves  # lazy import (start-up time)
         from detap.report.writers.curves import render
@@ -318,23 +314,8 @@ def _write_extra_files(evaluated: Evaluated, outputs: Outputs, options: Mapping[
         path = options["matches"]
         table = matches.render(path, evaluated.result, evaluated.baseline)
         outputs.write_file(path, table, evaluated.read)
-    if evaluated.partial is not None and options.get("partial") is not None:
-        chunks, path = evaluated.partial.buffers(), options["partial"]
-        if path.endswith(".gz"):
-            chunks = _gzipped(chunks)
-        outputs.write_file(path, chunks, evaluated.read)
     if options["plots"] is not None:
         from detap.report.writers.plots import render_all  # lazy import (start-up time)
 
         for name, data in render_all(evaluated.result):
             outputs.write_file(os.path.join(options["plots"], name), data, evaluated.read)
-
-
-def _gzipped(chunks: Iterable[bytes | memoryview]) -> Iterator[bytes]:
-    """Yield gzip-compressed chunks, without name or time in the header."""
-    from zlib import compressobj  # lazy import (start-up time)
-
-    packer = compressobj(wbits=31)
-    for chunk in chunks:
-        yield packer.compress(chunk)
-    yield packer.flush()

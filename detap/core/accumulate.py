@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import pairwise
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,6 +87,23 @@ class Scores(NamedTuple):
             recall=np.full((t, classes, a, m), np.nan),
             positives=positives,
             counts=np.zeros((7, classes), np.int64),
+        )
+
+    @classmethod
+    def concatenate(cls, parts: "Sequence[Scores]", order: Sequence[int]) -> "Scores":
+        """Concatenate the classes of several parts and put them in order; no match tables."""
+
+        # The order in memory is that of one part: means depend on it.
+        def joined(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
+            return np.take(np.concatenate(columns, axis=1), order, axis=1)
+
+        interpolated = Interpolated.concatenate([part.interpolated for part in parts])
+        return cls(
+            interpolated=interpolated.select_classes(order),
+            average=joined([part.average for part in parts]),
+            recall=joined([part.recall for part in parts]),
+            positives=joined([part.positives for part in parts]),
+            counts=joined([part.counts for part in parts]),
         )
 
     def select_classes(self, classes: Sequence[int]) -> "Scores":
@@ -220,61 +237,6 @@ def accumulate_class(
     scores.set_classes(slice(label, label + 1), class_scores)
 
 
-def accumulate_coded(coded: Coded, params: MatchParams, *, threads: int | None = None) -> Scores:
-    """Accumulate coded detections, as :func:`accumulate`.
-
-    Parameters
-    ----------
-    coded : Coded
-    params : MatchParams
-    threads : int, optional
-        Does not change the result.
-    """
-    return _accumulate_coded(coded, _rank(coded, params), params, threads, all_max_dets=False)
-
-
-def accumulate_chunks(
-    chunks: Iterable[Callable[[], Coded]],
-    params: MatchParams,
-    *,
-    truth_counts: NDArray[np.int64],
-    max_hits: int,
-    threads: int,
-) -> Scores:
-    """Accumulate one class from chunks of its detections in descending score order.
-
-    A thread loads, ranks and counts a chunk. The false positives of earlier chunks are then added.
-
-    Parameters
-    ----------
-    chunks : iterable of callables
-        At least one; each returns a :class:`Coded`, with the match results and ground truths of the
-        whole class.
-    params : MatchParams
-    truth_counts : (1,) int64
-        Ground truths of the class.
-    max_hits : int
-        Detections that are a true positive anywhere.
-    threads : int
-        Does not change the result.
-    """
-    scores = Scores.undefined(params, truth_counts, all_max_dets=False)
-    sizes: list[int] = []
-
-    def count_chunk(load_chunk: Callable[[], Coded]) -> _accumulate.Chunk:
-        coded = load_chunk()
-        sizes.append(len(coded.label))
-        scores.positives[:] = coded.positives
-        scores.counts[1] = coded.truth_counts - coded.positives[0]
-        ranking = _rank(coded, params)
-        return _accumulate.Chunk(params, scores, False, ranking, coded.match_flags, coded.code)
-
-    merged = _accumulate.Chunks(params, scores, False, max_hits)
-    _merge_chunks((partial(count_chunk, load_chunk) for load_chunk in chunks), merged, threads)
-    scores.counts[2] = sum(sizes)
-    return scores
-
-
 def _accumulate_split(
     coded: Coded,
     label: int,
@@ -342,13 +304,6 @@ def _merge_chunks(
     run_threads(work, threads)
     merged.count()
     run_threads(merged.work, threads)
-
-
-def _rank(coded: Coded, params: MatchParams) -> "Ranking":
-    from detap.core.match_table import rank_rows  # noqa: PLC0415 - lazy import
-
-    left_out = (coded.match_flags.max_dets_index == len(params.max_dets)).view(np.uint8)[coded.code]
-    return rank_rows(coded.label, coded.score, left_out, len(coded.truth_counts))
 
 
 def _accumulate_coded(

@@ -14,6 +14,11 @@ _CODE = "annotation-id-zero"
 _OTHER = {"coco": "coco-strict", "coco-strict": "coco"}
 
 
+def has_zero_id_note(result: Result) -> bool:
+    """Return True if :func:`add_zero_id_note` evaluates a class again."""
+    return result.protocol.name in _OTHER and bool(result.ground_truth.zero_id.any())
+
+
 def add_zero_id_note(result: Result) -> Result:
     """Add both values of the primary metric to the note on annotation id 0.
 
@@ -26,7 +31,7 @@ def add_zero_id_note(result: Result) -> Result:
         ``coco-strict``.
     """
     current, truth = result.protocol, result.ground_truth
-    if current.name not in _OTHER or not truth.zero_id.any():
+    if not has_zero_id_note(result):
         return result
     from detap.decimals import format_distinct
 

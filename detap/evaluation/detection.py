@@ -7,7 +7,7 @@ summarizes (results.py).
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,6 +30,9 @@ from detap.io.paths import Path
 from detap.protocols import Protocol
 from detap.tables.detection import Detections, GroundTruth, Name
 from detap.tables.notes import AS_IS
+
+if TYPE_CHECKING:
+    from detap.evaluation.selection import Selection
 
 __all__ = [
     "Curve",
@@ -177,6 +180,32 @@ def score_tables(
     check_formats : bool
         If False, skip the box format checks: of a part, they are made once for all parts.
     """
+    run, selection, selected_classes = prepare(
+        ground_truth,
+        detections,
+        protocol,
+        classes=classes,
+        images=images,
+        threads=threads,
+        check_formats=check_formats,
+    )
+    resolved = run.protocol
+    pairs = all_area_iou_pairs(resolved) if matches else run.area_iou_pairs if match_table else None
+    result = name_scores(run, run.evaluate(match_table=pairs, curves=curves), selected_classes)
+    return replace(result, selection=selection)
+
+
+def prepare(
+    ground_truth: GroundTruth,
+    detections: Detections,
+    protocol: Protocol | str = "coco",
+    *,
+    classes: Iterable[str] | None = None,
+    images: Iterable[Name] | None = None,
+    threads: int | None = None,
+    check_formats: bool = True,
+) -> "tuple[EvaluationRun, Selection | None, tuple[str, ...] | None]":
+    """Check tables; return their run, the selection, and the classes to report if not all."""
     resolved = Protocol.of(protocol)
     if resolved.metrics:
         metrics.summary(resolved)  # raises if a name is unknown
@@ -199,10 +228,7 @@ def score_tables(
         ground_truth, detections = select(
             ground_truth, detections, classes=pooled, images=selection.images
         )
-    run = EvaluationRun(ground_truth, detections, resolved, threads)
-    pairs = all_area_iou_pairs(resolved) if matches else run.area_iou_pairs if match_table else None
-    result = _name_scores(run, run.evaluate(match_table=pairs, curves=curves), selected_classes)
-    return replace(result, selection=selection)
+    return EvaluationRun(ground_truth, detections, resolved, threads), selection, selected_classes
 
 
 def _check_units(ground_truth: GroundTruth, protocol: Protocol) -> None:
@@ -243,15 +269,13 @@ def on_images(result: Result, images: Iterable[Name], *, threads: int | None = N
     full = result if result.full is None else result.full
     source = full._source
     numbers = np.flatnonzero(name_mask("image", source.images, names)).tolist()
-    if not isinstance(source, EvaluationRun):
-        return source.on_images(numbers, threads=threads)
     truth, detections = select(source.ground_truth, source.detections, images=names)
     run = EvaluationRun(truth, detections, result.protocol, threads, prepared=True)
     if result.protocol.matching == "by-score":
         scores = accumulate(full.match_table.select_images(numbers), threads=threads)
     else:
         scores = run.evaluate()
-    subset = _name_scores(run, scores, None if full is result else result.classes)
+    subset = name_scores(run, scores, None if full is result else result.classes)
     return replace(subset, selection=result.selection)
 
 
@@ -275,9 +299,7 @@ def reaccumulate(result: Result, protocol: Protocol, scores: Scores | None = Non
     return replace(reaccumulated, selection=result.selection)
 
 
-def _name_scores(
-    run: EvaluationRun, scores: Scores, classes: Iterable[str] | None = None
-) -> Result:
+def name_scores(run: EvaluationRun, scores: Scores, classes: Iterable[str] | None = None) -> Result:
     """Return the named result of scores, optionally of some classes."""
     notes = (*run.table_notes(), *run.score_notes(scores))
     full = result_of(run, run.protocol, run.classes, scores, notes)
@@ -286,5 +308,5 @@ def _name_scores(
     from detap.evaluation.selection import SelectedClasses
 
     labels = np.flatnonzero(name_mask("class", run.classes, classes)).tolist()
-    selected_classes = _name_scores(SelectedClasses(run, labels), scores.select_classes(labels))
+    selected_classes = name_scores(SelectedClasses(run, labels), scores.select_classes(labels))
     return replace(selected_classes, full=full)

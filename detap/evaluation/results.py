@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from detap.analysis.operating import OperatingPoint
     from detap.core.jaccard import JaccardCounts
     from detap.core.match_table import AreaIouPair, MatchTable
-    from detap.evaluation.partial import Partial
     from detap.evaluation.selection import Selection
 
 Counts = NDArray[np.int64]
@@ -108,7 +107,7 @@ class Result(Displayed, Record):
     protocol : Protocol
         The protocol of the evaluation.
     ground_truth, detections : GroundTruth, Detections
-        The evaluated rows, with common indices; not available for merged partials.
+        The evaluated rows, with common indices.
     images : tuple of I int or str
         The names of the images.
     class_ids : tuple of int or str
@@ -139,8 +138,8 @@ within_max_dets : (K,) int64
     selection : Selection or None
         The selected classes and images; None for all.
     full : Result or None
-        The result of all classes. None without a selection of classes, for merged partials, and
-        for class-agnostic protocols.
+        The result of all classes. None without a selection of classes, and for
+        class-agnostic protocols.
     """
 
     protocol: Protocol
@@ -157,7 +156,7 @@ within_max_dets : (K,) int64
     notes: tuple[Note, ...]
     _positives: Counts
     _interpolated: Interpolated
-    _source: "EvaluationRun | Partial"
+    _source: EvaluationRun
     _match_table: "MatchTable | None" = None
     selection: "Selection | None" = None
     full: "Result | None" = None
@@ -167,28 +166,22 @@ within_max_dets : (K,) int64
 
     @property
     def ground_truth(self) -> GroundTruth:
-        """The evaluated ground truths.
-
-        Raises
-        ------
-        UsageError
-            If the result was merged from partials, which keep no boxes.
-        """
-        return self._run.ground_truth
+        """The evaluated ground truths."""
+        return self._source.ground_truth
 
     @property
     def detections(self) -> Detections:
-        """The evaluated detections; raises like :attr:`ground_truth`."""
-        return self._run.detections
+        """The evaluated detections."""
+        return self._source.detections
 
     @property
     def _run(self) -> EvaluationRun:
-        return self._source.tables()
+        return self._source
 
     @property
     def has_boxes(self) -> bool:
-        """True if the tables are available; False for merged partials."""
-        return isinstance(self._source, EvaluationRun)
+        """True if the tables are available; False for engines."""
+        return self._source.has_boxes
 
     @property
     def images(self) -> tuple[Name, ...]:
@@ -334,7 +327,7 @@ within_max_dets : (K,) int64
         Raises
         ------
         UsageError
-            As of :attr:`match_table`; and if a result merged from partials keeps no such pair.
+            As of :attr:`match_table`.
         """
         return (
             self.match_table
@@ -353,17 +346,14 @@ within_max_dets : (K,) int64
         Raises
         ------
         UsageError
-            As of :attr:`match_table`; and if a result merged from partials keeps no such IoUs.
+            As of :attr:`match_table`.
         """
         pair = metric.area, metric.threshold or 0
         if pair not in self._matched_iou:
-            if not isinstance(self._source, EvaluationRun):
-                self._matched_iou[pair] = self._source.matched_iou(metric)
-            else:
-                table = self.match_table_for(pair)
-                matched_gt = table.matched_gt_at(*pair)
-                hits = table.is_true_positive(*pair)
-                self._matched_iou[pair] = self._source.matched_iou(np.where(hits, matched_gt, -1))
+            table = self.match_table_for(pair)
+            matched_gt = table.matched_gt_at(*pair)
+            hits = table.is_true_positive(*pair)
+            self._matched_iou[pair] = self._source.matched_iou(np.where(hits, matched_gt, -1))
         return self._matched_iou[pair]
 
     @cached_property
@@ -377,17 +367,15 @@ within_max_dets : (K,) int64
         Raises
         ------
         UsageError
-            If SciPy is not installed, or a result merged from partials keeps no such counts.
+            If SciPy is not installed.
         """
         threshold = metric.threshold or 0
         if threshold not in self._jaccard_counts:
-            if isinstance(self._source, EvaluationRun):
-                from detap.evaluation.jaccard import jaccard_counts
+            from detap.evaluation.jaccard import jaccard_counts
 
-                counts = jaccard_counts(self._source, self.match_table, threshold)
-            else:
-                counts = self._source.jaccard_counts(metric)
-            self._jaccard_counts[threshold] = counts
+            self._jaccard_counts[threshold] = jaccard_counts(
+                self._source, self.match_table, threshold
+            )
         return self._jaccard_counts[threshold]
 
     @cached_property
@@ -397,7 +385,7 @@ within_max_dets : (K,) int64
 
     def _match(self, area_iou_pairs: "Iterable[AreaIouPair]") -> "MatchTable":
         self._require_score_matching()
-        return self._run.match(tuple(area_iou_pairs))
+        return self._source.match(tuple(area_iou_pairs))
 
     def _require_score_matching(self) -> None:
         self.protocol.require_score_matching("evaluate with another protocol for that")
@@ -616,7 +604,7 @@ within_max_dets : (K,) int64
 
 
 def result_of(
-    source: "EvaluationRun | Partial",
+    source: EvaluationRun,
     protocol: Protocol,
     classes: tuple[str, ...],
     scores: Scores,

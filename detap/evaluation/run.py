@@ -62,7 +62,14 @@ class EvaluationRun:
         The names of the images.
     class_ids : tuple of int or str
         The ids of the detections' classes.
+    has_boxes : bool
+        False if workers evaluated the detections, of which this table has only some.
+    remote_notes : tuple of Note
+        The notes of :meth:`counted_notes` with the counts of all workers.
     """
+
+    has_boxes = True
+    remote_notes: tuple[Note, ...] = ()
 
     def __init__(
         self,
@@ -153,7 +160,7 @@ class EvaluationRun:
         """The run of all classes."""
         return self
 
-    @property
+    @cached_property
     def lowest_score(self) -> float | None:
         """The lowest score; None without detections."""
         score = self.detections.score
@@ -197,10 +204,6 @@ class EvaluationRun:
     def groups(self) -> Mapping[Name, str]:
         """The group of each grouped class, by class id."""
         return self.ground_truth.groups
-
-    def tables(self) -> "EvaluationRun":
-        """Return the run, which has the tables."""
-        return self
 
     def boxes(self) -> tuple[Boxes, Boxes]:
         """Return the core's columns of both tables (step 1, prepare), cached."""
@@ -368,7 +371,15 @@ class EvaluationRun:
         return self.match(self.area_iou_pairs)
 
     def match(self, area_iou_pairs: "tuple[AreaIouPair, ...]") -> "MatchTable":
-        """Return the match table, with the matches of some areas and thresholds."""
+        """Return the match table, with the matches of some areas and thresholds.
+
+        Raises
+        ------
+        UsageError
+            If workers evaluated the detections.
+        """
+        if not self.has_boxes:
+            raise UsageError("match results need all boxes in one process; remove --engine")
         match_table = self.evaluate_by_score(match_table=area_iou_pairs, curves=False).match_table
         assert match_table is not None
         return match_table
@@ -491,55 +502,47 @@ class EvaluationRun:
 
     def flag_notes(self) -> list[Note]:
         """Return notes on dropped rows and on flags that the protocol ignores."""
-        notes = []
+        notes = self.counted_notes() if self.has_boxes else self.remote_notes
+        return [note for note in notes if note.count]
+
+    def counted_notes(self) -> Iterator[Note]:
+        """Yield the notes of :meth:`flag_notes`, also those of no row.
+
+        Runs of other classes yield the same notes, so that their counts can be added.
+        """
         truth, protocol = self.ground_truth, self.protocol
-        dropped = int(np.count_nonzero(self.dropped))
-        if dropped:
-            message = f"detections are dropped by the protocol: {protocol.drop_where}"
-            notes.append(Note("detections-dropped", message, dropped, severity="info"))
-        if self.below_min_score:
-            min_score = exact(protocol.min_score or 0.0)
-            message = (
-                f"detections with a score below {min_score} (protocol's min_score) are dropped"
-            )
-            notes.append(Note("below-min-score", message, self.below_min_score, severity="info"))
-        if self.degenerate:
-            message = "detections without width or height are dropped by the protocol"
-            notes.append(
-                Note("degenerate-detections-dropped", message, self.degenerate, severity="info")
-            )
-        for code, rows, count in (
+        message = f"detections are dropped by the protocol: {protocol.drop_where}"
+        count = int(np.count_nonzero(self.dropped))
+        yield Note("detections-dropped", message, count, severity="info")
+        min_score = exact(protocol.min_score or 0.0)
+        message = f"detections with a score below {min_score} (protocol's min_score) are dropped"
+        yield Note("below-min-score", message, self.below_min_score, severity="info")
+        message = "detections without width or height are dropped by the protocol"
+        yield Note("degenerate-detections-dropped", message, self.degenerate, severity="info")
+        for code, rows, number in (
             ("zero-area-ground-truth-dropped", "ground truths", self.ground_truths_dropped),
             ("zero-area-detections-dropped", "detections", np.count_nonzero(self.without_area)),
         ):
-            if count:
-                message = f"{rows} without area are dropped by protocol {protocol.name}"
-                notes.append(Note(code, message, int(count), severity="info"))
+            message = f"{rows} without area are dropped by protocol {protocol.name}"
+            yield Note(code, message, int(number), severity="info")
+        message = (
+            "detections of classes not verified for their image are not scored by protocol "
+            f"{protocol.name}, but count for max dets"
+        )
         unverified = int(protocol.verified != "all" and np.count_nonzero(self.unverified))
-        if unverified:
-            message = (
-                "detections of classes not verified for their image are not scored by protocol "
-                f"{protocol.name}, but count for max dets"
-            )
-            notes.append(Note("unverified", message, unverified, severity="info"))
+        yield Note("unverified", message, unverified, severity="info")
         if protocol.class_groups != "none":
-            ungrouped = [i for i in self.ground_truth.class_ids if i not in self.groups]
-            if ungrouped:
-                message = "classes without a frequency group are not in APr, APc, APf"
-                notes.append(Note("classes-without-group", message, len(ungrouped)))
-        notes += self.shapes.notes()
+            ungrouped = [i for i in truth.class_ids if i not in self.groups]
+            message = "classes without a frequency group are not in APr, APc, APf"
+            yield Note("classes-without-group", message, len(ungrouped))
+        yield from self.shapes.notes()
         for flag in ("difficult", "crowd"):
-            count = int(getattr(truth, flag).sum())
-            if count and flag not in protocol.ignore_flags:
-                notes.append(
-                    Note(
-                        f"{flag}-not-ignored",
-                        f"{flag} ground truths are not ignored by protocol {protocol.name}; use "
-                        f"--ignore-flags {','.join((*protocol.ignore_flags, flag))}",
-                        count,
-                    )
+            if flag not in protocol.ignore_flags:
+                message = (
+                    f"{flag} ground truths are not ignored by protocol {protocol.name}; use "
+                    f"--ignore-flags {','.join((*protocol.ignore_flags, flag))}"
                 )
-        return notes
+                yield Note(f"{flag}-not-ignored", message, int(getattr(truth, flag).sum()))
 
 
 def no_detections_note(counts: NDArray[np.int64], notes: Iterable[Note]) -> tuple[Note, ...]:

@@ -123,6 +123,7 @@ class SelectedClasses(EvaluationRun):
             prepared=True,
         )
         self.full, self.labels = full, list(labels)
+        self.has_boxes, self.remote_notes = full.has_boxes, full.remote_notes
         self.rows = np.flatnonzero(mask[full.detections.label])
         self.ground_truths = np.flatnonzero(mask[full.ground_truth.label])
 

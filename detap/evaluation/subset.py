@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from detap.errors import UsageError
+from detap.protocols import Protocol
 from detap.tables.detection import Detections, Flags, GroundTruth, Integers, Name
 from detap.text_input import suggest
 
@@ -59,15 +60,21 @@ def shrink(table: Table, keep_image: Flags, keep_class: Flags | None = None) -> 
     keep_class : (K,) bool, optional
         At least as long as the table's classes; all by default.
     """
-    rows: Flags = keep_image[table.image]
+    rows: Flags = np.ones(len(table), np.bool_)
     new_image = np.cumsum(keep_image, dtype=np.int32) - np.int32(1)
-    changes: dict[str, Any] = {"images": _names(table.images, keep_image)}
+    changes: dict[str, Any] = {}
+    all_images = bool(keep_image.all())
+    if not all_images:
+        rows = keep_image[table.image]
+        changes["images"] = _names(table.images, keep_image)
     if keep_class is not None:
         rows &= keep_class[table.label]
         new_class = np.cumsum(keep_class, dtype=np.int32) - np.int32(1)
         changes["classes"] = _names(table.classes, keep_class)
         changes["class_ids"] = _names(table.class_ids, keep_class)
     selected = table if rows.all() else table.select(np.flatnonzero(rows))
+    if not all_images:
+        changes["image"] = new_image[selected.image]
     if keep_class is not None:
         changes["label"] = new_class[selected.label]
     if isinstance(table, GroundTruth):
@@ -78,7 +85,29 @@ def shrink(table: Table, keep_image: Flags, keep_class: Flags | None = None) -> 
         }
         if table.image_sizes is not None:
             changes["image_sizes"] = table.image_sizes[keep_image]
-    return replace(selected, image=new_image[selected.image], **changes)
+    return replace(selected, **changes)
+
+
+def split_classes(ground_truth: GroundTruth, protocol: Protocol, count: int) -> Integers:
+    """Return the chunk of each class, and of classes without ground truth, (K + 1,).
+
+    There is one chunk if the matches of a class depend on other classes.
+    """
+    classes = len(ground_truth.classes)
+    chunk_of_class = np.zeros(classes + 1, np.int32)
+    if (
+        protocol.class_agnostic
+        or protocol.matching != "by-score"
+        or protocol.max_dets_scope == "image"
+        or protocol.images_without_ground_truth == "ignore"
+    ):
+        return chunk_of_class
+    sizes = np.bincount(ground_truth.label, minlength=classes + 1)
+    filled = np.zeros(min(count, classes), np.int64)
+    for label in np.argsort(-sizes, kind="stable").tolist():
+        chunk_of_class[label] = number = int(filled.argmin())
+        filled[number] += sizes[label] + 1
+    return chunk_of_class
 
 
 def _select_pairs(

@@ -20,9 +20,7 @@ from numpy.typing import NDArray
 from detap import metrics
 from detap.core import curves
 from detap.core.tie_orders import CountBounds
-from detap.errors import InputError, Problem
 from detap.evaluation.results import Result
-from detap.evaluation.run import EvaluationRun
 from detap.evaluation.tie_groups import TieGroup, tie_groups
 from detap.tables.detection import Floats
 
@@ -49,19 +47,10 @@ def tie_range(result: Result) -> dict[str, TieRange]:
     -------
     dict of str to TieRange
         The bounds by metric name.
-
-    Raises
-    ------
-    UsageError
-        If the result was merged from partials without tie groups.
     """
     proposals = result.protocol.matching == "by-iou"
     source = result._source
-    groups: Sequence[TieGroup]
-    if isinstance(source, EvaluationRun):
-        groups = tie_groups(source, None if proposals else result.match_table)
-    else:
-        groups = source.tie_groups()
+    groups = tie_groups(source, None if proposals else result.match_table)
     ends = _by_iou_bounds(result, groups) if proposals else _Bounds(result, groups).ends()
     low, high = (end.summary for end in ends)
     entries = metrics.summary(result.protocol)
@@ -141,8 +130,6 @@ class _Bounds:
                 hit_count = int(np.count_nonzero(hit))
                 least = hit_count + sum(each[-1].min_hits for _, each in tie_bounds)
                 most = hit_count + sum(each[-1].max_hits for _, each in tie_bounds)
-                if most > positives[a]:
-                    raise _corrupt("more true positives than ground truths")
                 ends[0].recall[t, k, a, m] = least / positives[a]
                 ends[1].recall[t, k, a, m] = most / positives[a]
                 if m < last:
@@ -177,14 +164,7 @@ class _Bounds:
 
 def _levels(scores: Floats, ties: Floats) -> Rows:
     """Return the levels of the ties' scores."""
-    levels = np.searchsorted(-scores, -ties)
-    if len(scores) <= levels.max(initial=-1) or (scores[levels] != ties).any():
-        raise _corrupt("a tied score that no detection has")
-    return levels
-
-
-def _corrupt(problem: str) -> InputError:
-    return InputError(Problem("merged partials", "", f"are damaged: {problem}", "recreate them"))
+    return np.searchsorted(-scores, -ties)
 
 
 def _by_iou_bounds(result: Result, tie_groups: Sequence[TieGroup]) -> tuple[Result, Result]:
@@ -199,8 +179,6 @@ def _by_iou_bounds(result: Result, tie_groups: Sequence[TieGroup]) -> tuple[Resu
             (span,) = tie_group.bounds.spans(a, t, m)
             low[t, a, m] -= span.min_hits
             high[t, a, m] += span.max_hits
-    if (low < 0).any() or (high > positives[:, None]).any():
-        raise _corrupt("more true positives than ground truths")
     ends = (low / positives[:, None], high / positives[:, None])
     least, most = (replace(result, recall=recall[:, None]) for recall in ends)
     return least, most

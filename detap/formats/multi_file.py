@@ -5,12 +5,12 @@ While a file is read, the next is prefetched: at most two are in memory, and the
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from detap.errors import InputError, Problem, UsageError
-from detap.formats.registry import Format
+from detap.formats.registry import FORMATS, Format
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import STDIN, is_url, shown
 from detap.io.stream import refuse_os_error
@@ -217,13 +217,60 @@ def detections_of(
     tables = _each(sources, read, limits)
     if len(tables) == 1 and not (limits.part and check):
         return tables[0]
-    from detap.checks.inputs import warned_of_detections
+    from detap.checks.inputs import counts_of_detections, warned_of_detections
     from detap.tables.concat import join_detections
 
     joined = join_detections(tables, ground_truth, merge_images=merge_images)
     if not check:
         return joined
-    return replace(joined, notes=(*joined.notes, *warned_of_detections(joined, ground_truth)))
+    warnings = warned_of_detections(joined, counts_of_detections(joined, ground_truth))
+    return replace(joined, notes=(*joined.notes, *warnings))
+
+
+class LocatedInput(NamedTuple):
+    """An input of detections that another process reads.
+
+    Attributes
+    ----------
+    format : str
+    path : str
+        As given.
+    folder : str
+        The folder that the path is relative to; empty for that of the process.
+    reading : mapping
+        Reading options, and limits.
+    """
+
+    format: str
+    path: str
+    folder: str
+    reading: Mapping[str, Any]
+
+    def read(self, ground_truth: "GroundTruth") -> "Detections":
+        """Read the detections, with the path as given, and the digest if enabled."""
+        from detap.io.digest import sha256_of_source
+
+        location, options = _locate(self.path, self.folder), dict(self.reading)
+        table = FORMATS[self.format].read_detections(location, ground_truth, options)
+        files = []
+        for file in table.files:
+            path = self.path if file.path == location else file.path
+            digest = sha256_of_source(file) if options["limits"].digests else None
+            files.append(file._replace(path=path, sha256=digest or ""))
+        detections: Detections = replace(table, files=tuple(files))
+        return detections
+
+
+def locate_files(ground_truth: "GroundTruth", folder: str) -> "GroundTruth":
+    """Return ground truth whose paths are those for another process."""
+    files = [
+        file._replace(path=_locate(file.path, folder), sha256="") for file in ground_truth.files
+    ]
+    return replace(ground_truth, files=tuple(files))
+
+
+def _locate(path: str, folder: str) -> str:
+    return path if is_url(path) else os.path.join(folder, path)
 
 
 def _each(sources: Iterable[Any], read: Callable[[Any], Table], limits: Limits) -> list[Table]:

@@ -143,6 +143,8 @@ class Format(NamedTuple):
         start to read in threads and return the source for the readers.
     by_ids : bool
         True if images and classes have ids, as in COCO.
+    same_names : bool
+        True if files name images and classes as tables do, whatever the ground truth's format.
     sniff : str
         A module with ``fits(path)``, which returns True if a folder is of this format, and raises
         nothing. A match by content takes precedence over a match by name.
@@ -180,6 +182,7 @@ class Format(NamedTuple):
     image_folders: tuple[str, ...] = ()
     prefetch_module: str = ""
     by_ids: bool = False
+    same_names: bool = False
     sniff: str = ""
     sniffs_files: bool = False
     geometries: tuple[str, ...] = ()
@@ -246,7 +249,8 @@ class Format(NamedTuple):
         read = import_module(self.module).read_detections
         detections: Detections
         gt_format = FORMATS.get(ground_truth.format, self)  # arrays have no format
-        if gt_format.module == self.module or (gt_format.by_ids and self.by_ids):
+        same_ids = gt_format.by_ids and self.by_ids
+        if gt_format.module == self.module or same_ids or self.same_names:
             detections = read(path, ground_truth, **options)
             return detections
         from detap.formats.stem_matching import by_stem, restore_ids
@@ -793,6 +797,17 @@ _FORMATS = (
         attributes=True,
         coordinates="points",
         writer="detap.formats.writing.supervisely",
+    ),
+    Format(
+        "npz",
+        "detap table",
+        "detap.formats.npz",
+        "coco",
+        suffixes=(".npz",),
+        metadata_module="detap.formats.npz",
+        same_names=True,
+        geometries=GEOMETRIES,
+        coordinates="x1, y1, x2, y2",
     ),
 )
 

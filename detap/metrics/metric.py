@@ -97,7 +97,7 @@ class Metric:
     ratcheted : bool
         True if ``detap baseline`` retains the better of two values.
     uses_matched_iou : bool
-        True if it uses :meth:`detap.Result.matched_iou`. Partials keep these IoUs if they list it.
+        True if it uses :meth:`detap.Result.matched_iou`.
     column_priority : int
         Priority of its columns at one area range or `max_dets` value in narrow tables.
     """

@@ -110,7 +110,7 @@ class Ranked(Metric):
     """A metric of the ranking of each class at one IoU threshold.
 
     A subclass implements :meth:`compute`; METRICS lists it. Values per class, over classes, of
-    slices, merged partials and resamples follow. The overall value is the mean over classes; of a
+    slices and resamples follow. The overall value is the mean over classes; of a
     pooled metric, it is that of all classes ranked together.
 
     Attributes

@@ -1,13 +1,11 @@
 """The inputs of a report."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from detap.io.paths import is_url, shown
 
 if TYPE_CHECKING:
-    from detap.evaluation.partial import Partial
-    from detap.evaluation.partial.provenance import Input
     from detap.tables.detection import Detections, GroundTruth, SourceFile
 
 
@@ -31,54 +29,25 @@ def describe_inputs(
     ]
 
 
-def describe_partial(partial: "Partial") -> list[dict[str, Any]]:
-    """Describe the inputs of merged partials."""
-    images = len(partial.images) if partial.ground_truth is None else partial.ground_truth.images
-    return [
-        _describe(
-            source,
-            source.role,
-            source.files,
-            source.sha256 or None,
-            {"images": images} if source.role == "ground_truth" else {},
-        )
-        for source in partial.inputs
-    ]
-
-
 def describe(
     role: str, sources: Sequence["SourceFile"], *, digests: bool, **counts: int
 ) -> list[dict[str, Any]]:
     """Describe the inputs of one role, with further `counts`."""
     if digests:
         from detap.io.digest import sha256_of_source
-    return [
-        _describe(
-            source,
-            role,
-            len(source.members) or 1,
-            sha256_of_source(source) if digests else None,
-            counts,
+    described = []
+    for source in sources:
+        path = shown(source.path) if is_url(source.path) else source.path
+        described.append(
+            {
+                "role": role,
+                # Undecodable bytes of a file name are lone surrogates in Python, invalid in JSON.
+                "path": path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace"),
+                "sha256": sha256_of_source(source) if digests else None,
+                "files": len(source.members) or 1,
+                "records": source.records,
+                **counts,
+                **({"reading": dict(source.reading)} if source.reading else {}),
+            }
         )
-        for source in sources
-    ]
-
-
-def _describe(
-    source: "SourceFile | Input",
-    role: str,
-    files: int,
-    sha256: str | None,
-    counts: Mapping[str, int],
-) -> dict[str, Any]:
-    path = shown(source.path) if is_url(source.path) else source.path
-    return {
-        "role": role,
-        # Undecodable bytes of a file name are lone surrogates in Python, invalid in JSON.
-        "path": path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace"),
-        "sha256": sha256,
-        "files": files,
-        "records": source.records,
-        **counts,
-        **({"reading": dict(source.reading)} if source.reading else {}),
-    }
+    return described

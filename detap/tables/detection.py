@@ -23,8 +23,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from detap.errors import InputError, Note, Problem
+from detap.io.digest import sha256_of_source
+from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.io.paths import Path
 from detap.protocols.summary import FREQUENCIES
 from detap.records import Displayed, Record
+from detap.tables import npz
 from detap.tables._boxes import encode
 from detap.tables.columns import Columns, Names, check_rows, indices_in
 from detap.tables.columns import Name as Name  # noqa: PLC0414 - re-exported
@@ -170,6 +174,13 @@ class _Table(Displayed, Record, kw_only=True):
             A mask, or row indices in the new order.
         """
         return self.with_columns({name: column[rows] for name, column in self.columns().items()})
+
+    def compact(self) -> Self:
+        """Return the table with the masks of its rows alone."""
+        if self.masks is None or self.mask is None:
+            return self
+        mask = np.arange(len(self), dtype=np.int32)
+        return replace(self, masks=self.masks[self.mask], mask=mask)
 
     def with_columns(self, columns: Mapping[str, Any], **changes: Any) -> Self:
         """Return the table with other columns, named as in :meth:`columns`, and other fields.
@@ -493,6 +504,73 @@ class Detections(_Table, kw_only=True):
             **rows.shapes,
         )
 
+    def save(self, path: Path) -> None:
+        """Write the table as ``.npz``: columns, names, notes, and the digests of its files.
+
+        ``detap eval --dt 'rank-*.npz'`` and :func:`detap.read_detections` read such files, several
+        as one table. A file is complete or not there.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+
+        Raises
+        ------
+        OutputError
+            If the file cannot be written, for example because the disk is full.
+        """
+        header = {
+            "images": self.images,
+            "classes": self.classes,
+            "class_ids": self.class_ids,
+            "categories": self.categories,
+            "notes": [[n.code, n.message, n.count, n.severity] for n in self.notes],
+            "files": [file._replace(sha256=_digest_of(file)) for file in self.files],
+        }
+        masks = {} if self.masks is None else {"masks": self.masks}
+        npz.save(path, {**self.columns(), **masks}, header)
+
+    @classmethod
+    def load(cls, path: Path, *, limits: Limits = DEFAULT_LIMITS) -> "Detections":
+        """Read a table that :meth:`save` wrote. Nothing is unpickled.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+        limits : Limits, optional
+
+        Raises
+        ------
+        InputError
+            If the file is damaged, too large, or was not written by :meth:`save`.
+        """
+        header, columns = npz.load(path, limits)
+        try:
+            return cls(
+                **columns,
+                **{name: header[name] for name in ("images", "classes", "class_ids")},
+                categories=tuple(
+                    (int(key), tuple((int(a), int(b), int(c), int(d)) for a, b, c, d in pairs))
+                    for key, pairs in header["categories"]
+                ),
+                notes=tuple(
+                    Note(str(code), str(message), int(count), severity=severity)
+                    for code, message, count, severity in header["notes"]
+                ),
+                files=tuple(
+                    SourceFile(
+                        str(file),
+                        int(records),
+                        tuple(map(str, members)),
+                        str(sha256),
+                        tuple((str(option), str(value)) for option, value in reading),
+                    )
+                    for file, records, members, sha256, reading in header["files"]
+                ),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            npz.refuse(str(path), f"is damaged: {type(error).__name__}: {error}")
+
     def reindex_like(self, ground_truth: GroundTruth) -> "Detections":
         """Return these detections with the image and class indices of `ground_truth`.
 
@@ -532,6 +610,14 @@ class Detections(_Table, kw_only=True):
             classes=ground_truth.classes + tuple(self.classes[number] for number in added),
             class_ids=ids,
         )
+
+
+def _digest_of(file: SourceFile) -> str:
+    """Return the digest of a source; empty if it is gone."""
+    try:
+        return str(sha256_of_source(file) or "")
+    except InputError:
+        return ""
 
 
 _IMAGES_HINT = (
@@ -655,7 +741,7 @@ class _Rows(Columns):
 
 
 def checked_boxes(
-    columns: Columns, boxes: Floats, box_format: str, *, as_is: bool, defer: bool = False
+    columns: Columns, boxes: Floats, box_format: str, *, as_is: bool
 ) -> tuple[Floats, Floats, tuple[Note, ...]]:
     """Return the corners, areas and notes of boxes.
 
@@ -667,8 +753,6 @@ def checked_boxes(
     box_format : {"xyxy", "xywh"}
     as_is : bool
         As for :meth:`GroundTruth.from_arrays`.
-    defer : bool
-        True if negative width or height is checked later, for all inputs together.
 
     Raises
     ------
@@ -681,7 +765,7 @@ def checked_boxes(
         columns.refuse("boxes", boxes, ~finite, "finite coordinates and area")
     negative = backward(corners, area)
     notes: tuple[Note, ...] = (AS_IS,) if as_is else ()
-    if len(negative) and not (as_is or defer) and too_many(len(negative), len(boxes)):
+    if len(negative) and not as_is and too_many(len(negative), len(boxes)):
         expected = f"no negative width or height ({box_format}); or pass as_is=True"
         columns.refuse("boxes", boxes, np.isin(np.arange(len(boxes)), negative), expected)
     elif len(negative):

@@ -45,5 +45,5 @@ class DetapEvaluator(DatasetEvaluator):
         blobs = comm.gather(self.evaluator.to_bytes())
         if not comm.is_main_process():
             return None
-        result = detap.merge(blobs, self.truth, repeats="identical").compute()
+        result = self.evaluator.merge(blobs).compute()
         return {"bbox": {name: 100 * value for name, value in result.summary.items()}}

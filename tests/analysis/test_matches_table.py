@@ -11,7 +11,6 @@ import pytest
 import detap
 from detap.errors import UsageError
 from detap.evaluation.detection import evaluate
-from detap.evaluation.partial import Partial, merge
 from detap.protocols import protocol
 from tests.analysis.data import fixture
 from tests.cases import Case, Detection, Truth
@@ -156,6 +155,3 @@ def test_refusals() -> None:
         fixture().matches_table(iou=0.51)
     with pytest.raises(UsageError, match=r"matching by-iou, .*; analyze with another protocol"):
         evaluate(*case.tables(), protocol("proposals")).matches_table()
-    merged = merge([Partial.of(fixture())]).compute()
-    with pytest.raises(UsageError, match="no boxes"):
-        merged.matches_table()

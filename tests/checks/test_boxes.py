@@ -14,7 +14,6 @@ from detap.checks.boxes import (
     count_sampled_boxes,
     failed_box_checks,
     image_keys,
-    merge_sampled_counts,
 )
 from detap.cli import main
 from detap.errors import DetapWarning, InputError
@@ -155,25 +154,6 @@ def test_network_pixels_are_detected(real_data: Path, name: str, mode: str) -> N
     assert one.code == "detections-in-network-pixels"
     assert f"pixels of a {size}x{size} " in one.problem.message
     assert mode in one.problem.message
-
-
-@pytest.mark.parametrize("name", PAIRS)
-def test_checks_of_merged_parts_equal_those_of_the_whole(real_data: Path, name: str) -> None:
-    """One image per part, up to the sample size: the same counts and messages."""
-    tables = read(real_data, name)
-    for truth, dt in (tables, (tables[0], misread(tables[1]))):
-        whole = count_sampled_boxes(truth, dt, whole=True)
-        places = np.array_split(np.arange(len(truth.images)), min(7, len(truth.images)))
-        parts = []
-        for images in places:
-            names = [truth.images[k] for k in images.tolist()]
-            parts.append(count_sampled_boxes(*detap.select(truth, dt, images=names), whole=True))
-        union = merge_sampled_counts([merge_sampled_counts(parts[2:]), *parts[:2]])
-        assert union.key.tolist() == whole.key.tolist()
-        assert union.counts.tolist() == whole.counts.tolist()
-        assert failed_box_checks(union, "gt", "dt") == failed_box_checks(
-            count_sampled_boxes(truth, dt), "gt", "dt"
-        )
 
 
 # --- files, commands, Python
@@ -350,7 +330,7 @@ def shards(folder: Path, results: Path, number: int) -> list[str]:
     return [word for path in sorted(folder.iterdir()) for word in ("--dt", str(path))]
 
 
-@pytest.mark.parametrize("engine", [[], ["--classes", "person"], ["--resume", "parts"]])
+@pytest.mark.parametrize("engine", [[], ["--classes", "person"]])
 def test_shards_are_checked_together(
     files: dict[str, Path],
     tmp_path: Path,
@@ -368,10 +348,10 @@ def test_shards_are_checked_together(
     assert "pass --dt-boxes xyxy" in capsys.readouterr().err
 
 
-def test_partials_are_checked_when_merged(files: dict[str, Path]) -> None:
+def test_evaluators_are_checked_when_merged(files: dict[str, Path]) -> None:
     truth = detap.read_ground_truth(files["gt"])
     detections = detap.read_detections(files["dt misread"], truth)
-    evaluator = detap.Evaluator(truth, images="seen", boxes="xyxy", keep_boxes=False)
+    evaluator = detap.Evaluator(truth, images="seen", boxes="xyxy")
     blobs = []
     for rows in (detections.image < 50, detections.image >= 50):
         part = detections.select(rows)
@@ -382,7 +362,7 @@ def test_partials_are_checked_when_merged(files: dict[str, Path]) -> None:
             evaluator.update([truth.images[image]], [own.corners], [own.score], [labels])
         blobs.append(evaluator.to_bytes())
     with pytest.raises(InputError, match=r"look like \[x1, y1, x2, y2\]"):
-        detap.merge(blobs, images="seen").compute()
+        evaluator.merge(blobs).compute()
 
 
 def test_few_boxes_are_not_checked() -> None:

@@ -126,7 +126,7 @@ def test_annotations_with_ignore_set_are_ignored(
 
 
 def test_several_inputs_of_keypoints(detap: Detap, poses: list[str], tmp_path: Path) -> None:
-    """Two results files of one image each, and a partial of both."""
+    """Two results files of one image each."""
     how = [*KEYPOINTS, "-o", "json=-"]
     expected = summary(detap("eval", *poses, *how))
     detections = json.loads(Path(poses[3]).read_text())
@@ -135,9 +135,6 @@ def test_several_inputs_of_keypoints(detap: Detap, poses: list[str], tmp_path: P
         (tmp_path / f"dt{image}.json").write_text(json.dumps(rows))
     parts = [part for n in (1, 2) for part in ("--dt", str(tmp_path / f"dt{n}.json"))]
     assert summary(detap("eval", *poses[:2], *parts, *how)) == expected
-    part = tmp_path / "whole.part"
-    assert detap("eval", *poses, *KEYPOINTS, "--partial", str(part)).status == 0
-    assert summary(detap("merge", str(part), "-o", "json=-")) == expected
 
 
 @pytest.mark.parametrize(

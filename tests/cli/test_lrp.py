@@ -118,30 +118,6 @@ def test_a_comparison_has_intervals(detap: Run) -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_merged_partials_have_it_if_they_list_it(detap: Run) -> None:
-    detap(*call("poor", *LISTED, "-o", "whole.json"))
-    rows = report("poor.json")
-    for part, images in (("a", (1, 4)), ("b", (2, 3))):
-        Path(f"{part}.txt").write_text("".join(f"{image}\n" for image in images))
-        Path(f"{part}.json").write_text(
-            json.dumps([row for row in rows if row["image_id"] in images])
-        )
-        some = ("--images", f"{part}.txt", "--partial")
-        detap(*call(part, *LISTED, *some, f"{part}.detap"))
-        detap(*call(part, *some, f"{part}.plain.detap"))
-    detap("merge", "a.detap", "b.detap", "-o", "merged.json")
-    assert report("merged.json")["summary"] == report("whole.json")["summary"]
-    assert report("merged.json")["classes"] == report("whole.json")["classes"]
-    gate = ("--fail-over", "oLRP=0.8", "-q")
-    assert detap("merge", "a.detap", "b.detap", *gate).status == 1
-    ended = detap("merge", "a.plain.detap", "b.plain.detap", *gate)
-    message = "oLRP: the partials keep no IoU of matches for it; create them with --metrics oLRP"
-    assert (ended.status, ended.err) == (2, f"Error: {message}\n")
-    ended = detap("merge", "a.detap", "b.plain.detap")
-    assert (ended.status, "protocol: metrics is ()" in ended.err) == (2, True)
-
-
-@pytest.mark.usefixtures("folder")
 def test_several_inputs_have_it_if_they_list_it(detap: Run) -> None:
     rows = report("poor.json")
     Path("one.json").write_text(json.dumps(rows[:1]))

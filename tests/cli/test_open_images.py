@@ -84,10 +84,8 @@ def test_options_of_an_evaluation(data: Path, detap: Run, name: str) -> None:
     assert f"mAP {expected:.4f}, required >= 0.99" in ended.err
     assert detap(*arguments(name, "report"), "-o", "page.html").status == 0
     assert f"{expected:.4f}"[1:] in Path("page.html").read_text("utf-8")
-    for image in "abc":
-        options = ["--images", image, "--dt", f"{image}.csv", "--partial", f"{image}.part"]
-        assert detap(*arguments(name, dt=()), *options).status == 0
-    assert detap("merge", "c.part", "a.part", "b.part", "-o", "merged.json").status == 0
+    parts = [word for image in "cab" for word in ("--dt", f"{image}.csv")]
+    assert detap(*arguments(name, dt=()), *parts, "-o", "merged.json").status == 0
     base, merged = (json.loads(Path(f).read_text()) for f in ("base.json", "merged.json"))
     assert merged["summary"] == base["summary"]
     assert detap(*arguments(name, "compare", ()), "dt.csv", "dt.csv").status == 0
@@ -141,7 +139,7 @@ def test_image_labels_that_coco_can_store_are_converted(data: Path, detap: Run) 
             "protocol open-images-v2 matches group-of boxes in a second stage, which --tie-range "
             "does not support; omit it or use --group-of-weight none",
         ),
-        (BOTH[1], ["--tie-range", "--partial", "p.part"], "--tie-range does not support"),
+        (BOTH[1], ["--tie-range"], "--tie-range does not support"),
         (
             BOTH[1],
             ["--cross-check"],

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from detap.evaluation.partial import Partial
 from detap.formats import read_ground_truth
 from detap.formats.registry import FORMATS, options
 from tests.cli.conftest import Ended
@@ -49,17 +48,6 @@ def test_a_baseline_of_another_image_size_is_rejected(detap: Run, yolo: list[str
     assert "reading: --image-size (baseline: 640x480; current: 1280x960)" in other.err
     assert "pass --allow-mismatch" in other.err
     assert detap(*asked, "--image-size", "1280x960", *gate, "--allow-mismatch").status == 0
-
-
-def test_partials_keep_the_input_options(detap: Run, yolo: list[str]) -> None:
-    asked = ("eval", *yolo, "--dt", "dt", "--image-size", "640x480")
-    assert detap(*asked, "-o", "one.json", "--partial", "p").status == 0
-    assert detap("merge", "p", "-o", "merged.json").status == 0
-    for name in ("one", "merged"):
-        inputs = record_of(f"{name}.json")["inputs"]
-        assert {entry["role"] for entry in inputs} == {"ground_truth", "detections"}
-        assert all(entry["reading"] == {"image_size": "640x480"} for entry in inputs)
-    assert Partial.from_bytes(Path("p").read_bytes()).to_bytes() == Path("p").read_bytes()
 
 
 def test_python_records_the_same_options_as_the_command(yolo: list[str]) -> None:

@@ -47,5 +47,3 @@ def test_class_agnostic_pools_only_the_selected_classes(detap: Run, limited: Fil
     record = numbers(detap(*asked))
     assert record["summary"]["AP"] == pytest.approx(1.0)
     assert record["selection"]["signature"] == ["classes:1-of-2-cd6357ef"]
-    detap(*asked, "--partial", limited.folder / "p")
-    assert numbers(detap("merge", limited.folder / "p", *JSON))["signature"] == record["signature"]

@@ -1,6 +1,5 @@
-"""Inputs evaluated one by one and merged partials: every value equals that of one run."""
+"""Several inputs: every value equals that of one run."""
 
-import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from detap import read_detections, read_ground_truth
 from tests.cases import BY_IMAGE
 from tests.cli.conftest import Ended
 
@@ -107,17 +107,6 @@ SHARDS = ("--gt", "gt.json", "--dt", "dts/*.json")
 PAIRS = ("--gt", "gts/*.json", "--dt", "dts/[0-3].json")
 
 
-@pytest.fixture
-def apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make concatenating the tables of several inputs fail."""
-
-    def refuse(*_: object, **__: object) -> None:
-        raise AssertionError("the tables of several inputs were put together")
-
-    monkeypatch.setattr("detap.tables.concat.join_detections", refuse)
-
-
-@pytest.mark.usefixtures("apart")
 @pytest.mark.parametrize("files", [SHARDS, PAIRS], ids=["one-truth", "pairs"])
 @pytest.mark.parametrize("protocol", BY_IMAGE)
 def test_shards_give_the_metrics_of_one_run(
@@ -127,7 +116,6 @@ def test_shards_give_the_metrics_of_one_run(
     assert numbers(detap("eval", *files, *asked)) == numbers(detap("eval", *WHOLE, *asked))
 
 
-@pytest.mark.usefixtures("apart")
 @pytest.mark.parametrize(
     "asked",
     [
@@ -146,11 +134,9 @@ def test_shards_give_the_metrics_of_one_run(
     ],
     ids=" ".join,
 )
-def test_options_work_on_partials(shards: Path, detap: Run, asked: tuple[str, ...]) -> None:
+def test_options_work_on_several_inputs(shards: Path, detap: Run, asked: tuple[str, ...]) -> None:
     ended = [detap("eval", *files, *asked, *JSON) for files in (WHOLE, SHARDS)]
     one, several = map(numbers, ended)
-    for report in (one, several):  # of partials it is not known on which images mistakes are
-        report.pop("regressions", None)
     assert several == one
     assert ended[0].status == ended[1].status
 
@@ -210,7 +196,6 @@ def test_no_detections_at_all_is_noted_once(shards: Path, detap: Run) -> None:
     assert "no-detections" not in detap("eval", "--gt", "gt.json", "--dt", "dt.json").err
 
 
-@pytest.mark.usefixtures("apart")
 def test_baseline_detections_are_evaluated_alike(shards: Path, detap: Run) -> None:
     worse = case(6)[1]
     Path("old").mkdir()
@@ -225,208 +210,69 @@ def test_baseline_detections_are_evaluated_alike(shards: Path, detap: Run) -> No
     assert several.status == one.status
 
 
-# --- partials
+# --- saved tables
 
 
-def write_partials(detap: Run) -> None:
-    """Evaluate each shard separately, as jobs of a cluster would."""
-    for part in range(4):
-        ended = detap(
-            *("eval", "--gt", "gt.json", "--dt", f"dts/{part}.json"),
-            *("--images", "seen", "--partial", f"{part}.part"),
-        )
-        assert ended.status == 0, ended.err
-    # The images that no shard names are stated to be empty.
-    named = {record["image_id"] for record in json.loads(Path("dt.json").read_text())}
-    rest = ",".join(str(image) for image in range(1, IMAGES + 1) if image not in named)
-    ended = detap(
-        *("eval", "--gt", "gt.json", "--dt", "dts/4.json"),
-        *("--images", rest, "--partial", "rest.part"),
-    )
-    assert ended.status == 0, ended.err
+@pytest.fixture
+def saved(shards: Path) -> tuple[str, ...]:
+    """Save the detections of each shard as a table."""
+    truth = read_ground_truth("gt.json")
+    for part in range(5):
+        read_detections(f"dts/{part}.json", truth).save(f"rank-{part}.npz")
+    return ("--gt", "gt.json", "--dt", "rank-*.npz")
+
+
+@pytest.mark.parametrize("protocol", BY_IMAGE)
+def test_saved_tables_give_the_metrics_of_one_run(
+    saved: tuple[str, ...], detap: Run, protocol: str
+) -> None:
+    asked = ("--protocol", protocol, *JSON)
+    assert numbers(detap("eval", *saved, *asked)) == numbers(detap("eval", *WHOLE, *asked))
 
 
 @pytest.mark.parametrize(
     "asked",
     [
-        (),
-        ("--fail-under", "AP50=0.99"),
-        ("--score-threshold", "0.5"),
-        ("--sort", "AP50"),
-        ("--slices", "slices.csv", "--fail-under", "slice:night.AP50=0.05"),
-        ("--baseline", "base.json", "--max-drop", "0.0"),
+        ("--analysis",),
+        ("--errors", "tidecv"),
+        ("--tie-range",),
+        ("--slice-by", "light", "--fail-under", "slice:light=day.AP50=0.1"),
+        ("--baseline-detections", "worse.json", "--max-drop", "0", "--confidence", "0.9"),
+        ("--classes", "class 1,class 3", "--images", "1,2,3,7,14,20"),
     ],
     ids=" ".join,
 )
-def test_merge_reports_as_one_run_does(shards: Path, detap: Run, asked: tuple[str, ...]) -> None:
-    write_partials(detap)
-    rows = [f"{image},{'night' if image % 3 else 'day'}\n" for image in range(1, IMAGES + 1)]
-    Path("slices.csv").write_text("image,tag\n" + "".join(rows))
-    assert detap("eval", *WHOLE, "-o", "base.json").status == 0
-    ended = [detap("eval", *WHOLE, *asked, *JSON), detap("merge", "*.part", *asked, *JSON)]
-    one, merged = map(numbers, ended)
-    for report in (one, merged):
-        report.pop("regressions", None)
-    assert merged == one
-    assert ended[0].status == ended[1].status
-
-
-def test_merge_writes_the_partial_of_all(shards: Path, detap: Run) -> None:
-    write_partials(detap)
-    first = detap("merge", "[0-1].part", "--images", "seen", "--partial", "first.part")
-    assert first.status == 0, first.err
-    assert detap("merge", "rest.part", "[2-3].part", "first.part", "--partial", "a").status == 0
-    assert detap("merge", "[0-9].part", "rest.part", "--partial", "b").status == 0
-    assert Path("a").read_bytes() == Path("b").read_bytes()
-
-
-def test_partials_of_selected_classes_merge(shards: Path, detap: Run) -> None:
-    asked = ("--classes", "class 1,class 3")
-    for part in range(4):
-        ended = detap(
-            *("eval", "--gt", "gt.json", "--dt", f"dts/{part}.json"),
-            *("--images", "seen", "--partial", f"{part}.part", *asked),
-        )
-        assert ended.status == 0, ended.err
-    merged = numbers(detap("merge", "*.part", "--images", "seen", *JSON))
-    one = numbers(detap("eval", *WHOLE, *asked, "--images", "seen", *JSON))
-    assert (merged["summary"], merged["classes"]) == (one["summary"], one["classes"])
-
-
-def test_merge_selects_images(shards: Path, detap: Run) -> None:
-    write_partials(detap)
-    asked = ("--images", "1,2,3,7,14,20", *JSON)
-    assert numbers(detap("merge", "*.part", *asked)) == numbers(detap("eval", *WHOLE, *asked))
-    Path("list.txt").write_text("1\n2\n99\n")
-    ended = detap("merge", "*.part", "--images", "list.txt")
-    assert ended.status == 2
-    assert "image '99' is required but in no partial" in ended.err
-
-
-def test_a_partial_may_be_compressed(shards: Path, detap: Run) -> None:
-    for name in ("all.part", "all.part.gz"):
-        assert detap("eval", *SHARDS, "--partial", name).status == 0
-    assert gzip.decompress(Path("all.part.gz").read_bytes()) == Path("all.part").read_bytes()
-    plain, packed = (detap("merge", name, *JSON) for name in ("all.part", "all.part.gz"))
-    assert packed.out == plain.out
-
-
-def test_tie_bounds_need_partials_that_keep_them(shards: Path, detap: Run) -> None:
-    one = numbers(detap("eval", *WHOLE, "--tie-range", *JSON))
-    assert detap("eval", *SHARDS, "--tie-range", "--partial", "kept.part").status == 0
-    assert numbers(detap("merge", "kept.part", "--tie-range", *JSON)) == one
-    assert detap("eval", *SHARDS, "--partial", "plain.part").status == 0
-    refused = detap("merge", "plain.part", "--tie-range")
-    assert refused.status == 2
-    assert "eval --tie-range --partial" in refused.err
-
-
-def test_detectors_of_different_classes_are_compared(tmp_path: Path, detap: Run) -> None:
-    """Text files, each with a class that neither the ground truth nor the other file has."""
-    (tmp_path / "gt").mkdir()
-    for image in "abcd":
-        (tmp_path / "gt" / f"{image}.txt").write_text("m 1 1 9 9\nn 11 11 20 20\n")
-    for name, other in (("now", "z"), ("old", "c")):
-        folder = tmp_path / name
-        folder.mkdir()
-        for image in "abcd"[: 4 if name == "old" else 2]:
-            lines = f"m 0.9 1 1 9 9\n{other} 0.5 1 1 9 9\nn .{ord(image) % 7} 11 11 20 20\n"
-            (folder / f"{image}.txt").write_text(lines)
-        ended = detap(
-            *("eval", "--gt", tmp_path / "gt", "--dt", folder),
-            *("--partial", tmp_path / f"{name}.part"),
-        )
-        assert ended.status == 0, ended.err
-    asked = ("--max-drop", "0.1", "--confidence", "0.9", "--resamples", "100", *JSON)
-    earlier = "--baseline-detections"
-    one = detap(
-        *("eval", "--gt", tmp_path / "gt", "--dt", tmp_path / "now", earlier, tmp_path / "old"),
-        *asked,
-    )
-    merged = detap("merge", tmp_path / "now.part", earlier, tmp_path / "old.part", *asked)
-    assert numbers(merged)["gates"] == numbers(one)["gates"]
-    assert numbers(merged)["classes"] == numbers(one)["classes"]
-
-
-def test_intervals_of_drops_are_taken_from_partials(shards: Path, detap: Run) -> None:
-    truth, worse = case()[0], case(6)[1]
-    Path("worse.json").write_text(json.dumps(worse))
-    assert truth["annotations"]
-    asked = ("--max-drop", "AP50=0.05", "--confidence", "0.9", "--resamples", "100", *JSON)
-    for name in ("dt", "worse"):
-        ended = detap(
-            *("eval", "--gt", "gt.json", "--dt", f"{name}.json", "--partial", f"{name}.part")
-        )
-        assert ended.status == 0
-    one = detap(
-        *("eval", "--gt", "gt.json", "--dt", "worse.json", "--baseline-detections", "dt.json"),
-        *asked,
-    )
-    merged = detap("merge", "worse.part", "--baseline-detections", "dt.part", *asked)
-    assert numbers(merged)["gates"] == numbers(one)["gates"]
-    assert merged.status == one.status == 1
-
-
-def test_a_missing_image_is_an_error_unless_allowed(shards: Path, detap: Run) -> None:
-    write_partials(detap)
-    ended = detap("merge", "[0-2].part")
-    assert ended.status == 2
-    assert f"of the {IMAGES} images of the ground truth are in no partial" in ended.err
-    assert "--images seen" in ended.err
-    seen = detap("merge", "[0-2].part", "--images", "seen", *JSON)
-    some = detap("eval", "--gt", "gt.json", "--dt", "dts/[0-2].json", "--images", "seen", *JSON)
-    assert numbers(seen)["summary"] == numbers(some)["summary"]
-
-
-def test_a_repeated_partial_is_an_error_unless_identical(shards: Path, detap: Run) -> None:
-    write_partials(detap)
-    Path("4.part").write_bytes(Path("0.part").read_bytes())
-    ended = detap("merge", "*.part")
-    assert ended.status == 2
-    assert "is in two partials (and 5 others): 0.part" in ended.err
-    assert "--repeats identical" in ended.err
-    assert numbers(detap("merge", "*.part", "--repeats", "identical", *JSON)) == numbers(
-        detap("eval", *WHOLE, *JSON)
-    )
-
-
-@pytest.mark.parametrize(
-    ("asked", "message"),
-    [
-        (("--errors",), "merged from partials has no boxes"),
-        (("--cross-check",), "No such option"),
-        (("--slice-by", "light"), "--slice-by needs the ground truth, which merge does not read"),
-        (("--sort", "colour"), "--sort colour: no such column"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
-)
-def test_merge_rejects_options_it_cannot_compute(
-    shards: Path, detap: Run, asked: tuple[str, ...], message: str
+def test_options_work_on_saved_tables(
+    saved: tuple[str, ...], detap: Run, asked: tuple[str, ...]
 ) -> None:
-    assert detap("eval", *SHARDS, "--partial", "all.part").status == 0
-    ended = detap("merge", "all.part", *asked)
-    assert ended.status == 2, ended.err
-    assert message in ended.err
+    Path("worse.json").write_text(json.dumps(case(6)[1]))
+    one, merged = (detap("eval", *files, *asked, *JSON) for files in (WHOLE, saved))
+    assert numbers(merged) == numbers(one)
+    assert merged.status == one.status
 
 
-def test_merge_writes_every_report_format(shards: Path, detap: Run) -> None:
-    assert detap("eval", *SHARDS, "--partial", "all.part").status == 0
-    names = [f"report.{suffix}" for suffix in ("json", "csv", "md", "html", "xml")]
-    ended = detap("merge", "all.part", *[word for name in names for word in ("-o", name)])
-    assert ended.status == 0, ended.err
-    assert all(Path(name).stat().st_size for name in names)
+def test_pages_and_matches_of_saved_tables_are_those_of_one_run(
+    saved: tuple[str, ...], detap: Run
+) -> None:
+    for files, name in ((WHOLE, "one"), (saved, "merged")):
+        ended = detap("eval", *files, "--matches", f"{name}.csv", "-o", f"{name}.html")
+        assert ended.status == 0, ended.err
+    assert Path("merged.csv").read_bytes() == Path("one.csv").read_bytes()
+    assert Path("merged.html").stat().st_size
 
 
-def test_merge_names_the_file_that_is_not_a_partial(shards: Path, detap: Run) -> None:
-    ended = detap("merge", "gt.json")
+def test_an_image_in_two_saved_tables_is_refused(saved: tuple[str, ...], detap: Run) -> None:
+    Path("rank-9.npz").write_bytes(Path("rank-0.npz").read_bytes())
+    ended = detap("eval", *saved)
     assert ended.status == 2
-    assert ended.err.startswith("Error: gt.json: is not a partial")
+    assert "is also in rank-0.npz" in ended.err
 
 
-def test_no_partial_overwrites_an_input(shards: Path, detap: Run) -> None:
-    ended = detap("eval", *SHARDS, "--partial", "dts/1.json")
+@pytest.mark.parametrize("option", [["--partial", "p"], ["--resume", "parts"]])
+def test_removed_options_are_unknown(detap: Run, option: list[str]) -> None:
+    ended = detap("eval", *WHOLE, *option)
     assert ended.status == 2
-    assert "dts/1.json: is an input" in ended.err
+    assert f"No such option '{option[0]}'" in ended.err
 
 
 # --- classes and images that are selected
@@ -435,7 +281,6 @@ TWO = ("--classes", "class 1,class 3")
 LIMIT = ("--max-dets", "1", "--max-dets-scope", "image")
 
 
-@pytest.mark.usefixtures("apart")
 @pytest.mark.parametrize("files", [SHARDS, PAIRS], ids=["one-truth", "pairs"])
 @pytest.mark.parametrize("asked", [TWO, (*TWO, "--images", "1,2,3,7,14,20")])
 def test_selection_of_shards_equals_that_of_one_run(
@@ -443,29 +288,6 @@ def test_selection_of_shards_equals_that_of_one_run(
 ) -> None:
     one = numbers(detap("eval", *WHOLE, *asked, *LIMIT, *JSON))
     assert numbers(detap("eval", *files, *asked, *LIMIT, *JSON)) == one
-
-
-def test_partials_select_before_and_after_merging(shards: Path, detap: Run) -> None:
-    one = numbers(detap("eval", *WHOLE, *TWO, *JSON, "--partial", "one.part"))
-    for part in range(4):
-        files = ("--gt", "gt.json", "--dt", f"dts/{part}.json", "--images", "seen")
-        assert detap("eval", *files, "--partial", f"{part}.all").status == 0
-        assert detap("eval", *files, *TWO, "--partial", f"{part}.two").status == 0
-    rest = ("--gt", "gt.json", "--dt", "dts/4.json", "--images", "7,14,21")
-    assert detap("eval", *rest, "--partial", "4.all").status == 0
-    assert detap("eval", *rest, *TWO, "--partial", "4.two").status == 0
-    assert (
-        numbers(detap("merge", "*.all", *TWO, *JSON, "--partial", "a"))["classes"]
-        == (one["classes"])
-    )
-    merged = numbers(detap("merge", "*.two", *JSON, "--partial", "b"))
-    assert merged["classes"] == one["classes"]
-    assert merged["signature"] == one["signature"]
-    assert Path("a").read_bytes() == Path("b").read_bytes()
-    ended = detap("merge", "0.all", "1.two", "--images", "seen")
-    assert ended.status == 2
-    assert "1.two: classes: ['class 1', 'class 3'], but all in 0.all; " in ended.err
-    assert "give --classes to detap merge" in ended.err
 
 
 def test_a_baseline_of_another_selection_is_rejected(shards: Path, detap: Run) -> None:
@@ -493,7 +315,7 @@ def test_a_baseline_of_another_selection_is_rejected(shards: Path, detap: Run) -
 def test_ties_of_interleaved_inputs_rank_by_image(
     shards: Path, detap: Run, more: tuple[str, ...]
 ) -> None:
-    """With a note: by partials, concatenated tables and workers. Else ties rank by file order."""
+    """With a note: in one process and by workers. Else ties rank by file order."""
     if "dask" in more:
         pytest.importorskip("distributed")
     given = (*SHARDS, "--protocol", "detectron2-voc", *more)

@@ -1,14 +1,13 @@
 """Accumulation of a class from chunks of its ranking, worked by hand."""
 
-from collections.abc import Callable, Sequence
-from threading import Event
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
 from detap.core import matching
 from detap.core import threads as core_threads
-from detap.core.accumulate import Coded, Scores, accumulate, accumulate_chunks
+from detap.core.accumulate import Scores, accumulate
 from detap.core.match_table import MatchFlags
 from detap.core.matching import Boxes, match_and_accumulate
 from detap.core.params import MatchParams
@@ -38,63 +37,11 @@ OUTCOMES = MatchFlags(
 TRUTHS = np.array([5])
 
 
-def chunk(score: Sequence[float], code: Sequence[int]) -> Coded:
-    return Coded(
-        label=np.zeros(len(score), np.int32),
-        score=np.array(score),
-        code=np.array(code, np.uint32),
-        match_flags=OUTCOMES,
-        positives=np.array([[4]]),
-        truth_counts=TRUTHS,
-    )
-
-
 def check(scores: Scores) -> None:
     """Matches: TP, FP, TP, FP, duplicate, TP. Precision at each recall quarter: 1, 2/3, 1/2."""
     assert scores.average[0, 0, 0] == pytest.approx((1 + 2 / 3 + 1 / 2) / 4, abs=1e-15)
     assert scores.recall[0, 0, 0, 0] == 0.75
     assert scores.counts[:, 0].tolist() == [4, 1, 6, 3, 3, 1, 6]
-
-
-@pytest.mark.parametrize("threads", [1, 2, 3])
-def test_false_positives_of_earlier_chunks_are_added(threads: int) -> None:
-    parts = [
-        chunk([0.8, 0.9], [1, 0]),
-        chunk([], []),
-        chunk([0.7, 0.5, 0.6], [0, 2, 1]),
-        chunk([0.1], [0]),
-    ]
-    made: list[Callable[[], Coded]] = [lambda part=part: part for part in parts]  # type: ignore[misc]
-    check(accumulate_chunks(made, RULES, truth_counts=TRUTHS, max_hits=3, threads=threads))
-
-
-def test_a_chunk_waits_for_the_chunks_of_higher_scores() -> None:
-    last_begun = Event()
-
-    def first() -> Coded:
-        assert last_begun.wait(60)
-        return chunk([0.8, 0.9], [1, 0])
-
-    def second() -> Coded:
-        return chunk([0.7, 0.5, 0.6], [0, 2, 1])
-
-    def last() -> Coded:
-        last_begun.set()
-        return chunk([0.1], [0])
-
-    check(
-        accumulate_chunks([first, second, last], RULES, truth_counts=TRUTHS, max_hits=3, threads=2)
-    )
-
-
-def test_an_exception_in_a_thread_is_raised() -> None:
-    def lost() -> Coded:
-        raise MemoryError("of this chunk")
-
-    with pytest.raises(MemoryError, match="of this chunk"):
-        accumulate_chunks(
-            [lost, lambda: chunk([0.1], [0])], RULES, truth_counts=TRUTHS, max_hits=1, threads=2
-        )
 
 
 SQUARE = [0.0, 0.0, 10.0, 10.0]

@@ -13,9 +13,8 @@ from typing import Any
 
 import pytest
 
-from detap.engines import driver
 from tests.cli.conftest import Ended, detap
-from tests.cli.test_shards import JSON, PAIRS, SHARDS, WHOLE, numbers, shards
+from tests.engines.shards import JSON, PAIRS, SHARDS, WHOLE, shards
 
 __all__ = ["detap", "shards"]
 
@@ -82,49 +81,232 @@ def scheduler(cluster: Cluster) -> str:
     return cluster.address()
 
 
-@pytest.fixture(params=[0, 1 << 20], ids=["groups", "merged"])
-def merged_rows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver, "_MAX_MERGED_ROWS", request.param)
+def split(rows: list[dict[str, Any]], parts: int = 3) -> tuple[str, ...]:
+    """Write results in turns by image, and return the option that reads them."""
+    images = sorted({row["image_id"] for row in rows})
+    part_of = {image: index % parts for index, image in enumerate(images)}
+    Path("parts").mkdir()
+    for part in range(parts):
+        of_part = [row for row in rows if part_of[row["image_id"]] == part]
+        Path(f"parts/{part}.json").write_text(json.dumps(of_part))
+    return ("--dt", "parts/*.json")
 
 
-@pytest.mark.parametrize("files", [SHARDS, PAIRS], ids=["one-truth", "pairs"])
+def same(detap: Run, scheduler: str, *arguments: object) -> Ended:
+    """Evaluate here and on workers; the output is that of one process, byte for byte."""
+    here = detap("eval", *arguments)
+    there = detap("eval", *arguments, "--engine", "dask", "--scheduler", scheduler)
+    assert (there.status, there.out, there.err) == (here.status, here.out, here.err)
+    return there
+
+
 @pytest.mark.parametrize(
     "asked",
-    [(), ("--protocol", "voc2012"), ("--class-agnostic",), ("--score-threshold", "best")],
+    [
+        (),
+        ("--protocol", "voc2012"),
+        ("--protocol", "proposals"),
+        ("--protocol", "detectron2-voc"),
+        ("--protocol", "openimages", "--verified", "all"),
+        ("--class-agnostic",),
+        ("--max-dets-scope", "image"),
+        ("--max-dets", "20", "--max-dets-scope", "dataset"),
+        ("--min-score", "0.5", "--drop-where", "width < 20"),
+        ("--min-score", "2"),
+        ("--min-score", "2", "--strict"),
+        ("--images", "1,2,3,7,14,20"),
+        ("--images", "seen"),
+        ("--classes", "class 1,class 3"),
+        ("--classes", "no class"),
+        ("--sort", "AP", "--threads", "2"),
+        ("--fail-under", "AP50=0.1"),
+    ],
     ids=" ".join,
 )
-@pytest.mark.usefixtures("merged_rows")
-def test_an_engine_gives_the_metrics_of_one_process(
-    shards: Path, detap: Run, scheduler: str, files: tuple[str, ...], asked: tuple[str, ...]
+@pytest.mark.parametrize("form", ["json", "text"])
+def test_an_engine_reports_as_one_process(
+    shards: Path, detap: Run, scheduler: str, asked: tuple[str, ...], form: str
+) -> None:
+    same(detap, scheduler, *SHARDS, *asked, "--output-format", form)
+
+
+@pytest.mark.parametrize("files", [WHOLE, PAIRS], ids=["one-file", "pairs"])
+def test_other_numbers_of_files_are_evaluated(
+    shards: Path, detap: Run, scheduler: str, files: tuple[str, ...]
+) -> None:
+    same(detap, scheduler, *files, *JSON)
+
+
+def test_digests_of_a_report_file_are_those_of_one_process(
+    shards: Path, detap: Run, scheduler: str
 ) -> None:
     engine = ("--engine", "dask", "--scheduler", scheduler)
-    ended = detap("eval", *files, *engine, *asked, *JSON)
-    assert numbers(ended) == numbers(detap("eval", *WHOLE, *asked, *JSON))
-    here = detap("eval", *files, *asked, *JSON)
-    assert json.loads(ended.out)["inputs"] == json.loads(here.out)["inputs"]
-
-
-def test_curves_and_partials_are_returned(shards: Path, detap: Run, scheduler: str) -> None:
-    engine = ("--engine", "dask", "--scheduler", scheduler)
-    for more, name in (((), "here"), (engine, "there")):
-        ended = detap(
-            *("eval", *SHARDS, *more, "--curves", f"{name}.json", "--partial", f"{name}.part")
-        )
-        assert ended.status == 0, ended.err
-    for suffix in ("json", "part"):
-        assert Path(f"here.{suffix}").read_bytes() == Path(f"there.{suffix}").read_bytes()
-
-
-def test_selected_images_and_slices(shards: Path, detap: Run, scheduler: str) -> None:
-    asked = ("--images", "1,2,3,7,14,20", "--slice-by", "light", *JSON)
-    engine = ("--engine", "dask", "--scheduler", scheduler)
-    one = detap("eval", *WHOLE, *asked)
-    assert numbers(detap("eval", *SHARDS, *engine, *asked)) == numbers(one)
+    for name, more in (("here", ()), ("there", engine)):
+        assert detap("eval", *SHARDS, *more, "-o", f"{name}.json").status == 0
+    here = Path("here.json").read_text()
+    assert Path("there.json").read_text() == here
+    assert all(source["sha256"] for source in json.loads(here)["inputs"])
 
 
 @pytest.mark.parametrize(
-    "stage", ["shard_to_partial", "header_of", "select_classes", "accumulate_classes"]
+    ("truth", "detections", "asked"),
+    [
+        ("instances_val2014_100", "instances_val2014_fakebbox100_results", ()),
+        ("instances_val2014_100", "instances_val2014_fakebbox100_results", ("--images", "seen")),
+        *(
+            ("instances_val2014_100", "instances_val2014_fakesegm100_results", asked)
+            for asked in (
+                ("--protocol", "coco-segm"),
+                ("--protocol", "coco-segm", "--detection-area", "box"),
+                ("--protocol", "coco-boundary"),
+            )
+        ),
+        ("coco79_gt", "coco79_dt", ("--protocol", "coco-keypoints")),
+        ("lvis_val_100", "lvis_results_bbox", ("--protocol", "lvis")),
+        ("lvis_val_100", "lvis_results_segm", ("--protocol", "lvis-segm")),
+        ("lvis_val_100", "lvis_results_bbox", ("--protocol", "lvis", "--max-dets-scope", "class")),
+    ],
 )
+def test_real_boxes_masks_and_keypoints(
+    *,
+    real_data: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    detap: Run,
+    scheduler: str,
+    truth: str,
+    detections: str,
+    asked: tuple[str, ...],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ground_truth, results = (next(real_data.glob(f"*/{name}.json")) for name in (truth, detections))
+    files = ("--gt", ground_truth, *split(json.loads(results.read_text())))
+    assert same(detap, scheduler, *files, *asked, *JSON).status == 0
+
+
+def boxes_like(**changes: Any) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Return a function that changes a result."""
+    return lambda row: row | {name: change(row[name]) for name, change in changes.items()}
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (boxes_like(bbox=lambda b: [b[0] + 300, b[1] + 500, *b[2:]]), "few-overlaps"),
+        (boxes_like(category_id=lambda label: label % 90 + 1), "off by +1"),
+        (boxes_like(category_id=lambda label: 1000 + label % 3), "no category"),
+        (boxes_like(category_id=lambda k: 1000 if k == 1 else k), "classes-only-in-detections"),
+        (boxes_like(bbox=lambda b: [*b[:2], b[0] + b[2], b[1] + b[3]]), "[x1, y1, x2, y2]"),
+        (boxes_like(bbox=lambda b: [side / 640 for side in b]), "normalized"),
+        (boxes_like(bbox=lambda b: [*b[:2], -b[2], b[3]]), "negative width"),
+        (boxes_like(score=lambda score: 1 - score), ""),
+    ],
+    ids=["moved", "shifted", "unknown", "one-unknown", "xyxy", "normalized", "negative", "scores"],
+)
+@pytest.mark.parametrize("more", [(), ("--as-is",)], ids=["", "as-is"])
+def test_implausible_inputs_are_noted_or_refused_as_by_one_process(
+    *,
+    real_data: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    detap: Run,
+    scheduler: str,
+    change: Callable[[dict[str, Any]], dict[str, Any]],
+    code: str,
+    more: tuple[str, ...],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = real_data / "coco-val2014-100"
+    results = json.loads((folder / "instances_val2014_fakebbox100_results.json").read_text())
+    files = ("--gt", folder / "instances_val2014_100.json", *split([*map(change, results)]))
+    ended = same(detap, scheduler, *files, *more, *JSON)
+    assert more or code in ended.err
+
+
+def test_repeated_detections_are_noted(shards: Path, detap: Run, scheduler: str) -> None:
+    for path in Path("dts").iterdir():
+        path.write_text(json.dumps(2 * json.loads(path.read_text())))
+    assert "[repeated-detections]" in same(detap, scheduler, *SHARDS, *JSON).err
+
+
+@pytest.mark.parametrize("limit", [1 << 25, 0])
+def test_annotation_id_zero_is_noted_with_both_values(
+    shards: Path, detap: Run, scheduler: str, monkeypatch: pytest.MonkeyPatch, limit: int
+) -> None:
+    """The client reads all detections for that, up to a limit."""
+    truth = json.loads(Path("gt.json").read_text())
+    truth["annotations"][0]["id"] = 0
+    Path("gt.json").write_text(json.dumps(truth))
+    monkeypatch.setattr("detap.engines.evaluation._MAX_ROWS_HERE", limit)
+    engine = ("--engine", "dask", "--scheduler", scheduler)
+    here, there = (json.loads(detap("eval", *SHARDS, *more, *JSON).out) for more in ((), engine))
+    notes = [report.pop("notes") for report in (here, there)]
+    assert here == there
+    assert (notes[0] == notes[1]) == bool(limit)
+
+
+@pytest.mark.parametrize("descending", [False, True])
+def test_ties_by_file_order(shards: Path, detap: Run, scheduler: str, *, descending: bool) -> None:
+    """The images of the inputs do not interleave; those of an input may descend."""
+    rows = json.loads(Path("dt.json").read_text())
+    for part in range(5):
+        of_part = [row for row in rows if (row["image_id"] - 1) // 5 == part]
+        Path(f"dts/{part}.json").write_text(json.dumps(of_part[:: -1 if descending else 1]))
+    ended = same(detap, scheduler, *SHARDS, "--protocol", "detectron2-voc", *JSON)
+    assert "interleaved" not in ended.err
+
+
+@pytest.mark.parametrize(
+    ("asked", "subject"),
+    [
+        (("--errors",), "--errors"),
+        (("--confusion",), "--confusion"),
+        (("--calibration",), "--calibration"),
+        (("--analysis",), "--analysis"),
+        (("--score-threshold", "best"), "--score-threshold"),
+        (("--tie-range",), "--tie-range"),
+        (("--curves", "curves.json"), "--curves"),
+        (("--matches", "matches.csv"), "--matches"),
+        (("--cross-check",), "--cross-check"),
+        (("--baseline-detections", "dt.json", "--max-drop", "0"), "--baseline-detections"),
+        (("--confidence", "0.95"), "--confidence"),
+        (("--detectable-drop", "0.01"), "--detectable-drop"),
+        (("--slice-by", "light"), "--slice-by"),
+        (("--fail-under", "F1=0.5"), "a gate of a score threshold"),
+        (("--metrics", "MR-2"), "the metric MR-2"),
+        (("--classes", "class 1", "--class-agnostic"), "--classes with --class-agnostic"),
+        (("--merge-images",), "--merge-images"),
+        (("-o", "report.html"), "the report page"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_options_that_need_all_boxes_are_refused(
+    shards: Path, detap: Run, asked: tuple[str, ...], subject: str
+) -> None:
+    ended = detap("eval", *SHARDS, "--engine", "dask", *asked)
+    assert ended.status == 2
+    assert ended.err == f"Error: {subject} needs all boxes in one process; remove --engine\n"
+
+
+def test_stdin_is_refused(shards: Path, detap: Run) -> None:
+    ended = detap("eval", "--gt", "gt.json", "--dt", "-", "--engine", "dask")
+    assert ended.status == 2
+    assert "--engine cannot read from stdin, because inputs may be read again" in ended.err
+
+
+def test_failed_gates_name_no_images(shards: Path, detap: Run, scheduler: str) -> None:
+    engine = ("--engine", "dask", "--scheduler", scheduler)
+    asked = (*SHARDS, "--fail-under", "class:*.AP=0.9", *JSON)
+    here, there = detap("eval", *asked), detap("eval", *asked, *engine)
+    assert here.status == there.status == 1
+    assert here.err == there.err
+    reports = [json.loads(ended.out) for ended in (here, there)]
+    assert reports[1].pop("regressions")["images"] == []
+    reports[0].pop("regressions")
+    assert reports[0] == reports[1]
+
+
+@pytest.mark.parametrize("stage", ["replace", "read_columns", "getitem", "evaluate_chunk"])
 def test_a_worker_killed_at_any_stage_changes_no_metric(
     shards: Path, detap: Run, scheduler: str, stage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,21 +315,17 @@ def test_a_worker_killed_at_any_stage_changes_no_metric(
     submit = Engine.submit
     killed: list[int] = []
 
-    def submit_and_kill(
-        self: Engine, name: str, function: Any, *arguments: Any, **options: Any
-    ) -> Any:
-        submitted = submit(self, name, function, *arguments, **options)
+    def submit_and_kill(self: Engine, name: str, function: Any, *arguments: Any) -> Any:
+        submitted = submit(self, name, function, *arguments)
         if function.__name__ == stage and not killed:
             victim = next(iter(self._client.run(os.getpid).values()))
             os.kill(victim, signal.SIGKILL)
             killed.append(victim)
         return submitted
 
-    monkeypatch.setattr(driver, "_MAX_MERGED_ROWS", 0)
     monkeypatch.setattr(Engine, "submit", submit_and_kill)
-    ended = detap("eval", *SHARDS, "--engine", "dask", "--scheduler", scheduler, *JSON)
+    same(detap, scheduler, *SHARDS, *JSON)
     assert killed
-    assert numbers(ended) == numbers(detap("eval", *WHOLE, *JSON))
 
 
 def die() -> None:
@@ -186,24 +364,6 @@ def test_an_image_in_two_shards_is_named_with_both(
     ended = detap("eval", *SHARDS, "--engine", "dask", "--scheduler", scheduler)
     assert ended.status == 2
     assert "Error: dts/4.json: image 4 is also in dts/0.json; " in ended.err
-
-
-def test_unpaired_inputs_are_evaluated_with_all_ground_truths(
-    shards: Path, detap: Run, scheduler: str
-) -> None:
-    one = numbers(detap("eval", *WHOLE, *JSON))
-    Path("dts/0.json").rename("x.json")
-    Path("dts/3.json").rename("dts/0.json")
-    Path("x.json").rename("dts/3.json")
-    engine = ("--engine", "dask", "--scheduler", scheduler)
-    assert numbers(detap("eval", *PAIRS, *engine, *JSON)) == one
-
-
-def test_workers_keep_partials_for_a_resumed_run(shards: Path, detap: Run, scheduler: str) -> None:
-    engine = ("--engine", "dask", "--scheduler", scheduler, "--resume", "kept")
-    first = detap("eval", *SHARDS, *engine, *JSON)
-    assert len(list(Path("kept").iterdir())) == 6  # five inputs, and the images of none
-    assert detap("eval", *SHARDS, *engine, *JSON).out == first.out
 
 
 @contextmanager
@@ -302,8 +462,7 @@ def test_workers_that_never_start_end_the_run(
     assert "the workers died 3 times while starting (Nanny failed to start.)" in ended.err
     assert "start dask scheduler and dask worker and give --scheduler" in ended.err
     assert len(started) == 3
-    again = detap("eval", *SHARDS, "--engine", "dask", "--scheduler", scheduler, *JSON)
-    assert numbers(again) == numbers(detap("eval", *WHOLE, *JSON))
+    same(detap, scheduler, *SHARDS, *JSON)
 
 
 def test_a_run_whose_workers_are_all_gone_ends(

@@ -1,13 +1,13 @@
-"""Shards are read at their paths, in any process, with all files that the reader needs."""
+"""Inputs are read at their paths, in any process, with all files that the reader needs."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from detap.engines.shards import InputFiles, Shard, shard_to_partial
-from detap.evaluation.partial import Partial
-from detap.protocols import protocol
+from detap.formats import read_ground_truth
+from detap.formats.multi_file import LocatedInput, locate_files
+from detap.io.limits import Limits
 
 
 def test_detections_matched_by_file_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -23,11 +23,11 @@ def test_detections_matched_by_file_name(tmp_path: Path, monkeypatch: pytest.Mon
     (data / "gt.json").write_text(json.dumps(truth))
     (data / "found" / "b.txt").write_text("cat .9 0 0 10 10\n")
     (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(data)
+    ground_truth = locate_files(read_ground_truth("gt.json"), str(data))
     monkeypatch.chdir(tmp_path / "elsewhere")
-    shard = Shard(
-        InputFiles("coco", ("gt.json",), folder=str(data)),
-        InputFiles("voc", ("found",), folder=str(data)),
-        protocol("coco"),
-    )
-    partial = Partial.from_bytes(shard_to_partial(shard))
-    assert partial.images == (6,)
+    reading = {"limits": Limits(digests=True)}
+    table = LocatedInput("voc", "found", str(data), reading).read(ground_truth)
+    assert [table.images[number] for number in table.image.tolist()] == [6]
+    assert [file.path for file in table.files] == ["found"]
+    assert len(table.files[0].sha256) == 64

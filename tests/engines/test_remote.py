@@ -1,15 +1,17 @@
-"""Shards given by URLs, through the functions of engines."""
+"""Inputs given by URLs, as workers read them."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Ended, detap
-from tests.cli.test_shards import JSON, WHOLE, numbers, shards
+from detap.formats import read_ground_truth
+from detap.formats.multi_file import LocatedInput
+from detap.io.limits import DEFAULT_LIMITS
+from tests.engines.shards import shards
 
-__all__ = ["detap", "shards"]
+__all__ = ["shards"]
 
 fsspec = pytest.importorskip("fsspec")
 
@@ -24,41 +26,10 @@ def bucket(shards: Path) -> Iterator[str]:
     store.rm("/bucket", recursive=True)
 
 
-@pytest.mark.parametrize("more", [(), ("--resume", "kept")], ids=["", "resume"])
-def test_shards_of_a_store_give_the_metrics_of_one_file(
-    shards: Path, detap: Callable[..., Ended], bucket: str, more: tuple[str, ...]
-) -> None:
-    files = ("--gt", f"{bucket}/gt.json", "--dt", f"{bucket}/dts/*.json")
-    one = numbers(detap("eval", *WHOLE, *JSON))
-    assert numbers(detap("eval", *files, *more, *JSON)) == one
-    assert numbers(detap("eval", *files, *more, *JSON)) == one
-
-
-def test_changed_shards_of_a_store_are_evaluated_again(
-    shards: Path, detap: Callable[..., Ended], bucket: str
-) -> None:
-    files = ("--gt", f"{bucket}/gt.json", "--dt", f"{bucket}/dts/*.json", "--resume", "kept")
-    detap("eval", *files)
-    fsspec.filesystem("memory").pipe("/bucket/dts/2.json", b"[]")
-    ended = detap("eval", *files, *JSON)
-    Path("dts/2.json").write_text("[]")
-    assert numbers(ended) == numbers(detap("eval", "--gt", "gt.json", "--dt", "dts/*.json", *JSON))
-
-
-def test_the_functions_of_engines_read_urls(shards: Path, bucket: str) -> None:
-    from detap.engines.shards import InputFiles, Shard, shard_to_partial
-    from detap.evaluation.partial import Partial
-    from detap.protocols import protocol
-
-    truth = InputFiles("coco", (f"{bucket}/gt.json",), folder="/elsewhere")
-    detections = InputFiles("coco", (f"{bucket}/dts/1.json",), folder="/elsewhere")
-    partial = Partial.from_bytes(shard_to_partial(Shard(truth, detections, protocol("coco"))))
+def test_workers_read_urls(shards: Path, bucket: str) -> None:
+    truth = read_ground_truth(f"{bucket}/gt.json")
+    reading = {"limits": DEFAULT_LIMITS}
+    source = LocatedInput("coco", f"{bucket}/dts/1.json", "/elsewhere", reading)
+    table = source.read(truth)
     named = {record["image_id"] for record in json.loads(Path("dts/1.json").read_text())}
-    assert set(partial.images) == named
-
-
-def test_a_partial_does_not_contain_a_url_signature() -> None:
-    from detap.evaluation.partial.provenance import displayed_path
-
-    assert displayed_path("https://me:pass@host/dt.json?sign=abc") == "https://host/dt.json?..."
-    assert displayed_path("dts/a?b.json") == "dts/a?b.json"
+    assert {table.images[number] for number in table.image.tolist()} == named

@@ -328,7 +328,7 @@ def ranks(draw: st.DrawFn) -> tuple[Case, list[list[int]]]:
 
 
 @given(ranks(), st.sampled_from([*BY_IMAGE.values()]))
-def test_partials_of_processes_merge_to_the_whole_result(
+def test_evaluators_of_processes_merge_to_the_whole_result(
     split: tuple[Case, list[list[int]]], protocol: Protocol
 ) -> None:
     case, images = split
@@ -338,12 +338,12 @@ def test_partials_of_processes_merge_to_the_whole_result(
             evaluator.update(*batch_of(case, [name]))
     blobs = [evaluator.to_bytes() for evaluator in evaluators]
     whole = case.with_dt(in_order_of_images(case.dt))
-    merged = detap.merge(blobs, case.ground_truth()).compute()
+    merged = evaluators[0].merge(blobs).compute()
     assert_same_result(merged, detap.evaluate(*whole.tables(), protocol))
 
 
 @given(ranks(), st.sampled_from([*BY_IMAGE.values()]))
-def test_partials_with_ground_truth_in_batches_merge_to_the_whole_result(
+def test_evaluators_with_ground_truth_in_batches_merge_to_the_whole_result(
     split: tuple[Case, list[list[int]]], protocol: Protocol
 ) -> None:
     case, images = split
@@ -354,65 +354,74 @@ def test_partials_with_ground_truth_in_batches_merge_to_the_whole_result(
         evaluator.update(*batch_of(case, names), ground_truth=truth_of(case, names))
         blobs.append(evaluator.to_bytes())
     whole = case.with_dt(in_order_of_images(case.dt))
-    assert_same_result(detap.merge(blobs).compute(), detap.evaluate(*whole.tables(), protocol))
+    assert_same_result(evaluator.merge(blobs).compute(), detap.evaluate(*whole.tables(), protocol))
 
 
-@given(batches(), st.sampled_from([*BY_IMAGE.values()]))
-def test_not_keeping_boxes_changes_no_metric(
-    split: tuple[Case, list[list[int]]], protocol: Protocol
-) -> None:
-    case, images = split
-    kept = Evaluator(case.ground_truth(), protocol)
-    lean = Evaluator(case.ground_truth(), protocol, keep_boxes=False)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("detap.evaluation.loop.evaluator._MATCH_ROWS", 3)
-        for names in images:
-            for evaluator in (kept, lean):
-                evaluator.update(*batch_of(case, names))
-    assert_same_result(kept.compute(), lean.compute())
-    assert kept.to_bytes() == lean.to_bytes()
-
-
-def test_a_result_without_boxes_refuses_what_needs_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("detap.evaluation.loop.evaluator._MATCH_ROWS", 1)
-    evaluator = Evaluator(truth(), boxes="xyxy", keep_boxes=False, images="seen")
-    update(evaluator, [1])
-    update(evaluator, [2])
-    with pytest.raises(InputError, match="image 1 is updated twice"):
-        update(evaluator, [1])
-    result = evaluator.compute()
-    assert result.detections_count.tolist() == [2, 0]
-    with pytest.raises(UsageError, match="merged from partials has no boxes"):
-        result.errors()
-    evaluator.reset()
-    update(evaluator, [1])
-    assert evaluator.compute().images == (1,)
-
-
-def test_the_bytes_do_not_depend_on_the_order_of_batches() -> None:
-    blobs = set()
-    for order in ([1, 2, 3], [3, 1, 2], [2, 3, 1]):
-        evaluator = Evaluator(truth(), boxes="xyxy")
-        for image in order:
-            update(evaluator, [image])
-        blobs.add(evaluator.to_bytes())
-    assert len(blobs) == 1
+def test_a_merged_result_has_errors_and_its_boxes() -> None:
+    evaluators = [Evaluator(truth(), boxes="xyxy", images="seen") for _ in range(2)]
+    for evaluator, images in zip(evaluators, ([1, 3], [2]), strict=True):
+        update(evaluator, images)
+    merged = evaluators[0].merge(e.to_bytes() for e in reversed(evaluators)).compute()
+    one = Evaluator(truth(), boxes="xyxy", images="seen")
+    update(one, [1, 2, 3])
+    whole = one.compute()
+    assert_same_result(merged, whole)
+    assert str(merged.errors()) == str(whole.errors())
+    assert merged.detections.corners.tolist() == whole.detections.corners.tolist()
 
 
 def test_processes_with_repeated_and_missing_images() -> None:
     """Five images on three processes: the sampler pads with a repeated image."""
-    table = truth()
-    one, two = (Evaluator(table, boxes="xyxy") for _ in range(2))
+    one, two = (Evaluator(truth(), boxes="xyxy", repeats="identical") for _ in range(2))
     update(one, [1, 2])
     update(two, [3, 1])
     blobs = [one.to_bytes(), two.to_bytes()]
-    with pytest.raises(InputError, match="image 1"):
-        detap.merge(blobs, table)
-    merged = detap.merge(blobs, table, repeats="identical").compute()
+    merged = one.merge(blobs).compute()
     assert merged.detections_count.tolist() == [3, 0]
     with pytest.raises(InputError, match="image 3"):
-        detap.merge(blobs[:1], table)
-    assert detap.merge(blobs[:1], table, images="seen").compute().images == (1, 2)
+        one.merge(blobs[:1]).compute()
+    assert set(one.seen) == {1, 2}
+    strict = Evaluator(truth(), boxes="xyxy")
+    update(strict, [1])
+    with pytest.raises(InputError, match="image 1 is updated twice"):
+        strict.merge([strict.to_bytes()] * 2)
+    seen = Evaluator(truth(), boxes="xyxy", images="seen")
+    update(seen, [1])
+    assert seen.merge([seen.to_bytes()]).compute().images == (1,)
+
+
+def test_a_merge_refuses_repeats_with_other_rows() -> None:
+    one, two = (Evaluator(truth(), boxes="xyxy", repeats="identical") for _ in range(2))
+    update(one, [1])
+    two.update([1], [[AWAY]], [[0.5]], [["cat"]])
+    with pytest.raises(InputError, match="image 1 is updated twice, with different rows"):
+        one.merge([one.to_bytes(), two.to_bytes()])
+
+
+@pytest.mark.parametrize(
+    ("other", "name"),
+    [
+        (Evaluator(truth(), "voc2012", boxes="xyxy"), "protocol"),
+        (Evaluator(truth()), "boxes"),
+        (Evaluator(truth(), boxes="xyxy", repeats="identical"), "repeats"),
+        (Evaluator(truth(crowd=[True, False]), boxes="xyxy"), "ground_truth"),
+        (Evaluator(boxes="xyxy"), "ground_truth"),
+    ],
+)
+def test_a_merge_refuses_other_settings(other: Evaluator, name: str) -> None:
+    evaluator = Evaluator(truth(), boxes="xyxy")
+    message = f"part 1: has another {name} than this evaluator; use one for all"
+    with pytest.raises(InputError, match=message):
+        evaluator.merge([evaluator.to_bytes(), other.to_bytes()])
+
+
+def test_damaged_bytes_are_refused() -> None:
+    evaluator = Evaluator(truth(), boxes="xyxy")
+    update(evaluator, [1, 2, 3])
+    data = evaluator.to_bytes()
+    for damaged in (b"", b"PK", data[:-1], data[: len(data) // 2], pickle.dumps(evaluator)):
+        with pytest.raises(InputError, match=r"part 0: is damaged or not an \.npz file"):
+            evaluator.merge([damaged])
 
 
 # --- images that are missing, unknown, or come twice
@@ -511,7 +520,7 @@ def test_repeated_images_are_equal_by_name_or_id() -> None:
     evaluator.update([1], [[[-0.0, -0.0, 10.0, 10.0]]], [[0.0]], [[17]])
     once = Evaluator(truth(), boxes="xyxy", images="seen")
     once.update([1], [[BOX]], [[0.0]], [["cat"]])
-    assert evaluator.to_bytes() == once.to_bytes()
+    assert_same_result(evaluator.compute(), once.compute())
     with pytest.raises(InputError, match="image 1 is updated twice, with different rows"):
         evaluator.update([1], [[BOX]], [[0.0]], [["dog"]])
 
@@ -544,10 +553,8 @@ def test_threads_update_and_compute_concurrently(shared: bool) -> None:
         done = [pool.submit(update_some, images[first::3]) for first in range(3)]
         while not all(each.done() for each in done):
             if evaluator.seen:
-                for result in (
-                    evaluator.compute(),
-                    detap.merge([evaluator.to_bytes()], images="seen").compute(),
-                ):
+                merged = evaluator.merge([evaluator.to_bytes()])
+                for result in (evaluator.compute(), merged.compute()):
                     count = len(result.images)
                     assert result.ground_truths.sum() == count
                     assert result.detections_count.sum() == 2 * count
@@ -568,7 +575,7 @@ def test_a_copy_of_an_evaluator_is_independent() -> None:
 
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("rules", ["coco", "voc2012", "detectron2-voc"])
-def test_bytes_do_not_depend_on_how_images_were_split(rules: str, shared: bool) -> None:
+def test_results_do_not_depend_on_how_images_were_split(rules: str, shared: bool) -> None:
     """Boxes are taken as they are; images 2, 9 and 11 of 12 have negative sizes."""
     images = range(1, 13)
     boxes = {n: [BOX, [5.0, 5.0, 2.0, 9.0] if n in (2, 9, 11) else AWAY] for n in images}
@@ -581,7 +588,7 @@ def test_bytes_do_not_depend_on_how_images_were_split(rules: str, shared: bool) 
         as_is=True,
     )
 
-    def merged(*parts: Sequence[int], keep: bool = True) -> bytes:
+    def merged(*parts: Sequence[int]) -> detap.Result:
         blobs = []
         for part in parts:
             evaluator = Evaluator(
@@ -591,7 +598,6 @@ def test_bytes_do_not_depend_on_how_images_were_split(rules: str, shared: bool) 
                 classes=None if shared else [17, 18],
                 images="seen",
                 as_is=True,
-                keep_boxes=keep,
             )
             for n in part:
                 given: Any = {} if shared else {"ground_truth": mine[n]}
@@ -600,14 +606,18 @@ def test_bytes_do_not_depend_on_how_images_were_split(rules: str, shared: bool) 
                 scores = [0.5, 0.25] if n % 5 else []
                 evaluator.update([n], [detections], [scores], [labels], **given)
             blobs.append(evaluator.to_bytes())
-        return detap.merge(blobs, images="seen").to_bytes()
+        return evaluator.merge(blobs).compute()
 
     whole = merged(images)
-    assert merged(images[::2], images[1::2]) == whole
-    assert merged(images[6:], [], images[:6]) == whole
-    assert merged(*([n] for n in reversed(images))) == whole
-    assert merged(images, keep=False) == whole
-    notes = {note.code: note for note in detap.merge([whole], images="seen").compute().notes}
+    for parts in (
+        (images[::2], images[1::2]),
+        (images[6:], [], images[:6]),
+        [[n] for n in reversed(images)],
+    ):
+        result = merged(*parts)
+        assert_same_result(result, whole)
+        assert result.notes == whole.notes
+    notes = {note.code: note for note in whole.notes}
     assert notes["as-is"].count == 1
     assert notes["detections-negative-size"].count == 3
     assert "(first: image 2, row 1," in notes["detections-negative-size"].message

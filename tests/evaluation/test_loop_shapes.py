@@ -75,23 +75,10 @@ def test_repeated_images_with_equal_masks_are_dropped() -> None:
     once = Evaluator(masked(), "coco-segm")
     take(once)
     assert_same_result(evaluator.compute(), once.compute())
-    assert evaluator.to_bytes() == once.to_bytes()
     other = BITS.copy()
     other[0, 2, 3] = False  # within the others: boxes are the same
     with pytest.raises(InputError, match="image 'a' is updated twice, with different rows"):
         take(evaluator, masks=[other, []])
-
-
-def test_masks_are_matched_early_when_boxes_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The runs of a mask take more memory than a box, so few rows are held before matching."""
-    checkered = np.indices((50, 50)).sum(axis=0) % 2 > 0  # 2500 runs are 10,000 bytes
-    table = GroundTruth.from_arrays(image=["a"], label=[1], masks=checkered[None])
-    monkeypatch.setattr("detap.evaluation.loop.evaluator._MATCH_ROWS", 200)
-    evaluator = Evaluator(table, "coco-segm", keep_boxes=False)
-    evaluator.update(["a"], None, [[0.5]], [[1]], masks=[checkered[None]])
-    result = evaluator.compute()
-    assert not result.has_boxes
-    assert result.summary["AP"] == pytest.approx(1, abs=NEAR)
 
 
 @pytest.mark.parametrize(

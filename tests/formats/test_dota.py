@@ -331,16 +331,6 @@ def test_errors_use_the_iou_of_quadrilaterals(tmp_path: Path) -> None:
     assert evaluate(truth, detections, "voc2012").errors().kind.tolist() == [-1]
 
 
-def test_a_merged_partial_equals_the_whole(detap: Run, labels: Path, tmp_path: Path) -> None:
-    detections = results(tmp_path, ship=f"P1 .9 {SHIP}", plane=f"P1 .9 {DIAMOND}")
-    part, out = str(tmp_path / "a.part"), tmp_path / "merged.json"
-    given = ("--gt", str(labels), "--dt", str(detections))
-    assert detap("eval", *given, "--partial", part).status == 0
-    ended = detap("merge", part, "-o", str(out))
-    assert ended.status == 0, ended.err
-    assert json.loads(out.read_text())["summary"] == {"mAP": 0.5}
-
-
 def test_convert_reports_lost_data(detap: Run, labels: Path, tmp_path: Path) -> None:
     out = str(tmp_path / "voc")
     ended = detap("convert", "--gt", str(labels), "--to", "voc", "-o", out)

@@ -249,15 +249,6 @@ def test_with_a_baseline_it_is_the_interval_of_the_drop(detap: Run, case: list[s
     assert "--confidence requires --baseline-detections (a JSON report cannot" in ended.err
 
 
-def test_merged_partials_have_the_same_intervals(detap: Run, case: list[str]) -> None:
-    whole, _ = report(detap, *case, "--confidence", "0.95")
-    for name, images in (("a.part", range(1, 15)), ("b.part", range(15, IMAGES + 1))):
-        chosen = ",".join(map(str, images))
-        assert detap(*case, "--images", chosen, "--partial", name).status == 0
-    merged, _ = report(detap, "merge", "a.part", "b.part", "--confidence", "0.95")
-    assert merged["intervals"] == whole["intervals"]
-
-
 def test_a_raised_baseline_has_no_intervals(detap: Run, case: list[str]) -> None:
     """They are those of the new values, of which it retains the better ones."""
     assert detap(*case, "--confidence", "0.95", "-o", "r.json").status == 0

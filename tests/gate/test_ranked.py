@@ -15,7 +15,6 @@ import pytest
 import detap as package
 from detap.analysis.comparison import compare
 from detap.evaluation.detection import on_images, score_tables
-from detap.evaluation.partial import Partial
 from detap.evaluation.results import Result
 from detap.protocols import protocol
 from tests.cli.conftest import Ended, detap
@@ -115,26 +114,6 @@ def test_a_comparison_has_intervals_in_which_the_difference_lies() -> None:
         assert low < high or name == "precision@recall=0.5", name
     same = compare(first, first, resamples=20)
     assert [same.interval(name) for name in NAMES] == [(0, 0)] * len(NAMES)
-
-
-@pytest.mark.parametrize("parts", [2, 5])
-def test_merged_partials_equal_one_run_bitwise(parts: int) -> None:
-    truth, detections = scene(3)
-    whole = score_tables(truth, detections, LISTED)
-    split = [truth.images[number::parts] for number in range(parts)]
-    partials = [
-        Partial.of(
-            score_tables(
-                *package.select(truth, detections, images=images), LISTED, match_table=True
-            ),
-            ground_truth=truth,
-        )
-        for images in split
-    ]
-    merged = package.merge(partials).compute()
-    assert list(merged.summary.items()) == list(whole.summary.items())
-    for name, values in whole.by_class.items():
-        assert values.tobytes() == merged.by_class[name].tobytes(), name
 
 
 def test_a_slice_equals_the_evaluation_of_its_images() -> None:

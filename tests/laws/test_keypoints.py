@@ -16,7 +16,6 @@ from detap.analysis.confusion import confusion
 from detap.analysis.errors import errors
 from detap.errors import UsageError
 from detap.evaluation.detection import evaluate, on_images
-from detap.evaluation.partial import Partial, merge
 from detap.evaluation.results import Result
 from detap.evaluation.tie_range import tie_range
 from detap.formats.coco.tables import read_detections, read_ground_truth
@@ -145,18 +144,6 @@ def test_the_order_of_rows_changes_no_oks(case: Scene, random: Any) -> None:
     random.shuffle(detections)
     again = scored(truths, detections, match_table=True)
     same(again.match_table.max_iou[np.argsort(-again.detections.score)], whole.match_table.max_iou)
-
-
-@given(keypoint_cases())
-def test_merged_partials_of_keypoints_equal_one_run(case: Scene) -> None:
-    whole = scored(*case, match_table=True)
-    truth = whole.ground_truth
-    parts = [Partial.of(on_images(whole, [n]), ground_truth=truth) for n in (1, 2, 3)]
-    merged = merge([Partial.from_bytes(part.to_bytes()) for part in parts]).compute()
-    same([*merged.summary.values()], [*whole.summary.values()])
-    for name in ("true_positive", "ignored", "duplicate", "score"):
-        ours, expected = (getattr(result.match_table, name) for result in (merged, whole))
-        assert np.sort(ours, axis=-1).tobytes() == np.sort(expected, axis=-1).tobytes(), name
 
 
 @given(keypoint_cases())

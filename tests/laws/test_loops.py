@@ -175,7 +175,7 @@ def check_loop(
                 update(evaluator, case, images, form)
     assert_same_result(one.compute(), whole)
     blobs = [evaluator.to_bytes() for evaluator in apart]
-    assert_same_result(detap.merge(blobs, None if brought else truth).compute(), whole)
+    assert_same_result(one.merge(blobs[::-1]).compute(), whole)
     one.reset()
     update(one, case, order, form)
     assert_same_result(one.compute(), whole)
@@ -201,20 +201,6 @@ def test_masks_in_batches_with_their_ground_truth(
 @given(loop_cases(masks=False), DEALT)
 def test_keypoints_in_batches(brought: bool, case: Batch, split: tuple[Sequence[int], int]) -> None:
     check_loop(case, POSES, split, "", brought=brought)
-
-
-@given(loop_cases(masks=True), st.booleans())
-def test_not_keeping_boxes_changes_no_metric(case: Batch, brought: bool) -> None:
-    if not case.truths:
-        return
-    truth, whole = of_files(case, protocol("coco-segm"))
-    given: dict[str, Any] = {"classes": {1: "a", 2: "b"}} if brought else {"ground_truth": truth}
-    lean = Evaluator(protocol="coco-segm", keep_boxes=False, **given)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("detap.evaluation.loop.evaluator._MATCH_ROWS", 2)
-        for image in IMAGES:
-            update(lean, case, [image], "bool")
-    assert_same_result(lean.compute(), whole)
 
 
 @pytest.mark.parametrize("masks", [True, False])

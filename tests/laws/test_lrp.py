@@ -8,19 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import detap
-from detap import metrics
-from detap.analysis.bootstrap import Weights, draw_weights, resampled
-from detap.errors import InputError, UsageError
-from detap.evaluation.detection import evaluate, on_images, score_tables
-from detap.evaluation.partial import Partial
+from detap.analysis.bootstrap import Weights, resampled
+from detap.evaluation.detection import evaluate
 from detap.evaluation.results import Result
 from detap.metrics import of_matched_iou
 from detap.protocols import Protocol, protocol
 from detap.tables.detection import Detections, GroundTruth
 from tests.cases import MORE, RANKED, Case, cases
 from tests.laws.test_keypoints import RULES, Scene, keypoint_cases, scored
-from tests.laws.test_partials import image_by_image, split_randomly
 from tests.oracle import lrp as plain
 from tests.oracle.resampling import repeated
 from tests.parity.compare import assert_same_bits
@@ -133,69 +128,6 @@ def assert_ious_of_pairs(result: Result) -> None:
         for row in np.flatnonzero(hits).tolist():
             alone = run.overlaps(run.boxes(), np.array([row]), matched[row : row + 1])
             assert iou[row] == alone[0, 0]
-
-
-@given(cases(), every_protocol, st.booleans(), st.integers(1, 4), st.data())
-def test_merged_partials_have_the_same_bits(
-    case: Case, protocol: Protocol, shared: bool, chunk: int, data: st.DataObject
-) -> None:
-    truth, detections = case.tables_for(protocol)
-    detections = image_by_image(detections)
-    whole = score_tables(truth, detections, protocol)
-    owner = [data.draw(st.integers(0, 4)) for _ in truth.images]
-    parts = [
-        Partial.of(score_tables(*tables, protocol), ground_truth=truth if shared else None)
-        for tables in split_randomly(truth, detections, owner)
-    ]
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("CHUNK", "MAX_CHUNK"):
-            patch.setattr(f"detap.evaluation.partial.partial.{name}", chunk)
-        merged = detap.merge([detap.merge(parts[:2]).to_bytes(), *parts[2:]])
-        written = merged.to_bytes()
-    given = truth if shared else None
-    assert written == Partial.of(whole, ground_truth=given).to_bytes()
-    weights = draw_weights(len(truth.images), 3, 1)
-    images = [name for name in truth.images if data.draw(st.booleans())]
-    for partial in (merged, detap.merge([written])):
-        result = partial.compute()
-        for name in protocol.metrics:
-            spec = metrics.named_of_class(protocol, name)
-            assert_same_bits(result.class_values(spec), whole.class_values(spec), name)
-            left, right = (resampled(one, weights, [name]) for one in (result, whole))
-            assert_same_bits(left.by_class[name], right.by_class[name], name)
-            if images:
-                part, same = (on_images(one, images).class_values(spec) for one in (result, whole))
-                assert_same_bits(part, same, name)
-
-
-def test_repeated_images_are_identical_only_with_equal_ious() -> None:
-    """The matches and the score are the same, only the box differs."""
-    listed = replace(protocol("coco"), metrics=("oLRP",))
-    part, other = (
-        Partial.of(score_tables(*_one_match(height), listed), ground_truth=_one_match(height)[0])
-        for height in (30, 31)
-    )
-    same = detap.merge([part, part.to_bytes()], repeats="identical").compute()
-    assert same.metric("oLRP") == 0.5
-    with pytest.raises(InputError, match="image 1 is in two partials with different rows"):
-        detap.merge([part, other], repeats="identical")
-
-
-def test_partials_keep_ious_only_where_a_listed_metric_uses_them() -> None:
-    plain_part = Partial.of(score_tables(*_one_match(), protocol("coco")))
-    assert not plain_part.iou_columns()
-    assert b"matched_iou" not in plain_part.to_bytes()
-    listed = replace(protocol("coco"), metrics=("MR-2", "oLRP"))
-    part = Partial.of(score_tables(*_one_match(), listed))
-    assert [column.tolist() for column in part.iou_columns()] == [[0.75]]
-    with pytest.raises(InputError, match=r"metrics is \(\), but \('MR-2', 'oLRP'\) in"):
-        detap.merge([part, plain_part])
-    merged = detap.merge([plain_part]).compute()
-    message = "^oLRP: the partials keep no IoU of matches for it; create them with --metrics oLRP$"
-    with pytest.raises(UsageError, match=message):
-        merged.metric("oLRP")
-    with pytest.raises(UsageError, match=r"--metrics oLRP-fn@75"):
-        detap.merge([part]).compute().metric("oLRP-fn@75")
 
 
 def _one_match(height: float = 30) -> tuple[GroundTruth, Detections]:

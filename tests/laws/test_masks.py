@@ -14,7 +14,6 @@ from detap.analysis.comparison import count_errors
 from detap.analysis.confusion import confusion
 from detap.analysis.errors import errors
 from detap.evaluation.detection import evaluate, on_images
-from detap.evaluation.partial import Partial, merge
 from detap.evaluation.results import Result
 from detap.evaluation.tie_range import tie_range
 from detap.formats.coco.tables import read_detections, read_ground_truth
@@ -126,17 +125,6 @@ def test_the_order_of_rows_changes_no_iou(
     again = scored(truths, detections)
     order = np.argsort(-again.detections.score)
     same(again.match_table.max_iou[order], whole.match_table.max_iou)
-
-
-@given(mask_cases())
-def test_merged_partials_of_masks_equal_one_run(
-    case: tuple[list[dict[str, Any]], list[dict[str, Any]]],
-) -> None:
-    whole = scored(*case)
-    truth = whole.ground_truth
-    parts = [Partial.of(on_images(whole, [n]), ground_truth=truth) for n in (1, 2, 3)]
-    merged = merge([Partial.from_bytes(part.to_bytes()) for part in parts]).compute()
-    same([*merged.summary.values()], [*whole.summary.values()])
 
 
 def test_tables_without_masks_are_refused() -> None:

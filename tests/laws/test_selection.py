@@ -20,10 +20,8 @@ from detap.analysis.match_results import MatchResults
 from detap.errors import UsageError
 from detap.evaluation import run as run_module
 from detap.evaluation.detection import on_images, score_tables
-from detap.evaluation.partial import Partial, merge
 from detap.evaluation.results import Result, class_rows
 from detap.evaluation.subset import shrink
-from detap.evaluation.tie_range import tie_range
 from detap.protocols import Protocol
 from detap.tables.detection import Detections, GroundTruth
 from tests.analysis.data import fixture
@@ -103,36 +101,6 @@ def test_each_selected_class_has_the_metrics_of_the_whole_run(
 
 
 @given(cases(), ANY, st.data())
-def test_merged_partials_select_as_one_run(
-    case: Case, protocol: Protocol, data: st.DataObject
-) -> None:
-    assume(protocol.matching == "by-score")
-    truth, detections = case.tables_for(protocol)
-    detections = detections.select(np.argsort(detections.image, kind="stable"))
-    one = score_tables(truth, detections, protocol)
-    names = drawn(data, truth.classes)
-    part = score_tables(truth, detections, protocol, classes=names)
-    owner = np.array([data.draw(st.integers(0, 2)) for _ in case.images])
-    images = [
-        [name for name, at in zip(truth.images, owner.tolist(), strict=True) if at == shard]
-        for shard in range(3)
-    ]
-    whole_shards, chosen_shards = [], []
-    for names_of in filter(None, images):
-        alone = score_tables(truth, detections, protocol, images=names_of)
-        whole_shards.append(Partial.of(alone, ground_truth=truth).to_bytes())
-        alone = score_tables(truth, detections, protocol, images=names_of, classes=names)
-        chosen_shards.append(Partial.of(alone, ground_truth=truth).to_bytes())
-    union = merge(whole_shards)
-    assert_classes_of(union.select(names).compute(), one, names)
-    assert merge(chosen_shards).to_bytes() == union.select(names).to_bytes()
-    again = Partial.from_bytes(merge(chosen_shards).to_bytes()).compute()
-    assert_classes_of(again, one, names)
-    assert again.signature == part.signature
-    assert repr(again.summary) == repr(part.summary)
-
-
-@given(cases(), ANY, st.data())
 def test_errors_of_selected_classes_equal_those_among_all(
     case: Case, protocol: Protocol, data: st.DataObject
 ) -> None:
@@ -169,24 +137,6 @@ def test_errors_of_selected_classes_equal_those_among_all(
     assert (kinds.by_image.sum(axis=0) == kinds.by_class.sum(axis=0)).all()
 
 
-@given(cases(), ANY, st.data())
-def test_tie_bounds_of_selected_classes_equal_those_among_all(
-    case: Case, protocol: Protocol, data: st.DataObject
-) -> None:
-    assume(protocol.matching == "by-score" and protocol.group_of_weight is None)
-    truth, detections = case.tables_for(protocol)
-    detections = detections.select(np.argsort(detections.image, kind="stable"))
-    names = drawn(data, truth.classes)
-    part = score_tables(truth, detections, protocol, classes=names)
-    ends = tie_range(part)
-    union = Partial.of(
-        score_tables(truth, detections, protocol), ground_truth=truth, tie_range=True
-    )
-    assert repr(tie_range(union.select(names).compute())) == repr(ends)
-    union = Partial.of(part, ground_truth=truth, tie_range=True)
-    assert repr(tie_range(Partial.from_bytes(union.to_bytes()).compute())) == repr(ends)
-
-
 def test_the_errors_worked_by_hand_with_a_class_selected() -> None:
     """fixtures/error-types.
 
@@ -206,16 +156,13 @@ def test_the_errors_worked_by_hand_with_a_class_selected() -> None:
     assert (suspicious.reason != REASONS.index("wrong_label")).all()  # that annotation is not shown
 
 
-@pytest.mark.parametrize("keep_boxes", [True, False])
-def test_an_evaluator_reports_some_classes(keep_boxes: bool) -> None:
+def test_an_evaluator_reports_some_classes() -> None:
     """Max dets 1 per image: the dog of .8 is cut, since the cat of .9 ranks first."""
     protocol = replace(PRESETS["coco"], max_dets_scope="image", max_dets=(1,))
     box = [[0.0, 0.0, 10.0, 10.0]]
     truth = GroundTruth.from_arrays(image=[1, 1, 2], label=["cat", "dog", "dog"], boxes=box * 3)
-    evaluator = detap.Evaluator(truth, protocol, "xyxy", images=[1], keep_boxes=keep_boxes)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("detap.evaluation.loop.evaluator._MATCH_ROWS", 1)
-        evaluator.update([1], [box * 2], [[0.9, 0.8]], [["cat", "dog"]])
+    evaluator = detap.Evaluator(truth, protocol, "xyxy", images=[1])
+    evaluator.update([1], [box * 2], [[0.9, 0.8]], [["cat", "dog"]])
     result = evaluator.compute(classes=["dog"])
     assert result.classes == ("dog",)
     assert result.summary["AP"] == 0.0

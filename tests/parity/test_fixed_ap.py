@@ -12,17 +12,9 @@ from hypothesis import strategies as st
 
 import detap
 from detap.errors import UsageError
-from detap.evaluation.detection import evaluate, on_images, score_tables
-from detap.evaluation.partial import Partial
+from detap.evaluation.detection import evaluate, score_tables
 from detap.protocols import PRESETS, Protocol, protocol
 from tests.cases import Case, cases
-from tests.laws.test_partials import (
-    assert_same_analyses,
-    assert_same_numbers,
-    image_by_image,
-    merged_in_a_tree,
-    split_randomly,
-)
 
 BOXES = "results = lvis-val-100-results/lvis_results_bbox.json"
 WITH_MORE = "results + lvis_extra.json (made, seed 7), in this order"
@@ -93,26 +85,6 @@ def with_limit(rules: Protocol, limit: int) -> Protocol:
     return replace(rules, max_dets=(limit,), max_dets_scope="dataset", metrics=("CPM",))
 
 
-@given(cases(), RULES, LIMITS, st.booleans(), st.data())
-def test_shards_equal_the_whole(
-    case: Case, rules: Protocol, limit: int, shared: bool, data: st.DataObject
-) -> None:
-    """The limit is applied at the merge, with ties broken as in one run."""
-    rules = with_limit(rules, limit)
-    truth, detections = case.tables_for(rules)
-    detections = image_by_image(detections)
-    whole = score_tables(truth, detections, rules)
-    owner = [data.draw(st.integers(0, 4)) for _ in truth.images]
-    parts = [
-        Partial.of(score_tables(*tables, rules), ground_truth=truth if shared else None)
-        for tables in split_randomly(truth, detections, owner)
-    ]
-    merged = merged_in_a_tree(parts, data).compute()
-    assert_same_analyses(merged, whole)
-    chosen = data.draw(st.sets(st.sampled_from(case.images), min_size=1))
-    assert_same_numbers(on_images(merged, chosen), on_images(whole, chosen))
-
-
 @given(cases(), RULES, LIMITS)
 def test_the_limit_is_that_of_a_file_without_the_others(
     case: Case, rules: Protocol, limit: int
@@ -147,17 +119,3 @@ def test_one_limit_is_required(max_dets: tuple[int | None, ...]) -> None:
 def test_proposals_have_no_limit_of_the_data_set() -> None:
     with pytest.raises(UsageError, match="labels no detection TP or FP; use --max-dets-scope cl"):
         replace(protocol("proposals"), max_dets=(10,), max_dets_scope="dataset")
-
-
-def test_bounds_of_ties_are_refused() -> None:
-    truth, detections = Case().tables()
-    rules = with_limit(protocol("coco"), 10)
-    with pytest.raises(UsageError, match="which --tie-range does not support; omit it or use"):
-        Partial.of(score_tables(truth, detections, rules), tie_range=True)
-
-
-def test_partials_keep_no_jaccard_counts() -> None:
-    truth, detections = Case().tables()
-    rules = replace(with_limit(protocol("coco"), 10), metrics=("JI",))
-    with pytest.raises(UsageError, match="partials cannot keep the counts of JI with a limit"):
-        Partial.of(score_tables(truth, detections, rules))

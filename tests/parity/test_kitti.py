@@ -15,7 +15,6 @@ from detap.core import kitti
 from detap.errors import UsageError
 from detap.evaluation.detection import Result, evaluate, on_images
 from detap.evaluation.loop.evaluator import Evaluator
-from detap.evaluation.partial.partial import Partial
 from detap.evaluation.tie_range import tie_range
 from detap.protocols import AreaRange, Protocol, protocol
 from detap.tables.detection import Detections, GroundTruth
@@ -498,7 +497,6 @@ def test_analyses_that_need_score_matching_are_refused() -> None:
         result.confusion,
         result.calibration,
         lambda: tie_range(result),
-        lambda: Partial.of(result),
         result.with_matches,
     ):
         with pytest.raises(UsageError, match=said):

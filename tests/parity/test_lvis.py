@@ -21,8 +21,6 @@ from detap.analysis.bootstrap import draw_weights, resampled
 from detap.analysis.image_results import image_results
 from detap.errors import InputError, UsageError
 from detap.evaluation.detection import Result, evaluate, on_images, select
-from detap.evaluation.loop.evaluator import Evaluator
-from detap.evaluation.partial.partial import Partial
 from detap.evaluation.tie_range import tie_range
 from detap.formats.coco import fallback_reader, prefetch
 from detap.formats.coco.tables import read_detections, read_ground_truth, scanned_truth
@@ -324,35 +322,6 @@ def test_random_cases_equal_the_oracle(
         expected = lvis.mean_over(averages, {label})
         ours = result.summary[f"AP{suffix}"]
         assert math.isnan(ours) if expected is None else ours == pytest.approx(expected, abs=1e-9)
-
-
-@examples(40)
-@given(SCENES)
-def test_merged_partials_give_the_same_metrics(
-    generated: tuple[list[GroundTruthRow], list[DetectionRow], Lists],
-) -> None:
-    truth, detections = tables(*generated)
-    whole = evaluate(truth, detections, RULES)
-    blobs = []
-    for image in (2, 1):
-        part = evaluate(*select(truth, detections, images=[image]), RULES)
-        blobs.append(Partial.of(part, ground_truth=truth, tie_range=True).to_bytes())
-    merged = Partial.merge(blobs, truth).compute()
-    assert {n: repr(v) for n, v in merged.summary.items()} == {
-        n: repr(v) for n, v in whole.summary.items()
-    }
-    ends = tie_range(merged)
-    for name, expected in tie_range(whole).items():
-        assert tuple(ends[name]) == pytest.approx(tuple(expected), nan_ok=True), name
-    detections = detections.reindex_like(truth)
-    loop = Evaluator(truth, RULES, keep_boxes=False)
-    for image in (1, 2):
-        rows = detections.image == truth.images.index(image)
-        corners = detections.corners[rows]
-        boxes = np.concatenate([corners[:, :2], corners[:, 2:] - corners[:, :2]], axis=1)
-        names = np.array(detections.class_ids)[detections.label[rows]]
-        loop.update([image], [boxes], [detections.score[rows]], [names])
-    assert loop.compute().summary == pytest.approx(whole.summary, nan_ok=True)
 
 
 @examples(40)

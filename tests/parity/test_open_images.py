@@ -10,13 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import detap
 from detap.core.accumulate import accumulate
 from detap.core.match_table import MatchTable
 from detap.errors import UsageError
 from detap.evaluation.detection import Result, evaluate, on_images, select
-from detap.evaluation.loop.evaluator import Evaluator
-from detap.evaluation.partial.partial import Partial
 from detap.evaluation.tie_range import tie_range
 from detap.formats.openimages.tables import read_detections, read_ground_truth
 from detap.protocols import Protocol, protocol
@@ -232,29 +229,6 @@ def test_the_match_table_keeps_group_of_matches(case: Case, protocol: str, threa
     anew = evaluate(*select(*tables(case), images=[image]), protocol)
     assert_same_bits(alone.average_precision, anew.average_precision, "on an image")
     assert not (kept.true_positive & kept.ignored).any()
-
-
-def test_merged_partials_equal_the_whole_bitwise() -> None:
-    truths = tuple(replace(t, image=i) for i in (1, 2) for t in around(GROUP))
-    dt = dts((AWAY, 0.95), (BOX, 0.7), (INSIDE, 0.2))
-    case = Case(truths, (*dt, replace(dt[2], image=2, score=0.97)), images=(1, 2))
-    truth, detections = tables(case)
-    for preset in BOTH:
-        whole = evaluate(truth, detections, preset)
-        shares = [
-            Partial.of(evaluate(*select(truth, detections, images=[i]), preset), input=str(i))
-            for i in (1, 2)
-        ]
-        merged = detap.merge([share.to_bytes() for share in shares]).compute()
-        assert merged.summary == whole.summary
-        loop = Evaluator(truth, preset, keep_boxes=False)
-        for image in (2, 1):
-            rows = [each for each in case.dt if each.image == image]
-            boxes, scores = [each.box for each in rows], [each.score for each in rows]
-            loop.update([image], [boxes], [scores], [[each.label for each in rows]])
-        assert loop.compute().summary == whole.summary
-    # 1 0 1 1 over two boxes and two groups.
-    assert whole.summary["mAP"] == pytest.approx((1 + 3 / 4 + 3 / 4) / 4)
 
 
 def test_bounds_of_ties_are_refused() -> None:

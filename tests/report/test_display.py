@@ -78,7 +78,6 @@ VALUES: dict[str, Callable[[], Any]] = {
     "match table": lambda: result().match_table,
     "matches": lambda: result().with_matches().matches,
     "curve": lambda: result().curves()[0],
-    "partial": lambda: detap.Partial.of(result()),
     "evaluator": lambda: detap.Evaluator(result().ground_truth),
     "protocol": lambda: detap.protocol("coco").with_changes(iou_thresholds=(0.5,)),
     "errors": lambda: result().errors(),

@@ -34,13 +34,10 @@ from detap.cli.run_reports import (
 )
 from detap.cli.session import Session
 from detap.cli.settings import ConfiguredCommand, config_options
-from detap.engines import ENGINES
-from detap.errors import DifferenceError, Note, UsageError
+from detap.errors import DifferenceError, UsageError
 from detap.formats.multi_file import Sources
-from detap.io.paths import STDIN
 from detap.protocols import Protocol
 from detap.report.inputs import describe_inputs
-from detap.report.sections import SECTIONS
 
 if TYPE_CHECKING:
     from detap.analysis.crosscheck import CrossCheck
@@ -82,16 +79,9 @@ _data_sets_options = stack(
 
 engine_options = stack(
     option(
-        "--partial",
-        group="Output",
-        value_kind="path",
-        metavar="FILE",
-        help="Write the match results, for detap merge.",
-    ),
-    option(
         "--engine",
         group="Engine (for several inputs)",
-        type=click.Choice(list(ENGINES)),
+        type=click.Choice(["dask"]),
         help="Evaluate inputs on workers, started here, one per core.",
     ),
     option(
@@ -100,20 +90,7 @@ engine_options = stack(
         metavar="ADDRESS",
         help="Use a running scheduler: tcp://10.0.0.1:8786.",
     ),
-    option(
-        "--resume",
-        group="Engine (for several inputs)",
-        value_kind="path",
-        metavar="DIR",
-        help="Store the partial of each input here and reuse it if nothing changed.",
-    ),
 )
-
-_BOXES = (
-    *(section.key for section in SECTIONS if section.needs_boxes),
-    *("all_analyses", "plots", "matches", "cross_check"),
-)
-"""Options that need all boxes in memory."""
 
 
 @click.command(
@@ -209,19 +186,20 @@ def _evaluate(
     session: Session,
 ) -> int:
     gates = setup[1]
-    digests = outputs.needs_digests or gates.baseline is not None or options["partial"] is not None
+    digests = outputs.needs_digests or gates.baseline is not None
     inputs = inputs.for_protocols(setup[0], digests=digests)
-    if _in_shards(inputs, setup[0], outputs, options):
-        from detap.cli.multi_input import evaluate_shards  # lazy import (start-up time)
+    if options["scheduler"] is not None and options["engine"] is None:
+        raise UsageError("--scheduler requires --engine dask")
+    if options["engine"] is not None:
+        from detap.cli.engine import check_engine_options, evaluate_on_workers
 
+        check_engine_options(inputs, setup, outputs, options)
         baseline = gates.read_baseline()
-        evaluated = evaluate_shards(inputs, setup, options, session)
+        evaluated = evaluate_on_workers(inputs, setup[0], options, session)
         return write_reports(evaluated, (gates, baseline), outputs, options, session)
     sources = inputs.begin()
     baseline = gates.read_baseline()
-    rows = any(
-        options[name] for name in ("curves", "matches", "tie_range", "cross_check", "partial")
-    )
+    rows = any(options[name] for name in ("curves", "matches", "tie_range", "cross_check"))
     rows = (
         rows
         or bool(requested_sections(options))
@@ -238,43 +216,6 @@ def _evaluate(
     if check and not check.equal:
         raise DifferenceError(check.conclusion)
     return status
-
-
-def _in_shards(
-    inputs: Inputs, protocol: Protocol, outputs: Outputs, options: Mapping[str, Any]
-) -> bool:
-    """Return True if inputs are evaluated one by one and merged.
-
-    Raises
-    ------
-    UsageError
-        If an engine is combined with an option that needs all boxes.
-    """
-    if options["scheduler"] is not None and options["engine"] is None:
-        raise UsageError("--scheduler requires --engine dask")
-    by_boxes = _by_boxes(inputs, protocol, outputs, options)
-    engine = next((name for name in ("engine", "resume") if options[name] is not None), None)
-    if engine is None:
-        return not by_boxes and len(inputs.dt) > 1
-    if by_boxes:
-        raise UsageError(f"{by_boxes} needs all boxes in one process; remove --{engine}")
-    if STDIN in inputs.dt:
-        raise UsageError(f"--{engine} cannot read from stdin, because inputs may be read again")
-    return True
-
-
-def _by_boxes(
-    inputs: Inputs, protocol: Protocol, outputs: Outputs, options: Mapping[str, Any]
-) -> str:
-    """Return the first requested option that needs all boxes, or an empty text."""
-    requested = {
-        **{f"--{name.replace('_', '-')}": options[name] for name in _BOXES},
-        "--classes with --class-agnostic": options["classes"] and protocol.class_agnostic,
-        "--merge-images": inputs.merge_images,
-        "the report page": outputs.needs_page_source,
-    }
-    first = next((name for name, given in requested.items() if given), "")
-    return "--analysis" if first == "--all-analyses" else first
 
 
 def _in_one_run(
@@ -310,7 +251,6 @@ def _in_one_run(
         **choice,
         threads=threads,
         match_table=options["match_table"],
-        check_formats=not inputs.is_partial,
     )
     result, baseline = add_sanity_notes(scored), None
     if earlier is not None:
@@ -329,20 +269,13 @@ def _in_one_run(
     slices, slice_notes = gates.read_slices(
         result.images, lambda name: inputs.format.image_attribute(result.ground_truth, name)
     )
-    partial, warnings = None, tuple[Note, ...]()
-    if options["partial"] is not None:
-        from detap.evaluation.partial import Partial
-
-        partial = Partial.of(scored, ground_truth=truth, tie_range=options["tie_range"])
-        warnings = partial.warnings()
     evaluated = Evaluated(
         result,
         describe_inputs(truth, detections, digests=inputs.reading["limits"].digests),
         (*truth.files, *detections.files),
         baseline=baseline,
         slices=slices,
-        notes=(*(check.notes if check else ()), *slice_notes, *warnings),
+        notes=(*(check.notes if check else ()), *slice_notes),
         blocks=[*checked, *requested_blocks(result, options)],
-        partial=partial,
     )
     return evaluated, check

@@ -4,7 +4,9 @@ Updates only store rows, so they are fast; matching follows in `compute`. The ev
 communicate with other processes: the caller gathers their bytes and merges them.
 """
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import wraps
 from hashlib import blake2b
@@ -13,7 +15,6 @@ from threading import RLock
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from detap.errors import UsageError
 from detap.evaluation.conditions import ignored_by_condition
@@ -31,8 +32,6 @@ from detap.evaluation.loop.batches import (
 )
 from detap.evaluation.loop.name_index import class_index, image_index, refuse
 from detap.evaluation.overlaps.boxes import refuse_polygons
-from detap.evaluation.partial import Partial
-from detap.evaluation.partial.provenance import natural_key
 from detap.evaluation.results import Result
 from detap.evaluation.selection import Selection
 from detap.protocols import Protocol
@@ -40,6 +39,7 @@ from detap.tables.arguments import check_table
 from detap.tables.columns import Columns, Name, as_array
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, checked_boxes
 from detap.tables.masks import sizes_by_image
+from detap.tables.npz import check_indices, decode, encode, names_of
 from detap.tables.shapes import KINDS, Column, fields_of
 
 Block = dict[str, Column]
@@ -48,11 +48,10 @@ Block = dict[str, Column]
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
+_KIND = "updates"
+_FINITE = ("boxes", "score", "keypoints", "polygons")
+"""Columns without NaN; in others NaN means that no value was given."""
 _REPEATS = ("error", "identical")
-_MATCH_ROWS = 1 << 20
-"""Number of detections to match at a time if boxes are not kept."""
-_BOX_BYTES = 48
-"""Bytes of a detection with box, score, image and label; masks and keypoints count as more rows."""
 
 
 def _locked(
@@ -99,11 +98,6 @@ class Evaluator:
         dropped. Samplers repeat images to fill the last batch.
     as_is : bool
         As for :meth:`GroundTruth.from_arrays` and :func:`detap.evaluate`.
-    keep_boxes : bool
-        True to keep all boxes, 48 bytes per detection, and masks as RLE: the result can then
-        compute errors, examples and other analyses of boxes. False to match a million detections
-        at a time (fewer with masks) and keep a :class:`detap.Partial`, 18 bytes per detection.
-        Metrics and curves are the same.
 
     Raises
     ------
@@ -121,7 +115,6 @@ class Evaluator:
         images: Iterable[Name] | Literal["seen"] | None = None,
         repeats: Literal["error", "identical"] = "error",
         as_is: bool = False,
-        keep_boxes: bool = True,
     ) -> None:
         if ground_truth is not None:
             check_table(ground_truth, GroundTruth)
@@ -166,7 +159,6 @@ class Evaluator:
             )
         self.repeats = repeats
         self.as_is = as_is
-        self.keep_boxes = keep_boxes
         image_names = None if images is None or isinstance(images, str) else _names_of(images)
         self._images = image_index(ground_truth, image_names)
         self._classes = class_index(ground_truth, classes)
@@ -192,16 +184,9 @@ class Evaluator:
     def reset(self) -> None:
         """Remove all updates; keep the index of the ground truth."""
         self._seen: dict[Name, bytes] = {}
-        self._partials: list[Partial] = []
         self._images.reset()
         self._classes.reset()
-        self._clear_rows()
-
-    def _clear_rows(self) -> None:
-        """Remove the pending rows and images."""
-        self._pending_images: list[Name] = []
         self._image_sizes: dict[Name, tuple[float, float]] = {}
-        self._pending_rows = 0
         names = (name for name in self._batch_format.shapes if name != "polygons")
         no_shapes: dict[str, Any] = dict.fromkeys(names, ())
         detections = detection_rows(
@@ -312,15 +297,6 @@ class Evaluator:
                 mask = np.repeat(new, table.counts)
                 block = {name: column[mask] for name, column in block.items()}
             blocks.append(block)
-        self._pending_images += [
-            name for name, first in zip(names, new.tolist(), strict=True) if first
-        ]
-        self._pending_rows += (
-            sum(column.nbytes for column in self._detections[-1].values()) // _BOX_BYTES
-        )
-        if self._pending_rows >= _MATCH_ROWS and not self.keep_boxes:
-            self._partials.append(self._pending_partial())
-            self._clear_rows()
 
     def _check_sizes(self, names: Sequence[Name], rows: Sequence[Rows]) -> None:
         """Raise InputError if masks differ in size from other masks of their image."""
@@ -393,18 +369,18 @@ class Evaluator:
 
     def _record_images(self, names: Sequence[Name], rows: Sequence[Rows]) -> Flags:
         """Record updated images; return a mask of the new ones, (B,) bool."""
-        if self.repeats == "error":
-            seen = self._seen.keys()
-            if len(set(names)) == len(names) and seen.isdisjoint(names):
-                self._seen.update(dict.fromkeys(names, b""))
-                return np.ones(len(names), np.bool_)
-            repeated = next(n for index, n in enumerate(names) if n in seen or n in names[:index])
-            hint = "repeats='identical' drops repeats with equal rows, as samplers make them"
-            refuse(f"image {repeated!r} is updated twice", hint)
+        identical = self.repeats == "identical"
+        return self._record_digests(names, self._digests(rows) if identical else [b""] * len(names))
+
+    def _record_digests(self, names: Sequence[Name], digests: Sequence[bytes]) -> Flags:
+        """Record images with the digests of their rows; return a mask of the new ones."""
         seen_now: dict[Name, bytes] = {}
         new = np.ones(len(names), np.bool_)
-        for index, (name, digest) in enumerate(zip(names, self._digests(rows), strict=True)):
-            previous = self._seen.get(name) or seen_now.get(name)
+        for index, (name, digest) in enumerate(zip(names, digests, strict=True)):
+            previous = self._seen.get(name, seen_now.get(name))
+            if previous is not None and self.repeats == "error":
+                hint = "repeats='identical' drops repeats with equal rows, as samplers make them"
+                refuse(f"image {name!r} is updated twice", hint)
             if previous not in (None, digest):
                 hint = (
                     "if detections depend on the batch, split images without repeats: "
@@ -473,9 +449,6 @@ class Evaluator:
             refuse(f"image {missing[0]!r} was not updated{others}", hint)
         if not self._seen:
             refuse("no image was updated", "update each batch of the loop")
-        if self._partials:
-            union = Partial.merge([self.partial()], images="seen")
-            return (union if classes is None else union.select(classes)).compute(threads=threads)
         options: dict[str, Any] = {"classes": classes, "threads": threads}
         if self._checked:
             result = score_tables(*self._tables(), self.protocol, **options)
@@ -496,53 +469,115 @@ class Evaluator:
             result, selection=replace(selection, images=result.images, total_images=total_images)
         )
 
+    @_locked
     def to_bytes(self) -> bytes:
-        """Return the partial of the updated images as bytes.
+        """Return the updates as bytes, 48 per detection and the shapes, for :meth:`merge`."""
+        header = {
+            "settings": self._settings(),
+            "images": list(self._seen),
+            "digests": [digest.hex() for digest in self._seen.values()],
+            "sizes": list(self._image_sizes.items()),
+        }
+        columns: dict[str, Column] = {}
+        position = np.zeros(len(self._images), np.int32)
+        position[self._images.indices(list(self._seen))] = np.arange(len(self._seen))
+        for table, blocks in self._blocks().items():
+            joined_blocks = _concatenate(blocks)
+            joined_blocks["image"] = position[joined_blocks["image"]]
+            labels, index = np.unique(joined_blocks["label"], return_inverse=True)
+            joined_blocks["label"] = index.astype(np.int32)
+            header[table] = self._classes.names_at(labels.tolist())
+            columns |= {f"{table}/{name}": column for name, column in joined_blocks.items()}
+        return bytes(encode(_KIND, header, columns))
 
-        :func:`detap.merge` takes the bytes of all processes, also of those without images. The
-        bytes do not depend on the order of the updates.
+    def merge(self, parts: Iterable[bytes]) -> "Evaluator":
+        """Return an evaluator with the updates of several, such as those of all processes.
+
+        The order of the parts does not matter. The updates of this evaluator are included only if
+        its bytes are.
+
+        >>> result = evaluator.merge(parts).compute()
+
+        Parameters
+        ----------
+        parts : iterable of bytes
+            The :meth:`to_bytes` of evaluators with the settings and ground truth of this one.
 
         Raises
         ------
         InputError
-            If the area of a box is not finite.
+            If bytes are damaged, settings differ, or an image is in two parts; if `repeats` is
+            ``"identical"``, only if its rows differ.
         """
-        return self.partial().to_bytes()
+        merged = copy(self)
+        merged._images, merged._classes = copy(self._images), copy(self._classes)
+        merged.reset()
+        for number, data in enumerate(parts):
+            merged._add(data, f"part {number}")
+        return merged
 
-    @_locked
-    def partial(self, *, threads: int | None = None) -> Partial:
-        """Return the partial of the updated images.
+    def _settings(self) -> dict[str, Any]:
+        """Return the settings that merged evaluators share."""
+        truth = self.ground_truth
+        digest = None
+        if truth is not None:
+            hashed = blake2b(repr((truth.images, truth.class_ids)).encode(), digest_size=16)
+            for column in truth.columns().values():
+                hashed.update(column.tobytes())
+            digest = hashed.hexdigest()
+        return {
+            "protocol": json.loads(json.dumps(self.protocol.as_dict())),
+            "boxes": self.boxes,
+            "repeats": self.repeats,
+            "ground_truth": digest,
+        }
 
-        Parameters
-        ----------
-        threads : int, optional
-            As for :func:`detap.evaluate`.
-        """
-        pending = self._pending_partial(threads)
-        return Partial.merge([*self._partials, pending]) if self._partials else pending
-
-    def _pending_partial(self, threads: int | None = None) -> Partial:
-        """Return the partial of the images with pending rows."""
-        result = score_tables(
-            *self._tables(part=True),
-            self.protocol,
-            threads=threads,
-            match_table=True,
-            check_formats=False,
+    def _blocks(self) -> dict[str, list[Block]]:
+        """Return the rows of all updates by table."""
+        tables = {"detections": self._detections}
+        return (
+            tables
+            if self.ground_truth is not None
+            else {**tables, "ground truth": self._ground_truths}
         )
-        return Partial.of(result, ground_truth=self.ground_truth)
 
-    def _tables(self, *, part: bool = False) -> tuple[GroundTruth, Detections]:
-        """Return the pending rows as tables, images in ground truth order.
+    def _add(self, data: bytes, part: str) -> None:
+        """Add the updates of another evaluator."""
+        header, columns = decode(data, _KIND, part)
+        settings = header.get("settings")
+        for name, value in self._settings().items():
+            if not isinstance(settings, dict) or settings.get(name) != value:
+                refuse(f"has another {name} than this evaluator", "use one for all", part)
+        try:
+            names = list(names_of(header["images"]))
+            digests = [bytes.fromhex(digest) for digest in header["digests"]]
+            sizes = {name: (float(w), float(h)) for name, (w, h) in header["sizes"]}
+            labels = {table: list(names_of(header[table])) for table in self._blocks()}
+        except (KeyError, TypeError, ValueError) as error:
+            refuse(f"is damaged: {error}", "", part)
+        self._images.check(names)
+        blocks = {}
+        for table, pending in self._blocks().items():
+            self._classes.check(labels[table])
+            counts = len(names), len(labels[table])
+            blocks[table] = _read_block(table, columns, pending[0], counts, part)
+        new = self._record_digests(names, digests)
+        self._image_sizes |= sizes
+        images = self._images.indices(names)
+        for table, pending in self._blocks().items():
+            block, classes = blocks[table], self._classes.indices(labels[table])
+            kept = new[block["image"]]
+            block["image"], block["label"] = images[block["image"]], classes[block["label"]]
+            pending.append({name: column[kept] for name, column in block.items()})
 
-        With `part`, boxes of negative width or height are checked after merging.
-        """
+    def _tables(self) -> tuple[GroundTruth, Detections]:
+        """Return the pending rows as tables, images in ground truth order."""
         ground_truth = (
-            self._ground_truth_table(part=part) if self.ground_truth is None else self.ground_truth
+            self._ground_truth_table() if self.ground_truth is None else self.ground_truth
         )
         columns = self._join_blocks(self._detections)
         detections = Detections(
-            **self._box_columns("detections", columns, ground_truth.images, part=part),
+            **self._box_columns("detections", columns, ground_truth.images),
             images=ground_truth.images,
             classes=ground_truth.classes,
             class_ids=ground_truth.class_ids,
@@ -553,19 +588,15 @@ class Evaluator:
             detections = replace(
                 detections, area=np.where(np.isnan(area), detections.box_area, area)
             )
-        if len(self._pending_images) == len(ground_truth.images):
+        if len(self._seen) == len(ground_truth.images):
             return ground_truth, detections
-        if self._pending_images:
-            return select(ground_truth, detections, images=self._pending_images)
-        return replace(ground_truth.select(detections.image), images=(), image_sizes=None), replace(
-            detections, images=()
-        )
+        return select(ground_truth, detections, images=list(self._seen))
 
-    def _ground_truth_table(self, *, part: bool) -> GroundTruth:
+    def _ground_truth_table(self) -> GroundTruth:
         """Return the ground truths of the updates as a table."""
         images = self._images.ordered_names()
         columns = self._join_blocks(self._ground_truths)
-        boxes = self._box_columns("ground truth", columns, images, part=part)
+        boxes = self._box_columns("ground truth", columns, images)
         area = columns["area"]
         flags: dict[str, Any] = {flag: columns[flag] for flag in FLAGS}
         ids = self._classes.ordered_names()
@@ -587,7 +618,7 @@ class Evaluator:
 
     def _join_blocks(self, blocks: Sequence[Block]) -> Block:
         """Return the columns of all updates, sorted by image, with indices by sorted name."""
-        columns = {name: joined([block[name] for block in blocks]) for name in blocks[0]}
+        columns = _concatenate(blocks)
         if self.ground_truth is None:
             columns["image"] = self._images.ranks()[columns["image"]]
             columns["label"] = self._classes.ranks()[columns["label"]]
@@ -597,13 +628,11 @@ class Evaluator:
             columns = {name: column[order] for name, column in columns.items()}
         return columns
 
-    def _box_columns(
-        self, table: str, columns: Block, images: tuple[Name, ...], *, part: bool
-    ) -> dict[str, Any]:
+    def _box_columns(self, table: str, columns: Block, images: tuple[Name, ...]) -> dict[str, Any]:
         """Return the columns of boxes and shapes that both tables have."""
         box_format = "xyxy" if self.boxes == "xyxy" else "xywh"
         reader = _UpdatedRows(table, columns["image"], images)
-        boxes = checked_boxes(reader, columns["boxes"], box_format, as_is=self.as_is, defer=part)
+        boxes = checked_boxes(reader, columns["boxes"], box_format, as_is=self.as_is)
         names = ("corners", "box_area", "notes")
         return {
             "image": columns["image"],
@@ -621,17 +650,35 @@ class _UpdatedRows(Columns):
         self._image = image
         self._images = images
 
-    def first(self, rows: NDArray[Any]) -> int:
-        """Return the row that a note names, the same in any order of updates."""
-        numbers = np.unique(self._image[rows]).tolist()
-        number = min(numbers, key=lambda number: natural_key(f"{self._images[number]!r},"))
-        return int(rows[np.argmax(self._image[rows] == number)])
-
     def location(self, row: int) -> str:
         """Return the image of a row, and its index within the image."""
         number = self._image[row]
         first = int(np.argmax(self._image == number))
         return f"image {self._images[number]!r}, row {row - first}"
+
+
+def _concatenate(blocks: Sequence[Block]) -> Block:
+    """Return the columns of all updates."""
+    return {name: joined([block[name] for block in blocks]) for name in blocks[0]}
+
+
+def _read_block(
+    table: str, columns: Mapping[str, Column], empty: Block, counts: tuple[int, int], part: str
+) -> Block:
+    """Return the checked columns of a part, with the dtypes and shapes of an empty block."""
+    block: Block = {}
+    for name, expected in empty.items():
+        column: Any = columns.get(f"{table}/{name}")
+        block[name] = column
+        same = type(column) is type(expected) and len(column) == len(block["image"])
+        if same and isinstance(expected, np.ndarray):
+            same = column.dtype == expected.dtype and column.shape[1:] == expected.shape[1:]
+            same = same and (name not in _FINITE or bool(np.isfinite(column).all()))
+        if not same:
+            refuse(f"is damaged: column {name} of the {table} is invalid", "", part)
+    for name, count in zip(("image", "label"), counts, strict=True):
+        check_indices(name, block[name], count, part)
+    return block
 
 
 def _names_of(images: Iterable[Name]) -> tuple[Name, ...]:

@@ -67,6 +67,14 @@ class NameIndex:
                 self._indices.setdefault(name, len(self._indices))
         return np.array([self._indices[name] for name in names], np.int32)
 
+    def __len__(self) -> int:
+        return 1 + max(self._indices.values(), default=-1)
+
+    def names_at(self, indices: Sequence[int]) -> list[Name]:
+        """Return a name of each index."""
+        name_by_index = {index: name for name, index in self._indices.items()}
+        return [name_by_index[index] for index in indices]
+
     def key(self, name: Name) -> Name:
         """Return a key that is equal for all names of the same image or class."""
         return name if self._known is None else self._known[name]

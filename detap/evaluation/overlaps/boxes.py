@@ -142,7 +142,7 @@ class Shapes:
             within = [(column >= low) & (column <= high) for column in (areas, shapes)]
             moved |= within[0] != within[1]
         count = int(np.count_nonzero(moved))
-        if count and len(ranges) > 1:
+        if len(ranges) > 1:
             yield Note(
                 "detection-area-of-box",
                 f"detections have a bbox in another area range than their {shape_name}; the bbox "

@@ -58,7 +58,6 @@ def blocks(analysis: Analysis, value: Threshold | None) -> Iterator[Block]:
     `value` is the threshold of all classes, or ``"best"``: that of the largest F1 of each. Later
     sections leave out detections below the overall one, if the option is given.
     """
-    # Partials have no boxes.
     source = analysis.match_results if analysis.result.has_boxes else analysis.result
     point = operating_point(source, "best" if value is None else value)
     if value is not None and not isnan(point.overall.score):

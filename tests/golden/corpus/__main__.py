@@ -299,7 +299,7 @@ def main() -> int:
             print("\n".join(case.text for case in chosen))
             return 0
         runner = Runner(base, scratch, data, options.jobs)
-        absent = Counter(data for case in chosen if (data := runner.missing(case)))
+        absent = Counter(needed for case in chosen if (needed := runner.missing(case)))
         todo = [case for case in chosen if not runner.missing(case)]
 
         def compare(case: Case, number: int) -> tuple[int, list[Difference]]:
@@ -314,8 +314,8 @@ def main() -> int:
                 counts["outputs"] += outputs
                 counts["accepted" if intended else "different"] += bool(differing)
         runner.close()
-    for data, number in absent.items():
-        print(f"skipped {number} cases: no {data}")
+    for needed, number in absent.items():
+        print(f"skipped {number} cases: no {needed}")
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(
         f"{len(todo)} cases with {counts['outputs']} outputs: {counts['different']} differ, "

@@ -61,7 +61,6 @@ ASKED = (
     ["eval", "--classes", "cat"],
     ["eval", "--images", "1"],
     ["eval", "--curves", "curves.csv"],
-    ["eval", "--partial", "part"],
     ["eval", "--threads", "2"],
     ["eval", "--output-format", "json"],
     ["eval", "--output-format", "html"],

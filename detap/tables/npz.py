@@ -1,0 +1,189 @@
+"""Tables as ``.npz`` files: numpy arrays, and a header in JSON.
+
+Files are untrusted: nothing is unpickled, and every array is checked.
+"""
+
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from io import BytesIO
+from typing import Any, NoReturn
+from zipfile import BadZipFile, ZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detap.errors import InputError, Problem
+from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.io.paths import Path
+from detap.io.stream import read_bytes
+from detap.io.writing import write
+from detap.tables.columns import Name
+from detap.tables.masks import MOST_PIXELS, Masks
+
+Column = NDArray[Any] | Masks
+
+VERSION = 1
+_HEADER = "detap"
+_KIND = "detections"
+_UNREADABLE: tuple[type[Exception], ...] = (
+    *(BadZipFile, zlib.error, ValueError, KeyError, EOFError, OSError, MemoryError),
+    *(RuntimeError, NotImplementedError),
+)
+_NUMBERS: dict[str, tuple[type[np.generic], tuple[tuple[int, ...], ...]]] = {
+    "image": (np.int32, ((),)),
+    "label": (np.int32, ((),)),
+    "corners": (np.float64, ((4,),)),
+    "box_area": (np.float64, ((),)),
+    "score": (np.float64, ((),)),
+    "area": (np.float64, ((),)),
+    "polygons": (np.float64, ((8,),)),
+    "mask": (np.int32, ((),)),
+    "keypoints": (np.float64, ((-1, 2), (-1, 3))),
+}
+"""The dtype of each column, and the shapes of a row; -1 for any number."""
+
+
+def encode(kind: str, header: Mapping[str, Any], columns: Mapping[str, Column]) -> memoryview:
+    """Return the bytes of an ``.npz`` file."""
+    text = json.dumps({"kind": kind, "version": VERSION, **header}).encode()
+    arrays = {_HEADER: np.frombuffer(text, np.uint8)}
+    for name, column in columns.items():
+        if isinstance(column, Masks):
+            arrays |= {f"{name}.{f.name}": getattr(column, f.name) for f in fields(Masks)}
+        else:
+            arrays[name] = column
+    file = BytesIO()
+    np.savez(file, allow_pickle=False, **arrays)
+    return file.getbuffer()
+
+
+def decode(
+    data: bytes, kind: str, path: str, limits: Limits = DEFAULT_LIMITS
+) -> tuple[dict[str, Any], dict[str, Column]]:
+    """Return the header and columns of an ``.npz`` file.
+
+    Raises
+    ------
+    InputError
+        If it is damaged, too large, or not of this kind and version.
+    """
+    try:
+        with ZipFile(BytesIO(data)) as archive:
+            if sum(member.file_size for member in archive.infolist()) > limits.file_bytes:
+                refuse(path, f"expands to more than {limits.file_bytes} bytes")
+        with np.load(BytesIO(data), allow_pickle=False) as arrays:
+            header = json.loads(arrays[_HEADER].tobytes()) if _HEADER in arrays else None
+            if not isinstance(header, dict) or header.get("kind") != kind:
+                refuse(path, f"is not a file of {kind} that detap wrote")
+            if header.get("version") != VERSION:
+                refuse(path, f"has version {header.get('version')!r}, expected {VERSION}")
+            return header, _with_masks({name: arrays[name] for name in arrays if name != _HEADER})
+    except _UNREADABLE as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        refuse(path, f"is damaged or not an .npz file: {reason}")
+
+
+def _with_masks(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Column]:
+    """Return columns with the arrays of masks joined."""
+    columns: dict[str, Column] = {}
+    for name, array in arrays.items():
+        stem, _, part = name.rpartition(".")
+        if part not in {field.name for field in fields(Masks)}:
+            columns[name] = array
+        elif stem not in columns:
+            parts = [arrays[f"{stem}.{field.name}"] for field in fields(Masks)]
+            none: tuple[NDArray[Any], ...] = Masks.none().arrays
+            for given, expected in zip(parts, none, strict=True):
+                if given.dtype != expected.dtype or given.shape[1:] != expected.shape[1:]:
+                    raise ValueError(f"{name} has dtype {given.dtype} and shape {given.shape}")
+            columns[stem] = masks = Masks(*parts)
+            _check_masks(masks)
+    return columns
+
+
+def _check_masks(masks: Masks) -> None:
+    """Raise ValueError if runs do not fill the image, or points are not finite."""
+    height, width = masks.sizes.T.astype(np.int64)
+    sums = np.concatenate([[0], np.cumsum(masks.runs, dtype=np.int64)])
+    filled = sums[masks.run_start[1:]] - sums[masks.run_start[:-1]] == height * width
+    has_runs = np.diff(masks.ring_start) == 0
+    if not (masks.sizes > 0).all() or (height * width > MOST_PIXELS).any():
+        raise ValueError("a mask has an invalid size")
+    if not filled[has_runs].all() or not np.isfinite(masks.points).all():
+        raise ValueError("a mask has invalid runs or points")
+
+
+def save(path: Path, columns: Mapping[str, Column], header: Mapping[str, Any]) -> None:
+    """Write the columns and names of detections, atomically."""
+    write(str(path), [encode(_KIND, header, columns)])
+
+
+def load(path: Path, limits: Limits = DEFAULT_LIMITS) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Read what :func:`save` wrote: the header and the columns, checked."""
+    name = str(path)
+    header, columns = decode(read_bytes(path, limits), _KIND, name, limits)
+    try:
+        names = {
+            "images": names_of(header["images"]),
+            "class_ids": names_of(header["class_ids"]),
+            "classes": tuple(map(str, header["classes"])),
+        }
+        _check(columns, {key: len(values) for key, values in names.items()}, name, limits)
+    except (KeyError, TypeError, ValueError) as error:
+        refuse(name, f"is damaged: {type(error).__name__}: {error}")
+    return {**header, **names}, columns
+
+
+def names_of(values: Sequence[Any]) -> tuple[Name, ...]:
+    """Return distinct names, all text or all integers.
+
+    Raises
+    ------
+    ValueError
+        If they are not.
+    """
+    if {*map(type, values)} not in (set(), {int}, {str}) or len(set(values)) < len(values):
+        raise ValueError("names are repeated, or neither text nor integers")
+    return tuple(values)
+
+
+def _check(
+    columns: Mapping[str, Any], counts: Mapping[str, int], path: str, limits: Limits
+) -> None:
+    """Raise InputError if a column has other values than tables have."""
+    rows = len(columns["image"])
+    if rows > limits.records:
+        refuse(path, *limits.exceeded)
+    if counts["classes"] != counts["class_ids"]:
+        refuse(path, "is damaged: classes and class_ids differ in length")
+    if ("mask" in columns) != ("masks" in columns):
+        refuse(path, "is damaged: only one of mask and masks is there")
+    for name, column in columns.items():
+        if name == "masks":
+            continue
+        dtype, shapes = _NUMBERS[name]
+        fits = any(
+            len(column.shape) == len(shape) + 1
+            and all(n in (-1, size) for n, size in zip(shape, column.shape[1:], strict=True))
+            for shape in shapes
+        )
+        if column.dtype != dtype or not fits or len(column) != rows:
+            refuse(path, f"is damaged: {name} has dtype {column.dtype} and shape {column.shape}")
+        if dtype is np.float64 and not np.isfinite(column).all():
+            refuse(path, f"is damaged: {name} has values that are not finite")
+    sizes = {"image": counts["images"], "label": counts["classes"]}
+    for name, count in {**sizes, "mask": len(columns.get("masks", ()))}.items():
+        check_indices(name, columns.get(name), count, path)
+
+
+def check_indices(name: str, column: NDArray[Any] | None, count: int, path: str) -> None:
+    """Raise InputError if indices are not from 0 to `count` - 1."""
+    if column is not None and len(column) and not 0 <= column.min() <= column.max() < count:
+        refuse(path, f"is damaged: {name} has an index outside 0 to {count - 1}")
+
+
+def refuse(path: str, message: str, hint: str = "") -> NoReturn:
+    """Raise InputError for a file."""
+    raise InputError(Problem(path, "", message, hint))
