@@ -21,22 +21,7 @@ COLORS = {
 
 
 def badge(record: Mapping[str, Any], name: str | None = None, label: str = "") -> dict[str, Any]:
-    """Return a badge as JSON for the endpoint.
-
-    Parameters
-    ----------
-    record : mapping
-        A JSON report.
-    name : str, optional
-        The metric; by default the primary one.
-    label : str
-        Its label; by default the name.
-
-    Raises
-    ------
-    UsageError
-        If no metric has the name, or several do.
-    """
+    """Return a badge as JSON for the endpoint."""
     numbers = metrics_of_record(record)
     number, *more = resolve(name, numbers)
     if more:

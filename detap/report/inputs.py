@@ -12,15 +12,7 @@ if TYPE_CHECKING:
 def describe_inputs(
     ground_truth: "GroundTruth", detections: "Detections", *, digests: bool
 ) -> list[dict[str, Any]]:
-    """Describe the inputs of a detection report.
-
-    Parameters
-    ----------
-    ground_truth, detections : tables
-        Before any selection.
-    digests : bool
-        Compute the sha256 of each input.
-    """
+    """Describe the inputs of a detection report."""
     return [
         *describe(
             "ground_truth", ground_truth.files, digests=digests, images=len(ground_truth.images)

@@ -4,12 +4,11 @@ Undefined numbers are NaN. Names are not escaped: each writer escapes them for i
 """
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from detap._version import __version__
 from detap.errors import Note
-from detap.records import Value
 
 if TYPE_CHECKING:
     from detap.analysis.bootstrap import PairedResamples
@@ -20,181 +19,86 @@ Cell = str | int | float | None
 """A value of a table."""
 
 
-class Column(Value):
-    """A column of a table.
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table."""
 
-    Attributes
-    ----------
-    key : str
-        Its key in rows, JSON and CSV.
-    heading : str
-        Its heading in text.
-    short : str
-        The heading in narrow tables.
-    kind : str
-        ``name``; ``text`` of detap; ``fraction``, a metric, mostly from 0 to 1; ``count``;
-        ``exact``, with every digit; ``change``, the difference of two fractions, and
-        ``precise_change``, with more digits; ``count_change``, the difference of two counts.
-    priority : int
-        0 is always shown; in narrow tables, columns of the highest priority are dropped first.
-    higher_is_better : bool
-    """
-
-    key: str
+    key: str  # in rows, JSON and CSV
     heading: str
-    short: str
+    short: str  # the heading in narrow tables
+    # `text` is of detap. A `fraction` is a metric, mostly from 0 to 1; `exact` has every digit;
+    # a `change` is the difference of two fractions, a `count_change` of two counts.
     kind: Literal[
         "name", "text", "fraction", "count", "exact", "change", "precise_change", "count_change"
     ]
-    priority: int = 0
+    priority: int = 0  # 0 is always shown; narrow tables drop columns of the highest first
     higher_is_better: bool = True
 
 
-class Table(Value):
-    """Columns, rows and an optional last row of means and sums.
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Columns, rows and an optional last row of means and sums."""
 
-    Attributes
-    ----------
-    columns : tuple of Column
-        The first is the name.
-    rows : tuple of mapping
-        Values by key. A row may have keys without a column.
-    totals : mapping or None
-        The last row.
-    """
-
-    columns: tuple[Column, ...]
-    rows: tuple[Mapping[str, Cell], ...]
+    columns: tuple[Column, ...]  # the first is the name
+    rows: tuple[Mapping[str, Cell], ...]  # values by key, also of keys without a column
     totals: Mapping[str, Cell] | None = None
 
 
-class Block(Value):
-    """A further part of a report, such as gates or a cross-check.
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A further part of a report, such as gates or a cross-check."""
 
-    Attributes
-    ----------
-    key : str
-        The key of `data` in the JSON report; empty if another block has the data.
-    title : str
-        Its heading in text.
-    data : mapping
-        Its data in JSON.
-    lines : tuple of str
-        Its sentences in text.
-    table : Table or None
-        Its table in text.
-    verdicts : tuple of str
-        ``passed``, ``failed`` or ``warning`` for each line that begins with a gate status.
-    """
-
-    key: str
+    key: str  # of the data in the JSON report; empty if another block has the data
     title: str
     data: Mapping[str, Any]
     lines: tuple[str, ...] = ()
     table: Table | None = None
-    verdicts: tuple[str, ...] = ()
+    verdicts: tuple[str, ...] = ()  # of each line: `passed`, `failed` or `warning`
 
 
-class DataFolder(Value):
-    """A folder with the images' data of an HTML page.
-
-    Attributes
-    ----------
-    path : str
-    address : str
-        Its URL, relative to the page.
-    """
+@dataclass(frozen=True, slots=True)
+class DataFolder:
+    """A folder with the images' data of an HTML page."""
 
     path: str
-    address: str
+    address: str  # its URL, relative to the page
 
 
-class PageSource(Value):
-    """The result behind a report, for the HTML page.
-
-    Attributes
-    ----------
-    result : Result
-    before : Result or None
-        The result of an earlier detector on the same ground truth.
-    record : mapping or None
-        An earlier JSON report.
-    earlier : str
-        The name of the earlier detector or report.
-    resamples : PairedResamples or None
-        Metrics of both detectors that were resampled for gates.
-    pictures : ImageFolder or None
-        The folder of the image files.
-    file_names : mapping
-        File names by image name.
-    data_folder : DataFolder or None
-        None to embed the images' data.
-    """
+@dataclass(frozen=True, slots=True)
+class PageSource:
+    """The result behind a report, for the HTML page."""
 
     result: "Result"
-    before: "Result | None" = None
-    record: Mapping[str, Any] | None = None
-    earlier: str = ""
-    resamples: "PairedResamples | None" = None
+    before: "Result | None" = None  # of an earlier detector on the same ground truth
+    record: Mapping[str, Any] | None = None  # an earlier JSON report
+    earlier: str = ""  # the name of the earlier detector or report
+    resamples: "PairedResamples | None" = None  # of both detectors, drawn for gates
     pictures: "ImageFolder | None" = None
-    file_names: Mapping[str, str] = field(default_factory=dict)
-    data_folder: DataFolder | None = None
+    file_names: Mapping[str, str] = field(default_factory=dict)  # by image name
+    data_folder: DataFolder | None = None  # None to embed the images' data
 
 
-class Report(Value):
-    """A report, for any writer.
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A report, for any writer."""
 
-    Attributes
-    ----------
-    kind : {"detection", "retrieval", "classification"}
-    table : Table
-        One row per class (or query, ...).
-    version : str
-        The version of detap.
-    signature : str
-        Empty without a protocol.
-    protocol : mapping
-        Every field of the protocol.
-    inputs : tuple of mapping
-        For each input its role, path, sha256 and counts.
-    summary : mapping of str to float
-        The metrics, the primary one first; NaN is undefined.
-    param_columns : tuple of Column
-        The columns of the summary behind name and value: IoU, area, ...
-    params : mapping of str to tuple of str
-        For each metric of the summary its text in those columns.
-    columns : mapping of str to Column
-        For each metric of the summary its column in other tables; empty for a ranking.
-    notes : tuple of Note
-        Notes of the readers and the evaluation.
-    blocks : tuple of Block
-        Further parts.
-    rows : tuple of mapping
-        The rows of the JSON report, if those of the table have further cells.
-    title : str
-        The title of the main table; mostly empty.
-    conclusion : str
-        The conclusion in one sentence, shown first.
-    page_source : PageSource or None
-        For detectors only.
-    """
-
-    kind: str
-    table: Table
+    kind: str  # a key of `writers.json.ROWS`
+    table: Table  # one row per class (or query, ...)
     version: str = __version__
     signature: str = ""
     protocol: Mapping[str, Any] = field(default_factory=dict)
     inputs: tuple[Mapping[str, Any], ...] = ()
-    summary: Mapping[str, float] = field(default_factory=dict)
+    summary: Mapping[str, float] = field(default_factory=dict)  # the primary metric first
+    # The columns of the summary behind name and value (IoU, area, ...), and their texts by metric.
     param_columns: tuple[Column, ...] = ()
     params: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    columns: Mapping[str, Column] = field(default_factory=dict)
+    columns: Mapping[str, Column] = field(default_factory=dict)  # by metric, in other tables
     notes: tuple[Note, ...] = ()
     blocks: tuple[Block, ...] = ()
-    rows: tuple[Mapping[str, Cell], ...] = ()
-    title: str = ""
-    conclusion: str = ""
-    page_source: PageSource | None = None
+    rows: tuple[Mapping[str, Cell], ...] = ()  # of JSON, if those of the table have further cells
+    title: str = ""  # of the main table
+    conclusion: str = ""  # one sentence, shown first
+    page_source: PageSource | None = None  # for detectors only
 
     def with_blocks(self, blocks: tuple[Block, ...], notes: tuple[Note, ...]) -> "Report":
         """Return the report with blocks before the others, and notes after the others."""

@@ -20,10 +20,7 @@ _ONE = 1 - 1e-9
 
 
 def fraction(value: float, decimals: int) -> str:
-    """Format a fraction with a number of decimals; undefined is a dash.
-
-    A value above 0 is never shown as 0, and one below 1 never as 1.
-    """
+    """Format a fraction; a value above 0 is never shown as 0, nor one below 1 as 1."""
     if isnan(value):
         return UNDEFINED
     smallest = 10.0**-decimals
@@ -41,10 +38,7 @@ def exact(value: float) -> str:
 
 
 def change(value: float, decimals: int) -> str:
-    """Format the difference of two fractions with its sign; undefined is a dash.
-
-    A difference other than 0 is never shown as 0.
-    """
+    """Format the difference of two fractions with its sign; only 0 is shown as 0."""
     if isnan(value):
         return UNDEFINED
     if value == 0:

@@ -25,14 +25,7 @@ _LEVEL = 1
 
 
 def packed(values: Any) -> str:
-    """Return values, arrays among them, as base64 of deflated bytes.
-
-    Parameters
-    ----------
-    values : object
-        Mappings, sequences, texts, numbers and arrays. Integers take as few bytes as all of an
-        array fit in, at most four.
-    """
+    """Return values, arrays among them, as base64 of deflated bytes."""
     arrays: list[bytes] = []
     end = 0
 

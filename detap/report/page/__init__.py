@@ -17,13 +17,7 @@ if TYPE_CHECKING:
 
 
 def render(report: "Report", style: "Style") -> str:
-    """Return the page.
-
-    Raises
-    ------
-    UsageError
-        If the report is not of a detector, or the extra is not installed.
-    """
+    """Return the page."""
     if report.page_source is None:
         raise UsageError(f"a {report.kind} report has no HTML page; use json or markdown")
     check_installed()
@@ -33,15 +27,7 @@ def render(report: "Report", style: "Style") -> str:
 
 
 def data_folder(path: str, page: str) -> "DataFolder":
-    """Make the folder of the images' data; return it with its URL relative to the page.
-
-    Raises
-    ------
-    UsageError
-        If the page is standard output.
-    OutputError
-        If the folder cannot be made.
-    """
+    """Make the folder of the images' data; return it with its URL relative to the page."""
     if page == STDOUT:
         raise UsageError("--page-data needs a page in a file; use -o page.html")
     from urllib.parse import quote
@@ -54,13 +40,7 @@ def data_folder(path: str, page: str) -> "DataFolder":
 
 
 def check_installed() -> None:
-    """Check that the packages of the page are installed.
-
-    Raises
-    ------
-    UsageError
-        If one is missing.
-    """
+    """Check that the packages of the page are installed."""
     from importlib.util import find_spec
 
     for module, name in (("jinja2", "Jinja2"), ("PIL", "Pillow")):

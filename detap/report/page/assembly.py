@@ -63,13 +63,7 @@ _ESCAPES = {ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"}
 
 
 def render_page(report: "Report", source: "PageSource") -> str:
-    """Return the page of a report.
-
-    Parameters
-    ----------
-    report : Report
-    source : PageSource
-    """
+    """Return the page of a report."""
     model, images = page_data(report, source)
     warnings = [escape(note) for note in report.notes if note.severity == "warning"]
     infos = [escape(note) for note in report.notes if note.severity == "info"]
@@ -204,10 +198,7 @@ def _cells(block: "Block") -> list[list[tuple[str, str]]]:
 
 
 def _trend(block: "Block") -> dict[str, Any] | None:
-    """Return the first metric of a history as a line of 640 by 120, with its range.
-
-    None with fewer than two values. Undefined values split the line.
-    """
+    """Return the first metric of a history as a line of 640 by 120, with its range."""
     table = block.table
     column = table.columns[1] if table else None
     values = [row.get(column.key) for row in table.rows] if table and column else []

@@ -23,20 +23,7 @@ if TYPE_CHECKING:
 
 
 def page_data(report: "Report", source: "PageSource") -> tuple[dict[str, Any], Gallery | None]:
-    """Return the model of a page, and its images.
-
-    Parameters
-    ----------
-    report : Report
-    source : PageSource
-
-    Returns
-    -------
-    model : dict
-        ``analysis`` is None if the protocol defines no errors.
-    images : Gallery or None
-        None without ``analysis``.
-    """
+    """Return the model of a page, and its images."""
     result, before = source.result, source.before
     analysis = Analysis(result, None if before is None else Analysis(before))
     classes = [escape(name) for name in result.classes]
@@ -132,11 +119,8 @@ def _baseline(report: "Report", source: "PageSource") -> dict[str, Any] | None:
 
 
 def _comparison(source: "PageSource") -> Comparison | None:
-    """Return the comparison with an earlier detector, without counts of errors.
-
-    As in detap compare, which needs single true and false positives. What gates have resampled is
-    not resampled again.
-    """
+    """Return the comparison with an earlier detector, without counts of errors."""
+    # What gates have resampled is not resampled again.
     before, result = source.before, source.result
     if before is None or result.protocol.matching != "by-score":
         return None

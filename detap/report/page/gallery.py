@@ -28,18 +28,7 @@ _COUNTED = GROUND_TRUTH_STATUSES.index("matched")
 
 
 class Gallery(NamedTuple):
-    """The images of the page.
-
-    Attributes
-    ----------
-    columns : dict
-        ``names``, ``files`` (None if unknown) and ``sizes`` of the images; ``truths``, the ground
-        truths in the order of the images; ``detector`` and ``baseline`` (None without one).
-    names : list of str
-        The names as in the result.
-    by_errors : (I,) int32
-        The images with the most errors at the best F1 first.
-    """
+    """The images of the page."""
 
     columns: dict[str, Any]
     names: list[str]
@@ -68,22 +57,7 @@ def gallery(
     file_names: Mapping[str, str],
     before: tuple[MatchResults, Errors] | None,
 ) -> "Gallery":
-    """Return the columns of the images.
-
-    Parameters
-    ----------
-    results : MatchResults
-    types : Errors
-        Errors of these results, with the convention of the protocol.
-    steps : (n,) float64
-        The score thresholds of the slider, descending.
-    best : float
-        The score of the best F1; NaN if there is none.
-    file_names : mapping
-        File names by image name.
-    before : (MatchResults, Errors), optional
-        Those of an earlier detector on the same ground truth.
-    """
+    """Return the columns of the images."""
     iou_type = results.protocol.iou_type
     names = [str(name) for name in results.run.ground_truth.images]
     of_truths = _Sorted(results.boxes[1].image, results.images)
@@ -113,16 +87,7 @@ def _by_errors(results: MatchResults, best: float) -> Integers:
 
 
 class _Sorted:
-    """Rows of a table in the order of their images.
-
-    Attributes
-    ----------
-    rows : (n,) intp
-    count : (I,) int64
-        Number of rows of each image.
-    index_in_image : (n,) int64
-        The index of each row of the table among those of its image.
-    """
+    """Rows of a table in the order of their images."""
 
     def __init__(self, image: Integers, images: int, score: Floats | None = None) -> None:
         self.rows = (
@@ -141,13 +106,10 @@ class _Sorted:
 def _detector(
     results: MatchResults, types: Errors, steps: Floats, of_truths: _Sorted
 ) -> dict[str, Any]:
-    """Return the detections, by image and descending score, and the ground truths' results.
-
-    ``step`` is the first step whose threshold the score reaches; ``truth`` the index
-    in the image of the matched, attributed or nearest ground truth, and ``overlap`` the IoU with
-    it, in thousandths. ``match`` and ``near`` are the indices of the matching detection of each
-    ground truth and of the best error attributed to it.
-    """
+    """Return the detections, by image and descending score, and the ground truths' results."""
+    # `step`: the first step whose threshold the score reaches. `truth`: the index in the image of
+    # the matched, attributed or nearest ground truth; `overlap`: the IoU with it, in thousandths.
+    # `match`, `near`: of each ground truth, the matching detection and the best error near it.
     detections, columns = results.boxes[0], row_results(results, types)
     by_image = _Sorted(detections.image, results.images, detections.score)
     rows, score = by_image.rows, detections.score[by_image.rows]

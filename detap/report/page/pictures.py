@@ -40,17 +40,7 @@ _ALIKE = 0.02
 
 
 class ImageFile(NamedTuple):
-    """An image and its file.
-
-    Attributes
-    ----------
-    name : str
-        Its name.
-    file_name : str or None
-        Its file name in the annotations.
-    size : sequence of two float, or None
-        Width and height as annotated.
-    """
+    """An image and its file."""
 
     name: str
     file_name: str | None
@@ -58,17 +48,7 @@ class ImageFile(NamedTuple):
 
 
 class Thumbnails(NamedTuple):
-    """The thumbnails of images.
-
-    Attributes
-    ----------
-    uris : dict of str to str
-        Addresses by image name.
-    sizes : dict of str to tuple of int
-        Width and height of the full pictures by image name.
-    problems : tuple of str
-        One message for each image without a picture, or with one of another size.
-    """
+    """The thumbnails of images."""
 
     uris: dict[str, str]
     sizes: dict[str, tuple[int, int]]
@@ -80,17 +60,7 @@ class _UnusableError(Exception):
 
 
 class Search(NamedTuple):
-    """The result of a search for the folder of the images.
-
-    Attributes
-    ----------
-    folder : ImageFolder or None
-        The first with files of at least half of a sample of the images.
-    searched : tuple of str
-        The folders before it, existing ones first.
-    links : tuple of str
-        The existing folders left out because their path leads out of their root.
-    """
+    """The result of a search for the folder of the images."""
 
     folder: ImageFolder | None
     searched: tuple[str, ...]
@@ -110,18 +80,7 @@ def thumbnails(
     save: Callable[[int, bytes], str] = data_uri,
     max_bytes: int = MOST_BYTES,
 ) -> Thumbnails:
-    """Return thumbnails of images.
-
-    Parameters
-    ----------
-    folder : ImageFolder
-    images : sequence of ImageFile
-        The most important first.
-    save : function
-        Saves a WebP thumbnail, given the index of its image; returns its address.
-    max_bytes : int
-        The maximum size of all addresses; images from the first beyond it on are left out.
-    """
+    """Return thumbnails of images."""
     uris: dict[str, str] = {}
     sizes: dict[str, tuple[int, int]] = {}
     problems: list[str] = []
@@ -158,14 +117,7 @@ def sample(names: "Sequence[Name]") -> "Sequence[Name]":
 
 
 def find_folder(folders: Iterable[ImageFolder], images: Sequence[ImageFile]) -> Search:
-    """Return the first folder with files of at least half of the images.
-
-    Parameters
-    ----------
-    folders : iterable of ImageFolder
-    images : sequence of ImageFile
-        A sample: each is searched for in each folder.
-    """
+    """Return the first folder with files of at least half of the images."""
     searched: list[str] = []
     missing: list[str] = []
     links: list[str] = []

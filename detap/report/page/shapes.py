@@ -21,22 +21,7 @@ def tenths(pixels: Floats) -> NDArray[np.int64]:
 
 
 def shapes(iou_type: str, table: Table, rows: NDArray[np.integer]) -> Columns:
-    """Return the columns of the shapes of some rows; none if boxes are compared.
-
-    Parameters
-    ----------
-    iou_type : str
-    table : GroundTruth or Detections
-    rows : (n,) int
-
-    Returns
-    -------
-    dict
-        Polygons: ``corners`` (n * 8). Keypoints: ``points`` (n * P * 2), and ``labeled`` (n * P).
-        Masks: ``rings``, the number of polygons of each, their ``ring_points`` and all ``points``;
-        ``runs``, the number of runs of each, and their ``lengths``, as differences from the run of
-        the same kind before; ``height``, of the image. Coordinates are in tenths of a pixel.
-    """
+    """Return the columns of the shapes of some rows; none if boxes are compared."""
     columns = _COLUMNS.get(iou_type)
     return {} if columns is None else columns(table, rows)
 

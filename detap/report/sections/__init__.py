@@ -15,45 +15,26 @@ The line declares the option, which every start needs. The file is imported when
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from detap.records import Record
 from detap.text_input import score_or_best
 
 
-class Section(Record):
-    """A section that an option requests.
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section that an option requests."""
 
-    Attributes
-    ----------
-    name : str
-        The key of its data in the JSON report.
-    help : str
-        The help of the option.
-    values : tuple of str, range or function, optional
-        The values of the option: words, whole numbers, or texts that the function reads (it raises
-        ValueError for others). None is a flag.
-    flag_value : object
-        The value of the option without an argument; None if it needs one.
-    metavar : str, optional
-        The value in the help; by default the words.
-    option : str
-        The option; by default the name with two dashes.
-    module : str
-        The file; by default that of the name in this package.
-    needs_boxes : bool
-        Whether it needs boxes, which engines and ``detap merge`` do not keep.
-    """
-
-    name: str
+    name: str  # the key of its data in the JSON report, and its file
     help: str
+    # Words, whole numbers, or texts that the function reads; None is a flag.
     values: tuple[str, ...] | range | Callable[[str], Any] | None = None
-    flag_value: object = None
+    flag_value: object = None  # without an argument; None if the option needs one
     metavar: str | None = None
-    option: str = ""
-    module: str = ""
-    needs_boxes: bool = True
+    option: str = ""  # by default the name with two dashes
+    module: str = ""  # by default that of the name in this package
+    needs_boxes: bool = True  # which engines and `detap merge` do not keep
 
     @property
     def flag(self) -> str:

@@ -18,17 +18,7 @@ _BY_SCORE, _BY_RANK = 160, 80
 
 
 class Analysis:
-    """A result and its analyses, each computed once.
-
-    Attributes
-    ----------
-    result : Result
-    before : Analysis or None
-        The analysis of an earlier detector on the same ground truth.
-    score : float or None
-        The threshold of the operating point, if one is requested: later sections leave out
-        detections below it.
-    """
+    """A result and its analyses, each computed once."""
 
     def __init__(self, result: Result, before: "Analysis | None" = None) -> None:
         self.result, self.before = result, before
@@ -63,12 +53,9 @@ class Analysis:
 
     @cached_property
     def steps(self) -> Floats:
-        """The score thresholds of the page, (n,) float64, in descending order.
-
-        All scores, or a selection if there are many: spread over scores and detections, with the
-        best-F1 scores of each class and overall. The last is the lowest of all detections, of the
-        earlier detector too.
-        """
+        """The score thresholds of the page, in descending order."""
+        # All scores, or a selection if there are many: spread over scores and detections, with the
+        # best-F1 scores of each class and overall. The last is the lowest of both detectors.
         swept, scores = self.sweeps.best, self.sweeps.overall.score
         both = [self] if self.before is None else [self, self.before]
         lowest = min(
@@ -110,19 +97,7 @@ def joined(added: Counts) -> str:
 
 
 def analysis_blocks(result: Result, requested: Mapping[str, Any]) -> Iterator[Block]:
-    """Yield the blocks of the requested sections, all from one matching.
-
-    Parameters
-    ----------
-    result : Result
-    requested : mapping
-        The values of options by the names of their sections.
-
-    Raises
-    ------
-    UsageError
-        If the protocol does not match by score, or scores to calibrate are outside 0 to 1.
-    """
+    """Yield the blocks of the requested sections, all from one matching."""
     analysis = Analysis(result)
     for section in SECTIONS:
         if section.name in requested:

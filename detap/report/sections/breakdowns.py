@@ -65,10 +65,7 @@ _LABELS = {
 
 
 def blocks(analysis: Analysis, value: bool | None) -> Iterator[Block]:
-    """Yield the breakdowns by size, aspect ratio, crowding and position.
-
-    The histograms of scores and of the IoU with the nearest ground truth are in JSON only.
-    """
+    """Yield the breakdowns; the histograms are in JSON only."""
     match_results = analysis.match_results
     result = breakdowns(match_results, score=analysis.score)
     histograms = {

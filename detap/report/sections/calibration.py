@@ -46,10 +46,8 @@ DATA = CalibrationData
 
 
 def blocks(analysis: Analysis, value: bool | None) -> Iterator[Block]:
-    """Yield the reliability of the scores by bins, and the errors that sum it up.
-
-    Scores outside 0 to 1 are an error only if --calibration is given.
-    """
+    """Yield the reliability of the scores by bins, and the errors that sum it up."""
+    # Scores outside 0 to 1 are an error only if --calibration is given.
     try:
         result = calibration(analysis.match_results)
     except UsageError as error:

@@ -110,19 +110,7 @@ def comparison_report(
     max_rows: int | None = 10,
     drop: float | None = None,
 ) -> Report:
-    """Return the report of two detectors side by side.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        Of :func:`detap.analysis.comparison.compare`.
-    inputs : sequence of mapping
-    notes : sequence of Note
-    max_rows : int or None
-        Maximum number of classes and images in text; JSON has all that changed.
-    drop : float, optional
-        A drop of the metrics; the number of images needed to detect it is reported.
-    """
+    """Return the report of two detectors side by side."""
     protocol = comparison.first.protocol
     rows = tuple(_metric_row(comparison, name) for name in comparison.names)
     level = "" if comparison.resamples is None else f" ({100 * comparison.confidence:g}% CI)"

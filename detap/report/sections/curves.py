@@ -20,21 +20,7 @@ if TYPE_CHECKING:
 
 
 class Curves(NamedTuple):
-    """Curves, as CSV rows and JSON records.
-
-    Attributes
-    ----------
-    signature : str
-    headings : tuple of str
-    rows : iterable of tuple
-        One per point.
-    key : str
-        The JSON key of the records.
-    records : sequence of mapping
-        The same points for JSON; undefined is None.
-    indent : int or None
-        The JSON indent; None for long records.
-    """
+    """Curves, as CSV rows and JSON records."""
 
     signature: str
     headings: tuple[str, ...]

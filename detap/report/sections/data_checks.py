@@ -75,19 +75,7 @@ def data_check_report(
     omitted: int = 0,
     inputs: Sequence[Mapping[str, Any]] = (),
 ) -> Report:
-    """Return the report of a data check.
-
-    Parameters
-    ----------
-    data_check : DataCheck
-        From :func:`detap.checks.statistics.examine`; empty if nothing could be read.
-    problems : sequence of Problem
-        Errors in the inputs.
-    omitted : int
-        Number of further errors.
-    inputs : sequence of mapping
-        From :func:`detap.report.inputs.describe`.
-    """
+    """Return the report of a data check."""
     rows = data_check.classes
     counts = [column for column in _COUNTS if rows and column.key in rows[0]]
     totals = {column.key: sum(row[column.key] for row in rows) for column in counts}

@@ -75,15 +75,7 @@ def data_sets_report(
     inputs: Sequence[Mapping[str, Any]] = (),
     notes: Sequence[Note] = (),
 ) -> Report:
-    """Return the report of several data sets.
-
-    Parameters
-    ----------
-    data : DataSets
-    inputs : sequence of mapping
-        Of every data set.
-    notes : sequence of Note
-    """
+    """Return the report of several data sets."""
     names = data.names
     primary = names[0]
     specs = _specs(data)

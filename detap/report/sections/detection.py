@@ -33,24 +33,7 @@ def detection_report(
     sort: str | None = None,
     reverse: bool = False,
 ) -> Report:
-    """Return the report of a detector.
-
-    Parameters
-    ----------
-    result : Result
-        Of :func:`detap.evaluate`.
-    inputs : sequence of mapping
-        From :func:`detap.report.inputs.describe_inputs`; may be left out for arrays.
-    notes : sequence of Note
-        Further notes.
-    blocks : sequence of Block
-        Further parts, such as a cross-check.
-    sort : str, optional
-        The key of the column of :func:`class_columns` to sort by: names ascend, numbers descend,
-        undefined ones last. By default classes keep their order.
-    reverse : bool
-        Reverse that order; undefined ones stay last.
-    """
+    """Return the report of a detector."""
     from detap.evaluation.results import class_rows
 
     if result.selection is not None:

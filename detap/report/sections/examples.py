@@ -68,10 +68,7 @@ _WHY = {
 
 
 def blocks(analysis: Analysis, value: int) -> Iterator[Block]:
-    """Yield the worst images, most confident errors and possible label errors.
-
-    `value` is the maximum number of each.
-    """
+    """Yield the worst images, most confident errors and possible label errors."""
     match_results, errors, score = analysis.match_results, analysis.errors, analysis.score
     images = _worst_images(match_results, score, value)
     confident = _confident_errors(match_results, errors, value)

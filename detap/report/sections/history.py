@@ -48,13 +48,7 @@ KEY = "history"
 
 
 def history_report(series: "Sequence[Series]") -> Report:
-    """Return the report of runs, the series of the latest run first.
-
-    Parameters
-    ----------
-    series : sequence of Series
-        Of :func:`detap.gates.history.history`.
-    """
+    """Return the report of runs, the series of the latest run first."""
     latest = series[0].runs[-1].record
     truth = [item for item in latest["inputs"] if item.get("role") == "ground_truth"]
     return Report(

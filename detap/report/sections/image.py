@@ -69,15 +69,7 @@ def image_report(
     inputs: Sequence[Mapping[str, Any]] = (),
     notes: Sequence[Note] = (),
 ) -> Report:
-    """Return the report of one image.
-
-    Parameters
-    ----------
-    result : Result
-    image_results : ImageResults
-    inputs : sequence of mapping
-    notes : sequence of Note
-    """
+    """Return the report of one image."""
     formatter = _RowFormatter(result, image_results)
     ground_truths = [formatter.truth(truth) for truth in image_results.ground_truths]
     data = {"name": image_results.image, "iou": image_results.iou, "ground_truths": ground_truths}

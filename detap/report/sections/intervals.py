@@ -52,15 +52,7 @@ class IntervalsData(TypedDict):
 
 
 def with_intervals(report: Report, of_slices: "Mapping[str | None, MetricIntervals]") -> Report:
-    """Return the report with the confidence intervals of its metrics.
-
-    Parameters
-    ----------
-    report : Report
-        Of a detector, with the block of slices if there are slices.
-    of_slices : mapping of str or None to MetricIntervals
-        The intervals of all images (None) and of each slice.
-    """
+    """Return the report with the confidence intervals of its metrics."""
     intervals = of_slices[None]
     primary = metrics.summary(intervals.result.protocol)[0]
     level = f"{100 * intervals.confidence:g}% CI"

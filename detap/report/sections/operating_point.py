@@ -53,11 +53,8 @@ _FALSE = 5  # the types of errors.TYPES that false positives are of
 
 
 def blocks(analysis: Analysis, value: Threshold | None) -> Iterator[Block]:
-    """Yield precision, recall and F1 at a threshold, overall and by class.
-
-    `value` is the threshold of all classes, or ``"best"``: that of the largest F1 of each. Later
-    sections leave out detections below the overall one, if the option is given.
-    """
+    """Yield precision, recall and F1 at a threshold or each class's best F1."""
+    # Later sections leave out detections below the overall threshold, if the option is given.
     source = analysis.match_results if analysis.result.has_boxes else analysis.result
     point = operating_point(source, "best" if value is None else value)
     if value is not None and not isnan(point.overall.score):
@@ -147,10 +144,7 @@ def _added(analysis: Analysis, steps: Floats) -> list[list[str]]:
 
 
 def _curves(analysis: Analysis) -> dict[str, Any]:
-    """Return the interpolated precision at 101 recalls, in ten-thousandths.
-
-    By class, None without ground truth, and the mean over the other classes.
-    """
+    """Return the interpolated precision at 101 recalls, in ten-thousandths."""
     curves = [_curve(sweep) if sweep.positives else None for sweep in analysis.sweeps.by_class]
     known = [curve for curve in curves if curve is not None]
     return {

@@ -68,14 +68,7 @@ _FEW = 30
 
 
 def power_block(analysis: "PowerAnalysis", most: int | None = 10) -> Block:
-    """Return the minimum detectable drops, overall and by class.
-
-    Parameters
-    ----------
-    analysis : PowerAnalysis
-    most : int or None
-        Maximum number of classes in text, largest drops first; JSON has all.
-    """
+    """Return the minimum detectable drops, overall and by class."""
     criterion = analysis.criterion
     rows = (*analysis.metrics, *analysis.classes)
     overall = [row for row in rows if row.ground_truths is None]

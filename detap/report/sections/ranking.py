@@ -139,17 +139,7 @@ def retrieval_report(
     inputs: Sequence[Mapping[str, Any]] = (),
     objectives: "Objectives | None" = None,
 ) -> Report:
-    """Return the report of a retrieval.
-
-    Parameters
-    ----------
-    result : RetrievalResult
-        Of :func:`detap.ranking.retrieval.evaluate`.
-    inputs : sequence of mapping
-        As :func:`detap.report.inputs.describe` makes them.
-    objectives : Objectives, optional
-        Losses and gaps of the same queries.
-    """
+    """Return the report of a retrieval."""
     return Report(
         kind="retrieval",
         signature=result.protocol.signature(__version__),
@@ -307,15 +297,7 @@ def _means(
 def classification_report(
     result: "ClassificationResult", *, inputs: Sequence[Mapping[str, Any]] = ()
 ) -> Report:
-    """Return the report of a classification.
-
-    Parameters
-    ----------
-    result : ClassificationResult
-        Of :func:`detap.ranking.classification.evaluate`.
-    inputs : sequence of mapping
-        As :func:`detap.report.inputs.describe` makes them.
-    """
+    """Return the report of a classification."""
     values: dict[str, Sequence[Cell]] = {
         "name": result.classes,
         "AP": result.average_precision.tolist(),

@@ -27,14 +27,7 @@ class SliceEntry(TypedDict):
 def slices_block(
     slices: "Sequence[SliceMetrics]", columns_of: Mapping[str, Column] = MappingProxyType({})
 ) -> Block:
-    """Return the block of slices; there must be at least one.
-
-    Parameters
-    ----------
-    slices : sequence of SliceMetrics
-    columns_of : mapping of str to Column
-        The columns of the summary's metrics.
-    """
+    """Return the block of slices; there must be at least one."""
     names = list(slices[0].summary)
     columns = (
         Column("name", "slice", "slice", "name"),

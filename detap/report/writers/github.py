@@ -66,15 +66,7 @@ def _cut(text: str, most: int) -> str:
 
 
 def append_summary(report: Report, style: Style) -> None:
-    """Append the report as Markdown to the step summary, if GitHub asks for one.
-
-    Only the conclusion is appended if the rest would exceed GitHub's limit.
-
-    Raises
-    ------
-    OutputError
-        If the summary cannot be written.
-    """
+    """Append the report as Markdown to the step summary, if GitHub asks for one."""
     path = os.environ.get(SUMMARY_VARIABLE)
     if not path:
         return

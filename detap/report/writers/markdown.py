@@ -54,11 +54,9 @@ def code(name: object) -> str:
 
 
 def text_of(sentence: str) -> str:
-    """Escape links, mentions, tags and cell ends of a sentence.
-
-    GitHub looks for mentions and issue numbers in the finished page, in which entities are decoded,
-    but not in code.
-    """
+    """Escape links, mentions, tags and cell ends of a sentence."""
+    # GitHub looks for mentions and issue numbers in the finished page, in which entities are
+    # decoded, but not in code.
     text = "".join(
         f"<code>{mark}</code>" if mark in "@#" else mark if mark in _HARMLESS else _entities(mark)
         for mark in escape(sentence)

@@ -29,14 +29,7 @@ _UNDEFINED = {"file_name": "", "error": "", "ground_truth": 0}
 
 
 def check(path: str, protocol: Protocol) -> None:
-    """Raise UsageError if the table cannot be written.
-
-    Raises
-    ------
-    UsageError
-        If the suffix is unknown, its package is not installed, or the protocol does not match by
-        score.
-    """
+    """Raise UsageError if the table cannot be written."""
     suffix = _suffix(path)
     if suffix not in _WRITERS:
         raise UsageError(
@@ -50,15 +43,7 @@ def check(path: str, protocol: Protocol) -> None:
 
 
 def render(path: str, result: Result, baseline: Result | None = None) -> Iterator[bytes]:
-    """Yield the table in the format of the file name.
-
-    Parameters
-    ----------
-    path : str
-    result : Result
-    baseline : Result, optional
-        Its rows follow, and the first column is ``detector``: ``current`` or ``baseline``.
-    """
+    """Yield the table in the format of the file name."""
     return _WRITERS[_suffix(path)](_chunks(result, baseline))
 
 

@@ -32,24 +32,12 @@ def to_dict(result: Result) -> dict[str, Any]:
 
 
 def to_page(result: Result) -> str:
-    """Return the HTML page of a result.
-
-    Raises
-    ------
-    UsageError
-        If the extra ``detap[report]`` is not installed.
-    """
+    """Return the HTML page of a result."""
     return WRITERS["html"].render(detection_report(result), Style())
 
 
 def to_dataframe(result: Result) -> "DataFrame":
-    """Return the class rows of the JSON report; undefined numbers are NaN.
-
-    Raises
-    ------
-    UsageError
-        If pandas is not installed.
-    """
+    """Return the class rows of the JSON report; undefined numbers are NaN."""
     try:
         import pandas
     except ImportError:

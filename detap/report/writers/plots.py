@@ -66,13 +66,7 @@ _STYLE = {
 
 
 def check_installed() -> None:
-    """Check that matplotlib is installed.
-
-    Raises
-    ------
-    UsageError
-        If it is not installed.
-    """
+    """Check that matplotlib is installed."""
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError:
@@ -85,11 +79,7 @@ def paths(folder: str) -> list[str]:
 
 
 def render_all(result: Result) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and content of each file.
-
-    There is no calibration figure if scores are outside 0 to 1, and none of false positives per
-    image if images are verified for some classes only.
-    """
+    """Yield the name and content of the file of each figure that the result has."""
     for name in FIGURES:
         try:
             fig = figure(result, name)
@@ -102,27 +92,12 @@ def render_all(result: Result) -> Iterator[tuple[str, bytes]]:
 
 
 def figure(result: Result, name: str) -> "Figure":
-    """Return a figure of a result.
-
-    Parameters
-    ----------
-    result : Result
-    name : {"precision-recall", "miss-rate", "froc", "errors", "operating-point", "confusion", \
-"calibration"}
-
-    Raises
-    ------
-    UsageError
-        If matplotlib is not installed, or the name or the result is unsuitable.
-    """
+    """Return a figure of a result."""
     return _draw(result, name, _axes)
 
 
 def plot(result: Result, name: str) -> "Axes":
-    """Return the axes of a figure of pyplot, which ``plt.show`` and notebooks display.
-
-    Parameters and errors are those of :func:`figure`.
-    """
+    """Return the axes of a figure of pyplot, which ``plt.show`` and notebooks display."""
 
     def axes_of_pyplot(width: float, height: float, *, grid: bool = True) -> "tuple[Figure, Axes]":
         import matplotlib.pyplot as plt
@@ -135,13 +110,7 @@ def plot(result: Result, name: str) -> "Axes":
 
 
 def plot_steps(lines: Mapping[str, Sequence[float]], axes: "Axes | None" = None) -> "Axes":
-    """Draw metrics at several steps, such as epochs, on axes of pyplot and return them.
-
-    Raises
-    ------
-    UsageError
-        If matplotlib is not installed.
-    """
+    """Draw metrics at several steps, such as epochs, on axes of pyplot and return them."""
     check_installed()
     import matplotlib.pyplot as plt
 
@@ -216,19 +185,7 @@ def _plot_classes(
     points: tuple[Floats, Sequence[Floats]],
     numbers: Sequence[float],
 ) -> None:
-    """Plot a line per class, named if they are few, and their mean.
-
-    Parameters
-    ----------
-    axes : Axes
-    result : Result
-    curves : sequence of Curve
-        One per line.
-    points : (n,) float64 and a sequence of (n,) float64
-        The common x of the lines, and the y of each.
-    numbers : sequence of float
-        The number behind the name of each class.
-    """
+    """Plot a line per class, named if they are few, and their mean."""
     grid, tables = points
     few = len(curves) <= _MOST_CURVES
     lines = zip(curves, tables, numbers, cycle(_LINES), strict=False)
@@ -296,13 +253,7 @@ def _froc(match_results: MatchResults, result: Result, new_axes: NewAxes) -> "Fi
 def _values(
     name: str, match_results: MatchResults, result: Result, curves: Sequence[Curve]
 ) -> list[float]:
-    """Return a metric of the class of each curve, at the IoU threshold of the figures.
-
-    Raises
-    ------
-    UsageError
-        If the protocol cannot have it.
-    """
+    """Return a metric of the class of each curve, at the IoU threshold of the figures."""
     iou = percent(result.protocol.iou_thresholds[match_results.threshold])
     values = result.metric_by_class(f"{name}@{iou}")
     return [float(values[curve.label]) for curve in curves]

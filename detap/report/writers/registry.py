@@ -5,66 +5,35 @@ one, write the module and a line in :data:`WRITERS`.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import import_module
 from os.path import splitext
 
-from detap.records import Record
 from detap.report.model import Report
 
 
-class Style(Record):
-    """The layout of a report.
+@dataclass(frozen=True, slots=True)
+class Style:
+    """The layout of a report."""
 
-    Attributes
-    ----------
-    width : int
-        Columns of the terminal or page.
-    fold : bool
-        Fold long names to that width.
-    color : bool
-        Use terminal colors.
-    """
-
-    width: int = 80
-    fold: bool = False
+    width: int = 80  # of the terminal or page
+    fold: bool = False  # long names to that width
     color: bool = False
 
 
-class Writer(Record):
-    """An output format.
-
-    Attributes
-    ----------
-    name : str
-        Its name on the command line.
-    extensions : tuple of str
-        The file extensions that select it.
-    module : str
-        The module of its ``render``.
-    for_people : bool
-        True for text in the encoding of the terminal; data is always UTF-8.
-    digests : bool
-        True if it shows the sha256 of the inputs.
-    extra : bool
-        True if it needs an extra, which ``check_installed`` of its module checks, and the
-        :class:`~detap.report.model.PageSource` of the report.
-    """
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """An output format."""
 
     name: str
-    extensions: tuple[str, ...]
-    module: str
-    for_people: bool = False
-    digests: bool = False
-    extra: bool = False
+    extensions: tuple[str, ...]  # of file names that select it
+    module: str  # with its `render`
+    for_people: bool = False  # in the encoding of the terminal; data is always UTF-8
+    digests: bool = False  # shows the sha256 of the inputs
+    extra: bool = False  # needs an extra, and the page source of the report
 
     def check_installed(self) -> None:
-        """Check that the extra of the format is installed.
-
-        Raises
-        ------
-        UsageError
-            If it is not installed.
-        """
+        """Check that the extra of the format is installed."""
         import_module(self.module).check_installed()
 
     def render(self, report: Report, style: Style) -> str:

@@ -175,11 +175,8 @@ class _Shown(NamedTuple):
 
 
 def table_lines(table: Table, style: Style, failed: Collection[str] = ()) -> list[Line]:
-    """Return the lines of a table: headings, a rule, rows, and totals under another rule.
-
-    The layout is the most detailed one that fits. Columns of priority 0 are always shown, if needed
-    in several parts, each with the names. `failed` are the names of failed gates.
-    """
+    """Return the lines of a table in the most detailed layout that fits."""
+    # Columns of priority 0 are always shown, if needed in several parts, each with the names.
     rows = [*table.rows, *([] if table.totals is None else [table.totals])]
     made: dict[tuple[str, int, int], tuple[list[str], int]] = {}
     for shape in _SHAPES:
@@ -208,10 +205,8 @@ def _layout(
     made: dict[tuple[str, int, int], tuple[list[str], int]],
     limit: int,
 ) -> tuple[list[_Shown], int]:
-    """Return the columns of a table in a shape, and the width left for the names.
-
-    `made` caches the cells of a column and their width by decimals and number of rows.
-    """
+    """Return the columns of a table in a shape, and the width left for the names."""
+    # `made` caches the cells of a column and their width.
     shown = []
     for column in table.columns:
         if column.priority <= shape.priority:
@@ -281,10 +276,8 @@ def _roles(
     prefixes: Sequence[str],
     failed: Collection[str],
 ) -> list[str]:
-    """Return the role of each cell of a row; `part` is the role of the whole row, if any.
-
-    The gate of a cell is named by a prefix and the key of the column.
-    """
+    """Return the role of each cell of a row; `part` is the role of the whole row, if any."""
+    # The gate of a cell is named by a prefix and the key of the column.
     return [
         "failed"
         if failed and any(f"{prefix}{column.key}" in failed for prefix in prefixes)
