@@ -1,9 +1,9 @@
 """Format the values of a report: rounded numbers, rows, undefined values."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isnan, nan
 
-from detap.report.model import Cell, Report
+from detap.report.model import Cell, Column, Report, Table
 
 UNDEFINED = "\N{EN DASH}"
 """The text of an undefined number."""
@@ -65,6 +65,28 @@ def in_column(kind: str, value: int | float | None, decimals: int) -> str:
     if kind == "count_change":
         return count_change(value)
     return exact(value) if kind == "exact" else str(value)
+
+
+WORDS = ("name", "text")
+"""The kinds of left-aligned columns."""
+
+
+def formatted_rows(
+    columns: Sequence[Column],
+    table: Table,
+    words: Callable[[str, str], str] = lambda text, kind: text,
+) -> list[list[str]]:
+    """Return the texts of the rows and totals; `words` formats text of a kind of column."""
+    rows = [*table.rows, *([] if table.totals is None else [table.totals])]
+    return [
+        [
+            words(value, column.kind)
+            if isinstance(value := row.get(column.key), str)
+            else in_column(column.kind, value, 4)
+            for column in columns
+        ]
+        for row in rows
+    ]
 
 
 def described(report: Report, name: str) -> str:

@@ -2,16 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from math import isnan
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDict
 
 from detap import metrics
 from detap.analysis.comparison import KINDS, difference
 from detap.analysis.power import power_analysis
 from detap.errors import Note
 from detap.evaluation.results import class_rows
-from detap.report.fields import ClassId, Count, extra_items
+from detap.report.fields import ClassId, Count, Limits, extra_items
 from detap.report.model import Block, Cell, Column, Report, Table
-from detap.report.sections.power import power_block
+from detap.report.sections.power import PowerData, power_block
 from detap.report.sections.selection import selection_blocks
 
 if TYPE_CHECKING:
@@ -100,6 +100,26 @@ class ErrorPairs(TypedDict):
     duplicate: ErrorPair
     classification: ErrorPair
     background: ErrorPair
+
+
+@extra_items(Any)
+class ComparisonReport(TypedDict):
+    """The JSON report of detap compare. Undefined metrics are null."""
+
+    schema_version: Literal[2]
+    detap_version: str
+    kind: Literal["comparison"]
+    signature: Annotated[str, Limits(pattern=r"^protocol:")]
+    protocol: dict[str, Any]
+    inputs: list[ComparedInput]
+    summary: Annotated[dict[str, Any], Limits(max_length=0)]
+    metrics: Annotated[list[MetricPair], "The summary metrics."]
+    classes: ChangedClasses
+    images: NotRequired[ChangedImages]
+    errors: NotRequired[ErrorPairs]
+    power: NotRequired[PowerData]
+    notes: list[Any]
+    selection: NotRequired[dict[str, Any]]
 
 
 def comparison_report(

@@ -60,6 +60,26 @@ class CheckedClass(TypedDict):
     detections: NotRequired[Count]
 
 
+@extra_items(Any)
+class CheckReport(TypedDict):
+    """The JSON report of detap check.
+
+    New keys do not change schema_version; removed or changed keys do.
+    """
+
+    schema_version: Literal[2]
+    detap_version: Annotated[str, Limits(pattern=r"^[0-9]+\.[0-9]+")]
+    kind: Literal["check"]
+    inputs: Annotated[list[CheckedInput], "The readable inputs."]
+    errors: ProblemsData
+    notes: list[CheckNote]
+    statistics: Annotated[
+        dict[str, float | list[str] | None],
+        "Data set statistics by key: a count, a number or names; null if not applicable.",
+    ]
+    classes: list[CheckedClass]
+
+
 _COUNTS = (
     Column("ground_truths", "ground truths", "GT", "count"),
     Column("detections", "detections", "det", "count"),

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import isnan
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDict
 
 from detap import metrics
 from detap.errors import Note, UnknownNameError
-from detap.report.fields import Count, Input, Limits, MetricValue, extra_items
+from detap.report.fields import Count, Input, Limits, MetricValue, NoteEntry, extra_items
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.numbers import UNDEFINED, fraction
+from detap.report.sections.gates import GatesData
 from detap.report.sections.intervals import Ends, format_interval, interval_cells, with_ends
 
 if TYPE_CHECKING:
@@ -67,6 +68,31 @@ class DataSetIntervals(TypedDict):
     min_ground_truths: Count
     summary: Annotated[dict[str, Ends], "Of the means."]
     data_sets: Annotated[dict[str, dict[str, Ends]], "By data set and metric."]
+
+
+@extra_items(Any)
+class DataSetsReport(TypedDict):
+    """The JSON report of detap eval --data-sets. Undefined metrics are null."""
+
+    schema_version: Literal[2]
+    detap_version: str
+    kind: Literal["data_sets"]
+    signature: Annotated[str, "The common parts of the signatures.", Limits(pattern=r"^protocol:")]
+    protocol: dict[str, Any]
+    inputs: list[DataSetInput]
+    conclusion: str
+    summary: Annotated[
+        dict[str, MetricValue],
+        "Unweighted means over the data sets where the metric is defined, primary metric first.",
+        Limits(min_length=1),
+    ]
+    data_sets: Annotated[list[DataSetRow], "In the order given.", Limits(min_length=1)]
+    notes: list[NoteEntry]
+    statistics: dict[str, StatisticsEntry]
+    groups: NotRequired[Annotated[dict[str, GroupEntry], "By name, in the order given."]]
+    missing: NotRequired[Annotated[list[str], "Data sets left out by --allow-missing."]]
+    intervals: NotRequired[DataSetIntervals]
+    gates: NotRequired[GatesData]
 
 
 def data_sets_report(

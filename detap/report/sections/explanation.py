@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from math import nan
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from detap._version import __version__
 from detap.analysis.explanation.protocol_diff import ProtocolDiff
@@ -11,7 +11,7 @@ from detap.analysis.explanation.report_diff import Contribution, ReportDiff
 from detap.decimals import nearly_equal
 from detap.protocols import Protocol
 from detap.protocols.fields import display_name, protocol_fields
-from detap.report.fields import Count, extra_items
+from detap.report.fields import Count, Limits, extra_items
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.numbers import exact
 
@@ -158,6 +158,56 @@ class AttributionData(TypedDict):
 
 
 _KINDS = {field.name: field.kind for field in protocol_fields(Protocol)}
+
+
+@extra_items(Any)
+class ExplanationReport(TypedDict):
+    """The JSON report of detap explain. Undefined metrics are null."""
+
+    schema_version: Literal[2]
+    detap_version: str
+    kind: Annotated[
+        Literal["protocol_diff", "protocol_search", "report_diff"],
+        "Two protocols; protocols that give a value; two reports.",
+    ]
+    signature: Annotated[Literal[""], "Empty: an explanation has no single protocol."]
+    protocol: Annotated[dict[str, Any], Limits(max_length=0)]
+    inputs: list[ExplainedInput]
+    conclusion: Annotated[str, "The conclusion in one sentence."]
+    summary: Annotated[dict[str, Any], Limits(max_length=0)]
+    notes: list[Any]
+    selection: NotRequired[dict[str, Any]]
+
+
+@extra_items(Any)
+class ProtocolDiffParts(TypedDict):
+    """Further keys of a protocol diff."""
+
+    steps: Annotated[list[StepRow], Limits(min_length=1)]
+    metrics: ProtocolDiffMetrics
+    combinations: CombinationsData
+    fields: dict[str, FieldPair]
+
+
+@extra_items(Any)
+class ProtocolSearchParts(TypedDict):
+    """Further keys of a protocol search."""
+
+    protocols: list[ProtocolRow]
+    search: SearchData
+
+
+@extra_items(Any)
+class ReportDiffParts(TypedDict):
+    """Further keys of a report diff."""
+
+    contributions: list[ContributionRow]
+    metrics: ReportDiffMetrics
+    causes: dict[str, CauseEntry]
+    remarks: NotRequired[RemarksData]
+    attribution: NotRequired[AttributionData]
+    combinations: NotRequired[CombinationsData]
+    fields: NotRequired[dict[str, FieldPair]]
 
 
 # --- two protocols

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from math import isnan
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDict
 
 from detap.errors import Note
 from detap.escaping import escape
@@ -42,6 +42,26 @@ class NotComparableData(TypedDict):
     """Reports that are not comparable with the latest."""
 
     series: Annotated[list[SeriesEntry], Limits(min_length=1)]
+
+
+@extra_items(Any)
+class HistoryReport(TypedDict):
+    """The JSON report of detap history. Undefined metrics are null."""
+
+    schema_version: Literal[2]
+    detap_version: str
+    kind: Literal["history"]
+    signature: Annotated[str, Limits(pattern=r"^protocol:")]
+    protocol: dict[str, Any]
+    inputs: Annotated[list[Any], "The ground truth of the latest report."]
+    summary: Annotated[dict[str, Any], Limits(max_length=0)]
+    reports: Annotated[
+        list[HistoryEntry],
+        "Reports comparable with the latest, in order.",
+        Limits(min_length=1),
+    ]
+    notes: list[Any]
+    not_comparable: NotRequired[NotComparableData]
 
 
 KEY = "history"

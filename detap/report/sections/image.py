@@ -1,14 +1,14 @@
 """The report of one image: the result of every detection and ground truth."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from detap.analysis.errors import NEAR
 from detap.analysis.image_results import DetectionResult, GroundTruthResult, ImageResults
 from detap.analysis.row_results import DetectionStatus, GroundTruthStatus
 from detap.errors import Note
 from detap.evaluation.results import Result
-from detap.report.fields import Limits
+from detap.report.fields import Limits, extra_items
 from detap.report.model import Block, Cell, Column, Report, Table
 
 ShownDetection = TypedDict(
@@ -60,6 +60,25 @@ class ImageData(TypedDict):
     name: int | str
     iou: float
     ground_truths: list[ShownGroundTruth]
+
+
+@extra_items(Any)
+class ImageReport(TypedDict):
+    """The JSON report of detap show: the detections and ground truths of one image.
+
+    Undefined values are null.
+    """
+
+    schema_version: Literal[2]
+    detap_version: str
+    kind: Literal["image"]
+    signature: str
+    protocol: Annotated[dict[str, Any], "The fields of the protocol."]
+    inputs: list[dict[str, Any]]
+    summary: NotRequired[Annotated[dict[str, Any], Limits(max_length=0)]]
+    detections: Annotated[list[ShownDetection], "By descending score."]
+    notes: list[dict[str, Any]]
+    image: ImageData
 
 
 def image_report(

@@ -6,7 +6,7 @@ from math import isnan, nan
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDict
 
 from detap._version import __version__
-from detap.report.fields import Count, Limits, extra_items
+from detap.report.fields import Count, Limits, NoteEntry, extra_items
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.numbers import is_undefined, mean, rows_of
 
@@ -107,6 +107,58 @@ class DecomposabilityData(TypedDict):
     ]
     queries: Count
     means: DecomposabilityMeans
+
+
+@extra_items(Any)
+class RankingReport(TypedDict):
+    """The JSON report of detap rank: like detap eval, with rows of queries or classes.
+
+    Undefined metrics are null. New keys do not change schema_version; removed or changed keys do.
+    """
+
+    schema_version: Literal[2]
+    detap_version: Annotated[str, Limits(pattern=r"^[0-9]+\.[0-9]+")]
+    kind: Literal["retrieval", "classification"]
+    signature: Annotated[
+        str,
+        "The preset, the options that change metrics but not their names, each changed field, "
+        "and detap's version.",
+        Limits(pattern=r"^protocol:"),
+    ]
+    protocol: RankingProtocol
+    inputs: list[RankingInput]
+    summary: Annotated[
+        dict[str, float | None],
+        "Means over queries or classes, primary metric first; AP@k of a classification is a "
+        "mean over samples.",
+        Limits(min_length=1),
+    ]
+    queries: NotRequired[list[QueryRow]]
+    classes: NotRequired[list[RankedClassRow]]
+    notes: list[NoteEntry]
+    curve: RankingCurve
+    samples: NotRequired[
+        Annotated[
+            dict[str, dict[str, float | None]],
+            "Classification with cutoffs: the AP@k of each sample.",
+        ]
+    ]
+    losses: NotRequired[LossesData]
+    decomposability: NotRequired[DecomposabilityData]
+
+
+@extra_items(Any)
+class RetrievalParts(TypedDict):
+    """Further keys of a retrieval report."""
+
+    queries: Any
+
+
+@extra_items(Any)
+class ClassificationParts(TypedDict):
+    """Further keys of a classification report."""
+
+    classes: Any
 
 
 LOSS_TITLES = {

@@ -8,6 +8,7 @@ from typing import (
     Literal,
     NamedTuple,
     NotRequired,
+    TypedDict,
     Union,
     get_args,
     get_origin,
@@ -15,10 +16,37 @@ from typing import (
     is_typeddict,
 )
 
+from detap.protocols import Protocol
 from detap.protocols.fields import ProtocolBase, protocol_fields
-from detap.report.fields import EXTRA_ITEMS, Limits
+from detap.report.fields import (
+    EXTRA_ITEMS,
+    ClassRow,
+    Input,
+    Limits,
+    MetricValue,
+    NoteEntry,
+    extra_items,
+)
 from detap.report.schemas import address
-from detap.report.sections import SECTIONS, documents
+from detap.report.sections import (
+    SECTIONS,
+    comparison,
+    data_checks,
+    data_sets,
+    explanation,
+    history,
+    image,
+    ranking,
+)
+from detap.report.sections.crosscheck import CrossCheckData
+from detap.report.sections.gates import GatesData
+from detap.report.sections.intervals import IntervalsData
+from detap.report.sections.metric_details import DetailsData
+from detap.report.sections.power import PowerData
+from detap.report.sections.regressions import RegressionsData
+from detap.report.sections.selection import SelectionData
+from detap.report.sections.slices import SliceEntry
+from detap.report.sections.tie_range import TieRangeEntry
 
 _NAMES: dict[object, str] = {
     str: "string",
@@ -34,6 +62,79 @@ _HOLDERS: dict[object, tuple[str, str]] = {
 }
 
 
+class ReproducesData(TypedDict):
+    """The implementation that the preset reproduces, and the tolerance.
+
+    Absent if the metrics are equal, if that could not be tested, and if the protocol departs from
+    its preset.
+    """
+
+    source: str
+    tolerance: Annotated[float, "The largest possible difference of a metric.", Limits(above=0)]
+    residue: Annotated[str, "The cause of the difference."]
+
+
+@extra_items(Any)
+class DetectionReport(TypedDict):
+    """The JSON report of detap eval.
+
+    Undefined metrics are null. New keys do not change schema_version; removed or changed keys do.
+    """
+
+    # The schema also has the sections of `sections.SECTIONS`.
+    schema_version: Literal[2]
+    detap_version: Annotated[str, Limits(pattern=r"^[0-9]+\.[0-9]+")]
+    kind: Literal["detection"]
+    signature: Annotated[
+        str,
+        "The preset, each changed field, the selection of classes and images, and detap's "
+        "version. Metrics are comparable only if signatures are equal.",
+        Limits(pattern=r"^protocol:"),
+    ]
+    protocol: Protocol
+    inputs: Annotated[list[Input], "The input files; empty for tables made from arrays."]
+    summary: Annotated[
+        dict[str, MetricValue],
+        "The summary metrics, primary metric first: means over classes.",
+        Limits(min_length=1),
+    ]
+    classes: Annotated[
+        list[ClassRow],
+        "One entry per class, in the order of the ground truth (or of "
+        "--sort); classes that occur only in the detections come last.",
+    ]
+    notes: Annotated[list[NoteEntry], "Notes of the run; codes are stable."]
+    tie_range: NotRequired[
+        Annotated[
+            dict[str, TieRangeEntry],
+            "Bounds of the summary metrics over all orders of tied scores.",
+        ]
+    ]
+    cross_check: NotRequired[CrossCheckData]
+    intervals: NotRequired[IntervalsData]
+    gates: NotRequired[GatesData]
+    regressions: NotRequired[RegressionsData]
+    power: NotRequired[PowerData]
+    slices: NotRequired[
+        Annotated[dict[str, SliceEntry], "The same metrics for subsets of the images, by tag."]
+    ]
+    selection: NotRequired[SelectionData]
+    retained_metrics: NotRequired[
+        Annotated[
+            list[str],
+            "Of a baseline: metrics that detap baseline update retained from older reports, "
+            "because the newer values were worse.",
+        ]
+    ]
+    reproduces: NotRequired[ReproducesData]
+    metric_details: NotRequired[
+        Annotated[
+            dict[str, DetailsData],
+            "The points of the curve, or the score threshold, behind metrics of --metrics.",
+        ]
+    ]
+
+
 class _Document(NamedTuple):
     """A kind of report: its title, its type, and the parts of each `kind`."""
 
@@ -43,26 +144,26 @@ class _Document(NamedTuple):
 
 
 DOCUMENTS = {
-    "report": _Document("detap report", documents.DetectionReport),
-    "comparison": _Document("detap comparison", documents.ComparisonReport),
-    "check": _Document("detap check report", documents.CheckReport),
+    "report": _Document("detap report", DetectionReport),
+    "comparison": _Document("detap comparison", comparison.ComparisonReport),
+    "check": _Document("detap check report", data_checks.CheckReport),
     "ranking": _Document(
         "detap report of a ranking",
-        documents.RankingReport,
-        {"retrieval": documents.RetrievalParts, "classification": documents.ClassificationParts},
+        ranking.RankingReport,
+        {"retrieval": ranking.RetrievalParts, "classification": ranking.ClassificationParts},
     ),
-    "image": _Document("detap image", documents.ImageReport),
+    "image": _Document("detap image", image.ImageReport),
     "explanation": _Document(
         "detap explanation",
-        documents.ExplanationReport,
+        explanation.ExplanationReport,
         {
-            "protocol_diff": documents.ProtocolDiffParts,
-            "protocol_search": documents.ProtocolSearchParts,
-            "report_diff": documents.ReportDiffParts,
+            "protocol_diff": explanation.ProtocolDiffParts,
+            "protocol_search": explanation.ProtocolSearchParts,
+            "report_diff": explanation.ReportDiffParts,
         },
     ),
-    "history": _Document("detap history", documents.HistoryReport),
-    "data_sets": _Document("detap report of data sets", documents.DataSetsReport),
+    "history": _Document("detap history", history.HistoryReport),
+    "data_sets": _Document("detap report of data sets", data_sets.DataSetsReport),
 }
 """The reports that have a schema, by name."""
 
@@ -71,7 +172,7 @@ def schema_of_report(name: str) -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a kind of report."""
     document, definitions = DOCUMENTS[name], dict[str, Any]()
     schema = _object(document.declared, definitions)
-    if document.declared is documents.DetectionReport:
+    if document.declared is DetectionReport:
         for section in SECTIONS:
             schema["properties"][section.name] = schema_of(section.load().DATA, definitions)
     if document.by_kind:

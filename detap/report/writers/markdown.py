@@ -7,12 +7,12 @@ comment on GitHub or GitLab; the number of omitted rows is given.
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import accumulate, takewhile
 
 from detap.escaping import escape
-from detap.report.model import Block, Cell, Column, Report, Table
-from detap.report.numbers import fraction, in_column
+from detap.report.model import Block, Report, Table
+from detap.report.numbers import WORDS, formatted_rows, fraction
 from detap.report.sections.gates import KEY, MARKS, checks_of, shortened
 from detap.report.writers.registry import Style
 
@@ -145,10 +145,8 @@ def _details(title: str, table: Table, room: int) -> list[str]:
 def _table(table: Table, room: int) -> list[str]:
     """Return a table of the rows that fit."""
     headings = [text_of(column.heading) for column in table.columns]
-    sides = "".join("l" if column.kind in ("name", "text") else "r" for column in table.columns)
-    rows = [_row(table.columns, row) for row in table.rows]
-    if table.totals is not None:
-        rows.append(_row(table.columns, table.totals))
+    sides = "".join("l" if column.kind in WORDS else "r" for column in table.columns)
+    rows = formatted_rows(table.columns, table, _words)
     lines = _grid(headings, rows, sides)
     shown = _fitting(lines, room)
     lines = lines[: shown + 2]
@@ -157,20 +155,14 @@ def _table(table: Table, room: int) -> list[str]:
     return [*lines, ""]
 
 
+def _words(text: str, kind: str) -> str:
+    return code(text) if kind == "name" else text_of(text)
+
+
 def _fitting(lines: Sequence[str], room: int) -> int:
     """Return the number of rows of a grid that fit, with a sentence about the others."""
     sizes = accumulate(len(line) + 1 for line in lines)
     return max(sum(1 for _ in takewhile(lambda size: size <= room - 200, sizes)) - 2, 0)
-
-
-def _row(columns: Sequence[Column], row: Mapping[str, Cell]) -> list[str]:
-    return [_cell(column, row.get(column.key)) for column in columns]
-
-
-def _cell(column: Column, value: Cell) -> str:
-    if isinstance(value, str):
-        return code(value) if column.kind == "name" else text_of(value)
-    return in_column(column.kind, value, 4)
 
 
 def _grid(headings: Sequence[str], rows: Sequence[Sequence[str]], sides: str) -> list[str]:

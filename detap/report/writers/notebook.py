@@ -1,19 +1,28 @@
 """Results and tables in Python: as text, as HTML for notebooks, as a dict or a data frame."""
 
 import html
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from detap.errors import UsageError
 from detap.escaping import escape
 from detap.evaluation.results import Result
 from detap.report.model import Block, Cell, Column, Report, Table
-from detap.report.numbers import fraction, in_column
+from detap.report.numbers import WORDS, formatted_rows, fraction, rows_of
+from detap.report.sections import breakdowns, calibration, confusion, errors, operating_point
+from detap.report.sections.comparison import comparison_report
+from detap.report.sections.data_sets import data_sets_report
 from detap.report.sections.detection import detection_report
+from detap.report.sections.intervals import with_intervals
+from detap.report.sections.ranking import classification_report, retrieval_report
 from detap.report.writers import text
 from detap.report.writers.json import as_dict
 from detap.report.writers.registry import WRITERS, Style
+from detap.tables.detection import Detections, GroundTruth
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -50,8 +59,6 @@ def to_dataframe(result: Result) -> "DataFrame":
 
 def to_text(value: Any) -> str:
     """Return the tables of a result or of rows as text, as wide as the terminal."""
-    from shutil import get_terminal_size
-
     style = Style(width=get_terminal_size((80, 24)).columns, fold=True)
     return text.render(_report(value), style).rstrip("\n")
 
@@ -87,75 +94,17 @@ def _of_blocks(*blocks: Block) -> Report:
     return Report(kind="", table=Table((), ()), blocks=blocks)
 
 
-def _intervals(value: Any) -> Report:
-    from detap.report.sections.intervals import with_intervals
-
-    return with_intervals(detection_report(value.result), {None: value})
-
-
-def _data_sets(value: Any) -> Report:
-    from detap.report.sections.data_sets import data_sets_report
-
-    return data_sets_report(value)
-
-
 def _names(value: Any) -> list[dict[str, Cell]]:
     return [{"name": name} for name in value.classes]
 
 
-def _comparison(value: Any) -> Report:
-    from detap.report.sections.comparison import comparison_report
-
-    return comparison_report(value)
-
-
-def _retrieval(value: Any) -> Report:
-    from detap.report.sections.ranking import retrieval_report
-
-    return retrieval_report(value)
-
-
-def _classification(value: Any) -> Report:
-    from detap.report.sections.ranking import classification_report
-
-    return classification_report(value)
-
-
-def _errors(value: Any) -> Report:
-    from detap.report.sections.errors import blocks_of
-
-    return _of_blocks(*blocks_of(value, _names(value)))
-
-
-def _confusion(value: Any) -> Report:
-    from detap.report.sections.confusion import block_of
-
-    return _of_blocks(block_of(value))
-
-
-def _calibration(value: Any) -> Report:
-    from detap.report.sections.calibration import block_of
-
-    return _of_blocks(block_of(value, _names(value)))
-
-
 def _operating_point(value: Any) -> Report:
-    from detap.report.sections.operating_point import block_of
-
     scores = {point.score for point in (value.overall, *value.by_class)}
     same = scores.pop() if len(scores) == 1 else None
-    return _of_blocks(block_of(value, same, _names(value)))
+    return _of_blocks(operating_point.block_of(value, same, _names(value)))
 
 
-def _breakdowns(value: Any) -> Report:
-    from detap.report.sections.breakdowns import block_of
-
-    return _of_blocks(block_of(value, {}))
-
-
-def _rows(value: Any) -> Report:
-    from detap.report.sections.rows import rows_table
-
+def _rows(value: GroundTruth | Detections) -> Report:
     count = len(value)
     # Rows between the ends of a large table are never formatted.
     shown = range(count) if count <= MOST_ROWS else [*range(ENDS), *range(count - ENDS, count)]
@@ -166,18 +115,46 @@ def _rows(value: Any) -> Report:
     return Report("", table, title=title if count else "", conclusion="" if count else title)
 
 
+_CORNERS = ("x1", "y1", "x2", "y2")
+_FLAGS = ("crowd", "difficult", "ignore", "group_of")
+
+
+def rows_table(table: GroundTruth | Detections, rows: Sequence[int]) -> Table:
+    """Return some rows of a table: image, class, corners, and the score or the flags."""
+    some = table.select(np.array(rows, np.int64))
+    columns = [Column("image", "image", "image", "name"), Column("class", "class", "class", "name")]
+    values: dict[str, Sequence[Cell]] = {
+        "image": [str(table.images[index]) for index in some.image.tolist()],
+        "class": [table.classes[label] for label in some.label.tolist()],
+    }
+    numbers = dict(zip(_CORNERS, some.corners.T, strict=True))
+    if isinstance(some, Detections):
+        numbers["score"] = some.score
+    for name, column in numbers.items():
+        columns.append(Column(name, name, name, "count"))
+        values[name] = [f"{number:.6g}" for number in column.tolist()]
+    if isinstance(some, GroundTruth) and any(getattr(table, flag).any() for flag in _FLAGS):
+        columns.append(Column("flags", "flags", "flags", "text"))
+        flags = zip(*(getattr(some, flag).tolist() for flag in _FLAGS), strict=True)
+        values["flags"] = [
+            ", ".join(name for name, is_set in zip(_FLAGS, row, strict=True) if is_set)
+            for row in flags
+        ]
+    return Table(tuple(columns), rows_of(values))
+
+
 _REPORTS: dict[str, Callable[[Any], Report]] = {
     "Result": detection_report,
-    "Comparison": _comparison,
-    "MetricIntervals": _intervals,
-    "DataSets": _data_sets,
-    "RetrievalResult": _retrieval,
-    "ClassificationResult": _classification,
-    "Errors": _errors,
-    "Confusion": _confusion,
-    "Calibration": _calibration,
+    "Comparison": comparison_report,
+    "MetricIntervals": lambda v: with_intervals(detection_report(v.result), {None: v}),
+    "DataSets": data_sets_report,
+    "RetrievalResult": retrieval_report,
+    "ClassificationResult": classification_report,
+    "Errors": lambda v: _of_blocks(*errors.blocks_of(v, _names(v))),
+    "Confusion": lambda v: _of_blocks(confusion.block_of(v)),
+    "Calibration": lambda v: _of_blocks(calibration.block_of(v, _names(v))),
     "OperatingPoint": _operating_point,
-    "Breakdowns": _breakdowns,
+    "Breakdowns": lambda v: _of_blocks(breakdowns.block_of(v, {})),
     "GroundTruth": _rows,
     "Detections": _rows,
 }
@@ -221,17 +198,9 @@ def _summary(report: Report) -> str:
 def _rows_html(table: Table) -> str:
     columns = [column for column in table.columns if column.priority == 0]
     head = [_cell(column.heading, "th") for column in columns]
-    rows = [*table.rows, *([table.totals] if table.totals else [])]
-    return _table(head, (_row(columns, row) for row in rows)) if rows else ""
-
-
-def _row(columns: Iterable[Column], row: Mapping[str, Cell]) -> list[str]:
-    cells = []
-    for column in columns:
-        value = row[column.key]
-        shown = value if isinstance(value, str) else in_column(column.kind, value, 4)
-        cells.append(_cell(shown, "left" if column.kind in text.WORDS else "right"))
-    return cells
+    sides = ["left" if column.kind in WORDS else "right" for column in columns]
+    rows = [map(_cell, row, sides) for row in formatted_rows(columns, table)]
+    return _table(head, rows) if rows else ""
 
 
 def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from detap.escaping import escape, fold, widest, width
 from detap.report.model import Block, Cell, Column, Report, Table
-from detap.report.numbers import RULE, described, fraction, in_column
+from detap.report.numbers import RULE, WORDS, described, fraction, in_column
 from detap.report.writers.registry import Style
 
 Piece = tuple[str, str]
@@ -32,7 +32,6 @@ _NAME_WIDTH = 24  # of a long name, before other columns are dropped
 _LEAST_NAME = 8
 _VERDICTS = ("failed", "warning", "passed")  # the worst first
 _MARKS = {"FAILED": "failed", "passed": "passed"}  # verdicts, where a row has one
-WORDS = ("name", "text")  # left-aligned kinds of columns
 _FRACTION = Column("", "", "", "fraction")  # of a summary without columns
 
 
