@@ -1,16 +1,14 @@
 """The inputs of a report."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from detap.io.paths import is_url, shown
-
-if TYPE_CHECKING:
-    from detap.tables.detection import Detections, GroundTruth, SourceFile
+from detap.tables.detection import Detections, GroundTruth, SourceFile
 
 
 def describe_inputs(
-    ground_truth: "GroundTruth", detections: "Detections", *, digests: bool
+    ground_truth: GroundTruth, detections: Detections, *, digests: bool
 ) -> list[dict[str, Any]]:
     """Describe the inputs of a detection report."""
     return [
@@ -22,7 +20,7 @@ def describe_inputs(
 
 
 def describe(
-    role: str, sources: Sequence["SourceFile"], *, digests: bool, **counts: int
+    role: str, sources: Sequence[SourceFile], *, digests: bool, **counts: int
 ) -> list[dict[str, Any]]:
     """Describe the inputs of one role, with further `counts`."""
     if digests:

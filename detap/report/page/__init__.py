@@ -6,17 +6,14 @@ thumbnails; ``assembly`` puts them into ``page.html.j2`` with the style sheet an
 """
 
 import os
-from typing import TYPE_CHECKING
 
 from detap.errors import UsageError
 from detap.io.writing import STDOUT, make_folder
-
-if TYPE_CHECKING:
-    from detap.report.model import DataFolder, Report
-    from detap.report.writers.registry import Style
+from detap.report.model import DataFolder, Report
+from detap.report.writers.registry import Style
 
 
-def render(report: "Report", style: "Style") -> str:
+def render(report: Report, style: Style) -> str:
     """Return the page."""
     if report.page_source is None:
         raise UsageError(f"a {report.kind} report has no HTML page; use json or markdown")
@@ -26,7 +23,7 @@ def render(report: "Report", style: "Style") -> str:
     return render_page(report, report.page_source)
 
 
-def data_folder(path: str, page: str) -> "DataFolder":
+def data_folder(path: str, page: str) -> DataFolder:
     """Make the folder of the images' data; return it with its URL relative to the page."""
     if page == STDOUT:
         raise UsageError("--page-data needs a page in a file; use -o page.html")

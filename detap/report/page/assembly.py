@@ -10,21 +10,19 @@ from base64 import b64encode
 from hashlib import sha256
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from detap.escaping import escape
 from detap.io.writing import write
+from detap.report.model import Block, Cell, Column, DataFolder, PageSource, Report
 from detap.report.numbers import change, described, fraction
 from detap.report.packing import LIMIT, MOST_BYTES, packed
 from detap.report.page.data import page_data
+from detap.report.page.gallery import Gallery
 from detap.report.sections import SECTIONS
-
-if TYPE_CHECKING:
-    from detap.report.model import Block, Cell, Column, DataFolder, PageSource, Report
-    from detap.report.page.gallery import Gallery
 
 THUMBNAILS = "thumbnails"
 """The folder of pictures in a data folder."""
@@ -62,7 +60,7 @@ _STYLES = ("vendor/uPlot.min.css", "page.css")
 _ESCAPES = {ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"}
 
 
-def render_page(report: "Report", source: "PageSource") -> str:
+def render_page(report: Report, source: PageSource) -> str:
     """Return the page of a report."""
     model, images = page_data(report, source)
     warnings = [escape(note) for note in report.notes if note.severity == "warning"]
@@ -118,7 +116,7 @@ def as_json(model: dict[str, Any]) -> str:
 
 
 def _packed(
-    images: "Gallery | None", source: "PageSource", size: int
+    images: Gallery | None, source: PageSource, size: int
 ) -> tuple[str, dict[str, Any], list[str]]:
     """Return the packed images, their pictures and the problems; write those of a folder."""
     if images is None:
@@ -138,7 +136,7 @@ def _packed(
 
 
 def _pictures(
-    images: "Gallery", source: "PageSource", folder: "DataFolder | None", max_bytes: int
+    images: Gallery, source: PageSource, folder: DataFolder | None, max_bytes: int
 ) -> tuple[dict[str, Any], list[str]]:
     """Return address, width and height of thumbnails by image number, and the problems."""
     if source.pictures is None:
@@ -186,7 +184,7 @@ def _sources(texts: list[str]) -> str:
     return " ".join(f"'sha256-{digest}'" for digest in digests)
 
 
-def _cells(block: "Block") -> list[list[tuple[str, str]]]:
+def _cells(block: Block) -> list[list[tuple[str, str]]]:
     """Return the rows of a block's table as classes and texts."""
     if block.table is None:
         return []
@@ -197,7 +195,7 @@ def _cells(block: "Block") -> list[list[tuple[str, str]]]:
     ]
 
 
-def _trend(block: "Block") -> dict[str, Any] | None:
+def _trend(block: Block) -> dict[str, Any] | None:
     """Return the first metric of a history as a line of 640 by 120, with its range."""
     table = block.table
     column = table.columns[1] if table else None
@@ -220,7 +218,7 @@ def _trend(block: "Block") -> dict[str, Any] | None:
     }
 
 
-def _number(value: "Cell", column: "Column") -> str:
+def _number(value: Cell, column: Column) -> str:
     if value is None:
         return "\N{EN DASH}"
     if column.kind == "name":

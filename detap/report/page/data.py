@@ -5,24 +5,21 @@ each step down, joined by commas, with 0 left empty and none after the last to k
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from detap import metrics
 from detap.analysis.comparison import Comparison, difference, resample_summary
 from detap.errors import UsageError
 from detap.escaping import escape
-from detap.evaluation.results import class_rows
+from detap.evaluation.results import Result, class_rows
+from detap.report.model import PageSource, Report
 from detap.report.numbers import plain
 from detap.report.page.gallery import Gallery, gallery
 from detap.report.sections import SECTIONS
 from detap.report.sections.analysis import Analysis
 
-if TYPE_CHECKING:
-    from detap.evaluation.results import Result
-    from detap.report.model import PageSource, Report
 
-
-def page_data(report: "Report", source: "PageSource") -> tuple[dict[str, Any], Gallery | None]:
+def page_data(report: Report, source: PageSource) -> tuple[dict[str, Any], Gallery | None]:
     """Return the model of a page, and its images."""
     result, before = source.result, source.before
     analysis = Analysis(result, None if before is None else Analysis(before))
@@ -49,7 +46,7 @@ def _analysed(analysis: Analysis) -> dict[str, Any]:
     return model
 
 
-def _gallery(analysis: Analysis, source: "PageSource") -> Gallery:
+def _gallery(analysis: Analysis, source: PageSource) -> Gallery:
     before = analysis.before
     return gallery(
         analysis.match_results,
@@ -61,7 +58,7 @@ def _gallery(analysis: Analysis, source: "PageSource") -> Gallery:
     )
 
 
-def _table(report: "Report", result: "Result") -> dict[str, Any]:
+def _table(report: Report, result: Result) -> dict[str, Any]:
     """Return the class table, in the order of the classes."""
     columns = report.table.columns[1:]
     totals = report.table.totals or {}
@@ -82,7 +79,7 @@ def _table(report: "Report", result: "Result") -> dict[str, Any]:
     }
 
 
-def _baseline(report: "Report", source: "PageSource") -> dict[str, Any] | None:
+def _baseline(report: Report, source: PageSource) -> dict[str, Any] | None:
     """Return the metrics of an earlier detector and of this one."""
     if source.before is not None:
         summary, rows = dict(source.before.summary), class_rows(source.before)
@@ -118,7 +115,7 @@ def _baseline(report: "Report", source: "PageSource") -> dict[str, Any] | None:
     }
 
 
-def _comparison(source: "PageSource") -> Comparison | None:
+def _comparison(source: PageSource) -> Comparison | None:
     """Return the comparison with an earlier detector, without counts of errors."""
     # What gates have resampled is not resampled again.
     before, result = source.before, source.result

@@ -11,7 +11,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from io import BytesIO
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from PIL import Image, ImageOps
 
@@ -21,9 +21,7 @@ from detap.formats.image_folders import ImageFolder
 from detap.formats.reading.image_headers import IMAGE_SUFFIXES
 from detap.io.stream import open_regular
 from detap.report.packing import LIMIT, MOST_BYTES
-
-if TYPE_CHECKING:
-    from detap.tables.detection import Name
+from detap.tables.detection import Name
 
 SIDE = 480
 QUALITY = 60
@@ -111,7 +109,7 @@ def any_exists(folder: ImageFolder, images: Iterable[ImageFile]) -> bool:
     return any(_exists(folder, image) for image in images)
 
 
-def sample(names: "Sequence[Name]") -> "Sequence[Name]":
+def sample(names: Sequence[Name]) -> Sequence[Name]:
     """Return evenly spaced images to search for."""
     return names[:: -(-len(names) // _SAMPLE) or 1]
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from math import isnan
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from detap import metrics
-from detap.analysis.comparison import KINDS, difference
+from detap.analysis.comparison import KINDS, Comparison, ErrorCounts, difference
 from detap.analysis.power import power_analysis
 from detap.errors import Note
 from detap.evaluation.results import class_rows
@@ -13,9 +13,6 @@ from detap.report.fields import ClassId, Count, Limits, extra_items
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.sections.power import PowerData, power_block
 from detap.report.sections.selection import selection_blocks
-
-if TYPE_CHECKING:
-    from detap.analysis.comparison import Comparison, ErrorCounts
 
 
 @extra_items(Any)
@@ -123,7 +120,7 @@ class ComparisonReport(TypedDict):
 
 
 def comparison_report(
-    comparison: "Comparison",
+    comparison: Comparison,
     *,
     inputs: Sequence[Mapping[str, Any]] = (),
     notes: Sequence[Note] = (),
@@ -151,13 +148,13 @@ def comparison_report(
     )
 
 
-def _power(comparison: "Comparison", max_rows: int | None, drop: float | None) -> tuple[Block, ...]:
+def _power(comparison: Comparison, max_rows: int | None, drop: float | None) -> tuple[Block, ...]:
     """Return the minimum detectable drops, if images were resampled."""
     analysis = power_analysis(comparison, drop)
     return () if analysis is None else (power_block(analysis, max_rows),)
 
 
-def _columns(heading: str, comparison: "Comparison") -> tuple[Column, ...]:
+def _columns(heading: str, comparison: Comparison) -> tuple[Column, ...]:
     columns = [
         Column("name", heading, heading, "name"),
         Column("first", "first", "first", "fraction"),
@@ -172,7 +169,7 @@ def _columns(heading: str, comparison: "Comparison") -> tuple[Column, ...]:
     return tuple(columns)
 
 
-def _metric_row(comparison: "Comparison", name: str) -> dict[str, Cell]:
+def _metric_row(comparison: Comparison, name: str) -> dict[str, Cell]:
     low, high = comparison.interval(name)
     return {
         "name": name,
@@ -184,7 +181,7 @@ def _metric_row(comparison: "Comparison", name: str) -> dict[str, Cell]:
     }
 
 
-def _classes(comparison: "Comparison", max_rows: int | None) -> Block:
+def _classes(comparison: Comparison, max_rows: int | None) -> Block:
     """Return the classes by descending change of the primary metric."""
     class_pairs = zip(class_rows(comparison.first), class_rows(comparison.second), strict=True)
     primary = metrics.summary(comparison.first.protocol)[0]
@@ -232,7 +229,7 @@ def _magnitude(difference: Cell) -> float:
     return abs(difference) if isinstance(difference, float) and not isnan(difference) else 0.0
 
 
-def _error_blocks(comparison: "Comparison", max_rows: int | None) -> tuple[Block, ...]:
+def _error_blocks(comparison: Comparison, max_rows: int | None) -> tuple[Block, ...]:
     """Return the changes of errors by image and type, if both have boxes."""
     if comparison.errors is None:
         return ()
@@ -241,7 +238,7 @@ def _error_blocks(comparison: "Comparison", max_rows: int | None) -> tuple[Block
     return _images(comparison, max_rows), _errors(iou, *comparison.errors)
 
 
-def _images(comparison: "Comparison", max_rows: int | None) -> Block:
+def _images(comparison: Comparison, max_rows: int | None) -> Block:
     """Return the images by descending change of their errors, worse ones first."""
     changed = comparison.changed.tolist()
     names = comparison.first.images
@@ -261,7 +258,7 @@ def _images(comparison: "Comparison", max_rows: int | None) -> Block:
     return Block("images", title, data, table=_top_rows(columns, rows, max_rows))
 
 
-def _errors(iou: float, *error_counts: "ErrorCounts") -> Block:
+def _errors(iou: float, *error_counts: ErrorCounts) -> Block:
     totals = (errors.by_image.sum(axis=0).tolist() for errors in error_counts)
     rows: list[dict[str, Cell]] = [
         {"name": kind, "first": first, "second": second, "difference": second - first}

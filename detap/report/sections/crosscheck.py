@@ -1,13 +1,11 @@
 """The cross-check against pycocotools."""
 
 from math import isfinite
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
+from detap.analysis.crosscheck import CrossCheck
 from detap.report.fields import Count, Fraction, Gap, extra_items
 from detap.report.model import Block, Cell, Column, Table
-
-if TYPE_CHECKING:
-    from detap.analysis.crosscheck import CrossCheck
 
 
 class CheckedMetric(TypedDict):
@@ -56,7 +54,7 @@ _COLUMNS = (
 )
 
 
-def cross_check_block(check: "CrossCheck") -> Block:
+def cross_check_block(check: CrossCheck) -> Block:
     """Return the cross-check as a part of a report."""
     rows: list[dict[str, Cell]] = [
         {"name": name, "detap": ours, "reference": theirs, "difference": check.differences[name]}

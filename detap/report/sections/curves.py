@@ -8,15 +8,13 @@ retrieval: precision and recall over ranks, and at the recall levels of the prot
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from detap._version import __version__
+from detap.evaluation.detection import Curve, Result
+from detap.ranking.retrieval import RetrievalResult
 from detap.report.model import Cell
 from detap.report.numbers import plain
-
-if TYPE_CHECKING:
-    from detap.evaluation.detection import Curve, Result
-    from detap.ranking.retrieval import RetrievalResult
 
 
 class Curves(NamedTuple):
@@ -30,7 +28,7 @@ class Curves(NamedTuple):
     indent: int | None = None
 
 
-def detection_curves(result: "Result") -> Curves:
+def detection_curves(result: Result) -> Curves:
     """Return the curves of a detector."""
     named = [(curve, result.classes[curve.label]) for curve in result.curves()]
     return Curves(
@@ -42,7 +40,7 @@ def detection_curves(result: "Result") -> Curves:
     )
 
 
-def _record(curve: "Curve", name: str) -> dict[str, object]:
+def _record(curve: Curve, name: str) -> dict[str, object]:
     return {
         "class": name,
         "iou_threshold": curve.threshold,
@@ -56,7 +54,7 @@ def _record(curve: "Curve", name: str) -> dict[str, object]:
     }
 
 
-def _rows(curve: "Curve", name: str) -> Iterator[tuple[Cell, ...]]:
+def _rows(curve: Curve, name: str) -> Iterator[tuple[Cell, ...]]:
     columns = (curve.score, curve.recall, curve.precision, curve.fppi)
     for point in zip(*(column.tolist() for column in columns), strict=True):
         yield name, curve.threshold, "raw", *point
@@ -65,7 +63,7 @@ def _rows(curve: "Curve", name: str) -> Iterator[tuple[Cell, ...]]:
         yield name, curve.threshold, "interpolated", None, recall, precision, None
 
 
-def retrieval_curves(result: "RetrievalResult") -> Curves:
+def retrieval_curves(result: RetrievalResult) -> Curves:
     """Return the curves of a retrieval."""
     headings = ("curve", "rank", "recall", "precision")
     ranks = zip(result.recall_at_ranks.tolist(), result.precision_at_ranks.tolist(), strict=True)

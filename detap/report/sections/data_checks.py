@@ -1,14 +1,12 @@
 """The report of a data check: errors, statistics and counts by class."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
+from detap.checks.statistics import DataCheck, Statistic
 from detap.errors import Problem
 from detap.report.fields import Count, Limits, extra_items
 from detap.report.model import Block, Column, Report, Table
-
-if TYPE_CHECKING:
-    from detap.checks.statistics import DataCheck, Statistic
 
 
 @extra_items(Any)
@@ -89,7 +87,7 @@ _MAX_NAMES = 5
 
 
 def data_check_report(
-    data_check: "DataCheck",
+    data_check: DataCheck,
     *,
     problems: Sequence[Problem] = (),
     omitted: int = 0,
@@ -116,7 +114,7 @@ def _errors(problems: Sequence[Problem], omitted: int) -> Block:
     return Block("errors", title, {"problems": listed, "omitted": omitted})
 
 
-def _statistics(statistics: Sequence["Statistic"]) -> tuple[Block, ...]:
+def _statistics(statistics: Sequence[Statistic]) -> tuple[Block, ...]:
     rows = tuple(
         {"name": statistic.title, "value": _format_value(statistic.value)}
         for statistic in statistics

@@ -2,18 +2,16 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import isnan
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from detap import metrics
+from detap.analysis.data_sets import DataSets
 from detap.errors import Note, UnknownNameError
 from detap.report.fields import Count, Input, Limits, MetricValue, NoteEntry, extra_items
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.numbers import UNDEFINED, fraction
 from detap.report.sections.gates import GatesData
 from detap.report.sections.intervals import Ends, format_interval, interval_cells, with_ends
-
-if TYPE_CHECKING:
-    from detap.analysis.data_sets import DataSets
 
 
 @extra_items(Any)
@@ -96,7 +94,7 @@ class DataSetsReport(TypedDict):
 
 
 def data_sets_report(
-    data: "DataSets",
+    data: DataSets,
     *,
     inputs: Sequence[Mapping[str, Any]] = (),
     notes: Sequence[Note] = (),
@@ -160,7 +158,7 @@ def data_sets_report(
     )
 
 
-def _specs(data: "DataSets") -> dict[str, Any]:
+def _specs(data: DataSets) -> dict[str, Any]:
     specs = {}
     for name in data.names:
         try:
@@ -170,7 +168,7 @@ def _specs(data: "DataSets") -> dict[str, Any]:
     return specs
 
 
-def _conclusion(data: "DataSets", name: str) -> str:
+def _conclusion(data: DataSets, name: str) -> str:
     sets, missing = len(data.sets), len(data.missing)
     counted = len(data.defined(name))
     over = f"{counted}" if counted == sets else f"{counted} of {sets}"
@@ -178,7 +176,7 @@ def _conclusion(data: "DataSets", name: str) -> str:
     return f"Mean {name} over {over} data sets: {fraction(data.mean(name), 4)}{left_out}"
 
 
-def _param_columns(data: "DataSets") -> Iterator[Column]:
+def _param_columns(data: DataSets) -> Iterator[Column]:
     if data.confidence is not None:
         level = f"{100 * data.confidence:g}% CI"
         yield Column("interval", level, level, "text")
@@ -188,7 +186,7 @@ def _param_columns(data: "DataSets") -> Iterator[Column]:
     yield Column("data_sets", "data sets", "data sets", "count")
 
 
-def _params(data: "DataSets", name: str) -> Iterator[str]:
+def _params(data: DataSets, name: str) -> Iterator[str]:
     if data.confidence is not None:
         yield format_interval(data.interval(name))
     lowest, value = data.minimum(name)
@@ -198,7 +196,7 @@ def _params(data: "DataSets", name: str) -> Iterator[str]:
     yield str(len(data.defined(name)))
 
 
-def _blocks(data: "DataSets", columns: Mapping[str, Column]) -> Iterator[Block]:
+def _blocks(data: DataSets, columns: Mapping[str, Column]) -> Iterator[Block]:
     names = data.names
     if data.groups:
         members = {group: sum(one.group == group for one in data.sets) for group in data.groups}
@@ -236,7 +234,7 @@ def _blocks(data: "DataSets", columns: Mapping[str, Column]) -> Iterator[Block]:
         yield Block("intervals", "", ends, (line,))
 
 
-def _statistics(data: "DataSets", name: str) -> dict[str, Any]:
+def _statistics(data: DataSets, name: str) -> dict[str, Any]:
     ends = {"minimum": data.minimum(name), "maximum": data.maximum(name)}
     values = data.values(name)
     return {
@@ -248,7 +246,7 @@ def _statistics(data: "DataSets", name: str) -> dict[str, Any]:
     }
 
 
-def _notes(data: "DataSets") -> Iterator[Note]:
+def _notes(data: DataSets) -> Iterator[Note]:
     """Yield notes on data sets that are left out of means."""
     if data.missing:
         text = f"missing data sets are left out of the means: {', '.join(data.missing)}"

@@ -1,18 +1,15 @@
 """The report of a detector: metrics, class table and notes."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from detap import metrics
 from detap.errors import Note
+from detap.evaluation.detection import Result
+from detap.metrics.metric import MetricSpec
+from detap.protocols import Protocol
 from detap.report.model import Block, Cell, Column, PageSource, Report, Table
 from detap.report.numbers import is_undefined, mean
-
-if TYPE_CHECKING:
-    from detap.evaluation.detection import Result
-    from detap.metrics.metric import MetricSpec
-    from detap.protocols import Protocol
-
 
 _COUNTS = (
     Column("ground_truths", "ground truths", "GT", "count"),
@@ -25,7 +22,7 @@ _COUNTS = (
 
 
 def detection_report(
-    result: "Result",
+    result: Result,
     *,
     inputs: Sequence[Mapping[str, Any]] = (),
     notes: Sequence[Note] = (),
@@ -71,7 +68,7 @@ def detection_report(
     )
 
 
-def _reproduction(protocol: "Protocol") -> Block:
+def _reproduction(protocol: Protocol) -> Block:
     """Return the tolerance of the preset against its source."""
     data = {"source": protocol.source, "tolerance": protocol.tolerance, "residue": protocol.residue}
     within = f"within {protocol.tolerance:g} ({protocol.residue})"
@@ -79,7 +76,7 @@ def _reproduction(protocol: "Protocol") -> Block:
     return Block("reproduces", "", data, (line,))
 
 
-def _param_columns(protocol: "Protocol") -> tuple[Column, ...]:
+def _param_columns(protocol: Protocol) -> tuple[Column, ...]:
     """Return the columns of the parameters of the summary's metrics."""
     iou = "OKS" if protocol.iou_type == "keypoints" else "IoU"
     kitti = protocol.min_height or protocol.max_occlusion or protocol.max_truncation
@@ -93,7 +90,7 @@ def _param_columns(protocol: "Protocol") -> tuple[Column, ...]:
     return columns if protocol.class_groups != "none" else columns[:-1]
 
 
-def class_columns(protocol: "Protocol") -> tuple[Column, ...]:
+def class_columns(protocol: Protocol) -> tuple[Column, ...]:
     """Return the columns of the class table: name, metrics, counts."""
     columns = [Column("name", "class", "class", "name")]
     for spec in metrics.columns(protocol):
@@ -101,7 +98,7 @@ def class_columns(protocol: "Protocol") -> tuple[Column, ...]:
     return (*columns, *_COUNTS)
 
 
-def _column(protocol: "Protocol", spec: "MetricSpec", key: str) -> Column:
+def _column(protocol: Protocol, spec: MetricSpec, key: str) -> Column:
     """Return the column of a metric, with its unit and direction."""
     metric = spec.metric
     overall = spec.area == 0 and spec.max_dets_index == len(protocol.max_dets) - 1
@@ -130,7 +127,7 @@ def sorted_rows(
 
 
 def _totals(
-    result: "Result", columns: Sequence[Column], rows: Sequence[Mapping[str, Cell]]
+    result: Result, columns: Sequence[Column], rows: Sequence[Mapping[str, Cell]]
 ) -> dict[str, Cell]:
     """Return the last row: the means of the summary, the sums of the counts."""
     totals: dict[str, Cell] = {"name": "mean / sum"}

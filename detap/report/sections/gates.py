@@ -2,15 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
-from detap.gates.config import Kind
+from detap.gates.checks import Gate
+from detap.gates.config import GateResults, Kind
 from detap.report.fields import Count, Limits
 from detap.report.model import Block, Report
-
-if TYPE_CHECKING:
-    from detap.gates.checks import Gate
-    from detap.gates.config import GateResults
 
 
 class GateEntry(TypedDict):
@@ -115,7 +112,7 @@ def shortened(checks: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]
     return checks if len(checks) <= most + 1 else checks[:most]
 
 
-def gate_block(gates: "Sequence[Gate]") -> Block:
+def gate_block(gates: Sequence[Gate]) -> Block:
     """Return the gates block, failed gates first."""
     order = {"FAILED": 0, "warning": 1, "passed": 2}
     ranked = sorted(gates, key=lambda gate: order[MARKS[gate.status]])
@@ -140,7 +137,7 @@ def gate_block(gates: "Sequence[Gate]") -> Block:
     )
 
 
-def gate_blocks(results: "GateResults") -> tuple[Block, ...]:
+def gate_blocks(results: GateResults) -> tuple[Block, ...]:
     """Return the blocks of gates, regressions and power."""
     blocks = [gate_block(results.gates)] if results.gates else []
     if results.regressions is not None:

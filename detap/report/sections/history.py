@@ -3,16 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from math import isnan
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from detap.errors import Note
 from detap.escaping import escape
+from detap.gates.history import Series
 from detap.report.fields import Limits, extra_items
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.numbers import rows_of
-
-if TYPE_CHECKING:
-    from detap.gates.history import Series
 
 
 @extra_items(Annotated[float | None, "A metric, by name."])
@@ -67,7 +65,7 @@ class HistoryReport(TypedDict):
 KEY = "history"
 
 
-def history_report(series: "Sequence[Series]") -> Report:
+def history_report(series: Sequence[Series]) -> Report:
     """Return the report of runs, the series of the latest run first."""
     latest = series[0].runs[-1].record
     truth = [item for item in latest["inputs"] if item.get("role") == "ground_truth"]
@@ -82,21 +80,21 @@ def history_report(series: "Sequence[Series]") -> Report:
     )
 
 
-def history_block(series: "Series") -> Block:
+def history_block(series: Series) -> Block:
     """Return the runs of a series as a part of another report."""
     table = _table(series)
     title = f"{table.columns[1].heading} over {len(series.runs)} runs"
     return Block(KEY, title, {"reports": table.rows}, table=table)
 
 
-def history_notes(series: "Sequence[Series]") -> list[Note]:
+def history_notes(series: Sequence[Series]) -> list[Note]:
     """Return a note if some reports are not comparable with the latest."""
     count = sum(len(other.runs) for other in series[1:])
     text = "reports not comparable with the latest, listed separately"
     return [Note("history-not-comparable", text, count)] if count else []
 
 
-def _not_comparable(remaining: "Sequence[Series]") -> list[Block]:
+def _not_comparable(remaining: Sequence[Series]) -> list[Block]:
     """Return a block per remaining series; the first has the data of all."""
     blocks = [
         Block(
@@ -123,7 +121,7 @@ def _not_comparable(remaining: "Sequence[Series]") -> list[Block]:
     )
 
 
-def _table(series: "Series") -> Table:
+def _table(series: Series) -> Table:
     first, *others = series.runs[-1].metrics
     versions = {run.version for run in series.runs}
     columns = [
@@ -138,12 +136,12 @@ def _table(series: "Series") -> Table:
     return Table(tuple(columns), rows_of(_values(series)))
 
 
-def _metric_column(name: str, series: "Series", priority: int) -> Column:
+def _metric_column(name: str, series: Series, priority: int) -> Column:
     kind: Literal["count", "fraction"] = "count" if name in series.counts else "fraction"
     return Column(name, name, name, kind, priority)
 
 
-def _values(series: "Series") -> dict[str, list[Cell]]:
+def _values(series: Series) -> dict[str, list[Cell]]:
     runs = series.runs
     gates = [run.record.get("gates") for run in runs]
     metrics: dict[str, list[Cell]] = {}

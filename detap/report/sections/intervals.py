@@ -3,16 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import isnan, nan
-from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict
+from typing import Annotated, Any, NotRequired, TypedDict
 
 from detap import metrics
+from detap.analysis.intervals import Interval, MetricIntervals
+from detap.metrics.metric import MetricSpec
 from detap.report.fields import ClassId, Count, Limits, extra_items
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.numbers import UNDEFINED, fraction
-
-if TYPE_CHECKING:
-    from detap.analysis.intervals import Interval, MetricIntervals
-    from detap.metrics.metric import MetricSpec
 
 KEY = "intervals"
 """The key of the block in the JSON report."""
@@ -51,7 +49,7 @@ class IntervalsData(TypedDict):
     slices: NotRequired[dict[str, SliceIntervalsData]]
 
 
-def with_intervals(report: Report, of_slices: "Mapping[str | None, MetricIntervals]") -> Report:
+def with_intervals(report: Report, of_slices: Mapping[str | None, MetricIntervals]) -> Report:
     """Return the report with the confidence intervals of its metrics."""
     intervals = of_slices[None]
     primary = metrics.summary(intervals.result.protocol)[0]
@@ -86,7 +84,7 @@ def with_intervals(report: Report, of_slices: "Mapping[str | None, MetricInterva
     )
 
 
-def _data(intervals: "MetricIntervals") -> dict[str, Any]:
+def _data(intervals: MetricIntervals) -> dict[str, Any]:
     """Return the intervals of the summary and of the classes."""
     ends = {name: table.tolist() for name, table in intervals.by_class.items()}
     ids = _ids(intervals)
@@ -99,12 +97,12 @@ def _data(intervals: "MetricIntervals") -> dict[str, Any]:
     }
 
 
-def _ids(intervals: "MetricIntervals") -> Sequence[Any]:
+def _ids(intervals: MetricIntervals) -> Sequence[Any]:
     result = intervals.result
     return [None] * len(result.classes) if result.protocol.class_agnostic else result.class_ids
 
 
-def _class_table(table: Table, intervals: "MetricIntervals", primary: "MetricSpec") -> Table:
+def _class_table(table: Table, intervals: MetricIntervals, primary: MetricSpec) -> Table:
     """Return the class table with the intervals: columns of the primary metric, cells of all."""
     columns = metrics.columns(intervals.result.protocol)
     labels = {
@@ -128,7 +126,7 @@ def _class_table(table: Table, intervals: "MetricIntervals", primary: "MetricSpe
     return Table(with_ends(table.columns, primary.class_name), tuple(rows), totals)
 
 
-def _slices_with(block: Block, name: str, slices: "Mapping[str, MetricIntervals]") -> Block:
+def _slices_with(block: Block, name: str, slices: Mapping[str, MetricIntervals]) -> Block:
     """Return the block of slices with the interval of the primary metric."""
     assert block.table is not None
     rows = tuple(
@@ -143,7 +141,7 @@ def _slices_with(block: Block, name: str, slices: "Mapping[str, MetricIntervals]
     return replace(block, table=Table(with_ends(block.table.columns, name), rows))
 
 
-def interval_cells(ends: "Mapping[str, Interval]") -> dict[str, Cell]:
+def interval_cells(ends: Mapping[str, Interval]) -> dict[str, Cell]:
     """Return the cells of intervals by metric."""
     return {
         f"{name}_{side}": end
@@ -161,7 +159,7 @@ def with_ends(columns: Sequence[Column], name: str) -> tuple[Column, ...]:
     return (*columns[:index], *ends, *columns[index:])
 
 
-def format_interval(ends: "Interval") -> str:
+def format_interval(ends: Interval) -> str:
     """Format an interval."""
     low, high = ends
     return UNDEFINED if isnan(low) else f"[{fraction(low, 4)}, {fraction(high, 4)}]"

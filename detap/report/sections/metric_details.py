@@ -1,17 +1,14 @@
 """The points of a curve behind each metric of the ranking that a report lists."""
 
-from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict
+from collections.abc import Iterator
+from typing import Annotated, Any, NotRequired, TypedDict
 
 from detap import metrics
+from detap.evaluation.results import Result
+from detap.metrics.metric import MetricSpec
 from detap.metrics.ranked import Ranked
 from detap.report.fields import ClassId, Count, extra_items
 from detap.report.model import Block
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from detap.evaluation.results import Result
-    from detap.metrics.metric import MetricSpec
 
 
 @extra_items(Any)
@@ -39,7 +36,7 @@ class DetailsData(TypedDict):
     pooled: NotRequired[Annotated[Points, "Of all classes ranked together."]]
 
 
-def metric_details(result: "Result") -> "Iterator[Block]":
+def metric_details(result: Result) -> Iterator[Block]:
     """Yield a block on the metrics of the ranking that the summary lists, if there are any."""
     specs = [spec for spec in metrics.summary(result.protocol) if isinstance(spec.metric, Ranked)]
     if specs:
@@ -50,7 +47,7 @@ def metric_details(result: "Result") -> "Iterator[Block]":
         yield Block("metric_details", "", data, tuple(lines))
 
 
-def _details(result: "Result", spec: "MetricSpec") -> tuple[dict[str, Any], str]:
+def _details(result: Result, spec: MetricSpec) -> tuple[dict[str, Any], str]:
     """Return the entry of a metric and its line of text."""
     metric: Any = spec.metric
     details = metric.details_by_class(result, spec)

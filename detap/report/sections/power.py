@@ -2,15 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from math import isnan
-from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
+from typing import Annotated, Literal, TypedDict
 
+from detap.analysis.power import DetectableDrop, PowerAnalysis, ThresholdMargin
 from detap.gates.config import Level
 from detap.report.fields import Count
 from detap.report.model import Block, Column, Table
 from detap.report.numbers import fraction
-
-if TYPE_CHECKING:
-    from detap.analysis.power import DetectableDrop, PowerAnalysis, ThresholdMargin
 
 
 class DetectableDropEntry(TypedDict):
@@ -67,7 +65,7 @@ _MOST_MARGINS = 10
 _FEW = 30
 
 
-def power_block(analysis: "PowerAnalysis", most: int | None = 10) -> Block:
+def power_block(analysis: PowerAnalysis, most: int | None = 10) -> Block:
     """Return the minimum detectable drops, overall and by class."""
     criterion = analysis.criterion
     rows = (*analysis.metrics, *analysis.classes)
@@ -96,7 +94,7 @@ def power_block(analysis: "PowerAnalysis", most: int | None = 10) -> Block:
     )
 
 
-def _columns(analysis: "PowerAnalysis", shown: "Sequence[DetectableDrop]") -> tuple[Column, ...]:
+def _columns(analysis: PowerAnalysis, shown: Sequence[DetectableDrop]) -> tuple[Column, ...]:
     """Return the columns that have values."""
     drop = analysis.criterion.drop
     needed = "" if drop is None else f" for {drop:g}"
@@ -112,7 +110,7 @@ def _columns(analysis: "PowerAnalysis", shown: "Sequence[DetectableDrop]") -> tu
     return tuple(column for column in columns if any(row[column.key] is not None for row in rows))
 
 
-def _lines(analysis: "PowerAnalysis", shown: "Sequence[DetectableDrop]") -> Iterator[str]:
+def _lines(analysis: PowerAnalysis, shown: Sequence[DetectableDrop]) -> Iterator[str]:
     if not (analysis.metrics or analysis.classes):
         yield "Too few ground truths to estimate the noise."
         return
@@ -139,7 +137,7 @@ def _lines(analysis: "PowerAnalysis", shown: "Sequence[DetectableDrop]") -> Iter
     yield from known[:_MOST_MARGINS]
 
 
-def _format_margin(margin: "ThresholdMargin", power: str) -> str:
+def _format_margin(margin: ThresholdMargin, power: str) -> str:
     side, other = ("below", "above") if margin.kind == "minimum" else ("above", "below")
     away = fraction(margin.margin, 4)
     return (

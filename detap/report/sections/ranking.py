@@ -3,18 +3,16 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import isnan, nan
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from detap._version import __version__
+from detap.ranking.classification import ClassificationResult
+from detap.ranking.objectives import Objectives
+from detap.ranking.retrieval import RetrievalResult
 from detap.report.fields import Count, Limits, NoteEntry, extra_items
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.numbers import is_undefined, mean, rows_of
-
-if TYPE_CHECKING:
-    from detap.ranking.classification import ClassificationResult
-    from detap.ranking.objectives import Objectives
-    from detap.ranking.retrieval import RetrievalResult
-    from detap.tables.detection import Floats
+from detap.tables.detection import Floats
 
 
 @extra_items(Any)
@@ -186,10 +184,10 @@ _DEFINITION = (Column("definition", "definition", "definition", "text"),)
 
 
 def retrieval_report(
-    result: "RetrievalResult",
+    result: RetrievalResult,
     *,
     inputs: Sequence[Mapping[str, Any]] = (),
-    objectives: "Objectives | None" = None,
+    objectives: Objectives | None = None,
 ) -> Report:
     """Return the report of a retrieval."""
     return Report(
@@ -206,7 +204,7 @@ def retrieval_report(
     )
 
 
-def _query_table(result: "RetrievalResult", objectives: "Objectives | None") -> Table:
+def _query_table(result: RetrievalResult, objectives: Objectives | None) -> Table:
     values: dict[str, Sequence[Cell]] = {"name": result.queries}
     values |= {key: column.tolist() for key, column in result.values.items()}
     if objectives is not None:
@@ -269,7 +267,7 @@ _QUANTILE_COLUMNS = (
 )
 
 
-def _levels_block(result: "RetrievalResult") -> Block:
+def _levels_block(result: RetrievalResult) -> Block:
     levels, precision = result.levels.tolist(), result.precision_at_levels.tolist()
     data: dict[str, Any] = {
         "levels": levels,
@@ -306,7 +304,7 @@ def _ranks_block(data: Mapping[str, Any]) -> Block:
     return Block("curve", "Precision and recall at ranks", data, table=Table(columns, tuple(rows)))
 
 
-def _objective_blocks(objectives: "Objectives | None") -> Iterable[Block]:
+def _objective_blocks(objectives: Objectives | None) -> Iterable[Block]:
     if objectives is None:
         return
     if objectives.losses:
@@ -333,7 +331,7 @@ def _objective_blocks(objectives: "Objectives | None") -> Iterable[Block]:
 
 
 def _means(
-    what: str, values: "Mapping[str, Floats]", titles: Mapping[str, str]
+    what: str, values: Mapping[str, Floats], titles: Mapping[str, str]
 ) -> tuple[dict[str, float], Table]:
     """Return the means over the queries, and a table of them under their titles."""
     means = {key: mean(column.tolist()) for key, column in values.items()}
@@ -347,7 +345,7 @@ def _means(
 
 
 def classification_report(
-    result: "ClassificationResult", *, inputs: Sequence[Mapping[str, Any]] = ()
+    result: ClassificationResult, *, inputs: Sequence[Mapping[str, Any]] = ()
 ) -> Report:
     """Return the report of a classification."""
     values: dict[str, Sequence[Cell]] = {
@@ -397,7 +395,7 @@ def classification_report(
     )
 
 
-def _class_levels_block(result: "ClassificationResult", data: Mapping[str, Any]) -> Block:
+def _class_levels_block(result: ClassificationResult, data: Mapping[str, Any]) -> Block:
     levels = result.levels.tolist()
     at_levels = zip(*result.precision_at_levels.tolist(), strict=True)
     rows: list[dict[str, Cell]] = [
@@ -412,7 +410,7 @@ def _class_levels_block(result: "ClassificationResult", data: Mapping[str, Any])
     return Block("curve", title, data, table=Table(columns, tuple(rows)))
 
 
-def _definition(name: str, result: "ClassificationResult") -> str:
+def _definition(name: str, result: ClassificationResult) -> str:
     if name == "mAP":
         return f"mean average precision, over classes, {result.protocol.curve}"
     return f"mean average precision, over samples, by {result.protocol.divisor}"

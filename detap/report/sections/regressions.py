@@ -1,21 +1,18 @@
 """Regressions: the classes and images behind gates that did not pass."""
 
-from typing import TYPE_CHECKING, Annotated, TypedDict
+from typing import Annotated, TypedDict
 
 from detap.decimals import nearly_equal
 from detap.escaping import escape
+from detap.gates.regressions import (
+    ClassRegression,
+    ImageErrors,
+    LocalizationRegression,
+    Regressions,
+)
 from detap.report.fields import Count
 from detap.report.model import Block
 from detap.report.numbers import change
-
-if TYPE_CHECKING:
-    from detap.gates.regressions import (
-        ClassRegression,
-        ImageErrors,
-        LocalizationRegression,
-        Regressions,
-    )
-
 
 KEY = "regressions"
 """The key of the block in the JSON report."""
@@ -76,7 +73,7 @@ class RegressionsData(TypedDict):
     ]
 
 
-def regressions_block(regressions: "Regressions") -> Block:
+def regressions_block(regressions: Regressions) -> Block:
     """Return the regressions as a block."""
     localization = regressions.localization
     at_iou = "" if localization is None else f" at IoU {localization.iou[1]:.6g}"
@@ -116,7 +113,7 @@ def regressions_block(regressions: "Regressions") -> Block:
     return Block(KEY, _title(regressions), data, lines)
 
 
-def _title(regressions: "Regressions") -> str:
+def _title(regressions: Regressions) -> str:
     if regressions.images_compared:
         title = "Regressions"
     elif regressions.classes and regressions.baseline:
@@ -126,13 +123,13 @@ def _title(regressions: "Regressions") -> str:
     return title if regressions.slice is None else f"{title}, in slice {escape(regressions.slice)}"
 
 
-def _class_line(regression: "ClassRegression") -> str:
+def _class_line(regression: ClassRegression) -> str:
     before = "" if regression.baseline is None else f"{regression.baseline:.4f} -> "
     value = f"{regression.average_precision:.4f}"
     return f"class {regression.name}: AP {before}{value} ({regression.ground_truths} ground truths)"
 
 
-def _localization_line(localization: "LocalizationRegression") -> str:
+def _localization_line(localization: LocalizationRegression) -> str:
     low, worst = (f"{iou:.6g}" for iou in localization.iou)
     lowest, largest = localization.drop
     at_low = change(abs(lowest), 4).removeprefix("+")
@@ -143,7 +140,7 @@ def _localization_line(localization: "LocalizationRegression") -> str:
     return f"localization: AP dropped {largest:.4f} at IoU {worst}, {at_low} at IoU {low}"
 
 
-def _image_line(image: "ImageErrors", *, more: bool) -> str:
+def _image_line(image: ImageErrors, *, more: bool) -> str:
     counts = [(kind, count) for kind, count in image.by_type.items() if more or count > 0]
     counts.sort(key=lambda item: item[1] < 0)
     parts = [f"{count:+d} {kind}" if more else f"{count} {kind}" for kind, count in counts if count]

@@ -1,12 +1,10 @@
 """The selected classes and images."""
 
-from typing import TYPE_CHECKING, Annotated, TypedDict
+from typing import Annotated, TypedDict
 
+from detap.evaluation.selection import Selection
 from detap.io.digest import sha256_of_names
 from detap.report.model import Block
-
-if TYPE_CHECKING:
-    from detap.evaluation.selection import Selection
 
 
 class SelectionData(TypedDict):
@@ -20,7 +18,7 @@ class SelectionData(TypedDict):
     signature: Annotated[list[str], "Its parts of the signature."]
 
 
-def selection_blocks(selection: "Selection | None") -> tuple[Block, ...]:
+def selection_blocks(selection: Selection | None) -> tuple[Block, ...]:
     """Return the block of a selection; empty without one."""
     if selection is None:
         return ()

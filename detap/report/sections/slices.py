@@ -3,13 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, TypedDict
+from typing import Annotated, TypedDict
 
+from detap.gates.detection import SliceMetrics
 from detap.report.fields import ClassRow, Count, Limits, MetricValue
 from detap.report.model import Block, Cell, Column, Table
-
-if TYPE_CHECKING:
-    from detap.gates.detection import SliceMetrics
 
 
 class SliceEntry(TypedDict):
@@ -25,7 +23,7 @@ class SliceEntry(TypedDict):
 
 
 def slices_block(
-    slices: "Sequence[SliceMetrics]", columns_of: Mapping[str, Column] = MappingProxyType({})
+    slices: Sequence[SliceMetrics], columns_of: Mapping[str, Column] = MappingProxyType({})
 ) -> Block:
     """Return the block of slices; there must be at least one."""
     names = list(slices[0].summary)

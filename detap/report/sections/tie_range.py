@@ -1,13 +1,11 @@
 """Bounds of metrics over all orders of tied scores."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, TypedDict
+from typing import TypedDict
 
+from detap.evaluation.tie_range import TieRange
 from detap.report.fields import Fraction, extra_items
 from detap.report.model import Block, Column, Table
-
-if TYPE_CHECKING:
-    from detap.evaluation.tie_range import TieRange
 
 
 @extra_items(Fraction)
@@ -27,7 +25,7 @@ _COLUMNS = (
 )
 
 
-def tie_block(ranges: "Mapping[str, TieRange]") -> Block:
+def tie_block(ranges: Mapping[str, TieRange]) -> Block:
     """Return the bounds of metrics over all orders of tied scores."""
     rows = [{"name": name, **bounds._asdict()} for name, bounds in ranges.items()]
     data = {name: bounds._asdict() for name, bounds in ranges.items()}
