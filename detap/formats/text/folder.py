@@ -55,14 +55,6 @@ class Folder:
         """Return the path of a member."""
         return os.path.join(self.path, member) if member else self.given
 
-    def columns(self, limits: Limits) -> list[list[list[str]]]:
-        """Return the columns of every nonblank line of each file, unchecked."""
-        texts = (files.read_bytes(self.file(m), limits) for m in self.members.values())
-        lines = (text.decode("utf-8-sig", "replace").split("\n") for text in texts)
-        return [
-            [columns for line in file_lines if (columns := line.split())] for file_lines in lines
-        ]
-
     def source(self, members: Iterable[str], records: int) -> SourceFile:
         """Return the members that were read as an input source."""
         start = f"{self.inside}/" if self.inside else ""

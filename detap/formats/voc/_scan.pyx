@@ -3,21 +3,17 @@
 This is not an XML parser. It reads the plain well-formed XML that VOC tools write: elements,
 attributes, text in UTF-8 and the five predefined references. For files with a declaration, DOCTYPE,
 comment, processing instruction, CDATA, character reference or prefix, or an unexpected object, the
-reader falls back to lxml. So the checks below must be at least as strict as XML.
+reader uses lxml. So the checks below must be at least as strict as XML.
 """
 
 from libc.math cimport NAN, isnan, isfinite
 from libc.stdint cimport int32_t, uint8_t
-from libc.stdlib cimport free
 from libc.string cimport memcmp
 
 from detap.formats.reading._bytes cimport Bytes, is_word, skip_character
-from detap.formats.reading._names cimport Names, names_find
-from detap.formats.text._folder_scan cimport (
-    Rows, Scan, rows_reserve, scan_close, scan_columns, scan_inputs,
-    scan_number, scan_run, scan_start, scan_unread, scan_words,
-)
-from detap.tables._columns cimport grow, take
+from detap.formats.reading._names cimport Names, names_close, names_find, names_open
+from detap.formats.text._rows cimport Rows, rows_close, rows_open, rows_reserve, scan_number
+from detap.tables._columns cimport take
 
 import numpy as np
 
@@ -344,17 +340,11 @@ cdef bint _take_object(const Object *current, int32_t file, Rows *rows) noexcept
     return True
 
 
-cdef struct Form:
-    int deepest
-    double *sizes       # of each file's image, NaN if unknown
-
-
 cdef bint _scan_annotation(
-    const char *at, const char *end, int32_t file, Scan *scan, void *options
+    const char *at, const char *end, int32_t file, int deepest, Rows *rows, Names *names,
+    double *size,
 ) noexcept nogil:
     """Append the objects of one file and set the image's size; False to fall back."""
-    cdef Form *form = <Form *>options
-    cdef double *size = form.sizes + 2 * file
     cdef Open[DEEPEST] stack
     cdef Object current
     cdef int depth = 0
@@ -383,7 +373,7 @@ cdef bint _scan_annotation(
             if <size_t>(end - tag) <= length or memcmp(tag, stack[depth - 1].tag, length) != 0:
                 return False
             role = stack[depth - 1].role
-            if role >= NAME and not _take_text(role, text, at - 1, &current, size, &scan.names):
+            if role >= NAME and not _take_text(role, text, at - 1, &current, size, names):
                 return False
             at = _skip_blanks(tag + length, end)
             if at == end or at[0] != c'>':
@@ -392,7 +382,7 @@ cdef bint _scan_annotation(
         else:
             tag = at
             at = _skip_name(at, end)
-            if at == NULL or depth == form.deepest:
+            if at == NULL or depth == deepest:
                 return False
             length = at - tag
             if depth == 0:
@@ -437,7 +427,7 @@ cdef bint _scan_annotation(
             depth += 1
         # An element has ended.
         depth -= 1
-        if role == OBJECT and not _take_object(&current, file, &scan.rows):
+        if role == OBJECT and not _take_object(&current, file, rows):
             return False
         if depth == 0:
             return _skip_blanks(at, end) == end
@@ -446,63 +436,88 @@ cdef bint _scan_annotation(
             return False
 
 
-def scan_files(
-    int folder, list members: list[bytes | None], *, size_t file_bytes, size_t records, int nesting,
-    dict digests: dict[int, str] | None = None, bint contents=False,
-) -> tuple[
-    list[int], NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_], NDArray[np.float64],
-    list[bytes], NDArray[np.float64],
-]:
-    """Scan annotation files; a file with an irregular part is skipped completely.
+cdef class Annotations:
+    """The objects of the files read so far.
 
     Parameters
     ----------
-    folder : int
-        The descriptor of their folder.
-    members : list of bytes or None
-        The files; None is skipped.
-    file_bytes, records, nesting : int
-        The limits: larger and more deeply nested files, and files after so many objects, are
-        skipped.
-    digests : dict, optional
-        Gets the sha256 of each file that was read, in hexadecimal, by its index in `members`.
-    contents : bool
-        `members` are file contents, not names; for tests.
+    nesting : int
+        The limit; more deeply nested files are not regular.
 
-    Returns
-    -------
-    unread : list of int
-        Indices in `members` of the files that were not read.
-    file, name : (G,) int32 array
-        The file of each object, and the index of its class.
-    difficult : (G,) bool array
-    corners : (G, 4) float64 array
-        xmin, ymin, xmax, ymax.
-    words : list of bytes
-        The classes, also of files that were not read.
-    sizes : (I, 2) float64 array
-        Width and height of each file's image, NaN if unknown.
+    Attributes
+    ----------
+    width, height : float
+        Of the image of the last file, NaN if unknown.
     """
-    cdef Scan scan
-    cdef Form form
-    cdef Py_ssize_t count = len(members), at
-    form.deepest = min(nesting, DEEPEST)
-    form.sizes = NULL
-    scan_start(&scan, 4, records)
-    try:
-        scan_inputs(&scan, folder, members, contents, file_bytes)
-        if not grow(<void **>&form.sizes, count + 1, 2 * sizeof(double)):
+
+    cdef Rows rows
+    cdef Names names
+    cdef int deepest
+    cdef double[2] size
+
+    def __cinit__(self, int nesting):
+        names_open(&self.names)
+        rows_open(&self.rows, 4)
+        self.deepest = min(nesting, DEEPEST)
+
+    def __dealloc__(self):
+        names_close(&self.names)
+        rows_close(&self.rows)
+
+    def __len__(self) -> int:
+        return self.rows.count
+
+    @property
+    def width(self) -> float:
+        return self.size[0]
+
+    @property
+    def height(self) -> float:
+        return self.size[1]
+
+    def read(self, bytes data, int32_t file) -> bool:
+        """Append the objects of a regular file; return False for others, and append nothing."""
+        cdef size_t count = self.rows.count
+        cdef const char *at = data
+        self.size[0] = self.size[1] = NAN
+        if _scan_annotation(
+            at, at + len(data), file, self.deepest, &self.rows, &self.names, self.size
+        ):
+            return True
+        self.rows.count = count
+        return False
+
+    def add(self, int32_t file, bytes name, bint difficult, list corners: list[float]) -> None:
+        """Append an object."""
+        cdef Rows *rows = &self.rows
+        cdef int32_t number = names_find(&self.names, name, len(name), True)
+        cdef int i
+        if number < 0 or not rows_reserve(rows):
             raise MemoryError
-        for at in range(2 * count):
-            form.sizes[at] = NAN
-        scan_run(&scan, _scan_annotation, &form, digests)
-        for at in range(count):
-            if scan.unread[at]:
-                form.sizes[2 * at] = form.sizes[2 * at + 1] = NAN
-        words = scan_words(&scan)
-        sizes = np.asarray(take(<void **>&form.sizes, count, 2, sizeof(double), b"d"))
-        file, name, difficult, corners = map(np.asarray, scan_columns(&scan))
-        return scan_unread(&scan), file, name, difficult, corners, words, sizes
-    finally:
-        scan_close(&scan)
-        free(form.sizes)
+        rows.file[rows.count] = file
+        rows.name[rows.count] = number
+        rows.flag[rows.count] = difficult
+        for i in range(4):
+            rows.values[4 * rows.count + i] = corners[i]
+        rows.count += 1
+
+    def columns(self) -> tuple[
+        NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_], NDArray[np.float64], list[bytes]
+    ]:
+        """Return the file, name index, difficult flag and corners of each object, and the names.
+
+        The objects are cleared.
+        """
+        cdef Rows *rows = &self.rows
+        cdef const Names *names = &self.names
+        cdef size_t count = rows.count
+        cdef int32_t at
+        columns = (
+            take(<void **>&rows.file, count, 1, sizeof(int32_t), b"i"),
+            take(<void **>&rows.name, count, 1, sizeof(int32_t), b"i"),
+            take(<void **>&rows.flag, count, 1, 1, b"?"),
+            take(<void **>&rows.values, count, 4, sizeof(double), b"d"),
+        )
+        rows.count = rows.capacity = 0
+        texts = [names.text[names.start[at]:names.start[at + 1]] for at in range(names.count)]
+        return (*map(np.asarray, columns), texts)
