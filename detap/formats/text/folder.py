@@ -26,7 +26,6 @@ class Folder:
         The path that the user gave.
     inside : str
         The folder below it, or "".
-    suffix : str
     members : dict of str to str
         File names by stem, sorted by stem.
     skipped : tuple of str
@@ -95,10 +94,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def files_of(given: str, inside: str, suffix: str) -> Folder:
-    """Return the files of a folder with a suffix.
-
-    Hidden files and sub-folders are skipped.
-    """
+    """Return the files of a folder with a suffix; skip hidden files and sub-folders."""
     path = os.path.join(given, inside) if inside else given
     return _files_among(_list_folder(path), given, inside, suffix)
 

@@ -83,8 +83,8 @@ def confirm_order(chosen: Columns, last: Floats, first: Floats, path: str) -> Co
     """Return the column order of few rows: as chosen, unless ground truths differ.
 
     `last` and `first` (N,) are the maximum IoU of each row with a ground truth of its class, in
-    either order. If boxes fit both orders, it is an error that far more rows overlap a ground truth
-    as conf-first.
+    either order. An error if boxes fit both, and far more rows overlap a ground truth as
+    conf-first.
     """
     last_fraction, first_fraction = (float(np.mean(iou > 0.5)) for iou in (last, first))
     if chosen.order != COLUMNS[0] and last_fraction < first_fraction + _FAR:

@@ -92,13 +92,8 @@ class DataSet(NamedTuple):
     def hide_outside(self, error: InputError, given: Path | None) -> InputError:
         """Return an error without the content of files outside the data set.
 
-        A `data.yaml` may name any folder, and so cause any text file to be read as labels.
-
-        Parameters
-        ----------
-        error : InputError
-        given : str, path or None
-            A list of names that the user gave, which is never hidden.
+        A `data.yaml` may name any folder, and so cause any text file to be read as labels. The list
+        of names that the user gave is never hidden.
         """
         if self.data is None:
             return error
@@ -139,19 +134,9 @@ def resolve_data_yaml(path: str) -> str:
 
 
 def find_images(path: str, split: str | None, limits: Limits) -> DataSet:
-    """Return the images of a `data.yaml` or of a folder of label files.
+    """Return the images of a `data.yaml` or ``obj.data``, or of a folder of label files.
 
-    Parameters
-    ----------
-    path : str
-    split : str or None
-        ``val`` (the default), ``test`` or ``train``.
-    limits : Limits
-
-    Raises
-    ------
-    InputError
-        If folders or images of labels are missing, or two images have the same name.
+    The `split` of a `data.yaml` is by default ``val``.
     """
     search = _Search(path, Problems(limits.problems), limits)
     data = None
@@ -226,13 +211,7 @@ def flattened_stems(truth: GroundTruth) -> dict[str, set[str]]:
 
 
 def without_flattened_paths(folder: Folder, truth: GroundTruth) -> tuple[Folder, int]:
-    """Rename prediction files whose stem is the flattened path of an image; return their number.
-
-    Raises
-    ------
-    InputError
-        If a stem is the path of several images, or the image has another file.
-    """
+    """Rename prediction files whose stem is the flattened path of an image; return their number."""
     images = set(truth.images)
     unknown = [stem for stem in folder.members if stem not in images]
     if not unknown or truth.format != "yolo":

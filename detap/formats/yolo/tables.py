@@ -157,14 +157,7 @@ def _truth_of(
 
 
 def _with_listed_images(data_set: DataSet, given: GivenSizes) -> tuple[DataSet, int]:
-    """Add the images of a table of sizes if nothing names those of a `data.yaml`.
-
-    Returns
-    -------
-    data_set : DataSet
-    count : int
-        The number of images added.
-    """
+    """Add the images of a table of sizes if nothing names those of a `data.yaml`; count them."""
     if not given.source or data_set.named or data_set.data is None:
         return data_set, 0
     added = sorted(given.table.keys() - set(data_set.images))

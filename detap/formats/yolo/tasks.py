@@ -44,13 +44,7 @@ def form_of(
     box_format: str,
     contours: bool = False,
 ) -> YoloForm:
-    """Return the line format for a task or keypoints, as far as given.
-
-    Raises
-    ------
-    InputError
-        If the two disagree.
-    """
+    """Return the line format for a task or keypoints, as far as given."""
     check_choice("boxes", box_format, tuple(TITLES))
     if task is not None:
         check_choice("task", task, TASKS)
@@ -83,10 +77,7 @@ def form_of(
 def task_of_run(folder: str) -> tuple[str, str]:
     """Return the ``args.yaml`` of a training run and its task, or "" and "".
 
-    Parameters
-    ----------
-    folder : str
-        The folder of predictions; the file is there, or in one of the two folders above.
+    It is in the folder of predictions or in one of the two above.
     """
     for _ in range(3):
         file = os.path.join(folder, "args.yaml")
@@ -102,19 +93,7 @@ def task_of_run(folder: str) -> tuple[str, str]:
 def check_run(run: tuple[str, str], task: str | None, keypoints: Keypoints | None) -> str | None:
     """Return the task of predictions: as given, else that of their ``args.yaml``.
 
-    Parameters
-    ----------
-    run : (str, str)
-        As :func:`task_of_run` returns it.
-    task : str or None
-        As given.
-    keypoints : (int, int) or None
-        ``kpt_shape``.
-
-    Raises
-    ------
-    InputError
-        If they disagree.
+    `run` is from :func:`task_of_run`. Raise InputError if they disagree.
     """
     file, task_of_file = run
     if not file or task_of_file == task:
@@ -133,10 +112,6 @@ def check_tracks(form: YoloForm, task: str | None, location: tuple[str, str]) ->
     """Raise InputError if track ids of predictions may be coordinates.
 
     They are 0 or 1, and neither a task nor ``kpt_shape`` is given.
-
-    Raises
-    ------
-    InputError
     """
     if form.scored and not form.counts and task is None and form.tracks.keys() <= {"0", "1"}:
         message = "the last column is 0 or 1 in rows of odd length: a track id, or a coordinate?"
@@ -173,20 +148,9 @@ def refuse_equal_lengths(form: YoloForm, location: tuple[str, str], rows: Rows) 
 def refuse_other_polygons(
     corners: Floats, pixels: Floats, scored: bool, location: Callable[[int], tuple[str, str]]
 ) -> None:
-    """Raise InputError if rows of eight coordinates are not oriented boxes.
+    """Raise InputError if rows of eight coordinates (N, 8) are not oriented boxes.
 
     Oriented boxes do not cross themselves; predicted ones are rectangles in pixels.
-
-    Parameters
-    ----------
-    corners, pixels : (N, 8) float64
-        In fractions and in pixels.
-    scored : bool
-    location : callable
-
-    Raises
-    ------
-    InputError
     """
     wrong = is_self_intersecting(corners)
     fault = "cross themselves, unlike oriented boxes"
