@@ -76,7 +76,7 @@ class DotaForm(LineForm):
 
     @property
     def regular(self) -> dict[str, Any]:
-        """The arguments of :class:`RaggedLines` for these lines."""
+        """The arguments of `RaggedLines` for these lines."""
         if self.scored:
             return {"counts": (self.width,)}
         return {"counts": (self.width,), "lead": self.width, "last": (b"0", b"1")}

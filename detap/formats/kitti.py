@@ -77,7 +77,7 @@ class KittiForm(LineForm):
 
     @property
     def regular(self) -> dict[str, Any]:
-        """The arguments of :class:`RaggedLines` for these lines."""
+        """The arguments of `RaggedLines` for these lines."""
         return {"counts": (self.width,)}
 
     def read_line(self, text: str) -> Line:

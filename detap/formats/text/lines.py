@@ -97,7 +97,7 @@ class LineForm:
 
     @property
     def regular(self) -> dict[str, Any]:
-        """The arguments of :class:`RaggedLines` for these lines."""
+        """The arguments of `RaggedLines` for these lines."""
         return {"counts": (self.width,), "last": () if self.scored else (b"", b"difficult")}
 
     def prepared(self, data: bytes) -> bytes:

@@ -45,7 +45,7 @@ class FolderReader(RowReader):
     files, content = "label files", "labels"
     """Names of the ground-truth files and their content in messages."""
     unit = "line"
-    """What `rows.line` counts."""
+    """The unit of `rows.line`."""
 
     def __init__(
         self, folder: Folder, as_is: bool, limits: Limits, image_set: Path | None = None

@@ -69,7 +69,7 @@ class YoloForm(LineForm):
 
     @property
     def regular(self) -> dict[str, Any]:
-        """The arguments of :class:`RaggedLines` for these lines."""
+        """The arguments of `RaggedLines` for these lines."""
         counts = tuple(count + self.scored for count in self.counts or (len(BOX),))
         polygon = 0 if self.counts else self._shortest + self.scored
         return {"counts": counts, "polygon": polygon}
