@@ -31,6 +31,7 @@ from detap.formats.reading.attributes import Attributes
 from detap.formats.text.lines import LineForm
 from detap.formats.text.reader import read_lines
 from detap.formats.voc._scan import Annotations as Scanned
+from detap.formats.voc.annotations import plain_start
 from detap.formats.voc.xml import read_annotation
 from detap.formats.yolo.lines import YoloForm
 from detap.io.limits import Limits
@@ -286,7 +287,7 @@ class _Files:
 def voc_xml(data: bytes) -> str:
     """Read an annotation by the scanner and with lxml; compare the latter with ElementTree too."""
     scanned = Scanned(LIMITS.nesting)
-    is_scanned = scanned.read(data, 0)
+    is_scanned = scanned.read(plain_start(data), 0)
     problems = Problems(20)
     annotation = read_annotation(data, "x", problems, LIMITS, Attributes(()))
     if problems.count:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from detap.formats.by_name.problems import Problems
 from detap.formats.reading.attributes import Attributes
 from detap.formats.voc._scan import Annotations
+from detap.formats.voc.annotations import plain_start
 from detap.formats.voc.xml import read_annotation
 from detap.io.limits import DEFAULT_LIMITS
 
@@ -20,7 +21,7 @@ def _hex(values: Sequence[float]) -> tuple[str, ...]:
 def scan_annotation(content: bytes) -> tuple[list[Row], tuple[str, ...]] | None:
     """Return the scanner's result of a file, or None if it is not regular."""
     scanned = Annotations(100)
-    if not scanned.read(content, 0):
+    if not scanned.read(plain_start(content), 0):
         assert len(scanned) == 0
         return None
     size = scanned.width, scanned.height

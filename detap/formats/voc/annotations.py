@@ -1,5 +1,7 @@
 """Read VOC annotations: regular files by `_scan.pyx`, all others by lxml."""
 
+import re
+
 import numpy as np
 
 from detap.formats.reading.attributes import Attributes
@@ -10,6 +12,12 @@ from detap.tables.detection import Floats
 
 _MAX_SCANNED_BYTES = 4 << 20
 """Larger annotations go to lxml, which has limits of its own."""
+
+_START = re.compile(
+    rb"(<\?xml version=([\"'])1\.0\2( encoding=([\"'])(?i:utf-8)\4)?[ \t\r\n]*\?>)?"
+    rb"[ \t\r\n]*<annotation( verified=\"(yes|no)\")?>"
+)
+"""The usual beginnings of an annotation; the attribute is labelImg's."""
 
 
 class AnnotationReader(FolderReader):
@@ -38,7 +46,7 @@ class AnnotationReader(FolderReader):
         scanned = Annotations(limits.nesting)
         for number, path, data in contents(self.folder, members, self.problems, limits):
             small = len(data) <= _MAX_SCANNED_BYTES and not attributes.names
-            if small and scanned.read(data, number):
+            if small and scanned.read(plain_start(data), number):
                 self.sizes[number] = scanned.width, scanned.height
             else:
                 from detap.formats.voc.xml import read_annotation  # lxml takes 0.03 s
@@ -55,3 +63,9 @@ class AnnotationReader(FolderReader):
         line = np.arange(1, len(file) + 1) - np.searchsorted(file, file)
         ends = 4 * np.arange(1, len(file) + 1)
         self.rows = Rows(file, line.astype(np.int32), name, names, flag, corners.ravel(), ends)
+
+
+def plain_start(data: bytes) -> bytes:
+    """Return an annotation without the usual XML declaration and attribute of the root."""
+    start = _START.match(data)
+    return data if start is None else b"<annotation>" + data[start.end() :]
