@@ -87,7 +87,8 @@ def is_regular(entry: os.DirEntry[str]) -> bool:
     return False
 
 
-def _is_folder(entry: os.DirEntry[str]) -> bool:
+def is_folder(entry: os.DirEntry[str]) -> bool:
+    """Return True if a folder entry is a folder or a link to one."""
     with suppress(OSError):  # a loop of links, say
         return entry.is_dir()
     return False
@@ -131,7 +132,7 @@ def nested_files_of(given: str, inside: str, suffix: str) -> Folder:
     """
     top = os.path.join(given, inside) if inside else given
     entries = _list_folder(top)
-    if not any(not e.name.endswith(suffix) and _is_folder(e) for e in entries):
+    if not any(not e.name.endswith(suffix) and is_folder(e) for e in entries):
         return _files_among(entries, given, inside, suffix)
     paths: list[str] = []
     skipped: list[str] = []
@@ -146,7 +147,7 @@ def nested_files_of(given: str, inside: str, suffix: str) -> Folder:
         for entry in _list_folder(folder):
             path = f"{prefix}{entry.name}"
             is_hidden = entry.name[0] == "." or entry.name == "__MACOSX"
-            if not is_hidden and _is_folder(entry):
+            if not is_hidden and is_folder(entry):
                 below.append(f"{path}/")
             elif is_hidden or entry.name[-len(suffix) :].lower() != suffix:
                 skipped.append(path)

@@ -19,7 +19,7 @@ from detap.formats.reading.image_headers import IMAGE_SUFFIXES
 from detap.formats.subsets import chosen_subset
 from detap.formats.text.class_names import DATA_YAML
 from detap.formats.text.data_yaml import SPLITS, DataYaml, read_data_yaml
-from detap.formats.text.folder import Folder, is_regular
+from detap.formats.text.folder import Folder, is_folder, is_regular
 from detap.formats.text.lines import plain_lines
 from detap.formats.yolo.darknet import OBJ_DATA, PREFIX, read_obj_data
 from detap.io import stream as files
@@ -438,7 +438,7 @@ class _Search:
                         if entry.name[0] == ".":
                             continue
                         regular = is_regular(entry)
-                        if regular or not _is_folder(entry):
+                        if regular or not is_folder(entry):
                             names[entry.name] = regular
                         else:
                             folders.append(entry.name)
@@ -524,9 +524,3 @@ def _exists(path: str) -> bool:
 def _is_image(name: str) -> bool:
     stem, point, suffix = name.rpartition(".")
     return bool(stem) and (point + suffix).lower() in IMAGE_SUFFIXES
-
-
-def _is_folder(entry: "os.DirEntry[str]") -> bool:
-    with suppress(OSError):  # a loop of links, say
-        return entry.is_dir()
-    return False

@@ -115,15 +115,10 @@ class LabelReader(FolderReader):
         rows = self.read(form)
         self.by_name = name_kinds == {True}
         counts = rows.counts - scored
-        self.values = _padded(rows, counts, len(BOX))
-        if scored:
-            self.values = np.column_stack([self.values, rows.numbers[rows.ends - 1]])
         are_corners = form.used == CORNERS and not form.keypoints
         self.polygon = np.full(len(rows), are_corners) if form.counts else counts != len(BOX)
-        if form.tracks and not task.as_is:
-            check_tracks(form, task.name, (folder.given, ""))
-        if not (form.counts or task.name or task.as_is) and len(rows) and self.polygon.all():
-            refuse_equal_lengths(form, self.location(0), rows)
+        if not task.as_is:
+            self._check_unknown_task()
         if not (form.counts or task.masks or task.name == "segment"):
             are_corners = bool(self.polygon.any() and (counts[self.polygon] == CORNERS).all())
         self.oriented = are_corners
@@ -131,9 +126,7 @@ class LabelReader(FolderReader):
             self._check_outlines()
             self.outlines = outlines_of(rows, scored=scored)
             self.polygon = np.ones(len(rows), np.bool_)
-        if self.polygon.any():
-            outlines = self.outlines or outlines_of(rows, scored=scored)
-            self.values[self.polygon, : len(BOX)] = outlines.bounds()[self.polygon]
+        self.values = self._boxes(counts)
         if form.keypoints and form.used > len(BOX):
             points = _padded(rows, counts, form.used)[:, len(BOX) :]
             self.keypoints = points.reshape(len(rows), *form.keypoints)
@@ -145,6 +138,25 @@ class LabelReader(FolderReader):
             corners = _padded(rows, counts, CORNERS)
             if task.keep_corners or not all_axis_aligned(corners[self.polygon]):
                 self.corners = corners
+
+    def _check_unknown_task(self) -> None:
+        """Raise InputError if the task is not given, and rows may be those of several tasks."""
+        form, task = self.form, self.task.name
+        if form.tracks:
+            check_tracks(form, task, (self.folder.given, ""))
+        if not form.counts and task is None and len(self.rows) and self.polygon.all():
+            refuse_equal_lengths(form, self.location(0), self.rows)
+
+    def _boxes(self, counts: NDArray[np.int64]) -> Floats:
+        """Return the box, or the bounds of the polygon, and the score of each row."""
+        rows = self.rows
+        if (counts == len(BOX)).all() and not self.polygon.any():
+            return rows.table(len(BOX) + self.scored)
+        values = _padded(rows, counts, len(BOX))
+        if self.polygon.any():
+            outlines = self.outlines or outlines_of(rows, scored=self.scored)
+            values[self.polygon] = outlines.bounds()[self.polygon]
+        return np.column_stack([values, rows.numbers[rows.ends - 1]]) if self.scored else values
 
     def _check_outlines(self) -> None:
         """Raise InputError if rows are boxes; a prediction of two points is a contour."""
@@ -275,8 +287,6 @@ class LabelReader(FolderReader):
 
 def _padded(rows: Rows, counts: NDArray[np.int64], width: int) -> Floats:
     """Return the first `width` coordinates (N, width), zeros where a row has fewer (`counts`)."""
-    if len(rows) and (counts == counts[0]).all() and counts[0] >= width:
-        return rows.table(int(rows.ends[0]))[:, :width].copy()
     column = np.arange(width)
     exists = column < counts[:, None]
     values = np.zeros((len(rows), width))
