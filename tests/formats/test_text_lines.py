@@ -1,15 +1,18 @@
 """Every text file, however odd, equals the reading of its lines one by one by plain Python."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from detap.errors import InputError
+from detap.formats import dota, kitti
 from detap.formats.by_name.problems import Problems
 from detap.formats.dota import DotaForm
 from detap.formats.kitti import KittiForm
@@ -17,8 +20,12 @@ from detap.formats.text import reader
 from detap.formats.text._ragged import RaggedLines
 from detap.formats.text.lines import LineForm, decoded_lines, plain_lines
 from detap.formats.text.rows import Rows
+from detap.formats.voc import tables as voc
+from detap.formats.yolo import tables as yolo_tables
 from detap.formats.yolo.lines import YoloForm
 from detap.io.problems import FaultError
+from detap.tables.detection import GroundTruth
+from tests.depth import examples
 from tests.oracle.lines import PlainLines
 
 KNOWN = ("000001", "a", "é", "img-2.x", "7", "\ud800", "[")
@@ -173,6 +180,47 @@ def test_files_equal_their_lines_read_one_by_one(name: str, data: st.DataObject)
         assert len(track) <= isinstance(form, YoloForm)
 
 
+TRUTHS: dict[str, tuple[str, Callable[..., GroundTruth], dict[str, Any]]] = {
+    "voc": ("VOC labels", voc.read_ground_truth, {}),
+    "kitti": ("KITTI labels", kitti.read_ground_truth, {}),
+    "dota": ("DOTA labels", dota.read_ground_truth, {}),
+    "yolo": ("YOLO labels", yolo_tables.read_ground_truth, {"image_size": "640x480"}),
+    "yolo masks": (
+        "YOLO labels",
+        yolo_tables.read_ground_truth,
+        {"image_size": "640x480", "masks": True},
+    ),
+    "yolo obb": ("YOLO obb", yolo_tables.read_ground_truth, {"image_size": "9x9", "task": "obb"}),
+}
+
+
+def outcome(folder: Path, name: str) -> list[Any]:
+    """Return the columns and notes of a folder's ground truth, or the problems."""
+    _, read_ground_truth, options = TRUTHS[name]
+    try:
+        truth = read_ground_truth(folder, as_is=True, **options)
+    except InputError as error:
+        return [repr(tuple(problem)) for problem in error.problems]
+    columns = {key: column.tobytes() for key, column in truth.columns().items()}
+    return [columns, truth.images, truth.classes, truth.notes]
+
+
+@pytest.mark.parametrize("name", TRUTHS)
+@given(st.data())
+@examples(50)
+def test_folders_equal_their_lines_read_one_by_one(
+    tmp_path_factory: pytest.TempPathFactory, name: str, data: st.DataObject
+) -> None:
+    """Tables, notes and errors are the same."""
+    folder = tmp_path_factory.mktemp("folder")
+    for number, content in enumerate(data.draw(files(FORMS[TRUTHS[name][0]]))):
+        (folder / f"{number}.txt").write_bytes(content)
+    read_by_lines = outcome(folder, name)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reader, "RaggedLines", PlainLines)
+        assert read_by_lines == outcome(folder, name)
+
+
 @given(numbers)
 @example("1e22")
 @example("1e23")
@@ -226,7 +274,10 @@ REGULAR: list[tuple[str, bytes, list[float]]] = [
 
 @pytest.mark.parametrize(("name", "line", "values"), REGULAR)
 def test_regular_lines(name: str, line: bytes, values: list[float]) -> None:
-    file, number, word, flag, ends, numbers_, words = scan(line, FORMS[name]).columns()
+    *columns, words = scan(line, FORMS[name]).columns()
+    file, number, word, flag, ends, numbers_ = columns
+    kinds = [np.int32, np.int32, np.int32, np.bool_, np.int64, np.float64]
+    assert [column.dtype for column in columns] == kinds
     assert (file.tolist(), number.tolist()) == ([0], [1])
     assert words[word[0]] == (b"a" if b"a" in line else b"0")
     assert flag.tolist() == [line.endswith((b"difficult", b"a 1"))]
