@@ -448,6 +448,7 @@ SCORE_DUE = "write `image score x1 y1 x2 y2`"
         ("cat 1e308 0 1e308 1", SIDES, "box corner overflows", "correct the box"),
         ("cat 0 1e308 1 1e308", SIDES, "box corner overflows", "correct the box"),
         ("cat a\x01b 2 3 4", TRUTH, "contains control character '\\x01'", "remove it"),
+        ("c\x7ft 1 2 3 4", TRUTH, "contains control character '\\x7f'", "remove it"),
     ],
 )
 def test_every_message(line: str, form: LineForm, message: str, hint: str) -> None:
