@@ -268,6 +268,7 @@ REGULAR: list[tuple[str, bytes, list[float]]] = [
     ("VOC labels", b"a 1 2 3 4 difficult", [1, 2, 3, 4]),
     ("VOC class file", b"a .5 1 2 3 4", [0.5, 1, 2, 3, 4]),
     ("DOTA labels", b"1 2 3 4 5 6 7 8 a 1", [1, 2, 3, 4, 5, 6, 7, 8]),
+    ("DOTA labels", b"1 2 3 4 5 6 7 8 a 0", [1, 2, 3, 4, 5, 6, 7, 8]),
     ("DOTA labels", b"1 2 3 4 5 6 7 8 a", [1, 2, 3, 4, 5, 6, 7, 8]),
 ]
 
