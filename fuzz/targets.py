@@ -9,6 +9,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -26,11 +27,12 @@ from detap.formats.cvat.xml import Annotations
 from detap.formats.labelme.shapes import Shapes
 from detap.formats.openimages import rows as open_images
 from detap.formats.openimages._scan import Scanner
-from detap.formats.text import lines
-from detap.formats.text import rows as _voc_rows
-from detap.formats.text.folder import Folder
-from detap.formats.voc import _scan as scanner
-from detap.formats.voc import annotations
+from detap.formats.reading.attributes import Attributes
+from detap.formats.text.lines import LineForm
+from detap.formats.text.reader import read_lines
+from detap.formats.voc._scan import Annotations as Scanned
+from detap.formats.voc.annotations import plain_start
+from detap.formats.voc.xml import read_annotation
 from detap.formats.yolo.lines import YoloForm
 from detap.io.limits import Limits
 from detap.io.problems import FaultError
@@ -257,7 +259,7 @@ def _shaped(fast: Any, read: Callable[[], Any], rows_of: Callable[[Any], Any]) -
     return "valid"
 
 
-# --- VOC: the scanners take files, so that inputs are written in batches
+# --- VOC
 
 
 class _Files:
@@ -281,42 +283,27 @@ class _Files:
             self.names.append(str(number))
         return self.names
 
-    def folder(self) -> Folder:
-        return Folder(str(self.path), "", "", {name: name for name in self.names})
 
-
-def voc_xml(inputs: Sequence[bytes]) -> list[str]:
-    """Read annotations by the scanner and with lxml; compare the latter with ElementTree too."""
-    with _Files() as files:
-        members = files.write(inputs)
-        with _voc_rows.scannable(files.folder(), members) as (descriptor, paths):
-            declined, file, name, difficult, corners, words, sizes = scanner.scan_files(
-                descriptor, paths, file_bytes=1 << 20, records=1 << 30, nesting=LIMITS.nesting
-            )
-    fast: list[list[Any]] = [[] for _ in inputs]
-    columns = zip(file.tolist(), name.tolist(), corners.tolist(), difficult.tolist(), strict=True)
-    for number, word, box, flag in columns:
-        fast[number].append((words[word].decode(), box, flag))
-    left = set(declined)
-    outcomes = []
-    for number, data in enumerate(inputs):
-        problems = Problems(20)
-        annotation = annotations.read_annotation(data, "x", problems, LIMITS)
-        objects = annotation.objects
-        slow = list(zip(objects.names, objects.values, objects.flags, strict=True))
-        with _WithInput(data):
-            if problems.count:
-                check_problems(problems.listed)
-                _differ(number not in left, "the scanner accepts what the fallback reader refuses")
-                outcomes.append("refused")
-                continue
-            if number not in left:
-                _differ(not same(fast[number], slow), "the readers read different objects")
-                size = [annotation.width, annotation.height]
-                _differ(not same(sizes[number].tolist(), size), "the readers read different sizes")
-            _compare_with_element_tree(data, slow)
-        outcomes.append("valid")
-    return outcomes
+def voc_xml(data: bytes) -> str:
+    """Read an annotation by the scanner and with lxml; compare the latter with ElementTree too."""
+    scanned = Scanned(LIMITS.nesting)
+    is_scanned = scanned.read(plain_start(data), 0)
+    problems = Problems(20)
+    annotation = read_annotation(data, "x", problems, LIMITS, Attributes(()))
+    if problems.count:
+        check_problems(problems.listed)
+        _differ(is_scanned, "the scanner accepts what lxml refuses")
+        return "refused"
+    slow = [(name, corners, flag) for name, flag, corners, _ in annotation.objects]
+    if is_scanned:
+        size = scanned.width, scanned.height
+        _, name, difficult, corners, words = scanned.columns()
+        columns = zip(name.tolist(), corners.tolist(), difficult.tolist(), strict=True)
+        fast = [(words[word].decode(), box, flag) for word, box, flag in columns]
+        _differ(not same(fast, slow), "the readers read different objects")
+        _differ(not same(size, annotation.size), "the readers read different sizes")
+    _compare_with_element_tree(data, slow)
+    return "valid"
 
 
 def _compare_with_element_tree(data: bytes, slow: list[Any]) -> None:
@@ -349,7 +336,7 @@ def _resolve(word: str) -> str:
     return word
 
 
-FORM = lines.LineForm("image", True, "xyxy", _resolve, IMAGES)
+FORM = LineForm("image", True, "xyxy", _resolve, IMAGES)
 
 
 def _number(word: str) -> str:
@@ -361,49 +348,40 @@ def _number(word: str) -> str:
 YOLO = YoloForm("class", True, "cxcywh", _number)
 
 
-def voc_text(inputs: Sequence[bytes]) -> list[str]:
-    """Read text files of VOC's detections."""
-    return _text(inputs, FORM, lambda data: oracle.voc_lines(data, IMAGES))
+def voc_text(data: bytes) -> str:
+    """Read a text file of VOC's detections."""
+    return _text(data, FORM, oracle.voc_lines(data, IMAGES))
 
 
-def yolo_text(inputs: Sequence[bytes]) -> list[str]:
-    """Read text files of YOLO predictions, whose numbers need not be fractions here."""
-    return _text(inputs, YOLO, oracle.yolo_lines)
+def yolo_text(data: bytes) -> str:
+    """Read a text file of YOLO predictions, whose numbers need not be fractions here."""
+    return _text(data, YOLO, oracle.yolo_lines(data))
 
 
-def _text(
-    inputs: Sequence[bytes], form: lines.LineForm, plainly: Callable[[bytes], oracle.Rows | None]
-) -> list[str]:
-    """Read text files with the scanner, the fallback reader, and the oracle."""
-    with _Files() as files:
-        members = files.write(inputs)
-        scanned, declined = _voc_rows.scan_text(files.folder(), form, members, LIMITS)
-    fast: list[list[Any]] = [[] for _ in inputs]
-    columns = zip(
-        scanned.file.tolist(), scanned.name.tolist(), scanned.values.tolist(), strict=True
-    )
-    for number, word, values in columns:
-        fast[number].append((scanned.names[word], *values))
-    left = set(declined)
-    outcomes = []
-    for number, data in enumerate(inputs):
-        problems = Problems(20)
-        read = lines.read_lines(data, "x", form, problems)
-        slow = [(name, *values) for name, values in zip(read.names, read.values, strict=True)]
-        plain = plainly(data)
-        with _WithInput(data):
-            if problems.count:
-                check_problems(problems.listed)
-                _differ(number not in left, "the scanner accepts what the fallback reader refuses")
-                _differ(plain is not None, "the fallback reader refuses what is valid")
-                outcomes.append("refused")
-                continue
-            _differ(plain is None, "the fallback reader accepts what is not valid")
-            _differ(not same(slow, plain), "the fallback reader reads other values")
-            if number not in left:
-                _differ(not same(fast[number], slow), "the readers read different values")
-        outcomes.append("valid")
-    return outcomes
+def _text(data: bytes, form: LineForm, plain: oracle.Rows | None) -> str:
+    """Read a text file, and compare it with the oracle."""
+    problems = Problems(20)
+    rows = read_lines([(0, "x", data)], form, problems, LIMITS.records)
+    if problems.count:
+        check_problems(problems.listed)
+        _differ(plain is not None, "the reader refuses what is valid")
+        return "refused"
+    _differ(plain is None, "the reader accepts what is not valid")
+    numbers, starts = rows.numbers.tolist(), [0, *rows.ends.tolist()]
+    read = [
+        (rows.names[name], *_bounded(numbers[start:end]))
+        for name, (start, end) in zip(rows.name.tolist(), pairwise(starts), strict=True)
+    ]
+    _differ(not same(read, plain), "the reader reads other values")
+    return "valid"
+
+
+def _bounded(numbers: list[float]) -> list[float]:
+    """Return a box and its score; of a polygon, the lowest and highest x and y."""
+    if len(numbers) == 5:
+        return numbers
+    x, y = numbers[:-1:2], numbers[1:-1:2]
+    return [min(x), min(y), max(x), max(y), numbers[-1]]
 
 
 def cvat(data: bytes) -> str:
@@ -557,9 +535,9 @@ TARGETS: dict[str, Callable[[Sequence[bytes]], list[str]]] = {
     "coco-result-masks": one_by_one(coco_result_masks),
     "coco-truth-masks": one_by_one(coco_truth_masks),
     "coco-split": coco_split,
-    "voc-xml": voc_xml,
-    "voc-text": voc_text,
-    "yolo-text": yolo_text,
+    "voc-xml": one_by_one(voc_xml),
+    "voc-text": one_by_one(voc_text),
+    "yolo-text": one_by_one(yolo_text),
     "cvat": one_by_one(cvat),
     "labelme": one_by_one(labelme_shapes),
     "open-images": one_by_one(open_images_rows),

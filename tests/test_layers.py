@@ -40,8 +40,6 @@ LAYERS = (
         "formats.openimages",
         "formats.voc",
         "formats.yolo",
-        "formats.kitti",
-        "formats.dota",
         "formats.arrow",
         "formats.coco",
         "formats",
@@ -198,7 +196,7 @@ def _reads_no_file(path: Path) -> None:
 @pytest.mark.parametrize(
     ("library", "only"),
     [
-        ("lxml", {"formats/voc/annotations.py"}),
+        ("lxml", {"formats/voc/xml.py"}),
         ("rich", {"report/writers/text.py", "cli/progress.py"}),
         ("click", {"cli"}),
         (

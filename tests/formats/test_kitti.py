@@ -6,25 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from detap.errors import InputError, UsageError
 from detap.evaluation.detection import evaluate
-from detap.formats.by_name.problems import Problems
-from detap.formats.kitti.lines import LABEL, RESULT
-from detap.formats.kitti.sniff import fits
-from detap.formats.kitti.tables import read_detections, read_ground_truth
+from detap.formats.kitti import fits, read_detections, read_ground_truth
 from detap.formats.registry import detect_format
-from detap.formats.text.folder import files_of
-from detap.formats.text.lines import read_lines
-from detap.formats.text.reader import FolderReader
-from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.io.limits import Limits
 from detap.tables.concat import join_ground_truths
 from detap.tables.detection import GroundTruth
 from tests.cli.conftest import Ended, detap
-from tests.depth import examples
 from tests.formats.text_files import written
 
 __all__ = ["detap"]
@@ -93,50 +84,6 @@ def test_lines_of_the_fallback_reader_give_the_same_bits(tmp_path: Path) -> None
     fallback = read_ground_truth(marked)
     for name, column in plain.columns().items():
         assert_array_equal(fallback.columns()[name], column)
-
-
-PIECES = st.sampled_from(
-    (
-        "Car",
-        "1",
-        "-1",
-        "0.5",
-        "+.5e1",
-        "1e999",
-        "nan",
-        "0x1",
-        "difficult",
-        "é",
-        "[",
-        "",
-        "\r",
-        "1,5",
-    )
-)
-
-
-@given(st.lists(st.tuples(st.integers(0, 16), PIECES, st.booleans()), max_size=2), st.booleans())
-@examples(300)
-def test_the_fast_reader_equals_the_fallback_reader(
-    tmp_path_factory: pytest.TempPathFactory,
-    changes: list[tuple[int, str, bool]],
-    scored: bool,
-) -> None:
-    columns = (FOUND if scored else CAR).split()
-    for at, piece, instead in changes:
-        columns[at : at + instead] = [piece]
-    data = f"{' '.join(columns)}\n".encode()
-    folder = tmp_path_factory.getbasetemp() / "scanned"
-    folder.mkdir(exist_ok=True)
-    (folder / "1.txt").write_bytes(data)
-    form = RESULT if scored else LABEL
-    reader = FolderReader(files_of(str(folder), "", ".txt"), False, DEFAULT_LIMITS)
-    fallback = Problems(9)
-    rows, problems = reader.read(form), reader.problems
-    lines = read_lines(data, str(folder / "1.txt"), form, fallback)
-    assert [str(problem) for problem in problems.listed] == [str(p) for p in fallback.listed]
-    assert [rows.names[name] for name in rows.name] == lines.names
-    assert rows.values.tolist() == lines.values
 
 
 def test_parent_folders_are_accepted(tmp_path: Path) -> None:

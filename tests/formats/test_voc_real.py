@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from detap.formats.text import _scan as _voc_text
-from detap.formats.voc import _scan as _voc_xml
+from detap.formats.text.lines import LineForm
+from detap.formats.voc._scan import Annotations
+from detap.formats.voc.annotations import plain_start
 from detap.formats.voc.tables import read_detections, read_ground_truth
 from tests.formats.voc_files import same, without_scanners
 
@@ -47,22 +48,21 @@ def test_voc2007_objects_whose_parts_come_first(real_data: Path) -> None:
     assert all(truth.classes[label] != "head" for label in truth.label)
 
 
-def test_the_fast_reader_accepts_every_real_file(real_data: Path) -> None:
+def test_the_scanner_reads_every_real_annotation(real_data: Path) -> None:
     for name in ("voc2007-test/Annotations", "bccd/Annotations", "voc-100/gt/voc_xml"):
-        members = [path.name.encode() for path in sorted(folder(real_data, name).glob("*.xml"))]
-        paths: list[bytes | None] = [
-            str(real_data / name).encode() + b"/" + member for member in members
-        ]
-        not_scanned = _voc_xml.scan_files(
-            -1, paths, file_bytes=1 << 22, records=10**6, nesting=100
-        )[0]
-        assert not_scanned == []
-    lists = sorted(folder(real_data, "cartucho-85/detection-results").glob("*.txt"))
-    not_scanned = _voc_text.scan_files(
-        -1, [str(path).encode() for path in lists], [], grow=True, width=5, xywh=False,
-        fractions=False, file_bytes=1 << 22, records=10**6,
-    )[0]  # fmt: skip
-    assert not_scanned == []
+        scanned = Annotations(100)
+        for path in sorted(folder(real_data, name).glob("*.xml")):
+            assert scanned.read(plain_start(path.read_bytes()), 0), path
+
+
+def test_real_lines_are_regular(real_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("a line was read by Python")
+
+    root = folder(real_data, "cartucho-85")
+    truth = read_ground_truth(root / "ground-truth")
+    monkeypatch.setattr(LineForm, "read_line", refuse)
+    assert len(read_detections(root / "detection-results", truth))
 
 
 def test_bccd(real_data: Path) -> None:

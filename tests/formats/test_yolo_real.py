@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import detap
-from detap.formats.text import _scan, rows
 from tests.cli.conftest import Ended
 from tests.cli.conftest import detap as command_fixture
 from tests.formats.voc_files import write
+from tests.oracle.lines import PlainLines
 
 command = command_fixture
 
@@ -108,20 +108,19 @@ def test_predictions_written_twice(folder: Path, tmp_path: Path) -> None:
     assert result.summary["AP"] == pytest.approx(0.2167, abs=5e-5)
 
 
-def test_every_file_is_scanned(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The fallback reader gives the same, to the last bit."""
-    scan = _scan.scan_files
+def test_every_line_is_regular(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plain Python reads the same, to the last bit."""
 
-    def fall_back(*args: Any, **options: Any) -> Any:
-        return scan(args[0], [None] * len(args[1]), *args[2:], **options)
-
-    def never(*_: object) -> bytes:
-        raise AssertionError("a file was read with care")
+    def never(*_: object) -> None:
+        raise AssertionError("a line was read by Python")
 
     read = []
-    for module, name, other in ((rows, "content", never), (_scan, "scan_files", fall_back)):
+    for name, other in (
+        ("detap.formats.yolo.lines.YoloForm.read_line", never),
+        ("detap.formats.text.reader.RaggedLines", PlainLines),
+    ):
         with monkeypatch.context() as patch:
-            patch.setattr(module, name, other)
+            patch.setattr(name, other)
             truth = detap.read_ground_truth(folder / "data.yaml", image_sizes=folder / "sizes.csv")
             read.append((truth, detap.read_detections(folder / "predictions", truth)))
     for table, same in zip(*read, strict=True):

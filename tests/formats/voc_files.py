@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from detap.errors import InputError
-from detap.formats.text import _scan as _voc_text
-from detap.formats.voc import _scan as _voc_xml
+from detap.formats.voc._scan import Annotations
+from tests.oracle.lines import PlainLines
 
 Box = tuple[float | str, ...]
 
@@ -57,19 +57,19 @@ def problems_of(error: InputError, folder: Path) -> list[str]:
     return [str(problem).replace(f"{folder}/", "") for problem in error.problems]
 
 
+class PlainAnnotations(Annotations):
+    """Leaves every annotation to lxml."""
+
+    def read(self, data: bytes, file: int) -> bool:
+        del data, file
+        return False
+
+
 @pytest.fixture
 def without_scanners(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the compiled scanners fall back on every file."""
-    scan_text, scan_xml = _voc_text.scan_files, _voc_xml.scan_files
-
-    def text(folder: int, members: list[Any], known: list[bytes], **options: Any) -> Any:
-        return scan_text(folder, [None] * len(members), known, **options)
-
-    def annotations(folder: int, members: list[Any], **options: Any) -> Any:
-        return scan_xml(folder, [None] * len(members), **options)
-
-    monkeypatch.setattr(_voc_text, "scan_files", text)
-    monkeypatch.setattr(_voc_xml, "scan_files", annotations)
+    """Read every line, and every annotation, by plain Python and lxml."""
+    monkeypatch.setattr("detap.formats.text.reader.RaggedLines", PlainLines)
+    monkeypatch.setattr("detap.formats.voc.annotations.Annotations", PlainAnnotations)
 
 
 def same(first: Any, second: Any) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from detap.evaluation.detection import evaluate
-from detap.formats.kitti import tables as kitti
+from detap.formats import kitti
 from detap.protocols import Protocol, protocol
 from tests.conftest import ROOT
 from tests.parity.test_presets import Tables, data, value

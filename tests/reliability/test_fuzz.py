@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detap.formats.coco import fallback_reader
-from detap.formats.voc import annotations
 from fuzz import targets
 from fuzz.__main__ import run
 from fuzz.mutate import Mutator
@@ -57,7 +56,7 @@ def test_a_crashing_reader_is_detected(
     def crash(*_: Any) -> Any:
         raise RecursionError("deep")
 
-    monkeypatch.setattr(annotations, "read_annotation", crash)
+    monkeypatch.setattr(targets, "read_annotation", crash)
     _, wrong = run("voc-xml", 5, seed=1)
     assert wrong == 5
     assert "RecursionError: deep" in capsys.readouterr().out

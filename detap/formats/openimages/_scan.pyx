@@ -9,7 +9,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memchr
 
 from detap.formats.reading._names cimport Names, names_close, names_find, names_open
-from detap.formats.text._folder_scan cimport (
+from detap.formats.text._rows cimport (
     Rows, rows_close, rows_open, rows_reserve, scan_number,
 )
 from detap.tables._columns cimport take

@@ -41,20 +41,8 @@ _HEADERS = {
 def read_npz(path: Path, requested: Collection[str], limits: Limits = DEFAULT_LIMITS) -> Arrays:
     """Return the requested arrays of an .npz file, as far as it has them.
 
-    Parameters
-    ----------
-    path : str or path
-        The file.
-    requested : collection of str
-        Keys to read.
-    limits : Limits
-        `file_bytes` and `expansion` are checked.
-
-    Raises
-    ------
-    InputError
-        If the file is not such an archive, damaged, too large, contains Python objects, or has none
-        of the keys.
+    Raise InputError for a file that is damaged, too large, or has Python objects or none of the
+    arrays.
     """
     text = os.fspath(path)
     with _opened(text, ZIP_MAGIC, "an .npz archive", limits) as file:
@@ -68,13 +56,7 @@ def read_npz(path: Path, requested: Collection[str], limits: Limits = DEFAULT_LI
 
 
 def read_npy(path: Path, limits: Limits = DEFAULT_LIMITS) -> NDArray[Any]:
-    """Return the array of an .npy file.
-
-    Raises
-    ------
-    InputError
-        As for :func:`read_npz`.
-    """
+    """Return the array of an .npy file."""
     text = os.fspath(path)
     with _opened(text, NPY_MAGIC, "an .npy array", limits) as file:
         try:
@@ -174,13 +156,7 @@ def _array(data: bytes, path: str, key: str) -> NDArray[Any]:
 
 
 def names_of(arrays: Arrays, path: str, key: str, count: int) -> tuple[str, ...]:
-    """Return `count` names as text; without the array, numbers from 0.
-
-    Raises
-    ------
-    InputError
-        If it is not a column of text or whole numbers, or a name is repeated.
-    """
+    """Return `count` distinct names as text; without the array, numbers from 0."""
     if key not in arrays:
         return tuple(map(str, range(count)))
     array, location = arrays[key], f"array {key!r}"

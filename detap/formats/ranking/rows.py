@@ -20,16 +20,8 @@ from detap.text_input import is_whole, quote
 class Form:
     """A kind of file: runs or relevance judgments.
 
-    Attributes
-    ----------
-    what : str
-        The name of such a file in messages.
-    number : str
-        The name of the number.
-    columns : tuple of str
-        The columns of a line of TREC text.
-    default : float or None
-        The default number in CSV and JSON; None if it is required.
+    `what` is its name and `number` the name of the number in messages, `columns` are those of TREC
+    text, and `default` is the default number in CSV and JSON, None if it is required.
     """
 
     what: str
@@ -54,16 +46,7 @@ SYNONYMS = {
 class Rows:
     """The rows of a file, in order.
 
-    Attributes
-    ----------
-    query, item : list of str
-        Names, case-sensitive.
-    number : list of float
-        Finite.
-    location : list of int
-        The line, or the record counted from 1.
-    unit : {"line", "record"}
-        What `location` counts.
+    `location` is the line, or the record counted from 1; `unit` says which.
     """
 
     unit: str
@@ -85,23 +68,9 @@ class Rows:
 
 
 def read_rows(path: Path, form: Form, problems: Problems, limits: Limits) -> Rows:
-    """Return the rows of a file in any of the three formats.
+    """Return the rows of a file in any of the three formats; collect problems.
 
-    Parameters
-    ----------
-    path : str or path
-        The file; ``"-"`` is stdin.
-    form : Form
-        The expected content.
-    problems : Problems
-        Collects problems; the caller raises them.
-    limits : Limits
-        Of the file's size and records.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, or is of another kind.
+    Raise InputError if the file cannot be read, or is of another kind.
     """
     data = read_bytes(path, limits)
     start = data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
@@ -116,13 +85,7 @@ def read_rows(path: Path, form: Form, problems: Problems, limits: Limits) -> Row
 
 
 def refuse_others(data: bytes, what: str, forms: str, problems: Problems) -> None:
-    """Raise InputError for data that is not text.
-
-    Raises
-    ------
-    InputError
-        If it looks like a web page, an archive, a pickle, ...
-    """
+    """Raise InputError for data that looks like a web page, an archive, a pickle, ..."""
     name, _ = ("", "") if data.startswith((b"\xff\xfe", b"\xfe\xff")) else looks_like(data)
     if name and name != "Python text, not JSON":
         problems.instead(f"looks like {name}, expected {what}", f"use {forms}")

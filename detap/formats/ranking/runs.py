@@ -41,28 +41,11 @@ _MOST_BITS = 65535
 def read_run(run: Path, qrels: Path, *, limits: Limits = DEFAULT_LIMITS) -> Run:
     """Read the ranked items of queries and their relevance judgments.
 
-    Parameters
-    ----------
-    run : str or path
-        TREC text (``query Q0 item rank score tag``; the rank is ignored), CSV with a header
-        (``query,item,score``), or JSON: a list of objects with these keys, or
-        ``{query: {item: score}}``. ``"-"`` is stdin.
-    qrels : str or path
-        The same with a relevance instead of a score (TREC: ``query iteration item relevance``);
-        in CSV and JSON the default is 1.
-    limits : Limits
-        Limits on the input size.
-
-    Returns
-    -------
-    Run
-        Queries in the order of the judgments, rows in the order of the run.
-
-    Raises
-    ------
-    InputError
-        If a file is invalid, a number is not finite, an item is ranked twice or judged differently
-        for a query, or the files have no query in common.
+    Both files are TREC text, CSV with a header, or JSON: a list of objects, or ``{query: {item:
+    number}}``. A run is ``query Q0 item rank score tag`` (the rank is ignored) or
+    ``query,item,score``; judgments are ``query iteration item relevance`` or
+    ``query,item,relevance`` (by default 1). ``"-"`` is stdin. Queries are in the order of the
+    judgments, rows in that of the run.
     """
     are_files = STDIN not in (run, qrels) and os.path.exists(run) and os.path.exists(qrels)
     if are_files and os.path.samefile(run, qrels):
@@ -185,28 +168,13 @@ Kind = Literal["codes", "embeddings", "scores"]
 
 
 def read_npz_retrieval(path: Path, *, limits: Limits = DEFAULT_LIMITS) -> Gallery | Run:
-    """Read a gallery from one .npz file.
+    """Read a gallery from one .npz file, or a Run if relevance is given per item.
 
-    Parameters
-    ----------
-    path : str or path
-        Rankings: `query_codes` (Q, B) and `gallery_codes` (N, B), of -1 and 1, of 0 and 1, or
-        packed as bytes; or `query_embeddings` (Q, D) and `gallery_embeddings` (N, D); or
-        `scores` (Q, N). Relevance: `query_labels` and `gallery_labels`, class numbers or names
-        (Q,), (N,), or 0 and 1 for each label (Q, L), (N, L); or, with `scores`, the grades
-        `relevance` (Q, N). Optional: `query_names`, `gallery_names`.
-    limits : Limits
-        Limits on the input size.
-
-    Returns
-    -------
-    Gallery or Run
-        A Run if relevance is given per item.
-
-    Raises
-    ------
-    InputError
-        If an array is missing, not finite, of an unexpected shape, or not codes or labels.
+    Rankings: `query_codes` (Q, B) and `gallery_codes` (N, B), of -1 and 1, of 0 and 1, or packed as
+    bytes; or `query_embeddings` (Q, D) and `gallery_embeddings` (N, D); or `scores` (Q, N).
+    Relevance: `query_labels` and `gallery_labels`, class numbers or names (Q,), (N,), or 0 and 1
+    for each label (Q, L), (N, L); or, with `scores`, the grades `relevance` (Q, N). Optional:
+    `query_names`, `gallery_names`.
     """
     text = os.fspath(path)
     arrays = read_npz(path, _KEYS, limits)
@@ -237,21 +205,9 @@ def read_arrays(
     kind: Literal["codes", "embeddings"] = "embeddings",
     limits: Limits = DEFAULT_LIMITS,
 ) -> Gallery:
-    """Read a gallery from .npy files, one for each array.
+    """Read a gallery from .npy files, one for each array of :func:`read_npz_retrieval`.
 
-    Parameters
-    ----------
-    query, gallery, query_labels, gallery_labels : str or path
-        As the arrays of :func:`read_npz_retrieval`.
-    kind : {"codes", "embeddings"}
-        The content of the first two.
-    limits : Limits
-        Limits on the input size.
-
-    Raises
-    ------
-    InputError
-        As :func:`read_npz_retrieval`.
+    `kind` is the content of the first two.
     """
     paths = {
         f"query_{kind}": os.fspath(query),

@@ -38,19 +38,9 @@ _RESULTS = re.compile(r"(?:^|_)cls_[^_]+_(.+)$")
 def read_npz_samples(path: Path, *, limits: Limits = DEFAULT_LIMITS) -> Samples:
     """Read a classification from one .npz file.
 
-    Parameters
-    ----------
-    path : str or path
-        It has `scores` (N, K) and `labels`: class numbers from 0 (N,), or names (N,) of
-        `class_names`, or 0 and 1 for each class (N, K). Optional: `difficult` (N, K), 1 if a
-        sample is ignored for a class; `class_names` (K,); `sample_names` (N,).
-    limits : Limits
-        Limits on the input size.
-
-    Raises
-    ------
-    InputError
-        If an array is missing, not finite, or of an unexpected shape.
+    It has `scores` (N, K) and `labels`: class numbers from 0 (N,), or names (N,) of `class_names`,
+    or 0 and 1 for each class (N, K). Optional: `difficult` (N, K), 1 if a sample is ignored for a
+    class; `class_names` (K,); `sample_names` (N,).
     """
     text = os.fspath(path)
     keys = ("scores", "labels", "difficult", "class_names", "sample_names")
@@ -153,28 +143,10 @@ class _Cells:
 def read_samples(scores: Path, labels: Path, *, limits: Limits = DEFAULT_LIMITS) -> Samples:
     """Read a classification from CSV or JSON files.
 
-    Parameters
-    ----------
-    scores : str or path
-        CSV with the headings ``sample,<class>,<class>...`` or ``sample,class,score``, or JSON,
-        ``{sample: {class: score}}``.
-    labels : str or path
-        CSV with the headings ``sample,label``, one line per label, or ``sample,<class>,...`` with 0
-        and 1; or JSON, ``{sample: label}`` or
-        ``{sample: [label, ...]}``.
-    limits : Limits
-        Limits on the input size.
-
-    Returns
-    -------
-    Samples
-        Samples in the order of the labels, classes in that of the scores.
-
-    Raises
-    ------
-    InputError
-        If a file is invalid, a score is not finite or repeated, a sample of the scores has no
-        labels, or a label is not a class of the scores.
+    Scores are CSV with the headings ``sample,<class>,<class>...`` or ``sample,class,score``, or
+    JSON, ``{sample: {class: score}}``. Labels are CSV with ``sample,label``, one line per label, or
+    ``sample,<class>,...`` with 0 and 1; or JSON, ``{sample: label}`` or ``{sample: [label, ...]}``.
+    Samples are in the order of the labels, classes in that of the scores.
     """
     scores_read, truth = _read(scores, "score", limits), _read(labels, "label", limits)
     problems = Problems(scores_read.file, limits.problems)
@@ -344,30 +316,11 @@ def read_voc(
 ) -> Samples:
     """Read the classification task of PASCAL VOC.
 
-    Parameters
-    ----------
-    image_sets : str or path
-        The folder of ``<class>_<set>.txt`` files, whose lines are ``image 1``, ``image -1`` or
-        ``image 0`` (difficult); or a VOC root, for its ImageSets/Main.
-    results : str or path
-        The folder of ``..._cls_<set>_<class>.txt`` files, whose lines are ``image score``.
-    image_set : str, optional
-        The set; optional if the folder has only one.
-    limits : Limits
-        Limits on the input size.
-
-    Returns
-    -------
-    Samples
-        Images in the order of the first class's file that lists them, classes sorted by name. An
-        image without a score ranks last, as in the development kit.
-
-    Raises
-    ------
-    InputError
-        If a line is invalid, an image is scored twice or is not in the set, or a file is missing.
-    UsageError
-        If the set is ambiguous.
+    `image_sets` is the folder of ``<class>_<set>.txt`` files, whose lines are ``image 1``, ``image
+    -1`` or ``image 0`` (difficult), or a VOC root; `results` that of ``..._cls_<set>_<class>.txt``
+    files, whose lines are ``image score``. `image_set` is optional if there is only one set. Images
+    are in the order of the first class's file that lists them, classes sorted by name. An image
+    without a score ranks last, as in the development kit.
     """
     folder = os.path.join(image_sets, "ImageSets", "Main")
     folder = folder if os.path.isdir(folder) else os.fspath(image_sets)

@@ -76,12 +76,7 @@ class ClassNames:
         return (SourceFile(self.file, len(self.names)),) if self.file else ()
 
     def check_same(self, other: "ClassNames") -> None:
-        """Raise InputError if another list has other names or another order.
-
-        Raises
-        ------
-        InputError
-        """
+        """Raise InputError if another list has other names or another order."""
         if not self.names or not other.names or self.names == other.names:
             return
         difference = "order differs" if set(self.names) == set(other.names) else "names differ"

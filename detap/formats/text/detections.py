@@ -1,7 +1,7 @@
 """Detections from folders of text files, one per class or one per image."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import NoReturn
 
@@ -42,36 +42,7 @@ def read_detections(
     A line is ``image score x1 y1 x2 y2`` in a class file, which the development kit names
     ``<anything>_<class>.txt``, and ``class score x1 y1 x2 y2`` in ``<image>.txt``. Columns are
     separated by spaces or tabs, so these names contain no spaces (names of class files may).
-
-    Parameters
-    ----------
-    path : str or path
-        A folder of such files, or one of them.
-    ground_truth : GroundTruth
-        The ground truth, for its images and classes.
-    class_names : str or path, optional
-        A file with one class per line, for class numbers from 0.
-    dt_class_names : str or path, optional
-        The same for the detections only; overrides `class_names`.
-    boxes : {"xyxy", "xywh"}
-        Box format, in pixels.
-    layout : {"class-files", "image-files"}, optional
-        Layout of the folder; detected by default.
-    as_is : bool
-        As :func:`detap.formats.voc.tables.read_ground_truth` has it.
-    limits : Limits
-        Limits on the input size.
-
-    Returns
-    -------
-    Detections
-        Numbered as `ground_truth`; classes that it lacks follow, sorted by name. Rows are ordered
-        by file name and line.
-
-    Raises
-    ------
-    InputError
-        If an input is invalid; lists every problem, up to the limit.
+    `layout` is detected by default. Rows are ordered by file name and line.
     """
     check_choice("boxes", boxes, BOX_FORMATS)
     if layout is not None:
@@ -97,7 +68,7 @@ def read_detections(
         label, classes = rows.name, list(rows.names)
     if not as_is:
         _check_score_column(reader)
-    values = reader.rows.values
+    values = reader.rows.table(reader.form.width)
     return reader.detections(
         ground_truth,
         label,
@@ -147,21 +118,12 @@ def read_class_files(
     reader: FolderReader,
     ground_truth: GroundTruth,
     class_by_stem: Mapping[str, ClassOfFile],
-    form: Callable[[Callable[[str], str], list[str]], LineForm],
+    form: Callable[[Callable[[str], str], Sequence[str]], LineForm],
     names: ClassNames,
 ) -> Integers:
     """Read one file per class; return the image index (N,) of each row.
 
-    Parameters
-    ----------
-    reader : FolderReader
-    ground_truth : GroundTruth
-    class_by_stem : mapping of str to ClassOfFile
-        The class of each file.
-    form : callable
-        Returns the line format from `resolve` and `known`.
-    names : ClassNames
-        The names of numbered classes.
+    `form` returns the line format from `resolve` and `known`.
     """
     problems = reader.problems
     _check_classes(reader.folder, class_by_stem, problems, names)
@@ -271,11 +233,10 @@ def _check_score_column(reader: FolderReader) -> None:
 
     No real box ends in the first pixel.
     """
-    score, box, last = np.split(reader.rows.values, (1, 4), axis=1)
+    score, box, last = np.split(reader.rows.table(reader.form.width), (1, 4), axis=1)
     half = len(last) / 2
     fractions = ((last >= 0) & (last <= 1)).all() and (last != np.floor(last)).any()
     if fractions and np.count_nonzero(score > 1) > half < np.count_nonzero((box > 1).any(axis=1)):
-        assert reader.form is not None
         key, _, *coordinates = reader.form.columns
         files.refuse(
             reader.folder.given,

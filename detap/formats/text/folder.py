@@ -26,7 +26,6 @@ class Folder:
         The path that the user gave.
     inside : str
         The folder below it, or "".
-    suffix : str
     members : dict of str to str
         File names by stem, sorted by stem.
     skipped : tuple of str
@@ -54,14 +53,6 @@ class Folder:
     def file(self, member: str) -> str:
         """Return the path of a member."""
         return os.path.join(self.path, member) if member else self.given
-
-    def columns(self, limits: Limits) -> list[list[list[str]]]:
-        """Return the columns of every nonblank line of each file, unchecked."""
-        texts = (files.read_bytes(self.file(m), limits) for m in self.members.values())
-        lines = (text.decode("utf-8-sig", "replace").split("\n") for text in texts)
-        return [
-            [columns for line in file_lines if (columns := line.split())] for file_lines in lines
-        ]
 
     def source(self, members: Iterable[str], records: int) -> SourceFile:
         """Return the members that were read as an input source."""
@@ -96,17 +87,15 @@ def is_regular(entry: os.DirEntry[str]) -> bool:
     return False
 
 
-def _is_folder(entry: os.DirEntry[str]) -> bool:
+def is_folder(entry: os.DirEntry[str]) -> bool:
+    """Return True if a folder entry is a folder or a link to one."""
     with suppress(OSError):  # a loop of links, say
         return entry.is_dir()
     return False
 
 
 def files_of(given: str, inside: str, suffix: str) -> Folder:
-    """Return the files of a folder with a suffix.
-
-    Hidden files and sub-folders are skipped.
-    """
+    """Return the files of a folder with a suffix; skip hidden files and sub-folders."""
     path = os.path.join(given, inside) if inside else given
     return _files_among(_list_folder(path), given, inside, suffix)
 
@@ -143,7 +132,7 @@ def nested_files_of(given: str, inside: str, suffix: str) -> Folder:
     """
     top = os.path.join(given, inside) if inside else given
     entries = _list_folder(top)
-    if not any(not e.name.endswith(suffix) and _is_folder(e) for e in entries):
+    if not any(not e.name.endswith(suffix) and is_folder(e) for e in entries):
         return _files_among(entries, given, inside, suffix)
     paths: list[str] = []
     skipped: list[str] = []
@@ -158,7 +147,7 @@ def nested_files_of(given: str, inside: str, suffix: str) -> Folder:
         for entry in _list_folder(folder):
             path = f"{prefix}{entry.name}"
             is_hidden = entry.name[0] == "." or entry.name == "__MACOSX"
-            if not is_hidden and _is_folder(entry):
+            if not is_hidden and is_folder(entry):
                 below.append(f"{path}/")
             elif is_hidden or entry.name[-len(suffix) :].lower() != suffix:
                 skipped.append(path)

@@ -15,14 +15,8 @@ _KIT_NAME = re.compile(r"(?:^|_)det_[^_]+_")
 class ClassOfFile:
     """The class in the name of a detections file.
 
-    Attributes
-    ----------
-    name : str
-        The class; the best guess if no known class fits.
-    known : bool
-        True for a class of the ground truth.
-    candidates : tuple of str
-        All known classes that fit; empty unless ambiguous.
+    `known` is True for a class of the ground truth; `name` is else the best guess. `candidates` are
+    all known classes that fit, empty unless ambiguous.
     """
 
     name: str
@@ -34,15 +28,8 @@ def class_of_stem(stem: str, classes: Collection[str]) -> ClassOfFile:
     """Return the class at the end of a file name, as in ``comp4_det_test_traffic_light``.
 
     The class follows the last ``det_<set>_``, where the set has no underscore. If that is not a
-    class of the ground truth, or the name has another form, it is the one class of the ground
-    truth that follows an underscore at the end.
-
-    Parameters
-    ----------
-    stem : str
-        The file's name without ``.txt``.
-    classes : collection of str
-        The classes of the ground truth.
+    class of the ground truth, or the name has another form, it is the one class of the ground truth
+    that follows an underscore at the end.
     """
     after_set = _after_set(stem)
     for name in (stem, after_set):
@@ -99,17 +86,8 @@ def detect_layout(
 ) -> str | None:
     """Return the layout of a folder of detections, or None if it is unclear.
 
-    File names and first words decide: the first word is an image in class files, and a class or its
-    number in image files.
-
-    Parameters
-    ----------
-    stems : collection of str
-        The file names without ``.txt``.
-    first_words : mapping of str to str
-        The first word of each nonempty file, by stem.
-    images, classes : collection of str
-        Those of the ground truth.
+    File names and first words (by stem) decide: the first word is an image in class files, and a
+    class or its number in image files. `images` and `classes` are those of the ground truth.
     """
     words = first_words.values()
     by_image = sum(stem in images for stem in stems)

@@ -1,13 +1,13 @@
-"""The fallback reader for text files with one box per line; it reports every problem.
+"""Text files of lines: decode them, and read or refuse a line that is not regular.
 
-The fast reader in `_scan.pyx` reads regular files and falls back to this one for all others.
+`_ragged.pyx` reads regular lines and hands all others to :meth:`LineForm.read_line`.
 """
 
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from detap.formats.by_name.problems import CORNERS, Problems
 from detap.io.file_kinds import BYTE_ORDER_MARK, kind_of
@@ -52,114 +52,81 @@ def box_fault(values: list[float], box_format: str) -> str:
     return "" if math.isfinite(width * height) else "box area overflows"
 
 
+class Line(NamedTuple):
+    """The word, the numbers and the flag of a line."""
+
+    word: str
+    numbers: list[float]
+    flag: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class LineForm:
-    """The columns of a line.
+    """The columns of a line: here ``<key> [score]`` and a box.
 
     Attributes
     ----------
-    key : {"image", "class"}
-        The kind of name in the first column.
+    key : str
+        Title of the column of the word: image, class.
     scored : bool
-        True if a score follows.
-    box_format : {"xyxy", "xywh"}
-        Format of the four numbers that follow.
+        True if lines have a score.
+    box_format : str
+        Format of the box.
     resolve : callable
-        Returns the name for the first column, or raises :class:`FaultError`.
-    known : sequence of str or None
-        All valid first columns; None if `resolve` decides.
+        Returns the name for a word, or raises :class:`FaultError`.
+    known : sequence of str
+        Words that `resolve` accepts, as far as they are known before reading.
     """
 
     key: str
     scored: bool
     box_format: str
     resolve: Callable[[str], str]
-    known: Sequence[str] | None = None
+    known: Sequence[str] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of the columns."""
+        """The titles of the columns."""
         box = XYWH if self.box_format == "xywh" else CORNERS
         return (self.key, *(("score",) if self.scored else ()), *box)
 
     @property
-    def scanned(self) -> dict[str, Any]:
-        """The scanner's arguments for these lines."""
-        return {"xywh": self.box_format == "xywh", "fractions": False}
+    def width(self) -> int:
+        """Numbers per line, if it is fixed."""
+        return len(self.columns) - 1
 
-    def read_line(self, text: str) -> tuple[str, list[float], bool]:
-        """Return the name, the numbers and the flag of a line.
+    @property
+    def regular(self) -> dict[str, Any]:
+        """The arguments of `RaggedLines` for these lines."""
+        return {"counts": (self.width,), "last": () if self.scored else (b"", b"difficult")}
 
-        Raises
-        ------
-        FaultError
-            If it cannot be read.
-        """
+    def prepared(self, data: bytes) -> bytes:
+        """Return a file's content with blank lines in place of its header."""
+        return data.removeprefix(BYTE_ORDER_MARK)
+
+    def fits(self, columns: Sequence[str]) -> bool:
+        """Return True if a line has the right number of columns."""
+        extra = len(columns) - len(self.columns)
+        return extra == 0 or (extra == 1 and not self.scored and columns[-1] == "difficult")
+
+    def read_line(self, text: str) -> Line:
+        """Read a line, or raise FaultError."""
         columns = columns_of(text)
-        expected = len(self.columns)
-        difficult = not self.scored and len(columns) == expected + 1 and columns[-1] == "difficult"
-        if len(columns) != expected + difficult:
+        if not self.fits(columns):
             raise FaultError(*_wrong_count(columns, self))
-        name = self.resolve(columns[0])
+        self.resolve(columns[0])
+        expected = len(self.columns)
         values = numbers_of(self.columns[1:], columns[1:expected])
         fault = box_fault(values[-4:], self.box_format)
         if fault:
             raise FaultError(fault, "correct the box")
-        return name, values, difficult
+        return Line(columns[0], values, len(columns) > expected)
 
-
-@dataclass(slots=True)
-class Lines:
-    """The rows of one text file.
-
-    Attributes
-    ----------
-    names : list of str
-        The name from the first column of each row.
-    values : list of list of float
-        The numbers of each row, in the order of its columns.
-    flags : list of bool
-        True if the row ends with `difficult` or is a polygon.
-    location : list of int
-        The line number of each row.
-    """
-
-    names: list[str] = field(default_factory=list)
-    values: list[list[float]] = field(default_factory=list)
-    flags: list[bool] = field(default_factory=list)
-    location: list[int] = field(default_factory=list)
-
-
-def read_lines(data: bytes, file: str, form: LineForm, problems: Problems) -> Lines:
-    """Read one text file and collect its problems.
-
-    Parameters
-    ----------
-    data : bytes
-        The whole file in UTF-8; a byte order mark is skipped.
-    file : str
-        Its path, for messages.
-    form : LineForm
-        The format of its lines.
-    problems : Problems
-        Collects one problem per invalid line.
-    """
-    lines = Lines()
-    appearance = looks_like(data)
-    if appearance and not (appearance in _WEAK and _first_line_fits(data, form)):
-        problems.add(file, "", f"looks like {appearance}", f"expected lines `{_usage(form)}`")
-        return lines
-    for number, text in decoded_lines(data, file, problems):
-        try:
-            name, values, flag = form.read_line(text)
-        except FaultError as fault:
-            problems.add(file, f"line {number}", fault.message, fault.hint)
-            continue
-        lines.names.append(name)
-        lines.values.append(values)
-        lines.flags.append(flag)
-        lines.location.append(number)
-    return lines
+    def other_kind(self, data: bytes) -> str:
+        """Return the kind of a file that does not have such lines, or ""."""
+        kind = looks_like(data)
+        first = data.lstrip().split(b"\n", 1)[0].split()
+        return "" if kind in _WEAK and len(first) == len(self.columns) else kind
 
 
 def plain_lines(data: bytes, file: str, problems: Problems) -> list[tuple[int, str]]:
@@ -172,13 +139,7 @@ def plain_lines(data: bytes, file: str, problems: Problems) -> list[tuple[int, s
 
 
 def looks_like(data: bytes) -> str:
-    """Return the kind of a file that is not plain text, or "".
-
-    Parameters
-    ----------
-    data : bytes
-        The file, or its beginning.
-    """
+    """Return the kind of a file, or of its beginning, that is not plain text, or ""."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "UTF-16 text (expected UTF-8)"
     kind = kind_of(data)
@@ -202,38 +163,30 @@ _KINDS = {
     "merge": "a file with unresolved merge markers",
 }
 
-
 _WEAK = ("JSON", "XML", "binary data")
 """Detected by one byte, which may also begin a class name."""
 
 
-def _first_line_fits(data: bytes, form: LineForm) -> bool:
-    return len(data.lstrip().split(b"\n", 1)[0].split()) == len(form.columns)
-
-
-def _usage(form: LineForm) -> str:
-    return " ".join(form.columns)
-
-
 def decoded_lines(data: bytes, file: str, problems: Problems) -> Iterator[tuple[int, str]]:
-    """Yield the nonblank lines with their numbers, from 1."""
+    """Yield the nonblank lines with their numbers, from 1; collect the problems of others."""
     for number, raw in enumerate(data.removeprefix(BYTE_ORDER_MARK).split(b"\n"), 1):
         line = raw.removesuffix(b"\r")
-        if not line.strip(b" \t"):
-            continue
-        try:
-            text = line.decode()
-        except UnicodeDecodeError:
-            problems.add(
-                file, f"line {number}", f"{line[:_SHOWN]!r} is not UTF-8", "save it as UTF-8"
-            )
-            continue
-        control = _CONTROL.search(text)
-        if control:
-            message = f"contains control character {control.group()!r}"
-            problems.add(file, f"line {number}", message, "remove it")
-            continue
-        yield number, text
+        if line.strip(b" \t"):
+            try:
+                yield number, decoded(line)
+            except FaultError as fault:
+                problems.add(file, f"line {number}", fault.message, fault.hint)
+
+
+def decoded(line: bytes) -> str:
+    """Return the text of a line; raise FaultError if it is not plain text in UTF-8."""
+    try:
+        text = line.decode()
+    except UnicodeDecodeError:
+        raise FaultError(f"{line[:_SHOWN]!r} is not UTF-8", "save it as UTF-8") from None
+    if control := _CONTROL.search(text):
+        raise FaultError(f"contains control character {control.group()!r}", "remove it")
+    return text
 
 
 def columns_of(text: str) -> list[str]:
@@ -242,13 +195,7 @@ def columns_of(text: str) -> list[str]:
 
 
 def numbers_of(titles: Sequence[str], columns: Sequence[str]) -> list[float]:
-    """Return the columns as numbers.
-
-    Raises
-    ------
-    FaultError
-        If one is not a number.
-    """
+    """Return columns as numbers; raise FaultError if one is not a number."""
     for title, column in zip(titles, columns, strict=True):
         fault = number_fault(column)
         if fault:
@@ -256,11 +203,21 @@ def numbers_of(titles: Sequence[str], columns: Sequence[str]) -> list[float]:
     return [float(column) for column in columns]
 
 
+def are_numbers(columns: Sequence[str]) -> list[bool]:
+    """Return True for each column that is a decimal number."""
+    return [NUMBER.fullmatch(column) is not None for column in columns]
+
+
+def has_columns(count: int) -> str:
+    """Return the beginning of a message about the number of columns."""
+    return f"has {count} column{'s' * (count != 1)}"
+
+
 def _wrong_count(columns: list[str], form: LineForm) -> tuple[str, str]:
     expected = len(form.columns)
-    message = f"has {len(columns)} column{'s' * (len(columns) != 1)}, expected {expected}"
-    hint = f"write `{_usage(form)}`"
-    numbers = [NUMBER.fullmatch(column) is not None for column in columns]
+    message = f"{has_columns(len(columns))}, expected {expected}"
+    hint = f"write `{' '.join(form.columns)}`"
+    numbers = are_numbers(columns)
     if any("," in column or ";" in column for column in columns):
         hint += ", separated by spaces"
     elif form.scored and len(columns) == expected - 1 and all(numbers[1:]):

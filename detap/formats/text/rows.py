@@ -1,24 +1,26 @@
-"""The rows of many files as columns, from the fast or the fallback reader."""
+"""Rows of the files of a folder as columns, and the files' content."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import sha256
 
 import numpy as np
+from numpy.typing import NDArray
 
 from detap.errors import InputError
 from detap.formats.by_name.problems import Problems
-from detap.formats.text import _scan as _voc_text
 from detap.formats.text.folder import Folder
-from detap.formats.text.lines import LineForm, Lines
 from detap.io import stream as files
+from detap.io.digest import read_hashed
 from detap.io.limits import Limits
-from detap.io.problems import FaultError
 from detap.tables.detection import Flags, Floats, Integers
 
-MAX_SCANNED_BYTES = 1 << 30
-"""The scanner does not read larger files into memory."""
+_OPEN = os.O_RDONLY
+for _name in ("O_CLOEXEC", "O_NONBLOCK", "O_NOCTTY"):
+    _OPEN |= getattr(os, _name, 0)
 
 
 @dataclass(slots=True)
@@ -27,185 +29,106 @@ class Rows:
 
     Attributes
     ----------
-    file, name : (N,) int32
-        The file, and the index in `names` of the first column or object name.
+    file, line, name : (N,) int32
+        The file, the line in it (from 1) or the object, and the index in `names`.
     names : tuple of str
-    values : (N, k) float64
     flag : (N,) bool
+    numbers : (P,) float64
+        The numbers of all rows.
+    ends : (N,) int64
+        The end of the numbers of each row.
     """
 
     file: Integers
+    line: Integers
     name: Integers
     names: tuple[str, ...]
-    values: Floats
     flag: Flags
+    numbers: Floats
+    ends: NDArray[np.int64]
 
     def __len__(self) -> int:
         return len(self.file)
 
+    def table(self, width: int) -> Floats:
+        """Return the numbers as (N, width), if each row has as many."""
+        return self.numbers.reshape(-1, width)
 
-def no_rows(width: int) -> Rows:
-    """Return zero rows with `width` numbers each."""
-    return Rows(
-        np.zeros(0, np.int32),
-        np.zeros(0, np.int32),
-        (),
-        np.zeros((0, width)),
-        np.zeros(0, np.bool_),
-    )
-
-
-def merge(scanned: Rows, fallback: Mapping[int, Lines]) -> Rows:
-    """Merge the rows of both readers in the order of the files."""
-    if not any(lines.names for lines in fallback.values()):
-        return scanned
-    numbers = {name: number for number, name in enumerate(scanned.names)}
-    file, name, values, flag = [], [], [], []
-    for number in sorted(fallback):
-        lines = fallback[number]
-        file += [number] * len(lines.names)
-        name += [numbers.setdefault(word, len(numbers)) for word in lines.names]
-        values += lines.values
-        flag += lines.flags
-    files_ = np.concatenate([scanned.file, np.array(file, np.int32)])
-    order = np.argsort(files_, kind="stable")
-    return Rows(
-        files_[order],
-        np.concatenate([scanned.name, np.array(name, np.int32)])[order],
-        tuple(numbers),
-        np.concatenate([scanned.values, np.array(values, np.float64)])[order],
-        np.concatenate([scanned.flag, np.array(flag, np.bool_)])[order],
-    )
-
-
-def read_fallback(
-    folder: Folder,
-    members: Sequence[str],
-    numbers: Iterable[int],
-    read: Callable[[bytes, str, int], Lines],
-    *,
-    scanned: Rows,
-    problems: Problems,
-    limits: Limits,
-) -> Rows:
-    """Read the remaining files with the fallback reader; return all rows.
-
-    Parameters
-    ----------
-    folder : Folder
-    members : sequence of str
-        All files.
-    numbers : iterable of int
-        Indices of the remaining files.
-    read : callable
-        Returns the rows for a file's content, path and index.
-    scanned : Rows
-        The rows of the fast reader.
-    problems : Problems
-        Collects the problems.
-    limits : Limits
-        Limits on the input size.
-
-    Raises
-    ------
-    InputError
-        If there are more rows than the limit.
-    """
-    fallback: dict[int, Lines] = {}
-    records = len(scanned)
-    for number in numbers:
-        file = folder.file(members[number])
-        data = content(file, problems, limits)
-        if data is not None:
-            fallback[number] = read(data, file, number)
-            records += len(fallback[number].names)
-        if records > limits.records:
-            files.refuse(folder.given, *limits.exceeded)
-    return merge(scanned, fallback)
-
-
-def scan_text(
-    folder: Folder, form: LineForm, members: Sequence[str], limits: Limits
-) -> tuple[Rows, list[int]]:
-    """Return the rows of the fast reader, and the files it falls back for."""
-    with scannable(folder, members) as (descriptor, paths):
-        unread, file, name, flag, values, words = _voc_text.scan_files(
-            descriptor,
-            paths,
-            [encoded(word, number) for number, word in enumerate(form.known or ())],
-            grow=form.known is None,
-            width=len(form.columns) - 1,
-            **form.scanned,
-            file_bytes=min(limits.file_bytes, MAX_SCANNED_BYTES),
-            records=limits.records,
-            digests=folder.digests if limits.digests else None,
-        )
-    try:
-        # Words of a partly scanned file may have no rows and may be invalid names.
-        names, name = used_names(name, words, form.resolve, form.known)
-    except FaultError:
-        return no_rows(len(form.columns) - 1), list(range(len(members)))
-    return Rows(file, name, names, values, flag), unread
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """The number of numbers of each row, (N,)."""
+        return np.diff(self.ends, prepend=0)
 
 
 def used_names(
-    name: Integers,
-    words: Sequence[bytes],
-    resolve: Callable[[str], str],
-    known: Sequence[str] | None = None,
+    name: Integers, words: Sequence[bytes], resolve: Callable[[str], str]
 ) -> tuple[tuple[str, ...], Integers]:
     """Return the resolved names that rows use, and their index (N,)."""
     used = np.flatnonzero(np.bincount(name, minlength=len(words)))
-    if known is not None:
-        resolved = [known[index] for index in used.tolist()]
-    else:
-        resolved = [resolve(words[index].decode()) for index in used.tolist()]
+    resolved = [resolve(words[index].decode()) for index in used.tolist()]
     numbers: dict[str, int] = {}
     new_index = np.zeros(len(words), np.int32)
     new_index[used] = [numbers.setdefault(word, len(numbers)) for word in resolved]
     return tuple(numbers), new_index[name]
 
 
-def encoded(word: str, number: int) -> bytes:
-    """Encode a word; one that UTF-8 cannot encode gets bytes that no file contains."""
-    try:
-        return word.encode()
-    except UnicodeEncodeError:
-        return b"\0%d" % number
+def contents(
+    folder: Folder, members: Sequence[str], problems: Problems, limits: Limits
+) -> Iterator[tuple[int, str, bytes]]:
+    """Yield the index, path and content of each member; collect problems of unreadable ones.
 
-
-@contextmanager
-def scannable(folder: Folder, members: Sequence[str]) -> Iterator[tuple[int, list[bytes | None]]]:
-    """Yield the descriptor of a folder and its encoded member names for a scanner.
-
-    Members that are not regular files are None and never opened.
+    Plain files are read below the open folder, which is four times as fast as `read_hashed` and
+    saves a tenth of the evaluation of small files.
     """
-    flags = getattr(os, "O_DIRECTORY", None)
     descriptor = -1
-    if flags is not None and "" not in members:
+    if members and "" not in members and os.open in os.supports_dir_fd:
         try:
-            descriptor = os.open(folder.path, os.O_RDONLY | flags | os.O_CLOEXEC)
+            descriptor = os.open(folder.path, _OPEN)
         except OSError as error:
             files.refuse_os_error(folder.path, error)
-    names = [member if descriptor >= 0 else folder.file(member) for member in members]
-    irregular = folder.irregular
     try:
-        yield (
-            descriptor,
-            [
-                None if member in irregular else os.fsencode(name)
-                for name, member in zip(names, members, strict=True)
-            ],
-        )
+        for number, member in enumerate(members):
+            path = folder.file(member)
+            plain = descriptor >= 0 and member not in folder.irregular
+            data = _plain_content(descriptor, member, limits) if plain else None
+            try:
+                if data is None:
+                    data, digest = read_hashed(path, limits)
+                else:
+                    digest = sha256(data).hexdigest() if limits.digests else ""
+            except InputError as error:
+                problems.extend(*error.problems)
+                continue
+            if digest:
+                folder.digests[number] = digest
+            yield number, path, data
     finally:
         if descriptor >= 0:
             os.close(descriptor)
 
 
-def content(file: str, problems: Problems, limits: Limits) -> bytes | None:
-    """Return the content of a file; None after collecting a problem."""
-    try:
-        return files.read_bytes(file, limits)
-    except InputError as error:
-        problems.extend(*error.problems)
-        return None
+def first_words(folder: Folder, limits: Limits) -> list[list[str]]:
+    """Return the first word of each nonblank line of each file, unchecked."""
+    problems = Problems(limits.problems)
+    texts = [
+        data.decode("utf-8-sig", "replace")
+        for _, _, data in contents(folder, [*folder.members.values()], problems, limits)
+    ]
+    problems.raise_any()
+    return [[line.split()[0] for line in text.split("\n") if line.split()] for text in texts]
+
+
+def _plain_content(folder: int, member: str, limits: Limits) -> bytes | None:
+    """Return the content of a file; None if it is not plain, too large, or changes."""
+    with suppress(OSError, ValueError):
+        file = os.open(member, _OPEN, dir_fd=folder)
+        try:
+            status = os.fstat(file)
+            if not stat.S_ISREG(status.st_mode) or status.st_size > limits.file_bytes:
+                return None
+            data = os.read(file, status.st_size + 1)
+        finally:
+            os.close(file)
+        if len(data) == status.st_size and not data.startswith(files.GZIP_MAGIC):
+            return data
+    return None

@@ -1,30 +1,24 @@
 """Scan VOC annotations in XML into columns.
 
-This is not an XML parser. It reads the plain well-formed XML that VOC tools write: elements,
-attributes, text in UTF-8 and the five predefined references. For files with a declaration, DOCTYPE,
-comment, processing instruction, CDATA, character reference or prefix, or an unexpected object, the
-reader falls back to lxml. So the checks below must be at least as strict as XML.
+This is not an XML parser. It reads the plain well-formed XML that VOC tools write: elements without
+attributes, and text in UTF-8, perhaps with ``&amp;``. The reader uses lxml for files with anything
+else, or an unexpected object. So the checks below must be at least as strict as XML.
 """
 
 from libc.math cimport NAN, isnan, isfinite
 from libc.stdint cimport int32_t, uint8_t
-from libc.stdlib cimport free
 from libc.string cimport memcmp
 
 from detap.formats.reading._bytes cimport Bytes, is_word, skip_character
-from detap.formats.reading._names cimport Names, names_find
-from detap.formats.text._folder_scan cimport (
-    Rows, Scan, rows_reserve, scan_close, scan_columns, scan_inputs,
-    scan_number, scan_run, scan_start, scan_unread, scan_words,
-)
-from detap.tables._columns cimport grow, take
+from detap.formats.reading._names cimport Names, names_close, names_find, names_open
+from detap.formats.text._rows cimport Rows, rows_close, rows_open, rows_reserve, scan_number
+from detap.tables._columns cimport take
 
 import numpy as np
 
 
 cdef enum:
     DEEPEST = 32
-    MOST_ATTRIBUTES = 8
     LONGEST_NAME = 1000     # libxml2's own limit is larger
 
 
@@ -45,37 +39,6 @@ cdef enum Role:
     YMAX
     WIDTH
     HEIGHT
-
-
-cdef extern from *:
-    """
-    /* Classes of bytes: 1 begins a name, 2 continues one, 4 is a blank, 8 is plain text. */
-    #define DETAP_LETTER (1 | 2 | 8)
-    static unsigned char detap_kind[256];
-    static void detap_fill_kinds(void) {
-        int byte;
-        for (byte = 32; byte < 128; byte++) detap_kind[byte] = 8;
-        for (byte = 'a'; byte <= 'z'; byte++) detap_kind[byte] = DETAP_LETTER;
-        for (byte = 'A'; byte <= 'Z'; byte++) detap_kind[byte] = DETAP_LETTER;
-        for (byte = '0'; byte <= '9'; byte++) detap_kind[byte] = 2 | 8;
-        detap_kind['_'] = DETAP_LETTER;
-        detap_kind['-'] = detap_kind['.'] = 2 | 8;
-        detap_kind[' '] = detap_kind['\\t'] = detap_kind['\\n'] = detap_kind['\\r'] = 4 | 8;
-        detap_kind['<'] = detap_kind['&'] = detap_kind[']'] = 0;
-    }
-    """
-    const uint8_t detap_kind[256]
-    void detap_fill_kinds() noexcept nogil
-
-
-cdef enum:
-    BEGINS_NAME = 1
-    IN_NAME = 2
-    BLANK = 4
-    PLAIN = 8
-
-
-detap_fill_kinds()
 
 
 cdef struct Object:
@@ -147,138 +110,47 @@ cdef const char *_skip_character(const char *at, const char *end) noexcept nogil
     return <const char *>behind
 
 
-cdef const char *_skip_reference(const char *at, const char *end) noexcept nogil:
-    """Return the position after a predefined reference, or NULL."""
-    cdef size_t left = end - at
-    if left >= 4 and (memcmp(at, b"&lt;", 4) == 0 or memcmp(at, b"&gt;", 4) == 0):
-        return at + 4
-    if left >= 5 and memcmp(at, b"&amp;", 5) == 0:
-        return at + 5
-    if left >= 6 and (memcmp(at, b"&quot;", 6) == 0 or memcmp(at, b"&apos;", 6) == 0):
-        return at + 6
-    return NULL
+cdef inline bint _is_blank(char c) noexcept nogil:
+    return c == c' ' or c == c'\n' or c == c'\t' or c == c'\r'
 
 
-cdef const char *_skip_text(const char *at, const char *end, bint references) noexcept nogil:
-    """Return the next ``<``; NULL if there is none or the text is not plain."""
-    while at < end:
-        if detap_kind[<uint8_t>at[0]] & PLAIN:
-            at += 1
-        elif at[0] == c'<':
-            return at
-        elif at[0] == c'&' and references:
-            at = _skip_reference(at, end)
-        elif at[0] == c']':
-            # XML does not allow "]]>" in text.
-            if end - at > 2 and at[1] == c']' and at[2] == c'>':
-                return NULL
-            at += 1
-        elif <uint8_t>at[0] >= 128:
-            at = _skip_character(at, end)
-        else:
-            at = NULL
-        if at == NULL:
-            return NULL
-    return NULL
+cdef inline bint _is_letter(char c) noexcept nogil:
+    return c'a' <= (c | 32) <= c'z' or c == c'_'
 
 
 cdef const char *_skip_blanks(const char *at, const char *end) noexcept nogil:
-    while at < end and detap_kind[<uint8_t>at[0]] & BLANK:
+    while at < end and _is_blank(at[0]):
         at += 1
     return at
+
+
+cdef const char *_skip_text(const char *at, const char *end) noexcept nogil:
+    """Return the next ``<``; NULL if there is none or the text is not plain."""
+    while at != NULL and at < end:
+        if at[0] == c'<':
+            return at
+        if <uint8_t>at[0] >= 128:
+            at = _skip_character(at, end)
+        elif at[0] == c'&':
+            at = at + 5 if end - at >= 5 and memcmp(at, b"&amp;", 5) == 0 else NULL
+        # XML does not allow "]]>".
+        elif (at[0] == c']' and end - at > 1 and at[1] == c']') or (at[0] < 32 and not _is_blank(at[0])):
+            return NULL
+        else:
+            at += 1
+    return NULL
 
 
 cdef const char *_skip_name(const char *at, const char *end) noexcept nogil:
     """Return the position after an ASCII name without prefix, or NULL."""
     cdef const char *start = at
-    if at == end or not detap_kind[<uint8_t>at[0]] & BEGINS_NAME:
+    if at == end or not _is_letter(at[0]):
         return NULL
-    while at < end and detap_kind[<uint8_t>at[0]] & IN_NAME:
+    while at < end and (
+        _is_letter(at[0]) or c'0' <= at[0] <= c'9' or at[0] == c'-' or at[0] == c'.'
+    ):
         at += 1
     return at if at - start <= LONGEST_NAME else NULL
-
-
-cdef const char *_skip_attributes(const char *at, const char *end) noexcept nogil:
-    """Return the ``>`` or ``/>`` that ends a tag whose name ends at `at`, or NULL."""
-    cdef int i
-    cdef const char *names[MOST_ATTRIBUTES]
-    cdef size_t lengths[MOST_ATTRIBUTES]
-    cdef const char *behind
-    cdef char quote
-    cdef int count = 0
-    while True:
-        behind = _skip_blanks(at, end)
-        if behind == end:
-            return NULL
-        if behind[0] == c'>':
-            return behind
-        if behind[0] == c'/':
-            return behind if end - behind > 1 and behind[1] == c'>' else NULL
-        if behind == at or count == MOST_ATTRIBUTES:
-            return NULL
-        at = _skip_name(behind, end)
-        # "xmlns", "xml:space" and similar have a meaning.
-        if at == NULL or (at - behind >= 3 and memcmp(behind, b"xml", 3) == 0):
-            return NULL
-        for i in range(count):
-            if lengths[i] == <size_t>(at - behind) and memcmp(names[i], behind, lengths[i]) == 0:
-                return NULL
-        names[count] = behind
-        lengths[count] = at - behind
-        count += 1
-        at = _skip_blanks(at, end)
-        if at == end or at[0] != c'=':
-            return NULL
-        at = _skip_blanks(at + 1, end)
-        if at == end or not (at[0] == c'"' or at[0] == c"'"):
-            return NULL
-        quote = at[0]
-        at += 1
-        while at < end and at[0] != quote:
-            if not (detap_kind[<uint8_t>at[0]] & PLAIN or at[0] == c']'):
-                return NULL
-            at += 1
-        if at == end:
-            return NULL
-        at += 1
-
-
-cdef bint _skip_quoted(const char **at, const char *end, const char *word, size_t length) noexcept nogil:
-    """Skip a quoted word, given in lower case; the file may use upper case."""
-    cdef size_t i
-    cdef const char *start = at[0]
-    if <size_t>(end - start) < length + 2 or not (start[0] == c'"' or start[0] == c"'"):
-        return False
-    for i in range(length):
-        if start[i + 1] != word[i]:
-            if not (c'a' <= word[i] <= c'z' and (start[i + 1] | 32) == word[i]):
-                return False
-    if start[length + 1] != start[0]:
-        return False
-    at[0] = start + length + 2
-    return True
-
-
-cdef const char *_skip_declaration(const char *at, const char *end) noexcept nogil:
-    """Return the position after ``<?xml version="1.0" encoding="UTF-8"?>``, or NULL.
-
-    Declaration and encoding are optional.
-    """
-    if end - at < 2 or at[0] != c'<' or at[1] != c'?':
-        return at
-    if end - at < 14 or memcmp(at, b"<?xml version=", 14) != 0:
-        return NULL
-    at += 14
-    if not _skip_quoted(&at, end, b"1.0", 3):
-        return NULL
-    if end - at >= 10 and memcmp(at, b" encoding=", 10) == 0:
-        at += 10
-        if not _skip_quoted(&at, end, b"utf-8", 5):
-            return NULL
-    at = _skip_blanks(at, end)
-    if end - at < 2 or at[0] != c'?' or at[1] != c'>':
-        return NULL
-    return at + 2
 
 
 cdef bint _take_text(
@@ -290,13 +162,13 @@ cdef bint _take_text(
     cdef double value
     cdef int bit = 1 << <int>role
     at = _skip_blanks(at, end)
-    while end > at and detap_kind[<uint8_t>(end - 1)[0]] & BLANK:
+    while end > at and _is_blank((end - 1)[0]):
         end -= 1
     if at == end:
         return False
     if role == NAME:
         for i in range(end - at):
-            if <uint8_t>at[i] < 32:
+            if <uint8_t>at[i] < 32 or at[i] == c'&':
                 return False
         current.name = names_find(names, at, end - at, True)
         if current.name < 0:
@@ -344,17 +216,11 @@ cdef bint _take_object(const Object *current, int32_t file, Rows *rows) noexcept
     return True
 
 
-cdef struct Form:
-    int deepest
-    double *sizes       # of each file's image, NaN if unknown
-
-
 cdef bint _scan_annotation(
-    const char *at, const char *end, int32_t file, Scan *scan, void *options
+    const char *at, const char *end, int32_t file, int deepest, Rows *rows, Names *names,
+    double *size,
 ) noexcept nogil:
     """Append the objects of one file and set the image's size; False to fall back."""
-    cdef Form *form = <Form *>options
-    cdef double *size = form.sizes + 2 * file
     cdef Open[DEEPEST] stack
     cdef Object current
     cdef int depth = 0
@@ -366,9 +232,6 @@ cdef bint _scan_annotation(
     current.seen = 0
     current.name = 0
     current.difficult = False
-    at = _skip_declaration(at, end)
-    if at == NULL:
-        return False
     at = _skip_blanks(at, end)
     while True:
         # Now `at` is at a "<", or at what should be one.
@@ -383,7 +246,7 @@ cdef bint _scan_annotation(
             if <size_t>(end - tag) <= length or memcmp(tag, stack[depth - 1].tag, length) != 0:
                 return False
             role = stack[depth - 1].role
-            if role >= NAME and not _take_text(role, text, at - 1, &current, size, &scan.names):
+            if role >= NAME and not _take_text(role, text, at - 1, &current, size, names):
                 return False
             at = _skip_blanks(tag + length, end)
             if at == end or at[0] != c'>':
@@ -392,7 +255,7 @@ cdef bint _scan_annotation(
         else:
             tag = at
             at = _skip_name(at, end)
-            if at == NULL or depth == form.deepest:
+            if at == NULL or depth == deepest:
                 return False
             length = at - tag
             if depth == 0:
@@ -405,8 +268,8 @@ cdef bint _scan_annotation(
                 role = _role(stack[depth - 1].role, tag, length)
                 if role != OBJECT and _is_object_miswritten(tag, length):
                     return False
-            at = _skip_attributes(at, end)
-            if at == NULL:
+            at = _skip_blanks(at, end)
+            if at == end:
                 return False
             if role == OBJECT:
                 current.seen = 0
@@ -426,83 +289,108 @@ cdef bint _scan_annotation(
                 stack[depth].role = role
                 depth += 1
                 text = at
-                at = _skip_text(at, end, role < NAME)
+                at = _skip_text(at, end)
                 if at == NULL:
                     return False
                 continue
             # An empty element: required elements may not be empty.
-            if role >= NAME or depth == 0:
+            if end - at < 2 or at[0] != c'/' or at[1] != c'>' or role >= NAME or depth == 0:
                 return False
             at += 2
             depth += 1
         # An element has ended.
         depth -= 1
-        if role == OBJECT and not _take_object(&current, file, &scan.rows):
+        if role == OBJECT and not _take_object(&current, file, rows):
             return False
         if depth == 0:
             return _skip_blanks(at, end) == end
-        at = _skip_text(at, end, True)
+        at = _skip_text(at, end)
         if at == NULL:
             return False
 
 
-def scan_files(
-    int folder, list members: list[bytes | None], *, size_t file_bytes, size_t records, int nesting,
-    dict digests: dict[int, str] | None = None, bint contents=False,
-) -> tuple[
-    list[int], NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_], NDArray[np.float64],
-    list[bytes], NDArray[np.float64],
-]:
-    """Scan annotation files; a file with an irregular part is skipped completely.
+cdef class Annotations:
+    """The objects of the files read so far.
 
     Parameters
     ----------
-    folder : int
-        The descriptor of their folder.
-    members : list of bytes or None
-        The files; None is skipped.
-    file_bytes, records, nesting : int
-        The limits: larger and more deeply nested files, and files after so many objects, are
-        skipped.
-    digests : dict, optional
-        Gets the sha256 of each file that was read, in hexadecimal, by its index in `members`.
-    contents : bool
-        `members` are file contents, not names; for tests.
+    nesting : int
+        The limit; more deeply nested files are not regular.
 
-    Returns
-    -------
-    unread : list of int
-        Indices in `members` of the files that were not read.
-    file, name : (G,) int32 array
-        The file of each object, and the index of its class.
-    difficult : (G,) bool array
-    corners : (G, 4) float64 array
-        xmin, ymin, xmax, ymax.
-    words : list of bytes
-        The classes, also of files that were not read.
-    sizes : (I, 2) float64 array
-        Width and height of each file's image, NaN if unknown.
+    Attributes
+    ----------
+    width, height : float
+        Of the image of the last file, NaN if unknown.
     """
-    cdef Scan scan
-    cdef Form form
-    cdef Py_ssize_t count = len(members), at
-    form.deepest = min(nesting, DEEPEST)
-    form.sizes = NULL
-    scan_start(&scan, 4, records)
-    try:
-        scan_inputs(&scan, folder, members, contents, file_bytes)
-        if not grow(<void **>&form.sizes, count + 1, 2 * sizeof(double)):
+
+    cdef Rows rows
+    cdef Names names
+    cdef int deepest
+    cdef double[2] size
+
+    def __cinit__(self, int nesting):
+        names_open(&self.names)
+        rows_open(&self.rows, 4)
+        self.deepest = min(nesting, DEEPEST)
+
+    def __dealloc__(self):
+        names_close(&self.names)
+        rows_close(&self.rows)
+
+    def __len__(self) -> int:
+        return self.rows.count
+
+    @property
+    def width(self) -> float:
+        return self.size[0]
+
+    @property
+    def height(self) -> float:
+        return self.size[1]
+
+    def read(self, bytes data, int32_t file) -> bool:
+        """Append the objects of a regular file; return False for others, and append nothing."""
+        cdef size_t count = self.rows.count
+        cdef const char *at = data
+        self.size[0] = self.size[1] = NAN
+        if _scan_annotation(
+            at, at + len(data), file, self.deepest, &self.rows, &self.names, self.size
+        ):
+            return True
+        self.rows.count = count
+        return False
+
+    def add(self, int32_t file, bytes name, bint difficult, list corners: list[float]) -> None:
+        """Append an object."""
+        cdef Rows *rows = &self.rows
+        cdef int32_t number = names_find(&self.names, name, len(name), True)
+        cdef int i
+        if number < 0 or not rows_reserve(rows):
             raise MemoryError
-        for at in range(2 * count):
-            form.sizes[at] = NAN
-        scan_run(&scan, _scan_annotation, &form, digests)
-        for at in range(count):
-            if scan.unread[at]:
-                form.sizes[2 * at] = form.sizes[2 * at + 1] = NAN
-        words = scan_words(&scan)
-        sizes = np.asarray(take(<void **>&form.sizes, count, 2, sizeof(double), b"d"))
-        file, name, difficult, corners = map(np.asarray, scan_columns(&scan))
-        return scan_unread(&scan), file, name, difficult, corners, words, sizes
-    finally:
-        scan_close(&scan)
-        free(form.sizes)
+        rows.file[rows.count] = file
+        rows.name[rows.count] = number
+        rows.flag[rows.count] = difficult
+        for i in range(4):
+            rows.values[4 * rows.count + i] = corners[i]
+        rows.count += 1
+
+    def columns(self) -> tuple[
+        NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_], NDArray[np.float64], list[bytes]
+    ]:
+        """Return the file, name index, difficult flag and corners of each object, and the names.
+
+        The objects are cleared.
+        """
+        cdef Rows *rows = &self.rows
+        cdef const Names *names = &self.names
+        cdef size_t count = rows.count
+        cdef int32_t at
+        columns = (
+            take(<void **>&rows.file, count, 1, sizeof(int32_t), b"i"),
+            take(<void **>&rows.name, count, 1, sizeof(int32_t), b"i"),
+            take(<void **>&rows.flag, count, 1, 1, b"?"),
+            take(<void **>&rows.values, count, 4, sizeof(double), b"d"),
+        )
+        rows.count = rows.capacity = 0
+        texts = [names.text[names.start[at]:names.start[at + 1]] for at in range(names.count)]
+        return (*map(np.asarray, columns), texts)

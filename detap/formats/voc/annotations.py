@@ -1,306 +1,71 @@
-"""Read XML annotations: regular files by a fast reader, all others by lxml.
+"""Read VOC annotations: regular files by `_scan.pyx`, all others by lxml."""
 
-This is the only module that imports lxml.
-"""
+import re
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cache
-from typing import Any, NamedTuple
+import numpy as np
 
-from detap.formats.by_name.problems import Problems
 from detap.formats.reading.attributes import Attributes
-from detap.formats.text.folder import Folder
-from detap.formats.text.lines import Lines, box_fault, looks_like, number_fault
-from detap.formats.text.rows import Rows, no_rows, read_fallback, scannable, used_names
-from detap.formats.voc import _scan as _voc_xml
-from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.formats.text.reader import FolderReader
+from detap.formats.text.rows import Rows, contents, used_names
+from detap.formats.voc._scan import Annotations
 from detap.tables.detection import Floats
-from detap.text_input import quote
 
-_BLANK = " \t\r\n"
 _MAX_SCANNED_BYTES = 4 << 20
 """Larger annotations go to lxml, which has limits of its own."""
 
-_FLAGS = ("difficult", "truncated", "occluded")
-"""Only the first is used; all are checked."""
+_START = re.compile(
+    rb"(<\?xml version=([\"'])1\.0\2( encoding=([\"'])(?i:utf-8)\4)?[ \t\r\n]*\?>)?"
+    rb"[ \t\r\n]*<annotation( verified=\"(yes|no)\")?>"
+)
+"""The usual beginnings of an annotation; the attribute is labelImg's."""
 
-CORNERS = ("xmin", "ymin", "xmax", "ymax")
 
-
-@dataclass(slots=True)
-class _Annotation:
-    """The content of one XML file.
+class AnnotationReader(FolderReader):
+    """Reader of a folder's XML annotations.
 
     Attributes
     ----------
-    objects : Lines
-    attributes : Attributes
-        Of the objects.
-    width, height : float
-        Of the image; NaN if unknown.
-    nested : int
-        Number of ``object`` elements not directly under the root.
-    """
-
-    objects: Lines = field(default_factory=Lines)
-    attributes: Attributes = field(default_factory=lambda: Attributes(()))
-    width: float = math.nan
-    height: float = math.nan
-    nested: int = 0
-
-
-def read_annotations(
-    folder: Folder,
-    members: Sequence[str],
-    problems: Problems,
-    limits: Limits,
-    attributes: Attributes,
-) -> tuple[Rows, Floats, int]:
-    """Read the annotations of a folder.
-
-    `attributes` gets the rows of its names. Only lxml reads them: with names, it reads all files.
-
-    Returns
-    -------
-    rows : Rows
-        The objects of all files.
     sizes : (I, 2) float64
         Width and height of the images, NaN if unknown.
     nested : int
         Number of objects inside others.
     """
-    with scannable(folder, members) as (descriptor, paths):
-        fallback, file, name, difficult, corners, words, sizes = _voc_xml.scan_files(
-            descriptor,
-            paths,
-            file_bytes=min(limits.file_bytes, _MAX_SCANNED_BYTES),
-            records=limits.records,
-            nesting=limits.nesting,
-            digests=folder.digests if limits.digests else None,
-        )
-    names, name = used_names(name, words, str)
-    scanned = Rows(file, name, names, corners, difficult)
-    if attributes.names:
-        scanned, fallback = no_rows(len(CORNERS)), [*range(len(members))]
-    if not fallback:
-        return scanned, sizes, 0
-    nested = 0
-    of_files: list[Attributes] = []
 
-    def read(data: bytes, file: str, number: int) -> Lines:
-        nonlocal nested
-        annotation = read_annotation(data, file, problems, limits, attributes.names)
-        of_files.append(annotation.attributes)
-        sizes[number] = annotation.width, annotation.height
-        nested += annotation.nested
-        return annotation.objects
+    files, content = "annotation files", "annotations"
+    unit = "object"
+    corner_names = ("xmin", "ymin", "xmax", "ymax")
 
-    rows = read_fallback(
-        folder, members, fallback, read, scanned=scanned, problems=problems, limits=limits
-    )
-    attributes.extend(of_files)
-    return rows, sizes, nested
+    def read_annotations(self, attributes: Attributes) -> None:
+        """Read the rows; collect problems.
 
+        `attributes` gets those of the rows. Only lxml reads them: with names, it reads all files.
+        """
+        members, limits = self.selection.members, self.limits
+        self.nested = 0
+        self.sizes: Floats = np.full((len(members), 2), np.nan)
+        scanned = Annotations(limits.nesting)
+        for number, path, data in contents(self.folder, members, self.problems, limits):
+            small = len(data) <= _MAX_SCANNED_BYTES and not attributes.names
+            if small and scanned.read(plain_start(data), number):
+                self.sizes[number] = scanned.width, scanned.height
+            else:
+                from detap.formats.voc.xml import read_annotation  # lxml takes 0.03 s
 
-@cache
-def _parser() -> Any:
-    from lxml import etree
-
-    return etree.XMLParser(
-        resolve_entities=False,
-        no_network=True,
-        load_dtd=False,
-        dtd_validation=False,
-        attribute_defaults=False,
-        remove_comments=True,
-        remove_pis=True,
-        huge_tree=False,
-        recover=False,
-    )
+                annotation = read_annotation(data, path, self.problems, limits, attributes)
+                for each in annotation.objects:
+                    scanned.add(number, each.name.encode(), each.difficult, each.corners)
+                    attributes.append(each.attributes)
+                self.sizes[number] = annotation.size
+                self.nested += annotation.nested
+            self.check_records(len(scanned))
+        file, word, flag, corners, words = scanned.columns()
+        names, name = used_names(word, words, str)
+        line = np.arange(1, len(file) + 1) - np.searchsorted(file, file)
+        ends = 4 * np.arange(1, len(file) + 1)
+        self.rows = Rows(file, line.astype(np.int32), name, names, flag, corners.ravel(), ends)
 
 
-def read_annotation(
-    data: bytes, file: str, problems: Problems, limits: Limits, attributes: tuple[str, ...] = ()
-) -> _Annotation:
-    """Read one XML file with lxml and collect its problems."""
-    root = _parsed(data, file, problems, limits)
-    annotation = _Annotation(attributes=Attributes(attributes, texts=True))
-    if root is None:
-        return annotation
-    objects = [child for child in root if child.tag == "object"]
-    if root.find("imagesize") is not None or root.find("object/polygon") is not None:
-        message = 'is XML of LabelMe\'s older tool ("LabelMe 3.0" in CVAT), not VOC'
-        problems.add(file, "", message, "export COCO, Pascal VOC or CVAT for images")
-        return annotation
-    if not objects and root.tag != "annotation":
-        note = " (an HTML page?)" if str(root.tag).lower().endswith("html") else ""
-        problems.add(
-            file,
-            "",
-            f"not a VOC annotation: the root is <{root.tag}>{note}",
-            "expected <annotation>",
-        )
-    for child in root:
-        local = str(child.tag).rpartition("}")[2]
-        if child.tag != "object" and local.lower() == "object":
-            message = f"unexpected element <{child.tag}>"
-            problems.add(file, f"line {child.sourceline}", message, "write <object>")
-    for number, element in enumerate(objects, 1):
-        _read_object(element, file, f"object {number}", problems, annotation)
-    annotation.nested = sum(1 for _ in root.iter("object")) - len(objects)
-    annotation.nested -= root.tag == "object"
-    size = root.find("size")
-    if size is not None:
-        annotation.width = _length(size.find("width"))
-        annotation.height = _length(size.find("height"))
-    return annotation
-
-
-def _parsed(data: bytes, file: str, problems: Problems, limits: Limits) -> Any:
-    """Return the root of a safe XML, or None after collecting a problem."""
-    from lxml import etree
-
-    if not data.strip():
-        problems.add(file, "", "is empty", "expected an XML annotation")
-        return None
-    try:
-        root = etree.fromstring(data, _parser())
-    except etree.XMLSyntaxError as error:
-        appearance = looks_like(data)
-        if appearance and appearance != "XML":
-            problems.add(file, "", f"looks like {appearance}", "expected an XML annotation")
-        else:
-            problems.add(file, f"line {error.lineno}", f"invalid XML: {error.msg}", "correct it")
-        return None
-    except (ValueError, LookupError) as error:
-        problems.add(file, "", f"invalid XML: {error}", "correct it")
-        return None
-    fault = _unsafe(root, limits)
-    if fault:
-        problems.add(file, "", *fault)
-    return None if fault else root
-
-
-def _unsafe(root: Any, limits: Limits) -> tuple[str, str] | None:
-    """Return the message and hint for an unsafe XML; None if it is safe."""
-    from lxml import etree
-
-    if root.getroottree().docinfo.internalDTD is not None:
-        return "contains a DOCTYPE, which is not allowed", "remove it"
-    if next(root.iter(etree.Entity), None) is not None:
-        return "refers to an entity, which is not allowed", "write its text"
-    depth = deepest = 0
-    for event, _ in etree.iterwalk(root, events=("start", "end")):
-        depth += 1 if event == "start" else -1
-        deepest = max(deepest, depth)
-    if deepest > limits.nesting:
-        message = f"XML is nested {deepest} levels deep, the limit is {limits.nesting}"
-        return message, "raise the limit with --max-nesting"
-    return None
-
-
-def element_text(data: bytes, file: str, path: str) -> str | None:
-    """Return the text of an annotation's element, or None.
-
-    Parameters
-    ----------
-    data : bytes
-        The XML.
-    file : str
-        Its name in messages.
-    path : str
-        Names below the root, as ``source/database``.
-
-    Raises
-    ------
-    InputError
-        If the XML is invalid or unsafe.
-    """
-    problems = Problems(DEFAULT_LIMITS.problems)
-    root = _parsed(data, file, problems, DEFAULT_LIMITS)
-    problems.raise_any()
-    for name in path.split("/"):
-        root = next((child for child in root if child.tag == name), None)
-        if root is None:
-            return None
-    return (root.text or "").strip() or None
-
-
-def _length(element: Any) -> float:
-    """Return the image's width or height in pixels, NaN if unknown or invalid."""
-    text = (element.text or "").strip(_BLANK) if element is not None else ""
-    if number_fault(text) or not float(text) > 0:
-        return math.nan
-    return float(text)
-
-
-class _Fault(NamedTuple):
-    """A problem of an object: element, message and hint."""
-
-    element: Any
-    message: str
-    hint: str
-
-
-def _read_object(
-    element: Any, file: str, location: str, problems: Problems, annotation: _Annotation
-) -> None:
-    faults: list[_Fault] = []
-    objects, attributes = annotation.objects, annotation.attributes
-    name = _child_text(element, "name", "name", faults)
-    if name == "":
-        faults.append(_Fault(element, "empty name", "write the name of its class"))
-    flags = {flag: _child_text(element, flag, "", faults) for flag in _FLAGS}
-    for flag, text in flags.items():
-        if text not in {None, "0", "1"}:
-            fault = f"{flag} is {quote(str(text))}"
-            faults.append(_Fault(element.find(flag), fault, "use 0 or 1"))
-    values = _box(element, faults)
-    if values is not None and (fault := box_fault(values, "xyxy")):
-        faults.append(_Fault(element, fault, "correct the box"))
-    for faulty, message, hint in faults:
-        problems.add(file, f"{location}, line {faulty.sourceline}", message, hint)
-    if not faults and name is not None and values is not None:
-        objects.names.append(name)
-        objects.values.append(values)
-        objects.flags.append(flags["difficult"] == "1")
-        attributes.append(attributes.values(element.findtext))
-
-
-def _child(element: Any, tag: str, required: str, faults: list[_Fault]) -> Any:
-    """Return the only child with a tag, or None; `required` names a required one."""
-    children = [child for child in element if child.tag == tag]
-    if len(children) > 1:
-        faults.append(_Fault(children[1], f"has {len(children)} elements <{tag}>", "keep one"))
-    elif not children and required:
-        faults.append(_Fault(element, f"has no {required}", f"add <{tag}>"))
-    return children[0] if len(children) == 1 else None
-
-
-def _child_text(element: Any, tag: str, required: str, faults: list[_Fault]) -> str | None:
-    child = _child(element, tag, required, faults)
-    if child is None:
-        return None
-    if len(child):
-        faults.append(_Fault(child, f"has elements inside <{tag}>", "write only text there"))
-        return None
-    return str(child.text or "").strip(_BLANK)
-
-
-def _box(element: Any, faults: list[_Fault]) -> list[float] | None:
-    box = _child(element, "bndbox", "bndbox", faults)
-    if box is None:
-        return None
-    values = []
-    for corner in CORNERS:
-        text = _child_text(box, corner, corner, faults)
-        if text is None:
-            continue
-        if fault := number_fault(text):
-            message = f"{corner} {quote(text)} {fault}"
-            faults.append(_Fault(box.find(corner), message, "use a decimal number"))
-        else:
-            values.append(float(text))
-    return values if len(values) == len(CORNERS) else None
+def plain_start(data: bytes) -> bytes:
+    """Return an annotation without the usual XML declaration and attribute of the root."""
+    start = _START.match(data)
+    return data if start is None else b"<annotation>" + data[start.end() :]

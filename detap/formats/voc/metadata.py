@@ -11,7 +11,8 @@ from detap.formats.reading.placeholder import empty_ground_truth
 from detap.formats.text.class_names import ClassNames
 from detap.formats.text.folder import detections_folder, name_of_member
 from detap.formats.text.layout import class_of_stem, detect_layout
-from detap.formats.voc.annotations import element_text
+from detap.formats.text.rows import first_words
+from detap.formats.voc.xml import element_text
 from detap.io.limits import Limits
 from detap.io.paths import Path
 from detap.io.problems import FaultError
@@ -26,32 +27,27 @@ def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits
     """Return the images and classes named in text files, and set their layout option.
 
     Files are not checked here: the reader does that afterwards, using these names.
-
-    Raises
-    ------
-    UsageError
-        If the layout is unclear.
     """
     folder = detections_folder(os.fspath(path))
     stems = tuple(folder.members)
-    lines = folder.columns(limits)
+    words_of_files = first_words(folder, limits)
     layout = options.get("layout")
     if layout is None:
-        first = {stem: rows[0][0] for stem, rows in zip(stems, lines, strict=True) if rows}
+        first = {stem: words[0] for stem, words in zip(stems, words_of_files, strict=True) if words}
         layout = detect_layout(stems, first, (), ())
     if layout is None:
         raise UsageError(
             "cannot detect the layout of the files without ground truth; use --layout class-files "
             "(one file per class) or --layout image-files (one per image)"
         )
-    first_words = {columns[0] for rows in lines for columns in rows}
+    words = {word for words in words_of_files for word in words}
     by_image = layout == "image-files"
-    classes = first_words if by_image else {class_of_stem(stem, ()).name for stem in stems}
+    classes = words if by_image else {class_of_stem(stem, ()).name for stem in stems}
     file = options.get("dt_class_names") or options.get("class_names")
     class_names = ClassNames.read(file, Problems(1), limits)
     classes = {_resolved(class_names, word) for word in classes}
     options["layout"] = layout
-    return empty_ground_truth(stems if by_image else first_words, classes)
+    return empty_ground_truth(stems if by_image else words, classes)
 
 
 def _resolved(class_names: ClassNames, word: str) -> str:

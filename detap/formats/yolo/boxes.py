@@ -7,9 +7,8 @@ import numpy as np
 
 from detap.errors import InputError, Note, Problem
 from detap.formats.by_name.problems import Problems
-from detap.formats.text.rows import Rows
 from detap.formats.yolo.lines import COLUMNS, TITLES
-from detap.tables.detection import Flags, Floats
+from detap.tables.detection import Flags, Floats, Integers
 from detap.tables.notes import INSIST, too_many
 
 LocationOf = Callable[[int], tuple[str, str]]
@@ -45,28 +44,20 @@ class Columns(NamedTuple):
     note: tuple[Note, ...] = ()
     unsure: bool = False
 
-    def split(self, rows: Rows) -> tuple[Floats, Floats]:
-        """Return the box (N, 4) and the confidence (N,) of each row of five numbers."""
-        last, score = rows.values[:, :4], rows.values[:, 4]
+    def split(self, values: Floats, polygon: Flags) -> tuple[Floats, Floats]:
+        """Return the box (N, 4) and the confidence (N,) of rows (N, 5)."""
+        last, score = values[:, :4], values[:, 4]
         if self.order == COLUMNS[0]:
             return last.copy(), score.copy()
-        polygon = rows.flag
-        box = np.where(polygon[:, None], last, rows.values[:, 1:])
-        return box, np.where(polygon, score, rows.values[:, 0])
+        box = np.where(polygon[:, None], last, values[:, 1:])
+        return box, np.where(polygon, score, values[:, 0])
 
 
-def order_of_columns(rows: Rows, *, named: bool, box_format: str) -> Columns:
-    """Return the column order: conf-last, unless boxes only fit conf-first.
+def order_of_columns(values: Floats, *, named: bool, box_format: str) -> Columns:
+    """Return the column order of boxes (N, 5): conf-last, unless they only fit conf-first.
 
-    Parameters
-    ----------
-    rows : Rows
-        With five numbers each.
-    named : bool
-        True if rows have class names, as from Padilla's tools, which write the confidence first.
-    box_format : {"cxcywh", "xywh", "xyxy"}
+    Rows with class names (`named`) are from Padilla's tools, which write the confidence first.
     """
-    values = rows.values[~rows.flag]
     if not len(values):
         return Columns(COLUMNS[0])
     few = len(values) < FEW and not named
@@ -91,18 +82,9 @@ def order_of_columns(rows: Rows, *, named: bool, box_format: str) -> Columns:
 def confirm_order(chosen: Columns, last: Floats, first: Floats, path: str) -> Columns:
     """Return the column order of few rows: as chosen, unless ground truths differ.
 
-    Parameters
-    ----------
-    chosen : Columns
-        As :func:`order_of_columns` returns it.
-    last, first : (N,) float64
-        The maximum IoU of each row with a ground truth of its class, in either order.
-    path : str
-
-    Raises
-    ------
-    InputError
-        If boxes fit both orders, and far more rows overlap a ground truth as conf-first.
+    `last` and `first` (N,) are the maximum IoU of each row with a ground truth of its class, in
+    either order. An error if boxes fit both, and far more rows overlap a ground truth as
+    conf-first.
     """
     last_fraction, first_fraction = (float(np.mean(iou > 0.5)) for iou in (last, first))
     if chosen.order != COLUMNS[0] and last_fraction < first_fraction + _FAR:
@@ -140,80 +122,54 @@ def _corners(box: Floats, box_format: str) -> tuple[Floats, Floats]:
 
 
 def check_fractions(
-    rows: Rows,
     box: Floats,
+    polygon: Flags,
     location: LocationOf,
     problems: Problems,
     *,
-    as_is: bool,
     box_format: str,
     reach: float | None = None,
 ) -> None:
-    """Collect problems of files with mixed shapes and of non-normalized numbers.
+    """Collect problems of non-normalized numbers.
 
-    Parameters
-    ----------
-    rows : Rows
-    box : (N, 4) float64
-        For polygons the lowest and highest x and y, else as encoded.
-    location : callable
-    problems : Problems
-        Collects the problems.
-    as_is : bool
-        Allow boxes beyond their images.
-    box_format : {"cxcywh", "xywh", "xyxy"}
-    reach : float, optional
-        How far polygons may extend beyond the image; by default like boxes.
+    `box` (N, 4) has the lowest and highest x and y of polygons. `reach` is how far polygons may
+    extend beyond the image; by default like boxes.
     """
-    _check_mixed(rows, location, problems)
     outside = (box < LOWEST) | (box > HIGHEST)
     if reach is not None:
         far = (box < -reach) | (box > 1 + reach)
-        outside = np.where(rows.flag[:, None], far, outside)
-    if as_is or not outside.any():
-        return
+        outside = np.where(polygon[:, None], far, outside)
     outside_rows = np.flatnonzero(outside.any(axis=1))
     hint = f"correct it; if boxes do extend beyond their images, pass {INSIST}"
-    if 2 * len(outside_rows) > len(rows) and np.median(box[outside_rows].max(axis=1)) > _PIXELS:
+    if 2 * len(outside_rows) > len(box) and np.median(box[outside_rows].max(axis=1)) > _PIXELS:
         hint = (
             "boxes look like pixels: divide x and width by the image's width, y and height by its "
             "height; for lines `class x1 y1 x2 y2` or `class conf x1 y1 x2 y2` use --format voc"
         )
     for row in outside_rows[: problems.limit].tolist():
         column = int(outside[row].argmax())
-        title = (_POLYGON_BOUNDS if rows.flag[row] else TITLES[box_format])[column]
+        title = (_POLYGON_BOUNDS if polygon[row] else TITLES[box_format])[column]
         message = f"{title} {box[row, column]:.6g} is outside [0, 1]"
         problems.add(*location(row), message, hint)
     problems.count += max(0, len(outside_rows) - problems.limit)
 
 
-def _check_mixed(rows: Rows, location: LocationOf, problems: Problems) -> None:
-    if not rows.flag.any() or rows.flag.all():
-        return
-    changes = np.flatnonzero(rows.flag[1:] != rows.flag[:-1]) + 1
-    changes = changes[rows.file[changes] == rows.file[changes - 1]]
-    _, first = np.unique(rows.file[changes], return_index=True)
+def check_mixed(file: Integers, polygon: Flags, location: LocationOf, problems: Problems) -> None:
+    """Collect the problems of files with boxes and polygons."""
+    changes = np.flatnonzero(polygon[1:] != polygon[:-1]) + 1
+    changes = changes[file[changes] == file[changes - 1]]
+    _, first = np.unique(file[changes], return_index=True)
     for row in changes[first].tolist():
-        shape, above = ("a polygon", "a box") if rows.flag[row] else ("a box", "a polygon")
+        shape, above = ("a polygon", "a box") if polygon[row] else ("a box", "a polygon")
         message = f"is {shape}, but the line above is {above}: a file has one kind of shape"
         problems.add(*location(row), message, "write all objects of an image as one kind")
 
 
 def in_pixels(box: Floats, is_polygon: Flags, size: Floats, box_format: str = "cxcywh") -> Floats:
-    """Return x, y, width and height (N, 4) in pixels.
+    """Return x, y, width and height (N, 4) in pixels, in images of the sizes (N, 2).
 
     Computed via the corners, like writers of COCO JSON do: another order of operations changes the
-    last bits, and so IoUs at a threshold.
-
-    Parameters
-    ----------
-    box : (N, 4) float64
-        As in :func:`check_fractions`.
-    is_polygon : (N,) bool
-    size : (N, 2) float64
-        Size of each box's image.
-    box_format : {"cxcywh", "xywh", "xyxy"}
-        Format of boxes.
+    last bits, and so IoUs at a threshold. `box` is as in :func:`check_fractions`.
     """
     polygon = is_polygon[:, None]
     with np.errstate(over="ignore", invalid="ignore"):

@@ -17,13 +17,7 @@ _OTHER_KEYS = frozenset({"classes", "names", "backup", "eval", "results"})
 
 
 def read_obj_data(file: str, limits: Limits) -> DataYaml:
-    """Read an ``obj.data`` as if it were a `data.yaml`.
-
-    Raises
-    ------
-    InputError
-        If a line is not ``key = value``, or the names are missing or not as many as `classes`.
-    """
+    """Read an ``obj.data`` as if it were a `data.yaml`."""
     problems = Problems(limits.problems)
     values: dict[str, str] = {}
     for number, text in plain_lines(read_bytes(file, limits), file, problems):

@@ -19,7 +19,7 @@ from detap.formats.reading.image_headers import IMAGE_SUFFIXES
 from detap.formats.subsets import chosen_subset
 from detap.formats.text.class_names import DATA_YAML
 from detap.formats.text.data_yaml import SPLITS, DataYaml, read_data_yaml
-from detap.formats.text.folder import Folder, is_regular
+from detap.formats.text.folder import Folder, is_folder, is_regular
 from detap.formats.text.lines import plain_lines
 from detap.formats.yolo.darknet import OBJ_DATA, PREFIX, read_obj_data
 from detap.io import stream as files
@@ -92,13 +92,8 @@ class DataSet(NamedTuple):
     def hide_outside(self, error: InputError, given: Path | None) -> InputError:
         """Return an error without the content of files outside the data set.
 
-        A `data.yaml` may name any folder, and so cause any text file to be read as labels.
-
-        Parameters
-        ----------
-        error : InputError
-        given : str, path or None
-            A list of names that the user gave, which is never hidden.
+        A `data.yaml` may name any folder, and so cause any text file to be read as labels. The list
+        of names that the user gave is never hidden.
         """
         if self.data is None:
             return error
@@ -139,19 +134,9 @@ def resolve_data_yaml(path: str) -> str:
 
 
 def find_images(path: str, split: str | None, limits: Limits) -> DataSet:
-    """Return the images of a `data.yaml` or of a folder of label files.
+    """Return the images of a `data.yaml` or ``obj.data``, or of a folder of label files.
 
-    Parameters
-    ----------
-    path : str
-    split : str or None
-        ``val`` (the default), ``test`` or ``train``.
-    limits : Limits
-
-    Raises
-    ------
-    InputError
-        If folders or images of labels are missing, or two images have the same name.
+    The `split` of a `data.yaml` is by default ``val``.
     """
     search = _Search(path, Problems(limits.problems), limits)
     data = None
@@ -226,13 +211,7 @@ def flattened_stems(truth: GroundTruth) -> dict[str, set[str]]:
 
 
 def without_flattened_paths(folder: Folder, truth: GroundTruth) -> tuple[Folder, int]:
-    """Rename prediction files whose stem is the flattened path of an image; return their number.
-
-    Raises
-    ------
-    InputError
-        If a stem is the path of several images, or the image has another file.
-    """
+    """Rename prediction files whose stem is the flattened path of an image; return their number."""
     images = set(truth.images)
     unknown = [stem for stem in folder.members if stem not in images]
     if not unknown or truth.format != "yolo":
@@ -459,7 +438,7 @@ class _Search:
                         if entry.name[0] == ".":
                             continue
                         regular = is_regular(entry)
-                        if regular or not _is_folder(entry):
+                        if regular or not is_folder(entry):
                             names[entry.name] = regular
                         else:
                             folders.append(entry.name)
@@ -545,9 +524,3 @@ def _exists(path: str) -> bool:
 def _is_image(name: str) -> bool:
     stem, point, suffix = name.rpartition(".")
     return bool(stem) and (point + suffix).lower() in IMAGE_SUFFIXES
-
-
-def _is_folder(entry: "os.DirEntry[str]") -> bool:
-    with suppress(OSError):  # a loop of links, say
-        return entry.is_dir()
-    return False

@@ -30,13 +30,6 @@ def geometry(path: str, options: Mapping[str, Any]) -> str:
 
     Oriented boxes are recognized by the rows up to the first that is not upright; the reader checks
     all.
-
-    Parameters
-    ----------
-    path : str
-        A data.yaml, a data set's folder, or a folder of label files.
-    options : mapping of str to value
-        Options of the reader.
     """
     shape = _shape_of_rows(path, options)
     return "" if shape == "polygons" and options.get("shapes") == "bbox" else shape

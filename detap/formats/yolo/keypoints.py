@@ -25,16 +25,9 @@ def check_keypoints(
     *,
     scored: bool,
 ) -> None:
-    """Collect problems of keypoints that are not normalized or have an invalid visibility.
+    """Collect problems of keypoints (N, K, 2 or 3) that are not normalized or have no visibility.
 
-    Parameters
-    ----------
-    keypoints : (N, K, 2) or (N, K, 3) float64
-    location : callable
-        Returns the file and line of a row.
-    problems : Problems
-    scored : bool
-        True for predictions, whose third number is a confidence.
+    The third number of predictions (`scored`) is a confidence.
     """
     low, high = (-PREDICTIONS_REACH, 1 + PREDICTIONS_REACH) if scored else (LOWEST, HIGHEST)
     points = keypoints[:, :, :2]
@@ -61,18 +54,9 @@ def check_keypoints(
 def keypoint_fields(
     keypoints: Floats, pixels: Floats, size: Floats, *, scored: bool
 ) -> dict[str, Any]:
-    """Return the table fields of normalized keypoints.
+    """Return the table fields of normalized keypoints (N, K, 2 or 3).
 
     Without visibility, a keypoint is labeled unless x or y is negative.
-
-    Parameters
-    ----------
-    keypoints : (N, K, 2) or (N, K, 3) float64
-    pixels : (N, 4) float64
-        x, y, width and height of the boxes.
-    size : (N, 2) float64
-        Sizes of the images of the rows.
-    scored : bool
     """
     points = keypoints[:, :, :2] * size[:, None]
     if scored:

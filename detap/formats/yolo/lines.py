@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from detap.formats.text.lines import LineForm, columns_of, numbers_of
+from detap.formats.text.lines import Line, LineForm, columns_of, has_columns, numbers_of
 from detap.io.problems import FaultError
 from detap.text_input import is_whole
 
@@ -24,17 +24,13 @@ SAVE_CONF = "run the detector again with save_txt=True save_conf=True, into a ne
 class YoloForm(LineForm):
     """Normalized ``class xc yc w h [conf]`` or ``class x y x y x y ... [conf]``.
 
-    A polygon is stored as its lowest and highest x and y.
-
     Attributes
     ----------
     box_format : {"cxcywh", "xywh", "xyxy"}
         Format of boxes.
     counts : tuple of int
-        Allowed numbers of coordinates; empty for a box or any polygon.
-    stored : int
-        Coordinates stored per line if `counts` is given: the four of its box, or those of its
-        corners.
+        One or two allowed numbers of coordinates; empty for a box or any polygon. The first is
+        that of the coordinates that are used.
     source : str
         The origin of `counts`, for messages.
     hint : str
@@ -43,67 +39,57 @@ class YoloForm(LineForm):
         ``kpt_shape``, if rows may have keypoints behind their box.
     contours : bool
         Polygons are contours of pixels, which may have one point or two.
-    polygons : set of int
-        Gets numbers of coordinates of polygons, including the minimum and maximum.
     tracks : Counter of str
         Gets track ids, the last column of tracked objects, which is not used.
     """
 
     counts: tuple[int, ...] = ()
-    stored: int = 4
     source: str = ""
     hint: str = ""
     keypoints: tuple[int, int] | None = None
     contours: bool = False
-    polygons: set[int] = field(default_factory=set, compare=False)
     tracks: Counter[str] = field(default_factory=Counter, compare=False)
 
     @property
+    def used(self) -> int:
+        """The number of coordinates that are used, if it is fixed."""
+        return self.counts[0] if self.counts else len(BOX)
+
+    @property
     def columns(self) -> tuple[str, ...]:
-        """The names of the columns of a box, of its keypoints, or of a polygon."""
-        count, size = self.keypoints or (self.stored // 2, 2)
-        points = [f"{axis}{k}" for k in range(1, count + 1) for axis in "xyv"[:size]]
+        """The titles of the columns of a box, of its keypoints, or of a polygon."""
         box = TITLES[self.box_format]
-        shape = (*box, *points) if self.keypoints else points
-        if self.stored == len(BOX):
-            shape = box
+        if self.used == len(BOX):
+            shape: Sequence[str] = box
+        else:
+            count, size = self.keypoints or (self.used // 2, 2)
+            points = [f"{axis}{k}" for k in range(1, count + 1) for axis in "xyv"[:size]]
+            shape = (*box, *points) if self.keypoints else points
         return ("class", *shape, *(("conf",) if self.scored else ()))
 
     @property
-    def scanned(self) -> dict[str, Any]:
-        """The scanner's arguments for these lines."""
-        return {
-            "xywh": False,
-            "fractions": True,
-            "scored": self.scored,
-            "counts": self.counts,
-            "polygons": self.polygons,
-        }
+    def regular(self) -> dict[str, Any]:
+        """The arguments of `RaggedLines` for these lines."""
+        counts = tuple(count + self.scored for count in self.counts or (len(BOX),))
+        polygon = 0 if self.counts else self._shortest + self.scored
+        return {"counts": counts, "polygon": polygon}
 
-    def read_line(self, text: str) -> tuple[str, list[float], bool]:
-        """Return the class, the numbers, and True for a polygon."""
+    @property
+    def _shortest(self) -> int:
+        """The minimum number of coordinates of a polygon."""
+        return 2 if self.contours else 6
+
+    def read_line(self, text: str) -> Line:
+        """Read a line, or raise FaultError."""
         columns = self._without_track(columns_of(text))
         count = len(columns) - 1 - self.scored
-        is_box = count == len(BOX)
         if self.counts and count not in self.counts:
             raise FaultError(*self._counts_problem(len(columns)))
-        if not self.counts and not is_box and (count < (2 if self.contours else 6) or count % 2):
+        is_shape = count == len(BOX) or (count >= self._shortest and count % 2 == 0)
+        if not self.counts and not is_shape:
             raise FaultError(*self._shape_problem(len(columns)))
-        name = self.resolve(columns[0])
-        values = numbers_of(self._titles(count), columns[1:])
-        score = values[count:]
-        if self.counts:
-            is_polygon = count == self.stored > len(BOX)
-            stored = values[: min(count, self.stored)]
-            stored += [0.0] * (self.stored - len(stored))
-        else:
-            is_polygon, stored = not is_box, values[:count]
-            if is_polygon:
-                x, y = stored[0::2], stored[1::2]
-                stored = [min(x), min(y), max(x), max(y)]
-        if is_polygon:
-            self.polygons.add(count)
-        return name, stored + score, is_polygon
+        self.resolve(columns[0])
+        return Line(columns[0], numbers_of(self._titles(count), columns[1:]))
 
     def _without_track(self, columns: list[str]) -> list[str]:
         """Return the columns of a line without a track id: a whole number, the last of them."""
@@ -124,13 +110,13 @@ class YoloForm(LineForm):
         box = TITLES[self.box_format]
         if count == len(BOX):
             return (*box, *score)
-        if self.counts and (self.keypoints or self.stored == len(BOX)):
+        if self.counts and (self.keypoints or self.used == len(BOX)):
             return (*box, *(f"column {number}" for number in range(6, count + 2)), *score)
         return (*(("x", "y") * (count // 2)), *score)
 
     def _counts_problem(self, count: int) -> tuple[str, str]:
         expected = [str(n + 1 + self.scored) for n in self.counts]
-        message = f"has {count} column{'s' * (count != 1)}, expected {' or '.join(expected)}"
+        message = f"{has_columns(count)}, expected {' or '.join(expected)}"
         if self.source:
             message += f" for {self.source}"
         if self.scored and str(count + 1) in expected:
@@ -140,7 +126,7 @@ class YoloForm(LineForm):
         return message, self.hint
 
     def _shape_problem(self, count: int) -> tuple[str, str]:
-        message = f"has {count} column{'s' * (count != 1)}"
+        message = has_columns(count)
         usage = f"write `{' '.join(self.columns)}`"
         polygon = f"`class x1 y1 x2 y2 x3 y3 ...{' conf' * self.scored}`"
         if not self.scored:

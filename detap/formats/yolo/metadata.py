@@ -10,12 +10,13 @@ from detap.formats.image_folders import ImageFolder
 from detap.formats.reading.image_headers import IMAGE_SUFFIXES
 from detap.formats.reading.placeholder import empty_ground_truth
 from detap.formats.text.class_names import ClassNames
+from detap.formats.text.rows import first_words
 from detap.formats.yolo.dataset import common_folder, is_data_yaml, label_folder_of
 from detap.formats.yolo.tables import predictions_folder
 from detap.io.limits import Limits
 from detap.io.paths import Path
-from detap.io.stream import read_bytes
 from detap.tables.detection import GroundTruth
+from detap.text_input import is_whole
 
 
 def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
@@ -24,10 +25,8 @@ def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits
     names_file = options.get("dt_class_names") or options.get("class_names")
     classes = set(ClassNames.read(names_file, Problems(1), limits).names)
     if not classes:
-        for member in folder.members.values():
-            lines = read_bytes(folder.file(member), limits).split(b"\n")
-            words = {line.split()[0] for line in lines if line.strip()}
-            classes |= {word.decode().lstrip("0") or "0" for word in words if word.isdigit()}
+        words = {word for words in first_words(folder, limits) for word in words}
+        classes = {word.lstrip("0") or "0" for word in words if is_whole(word)}
     return empty_ground_truth(folder.members, classes)
 
 

@@ -24,30 +24,16 @@ _SAMPLED = 16
 
 
 class GivenSizes:
-    """Image sizes from options: one for all images, or a table.
-
-    Parameters
-    ----------
-    images : sequence of int or str
-        The names of I images.
-    image_size : str or (float, float) or None
-        Width and height of every image; ``"640x480"``.
-    image_sizes : str or path or None
-        A table of sizes.
-    limits : Limits
+    """Image sizes from options: one for all images (``"640x480"``), or a table.
 
     Attributes
     ----------
     sizes : (I, 2) float64
-        NaN if unknown.
+        Width and height of each image, NaN if unknown.
     source : tuple of SourceFile
         The table, if there is one.
     table : dict of str to (int, int)
         Its sizes by stem.
-
-    Raises
-    ------
-    InputError, UsageError
     """
 
     def __init__(
@@ -79,12 +65,7 @@ class GivenSizes:
         return self.source[0].path if self.source else "--image-size"
 
     def check_against(self, other: Floats, images: Sequence[Name], path: str, source: str) -> None:
-        """Raise InputError if other sizes (I, 2), those of `path`, differ.
-
-        Raises
-        ------
-        InputError
-        """
+        """Raise InputError if other sizes (I, 2), those of `path`, differ."""
         wrong = (self.sizes != other) & ~np.isnan(self.sizes) & ~np.isnan(other)
         differing = np.flatnonzero(wrong.any(axis=1))
         if not len(differing):
@@ -122,19 +103,8 @@ def sizes_of_images(
 ) -> Floats:
     """Return the size (I, 2) of each image: as given, else from its header.
 
-    Parameters
-    ----------
-    data_set : DataSet
-    given : GivenSizes
-    required : (n,) int32
-        The images that need one.
-    as_is : bool
-        Allow a table that differs from the files.
-
-    Raises
-    ------
-    InputError
-        If a required size is unknown, or a table differs from the files.
+    Raise InputError if the size of a `required` image is unknown, or a table differs from the
+    files.
     """
     sizes = given.sizes.copy()
     problems: dict[int, Problem] = {}
@@ -173,12 +143,7 @@ def _check_sample(data_set: DataSet, given: GivenSizes) -> None:
 def refuse_unknown(
     unknown: NDArray[np.integer], images: Sequence[Name], path: str, first_hint: str = ""
 ) -> None:
-    """Raise InputError for images of unknown size; `first_hint` precedes the hint.
-
-    Raises
-    ------
-    InputError
-    """
+    """Raise InputError for images of unknown size; `first_hint` precedes the hint."""
     if len(unknown):
         others = f" (and {len(unknown) - 1} others)" if len(unknown) > 1 else ""
         name = quote(str(images[int(unknown[0])]))

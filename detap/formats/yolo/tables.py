@@ -1,8 +1,7 @@
 """Read YOLO data sets and predictions.
 
 A line is ``class xc yc w h``, optionally with keypoints, or a polygon ``class x y x y x y ...``,
-all normalized; detections end with the confidence. The fast reader reads regular files and falls
-back for others. Tests check that both readers give the same rows.
+all normalized; detections end with the confidence.
 
 Reference: Ultralytics 8.3, ``data/utils.py`` (`verify_image_label`) and ``engine/results.py``
 (`save_txt`).
@@ -10,13 +9,13 @@ Reference: Ultralytics 8.3, ``data/utils.py`` (`verify_image_label`) and ``engin
 
 import os
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
+from detap.core.masks import pixel_counts
 from detap.core.overlap import paired_overlaps
-from detap.errors import InputError, Note, Problem, UsageError
+from detap.errors import InputError, Note, UsageError
 from detap.formats.by_name.notes import (
     files_skipped,
     images_without_file,
@@ -24,11 +23,9 @@ from detap.formats.by_name.notes import (
     nonzero_notes,
 )
 from detap.formats.by_name.objects import Objects, detections, ground_truth
-from detap.formats.by_name.problems import Problems, refuse_empty
+from detap.formats.by_name.problems import refuse_empty
 from detap.formats.text.class_names import ClassNames
-from detap.formats.text.data_yaml import DataYaml
 from detap.formats.text.folder import Folder, detections_folder
-from detap.formats.text.rows import Rows
 from detap.formats.yolo.boxes import Columns, confirm_order, in_pixels, order_of_columns
 from detap.formats.yolo.dataset import (
     NAME_LISTS,
@@ -40,9 +37,18 @@ from detap.formats.yolo.dataset import (
     without_flattened_paths,
 )
 from detap.formats.yolo.lines import COLUMNS
+from detap.formats.yolo.names import (
+    TRUTH,
+    check_numbered,
+    kpt_shape,
+    names_of_data,
+    names_of_detections,
+    names_of_truth,
+    read_if_valid,
+)
 from detap.formats.yolo.reader import LabelReader, Task
 from detap.formats.yolo.sizes import GivenSizes, Size, refuse_unknown, sizes_of_images
-from detap.formats.yolo.tasks import check_run, has_keypoints, task_of_run
+from detap.formats.yolo.tasks import check_run, task_of_run
 from detap.io import stream as files
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
@@ -58,9 +64,7 @@ from detap.tables.detection import (
     encode_boxes,
 )
 from detap.tables.notes import POLYGONS_BOUNDED
-from detap.text_input import is_whole, join_names, quote
-
-_TRUTH = "the ground truth"
+from detap.text_input import join_names
 
 
 def read_ground_truth(
@@ -78,59 +82,26 @@ def read_ground_truth(
     as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> GroundTruth:
-    """Read the ground truth of a YOLO data set.
+    """Read the ground truth of a YOLO data set: a `data.yaml`, or a folder with a file per image.
 
-    Parameters
-    ----------
-    path : str or path
-        A `data.yaml`, or a folder with one label file per image.
-    split : {"val", "test", "train"}, optional
-        The split of a `data.yaml`; by default ``val``.
-    class_names : str or path, optional
-        Class names: one per line, or a `data.yaml`. By default those of the `data.yaml`, or of a
-        ``classes.txt``, ``obj.names`` or ``data.yaml`` in the folder of the labels or the two above
-        it; else the numbers are the names.
-    task : {"detect", "segment", "pose", "obb"}, optional
-        Meaning of the rows; by default from ``kpt_shape`` and the number of columns.
-    shapes : {"reject", "bbox"}
-        ``"bbox"`` reads oriented boxes as their bounding boxes, which protocols that compare boxes
-        require. Segments are always read as bounding boxes or masks.
-    boxes : {"cxcywh", "xywh", "xyxy"}
-        Box format, normalized.
-    image_size : str or (float, float), optional
-        Width and height of every image, in pixels: ``"640x480"``.
-    image_sizes : str or path, optional
-        A table ``image,width,height``. Without both, sizes come from the image files. If the image
-        folder of a `data.yaml` is missing, the table also lists its images.
-    masks : bool
-        If True, read polygons as masks; otherwise as bounding boxes or quadrilaterals.
-    keypoints : bool
-        If True, rows without keypoints are an error. Keypoints are read whenever ``kpt_shape`` is
-        given.
-    as_is : bool
-        Accept boxes beyond their images or of negative size, and lists of names that differ.
-    limits : Limits
-        Limits on the input size.
+    Class names are those of `class_names`, the `data.yaml`, or a ``classes.txt``, ``obj.names`` or
+    ``data.yaml`` in the folder of the labels or the two above it; else the numbers are the names.
+    `task` is by default detected from ``kpt_shape`` and the number of columns. With `masks`,
+    polygons are read as masks; otherwise as bounding boxes or quadrilaterals. With `keypoints`,
+    rows without keypoints are an error. Sizes of images come from `image_size` (``"640x480"``), the
+    table `image_sizes`, which also lists the images if their folder is missing, or their files.
 
-    Returns
-    -------
-    GroundTruth
-        Images sorted by name, the file name without folder and suffix; classes in the order of
-        their list. Duplicate rows of a file are dropped, with a warning.
-
-    Raises
-    ------
-    InputError
-        If an input is invalid; lists every problem, up to the limit, without the content of files
-        outside the folder of the `data.yaml`.
+    Images are sorted by name, the file name without folder and suffix; classes are in the order of
+    their list. Duplicate rows of a file are dropped, with a warning. Errors do not have the content
+    of files outside the folder of the `data.yaml`.
     """
     path = resolve_data_yaml(os.fspath(path))
     data_set = find_images(path, split, limits)
     given = GivenSizes(data_set.images, image_size, image_sizes, limits)
     data_set, listed = _with_listed_images(data_set, given)
     try:
-        names = _names_of_truth(data_set, class_names, limits, as_is=as_is)
-        shape = _keypoints([names, *_lists_of(data_set.data)])
+        names = names_of_truth(data_set, class_names, limits, as_is=as_is)
+        shape = kpt_shape([names, *names_of_data(data_set.data)])
         given_task = Task(task, shape, as_is, boxes, masks, keypoints, shapes)
         return _truth_of(path, data_set, names, given_task, given, limits=limits, listed=listed)
     except InputError as error:
@@ -152,16 +123,16 @@ def _truth_of(
     rows = labels.rows
     missing = f"objects in the {len(data_set.labeled)} label files of its images"
     refuse_empty(path, len(rows), limits, missing, "labels")
-    labels.check(rows.values)
+    labels.check(labels.values)
     image = np.array(data_set.labeled, np.int32)[rows.file]
     sizes = sizes_of_images(data_set, given, image, as_is=task.as_is)
     classes = names.names or tuple(sorted(rows.names, key=lambda name: (len(name), name)))
-    pixels = labels.pixels(rows.values, sizes[image])
+    pixels = labels.pixels(labels.values, sizes[image])
     polygons = labels.polygons(pixels, sizes[image])
     fields = labels.fields(pixels, sizes[image])
     area = _areas(fields)
     if labels.keypoints is not None:
-        fields["sigmas"] = _sigmas(labels, [names, *_lists_of(data_set.data)])
+        fields["sigmas"] = _sigmas(labels, [names, *names_of_data(data_set.data)])
     labels.selected = selected = np.flatnonzero(~labels.repeated())
     objects = Objects(
         images=data_set.images,
@@ -186,14 +157,7 @@ def _truth_of(
 
 
 def _with_listed_images(data_set: DataSet, given: GivenSizes) -> tuple[DataSet, int]:
-    """Add the images of a table of sizes if nothing names those of a `data.yaml`.
-
-    Returns
-    -------
-    data_set : DataSet
-    count : int
-        The number of images added.
-    """
+    """Add the images of a table of sizes if nothing names those of a `data.yaml`; count them."""
     if not given.source or data_set.named or data_set.data is None:
         return data_set, 0
     added = sorted(given.table.keys() - set(data_set.images))
@@ -206,8 +170,6 @@ def _areas(fields: dict[str, Any]) -> Floats | None:
     """Return the areas of masks, (N,); None without masks."""
     if "masks" not in fields:
         return None
-    from detap.core.masks import pixel_counts
-
     return pixel_counts(fields["masks"].arrays).astype(np.float64)
 
 
@@ -286,57 +248,24 @@ def read_detections(
 ) -> Detections:
     """Read YOLO predictions: one file per image with detections.
 
-    Parameters
-    ----------
-    path : str or path
-        The folder of the files, or the one with their folder ``labels``.
-    ground_truth : GroundTruth
-        The ground truth, for its images and their sizes, if known.
-    class_names : str or path, optional
-        Class names, as in :func:`read_ground_truth`; by default those of the ground truth.
-    dt_class_names : str or path, optional
-        The same for the predictions only, if they use another list.
-    columns : {"conf-last", "conf-first"}, optional
-        ``class xc yc w h conf`` or ``class conf xc yc w h``; by default the first, unless only the
-        boxes of the second fit their images.
-    task : {"detect", "segment", "pose", "obb"}, optional
-        As in :func:`read_ground_truth`; ``kpt_shape`` comes from the ground truth or from
-        `class_names`.
-    shapes : {"reject", "bbox"}
-        As in :func:`read_ground_truth`.
-    boxes : {"cxcywh", "xywh", "xyxy"}
-        As in :func:`read_ground_truth`.
-    image_size, image_sizes : optional
-        As in :func:`read_ground_truth`, for images whose size the ground truth lacks.
-    masks, keypoints : bool
-        As in :func:`read_ground_truth`.
-    as_is, limits
-        As in :func:`read_ground_truth`.
-
-    Returns
-    -------
-    Detections
-        Numbered as `ground_truth`; classes that it lacks follow.
-
-    Raises
-    ------
-    InputError
-        If an input is invalid; lists every problem, up to the limit.
+    Options are as in :func:`read_ground_truth`; class names and ``kpt_shape`` are by default those
+    of the ground truth. `columns` is the order of the columns; by default conf-last, unless only
+    the boxes of conf-first fit their images.
     """
     if columns is not None:
         check_choice("columns", columns, COLUMNS)
     path = os.fspath(path)
     folder, flattened = without_flattened_paths(predictions_folder(path), ground_truth)
     if dt_class_names is None:
-        names = _names_of_detections(folder, ground_truth, class_names, limits, as_is=as_is)
+        names = names_of_detections(folder, ground_truth, class_names, limits, as_is=as_is)
     else:
         names = ClassNames.load(dt_class_names, limits)
     described = [
-        _read_if_valid(source.path, limits)
+        read_if_valid(source.path, limits)
         for source in ground_truth.files
         if is_data_yaml(source.path)
     ]
-    shape = _keypoints([names, ClassNames.load(class_names, limits), *described])
+    shape = kpt_shape([names, ClassNames.load(class_names, limits), *described])
     if not as_is:
         task = check_run(task_of_run(folder.path), task, shape)
     if any(note.code == POLYGONS_BOUNDED for note in ground_truth.notes):
@@ -348,11 +277,11 @@ def read_detections(
     reader = LabelReader(path, folder, names, limits, given_task, scored=True, known=known)
     rows = reader.rows
     if not names.names:
-        _check_numbered(path, ground_truth, rows)
+        check_numbered(path, ground_truth, rows.names)
     given = GivenSizes(ground_truth.images, image_size, image_sizes, limits)
     size, missing_files = _sizes_of_rows(reader, ground_truth, given, path)
     order = _columns(reader, ground_truth, size, columns, path)
-    box, score = order.split(rows)
+    box, score = order.split(reader.values, reader.polygon)
     reader.check(box)
     pixels = reader.pixels(box, size)
     fields = reader.fields(pixels, size)
@@ -368,7 +297,7 @@ def read_detections(
         area=_areas(fields),
         fields=fields,
     )
-    known_paths = {source.path for source in ground_truth.files} | {_TRUTH}
+    known_paths = {source.path for source in ground_truth.files} | {TRUTH}
     options = (*names.source(), *given.source)
     new_sources = (source for source in options if source.path not in known_paths)
     notes = (
@@ -400,8 +329,7 @@ def _columns(
     reader: LabelReader, truth: GroundTruth, size: Floats, columns: str | None, path: str
 ) -> Columns:
     """Return the column order of predictions, as given or detected."""
-    rows, form = reader.rows, reader.form
-    if has_keypoints(form):
+    if reader.form.keypoints:
         if columns == "conf-first":
             raise UsageError(
                 "--columns conf-first is for boxes; rows with keypoints end with the confidence"
@@ -409,12 +337,13 @@ def _columns(
         return Columns("conf-last")
     if columns is not None:
         return Columns(columns)
-    order = order_of_columns(rows, named=reader.by_name, box_format=form.box_format)
+    values, polygon, box_format = reader.values, reader.polygon, reader.form.box_format
+    order = order_of_columns(values[~polygon], named=reader.by_name, box_format=box_format)
     if not order.unsure:
         return order
     last, first = (
-        _max_ious(reader, truth, in_pixels(box, rows.flag, size, form.box_format))
-        for box in (rows.values[:, :4], rows.values[:, 1:])
+        _max_ious(reader, truth, in_pixels(box, polygon, size, box_format))
+        for box in (values[:, :4], values[:, 1:])
     )
     return confirm_order(order, last, first, path)
 
@@ -468,90 +397,3 @@ def predictions_folder(path: str) -> Folder:
             if name in folder.members.values():
                 del folder.members[os.path.splitext(name)[0]]
     return folder
-
-
-# --- class names
-
-
-def _lists_of(data: DataYaml | None) -> list[ClassNames]:
-    if data is None:
-        return []
-    return [ClassNames(data.file, data.names, data.keypoints, data.sigmas)]
-
-
-def _keypoints(lists: Sequence[ClassNames]) -> tuple[int, int] | None:
-    """Return the ``kpt_shape`` of the files; raise InputError if two differ."""
-    given = {names.keypoints: names.file for names in lists if names.keypoints is not None}
-    if len(given) > 1:
-        (one, first), (other, second) = sorted(given.items())[:2]
-        message = f"kpt_shape is [{other[0]}, {other[1]}], and [{one[0]}, {one[1]}] in {first}"
-        raise InputError(Problem(second, "", message, "correct one of them"))
-    return next(iter(given), None)
-
-
-def _names_of_truth(
-    data_set: DataSet, given: Path | None, limits: Limits, *, as_is: bool
-) -> ClassNames:
-    """Return the list of class names; all existing lists must be equal."""
-    lists = [ClassNames.load(given, limits)]
-    if data_set.data is not None:
-        lists += _lists_of(data_set.data)
-    above = data_set.folder.given
-    for _ in range(3):
-        lists += [_read_if_valid(os.path.join(above, name), limits) for name in NAME_LISTS]
-        above = os.path.normpath(os.path.join(above, os.pardir))
-    return _single_list(lists, as_is=as_is)
-
-
-def _read_if_valid(path: str, limits: Limits) -> ClassNames:
-    """Return the names that a file lists, or none if it is missing or invalid."""
-    if os.path.isfile(path):
-        problems = Problems(1)
-        with suppress(InputError):
-            names = ClassNames.read(path, problems, limits)
-            return ClassNames() if problems.count else names
-    return ClassNames()
-
-
-def _single_list(lists: Sequence[ClassNames], *, as_is: bool = False) -> ClassNames:
-    """Return the first list that is not empty; raise InputError if another one differs."""
-    existing = [names for names in lists if names.names]
-    if not as_is:
-        for other in existing[1:]:
-            existing[0].check_same(other)
-    return existing[0] if existing else ClassNames()
-
-
-def _names_of_detections(
-    folder: Folder, truth: GroundTruth, given: Path | None, limits: Limits, *, as_is: bool
-) -> ClassNames:
-    """Return the list of class names of predictions, or none if unknown.
-
-    A list next to them must equal that of the ground truth or the given one.
-    """
-    lists = [ClassNames.load(given, limits)]
-    paths = [source.path for source in truth.files]
-    name_files = [p for p in paths if is_data_yaml(p) or os.path.basename(p) in NAME_LISTS]
-    _single_list([_read_if_valid(file, limits) for file in name_files])  # of several data sets
-    if given is None and truth.format == "yolo" and not _are_numbers(truth.classes):
-        lists.append(ClassNames(next(iter(name_files), _TRUTH), truth.classes))
-    lists += [_read_if_valid(os.path.join(folder.path, name), limits) for name in NAME_LISTS]
-    return _single_list(lists, as_is=as_is)
-
-
-def _are_numbers(names: Sequence[str]) -> bool:
-    return all(map(is_whole, names))
-
-
-def _check_numbered(path: str, truth: GroundTruth, rows: Rows) -> None:
-    """Raise InputError for class numbers if the ground truth has names."""
-    if any(map(str.isdigit, rows.names)) and not _are_numbers(truth.classes):
-        raise InputError(
-            Problem(
-                path,
-                "",
-                f"the ground truth has class names (e.g. {quote(truth.classes[0])}), the results "
-                "have numbers",
-                "pass --class-names FILE: data.yaml, obj.names or classes.txt",
-            )
-        )

@@ -16,6 +16,7 @@ import numpy as np
 
 from detap.core.polygons import is_self_intersecting
 from detap.errors import InputError, Problem
+from detap.formats.text.rows import Rows
 from detap.formats.yolo.lines import BOX, CORNERS, SAVE_CONF, TITLES, YoloForm
 from detap.io.problems import check_choice
 from detap.tables.detection import Flags, Floats
@@ -43,17 +44,12 @@ def form_of(
     box_format: str,
     contours: bool = False,
 ) -> YoloForm:
-    """Return the line format for a task or keypoints, as far as given.
-
-    Raises
-    ------
-    InputError
-        If the two disagree.
-    """
+    """Return the line format for a task or keypoints, as far as given."""
     check_choice("boxes", box_format, tuple(TITLES))
     if task is not None:
         check_choice("task", task, TASKS)
     boxes = len(BOX)
+    columns = ("class", scored, box_format, resolve, ())
     if keypoints is None:
         if task == "pose":
             message = "unknown number of keypoints"
@@ -64,32 +60,24 @@ def form_of(
             raise InputError(Problem(path, "", message, hint))
         counts: tuple[int, ...] = {"detect": (boxes,), "obb": (CORNERS,)}.get(task or "", ())
         if not counts:
-            return YoloForm("class", scored, box_format, resolve, contours=contours)
-        stored, source, hint = counts[0], f"--task {task}", "correct the line, or omit --task"
-    else:
-        shape = f"kpt_shape [{keypoints[0]}, {keypoints[1]}]"
-        if task in ("segment", "obb"):
-            message = f"{shape} in data.yaml means keypoints, but the task is {task}"
-            hint = "remove kpt_shape from data.yaml, or omit --task"
-            raise InputError(Problem(path, "", message, hint))
-        stored = boxes + keypoints[0] * keypoints[1]
-        counts = (stored,)
-        source = f"{shape} in data.yaml"
-        hint = "correct kpt_shape or the row; for boxes without keypoints pass --task detect"
-        if task == "detect":
-            counts, stored = (boxes, *counts), boxes
-            hint = "correct kpt_shape or the row"
-    columns = ("class", scored, box_format, resolve, None)
-    return YoloForm(*columns, counts, stored, source, hint, keypoints)
+            return YoloForm(*columns, contours=contours)
+        return YoloForm(*columns, counts, f"--task {task}", "correct the line, or omit --task")
+    shape = f"kpt_shape [{keypoints[0]}, {keypoints[1]}]"
+    if task in ("segment", "obb"):
+        message = f"{shape} in data.yaml means keypoints, but the task is {task}"
+        hint = "remove kpt_shape from data.yaml, or omit --task"
+        raise InputError(Problem(path, "", message, hint))
+    counts = (boxes + keypoints[0] * keypoints[1],)
+    hint = "correct kpt_shape or the row; for boxes without keypoints pass --task detect"
+    if task == "detect":
+        counts, hint = (boxes, *counts), "correct kpt_shape or the row"
+    return YoloForm(*columns, counts, f"{shape} in data.yaml", hint, keypoints)
 
 
 def task_of_run(folder: str) -> tuple[str, str]:
     """Return the ``args.yaml`` of a training run and its task, or "" and "".
 
-    Parameters
-    ----------
-    folder : str
-        The folder of predictions; the file is there, or in one of the two folders above.
+    It is in the folder of predictions or in one of the two above.
     """
     for _ in range(3):
         file = os.path.join(folder, "args.yaml")
@@ -105,19 +93,7 @@ def task_of_run(folder: str) -> tuple[str, str]:
 def check_run(run: tuple[str, str], task: str | None, keypoints: Keypoints | None) -> str | None:
     """Return the task of predictions: as given, else that of their ``args.yaml``.
 
-    Parameters
-    ----------
-    run : (str, str)
-        As :func:`task_of_run` returns it.
-    task : str or None
-        As given.
-    keypoints : (int, int) or None
-        ``kpt_shape``.
-
-    Raises
-    ------
-    InputError
-        If they disagree.
+    `run` is from :func:`task_of_run`. Raise InputError if they disagree.
     """
     file, task_of_file = run
     if not file or task_of_file == task:
@@ -132,19 +108,10 @@ def check_run(run: tuple[str, str], task: str | None, keypoints: Keypoints | Non
     return task_of_file if task is None else task
 
 
-def has_keypoints(form: YoloForm) -> bool:
-    """Return True if rows may have keypoints behind their box."""
-    return form.keypoints is not None
-
-
 def check_tracks(form: YoloForm, task: str | None, location: tuple[str, str]) -> None:
     """Raise InputError if track ids of predictions may be coordinates.
 
     They are 0 or 1, and neither a task nor ``kpt_shape`` is given.
-
-    Raises
-    ------
-    InputError
     """
     if form.scored and not form.counts and task is None and form.tracks.keys() <= {"0", "1"}:
         message = "the last column is 0 or 1 in rows of odd length: a track id, or a coordinate?"
@@ -152,41 +119,20 @@ def check_tracks(form: YoloForm, task: str | None, location: tuple[str, str]) ->
         raise InputError(Problem(*location, message, hint))
 
 
-def storing(form: YoloForm, stored: int, *counts: int) -> YoloForm:
-    """Return the same line format with another number of stored coordinates.
-
-    `counts` are the allowed numbers of coordinates; `stored` by default.
-    """
-    columns = ("class", form.scored, form.box_format, form.resolve, None)
-    return YoloForm(*columns, counts or (stored,), stored)
-
-
-def refuse_equal_lengths(
-    form: YoloForm, location: tuple[str, str], values: Callable[[YoloForm], Floats]
-) -> None:
+def refuse_equal_lengths(form: YoloForm, location: tuple[str, str], rows: Rows) -> None:
     """Raise InputError if all rows have equal length, unlike real polygons.
 
-    Parameters
-    ----------
-    form : YoloForm
-        The format by which the rows were read, all as polygons.
-    location : (str, str)
-        The file and line of the first row.
-    values : callable
-        Returns the numbers of all rows, read by a format.
-
-    Raises
-    ------
-    InputError
+    `location` is that of the first row.
     """
-    if len(form.polygons) != 1 or form.polygons <= {6, CORNERS}:
+    counts = np.unique(rows.counts) - form.scored
+    if len(counts) != 1 or counts[0] in (6, CORNERS):
         return
-    (count,) = form.polygons
+    (count,) = counts.tolist()
     remaining = count - len(BOX)
     keypoints, content = f"[{remaining // 2}, 2]", "rows of keypoints"
     if remaining % 3 == 0 and form.scored:
         keypoints = "[K, D]"
-    elif remaining % 3 == 0 and np.isin(values(storing(form, count))[:, 6::3], (0, 1, 2)).all():
+    elif remaining % 3 == 0 and np.isin(rows.table(count)[:, 6::3], (0, 1, 2)).all():
         keypoints, content = f"[{remaining // 3}, 3]", "pose labels"
     message = (
         f"every row has {count + 1 + form.scored} columns: rows look like {content}, "
@@ -202,20 +148,9 @@ def refuse_equal_lengths(
 def refuse_other_polygons(
     corners: Floats, pixels: Floats, scored: bool, location: Callable[[int], tuple[str, str]]
 ) -> None:
-    """Raise InputError if rows of eight coordinates are not oriented boxes.
+    """Raise InputError if rows of eight coordinates (N, 8) are not oriented boxes.
 
     Oriented boxes do not cross themselves; predicted ones are rectangles in pixels.
-
-    Parameters
-    ----------
-    corners, pixels : (N, 8) float64
-        In fractions and in pixels.
-    scored : bool
-    location : callable
-
-    Raises
-    ------
-    InputError
     """
     wrong = is_self_intersecting(corners)
     fault = "cross themselves, unlike oriented boxes"

@@ -6,7 +6,7 @@ pixels (OpenCV's ``findContours``). Labels are outlines, as in COCO.
 Reference: Ultralytics 8.4.190, ``masks2segments``.
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +14,10 @@ from numpy.typing import NDArray
 from detap.checks.masks import oversized_masks
 from detap.core.contours import contour_runs
 from detap.errors import InputError, Note, Problem
-from detap.formats.by_name.problems import Problems
-from detap.formats.text.rows import content
-from detap.tables.detection import Floats
+from detap.formats.by_name.problems import RowReader
+from detap.formats.text.rows import Rows
+from detap.tables.detection import Floats, Integers
 from detap.tables.masks import Masks
-
-if TYPE_CHECKING:
-    from detap.formats.yolo.reader import LabelReader
 
 _NEAR, _ROUNDED = 0.002, 1e-6
 """Distance in pixels of contours from whole numbers, and rounding to six digits."""
@@ -68,40 +65,21 @@ class Outlines(NamedTuple):
         return (Note(code, text, len(self.ends), severity="info"),)
 
 
-def outlines_of(reader: "LabelReader") -> Outlines:
-    """Read the coordinates of valid rows of polygons."""
-    scored = reader.form.scored
-    points, counts = [], []
-    problems = Problems(reader.limits.problems)
-    for member in reader.selection.members:
-        data = content(reader.folder.file(member), problems, reader.limits) if member else b""
-        for line in (data or b"").split(b"\n"):
-            words = line.split()[1:]
-            if words:
-                count = (len(words) - scored) // 2  # of a track id, there is a half
-                points.append(np.array(words[: 2 * count], np.float64))
-                counts.append(count)
-    problems.raise_any()
-    flat = np.concatenate(points) if points else np.zeros(0)
-    return Outlines(flat.reshape(-1, 2), np.cumsum(counts, dtype=np.int64), [])
+def outlines_of(rows: Rows, *, scored: bool) -> Outlines:
+    """Return the coordinates of all rows as points."""
+    numbers, ends = rows.numbers, rows.ends
+    if scored:
+        numbers, ends = np.delete(numbers, ends - 1), ends - np.arange(1, len(rows) + 1)
+    return Outlines(numbers.reshape(-1, 2), ends // 2, [])
 
 
-def masks_of(reader: "LabelReader", size: Floats) -> Masks:
-    """Return the masks of a reader's polygons.
+def masks_of(
+    outlines: Outlines, size: Floats, image: Integers, reader: RowReader, *, scored: bool
+) -> Masks:
+    """Return the masks of polygons, in images of the sizes (N, 2).
 
-    Parameters
-    ----------
-    reader : LabelReader
-    size : (N, 2) float64
-        Sizes of the images of the rows.
-
-    Raises
-    ------
-    InputError
-        If a size is not a whole number, or masks are too large.
+    `image` (N,) is the index of the image of each polygon.
     """
-    outlines = reader.outlines
-    assert outlines is not None
     if not len(size):
         return Masks.none()
     fractional = np.flatnonzero((size != np.floor(size)).any(axis=1))
@@ -112,7 +90,7 @@ def masks_of(reader: "LabelReader", size: Floats) -> Masks:
     sizes = size[:, ::-1].astype(np.int32)
     scale = np.repeat(size, outlines.counts, axis=0)
     points = outlines.points * scale
-    if reader.form.scored:
+    if scored:
         if _are_contours(points, scale):
             return _filled(np.rint(points).astype(np.int32), outlines, sizes)
         outlines.joined.append(-1)
@@ -129,8 +107,7 @@ def masks_of(reader: "LabelReader", size: Floats) -> Masks:
         outlines.ends,
         points,
     )
-    limits = reader.limits
-    large = oversized_masks(np.arange(count), masks, reader.rows.file, limits.mask_runs)
+    large = oversized_masks(np.arange(count), masks, image, reader.limits.mask_runs)
     problems = [Problem(*reader.location(row), *words) for row, *words in large]
     if problems:
         raise InputError(problems)

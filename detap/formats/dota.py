@@ -1,0 +1,291 @@
+"""Read folders of DOTA labels and Task1 results: text files of rotated boxes.
+
+A line of a label has eight coordinates, or the five numbers of a rotated box, a class and
+``difficult``; one of results an image, a score and the coordinates.
+
+Reference: parse_gt and voc_eval of dota_evaluation_task1.py, CAPTAIN-WHU/DOTA_devkit; Xia et al.,
+DOTA: a large-scale dataset for object detection in aerial images, CVPR 2018.
+"""
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from detap.core.polygons import bounds, is_self_intersecting, polygon_areas, rotated_boxes
+from detap.errors import Note
+from detap.formats.by_name.notes import classes_without_file, files_skipped, nonzero_notes
+from detap.formats.reading.placeholder import empty_ground_truth
+from detap.formats.reading.sniffing import first_line
+from detap.formats.text.class_names import ClassNames
+from detap.formats.text.detections import read_class_files
+from detap.formats.text.folder import detections_folder, first_folder
+from detap.formats.text.layout import ClassOfFile, class_of_stem
+from detap.formats.text.lines import (
+    Line,
+    LineForm,
+    are_numbers,
+    columns_of,
+    has_columns,
+    numbers_of,
+)
+from detap.formats.text.reader import FolderReader
+from detap.formats.text.rows import first_words
+from detap.io.file_kinds import BYTE_ORDER_MARK
+from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.io.paths import Path
+from detap.io.problems import SHAPES, FaultError, check_choice
+from detap.tables.detection import Detections, Flags, Floats, GroundTruth
+from detap.text_input import quote
+
+_LABELS = ("labelTxt", "")
+"""Sub-folders that may contain the files."""
+_CORNERS = ("x1", "y1", "x2", "y2", "x3", "y3", "x4", "y4")
+_ROTATED = ("cx", "cy", "w", "h", "angle")
+_ANGLES = ("degrees", "radians")
+_HEAD = (b"imagesource:", b"gsd:")
+"""Beginnings of the header lines of label files."""
+
+
+@dataclass(frozen=True, slots=True)
+class DotaForm(LineForm):
+    """Lines with a quadrilateral.
+
+    `box_format` is "polygon", or the unit of the angle of a rotated box.
+    """
+
+    @property
+    def shape(self) -> tuple[str, ...]:
+        """The titles of the columns of the quadrilateral."""
+        return _CORNERS if self.box_format == "polygon" else _ROTATED
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The titles of the columns."""
+        if self.scored:
+            return ("image", "score", *self.shape)
+        return (*self.shape, "class", "difficult")
+
+    @property
+    def width(self) -> int:
+        """Numbers per line."""
+        return len(self.shape) + self.scored
+
+    @property
+    def regular(self) -> dict[str, Any]:
+        """The arguments of `RaggedLines` for these lines."""
+        if self.scored:
+            return {"counts": (self.width,)}
+        return {"counts": (self.width,), "lead": self.width, "last": (b"0", b"1")}
+
+    def prepared(self, data: bytes) -> bytes:
+        """Return a file's content with blank lines in place of its header."""
+        data = data.removeprefix(BYTE_ORDER_MARK)
+        return data if self.scored else without_head(data)
+
+    def read_line(self, text: str) -> Line:
+        """Read a line, or raise FaultError."""
+        columns = columns_of(text)
+        expected = len(self.columns)
+        if len(columns) != expected and (self.scored or len(columns) != expected - 1):
+            raise FaultError(*self._wrong_count(columns))
+        if self.scored:
+            self.resolve(columns[0])
+            return Line(columns[0], numbers_of(self.columns[1:], columns[1:]))
+        width = len(self.shape)
+        difficult = columns[width + 1] if len(columns) == expected else "0"
+        if difficult not in {"0", "1"}:
+            message = f"difficult is {quote(difficult)}, expected 0 or 1"
+            raise FaultError(message, f"write `{' '.join(self.columns)}`")
+        return Line(columns[width], numbers_of(self.shape, columns[:width]), difficult == "1")
+
+    def _wrong_count(self, columns: list[str]) -> tuple[str, str]:
+        width, count = len(self.columns), len(columns)
+        expected = f"{width}" if self.scored else f"{width} (or {width - 1} without difficult)"
+        message = f"{has_columns(count)}, expected {expected}"
+        hint = f"write `{' '.join(self.columns)}`"
+        if self.box_format == "polygon" and count in (width - 3, width - 4 + self.scored):
+            message += ": it may contain rotated boxes of five numbers"
+            hint += ", or give the unit of the angle with --angle-unit"
+        elif any("," in column for column in columns):
+            hint += ", separated by spaces"
+        return message, hint
+
+
+def without_head(data: bytes) -> bytes:
+    """Return a label file with blank header lines."""
+    data = data.removeprefix(BYTE_ORDER_MARK)
+    start = 0
+    while start < len(data):
+        behind = data.find(b"\n", start) + 1 or len(data)
+        line = data[start:behind].strip()
+        if line and not line.lower().startswith(_HEAD):
+            break
+        start = behind
+    return b"\n" * data.count(b"\n", 0, start) + data[start:]
+
+
+def fits(path: str) -> bool:
+    """Return True if the first line of files of a folder has eight coordinates in pixels."""
+    folders = (os.path.join(path, name) for name in _LABELS)
+    return any(_fits(first_line(folder, without_head).split()) for folder in folders)
+
+
+def _fits(columns: list[str]) -> bool:
+    numbers = are_numbers(columns)
+    labels = len(columns) in (9, 10) and all(numbers[:8]) and not numbers[8]
+    results = len(columns) == 10 and all(numbers[1:])
+    # Only small numbers are YOLO's normalized coordinates.
+    coordinates = columns[:8] if labels else columns[2:]
+    return (labels or results) and any(abs(float(column)) > 2 for column in coordinates)
+
+
+def read_ground_truth(
+    path: Path,
+    *,
+    image_set: Path | None = None,
+    angle_unit: str | None = None,
+    shapes: str = "reject",
+    as_is: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+) -> GroundTruth:
+    """Read DOTA labels: one text file per image.
+
+    A line is ``x1 y1 ... x4 y4 class difficult``, or with `angle_unit` ``cx cy w h angle class
+    difficult``, whose angle turns the width from the x axis to the y axis. ``imagesource:`` and
+    ``gsd:`` lines may come first, and ``difficult`` may be missing, for 0. Areas are those of the
+    quadrilaterals, and boxes enclose them. Lines with too few columns, which the reference skips,
+    are errors. `as_is` has no effect here.
+    """
+    check_choice("shapes", shapes, SHAPES)
+    form = DotaForm("class", False, _box_format(angle_unit), str)
+    folder = first_folder(os.fspath(path), _LABELS, "DOTA's", "labels")
+    reader = FolderReader(folder, as_is, limits, image_set)
+    rows = reader.read(form)
+    reader.problems.raise_any()
+    values = rows.table(form.width)
+    reader.raise_problems(_faults(values, form.box_format))
+    polygons = _polygons(values, form.box_format)
+    return reader.ground_truth(
+        rows.names,
+        notes=_notes(polygons, "ground-truth"),
+        boxes=bounds(polygons),
+        flags={"difficult": rows.flag},
+        polygons=None if shapes == "bbox" else polygons,
+    )
+
+
+def read_detections(
+    path: Path,
+    ground_truth: GroundTruth,
+    *,
+    angle_unit: str | None = None,
+    shapes: str = "reject",
+    as_is: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Detections:
+    """Read DOTA Task1 results: a file ``Task1_<class>.txt`` per class.
+
+    A line is ``image score x1 y1 ... x4 y4``, or with `angle_unit` ``image score cx cy w h angle``.
+    Rows are ordered by file and line.
+    """
+    check_choice("shapes", shapes, SHAPES)
+    box_format = _box_format(angle_unit)
+    folder = detections_folder(os.fspath(path))
+    reader = FolderReader(folder, as_is, limits)
+    class_by_stem = _classes_of_files(folder.members, ground_truth.classes)
+    form = partial(DotaForm, "image", True, box_format)
+    image = read_class_files(reader, ground_truth, class_by_stem, form, ClassNames())
+    rows, classes = reader.rows, [class_of_file.name for class_of_file in class_by_stem.values()]
+    values = rows.table(reader.form.width)
+    reader.raise_problems(_faults(values[:, 1:], box_format))
+    polygons = _polygons(values[:, 1:], box_format)
+    return reader.detections(
+        ground_truth,
+        rows.file,
+        classes,
+        notes=(
+            classes_without_file(ground_truth, classes),
+            files_skipped(folder.skipped, "detections"),
+            *_notes(polygons, "detections"),
+        ),
+        images=ground_truth.images,
+        image=image,
+        boxes=bounds(polygons),
+        score=values[:, 0].copy(),
+        polygons=None if shapes == "bbox" else polygons,
+    )
+
+
+def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
+    """Return the images and classes named in results, unchecked."""
+    folder = detections_folder(os.fspath(path))
+    images = {word for words in first_words(folder, limits) for word in words}
+    classes = {class_of_stem(stem, ()).name for stem in folder.members}
+    return empty_ground_truth(images, classes)
+
+
+def _box_format(angle_unit: str | None) -> str:
+    """Return the box format for the unit of an angle; eight coordinates without one."""
+    if angle_unit is not None:
+        check_choice("angle unit", angle_unit, _ANGLES)
+    return angle_unit or "polygon"
+
+
+def _polygons(values: Floats, box_format: str) -> Floats:
+    """Return the quadrilaterals (N, 8) of numbers (N, 8 or 5)."""
+    if box_format == "polygon":
+        return np.ascontiguousarray(values)
+    boxes = values.copy()
+    if box_format == "degrees":
+        boxes[:, 4] = np.radians(boxes[:, 4])
+    return rotated_boxes(boxes)
+
+
+def _faults(values: Floats, box_format: str) -> list[tuple[Flags, str]]:
+    """Return checks of numbers (N, 8 or 5): the rows that fail, and a message."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        corners = bounds(_polygons(values, box_format))
+        size = corners[:, 2:] - corners[:, :2]
+        overflow = ~np.isfinite(size[:, 0] * size[:, 1])
+    checks = [(overflow, "box area overflows")]
+    if box_format != "polygon":
+        negative = (values[:, 2] < 0) | (values[:, 3] < 0)
+        checks.append((negative, "width or height is negative"))
+    return checks
+
+
+def _classes_of_files(stems: Iterable[str], classes: Sequence[str]) -> dict[str, ClassOfFile]:
+    """Return the class of each file; Ultralytics writes hyphens for blanks in class names."""
+    known = frozenset(classes)
+    hyphened = {name.replace(" ", "-"): name for name in classes if " " in name}
+    aliases = {alias: name for alias, name in hyphened.items() if alias not in known}
+    class_by_stem = {stem: class_of_stem(stem, known | aliases.keys()) for stem in stems}
+    return {
+        stem: replace(of_file, name=aliases.get(of_file.name, of_file.name))
+        for stem, of_file in class_by_stem.items()
+    }
+
+
+def _notes(polygons: Floats, kind: str) -> tuple[Note, ...]:
+    """Note quadrilaterals (N, 8) that cross themselves or have no area."""
+    crossed = is_self_intersecting(polygons)
+    zero_area = ~crossed & (polygon_areas(polygons) == 0)
+    role = kind.replace("-", " ")
+    return nonzero_notes(
+        Note(
+            f"{kind}-crossed",
+            f"quadrilaterals of the {role} cross themselves: their corners are not in order, and "
+            "parts with the other orientation reduce the area",
+            int(np.count_nonzero(crossed)),
+        ),
+        Note(
+            f"zero-area-{kind}",
+            f"quadrilaterals of the {role} have zero area and overlap nothing",
+            int(np.count_nonzero(zero_area)),
+            severity="warning" if kind == "ground-truth" else "info",
+        ),
+    )

@@ -1,1 +1,0 @@
-"""DOTA labels and Task1 results: text files of rotated boxes."""

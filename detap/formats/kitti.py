@@ -1,0 +1,235 @@
+"""Read folders of KITTI labels and results: a text file per image, a line per object.
+
+A line is a type, fourteen numbers, and the score of a result.
+
+Reference: readme.txt of the development kit for the object benchmark; Geiger et al., Are we ready
+for autonomous driving? The KITTI vision benchmark suite, CVPR 2012.
+"""
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from detap.formats.by_name.notes import files_skipped
+from detap.formats.by_name.objects import nothing_in_common
+from detap.formats.by_name.problems import CORNERS, Problems
+from detap.formats.reading.placeholder import empty_ground_truth
+from detap.formats.reading.sniffing import first_line
+from detap.formats.text.folder import Folder, first_folder
+from detap.formats.text.lines import (
+    Line,
+    LineForm,
+    are_numbers,
+    columns_of,
+    has_columns,
+    numbers_of,
+)
+from detap.formats.text.reader import FolderReader
+from detap.formats.text.rows import first_words
+from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.io.paths import Path
+from detap.io.problems import FaultError, check_choice
+from detap.tables.detection import (
+    BOX_FORMATS,
+    Detections,
+    Flags,
+    Floats,
+    GroundTruth,
+    encode_boxes,
+)
+from detap.text_input import quote
+
+_LABELS = (os.path.join("training", "label_2"), "label_2", "")
+_RESULTS = ("data", "")
+"""Sub-folders that may contain the files."""
+
+_COLUMNS = ("type", "truncated", "occluded", "alpha", *CORNERS, "h", "w", "l", "x", "y", "z", "ry")
+_TRUNCATED, _OCCLUDED, _ALPHA, _BOX, _SCORE = 0, 1, 2, slice(3, 7), 14
+"""Indices into the numbers of a line."""
+
+_DONT_CARE = "DontCare"
+_TYPES = (
+    "Car",
+    "Van",
+    "Truck",
+    "Pedestrian",
+    "Person_sitting",
+    "Cyclist",
+    "Tram",
+    "Misc",
+    _DONT_CARE,
+)
+"""KITTI's types; other data sets have others."""
+
+
+@dataclass(frozen=True, slots=True)
+class KittiForm(LineForm):
+    """Lines of ``type truncated occluded alpha x1 y1 x2 y2 h w l x y z ry [score]``."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The titles of the columns."""
+        return _COLUMNS + ("score",) * self.scored
+
+    @property
+    def regular(self) -> dict[str, Any]:
+        """The arguments of `RaggedLines` for these lines."""
+        return {"counts": (self.width,)}
+
+    def read_line(self, text: str) -> Line:
+        """Read a line, or raise FaultError."""
+        columns = columns_of(text)
+        if len(columns) != len(self.columns):
+            raise FaultError(*self._wrong_count(columns))
+        return Line(columns[0], numbers_of(self.columns[1:], columns[1:]))
+
+    def _wrong_count(self, columns: Sequence[str]) -> tuple[str, str]:
+        expected, count = len(self.columns), len(columns)
+        message = f"{has_columns(count)}, expected {expected}"
+        hint = f"write `{' '.join(self.columns)}`"
+        numbers = are_numbers(columns)
+        if count > 2 and numbers[0] and numbers[1] and not numbers[2]:
+            message += ": begins with a frame and a track (KITTI tracking?)"
+            hint = "write one file per frame, without these two columns"
+        elif count > expected - self.scored and not numbers[0] and not numbers[1]:
+            hint += ", the type without spaces"
+        elif self.scored and count == expected - 1:
+            message += ": no score (labels?)"
+        elif not self.scored and count == expected + 1 and all(numbers[1:]):
+            message += ": has a score (results?)"
+        return message, hint
+
+
+def fits(path: str) -> bool:
+    """Return True if the first line of files of a folder is a word and 14 or 15 numbers."""
+    below = ("label_2", os.path.join("training", "label_2"), "data", "")
+    lines = (first_line(os.path.join(path, name)).split() for name in below)
+    return any(
+        len(columns) in (15, 16) and are_numbers(columns) == [False, *[True] * (len(columns) - 1)]
+        for columns in lines
+    )
+
+
+def read_ground_truth(
+    path: Path,
+    *,
+    image_set: Path | None = None,
+    boxes: str = "xyxy",
+    as_is: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+) -> GroundTruth:
+    """Read KITTI labels: one text file per image, with 15 columns per line.
+
+    The case of types is ignored. ``DontCare`` objects become difficult objects of a class of this
+    name; the preset `kitti` treats them as regions. `extra` has the columns ``truncated``,
+    ``occluded`` and ``alpha``.
+    """
+    check_choice("boxes", boxes, BOX_FORMATS)
+    folder = first_folder(os.fspath(path), _LABELS, "KITTI's", "labels")
+    reader = FolderReader(folder, as_is, limits, image_set)
+    form = KittiForm("type", False, boxes, str)
+    rows = reader.read(form)
+    values = rows.table(form.width)
+    reader.raise_problems(_faults(values, boxes, of_labels=True))
+    names = _one_spelling(rows.names)
+    return reader.ground_truth(
+        names,
+        boxes=np.ascontiguousarray(values[:, _BOX]),
+        box_format=boxes,
+        flags={"difficult": np.array([name == _DONT_CARE for name in names], np.bool_)[rows.name]},
+        extra={
+            "truncated": values[:, _TRUNCATED].copy(),
+            "occluded": values[:, _OCCLUDED].copy(),
+            "alpha": values[:, _ALPHA].copy(),
+        },
+    )
+
+
+def read_detections(
+    path: Path,
+    ground_truth: GroundTruth,
+    *,
+    boxes: str = "xyxy",
+    as_is: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Detections:
+    """Read KITTI results: one text file per image, with 16 columns per line.
+
+    As in the development kit, every image of the ground truth needs a file.
+    """
+    check_choice("boxes", boxes, BOX_FORMATS)
+    reader = FolderReader(_results_folder(path), as_is, limits)
+    _refuse_missing(reader.folder, ground_truth, reader.problems)
+    form = KittiForm("type", True, boxes, str)
+    rows = reader.read(form)
+    values = rows.table(form.width)
+    reader.raise_problems(_faults(values, boxes, of_labels=False))
+    return reader.detections(
+        ground_truth,
+        rows.name,
+        _one_spelling(rows.names, ground_truth.classes),
+        notes=(files_skipped(reader.folder.skipped, "detections"),),
+        images=reader.selection.images,
+        image=rows.file,
+        boxes=np.ascontiguousarray(values[:, _BOX]),
+        box_format=boxes,
+        score=values[:, _SCORE].copy(),
+    )
+
+
+def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
+    """Return the images and types named in results, unchecked."""
+    folder = _results_folder(path)
+    types = {word for words in first_words(folder, limits) for word in words}
+    return empty_ground_truth(folder.members, _one_spelling(types))
+
+
+def _results_folder(path: Path) -> Folder:
+    return first_folder(os.fspath(path), _RESULTS, "KITTI's", "results")
+
+
+def _one_spelling(names: Iterable[str], known: Iterable[str] = ()) -> list[str]:
+    """Return type names with consistent case.
+
+    It is that of the `known` types of the ground truth, else KITTI's, else the first in
+    alphabetical order.
+    """
+    names = tuple(names)
+    spelling: dict[str, str] = {}
+    for name in chain(known, _TYPES, sorted(names)):
+        spelling.setdefault(name.casefold(), name)
+    return [spelling[name.casefold()] for name in names]
+
+
+def _faults(values: Floats, boxes: str, *, of_labels: bool) -> list[tuple[Flags, str]]:
+    """Return checks of the numbers (N, 14 or 15): the rows that fail, and a message."""
+    corners, area = encode_boxes(values[:, _BOX], boxes)
+    finite = np.isfinite(corners).all(axis=1) & np.isfinite(area)
+    checks = [(~finite, "box area overflows")]
+    if of_labels:
+        truncated, occluded = values[:, _TRUNCATED], values[:, _OCCLUDED]
+        outside = (truncated != -1) & ((truncated < 0) | (truncated > 1))
+        checks += [
+            (outside, "truncated is not from 0 to 1, or -1"),
+            (~np.isin(occluded, (-1, 0, 1, 2, 3)), "occluded is not 0, 1, 2, 3 or -1"),
+        ]
+    return checks
+
+
+def _refuse_missing(folder: Folder, truth: GroundTruth, problems: Problems) -> None:
+    """Raise InputError if an image has no result file."""
+    missing = [str(name) for name in truth.images if str(name) not in folder.members]
+    for name in missing:
+        problems.add(
+            folder.file(f"{name}.txt"),
+            "",
+            f"no such file or directory: image {quote(name)} has no results",
+            "write an empty file if nothing was detected, or exclude the image with --image-set",
+        )
+    if len(missing) == len(truth.images):
+        problems.lead = nothing_in_common(folder.given, folder.members, truth)
+    problems.raise_any()

@@ -1,1 +1,0 @@
-"""KITTI labels and results: one text file per image, one line per object."""

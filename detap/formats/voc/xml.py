@@ -1,0 +1,220 @@
+"""Read a VOC annotation with lxml, and report every problem.
+
+This is the only module of the format that imports lxml.
+"""
+
+import math
+from functools import cache
+from typing import Any, NamedTuple
+
+from lxml import etree
+
+from detap.formats.by_name.problems import Problems
+from detap.formats.reading.attributes import Attributes, Value
+from detap.formats.text.lines import box_fault, looks_like, number_fault
+from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.text_input import quote
+
+_BLANK = " \t\r\n"
+_FLAGS = ("difficult", "truncated", "occluded")
+"""Only the first is used; all are checked."""
+_CORNERS = ("xmin", "ymin", "xmax", "ymax")
+
+
+class Object(NamedTuple):
+    """The name, difficult flag, corners and attributes of an object."""
+
+    name: str
+    difficult: bool
+    corners: list[float]
+    attributes: tuple[Value, ...]
+
+
+class Annotation(NamedTuple):
+    """The content of one XML file, as lxml reads it.
+
+    `size` is NaN if unknown, and `nested` the number of objects not directly under the root.
+    """
+
+    objects: list[Object]
+    size: tuple[float, float] = (math.nan, math.nan)
+    nested: int = 0
+
+
+@cache
+def _parser() -> Any:
+    return etree.XMLParser(
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        dtd_validation=False,
+        attribute_defaults=False,
+        remove_comments=True,
+        remove_pis=True,
+        huge_tree=False,
+        recover=False,
+    )
+
+
+def read_annotation(
+    data: bytes, file: str, problems: Problems, limits: Limits, attributes: Attributes
+) -> Annotation:
+    """Read one XML file with lxml and collect its problems."""
+    root = _parsed(data, file, problems, limits)
+    if root is None:
+        return Annotation([])
+    objects = [child for child in root if child.tag == "object"]
+    if root.find("imagesize") is not None or root.find("object/polygon") is not None:
+        message = 'is XML of LabelMe\'s older tool ("LabelMe 3.0" in CVAT), not VOC'
+        problems.add(file, "", message, "export COCO, Pascal VOC or CVAT for images")
+        return Annotation([])
+    if not objects and root.tag != "annotation":
+        note = " (an HTML page?)" if str(root.tag).lower().endswith("html") else ""
+        problems.add(
+            file,
+            "",
+            f"not a VOC annotation: the root is <{root.tag}>{note}",
+            "expected <annotation>",
+        )
+    for child in root:
+        local = str(child.tag).rpartition("}")[2]
+        if child.tag != "object" and local.lower() == "object":
+            message = f"unexpected element <{child.tag}>"
+            problems.add(file, f"line {child.sourceline}", message, "write <object>")
+    read = (
+        _read_object(element, file, f"object {number}", problems, attributes)
+        for number, element in enumerate(objects, 1)
+    )
+    rows = [row for row in read if row is not None]
+    nested = sum(1 for _ in root.iter("object")) - len(objects) - (root.tag == "object")
+    size = root.find("size")
+    if size is None:
+        return Annotation(rows, nested=nested)
+    return Annotation(rows, (_length(size.find("width")), _length(size.find("height"))), nested)
+
+
+def _parsed(data: bytes, file: str, problems: Problems, limits: Limits) -> Any:
+    """Return the root of a safe XML, or None after collecting a problem."""
+    if not data.strip():
+        problems.add(file, "", "is empty", "expected an XML annotation")
+        return None
+    try:
+        root = etree.fromstring(data, _parser())
+    except etree.XMLSyntaxError as error:
+        appearance = looks_like(data)
+        if appearance and appearance != "XML":
+            problems.add(file, "", f"looks like {appearance}", "expected an XML annotation")
+        else:
+            problems.add(file, f"line {error.lineno}", f"invalid XML: {error.msg}", "correct it")
+        return None
+    except (ValueError, LookupError) as error:
+        problems.add(file, "", f"invalid XML: {error}", "correct it")
+        return None
+    fault = _unsafe(root, limits)
+    if fault:
+        problems.add(file, "", *fault)
+    return None if fault else root
+
+
+def _unsafe(root: Any, limits: Limits) -> tuple[str, str] | None:
+    """Return the message and hint for an unsafe XML; None if it is safe."""
+    if root.getroottree().docinfo.internalDTD is not None:
+        return "contains a DOCTYPE, which is not allowed", "remove it"
+    if next(root.iter(etree.Entity), None) is not None:
+        return "refers to an entity, which is not allowed", "write its text"
+    depth = deepest = 0
+    for event, _ in etree.iterwalk(root, events=("start", "end")):
+        depth += 1 if event == "start" else -1
+        deepest = max(deepest, depth)
+    if deepest > limits.nesting:
+        message = f"XML is nested {deepest} levels deep, the limit is {limits.nesting}"
+        return message, "raise the limit with --max-nesting"
+    return None
+
+
+def element_text(data: bytes, file: str, path: str) -> str | None:
+    """Return the text of an annotation's element, such as ``source/database``, or None."""
+    problems = Problems(DEFAULT_LIMITS.problems)
+    root = _parsed(data, file, problems, DEFAULT_LIMITS)
+    problems.raise_any()
+    for name in path.split("/"):
+        root = next((child for child in root if child.tag == name), None)
+        if root is None:
+            return None
+    return (root.text or "").strip() or None
+
+
+def _length(element: Any) -> float:
+    """Return the image's width or height in pixels, NaN if unknown or invalid."""
+    text = (element.text or "").strip(_BLANK) if element is not None else ""
+    if number_fault(text) or not float(text) > 0:
+        return math.nan
+    return float(text)
+
+
+class _Fault(NamedTuple):
+    """A problem of an object: element, message and hint."""
+
+    element: Any
+    message: str
+    hint: str
+
+
+def _read_object(
+    element: Any, file: str, location: str, problems: Problems, attributes: Attributes
+) -> Object | None:
+    """Read an object; None after collecting its problems."""
+    faults: list[_Fault] = []
+    name = _child_text(element, "name", "name", faults)
+    if name == "":
+        faults.append(_Fault(element, "empty name", "write the name of its class"))
+    flags = {flag: _child_text(element, flag, "", faults) for flag in _FLAGS}
+    for flag, text in flags.items():
+        if text not in {None, "0", "1"}:
+            fault = f"{flag} is {quote(str(text))}"
+            faults.append(_Fault(element.find(flag), fault, "use 0 or 1"))
+    values = _box(element, faults)
+    if values is not None and (fault := box_fault(values, "xyxy")):
+        faults.append(_Fault(element, fault, "correct the box"))
+    for faulty, message, hint in faults:
+        problems.add(file, f"{location}, line {faulty.sourceline}", message, hint)
+    if faults or name is None or values is None:
+        return None
+    return Object(name, flags["difficult"] == "1", values, attributes.values(element.findtext))
+
+
+def _child(element: Any, tag: str, required: str, faults: list[_Fault]) -> Any:
+    """Return the only child with a tag, or None; `required` names a required one."""
+    children = [child for child in element if child.tag == tag]
+    if len(children) > 1:
+        faults.append(_Fault(children[1], f"has {len(children)} elements <{tag}>", "keep one"))
+    elif not children and required:
+        faults.append(_Fault(element, f"has no {required}", f"add <{tag}>"))
+    return children[0] if len(children) == 1 else None
+
+
+def _child_text(element: Any, tag: str, required: str, faults: list[_Fault]) -> str | None:
+    child = _child(element, tag, required, faults)
+    if child is None:
+        return None
+    if len(child):
+        faults.append(_Fault(child, f"has elements inside <{tag}>", "write only text there"))
+        return None
+    return str(child.text or "").strip(_BLANK)
+
+
+def _box(element: Any, faults: list[_Fault]) -> list[float] | None:
+    box = _child(element, "bndbox", "bndbox", faults)
+    if box is None:
+        return None
+    values = []
+    for corner in _CORNERS:
+        text = _child_text(box, corner, corner, faults)
+        if text is None:
+            continue
+        if fault := number_fault(text):
+            message = f"{corner} {quote(text)} {fault}"
+            faults.append(_Fault(box.find(corner), message, "use a decimal number"))
+        else:
+            values.append(float(text))
+    return values if len(values) == len(_CORNERS) else None

@@ -1,0 +1,516 @@
+"""Every text file, however odd, equals the reading of its lines one by one by plain Python."""
+
+import re
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from detap.errors import InputError
+from detap.formats import dota, kitti
+from detap.formats.by_name.problems import Problems
+from detap.formats.dota import DotaForm
+from detap.formats.kitti import KittiForm
+from detap.formats.text import reader
+from detap.formats.text._ragged import RaggedLines
+from detap.formats.text.lines import LineForm, decoded_lines, plain_lines
+from detap.formats.text.rows import Rows
+from detap.formats.voc import tables as voc
+from detap.formats.yolo import tables as yolo_tables
+from detap.formats.yolo.lines import YoloForm
+from detap.io.problems import FaultError
+from detap.tables.detection import GroundTruth
+from tests.depth import examples
+from tests.oracle.lines import PlainLines
+
+KNOWN = ("000001", "a", "é", "img-2.x", "7", "\ud800", "[")
+
+
+def image(word: str) -> str:
+    if word not in KNOWN:
+        raise FaultError(f"image {word!r} is unknown", "take another")
+    return word
+
+
+def class_number(word: str) -> str:
+    if not (word.isascii() and word.isdigit()):
+        raise FaultError(f"class {word!r} is no number", "write its number")
+    return word.lstrip("0") or "0"
+
+
+def yolo(counts: tuple[int, ...] = (), *, scored: bool, **options: Any) -> YoloForm:
+    return YoloForm("class", scored, "cxcywh", class_number, (), counts, **options)
+
+
+FORMS: dict[str, LineForm] = {
+    "VOC class file": LineForm("image", True, "xyxy", image, KNOWN),
+    "VOC image file": LineForm("class", True, "xywh", str),
+    "VOC labels": LineForm("class", False, "xyxy", str),
+    "VOC labels as xywh": LineForm("class", False, "xywh", str),
+    "KITTI labels": KittiForm("type", False, "xyxy", str),
+    "KITTI results": KittiForm("type", True, "xyxy", str),
+    "DOTA labels": DotaForm("class", False, "polygon", str),
+    "DOTA results": DotaForm("image", True, "polygon", image, KNOWN),
+    "DOTA rotated labels": DotaForm("class", False, "degrees", str),
+    "DOTA rotated results": DotaForm("image", True, "radians", image),
+    "YOLO labels": yolo(scored=False),
+    "YOLO predictions": yolo(scored=True),
+    "YOLO contours": yolo(scored=True, contours=True),
+    "YOLO detect": yolo((4,), scored=True),
+    "YOLO obb": yolo((8,), scored=False),
+    "YOLO pose labels": yolo((13,), scored=False, keypoints=(3, 3)),
+    "YOLO pose predictions": yolo((10,), scored=True, keypoints=(3, 2)),
+    "YOLO boxes of poses": yolo((4, 13), scored=True, keypoints=(3, 3)),
+}
+WORDS = {
+    "class": ("0", "7", "07", "90", "dog", "<cat>", "犬", "%x"),
+    "image": KNOWN[:-2],
+    "type": ("Car", "DontCare", "[x"),
+}
+
+gaps = st.text(" \t", min_size=1, max_size=2)
+numbers = st.one_of(
+    st.floats(0, 1).map(lambda value: f"{value:.6g}"),
+    st.floats(allow_nan=False, allow_infinity=False, width=64).map(repr),
+    st.floats(0, 1e4).map(lambda value: f"{value:.6f}"),
+    st.integers(-(10**25), 10**25).map(str),
+    st.sampled_from(["0", "1", "-0.0", "0.0", ".5", "1.", "1e-5", "-0.01", "1e149", "1e151"]),
+    st.from_regex(
+        r"[+-]?([0-9]{1,30}\.?[0-9]{0,30}|\.[0-9]{1,30})([eE][+-]?[0-9]{1,3})?", fullmatch=True
+    ),
+)
+
+
+@st.composite
+def lines(draw: st.DrawFn, form: LineForm) -> str:
+    """Return lines of a form, most of them valid."""
+    text = ""
+    regular = form.regular
+    counts = [*regular["counts"]] * 3
+    if polygon := regular.get("polygon", 0):
+        counts += [polygon, polygon + 2, polygon + 4, polygon + 14]
+    counts += [count + 1 for count in counts[:1]]
+    for _ in range(draw(st.integers(0, 5))):
+        columns = [draw(numbers) for _ in range(draw(st.sampled_from(counts)))]
+        columns.insert(regular.get("lead", 0), draw(st.sampled_from(WORDS[form.key])))
+        if "last" in regular and draw(st.booleans()):
+            columns.append(draw(st.sampled_from(["difficult", "0", "1", "2"])))
+        margin = draw(st.sampled_from(["", " ", "\t"]))
+        end = draw(st.sampled_from(["\n", "\r\n", "\n\n", " \n \n"]))
+        text += margin + draw(gaps).join(columns) + end
+    return text.rstrip("\r\n") if draw(st.booleans()) else text
+
+
+SCRAPS = [
+    b" ", b"\t", b"\n", b"\r", b"\r\n", b"\0", b"\x0b", b"\x0c", b"\x1c", b"\x85", b"\xc2\xa0",
+    b"\x7f", b",", b"_", b"nan", b"inf", b"0x1", b"1e999", b"e", b".", b"-", b"+", b"difficult",
+    b"a", b"\xc3\xa9", b"\xff", b"\xef\xbb\xbf", b"<", b"[", b"<<<<<<< x\n", b"=======\n", b"{",
+    b"-1", b"%PDF", b"\xef\xbc\x91", b"\xd9\xa1", b"1_0", b"  ", b"9" * 30, b"imagesource:x\n",
+    b"gsd:0.1\n", b"\xed\xa0\x80", b"{}\n", b"\x1f\x8b", b"<html>",
+]  # fmt: skip
+
+
+@st.composite
+def files(draw: st.DrawFn, form: LineForm) -> list[bytes]:
+    """Return files of lines, some with bytes inserted, removed or replaced."""
+    contents = []
+    for _ in range(draw(st.integers(1, 3))):
+        content = draw(lines(form)).encode()
+        for _ in range(draw(st.integers(0, 3))):
+            at = draw(st.integers(0, len(content)))
+            behind = min(len(content), at + draw(st.integers(0, 4)))
+            new = draw(st.one_of(st.sampled_from(SCRAPS), st.just(b""), st.binary(max_size=2)))
+            content = content[:at] + new + content[behind:]
+        contents.append(content)
+    return contents
+
+
+def read(contents: Sequence[bytes], form: LineForm, most: int = 1 << 30) -> tuple[Rows, list[str]]:
+    """Read files named 0, 1, ...; return the rows and the problems."""
+    problems = Problems(99)
+    given = [(number, str(number), data) for number, data in enumerate(contents)]
+    rows = reader.read_lines(given, form, problems, most)
+    return rows, [repr(tuple(problem)) for problem in problems.listed]
+
+
+def read_plainly(contents: Sequence[bytes], form: LineForm) -> tuple[Rows, list[str]]:
+    """Read every line by plain Python."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reader, "RaggedLines", PlainLines)
+        return read(contents, form)
+
+
+def listed(rows: Rows) -> list[tuple[Any, ...]]:
+    """Return the file, line, name, flag and numbers of each row, to the last bit."""
+    values = [tuple(map(float.hex, row)) for row in numbers_of_rows(rows)]
+    names = [rows.names[name] for name in rows.name.tolist()]
+    columns = rows.file.tolist(), rows.line.tolist(), names, rows.flag.tolist(), values
+    return list(zip(*columns, strict=True))
+
+
+def numbers_of_rows(rows: Rows) -> list[list[float]]:
+    starts = [0, *rows.ends.tolist()]
+    numbers_ = rows.numbers.tolist()
+    return [numbers_[start:end] for start, end in pairwise(starts)]
+
+
+@pytest.mark.parametrize("name", FORMS)
+@given(st.data())
+def test_files_equal_their_lines_read_one_by_one(name: str, data: st.DataObject) -> None:
+    form = FORMS[name]
+    contents = data.draw(files(form))
+    rows, problems = read(contents, form)
+    plain, plain_problems = read_plainly(contents, form)
+    assert problems == plain_problems
+    assert listed(rows) == listed(plain)
+    assert {*rows.names} == {*plain.names}
+    for file, line, _, flag, values in listed(rows):
+        text = contents[file].split(b"\n")[line - 1].removeprefix(b"\xef\xbb\xbf").decode()
+        columns = re.split(r"[ \t]+", text.removesuffix("\r").strip(" \t"))
+        columns.pop(form.regular.get("lead", 0))
+        if "last" in form.regular and len(columns) > form.width:
+            assert flag == (columns.pop() in {"difficult", "1"})
+        track = columns[len(values) :]
+        assert [float(column).hex() for column in columns[: len(values)]] == list(values)
+        assert len(track) <= isinstance(form, YoloForm)
+
+
+TRUTHS: dict[str, tuple[str, Callable[..., GroundTruth], dict[str, Any]]] = {
+    "voc": ("VOC labels", voc.read_ground_truth, {}),
+    "kitti": ("KITTI labels", kitti.read_ground_truth, {}),
+    "dota": ("DOTA labels", dota.read_ground_truth, {}),
+    "yolo": ("YOLO labels", yolo_tables.read_ground_truth, {"image_size": "640x480"}),
+    "yolo masks": (
+        "YOLO labels",
+        yolo_tables.read_ground_truth,
+        {"image_size": "640x480", "masks": True},
+    ),
+    "yolo obb": ("YOLO obb", yolo_tables.read_ground_truth, {"image_size": "9x9", "task": "obb"}),
+}
+
+
+def outcome(folder: Path, name: str) -> list[Any]:
+    """Return the columns and notes of a folder's ground truth, or the problems."""
+    _, read_ground_truth, options = TRUTHS[name]
+    try:
+        truth = read_ground_truth(folder, as_is=True, **options)
+    except InputError as error:
+        return [repr(tuple(problem)) for problem in error.problems]
+    columns = {key: column.tobytes() for key, column in truth.columns().items()}
+    return [columns, truth.images, truth.classes, truth.notes]
+
+
+@pytest.mark.parametrize("name", TRUTHS)
+@given(st.data())
+@examples(50)
+def test_folders_equal_their_lines_read_one_by_one(
+    tmp_path_factory: pytest.TempPathFactory, name: str, data: st.DataObject
+) -> None:
+    """Tables, notes and errors are the same."""
+    folder = tmp_path_factory.mktemp("folder")
+    for number, content in enumerate(data.draw(files(FORMS[TRUTHS[name][0]]))):
+        (folder / f"{number}.txt").write_bytes(content)
+    read_by_lines = outcome(folder, name)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reader, "RaggedLines", PlainLines)
+        assert read_by_lines == outcome(folder, name)
+
+
+@given(numbers)
+@example("1e22")
+@example("1e23")
+@example("9007199254740992")
+@example("9007199254740993")
+@example("0." + "0" * 100_001 + "1e100010")
+@example("1e-00000000000000000000000000000000000000000000001")
+@example("1e" + "9" * 30)
+@example("-0.0e-999999")
+def test_a_number_equals_python_float_to_the_last_bit(text: str) -> None:
+    rows, problems = read([f"a {text} 0 0 0 0".encode()], FORMS["VOC class file"])
+    if abs(value := float(text)) == float("inf"):
+        assert "is too large for a number" in problems[0]
+    else:
+        assert rows.numbers[0].hex() == value.hex()
+
+
+class Odd(Exception):  # noqa: N818 - no error of its own
+    """A line that is not regular."""
+
+
+def odd(_file: int, _number: int, line: bytes) -> None:
+    raise Odd(line)
+
+
+def scan(
+    content: bytes, form: LineForm, known: Sequence[bytes] = (b"0", b"a", b"Car")
+) -> RaggedLines:
+    """Read a file whose lines must be regular."""
+    rows = RaggedLines(odd, lambda _: False, known=[*known], **form.regular)
+    rows.read(content, 0, 99)
+    return rows
+
+
+REGULAR: list[tuple[str, bytes, list[float]]] = [
+    ("YOLO labels", b"0 .5 .4 .3 .2", [0.5, 0.4, 0.3, 0.2]),
+    ("YOLO labels", b" \t0\t.5 .4  .3 .2 \r\n \n\n", [0.5, 0.4, 0.3, 0.2]),
+    ("YOLO labels", b"0 .1 .2 .3 .1 .2 .4", [0.1, 0.2, 0.3, 0.1, 0.2, 0.4]),
+    ("YOLO predictions", b"0 .5 .4 .3 .2 .9\r", [0.5, 0.4, 0.3, 0.2, 0.9]),
+    ("YOLO predictions", b"0 1 2 3 4 5 6 -7\n", [1, 2, 3, 4, 5, 6, -7]),
+    ("YOLO contours", b"0 1 2 9\n", [1, 2, 9]),
+    ("YOLO boxes of poses", b"0 1 2 3 4 9\n", [1, 2, 3, 4, 9]),
+    ("YOLO obb", b"0 1 2 3 4 5 6 7 8", [1, 2, 3, 4, 5, 6, 7, 8]),
+    ("VOC labels", b"a 1 2 3 1e149", [1, 2, 3, 1e149]),
+    ("VOC labels", b"a 1 2 3 4 difficult", [1, 2, 3, 4]),
+    ("VOC class file", b"a .5 1 2 3 4", [0.5, 1, 2, 3, 4]),
+    ("DOTA labels", b"1 2 3 4 5 6 7 8 a 1", [1, 2, 3, 4, 5, 6, 7, 8]),
+    ("DOTA labels", b"1 2 3 4 5 6 7 8 a 0", [1, 2, 3, 4, 5, 6, 7, 8]),
+    ("DOTA labels", b"1 2 3 4 5 6 7 8 a", [1, 2, 3, 4, 5, 6, 7, 8]),
+]
+
+
+@pytest.mark.parametrize(("name", "line", "values"), REGULAR)
+def test_regular_lines(name: str, line: bytes, values: list[float]) -> None:
+    *columns, words = scan(line, FORMS[name]).columns()
+    file, number, word, flag, ends, numbers_ = columns
+    kinds = [np.int32, np.int32, np.int32, np.bool_, np.int64, np.float64]
+    assert [column.dtype for column in columns] == kinds
+    assert (file.tolist(), number.tolist()) == ([0], [1])
+    assert words[word[0]] == (b"a" if b"a" in line else b"0")
+    assert flag.tolist() == [line.endswith((b"difficult", b"a 1"))]
+    assert (ends.tolist(), numbers_.tolist()) == ([len(values)], values)
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("YOLO labels", b"0 .5 .4 .3"), ("YOLO labels", b"0 .5 .4 .3 .2 .1"),
+        ("YOLO labels", b"0 1 2 3 4 5 6 7"), ("YOLO labels", b"0 1 2"), ("YOLO labels", b"0"),
+        ("YOLO labels", b"0 .5 .4 .3.2 .1"), ("YOLO labels", b"0 1 2+3 4"),
+        ("YOLO labels", b"\r\r\n0 1 2 3 4"), ("YOLO labels", b"0 1 2 3 1e400"),
+        ("YOLO labels", b"0 1 2 3 nan"), ("YOLO labels", b"1 1 2 3 4"),
+        ("YOLO labels", b"0 1 2 3 4x"), ("YOLO labels", b"0\x0b1 2 3 4"),
+        ("YOLO labels", b"0 1 2 3 4\r0 1 2 3 4"), ("YOLO predictions", b"0 1 2 3 4"),
+        ("YOLO predictions", b"0 1 2 3 4 5 6"), ("YOLO contours", b"0 1 2 3 4"),
+        ("YOLO obb", b"0 1 2 3 4"), ("VOC class file", b"a .5 1 2 3"),
+        ("VOC class file", b"a .5 1 2 3 4 difficult"), ("VOC class file", b"a .5 1 2 3 1e150"),
+        ("VOC class file", b"a\x7f .5 1 2 3 4"), ("VOC class file", b"a .5 1 2 3 4 \x0c"),
+        ("VOC labels", b"a 1 2 3 4 Difficult"), ("VOC labels", b"a 1 2 3 4 difficult 1"),
+        ("VOC labels", b"a 1 2 3 difficult"), ("DOTA labels", b"1 2 3 4 5 6 7 8 a 2"),
+        ("DOTA labels", b"1 2 3 4 5 6 7 8"), ("DOTA labels", b"1 2 3 4 5 6 7 8 9 a"),
+        ("DOTA labels", b"1 2 3 4 5 6 7 8 a 01"), ("DOTA labels", b"imagesource:x"),
+    ],
+)  # fmt: skip
+def test_other_lines_are_read_by_python(name: str, line: bytes) -> None:
+    with pytest.raises(Odd):
+        scan(line, FORMS[name])
+
+
+@pytest.mark.parametrize("first", [b"=", b"<", b">", b"[", b"{", b"%"])
+def test_lines_that_begin_like_another_kind_of_file(first: bytes) -> None:
+    with pytest.raises(Odd):
+        scan(first + b" .5 1 2 3 4", FORMS["VOC class file"], [first])
+
+
+def test_a_file_whose_reading_fails_has_no_rows() -> None:
+    rows = RaggedLines(odd, lambda _: False, known=[b"0"], **FORMS["YOLO labels"].regular)
+    rows.read(b"0 1 2 3 4", 0, 99)
+    with pytest.raises(Odd):
+        rows.read(b"0 5 6 7 8\n0 5 6 7 8\n?", 1, 99)
+    rows.read(b"0 9 9 9 9", 2, 99)
+    assert len(rows) == 2
+    file, *_, numbers_, _words = rows.columns()
+    assert (file.tolist(), numbers_.tolist()) == ([0, 2], [1, 2, 3, 4, 9, 9, 9, 9])
+    assert len(rows) == 0
+
+
+def test_reading_stops_after_the_limit_of_rows() -> None:
+    one, two = b"0 1 2 3 4\n", b"0 1 2 3 4\n0 5 6 7 8\n"
+    for contents, most, count in (([two], 2, 2), ([one, two, two], 2, 3), ([two * 9, one], 3, 4)):
+        rows, _ = read(contents, FORMS["YOLO labels"], most)
+        assert len(rows) == count
+
+
+def test_words_are_numbered_in_their_order() -> None:
+    names = [f"w{n}" for n in range(3000)] + ["x" * n for n in range(1, 200)]
+    text = "\n".join(f"{name} 0 0 1 1" for name in [*names, *reversed(names)])
+    rows, problems = read([text.encode()], FORMS["VOC labels"])
+    assert not problems
+    assert rows.names == tuple(names)
+    assert rows.name.tolist() == [*range(len(names)), *reversed(range(len(names)))]
+    assert rows.line.tolist() == [*range(1, 2 * len(names) + 1)]
+
+
+def test_numbers_of_a_class_are_one_name() -> None:
+    rows, _ = read([b"7 1 2 3 4\n07 1 2 3 4\n0 1 2 3 4"], FORMS["YOLO labels"])
+    assert (rows.names, rows.name.tolist()) == (("7", "0"), [0, 0, 1])
+
+
+# --- messages
+
+
+def resolve(word: str) -> str:
+    if word == "?":
+        raise FaultError("'?' is no image", "name one")
+    return word.upper()
+
+
+SCORED = LineForm("image", True, "xyxy", resolve)
+TRUTH = LineForm("class", False, "xyxy", resolve)
+SIDES = LineForm("class", False, "xywh", resolve)
+
+ProblemRows = list[tuple[str, str, str]]
+
+
+def problems_of(data: bytes, form: LineForm) -> ProblemRows:
+    problems = Problems(9)
+    rows = reader.read_lines([(0, "f.txt", data)], form, problems, 99)
+    assert len(rows) == 0
+    assert {problem.file for problem in problems.listed} <= {"f.txt"}
+    return [(problem.location, problem.message, problem.hint) for problem in problems.listed]
+
+
+def test_lines_of_blanks_and_tabs_are_blank() -> None:
+    lines = decoded_lines(b"X\r\n \t\r\n\nXX", "f.txt", Problems(9))
+    assert list(lines) == [(1, "X"), (4, "XX")]
+
+
+def test_valid_lines() -> None:
+    problems = Problems(9)
+    data = b"\xef\xbb\xbfcat 1 2 3 4\r\n\n \t\ncat\t1.5  -2 +3 4e1 difficult\ndog 5 6 5 6"
+    rows = reader.read_lines([(0, "f.txt", data)], TRUTH, problems, 99)
+    assert [rows.names[name] for name in rows.name] == ["CAT", "CAT", "DOG"]
+    assert numbers_of_rows(rows) == [[1, 2, 3, 4], [1.5, -2, 3, 40], [5, 6, 5, 6]]
+    assert rows.flag.tolist() == [False, True, False]
+    assert rows.line.tolist() == [1, 4, 5]
+    assert problems.count == 0
+    assert numbers_of_rows(read([b"a .5 1 2 3 4"], SCORED)[0]) == [[0.5, 1, 2, 3, 4]]
+
+
+NUMBER_HINT = "use a decimal number"
+DUE = "write `class x1 y1 x2 y2`"
+SCORE_DUE = "write `image score x1 y1 x2 y2`"
+
+
+@pytest.mark.parametrize(
+    ("line", "form", "message", "hint"),
+    [
+        ("cat 1 2 3 1_0", TRUTH, "y2 '1_0' is not a number", NUMBER_HINT),
+        (
+            "cat 1,5 2 3 4",
+            TRUTH,
+            "x1 '1,5' is not a number (use a decimal point, not a comma)",
+            NUMBER_HINT,
+        ),
+        ("cat 1 -NaN 3 4", TRUTH, "y1 '-NaN' is not a finite number", NUMBER_HINT),
+        ("cat 1 2 inf 4", TRUTH, "x2 'inf' is not a finite number", NUMBER_HINT),
+        ("cat 1 2 3 Infinity", TRUTH, "y2 'Infinity' is not a finite number", NUMBER_HINT),
+        ("cat 1 2 3 1e999", TRUTH, "y2 '1e999' is too large for a number", NUMBER_HINT),
+        ("cat 1 2 3 " + "x" * 60, TRUTH, f"y2 '{'x' * 60}' is not a number", NUMBER_HINT),
+        ("cat 1 2 3 " + "x" * 61, TRUTH, f"y2 '{'x' * 57}...' is not a number", NUMBER_HINT),
+        ("a high 1 2 3 4", SCORED, "score 'high' is not a number", NUMBER_HINT),
+        ("? 1 2 3 4", TRUTH, "'?' is no image", "name one"),
+        ("cat", TRUTH, "has 1 column, expected 5", DUE),
+        ("cat 1 2 3", TRUTH, "has 4 columns, expected 5", DUE),
+        ("cat,1,2,3,4", TRUTH, "has 1 column, expected 5", f"{DUE}, separated by spaces"),
+        ("cat;1 2 3 4 5 6", TRUTH, "has 6 columns, expected 5", f"{DUE}, separated by spaces"),
+        (
+            "cat .9 1 2 3 4",
+            TRUTH,
+            "has 6 columns, expected 5: has a score (detections?)",
+            DUE,
+        ),
+        (
+            "a 1 2 3 4",
+            SCORED,
+            "has 5 columns, expected 6: no score (ground truth?)",
+            SCORE_DUE,
+        ),
+        ("a x 2 3 4", SCORED, "has 5 columns, expected 6", SCORE_DUE),
+        (
+            "traffic light 1 2 3 4",
+            TRUTH,
+            "has 6 columns, expected 5",
+            f"{DUE}, the class without spaces",
+        ),
+        (
+            "my own image .5 1 2 3 4",
+            SCORED,
+            "has 8 columns, expected 6",
+            f"{SCORE_DUE}, the image without spaces",
+        ),
+        ("cat 1 2 3 4 hard", TRUTH, "has 6 columns, expected 5", DUE),
+        ("a .5 1 2 3 4 difficult", SCORED, "has 7 columns, expected 6", SCORE_DUE),
+        ("cat 0 0 1e200 1e200", TRUTH, "box area overflows", "correct the box"),
+        ("cat 1e308 0 1e308 1", SIDES, "box corner overflows", "correct the box"),
+        ("cat 0 1e308 1 1e308", SIDES, "box corner overflows", "correct the box"),
+        ("cat a\x01b 2 3 4", TRUTH, "contains control character '\\x01'", "remove it"),
+        ("c\x7ft 1 2 3 4", TRUTH, "contains control character '\\x7f'", "remove it"),
+    ],
+)
+def test_every_message(line: str, form: LineForm, message: str, hint: str) -> None:
+    assert problems_of(f"\n{line}\n".encode(), form) == [("line 2", message, hint)]
+
+
+def test_lines_that_are_not_utf_8_are_quoted_in_part() -> None:
+    data = b"\xff" + b"a" * 70 + b" 1 2 3 4"
+    shown = repr(b"\xff" + b"a" * 59)
+    assert problems_of(data, TRUTH) == [("line 1", f"{shown} is not UTF-8", "save it as UTF-8")]
+
+
+@pytest.mark.parametrize(
+    ("data", "what"),
+    [
+        (b"version https://git-lfs.github.com/spec/v1\noid", "a Git LFS pointer (download it with "
+                                                             "git lfs pull)"),
+        (b"\x80\x02}q\x00", "a Python pickle"),
+        (b"\x80\x05}q\x00", "a Python pickle"),
+        (b"\x1f\x8b\x08", "gzip data"),
+        (b"PK\x03\x04", "a zip archive"),
+        (b"\x93NUMPY\x01", "a NumPy array"),
+        (b"\x89PNG\r\n", "a PNG image"),
+        (b"\xff\xd8\xff\xe0", "a JPEG image"),
+        (b"%PDF-1.4", "a PDF document"),
+        (b"\n <!DOCTYPE html><p>", "an HTML page (a download that failed?)"),
+        (b"<HTML>", "an HTML page (a download that failed?)"),
+        (b"cat 1 2 3 4\n<<<<<<< HEAD\n", "a file with unresolved merge markers"),
+        (b"cat 1 2 3 4\n=======\r\n", "a file with unresolved merge markers"),
+        (b"\xff\xfec\x00", "UTF-16 text (expected UTF-8)"),
+        (b"\xfe\xff\x00c", "UTF-16 text (expected UTF-8)"),
+        (b'\xef\xbb\xbf {"a": 1}', "JSON"),
+        (b"[1]", "JSON"),
+        (b"<a/>", "XML"),
+        (b"a\0b", "binary data"),
+    ],
+)  # fmt: skip
+def test_other_file_types_are_detected_by_their_first_bytes(data: bytes, what: str) -> None:
+    expected = "expected lines `class x1 y1 x2 y2`"
+    assert problems_of(data, TRUTH) == [("", f"looks like {what}", expected)]
+    problems = Problems(9)
+    assert plain_lines(data, "l.txt", problems) == []
+    (problem,) = problems.listed
+    assert problem == ("l.txt", "", f"looks like {what}", "expected one name per line")
+
+
+def test_a_class_name_may_begin_like_another_file_type() -> None:
+    problems = Problems(9)
+    assert read([b"<cat> 1 2 3 4"], TRUTH)[0].names == ("<CAT>",)
+    assert plain_lines(b"a\n\n\tb \n", "l.txt", problems) == [(1, "a"), (3, "b")]
+    assert problems.count == 0
+
+
+def test_problems_beyond_the_limit_are_counted() -> None:
+    problems = Problems(2)
+    reader.read_lines([(0, "f.txt", b"a\nb\nc\nd\n")], TRUTH, problems, 99)
+    with pytest.raises(InputError) as caught:
+        problems.raise_any()
+    assert [problem.location for problem in caught.value.problems] == ["line 1", "line 2"]
+    assert caught.value.omitted == 2
+
+
+def test_no_problems_raise_no_error() -> None:
+    Problems(1).raise_any()
