@@ -9,19 +9,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from detap.errors import UsageError
+from detap.formats.base import Format
+from detap.formats.catalogue import FORMATS, check_options, default_protocol, format_named
+from detap.formats.detection import detect_format
 from detap.formats.multi_file import (
     detections_of,
     expand_folders,
     expand_patterns,
     ground_truth_of,
-)
-from detap.formats.registry import (
-    FORMATS,
-    Format,
-    check_options,
-    default_protocol,
-    detect_format,
-    format_named,
 )
 from detap.io.limits import DEFAULT_LIMITS
 

@@ -9,7 +9,7 @@ import pytest
 import detap
 from detap.cli import main
 from detap.errors import UsageError
-from detap.formats.registry import FORMATS
+from detap.formats.catalogue import FORMATS
 from tests.formats.voc_files import item, write, xml
 
 SIZE: dict[str, Any] = {"image_size": "200x100", "format": "yolo"}

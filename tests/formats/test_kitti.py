@@ -13,10 +13,10 @@ from numpy.testing import assert_array_equal
 from detap.errors import InputError, UsageError
 from detap.evaluation.detection import evaluate
 from detap.formats.by_name.problems import Problems
+from detap.formats.detection import detect_format
 from detap.formats.kitti.lines import LABEL, RESULT
 from detap.formats.kitti.sniff import fits
 from detap.formats.kitti.tables import read_detections, read_ground_truth
-from detap.formats.registry import detect_format
 from detap.formats.text.folder import files_of
 from detap.formats.text.lines import read_lines
 from detap.formats.text.reader import FolderReader

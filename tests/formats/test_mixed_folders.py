@@ -11,7 +11,8 @@ import pytest
 
 import detap
 from detap.errors import InputError, UsageError
-from detap.formats.registry import FORMATS, detect_format
+from detap.formats.catalogue import FORMATS
+from detap.formats.detection import detect_format
 from tests.formats import test_via as via
 from tests.formats.exports import write
 from tests.formats.voc_files import item, xml
