@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 import detap
 from detap.errors import UsageError
-from detap.formats.catalogue import FORMATS, format_named
+from detap.formats.catalogue import FORMATS, Line, format_named
 from detap.formats.detection import detect_format
 from detap.testing import assert_detections
 from tests.conftest import ROOT
@@ -209,3 +210,27 @@ def test_an_unknown_format_gets_suggestions() -> None:
         format_named("coko")
     with pytest.raises(UsageError, match="format 'xyz' is unknown; use coco or voc"):
         format_named("xyz")
+
+
+def test_the_format_of_the_contributing_guide(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes one file and one line; both are as the guide shows them."""
+    guide = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    section = guide.split("## A format from nothing")[1].split("\n## ")[0]
+    file, line = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+    assert len(file.splitlines()) <= 45
+    assert len(line.splitlines()) == 1
+    (tmp_path / "spots.py").write_text(file)
+    monkeypatch.syspath_prepend(tmp_path)
+    entry = eval(line.replace("detap.formats.spots", "spots"), {"Line": Line})
+    monkeypatch.setitem(FORMATS.lines, "spots", entry)
+    spot = {"class": "cat", "x": 1, "y": 2, "w": 10, "h": 20}
+    truth = [{"file": "a.jpg", "spots": [spot]}, {"file": "b.jpg", "spots": [spot]}]
+    found = [{"file": "a.jpg", "spots": [{**spot, "score": 0.9}]}]
+    for name, content in (("gt", truth), ("dt", found), ("bad", [{"file": "a.jpg"}])):
+        (tmp_path / f"{name}.spots").write_text(json.dumps(content))
+    result = detap.evaluate(tmp_path / "gt.spots", tmp_path / "dt.spots", "voc2012")
+    assert result.summary["mAP"] == 0.5  # the first of two objects is found
+    with pytest.raises(detap.InputError, match=r"bad.spots: \[0\]: spots is missing"):
+        detap.read_ground_truth(tmp_path / "bad.spots")
