@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class Line(NamedTuple):
-    """What is known of a format before its module is imported.
+    """A format before its module is imported.
 
     Attributes
     ----------
@@ -59,8 +59,9 @@ class Line(NamedTuple):
     fits : {"", "folders", "files"}
         What the format's ``fits`` detects by content: nothing, folders, or files too. A match by
         content takes precedence over a match by name.
-    marks : tuple of bytes
-        One is in the first bytes of a file of the format; without any, ``fits`` is always asked.
+    pattern : bytes
+        Regular expression of the first bytes of a file after white space; ``fits`` is asked only if
+        it matches.
     folders : bool
         True if a data set is a folder.
     subsets : tuple of str
@@ -77,7 +78,7 @@ class Line(NamedTuple):
     options: tuple[Option, ...] = BOX_OPTIONS
     heads: tuple[bytes, ...] = ()
     fits: Literal["", "folders", "files"] = ""
-    marks: tuple[bytes, ...] = ()
+    pattern: bytes = b""
     folders: bool = False
     subsets: tuple[str, ...] = ()
     writes: bool = False
@@ -145,7 +146,7 @@ LINES = (
         (".xml", ".xml.gz"),
         (*BOX_OPTIONS, SPLIT, SHAPES, ATTRIBUTE_FLAGS),
         fits="files",
-        marks=(b"annotations",),
+        pattern=rb".*annotations",
         folders=True,
         subsets=("annotations.xml", "{split}.xml"),
     ),
@@ -156,7 +157,7 @@ LINES = (
         (".json",),
         _SHAPES,
         fits="files",
-        marks=(b'"shapes"', b'"flags"', b'"imageData"', b'"imagePath"', b'"shape_type"'),
+        pattern=rb'\{.*"(shapes|flags|imageData|imagePath|shape_type)"',
         folders=True,
     ),
     Line(
@@ -166,7 +167,7 @@ LINES = (
         (".json", ".csv"),
         (*BOX_OPTIONS, SHAPES, MODEL_VERSION),
         fits="files",
-        marks=(b"lead_time", b'"annotations"', b'"completions"', b'"predictions"'),
+        pattern=rb'\[.*"(annotations|completions|predictions|lead_time)"|[^\n]*lead_time',
         writes=True,
     ),
     Line(
@@ -175,7 +176,7 @@ LINES = (
         "detap.formats.roboflow.Roboflow",
         (".json",),
         fits="files",
-        marks=(b'"predictions"',),
+        pattern=rb'\{.*"predictions"',
         folders=True,
     ),
     Line(
@@ -221,7 +222,7 @@ LINES = (
         _JSON,
         (*BOX_OPTIONS, SPLIT),
         fits="files",
-        marks=(b'"annotations"',),
+        pattern=rb'\[.*"annotations"',
         subsets=("{split}/_annotations.createml.json",),
         writes=True,
     ),
@@ -232,7 +233,7 @@ LINES = (
         (*_JSON, *_CSV),
         (*_SHAPES, CLASS_ATTRIBUTE),
         fits="files",
-        marks=(b"_via_", b'"regions"', b'"base64_img_data"', b"region_shape_attributes"),
+        pattern=rb'.*(_via_|"regions"|"base64_img_data"|region_shape_attributes)',
         writes=True,
     ),
     Line(
@@ -242,7 +243,7 @@ LINES = (
         _JSON,
         (*BOX_OPTIONS, SPLIT, SHAPES, ATTRIBUTE_FLAGS, SCORE_ATTRIBUTE),
         fits="files",
-        marks=(b'"categories"',),
+        pattern=rb'\{.*"categories"\s*:\s*\{',
         subsets=("annotations/{split}.json", "{split}.json"),
         writes=True,
     ),
@@ -253,7 +254,7 @@ LINES = (
         (".json",),
         (*_SHAPES, SCORE_ATTRIBUTE),
         fits="files",
-        marks=(b'"objects"',),
+        pattern=rb'\{.*"objects"',
         folders=True,
         writes=True,
     ),

@@ -1,6 +1,7 @@
 """Detect the format of a path by its name, the first bytes of files, and the formats' ``fits``."""
 
 import os
+import re
 import stat
 from contextlib import suppress
 from itertools import islice
@@ -99,9 +100,9 @@ def matching_formats(path: str) -> list[str]:
 
 def _fits(line: Line, path: str) -> bool:
     """Return True if the format fits a path; its module is imported only if the content may."""
-    if line.marks and not os.path.isdir(path):
-        data = head(path)
-        if not any(mark in data for mark in line.marks):
+    if line.pattern and not os.path.isdir(path):
+        data = head(path).removeprefix(b"\xef\xbb\xbf").lstrip()
+        if re.match(line.pattern, data, re.DOTALL) is None:
             return False
     return FORMATS[line.name].fits(path)
 

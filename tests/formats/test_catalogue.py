@@ -227,8 +227,8 @@ def test_the_format_of_the_contributing_guide(
     monkeypatch.setitem(FORMATS.lines, "spots", entry)
     spot = {"class": "cat", "x": 1, "y": 2, "w": 10, "h": 20}
     truth = [{"file": "a.jpg", "spots": [spot]}, {"file": "b.jpg", "spots": [spot]}]
-    found = [{"file": "a.jpg", "spots": [{**spot, "score": 0.9}]}]
-    for name, content in (("gt", truth), ("dt", found), ("bad", [{"file": "a.jpg"}])):
+    detected = [{"file": "a.jpg", "spots": [{**spot, "score": 0.9}]}]
+    for name, content in (("gt", truth), ("dt", detected), ("bad", [{"file": "a.jpg"}])):
         (tmp_path / f"{name}.spots").write_text(json.dumps(content))
     result = detap.evaluate(tmp_path / "gt.spots", tmp_path / "dt.spots", "voc2012")
     assert result.summary["mAP"] == 0.5  # the first of two objects is found

@@ -5,7 +5,7 @@ from typing import Any
 
 from detap.errors import Note
 from detap.formats.base import Format
-from detap.formats.coco import metadata, prefetch, tables, writer
+from detap.formats.coco import metadata, prefetch, tables
 from detap.formats.content import Content
 from detap.formats.options import GEOMETRIES, TRUTH
 from detap.tables.detection import GroundTruth, Name
@@ -37,4 +37,6 @@ class Coco(Format):
 
     def write(self, content: Content, notes: list[Note]) -> Iterator[tuple[str, bytes]]:
         """Yield ``instances.json`` and ``results.json``."""
+        from detap.formats.coco import writer  # only to convert
+
         return writer.files(content, notes)

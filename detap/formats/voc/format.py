@@ -7,7 +7,7 @@ from detap.errors import Note
 from detap.formats.base import Format
 from detap.formats.content import Content
 from detap.formats.image_folders import ImageFolder
-from detap.formats.voc import metadata, tables, writer
+from detap.formats.voc import metadata, tables
 from detap.tables.detection import GroundTruth, Name
 
 
@@ -35,4 +35,6 @@ class Voc(Format):
 
     def write(self, content: Content, notes: list[Note]) -> Iterator[tuple[str, bytes]]:
         """Yield annotations, an image set, and text files of detections."""
+        from detap.formats.voc import writer  # only to convert
+
         return writer.files(content, notes)

@@ -9,7 +9,7 @@ from detap.formats.base import Format
 from detap.formats.content import Content
 from detap.formats.image_folders import ImageFolder
 from detap.formats.options import GEOMETRIES
-from detap.formats.yolo import geometry, metadata, sniff, tables, writer
+from detap.formats.yolo import geometry, metadata, sniff, tables
 from detap.tables.detection import GroundTruth
 
 
@@ -39,4 +39,6 @@ class Yolo(Format):
 
     def write(self, content: Content, notes: list[Note]) -> Iterator[tuple[str, bytes]]:
         """Yield `data.yaml`, a list of images, labels and predictions."""
+        from detap.formats.yolo import writer  # only to convert
+
         return writer.files(content, notes)
