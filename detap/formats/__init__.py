@@ -1,7 +1,4 @@
-"""Readers of annotation and detection files, one package per format.
-
-numpy and lxml are imported only when a file is read.
-"""
+"""Readers and writers of annotation and detection files, a class per format."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
