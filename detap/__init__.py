@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from detap.evaluation.detection import Matches, Result, evaluate, select
     from detap.evaluation.loop.evaluator import Evaluator
     from detap.formats import read_detections, read_ground_truth
-    from detap.formats.writing.convert import convert
+    from detap.formats.convert import convert
     from detap.protocols import PRESETS, Protocol, protocol
     from detap.tables.detection import Detections, GroundTruth
 
@@ -52,7 +52,7 @@ _HOME = {
     "detap.evaluation.detection": ("Matches", "Result", "evaluate", "select"),
     "detap.evaluation.loop.evaluator": ("Evaluator",),
     "detap.errors": ("DetapError", "DetapWarning", "InputError", "Note", "UsageError"),
-    "detap.formats.writing.convert": ("convert",),
+    "detap.formats.convert": ("convert",),
     "detap.formats": ("read_detections", "read_ground_truth"),
     "detap.protocols": ("PRESETS", "Protocol", "protocol"),
     "detap.tables.detection": ("Detections", "GroundTruth"),

@@ -120,7 +120,7 @@ def assert_detections(
     if not limits:
         raise UsageError(f"assert_detections requires a limit: {', '.join(LIMITS)}")
     from detap.formats import read_tables
-    from detap.formats.registry import default_protocol
+    from detap.formats.catalogue import default_protocol
 
     truth, detected = read_tables(ground_truth, detections, protocol, **reading)
     detected = detected.reindex_like(truth)

@@ -18,7 +18,7 @@ import click
 from detap.cli import group
 from detap.cli.commands.config import BY_SECTION
 from detap.cli.settings_schema import settings_schema
-from detap.formats.registry import FORMATS
+from detap.formats.catalogue import FORMATS
 from detap.protocols import PRESETS, Protocol
 from detap.report import schema
 from detap.report.schemas import NAMES

@@ -7,15 +7,14 @@ from datetime import UTC, datetime
 from io import StringIO
 from typing import Any
 
-from detap.formats.createml.tables import Annotations as CreateML
-from detap.formats.datumaro.items import Items
-from detap.formats.label_studio.tasks import Tasks
-from detap.formats.roboflow.tables import Responses
-from detap.formats.shapes.documents import DocumentReader
-from detap.formats.shapes.reader import ShapeReader
-from detap.formats.supervisely.annotations import Annotations as Supervisely
-from detap.formats.tfcsv.rows import Rows
-from detap.formats.via.regions import Regions
+from detap.formats.createml import Annotations as CreateML
+from detap.formats.datumaro import Items
+from detap.formats.label_studio import Tasks
+from detap.formats.roboflow import Responses
+from detap.formats.shapes.document import Document
+from detap.formats.supervisely import Annotations as Supervisely
+from detap.formats.tfcsv import Rows
+from detap.formats.via import Regions
 
 Boxes = Iterator[tuple[str, list[float]]]
 
@@ -118,12 +117,12 @@ def _tfcsv(data: bytes) -> Boxes:
                 yield record["class"], [*map(float, box)]
 
 
-def unrotated(reader: ShapeReader, boxes: list[list[float]]) -> list[list[float]]:
+def unrotated(reader: Document, boxes: list[list[float]]) -> list[list[float]]:
     """Return the boxes, empty ones for the rotated boxes."""
     return [[] if row in reader._corners else box for row, box in enumerate(boxes)]
 
 
-READERS: dict[str, tuple[type[DocumentReader], Callable[[bytes], Boxes]]] = {
+READERS: dict[str, tuple[type[Document], Callable[[bytes], Boxes]]] = {
     "createml": (CreateML, _createml),
     "via": (Regions, _via),
     "datumaro": (Items, _datumaro),

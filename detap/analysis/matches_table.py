@@ -12,7 +12,7 @@ from detap.analysis.row_results import DETECTION_STATUSES, row_results
 from detap.evaluation.results import Result
 from detap.evaluation.run import EvaluationRun
 from detap.evaluation.selection import SelectedClasses
-from detap.formats.registry import FORMATS
+from detap.formats.catalogue import FORMATS
 from detap.io.paths import STDIN
 from detap.tables.detection import GroundTruth, Integers, Name
 

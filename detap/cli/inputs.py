@@ -6,6 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from detap.errors import InputError, Problem, UsageError
+from detap.formats.base import Format
+from detap.formats.catalogue import check_options, format_named
+from detap.formats.catalogue import options as format_options
+from detap.formats.detection import detect_format
 from detap.formats.multi_file import (
     Sources,
     detections_of,
@@ -13,15 +17,7 @@ from detap.formats.multi_file import (
     expand_patterns,
     ground_truth_of,
 )
-from detap.formats.registry import (
-    DETECTIONS,
-    TRUTH,
-    Format,
-    check_options,
-    detect_format,
-    format_named,
-)
-from detap.formats.registry import options as format_options
+from detap.formats.options import DETECTIONS, TRUTH
 from detap.io.limits import Limits
 from detap.io.paths import STDIN
 from detap.io.stream import read_bytes

@@ -14,9 +14,10 @@ import click
 from detap.cli.command import files
 from detap.cli.session import Session
 from detap.cli.values import Given, Integer, Path, Target, Text, target
-from detap.formats.registry import FORMATS, Format
-from detap.formats.registry import Option as FormatOption
-from detap.formats.registry import options as format_options
+from detap.formats.base import Format
+from detap.formats.catalogue import FORMATS
+from detap.formats.catalogue import options as format_options
+from detap.formats.options import Option as FormatOption
 from detap.io.limits import MOST_RECORDS
 from detap.protocols import Protocol
 from detap.protocols.fields import ProtocolBase, ProtocolField, YesNo, protocol_fields

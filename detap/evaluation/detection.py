@@ -25,7 +25,7 @@ from detap.errors import DetapWarning, InputError, UsageError
 from detap.evaluation.results import Curve, Matches, Result, all_area_iou_pairs, result_of
 from detap.evaluation.run import EvaluationRun, match_params
 from detap.evaluation.subset import name_mask, select, shrink
-from detap.formats.registry import default_protocol, options
+from detap.formats.catalogue import default_protocol, options
 from detap.io.paths import Path
 from detap.protocols import Protocol
 from detap.tables.detection import Detections, GroundTruth, Name

@@ -1,7 +1,4 @@
-"""Readers of annotation and detection files, one package per format.
-
-numpy and lxml are imported only when a file is read.
-"""
+"""Readers and writers of annotation and detection files, a class per format."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,19 +6,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from detap.errors import UsageError
+from detap.formats.base import Format
+from detap.formats.catalogue import FORMATS, check_options, default_protocol, format_named
+from detap.formats.detection import detect_format
 from detap.formats.multi_file import (
     detections_of,
     expand_folders,
     expand_patterns,
     ground_truth_of,
-)
-from detap.formats.registry import (
-    FORMATS,
-    Format,
-    check_options,
-    default_protocol,
-    detect_format,
-    format_named,
 )
 from detap.io.limits import DEFAULT_LIMITS
 

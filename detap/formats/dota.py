@@ -17,6 +17,7 @@ import numpy as np
 
 from detap.core.polygons import bounds, is_self_intersecting, polygon_areas, rotated_boxes
 from detap.errors import Note
+from detap.formats.base import Format
 from detap.formats.by_name.notes import classes_without_file, files_skipped, nonzero_notes
 from detap.formats.reading.placeholder import empty_ground_truth
 from detap.formats.reading.sniffing import first_line
@@ -289,3 +290,20 @@ def _notes(polygons: Floats, kind: str) -> tuple[Note, ...]:
             severity="warning" if kind == "ground-truth" else "info",
         ),
     )
+
+
+class Dota(Format):
+    """A text file per image or class, with four corners per line."""
+
+    protocol = "dota"
+    boxes = ()
+    coordinates = "x1 y1 x2 y2 x3 y3 x4 y4"
+    image_folders = ("../images", ".")
+
+    read_truth_file = staticmethod(read_ground_truth)
+    read_detections_file = staticmethod(read_detections)
+    placeholder = staticmethod(placeholder_ground_truth)
+
+    def fits(self, path: str) -> bool:
+        """Return True if the first line has eight coordinates in pixels."""
+        return fits(path)

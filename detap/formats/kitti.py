@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from detap.formats.base import Format
 from detap.formats.by_name.notes import files_skipped
 from detap.formats.by_name.objects import nothing_in_common
 from detap.formats.by_name.problems import CORNERS, Problems
@@ -233,3 +234,18 @@ def _refuse_missing(folder: Folder, truth: GroundTruth, problems: Problems) -> N
     if len(missing) == len(truth.images):
         problems.lead = nothing_in_common(folder.given, folder.members, truth)
     problems.raise_any()
+
+
+class Kitti(Format):
+    """A text file per image, with fifteen columns."""
+
+    protocol = "kitti"
+    image_folders = ("../image_2", "../images", ".")
+
+    read_truth_file = staticmethod(read_ground_truth)
+    read_detections_file = staticmethod(read_detections)
+    placeholder = staticmethod(placeholder_ground_truth)
+
+    def fits(self, path: str) -> bool:
+        """Return True if the first line is a word and 14 or 15 numbers."""
+        return fits(path)

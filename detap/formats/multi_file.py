@@ -10,7 +10,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from detap.errors import InputError, Problem, UsageError
-from detap.formats.registry import FORMATS, Format
+from detap.formats.base import Format
+from detap.formats.catalogue import FORMATS
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import STDIN, is_url, shown
 from detap.io.stream import refuse_os_error

@@ -22,8 +22,8 @@ from detap.cli.commands.check import command
 from detap.cli.session import Session
 from detap.errors import InputError, Note, UsageError
 from detap.evaluation.detection import add_sanity_notes, evaluate, score_tables, select
+from detap.formats.catalogue import format_named
 from detap.formats.coco import tables as coco
-from detap.formats.registry import format_named
 from detap.formats.voc import tables as voc
 from detap.report import schema as report_schema
 from detap.tables.detection import Detections, GroundTruth

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from detap.formats import read_ground_truth
-from detap.formats.registry import FORMATS, options
+from detap.formats.catalogue import FORMATS, options
 from tests.cli.conftest import Ended
 
 Run = Callable[..., Ended]

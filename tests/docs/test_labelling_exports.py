@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import detap
-from detap.formats.registry import detect_format
+from detap.formats.detection import detect_format
 from tests.conftest import ROOT
 
 PAGE = (ROOT / "docs/formats/labelling-exports.md").read_text("utf-8")

@@ -25,6 +25,8 @@ ELSEWHERE = {
     "oid_hierarchical_labels_expansion.py": "Open Images",
     "per_image_evaluation.py": "Open Images",
     "results.py": "Ultralytics",
+    "spots.md": "the example of CONTRIBUTING.md",
+    "spots.py": "the example of CONTRIBUTING.md",
     "utils.py": "Ultralytics",
 }
 """Files of other projects that are named as the source of a rule."""
@@ -48,7 +50,7 @@ _PRIVATE = re.compile(r"`(?:\w+\.)*(_[a-z]\w*)")
 _WORD = re.compile(r"\b_[a-z]\w*")
 _ROLE = re.compile(r":(?:func|class|data|exc):`~?(\w+)`")
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]")
-_NO_MODULES = ("detap.toml", "detap.targets", "detap.fish")
+_NO_MODULES = ("detap.toml", "detap.targets", "detap.fish", "detap.formats.spots")
 
 
 @cache

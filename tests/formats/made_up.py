@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from detap.errors import InputError, Problem
-from detap.formats.registry import Format, Option, register
+from detap.formats.base import Format
+from detap.formats.catalogue import FORMATS, Line
+from detap.formats.options import Option
 from detap.tables.detection import Detections, GroundTruth
 
 UNITS = Option("units", "What a box's numbers are multiplied by.", "X")
@@ -25,41 +27,41 @@ def _boxes(rows: list[list[str]], units: str) -> Any:
     return np.array([[float(x) * float(units) for x in row[2:6]] for row in rows])
 
 
-def read_ground_truth(path: str, *, units: str = "1", limits: object = None) -> GroundTruth:
-    del limits
-    rows = _rows(path, 6)
-    return GroundTruth.from_arrays(
-        image=[row[0] for row in rows],
-        label=[row[1] for row in rows],
-        boxes=_boxes(rows, units),
-        images=sorted({row[0] for row in rows}),
-        box_format="xywh",
-    )
+class MadeUp(Format):
+    """The invented format."""
+
+    protocol = "voc2012"
+
+    def read_truth_file(self, path: str, *, units: str = "1", limits: object = None) -> GroundTruth:
+        del limits
+        rows = _rows(path, 6)
+        return GroundTruth.from_arrays(
+            image=[row[0] for row in rows],
+            label=[row[1] for row in rows],
+            boxes=_boxes(rows, units),
+            images=sorted({row[0] for row in rows}),
+            box_format="xywh",
+        )
+
+    def read_detections_file(
+        self, path: str, truth: GroundTruth, *, units: str = "1", limits: object = None
+    ) -> Detections:
+        del limits
+        rows = _rows(path, 7)
+        detections = Detections.from_arrays(
+            image=[row[0] for row in rows],
+            label=[row[1] for row in rows],
+            boxes=_boxes(rows, units),
+            score=[float(row[6]) for row in rows],
+            box_format="xywh",
+        )
+        return detections.reindex_like(truth)
 
 
-def read_detections(
-    path: str, truth: GroundTruth, *, units: str = "1", limits: object = None
-) -> Detections:
-    del limits
-    rows = _rows(path, 7)
-    detections = Detections.from_arrays(
-        image=[row[0] for row in rows],
-        label=[row[1] for row in rows],
-        boxes=_boxes(rows, units),
-        score=[float(row[6]) for row in rows],
-        box_format="xywh",
-    )
-    return detections.reindex_like(truth)
-
-
-MADE_UP = Format(
-    *("made-up", "Made-up", __name__, "voc2012"),
-    suffixes=(".boxes",),
-    options=(UNITS,),
-)
+LINE = Line("made-up", "Made-up", "tests.formats.made_up.MadeUp", (".boxes",), (UNITS,))
 
 if __name__ == "__main__":
-    register(MADE_UP._replace(module="tests.formats.made_up"))
+    FORMATS.lines["made-up"] = LINE
     from detap.__main__ import main
 
     main()

@@ -16,7 +16,7 @@ from detap.errors import InputError, Problem  # noqa: E402
 from detap.formats.arrow import ipc, prefetch  # noqa: E402
 from detap.formats.arrow import table as arrow_table  # noqa: E402
 from detap.formats.arrow.files import opened  # noqa: E402
-from detap.formats.registry import FORMATS  # noqa: E402
+from detap.formats.catalogue import FORMATS  # noqa: E402
 from detap.io.limits import DEFAULT_LIMITS, Limits  # noqa: E402
 from tests.formats.arrow_files import write_file, write_parquet  # noqa: E402
 

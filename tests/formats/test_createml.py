@@ -8,7 +8,8 @@ import pytest
 
 import detap
 from detap.errors import InputError
-from detap.formats.registry import FORMATS, detect_format
+from detap.formats.catalogue import FORMATS
+from detap.formats.detection import detect_format
 from detap.io.limits import Limits
 from tests.formats.exports import CAT, DOG, RESULTS, Bad, changed, refused, write
 

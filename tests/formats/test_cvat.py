@@ -11,10 +11,8 @@ import numpy as np
 import pytest
 
 from detap.errors import InputError, UsageError
-from detap.formats.cvat.metadata import placeholder_ground_truth
-from detap.formats.cvat.sniff import fits
-from detap.formats.cvat.tables import read_detections, read_ground_truth
-from detap.formats.registry import FORMATS, detect_format
+from detap.formats.catalogue import FORMATS
+from detap.formats.detection import detect_format
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from tests.cli.conftest import Ended, detap
 from tests.formats.voc_100 import same_as_known
@@ -22,6 +20,10 @@ from tests.formats.voc_100 import same_as_known
 __all__ = ["detap"]
 
 Run = Callable[..., Ended]
+
+CVAT = FORMATS["cvat"]
+fits, placeholder_ground_truth = CVAT.fits, CVAT.placeholder
+read_ground_truth, read_detections = CVAT.read_truth_file, CVAT.read_detections_file
 
 HEAD = '<?xml version="1.0" encoding="utf-8"?>\n<annotations>\n  <version>1.1</version>\n'
 BOX = '<box label="dog" occluded="0" xtl="1.5" ytl="2" xbr="11.5" ybr="22" z_order="0"></box>'
@@ -254,7 +256,7 @@ def test_the_command(tmp_path: Path, detap: Run) -> None:
 
 WHOLE: dict[str, tuple[str | bytes, str]] = {
     "empty": ("", "is empty; expected a CVAT export"),
-    "cut off": (document(image(BOX))[:-20], "line 6: invalid XML: unclosed token; export it again"),
+    "cut off": (document(image(BOX))[:-20], "line 6: invalid XML: expected '>'; export it again"),
     "VOC": (
         "<annotation/>",
         "line 1: not a CVAT export: the root is <annotation>, as in VOC annotations (read their "
@@ -283,7 +285,7 @@ WHOLE: dict[str, tuple[str | bytes, str]] = {
     ),
     "entity": (
         document(image(BOX.replace("dog", "&dog;"))),
-        "line 5: invalid XML: undefined entity; export it again",
+        "line 5: invalid XML: Entity 'dog' not defined; export it again",
     ),
     "unknown encoding": (
         HEAD.replace("utf-8", "klingon") + "</annotations>",
@@ -291,7 +293,7 @@ WHOLE: dict[str, tuple[str | bytes, str]] = {
     ),
     "broken bytes": (
         document(image(BOX)).encode().replace(b"dog", b"d\xffg"),
-        "line 5: invalid XML: not well-formed (invalid token); export it again",
+        "line 5: invalid XML: Invalid bytes in character encoding; export it again",
     ),
     "video": (
         document('<track id="0" label="dog"><box frame="0"/></track>'),

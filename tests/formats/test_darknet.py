@@ -6,7 +6,8 @@ import pytest
 
 import detap
 from detap.errors import InputError
-from detap.formats.registry import FORMATS, detect_format
+from detap.formats.catalogue import FORMATS
+from detap.formats.detection import detect_format
 
 DATA = "classes = 2\ntrain = data/train.txt\nnames = data/obj.names\nbackup = backup/\n"
 

@@ -1,4 +1,4 @@
-"""The reader of data.yaml: it reads values as YAML does, and refuses all else with the line."""
+"""The reader of data.yaml: words stay text, and faults have their line."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -63,6 +63,8 @@ download: |
         ("---\nnames:\n  1: b\n  0: 'a'\nnc: 2\nval: ~", ("a", "b"), "", {}),
         ("names: [no, 0, 1.5, a:b, x#y]\n", ("no", "0", "1.5", "a:b", "x#y"), "", {}),
         ("val: \"a b\"\n'names': [a]\n\"nc\": 1", ("a",), "", {"val": ("a b",)}),
+        ("{names: &x [a], val: *x}", ("a",), "", {"val": ("a",)}),
+        ('path: x\n  y\nnames: ["\\x41"]', ("A",), "x y", {}),
         ("", (), "", {}),
         ("# nothing\n\n", (), "", {}),
     ],
@@ -79,38 +81,32 @@ def test_valid_files(
         file.write_bytes(text.replace("\n", ending).encode())
         content = read_data_yaml(file)
         assert (content.names, content.path, content.splits) == (names, path, splits)
-    yaml = pytest.importorskip("yaml", reason="PyYAML is a second opinion")
-    other = yaml.safe_load(text) or {}
-    listed = other.get("names", [])
-    listed = [listed[key] for key in sorted(listed)] if isinstance(listed, dict) else listed
-    if "no" not in names:  # of YAML 1.1 a boolean, here what it says
-        assert tuple(map(str, listed)) == names
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{names: [a]}", "line 1: '{names: [a]}' is not `key: value`"),
+        ("- a", "line 1: 'a list' is not `key: value`"),
         ("names a", "line 1: 'names a' is not `key: value`"),
-        ("names:\n\t0: a", "line 2: '\\t0: a' is not `key: value`"),
+        ("names:\n\t0: a", "line 2: invalid YAML: "),
         ("names: a b", "line 1: 'a b' is not a list or mapping"),
-        ("names: &x [a]", "line 1: '&x [a]' is not a list or mapping"),
-        ("val: x\nnames: |\n  a", "line 2: '|' is not a list or mapping"),
-        ("names: [a", "line 1: the '[' of line 1 is not closed"),
-        ("names: [a, b\nval: x", "is not closed"),
-        ("names: [a, [b]]", "line 1: unexpected '[' in a list of names"),
-        ("names: [a,, b]", "line 1: empty name"),
+        ("val: x\nnames: |\n  a", "line 2: 'a' is not a list or mapping"),
+        ("names: [a", "line 2: invalid YAML: "),
+        ("names: [a, b\nval: x", "line 2: invalid YAML: "),
+        ("names: [a, [b]]", "line 1: a list is not a word"),
+        ("names: [a,, b]", "line 1: invalid YAML: "),
+        ("names: [a, '']", "line 1: empty name"),
         ("names: []", "line 1: no class names"),
         ("names:\nval: x", "line 1: no class names"),
-        ("names: [a, 'b]", 'line 1: "\'b]" is not a plain word'),
+        ("names: [a, 'b]", "line 1: invalid YAML: "),
         ("names:\n  0: a\n  2: b", "line 3: class '2' is not a number from 0 to 1"),
         ("names:\n  0: a\n  00: b", "line 3: duplicate class 00 (also at line 2)"),
         ("names:\n  a: 0\n", "line 2: class 'a' is not a number from 0 to 0"),
-        ("names:\n  0: a\n   1: b", "line 3: indentation differs from the line above"),
-        ("names:\n  - a\n  1: b", "line 3: mixes a mapping and a list"),
-        ("names:\n  - a: b", "line 2: 'a: b' is not a plain word"),
-        ("names:\n  - 'a' b", "line 2: unexpected 'b' after a quoted word"),
-        ('names:\n  - "\\x41"', "line 2: unsupported escape \\x"),
+        ("names:\n  0: a\n   1: b", "line 3: invalid YAML: "),
+        ("names:\n  - a\n  1: b", "line 3: invalid YAML: "),
+        ("names:\n  - a: b", "line 2: a mapping is not a word; put the name in quotes"),
+        ("names:\n  - 'a' b", "line 2: invalid YAML: "),
+        ('names:\n  - "\\y"', "line 2: invalid YAML: "),
         ("names:\n  - a\n  - a", "line 3: duplicate class 'a' (also at line 2)"),
         ("names:\n  -\n  - a", "line 2: empty name"),
         (
@@ -118,10 +114,11 @@ def test_valid_files(
             "line 3: duplicate key 'names' (also at line 1)",
         ),
         ("nc: 3\nnames: [a]", "line 1: nc is '3', but there are 1 names"),
-        ("val: *x", "line 1: '*x' is not a plain word"),
+        ("val: *x", "line 1: invalid YAML: "),
         ("val: {a: b}", "line 1: is a mapping"),
-        ("path: x\n  y\n", "line 2: unexpected 'y', expected one word"),
-        ("names: {a}", "line 1: is not `number: name`"),
+        ("path: [x, y]\n", "line 1: is a list, expected one word"),
+        ("names: {a}", "line 1: class 'a' is not a number from 0 to 0"),
+        ("val: " + "[" * 5000, "line 1: invalid YAML: "),
         ("\x89PNG", "looks like a PNG image"),
     ],
 )

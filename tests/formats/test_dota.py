@@ -12,13 +12,13 @@ from numpy.testing import assert_array_equal
 from detap.analysis.errors import TYPES
 from detap.errors import InputError, UsageError
 from detap.evaluation.detection import evaluate
+from detap.formats.detection import detect_format
 from detap.formats.dota import (
     fits,
     placeholder_ground_truth,
     read_detections,
     read_ground_truth,
 )
-from detap.formats.registry import detect_format
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.tables.concat import join_detections, join_ground_truths
 from detap.tables.detection import Detections, GroundTruth

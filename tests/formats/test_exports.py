@@ -11,7 +11,7 @@ import detap
 from detap.checks.boxes import count_sampled_boxes, failed_box_checks
 from detap.cli import main
 from detap.errors import InputError
-from detap.formats.registry import detect_format
+from detap.formats.detection import detect_format
 from tests.formats.voc_files import item, xml
 
 VAL, TRAIN, LABEL_STUDIO, ALL = "val", "train", "label studio", "all"
@@ -471,7 +471,7 @@ def test_nested_annotations_of_voc(tmp_path: Path) -> None:
     assert detections.image.tolist() == [0, 3]
     pictures = tmp_path / "JPEGImages/day/one"
     pictures.mkdir(parents=True)
-    folders, names = detap.formats.registry.FORMATS["voc"].image_files(truth)
+    folders, names = detap.formats.catalogue.FORMATS["voc"].image_files(truth)
     assert str(tmp_path / "Annotations/../JPEGImages") not in {folder.path for folder in folders}
     assert str(tmp_path / "JPEGImages") in {folder.path for folder in folders}
     assert names == {"day/one/a": "day/one/a", "b": "day/one/b", "night/a": "night/a"}
@@ -487,7 +487,7 @@ def test_nested_labelme_files_of_one_name(tmp_path: Path) -> None:
     assert detect_format(tmp_path).name == "labelme"
     truth = detap.read_ground_truth(tmp_path)
     assert truth.images == ("day/cam/a", "night/cam/a")
-    labelme = detap.formats.registry.FORMATS["labelme"]
+    labelme = detap.formats.catalogue.FORMATS["labelme"]
     folders, names = labelme.image_files(truth)
     assert dict(names) == {"day/cam/a": "images/a.jpg", "night/cam/a": "images/a.jpg"}
     assert folders[0].path == str(tmp_path)

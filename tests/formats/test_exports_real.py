@@ -12,6 +12,7 @@ import pytest
 import detap
 from detap.cli import main
 from detap.errors import InputError, UsageError
+from detap.formats.detection import matching_formats
 from tests.formats.exports import write
 
 OURS = ("tfcsv", "createml", "via", "datumaro", "supervisely")
@@ -130,12 +131,10 @@ def test_supervision_writes_its_ground_truth_as_detections(formats2: Path) -> No
 
 def test_no_false_alarm_on_other_data(real_data: Path) -> None:
     """No file or folder of another format looks like one of these."""
-    from detap.formats.registry import _matching_formats
-
     for folder in (real_data, *(p for p in real_data.rglob("*") if p.is_dir())):
         files = [*folder.glob("*.json"), *folder.glob("*.csv")][:50]
         of_these = "formats2" in str(folder) and any(
             part in str(folder) for part in ("other-layouts", "datumaro", "supervision")
         )
         for path in () if of_these else (folder, *files):
-            assert set(_matching_formats(str(path))).isdisjoint(OURS), path
+            assert set(matching_formats(str(path))).isdisjoint(OURS), path

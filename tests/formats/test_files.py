@@ -5,7 +5,6 @@ import gzip
 import hashlib
 import io
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,8 +13,8 @@ import pytest
 from detap.errors import InputError, UsageError
 from detap.formats.coco import prefetch
 from detap.formats.coco import tables as coco
+from detap.formats.detection import detect_format
 from detap.formats.reading.sniffing import first_line, head
-from detap.formats.registry import detect_format
 from detap.formats.voc import tables as voc
 from detap.io import digest
 from detap.io.digest import sha256, sha256_of_stream
@@ -270,17 +269,6 @@ def test_formats_that_cannot_be_detected(tmp_path: Path) -> None:
         detect_format(tmp_path / "absent")
     with pytest.raises(UsageError, match="cannot detect the format of no file"):
         detect_format(None)
-
-
-def test_reading_begins_without_numpy(truth_path: Path) -> None:
-    """The prefetch must run before NumPy is imported."""
-    code = (
-        "import sys; from detap.formats.coco import prefetch\n"
-        f"scan = prefetch.ground_truth({str(truth_path)!r}).result()\n"
-        "assert scan is not None and scan.count == 3\n"
-        "assert not {'numpy', 'lxml', 'json', 'rich', 'click'} & set(sys.modules)\n"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from numpy.testing import assert_array_equal
 
 from detap.errors import InputError, UsageError
 from detap.evaluation.detection import evaluate
+from detap.formats.detection import detect_format
 from detap.formats.kitti import fits, read_detections, read_ground_truth
-from detap.formats.registry import detect_format
 from detap.io.limits import Limits
 from detap.tables.concat import join_ground_truths
 from detap.tables.detection import GroundTruth

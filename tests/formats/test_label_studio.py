@@ -11,9 +11,11 @@ import pytest
 import detap
 from detap.cli import main
 from detap.errors import InputError
-from detap.formats.label_studio.regions import image_name_of
-from detap.formats.label_studio.sniff import fits
-from detap.formats.registry import FORMATS, detect_format
+from detap.formats.catalogue import FORMATS
+from detap.formats.detection import detect_format
+from detap.formats.label_studio import image_name_of
+
+fits = FORMATS["labelstudio"].fits
 
 BOUNDS = "pass shapes='bbox' (--shapes bbox) to read its bounding box"
 

@@ -13,9 +13,8 @@ import pytest
 
 from detap.errors import InputError, UsageError
 from detap.evaluation.detection import evaluate
-from detap.formats.labelme.sniff import fits
-from detap.formats.labelme.tables import read_detections, read_ground_truth
-from detap.formats.registry import FORMATS, detect_format
+from detap.formats.catalogue import FORMATS
+from detap.formats.detection import detect_format
 from detap.io.limits import Limits
 from detap.protocols import Protocol
 from tests.cli.conftest import Ended, detap
@@ -24,6 +23,10 @@ from tests.formats.voc_100 import same_as_known
 __all__ = ["detap"]
 
 Run = Callable[..., Ended]
+
+LABELME = FORMATS["labelme"]
+fits = LABELME.fits
+read_ground_truth, read_detections = LABELME.read_truth_file, LABELME.read_detections_file
 
 DUE = "expected a LabelMe file with a list of shapes"
 BOUNDS = "pass shapes='bbox' (--shapes bbox) to read its bounding box"

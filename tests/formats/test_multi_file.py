@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 from detap.errors import InputError, Problem, UsageError
 from detap.evaluation.detection import score_tables
 from detap.formats import read_detections, read_ground_truth
+from detap.formats.base import Format
+from detap.formats.catalogue import FORMATS
+from detap.formats.detection import detect_format
 from detap.formats.multi_file import Sources, expand_folders, expand_patterns
-from detap.formats.registry import FORMATS, Format, detect_format
 from detap.tables.concat import join_detections, join_ground_truths
 from detap.tables.detection import Detections, GroundTruth
 from detap.tables.notes import INTERLEAVED

@@ -9,9 +9,11 @@ import pytest
 import detap
 from detap.cli import main
 from detap.errors import InputError
-from detap.formats.registry import detect_format
-from detap.formats.roboflow.sniff import fits
+from detap.formats.catalogue import FORMATS
+from detap.formats.detection import detect_format
 from tests.formats.voc_files import item, xml
+
+fits = FORMATS["roboflow"].fits
 
 
 def prediction(**more: Any) -> dict[str, Any]:

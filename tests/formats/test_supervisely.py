@@ -10,7 +10,8 @@ import pytest
 
 import detap
 from detap.errors import InputError
-from detap.formats.registry import FORMATS, detect_format
+from detap.formats.catalogue import FORMATS
+from detap.formats.detection import detect_format
 from tests.formats.exports import CAT, DOG, RESULTS, Bad, changed, refused, write
 
 
@@ -70,6 +71,14 @@ def test_equal_names_in_two_data_sets_have_their_folder(tmp_path: Path) -> None:
     assert truth.images == ("one/a", "one/b", "two/a", "two/b")
     assert len(truth) == 4
     assert FORMATS["supervisely"].file_names(truth)["two/b"] == "two/b.png"
+
+
+def test_attributes_of_images_with_equal_names_in_two_data_sets(tmp_path: Path) -> None:
+    """Files are read again with the prefix of their data set."""
+    night = {**A, "tags": [{"name": "light", "value": "night"}]}
+    project(tmp_path, data_set="one")
+    truth = detap.read_ground_truth(project(tmp_path, night, data_set="two"))
+    assert FORMATS["supervisely"].image_attribute(truth, "light") == {"two/a": "night"}
 
 
 def test_other_files_are_skipped_with_a_count(tmp_path: Path) -> None:

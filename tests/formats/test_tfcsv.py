@@ -7,7 +7,8 @@ import pytest
 
 import detap
 from detap.errors import InputError
-from detap.formats.registry import FORMATS, detect_format
+from detap.formats.catalogue import FORMATS
+from detap.formats.detection import detect_format
 from tests.formats.exports import CAT, DOG, RESULTS, Bad, refused, write
 
 HEADER = "filename,width,height,class,xmin,ymin,xmax,ymax"

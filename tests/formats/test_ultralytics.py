@@ -12,7 +12,7 @@ import pytest
 
 import detap
 from detap.errors import InputError, UsageError
-from detap.formats.registry import default_protocol
+from detap.formats.catalogue import default_protocol
 from detap.formats.yolo.geometry import geometry
 from tests.cli.conftest import Ended
 from tests.cli.conftest import detap as command_fixture

@@ -9,7 +9,8 @@ import pytest
 
 import detap
 from detap.errors import InputError, UsageError
-from detap.formats.registry import FORMATS, detect_format
+from detap.formats.catalogue import FORMATS
+from detap.formats.detection import detect_format
 from tests.formats.exports import CAT, DOG, RESULTS, Bad, changed, refused, write
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import detap
 from detap.errors import InputError
-from detap.formats.writing.xywh import to_xywh
+from detap.formats.xywh import to_xywh
 from detap.tables.detection import Detections, GroundTruth, encode_boxes
 from tests.formats.voc_files import item, tree, write, xml
 

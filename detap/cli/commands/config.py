@@ -25,7 +25,7 @@ from detap.cli.settings import (
     settings_of,
 )
 from detap.escaping import escape, width
-from detap.formats.registry import FORMATS
+from detap.formats.catalogue import FORMATS
 from detap.gates.config import LIMITS
 from detap.metrics.at_threshold import AT_THRESHOLD
 from detap.protocols import Protocol

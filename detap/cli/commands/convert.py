@@ -11,10 +11,10 @@ from detap.cli.options import general_options, option, optional_inputs, stack, s
 from detap.cli.session import Session
 from detap.errors import Note
 from detap.escaping import escape
-from detap.formats.registry import FORMATS
+from detap.formats.catalogue import FORMATS
 
 if TYPE_CHECKING:
-    from detap.formats.writing.convert import Converted
+    from detap.formats.convert import Converted
     from detap.tables.detection import Detections, GroundTruth
 
 convert_options = stack(
@@ -22,7 +22,7 @@ convert_options = stack(
         "--to",
         group="Output",
         required=True,
-        type=click.Choice([f.name for f in FORMATS.values() if f.writer]),
+        type=click.Choice([line.name for line in FORMATS.lines.values() if line.writes]),
         help="Target format.",
     ),
     option(
@@ -59,8 +59,8 @@ def command(session: Session, /, target: str, to: str, **options: Any) -> None:
     overwritten.
     """
     inputs = Inputs.from_options(options)
-    from detap.formats.writing.convert import convert  # lazy import (start-up time)
-    from detap.formats.writing.folder import check_new
+    from detap.formats.convert import convert  # lazy import (start-up time)
+    from detap.formats.new_folder import check_new
 
     check_new(target)
     session.start_progress("Reading")

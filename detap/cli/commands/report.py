@@ -36,7 +36,7 @@ from detap.report.writers.registry import WRITERS, Style
 
 if TYPE_CHECKING:
     from detap.evaluation.results import Result
-    from detap.formats.registry import Format
+    from detap.formats.base import Format
     from detap.report.model import PageSource, Report
     from detap.report.page.pictures import Search
     from detap.tables.detection import Name, SourceFile

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from detap.errors import InputError, Note, Problem, UsageError
+from detap.formats.catalogue import FORMATS
 from detap.formats.coco.category_offset import sample_categories
 from detap.formats.coco.columns import DetectionColumns
 from detap.formats.coco.values import other_name
-from detap.formats.registry import FORMATS
 from detap.formats.stem_matching import base_name, by_stem, without_suffix
 from detap.formats.text.class_names import DATA_YAML, ClassNames
 from detap.io.json_text import short_json

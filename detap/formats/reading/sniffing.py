@@ -10,6 +10,7 @@ from itertools import islice
 
 _HEAD_BYTES = 4096
 _FILES = 16
+_JSON_FILES = 3
 _JSON_TOKEN = re.compile(rb'"((?:[^"\\]|\\.)*)"\s*(:?)|[\[\]{}]')
 
 
@@ -29,6 +30,16 @@ def first_line(folder: str, strip: Callable[[bytes], bytes] = bytes) -> str:
             if text:
                 return text.split("\n")[0]
     return ""
+
+
+def first_files_fit(folder: str, fits: Callable[[str], bool]) -> bool:
+    """Return True if the first JSON files of a folder are of a format, and there is one."""
+    try:
+        with os.scandir(folder) as entries:
+            paths = (e.path for e in entries if e.name.lower().endswith(".json"))
+            return {fits(path) for path in islice(paths, _JSON_FILES)} == {True}
+    except OSError:
+        return False
 
 
 def head(path: str) -> bytes:

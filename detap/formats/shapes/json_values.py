@@ -1,4 +1,4 @@
-"""Values of annotation files in JSON."""
+"""Values of annotation files."""
 
 import math
 from collections.abc import Iterator
@@ -9,10 +9,12 @@ from detap.errors import InputError
 from detap.formats.by_name.problems import Problems
 from detap.formats.coco._scan import nesting
 from detap.formats.coco.values import check_text
+from detap.formats.text.lines import NUMBER, number_fault
 from detap.io.json_text import LongInteger, NotJsonError, short_json, text_of
 from detap.io.limits import Limits
 from detap.io.problems import FaultError
 from detap.io.problems import Problems as FileProblems
+from detap.text_input import quote
 
 _LONGEST_SIDE = 1e9
 
@@ -83,6 +85,13 @@ def finite_number(name: str, value: Any, hint: str = "use a finite number") -> f
         message = f"{name} is {short_json(value)}, not a finite number"
         raise FaultError(message, "use a finite number")
     return number
+
+
+def number_of(name: str, text: str) -> float:
+    """Return the finite decimal number of a text; raise FaultError for other texts."""
+    if NUMBER.fullmatch(text) and math.isfinite(value := float(text)):
+        return value
+    raise FaultError(f"{name} {quote(text)} {number_fault(text)}", "use a decimal number")
 
 
 def numbers(record: dict[str, Any], *keys: str) -> Iterator[float]:

@@ -1,19 +1,13 @@
 """Read a `data.yaml`: image folders and class names.
 
-The reader supports the YAML that such files use: a mapping whose values are words, quoted or not,
-lists of words (``- a`` on lines of their own, or ``[a, b]``) and mappings from numbers to words.
-Other keys are skipped. Everything else is an error with its line, because a guess could give
-classes the wrong names.
-
-Reference: YAML 1.2.2, chapters 7 and 8; the keys are those of Ultralytics' data sets.
+PyYAML parses the file; words stay text, so that a class ``no`` is no boolean. Keys other than those
+of Ultralytics' data sets are skipped.
 """
 
 import os
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from detap.formats.by_name.problems import Problems
 from detap.formats.text.lines import decoded_lines, looks_like, number_fault
@@ -24,16 +18,9 @@ from detap.text_input import is_whole, quote
 
 SPLITS = ("val", "test", "train")
 
-_KEY = re.compile(
-    r"""(?:([^\s'"#&*!|>%@`\[\]{},?:-][^:#]{0,99})|'([^']{1,99})'|"([^"\\]{1,99})"):(?:[ ]|$)"""
-)
-_QUOTED = re.compile(r"""'((?:[^']|'')*)'|"((?:[^"\\]|\\.)*)\"""")
-_COMMENT = re.compile(r"[ ]#")
-_FLOW_PLAIN_END = re.compile(r"[ ]#|[,\[\]{}]|:(?=[ ,\[\]{}]|$)")
-_SPECIAL = frozenset("&*!|>%@`[]{},?\"'")
-_ESCAPES = {"\\": "\\", '"': '"', "/": "/", "n": "\n", "t": "\t", " ": " "}
 _NOTHING = frozenset({"", "~", "null", "Null", "NULL"})
 _HINT = "write `names:` as a list, or as a mapping from 0, 1, ... to names"
+_SHOWN = 60
 
 
 class DataYaml(NamedTuple):
@@ -63,34 +50,7 @@ class DataYaml(NamedTuple):
 
 
 class _Fault(Exception):  # noqa: N818 - never seen outside
-    """A fault in the file: its line, the message and the hint."""
-
-
-class _Line(NamedTuple):
-    number: int
-    text: str
-
-    @property
-    def inner(self) -> bool:
-        """True if the line belongs to the key above it."""
-        return self.text.startswith((" ", "- ")) or self.text == "-"
-
-
-@dataclass(slots=True)
-class _Value:
-    """The value of a key: the rest of its line, and the lines below that belong to it.
-
-    `depth` is the number of open brackets.
-    """
-
-    line: int
-    text: str
-    depth: int = 0
-    below: list[_Line] = field(default_factory=list)
-
-
-Word = tuple[int, str]
-"""A word and its line number."""
+    """A fault in the file: its node or line, the message and the hint."""
 
 
 def read_data_yaml(path: Path, limits: Limits = DEFAULT_LIMITS) -> DataYaml:
@@ -108,10 +68,11 @@ def read_data_yaml(path: Path, limits: Limits = DEFAULT_LIMITS) -> DataYaml:
     if appearance and not data.lstrip().startswith(b"{"):
         problems.add(file, "", f"looks like {appearance}", "expected a data.yaml")
     problems.raise_any()
-    lines = [_Line(*line) for line in decoded_lines(data, file, problems)]
-    values: dict[str, _Value] = {}
-    with _collect_fault(problems, file):
-        values = _keys(lines)
+    decoded_lines(data, file, problems)
+    values: dict[str, Any] = {}
+    if not problems.count:
+        with _collect_fault(problems, file):
+            values = _values(data.decode("utf-8-sig"))
     names: tuple[str, ...] = ()
     path_, splits, keypoints = "", {}, None
     sigmas: tuple[float, ...] = ()
@@ -131,9 +92,9 @@ def read_data_yaml(path: Path, limits: Limits = DEFAULT_LIMITS) -> DataYaml:
         with _collect_fault(problems, file):
             _check_count(values["nc"], names)
     if sigmas and keypoints and len(sigmas) != keypoints[0]:
-        message = f"kpt_oks_sigmas has {len(sigmas)} numbers for {keypoints[0]} keypoints"
-        location = f"line {values['kpt_oks_sigmas'].line}"
-        problems.add(file, location, message, "give one per keypoint of kpt_shape")
+        with _collect_fault(problems, file):
+            message = f"kpt_oks_sigmas has {len(sigmas)} numbers for {keypoints[0]} keypoints"
+            raise _Fault(values["kpt_oks_sigmas"], message, "give one per keypoint of kpt_shape")
     problems.raise_any()
     return DataYaml(file, names, path_, splits, keypoints, sigmas)
 
@@ -144,75 +105,74 @@ def _collect_fault(problems: Problems, file: str) -> Iterator[None]:
     try:
         yield
     except _Fault as fault:
-        number, message, hint = fault.args
-        problems.add(file, f"line {number}", message, hint)
+        node, message, hint = fault.args
+        line = node if isinstance(node, int) else _line(node)
+        problems.add(file, f"line {line}", message, hint)
 
 
-def _keys(lines: list[_Line]) -> dict[str, _Value]:
-    """Return the values of the top-level mapping by their keys."""
-    values: dict[str, _Value] = {}
-    value: _Value | None = None
-    for line in lines:
-        if line.text.lstrip(" ").startswith("#"):
-            continue
-        if value is not None and (line.inner or value.depth > 0):
-            value.below.append(line)
-            value.depth += _opened(line) if value.depth > 0 else 0
-            continue
-        if line.text.rstrip() in {"---", "..."} and value is None:
-            continue
-        match = _KEY.match(line.text)
-        if match is None:
-            message = f"{quote(line.text)} is not `key: value`"
-            raise _Fault(line.number, message, "indent lines that belong to the key above")
-        key = _key(match)
-        if key in values:
-            message = f"duplicate key {quote(key)} (also at line {values[key].line})"
-            raise _Fault(line.number, message, "keep one of them")
-        text = line.text[match.end() :].strip()
-        depth = _opened(_Line(line.number, text)) if text.startswith(("[", "{")) else 0
-        values[key] = value = _Value(line.number, text, depth)
+def _line(node: Any) -> int:
+    return int(node.start_mark.line) + 1
+
+
+def _values(text: str) -> dict[str, Any]:
+    """Return the node of each key of the top-level mapping."""
+    import yaml  # takes 0.02 s
+
+    try:
+        root = yaml.compose(text, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader))
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        position = getattr(error, "position", 0)
+        line = text.count("\n", 0, position) if mark is None else mark.line
+        reason = getattr(error, "problem", None) or getattr(error, "reason", "")
+        raise _Fault(line + 1, f"invalid YAML: {reason}", "correct it") from None
+    except RecursionError:
+        raise _Fault(1, "invalid YAML: nested too deeply", "correct it") from None
+    if root is None:
+        return {}
+    if not isinstance(root, yaml.MappingNode):
+        shown = root.value if isinstance(root.value, str) else "a list"
+        message = f"{quote(shown[:_SHOWN])} is not `key: value`"
+        raise _Fault(root, message, "indent lines that belong to the key above")
+    values: dict[str, Any] = {}
+    lines: dict[str, int] = {}
+    for key, value in root.value:
+        name = _word(key)
+        if name in values:
+            message = f"duplicate key {quote(name)} (also at line {lines[name]})"
+            raise _Fault(key, message, "keep one of them")
+        values[name], lines[name] = value, _line(key)
     return values
 
 
-def _key(match: re.Match[str]) -> str:
-    return next(group for group in match.groups() if group is not None).rstrip()
+def _word(node: Any) -> str:
+    """Return the text of a scalar."""
+    if not isinstance(node.value, str):
+        kind = "a mapping" if node.id == "mapping" else "a list"
+        raise _Fault(node, f"{kind} is not a word", "put the name in quotes")
+    return node.value
 
 
-def _opened(line: _Line) -> int:
-    """Return the number of opening minus closing brackets of a line."""
-    try:
-        marks = [token for _, token, is_mark in _tokens([line]) if is_mark]
-    except _Fault:
-        return 0  # reading the value reports the fault
-    return sum((mark in "[{") - (mark in "]}") for mark in marks)
-
-
-# --- values
-
-
-def _single(value: _Value) -> str:
+def _single(node: Any) -> str:
     """Return a value that is a single word; empty if it is null."""
-    if value.below:
-        message = f"unexpected {quote(value.below[0].text.strip())}, expected one word"
-        raise _Fault(value.below[0].number, message, "write it on the line of the key")
-    word = _word(value.line, value.text)
-    return "" if word in _NOTHING else word
+    if not isinstance(node.value, str):
+        kind = "a mapping" if node.id == "mapping" else "a list"
+        raise _Fault(node, f"is {kind}, expected one word", "write it on the line of the key")
+    return "" if not node.style and node.value in _NOTHING else node.value
 
 
-def _entries(value: _Value) -> tuple[str, ...]:
+def _entries(node: Any) -> tuple[str, ...]:
     """Return a value that is a word or a list of words."""
-    if _is_flow(value) or (value.below and not value.text.split("#")[0]):
-        words, keys = _collection(value)
-        if keys is None:
-            return tuple(word for _, word in words)
-        raise _Fault(value.line, "is a mapping", "use a folder, an image list, or a list of them")
-    word = _single(value)
+    if node.id == "sequence":
+        return tuple(map(_word, node.value))
+    if node.id == "mapping":
+        raise _Fault(node, "is a mapping", "use a folder, an image list, or a list of them")
+    word = _single(node)
     return (word,) if word else ()
 
 
-def _keypoints(value: _Value) -> tuple[int, int] | None:
-    words = _entries(value)
+def _keypoints(node: Any) -> tuple[int, int] | None:
+    words = _entries(node)
     if not words:
         return None
     if len(words) == 2 and all(is_whole(word) and len(word) < 6 for word in words):
@@ -220,192 +180,55 @@ def _keypoints(value: _Value) -> tuple[int, int] | None:
         if count > 0 and size in (2, 3):
             return count, size
     message = f"kpt_shape {quote(' '.join(words))} is not [K, 2] or [K, 3]"
-    raise _Fault(value.line, message, "write the number of keypoints, and of numbers per keypoint")
+    raise _Fault(node, message, "write the number of keypoints, and of numbers per keypoint")
 
 
-def _sigmas(value: _Value) -> tuple[float, ...]:
-    words = _entries(value)
+def _sigmas(node: Any) -> tuple[float, ...]:
+    words = _entries(node)
     for word in words:
         if number_fault(word) or float(word) <= 0:
             message = f"kpt_oks_sigmas has {quote(word)}, which is not a number above 0"
-            raise _Fault(value.line, message, "give one number per keypoint")
+            raise _Fault(node, message, "give one number per keypoint")
     return tuple(map(float, words))
 
 
-def _names(value: _Value) -> tuple[str, ...]:
-    words, keys = _collection(value)
-    if keys is not None:
-        words = _ordered(words, keys)
+def _names(node: Any) -> tuple[str, ...]:
+    if node.id == "scalar" and _single(node):
+        raise _Fault(node, f"{quote(node.value[:_SHOWN])} is not a list or mapping", _HINT)
+    nodes = node.value if node.id == "sequence" else []
+    if node.id == "mapping":
+        nodes = _ordered(node.value)
     first: dict[str, int] = {}
-    for number, word in words:
+    for one in nodes:
+        word = _word(one)
         if not word:
-            raise _Fault(number, "empty name", _HINT)
+            raise _Fault(one, "empty name", _HINT)
         if word in first:
             message = f"duplicate class {quote(word)} (also at line {first[word]})"
-            raise _Fault(number, message, "list each class once")
-        first[word] = number
-    if not words:
-        raise _Fault(value.line, "no class names", _HINT)
+            raise _Fault(one, message, "list each class once")
+        first[word] = _line(one)
+    if not nodes:
+        raise _Fault(node, "no class names", _HINT)
     return tuple(first)
 
 
-def _ordered(words: list[Word], keys: list[Word]) -> list[Word]:
-    """Return words sorted by their keys, which must be 0, 1, ..."""
-    word_by_key: dict[int, Word] = {}
-    for (number, key), word in zip(keys, words, strict=True):
-        if not is_whole(key) or int(key[:9]) >= len(keys) or len(key) > 9:
-            message = f"class {quote(key)} is not a number from 0 to {len(keys) - 1}"
-            raise _Fault(number, message, "number the classes from 0 without gaps")
-        if int(key) in word_by_key:
-            first = word_by_key[int(key)][0]
-            message = f"duplicate class {key} (also at line {first})"
-            raise _Fault(number, message, "list each class once")
-        word_by_key[int(key)] = word
-    return [word_by_key[key] for key in range(len(word_by_key))]
+def _ordered(pairs: list[tuple[Any, Any]]) -> list[Any]:
+    """Return the values of a mapping sorted by their keys, which must be 0, 1, ..."""
+    by_number: dict[int, tuple[Any, Any]] = {}
+    for key, value in pairs:
+        word = _word(key)
+        if not is_whole(word) or int(word[:9]) >= len(pairs) or len(word) > 9:
+            message = f"class {quote(word)} is not a number from 0 to {len(pairs) - 1}"
+            raise _Fault(key, message, "number the classes from 0 without gaps")
+        if int(word) in by_number:
+            message = f"duplicate class {word} (also at line {_line(by_number[int(word)][0])})"
+            raise _Fault(key, message, "list each class once")
+        by_number[int(word)] = key, value
+    return [by_number[number][1] for number in range(len(by_number))]
 
 
-def _check_count(value: _Value, names: tuple[str, ...]) -> None:
-    count = _single(value)
+def _check_count(node: Any, names: tuple[str, ...]) -> None:
+    count = _single(node)
     if count and count != str(len(names)):
         message = f"nc is {quote(count)}, but there are {len(names)} names"
-        raise _Fault(value.line, message, "correct one of them")
-
-
-def _is_flow(value: _Value) -> bool:
-    return value.text.startswith(("[", "{"))
-
-
-def _collection(value: _Value) -> tuple[list[Word], list[Word] | None]:
-    """Return the words of a list, or the values and keys of a mapping."""
-    if _is_flow(value):
-        return _flow(value)
-    if value.text and not value.text.startswith("#"):
-        message = f"{quote(value.text)} is not a list or mapping"
-        raise _Fault(value.line, message, _HINT)
-    return _block(value.below)
-
-
-def _block(lines: list[_Line]) -> tuple[list[Word], list[Word] | None]:
-    """Return the items of a list or mapping with one line per item."""
-    words: list[Word] = []
-    keys: list[Word] = []
-    depth = None
-    for number, text in lines:
-        inner = text.lstrip(" ")
-        if depth is None:
-            depth = len(text) - len(inner)
-        if len(text) - len(inner) != depth:
-            raise _Fault(number, "indentation differs from the line above", "indent both equally")
-        if inner == "-" or inner.startswith("- "):
-            words.append((number, _word(number, inner[1:].strip())))
-            continue
-        match = _KEY.match(inner)
-        if match is None:
-            raise _Fault(number, f"{quote(inner)} is not `- name` or `number: name`", _HINT)
-        keys.append((number, _key(match)))
-        words.append((number, _word(number, inner[match.end() :].strip())))
-    if keys and len(keys) != len(words):
-        raise _Fault(keys[0][0], "mixes a mapping and a list", _HINT)
-    return words, keys or None
-
-
-def _word(number: int, text: str) -> str:
-    """Return the word in the rest of a line, without quotes and comment."""
-    match = _QUOTED.match(text)
-    if match is not None:
-        remainder = text[match.end() :]
-        if remainder.strip() and not re.match(r"[ ]+#", remainder):
-            raise _Fault(
-                number, f"unexpected {quote(remainder.strip())} after a quoted word", "remove it"
-            )
-        return _unquoted(number, match)
-    if text.startswith("#"):
-        return ""
-    word = text[: _end(_COMMENT, text, 0)].rstrip()
-    if word[:1] in _SPECIAL or word.startswith("- ") or ": " in word or word.endswith(":"):
-        raise _Fault(number, f"{quote(word)} is not a plain word", "put the name in quotes")
-    return word
-
-
-def _end(pattern: re.Pattern[str], text: str, start: int) -> int:
-    match = pattern.search(text, start)
-    return len(text) if match is None else match.start()
-
-
-def _unquoted(number: int, match: re.Match[str]) -> str:
-    single, double = match.groups()
-    if single is not None:
-        return str(single).replace("''", "'")
-
-    def escaped(match: re.Match[str]) -> str:
-        if match[1] not in _ESCAPES:
-            raise _Fault(number, f"unsupported escape \\{match[1]}", "write the character itself")
-        return _ESCAPES[match[1]]
-
-    return re.sub(r"\\(.)", escaped, str(double))
-
-
-# --- brackets
-
-
-def _tokens(lines: Iterable[_Line]) -> Iterator[tuple[int, str, bool]]:
-    """Yield the words and punctuation of a value in brackets, with their lines."""
-    for number, text in lines:
-        start = 0
-        while start < len(text):
-            if text[start] == " ":
-                start += 1
-            elif text[start] == "#" and (start == 0 or text[start - 1] == " "):
-                break
-            elif text[start] in "[]{},":
-                yield number, text[start], True
-                start += 1
-            elif text[start] == ":" and text[start + 1 : start + 2] in {"", " ", ",", "]", "}"}:
-                yield number, ":", True
-                start += 1
-            elif match := _QUOTED.match(text, start):
-                yield number, _unquoted(number, match), False
-                start = match.end()
-            elif text[start] in _SPECIAL:
-                raise _Fault(number, f"{quote(text[start:])} is not a plain word", _HINT)
-            else:
-                end = max(_end(_FLOW_PLAIN_END, text, start), start + 1)
-                yield number, text[start:end].rstrip(), False
-                start = end
-
-
-def _flow(value: _Value) -> tuple[list[Word], list[Word] | None]:
-    """Return the items of ``[a, b]`` or ``{0: a, 1: b}``."""
-    tokens = list(_tokens([_Line(value.line, value.text), *value.below]))
-    last = tokens[-1][0]
-    closing = {"[": "]", "{": "}"}[tokens[0][1]]
-    inside = tokens[1:-1]
-    if len(tokens) < 2 or tokens[-1][1:] != (closing, True):
-        raise _Fault(last, f"the {tokens[0][1]!r} of line {value.line} is not closed", "close it")
-    items: list[list[tuple[int, str, bool]]] = [[]]
-    for token in inside:
-        if token[1:] == (",", True):
-            items.append([])
-        else:
-            items[-1].append(token)
-    if not items[-1]:
-        items.pop()  # trailing comma
-    if closing == "]":
-        return [_joined(item, last) for item in items], None
-    pairs = [_pair(item, last) for item in items]
-    return [word for _, word in pairs], [key for key, _ in pairs]
-
-
-def _joined(tokens: list[tuple[int, str, bool]], last: int) -> Word:
-    """Return the word that tokens form: a name of several words may span lines."""
-    marks = [token for _, token, is_mark in tokens if is_mark]
-    if not tokens or marks:
-        message = f"unexpected {marks[0]!r} in a list of names" if marks else "empty name"
-        raise _Fault(tokens[0][0] if tokens else last, message, _HINT)
-    return tokens[0][0], " ".join(token for _, token, _ in tokens)
-
-
-def _pair(tokens: list[tuple[int, str, bool]], last: int) -> tuple[Word, Word]:
-    if len(tokens) < 3 or tokens[0][2] or tokens[1][1:] != (":", True):
-        raise _Fault(tokens[0][0] if tokens else last, "is not `number: name`", _HINT)
-    return tokens[0][:2], _joined(tokens[2:], last)
+        raise _Fault(node, message, "correct one of them")

@@ -9,8 +9,8 @@ import os
 from typing import Any
 
 from detap.errors import UsageError
+from detap.formats.options import TRUTH, named_coordinates
 from detap.formats.reading.attributes import Attributes
-from detap.formats.registry import TRUTH, named_coordinates
 from detap.formats.text.class_names import ClassNames
 from detap.formats.text.detections import read_detections
 from detap.formats.text.folder import ground_truth_folder

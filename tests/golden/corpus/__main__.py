@@ -216,8 +216,9 @@ def differences(
 
 def clipped(lines: list[str]) -> list[str]:
     """Return the first lines, long ones from shortly before the first difference."""
-    pairs = zip(*(line[1:] for line in lines[:2]), strict=False)
-    first = next((at for at, (old, new) in enumerate(pairs) if old != new), 0)
+    old, new = (*lines[:2], "", "")[:2]
+    pairs = zip(old[1:], new[1:], strict=False)
+    first = next((at for at, (one, other) in enumerate(pairs) if one != other), 0)
     start = max(0, first - SHOWN_WIDTH // 3)
     shown = [
         line if len(line) <= SHOWN_WIDTH else f"{line[0]}...{line[1:][start:][:SHOWN_WIDTH]}..."

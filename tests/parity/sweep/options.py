@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from detap.cli import main
-from detap.formats.registry import FORMATS
+from detap.formats.catalogue import FORMATS
 from detap.protocols import PRESETS, Protocol
 from detap.protocols.fields import Choice, YesNo, protocol_fields
 from tests.cli.conftest import CLASSES, FOUND, write_voc

@@ -11,8 +11,8 @@ import pytest
 Image = pytest.importorskip("PIL.Image", reason="the extra detap[report] is not installed")
 
 from detap.cli import main  # noqa: E402 - after what it needs was asked for
+from detap.formats.catalogue import FORMATS  # noqa: E402
 from detap.formats.image_folders import ImageFolder, nearby_folders  # noqa: E402
-from detap.formats.registry import FORMATS  # noqa: E402
 from detap.report.page.pictures import ImageFile, find_folder, sample  # noqa: E402
 from tests.report.page.cases import images_of, pictures_of  # noqa: E402
 

@@ -1,0 +1,353 @@
+"""The list of all formats: a line each, which names the class that reads it.
+
+A format's module is imported when its name, a suffix or content asks for it.
+"""
+
+from collections.abc import Iterable, Iterator, MutableMapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from detap.errors import UsageError
+from detap.formats.options import (
+    ANGLE_UNIT,
+    ATTRIBUTE_FLAGS,
+    BOX_OPTIONS,
+    CLASS_ATTRIBUTE,
+    CLASS_DESCRIPTIONS,
+    CLASS_NAMES,
+    COLUMNS,
+    DETECTIONS,
+    DT_CLASS_NAMES,
+    FIRST_CATEGORY_ID,
+    HIERARCHY,
+    IMAGE_LABELS,
+    IMAGE_SET,
+    IMAGE_SIZE,
+    IMAGE_SIZES,
+    LAYOUT,
+    MODEL_VERSION,
+    SCORE_ATTRIBUTE,
+    SHAPES,
+    SPLIT,
+    TASK,
+    TRUTH,
+    Option,
+)
+from detap.text_input import suggest
+
+if TYPE_CHECKING:
+    from detap.formats.base import Format
+    from detap.tables.detection import GroundTruth
+
+
+class Line(NamedTuple):
+    """A format before its module is imported.
+
+    Attributes
+    ----------
+    name : str
+        Value of ``--format``.
+    title : str
+        Name in messages.
+    reader : str
+        The subclass of :class:`detap.formats.base.Format`, with its module.
+    suffixes : tuple of str
+        File suffixes.
+    options : tuple of Option
+    heads : tuple of bytes
+        First bytes after white space, to detect files without a known suffix.
+    fits : {"", "folders", "files"}
+        What the format's ``fits`` detects by content: nothing, folders, or files too. A match by
+        content takes precedence over a match by name.
+    pattern : bytes
+        Regular expression of the first bytes of a file after white space; ``fits`` is asked only if
+        it matches.
+    folders : bool
+        True if a data set is a folder.
+    subsets : tuple of str
+        Files or folders of ``--split``, by :func:`detap.formats.subsets.subsets_of`. A folder with
+        one has the format.
+    writes : bool
+        True if the format has ``write``.
+    """
+
+    name: str
+    title: str
+    reader: str
+    suffixes: tuple[str, ...]
+    options: tuple[Option, ...] = BOX_OPTIONS
+    heads: tuple[bytes, ...] = ()
+    fits: Literal["", "folders", "files"] = ""
+    pattern: bytes = b""
+    folders: bool = False
+    subsets: tuple[str, ...] = ()
+    writes: bool = False
+
+
+_JSON, _CSV = (".json", ".json.gz"), (".csv", ".csv.gz")
+_SHAPES = (*BOX_OPTIONS, SHAPES, ATTRIBUTE_FLAGS)
+
+LINES = (
+    Line(
+        "coco",
+        "COCO",
+        "detap.formats.coco.format.Coco",
+        _JSON,
+        (*BOX_OPTIONS, CLASS_NAMES, DT_CLASS_NAMES, FIRST_CATEGORY_ID, SPLIT, SHAPES),
+        heads=(b"{", b"["),
+        subsets=(
+            *("annotations/instances_{split}.json", "annotations/person_keypoints_{split}.json"),
+            *("{split}/_annotations.coco.json", "_annotations.coco.json"),
+        ),
+        writes=True,
+    ),
+    Line(
+        "voc",
+        "VOC",
+        "detap.formats.voc.format.Voc",
+        (".xml", ".txt"),
+        (IMAGE_SET, SPLIT, LAYOUT, *BOX_OPTIONS, CLASS_NAMES, DT_CLASS_NAMES),
+        heads=(b"<",),
+        folders=True,
+        subsets=("{split}/*.xml",),
+        writes=True,
+    ),
+    Line(
+        "yolo",
+        "YOLO",
+        "detap.formats.yolo.format.Yolo",
+        (".yaml", ".yml", ".data", ".txt"),
+        (
+            *(*BOX_OPTIONS, CLASS_NAMES, DT_CLASS_NAMES, SPLIT),
+            *(IMAGE_SIZE, IMAGE_SIZES, COLUMNS, TASK, SHAPES),
+        ),
+        fits="files",
+        folders=True,
+        writes=True,
+    ),
+    Line(
+        "arrow",
+        "Parquet/Arrow",
+        "detap.formats.arrow.format.Arrow",
+        (".parquet", ".arrow", ".feather"),
+        heads=(b"PAR1", b"ARROW1"),
+    ),
+    Line(
+        "jsonl",
+        "JSON Lines",
+        "detap.formats.jsonl.format.JsonLines",
+        (".jsonl", ".jsonl.gz"),
+        (*BOX_OPTIONS, CLASS_NAMES, DT_CLASS_NAMES, FIRST_CATEGORY_ID),
+    ),
+    Line(
+        "cvat",
+        "CVAT",
+        "detap.formats.cvat.Cvat",
+        (".xml", ".xml.gz"),
+        (*BOX_OPTIONS, SPLIT, SHAPES, ATTRIBUTE_FLAGS),
+        fits="files",
+        pattern=rb".*annotations",
+        folders=True,
+        subsets=("annotations.xml", "{split}.xml"),
+    ),
+    Line(
+        "labelme",
+        "LabelMe",
+        "detap.formats.labelme.LabelMe",
+        (".json",),
+        _SHAPES,
+        fits="files",
+        pattern=rb'\{.*"(shapes|flags|imageData|imagePath|shape_type)"',
+        folders=True,
+    ),
+    Line(
+        "labelstudio",
+        "Label Studio",
+        "detap.formats.label_studio.LabelStudio",
+        (".json", ".csv"),
+        (*BOX_OPTIONS, SHAPES, MODEL_VERSION),
+        fits="files",
+        pattern=rb'\[.*"(annotations|completions|predictions|lead_time)"|[^\n]*lead_time',
+        writes=True,
+    ),
+    Line(
+        "roboflow",
+        "Roboflow",
+        "detap.formats.roboflow.Roboflow",
+        (".json",),
+        fits="files",
+        pattern=rb'\{.*"predictions"',
+        folders=True,
+    ),
+    Line(
+        "openimages",
+        "Open Images",
+        "detap.formats.openimages.format.OpenImages",
+        _CSV,
+        (*BOX_OPTIONS, IMAGE_SIZES, CLASS_DESCRIPTIONS, IMAGE_LABELS, HIERARCHY),
+        heads=(b"ImageID,",),
+    ),
+    Line(
+        "kitti",
+        "KITTI",
+        "detap.formats.kitti.Kitti",
+        (".txt",),
+        (IMAGE_SET, *BOX_OPTIONS),
+        fits="folders",
+        folders=True,
+    ),
+    Line(
+        "dota",
+        "DOTA",
+        "detap.formats.dota.Dota",
+        (".txt",),
+        (*BOX_OPTIONS, IMAGE_SET, ANGLE_UNIT, SHAPES),
+        fits="folders",
+        folders=True,
+    ),
+    Line(
+        "tfcsv",
+        "TensorFlow CSV",
+        "detap.formats.tfcsv.TensorFlowCsv",
+        _CSV,
+        (*BOX_OPTIONS, CLASS_NAMES, DT_CLASS_NAMES, IMAGE_SIZES, SPLIT),
+        fits="files",
+        subsets=("{split}/_annotations.csv",),
+        writes=True,
+    ),
+    Line(
+        "createml",
+        "CreateML",
+        "detap.formats.createml.CreateMl",
+        _JSON,
+        (*BOX_OPTIONS, SPLIT),
+        fits="files",
+        pattern=rb'\[.*"annotations"',
+        subsets=("{split}/_annotations.createml.json",),
+        writes=True,
+    ),
+    Line(
+        "via",
+        "VIA",
+        "detap.formats.via.Via",
+        (*_JSON, *_CSV),
+        (*_SHAPES, CLASS_ATTRIBUTE),
+        fits="files",
+        pattern=rb'.*(_via_|"regions"|"base64_img_data"|region_shape_attributes)',
+        writes=True,
+    ),
+    Line(
+        "datumaro",
+        "Datumaro",
+        "detap.formats.datumaro.Datumaro",
+        _JSON,
+        (*BOX_OPTIONS, SPLIT, SHAPES, ATTRIBUTE_FLAGS, SCORE_ATTRIBUTE),
+        fits="files",
+        pattern=rb'\{.*"categories"\s*:\s*\{',
+        subsets=("annotations/{split}.json", "{split}.json"),
+        writes=True,
+    ),
+    Line(
+        "supervisely",
+        "Supervisely",
+        "detap.formats.supervisely.Supervisely",
+        (".json",),
+        (*_SHAPES, SCORE_ATTRIBUTE),
+        fits="files",
+        pattern=rb'\{.*"objects"',
+        folders=True,
+        writes=True,
+    ),
+    Line("npz", "detap table", "detap.formats.npz.Npz", (".npz",), ()),
+)
+
+
+class _Formats(MutableMapping[str, "Format"]):
+    """Formats by name, in order of detection; a class is imported when it is first asked for."""
+
+    def __init__(self, lines: Iterable[Line]) -> None:
+        self.lines = {line.name: line for line in lines}
+        self._formats: dict[str, Format] = {}
+
+    def __getitem__(self, name: str) -> "Format":
+        if name not in self._formats:
+            line = self.lines[name]
+            module, _, kind = line.reader.rpartition(".")
+            self._formats[name] = getattr(import_module(module), kind)(line)
+        return self._formats[name]
+
+    def __setitem__(self, name: str, file_format: "Format") -> None:
+        self.lines[name], self._formats[name] = file_format.line, file_format
+
+    def __delitem__(self, name: str) -> None:
+        del self.lines[name]
+        self._formats.pop(name, None)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.lines
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.lines)
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+
+FORMATS = _Formats(LINES)
+
+
+def format_named(name: str) -> "Format":
+    """Return the format of a name.
+
+    Raises
+    ------
+    UsageError
+        If there is none.
+    """
+    if name not in FORMATS:
+        hint = suggest(name, FORMATS) or f"use {' or '.join(FORMATS)}"
+        raise UsageError(f"format {name!r} is unknown; {hint}")
+    return FORMATS[name]
+
+
+def default_protocol(ground_truth: "GroundTruth") -> str:
+    """Return the default preset of a ground truth: that of its format, ``coco`` for arrays."""
+    file_format = FORMATS.get(ground_truth.format)
+    return "coco" if file_format is None else file_format.protocol_of(ground_truth)
+
+
+def options() -> dict[Option, list[Line]]:
+    """Return the options of all formats, each with its formats."""
+    formats_by_option: dict[Option, list[Line]] = {}
+    for line in FORMATS.lines.values():
+        for option in line.options:
+            formats_by_option.setdefault(option, []).append(line)
+    return formats_by_option
+
+
+def check_options(
+    names: Iterable[str],
+    ground_truth: Iterable["Format"] = (),
+    detections: Iterable["Format"] = (),
+) -> None:
+    """Raise UsageError for options that no format of their role has.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Reader keywords.
+    ground_truth, detections : iterable of Format
+        Formats of each role; a role without formats has those of the other.
+
+    Raises
+    ------
+    UsageError
+    """
+    gt_formats, dt_formats = [*ground_truth], [*detections]
+    by_role = {TRUTH: gt_formats or dt_formats, DETECTIONS: dt_formats or gt_formats}
+    for option, supported in options().items():
+        formats = [file_format for role in option.roles for file_format in by_role[role]]
+        if option.name in names and not any(option in f.options for f in formats):
+            titles = " and ".join(line.title for line in supported)
+            read_as = " and ".join(dict.fromkeys(f.name for f in formats))
+            raise UsageError(f"{option.flag} is for {titles} files; these are read as {read_as}")

@@ -1,1 +1,0 @@
-"""CreateML: a JSON list of images, with boxes by their centers."""

@@ -1,0 +1,194 @@
+"""Datumaro: a JSON file per subset.
+
+Reference: the format "datumaro" of datumaro 1.13 and of CVAT's exports.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from detap.errors import Note
+from detap.formats.content import Content, rows_of_images, sizes
+from detap.formats.reading.sniffing import json_paths
+from detap.formats.shapes.document import Document, DocumentFormat, Image, Item
+from detap.formats.shapes.flags import as_xywh, bounds, rotated_box
+from detap.formats.shapes.json_values import (
+    class_name,
+    finite_number,
+    object_of,
+    required,
+    value_text,
+)
+from detap.formats.xywh import to_xywh
+from detap.io.json_text import short_json
+from detap.io.problems import FaultError
+from detap.tables.detection import Detections, GroundTruth
+
+_NO_BOXES = ("label", "caption")
+_POINTS = {"polygon": 3, "polyline": 2, "points": 1}
+
+
+class Items(Document):
+    """The items of a subset; the name of an image is the ``id`` of its item."""
+
+    box_format = "xywh"
+    expected = 'expected {"categories": {"label": {"labels": [...]}}, "items": [...]}'
+
+    def __init__(self, *arguments: Any, **how: Any) -> None:
+        super().__init__(*arguments, **how)
+        self._labels_by_id: list[str] = []
+        self._without_box: Counter[str] = Counter()
+
+    def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
+        """Yield the location and record of each image."""
+        if not isinstance(content, dict) or not isinstance(content.get("categories"), dict):
+            raise FaultError("not a Datumaro file", self.expected)
+        items = required(content, "items", list, self.expected)
+        labels = object_of(content["categories"].get("label", {})).get("labels", [])
+        if not isinstance(labels, list):
+            raise FaultError(f"categories.label.labels is {short_json(labels)}", self.expected)
+        self._labels_by_id = [self._label(n, label) for n, label in enumerate(labels)]
+        self.classes.update(self._labels_by_id)
+        for number, record in enumerate(items):
+            yield f"items[{number}]", record
+
+    def _label(self, number: int, label: Any) -> str:
+        try:
+            return class_name(object_of(label), "name")
+        except FaultError as fault:
+            where = f"categories.label.labels[{number}]"
+            raise FaultError(f"{where}: {fault.message}", fault.hint) from None
+
+    def image_of(self, location: str, record: Any, file: str) -> Image:
+        """Return the image of an item."""
+        items = required(object_of(record), "annotations", list, "expected a list")
+        image = object_of(record.get("image") or {})
+        height, width = _size(image.get("size"))
+        path = image.get("path")
+        where = f"{location}.annotations"
+        objects = ((f"{where}[{n}]", one) for n, one in enumerate(items))
+        attributes = record.get("attr") or {}
+        return Image(
+            record.get("id"),
+            objects,
+            width,
+            height,
+            object_of(attributes),
+            file=path if isinstance(path, str) else "",
+        )
+
+    def item_of(self, record: Any) -> Item | None:
+        """Return the object of an annotation; None if it has no box."""
+        kind = record.get("type")
+        if kind in _NO_BOXES:
+            self._without_box[kind] += 1
+            return None
+        number = record.get("label_id")
+        if type(number) is not int or not 0 <= number < len(self._labels_by_id):
+            message = f"label_id is {value_text(record, 'label_id')}"
+            raise FaultError(message, f"expected 0 to {len(self._labels_by_id) - 1}")
+        attributes = object_of(record.get("attributes") or {})
+        if kind == "bbox":
+            box, corners = self._box(record, attributes)
+            return Item(self._labels_by_id[number], box, attributes, corners)
+        if kind not in (*_POINTS,):  # any JSON value
+            raise FaultError(f"type is {value_text(record, 'type')}", "use bbox or polygon")
+        self.refuse_shape(f"is a {kind}, not a box")
+        flat = _numbers(record, "points")
+        if len(flat) % 2 or len(flat) < 2 * _POINTS[kind]:
+            raise FaultError(f"points has {len(flat)} numbers", "write x1, y1, x2, y2, ...")
+        box = as_xywh(bounds([*zip(flat[::2], flat[1::2], strict=True)]))
+        return Item(self._labels_by_id[number], box, attributes)
+
+    def _box(
+        self, record: dict[str, Any], attributes: dict[str, Any]
+    ) -> tuple[list[float], list[list[float]] | None]:
+        """Return the bounding box of a box, and its corners if it is rotated."""
+        box = _numbers(record, "bbox")
+        if len(box) != 4:
+            raise FaultError(f"bbox has {len(box)} numbers", "write [x, y, width, height]")
+        angle = finite_number("rotation", attributes.get("rotation") or 0.0)
+        if not angle % 360:
+            return box, None
+        x, y, width, height = box
+        corners = rotated_box(x + width / 2, y + height / 2, width, height, angle)
+        return as_xywh(bounds(corners)), corners
+
+    def notes(self) -> tuple[Note, ...]:
+        """Return notes about the file."""
+        count = sum(self._without_box.values())
+        kinds = " and ".join(sorted(self._without_box))
+        return (
+            Note(
+                "tags-skipped",
+                f"annotations without a box skipped: {kinds}",
+                count,
+                severity="info",
+            ),
+        )
+
+
+def _size(size: Any) -> tuple[Any, Any]:
+    if size is None:
+        return None, None
+    if not isinstance(size, list) or len(size) != 2:
+        raise FaultError(f"size is {short_json(size)}", "write [height, width]")
+    return size[0], size[1]
+
+
+def _numbers(record: dict[str, Any], key: str) -> list[float]:
+    values = required(record, key, list, "expected a list of numbers")
+    return [finite_number(f"{key}[{n}]", value) for n, value in enumerate(values)]
+
+
+class Datumaro(DocumentFormat):
+    """Datumaro's JSON, also as CVAT exports it."""
+
+    document = Items
+    has_attributes = True
+    boxes = ("xywh",)
+    coordinates = "bbox"
+    written = ("annotations/default.json", "detections/default.json")
+    lost_flags = ("group_of",)
+    writes_unused_classes = True
+
+    def fits(self, path: str) -> bool:
+        """Return True if a file has Datumaro's keys; COCO's categories are a list."""
+        paths = json_paths(path)
+        is_object = ".categories" in paths and ".categories[]" not in paths
+        return is_object and (".categories.label" in paths or ".items[]" in paths)
+
+    def text(self, content: Content, table: GroundTruth | Detections, notes: list[Note]) -> bytes:
+        """Return the file of a table; flags are attributes."""
+        boxes = to_xywh(table.corners, table.box_area)[0].tolist()
+        labels, flags = table.label.tolist(), _written_attributes(table)
+
+        def annotation(row: int) -> dict[str, Any]:
+            attributes = {name: values[row] for name, values in flags.items()}
+            known = {"id": row + 1, "type": "bbox", "label_id": labels[row], "bbox": boxes[row]}
+            return {**known, "group": 0, "z_order": 0, "attributes": attributes}
+
+        items = []
+        for (stem, name), size, rows in zip(
+            zip(content.stems(), content.images, strict=True),
+            sizes(content),
+            rows_of_images(table),
+            strict=True,
+        ):
+            image: dict[str, Any] = {"path": content.file_name(name)}
+            if size is not None:
+                image["size"] = [size[1], size[0]]
+            item = {"id": stem, "annotations": [*map(annotation, rows.tolist())], "image": image}
+            items.append(json.dumps(item, ensure_ascii=False))
+        classes = [{"name": name, "parent": "", "attributes": []} for name in table.classes]
+        categories = {"label": {"labels": classes, "attributes": []}}
+        head = f'{{"info": {{}}, "categories": {json.dumps(categories, ensure_ascii=False)}'
+        return (f'{head},\n"items": [\n' + ",\n".join(items) + "\n]}\n").encode()
+
+
+def _written_attributes(table: GroundTruth | Detections) -> dict[str, list[Any]]:
+    if isinstance(table, Detections):
+        return {"score": table.score.tolist()}
+    flags = {"is_crowd": table.crowd, "difficult": table.difficult, "ignore": table.ignore}
+    return {name: values.tolist() for name, values in flags.items() if values.any()}

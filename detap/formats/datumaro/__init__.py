@@ -1,1 +1,0 @@
-"""Datumaro: a JSON file per subset, as CVAT exports."""

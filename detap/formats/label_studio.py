@@ -1,0 +1,583 @@
+"""Label Studio: a JSON list of tasks, in full or as JSON-MIN.
+
+References: Label Studio's documentation, "Export annotations" and "Image annotation formats";
+label-studio-sdk 2.1, ``converter``.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, Self
+from urllib.parse import unquote
+
+import numpy as np
+
+from detap.errors import InputError, Note, Problem
+from detap.formats.by_name.notes import nonzero_notes
+from detap.formats.content import (
+    Content,
+    check_words,
+    known_sizes,
+    lost,
+    number_text,
+    rows_of_images,
+)
+from detap.formats.image_folders import ImageFolder, nearby_folders
+from detap.formats.reading.sniffing import head, json_paths
+from detap.formats.shapes.document import Document, DocumentFormat, Image, Item
+from detap.formats.shapes.flags import BBOX_HINT, as_xywh, bounds, rotated_box, rotated_ellipse
+from detap.formats.shapes.json_values import (
+    finite_number,
+    numbers,
+    object_of,
+    points_of,
+    required,
+)
+from detap.formats.stem_matching import base_name, without_suffix
+from detap.formats.xywh import to_xywh
+from detap.io.json_text import short_json
+from detap.io.problems import FaultError
+from detap.tables.detection import Detections, Floats, GroundTruth, encode_boxes
+from detap.text_input import join_names
+
+_SHAPES = ("rectanglelabels", "polygonlabels", "ellipselabels", "brushlabels", "labels")
+"""Types of results that are regions with a class."""
+_BARE = ("rectangle", "polygon", "ellipse", "brush")
+"""Types of regions without a class."""
+_UPLOADED = re.compile(r"^[0-9a-f]{8}-(?=.)")
+_LOCAL = "/data/local-files/?d="
+_LISTS = ("annotations", "completions")
+"""Keys of the annotations of a task; the second before version 1.0."""
+_CSV = (b"annotation_id", b"lead_time")
+_IMAGE = "image"
+_LARGEST = 1e9
+_STEPS = (0, 1, -1, 2, -2)
+_MODEL = "detap"
+
+
+class Tasks(Document):
+    """The tasks of a file, in full or as JSON-MIN.
+
+    The name of an image is its file name without the suffix and the eight hexadecimal digits that
+    an upload puts before it. Of several annotations of a task, the newest counts. Tasks without
+    annotations, and those whose annotations are all cancelled, are not images. The score of a
+    detection is that of the result, or else that of its prediction. In a file with annotations,
+    predictions are skipped if their task has none and the image is not in the ground truth.
+
+    Parameters
+    ----------
+    model_version : str, optional
+        The model whose predictions are read.
+
+    Attributes
+    ----------
+    values : dict of str to str
+        The image as tasks name it: a URL or path.
+    """
+
+    box_format = "xywh"
+    expected = "expected Label Studio's JSON or JSON-MIN, a list of tasks with data and annotations"
+    score_names = ("score",)
+
+    def __init__(self, *arguments: Any, model_version: str | None = None, **how: Any) -> None:
+        super().__init__(*arguments, **how)
+        self.model_version = model_version
+        self.values: dict[str, str] = {}
+        self._known: set[str] | None = None
+        if self.truth is not None:
+            self._known = {base_name(str(name)) for name in self.truth.images}
+        self._models: dict[str, None] = {}
+        self._predictions = 0
+        self._counts: Counter[str] = Counter()
+        self._other: dict[str, None] = {}
+
+    def read(self, *, check: bool = True) -> Self:
+        """Read the file; raise InputError if the model is not clear."""
+        super().read(check=check)
+        if check and self.model_version is None and len(self._models) > 1:
+            message = f"predictions of several models: {join_names(self._models)}"
+            raise InputError(Problem(self.path, "", message, "choose one with --model-version"))
+        return self
+
+    def parse(self, data: bytes, file: str) -> tuple[Any, int] | None:
+        """Return the content of a file; None after collecting a problem."""
+        first = data.lstrip(b"\xef\xbb\xbf").split(b"\n", 1)[0]
+        if all(name in first for name in _CSV) and not first.lstrip().startswith((b"[", b"{")):
+            self.problems.add(file, "", "is Label Studio's CSV, which is not read", "export JSON")
+            return None
+        return super().parse(data, file)
+
+    def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
+        """Yield the location and record of each annotated image."""
+        if not isinstance(content, list):
+            raise FaultError(f"is {short_json(content)}", self.expected)
+        if not content:
+            raise FaultError("has no tasks", "export tasks with annotations")
+        is_full = any(isinstance(record, dict) and "data" in record for record in content)
+        if self.scored and not is_full:
+            raise FaultError("is JSON-MIN, which has no predictions", "export JSON")
+        tasks = enumerate(content) if is_full else self._newest_records(content)
+        is_project = self.scored and any(map(_is_annotated, content))
+        for number, task in tasks:
+            if not (self._is_unknown(task) if is_project else self._is_skipped(task)):
+                yield f"[{number}]", task
+        if self.scored and not self._predictions and not self.problems.count:
+            raise FaultError("has no predictions", "import predictions, and export them with tasks")
+
+    def _newest_records(self, content: list[Any]) -> Iterator[tuple[int, Any]]:
+        """Yield the newest record of each task of JSON-MIN, which has one per annotation."""
+        by_task: dict[str, list[int]] = {}
+        for number, record in enumerate(content):
+            is_task = isinstance(record, dict) and record.get("id") is not None
+            key = short_json(record["id"]) if is_task else f"[{number}]"
+            by_task.setdefault(key, []).append(number)
+        for indices in by_task.values():
+            records = [content[index] for index in indices]
+            newest = self._newest(records)
+            yield indices[newest], records[newest]
+            self._counts["annotators"] += len(indices) > 1
+
+    def _newest(self, records: list[Any]) -> int:
+        """Return the index of the newest annotation; of equally new ones, the last."""
+        if len(records) == 1:
+            return 0
+        times = [(_time_of(record), number) for number, record in enumerate(records)]
+        return max(times)[1]
+
+    def _is_skipped(self, task: Any) -> bool:
+        """Return True for a task that has no annotation, or only cancelled ones."""
+        if self.scored or not isinstance(task, dict) or "data" not in task:
+            return False
+        annotations = task.get(_list_key(task), [])
+        if not isinstance(annotations, list):
+            return False
+        valid = _valid(annotations)
+        self._counts["cancelled"] += len(annotations) - len(valid)
+        self._counts["unannotated"] += not annotations
+        return not valid
+
+    def _is_unknown(self, task: Any) -> bool:
+        """Return True for a task without annotation whose image is not in the ground truth."""
+        if self._known is None or not isinstance(task, dict) or _is_annotated(task):
+            return False
+        try:
+            value = _image_value(required(task, "data", dict, "expected an object"))
+        except FaultError:
+            return False
+        is_unknown = without_suffix(image_name_of(value)) not in self._known
+        self._counts["unannotated"] += is_unknown
+        return is_unknown
+
+    def image_of(self, location: str, record: Any, file: str) -> Image:
+        """Return the image of a task."""
+        task = object_of(record)
+        is_full = "data" in task or self.scored
+        data = required(task, "data", dict, "expected an object") if is_full else task
+        value = _image_value(data)
+        regions = [*(self._of_task(location, task) if is_full else _of_record(location, task))]
+        name = image_name_of(value)
+        self.values[without_suffix(name)] = value
+        regions = [*self._shapes(regions)]
+        sizes = [(r.get("original_width"), r.get("original_height")) for _, r in regions]
+        if any(size != sizes[0] for size in sizes):
+            raise FaultError("regions have several image sizes", "use one image per task")
+        width, height = sizes[0] if sizes else (None, None)
+        return Image(name, regions, width, height, data)
+
+    def _of_task(self, location: str, task: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the location and record of each result that counts."""
+        key = "predictions" if self.scored else _list_key(task)
+        candidates = task.get(key, [] if self.scored else None)
+        if not isinstance(candidates, list):
+            raise FaultError(f"{key} is {short_json(candidates)}", "expected a list")
+        number, source = self._chosen(key, candidates)
+        if source is None:
+            return
+        results = source.get("result")
+        if not isinstance(results, list):
+            message = f"{key}[{number}].result is {short_json(results)}"
+            raise FaultError(message, "expected a list")
+        for index, result in enumerate(results):
+            where = f"{location}.{key}[{number}].result[{index}]"
+            if not isinstance(result, dict) or not _has_value(result):
+                message = f"{key}[{number}].result[{index}] is {short_json(result)}"
+                raise FaultError(message, "expected an object with type and value")
+            score = result.get("score")
+            if self.scored and score is None and source.get("score") is not None:
+                score = source["score"]
+                self._counts["scores"] += 1
+            yield where, {**result, "score": score}
+
+    def _chosen(self, key: str, candidates: list[Any]) -> tuple[int, dict[str, Any] | None]:
+        """Return the index and record of the annotation or prediction that counts."""
+        records: dict[int, dict[str, Any]] = {}
+        for number, record in enumerate(candidates):
+            if not isinstance(record, dict):
+                hint = "expected an object; export with predictions, not their ids"
+                raise FaultError(f"{key}[{number}] is {short_json(record)}", hint)
+            if self.scored or not record.get("was_cancelled"):
+                records[number] = record
+        if self.scored:
+            return self._prediction(records)
+        if not records:
+            return 0, None
+        self._counts["annotators"] += len(records) > 1
+        return [*records.items()][self._newest([*records.values()])]
+
+    def _prediction(self, records: dict[int, dict[str, Any]]) -> tuple[int, dict[str, Any] | None]:
+        """Return the index and record of the model's prediction.
+
+        With several models and none chosen, the reader is not used.
+        """
+        self._predictions += len(records)
+        models = {
+            number: str(record.get("model_version") or "") for number, record in records.items()
+        }
+        self._models |= dict.fromkeys(models.values())
+        chosen = [number for number in records if self.model_version in (None, models[number])]
+        names = {models[number] for number in chosen}
+        if len(chosen) > len(names):
+            raise FaultError(f"has {len(chosen)} predictions of one model", "keep one per task")
+        return (chosen[0], records[chosen[0]]) if len(chosen) == 1 else (0, None)
+
+    def _shapes(
+        self, regions: list[tuple[str, dict[str, Any]]]
+    ) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the regions with a class; count other results."""
+        labeled = [r.get("id") for _, r in regions if r.get("type") in _SHAPES and r.get("id")]
+        for location, result in regions:
+            kind, value = result.get("type"), result.get("value") or {}
+            if is_region(kind) or value.keys() & {"x", "points", "rle"}:
+                if kind in _SHAPES or result.get("id") not in labeled:
+                    yield location, result
+            else:
+                self._counts["other"] += 1
+                self._other.setdefault(str(kind))
+
+    def item_of(self, record: Any) -> Item:
+        """Return the object of a result."""
+        kind, value = record.get("type"), record["value"]
+        if not is_region(kind):
+            raise FaultError(f"type is {short_json(kind)}", "use rectanglelabels")
+        label = label_of(kind, value)
+        if finite_number("image_rotation", record.get("image_rotation") or 0):
+            raise FaultError("image_rotation is not 0", "rotate the image, and label it again")
+        width, height = (
+            finite_number(key, record.get(key)) for key in ("original_width", "original_height")
+        )
+        if not (0 < width < _LARGEST and 0 < height < _LARGEST):
+            raise FaultError(f"image size is {width:g}x{height:g}", "write pixels")
+        box, corners = box_of(kind, value, (width, height), self.shapes)
+        return Item(label, box, {"score": record.get("score")}, corners)
+
+    def notes(self) -> tuple[Note, ...]:
+        """Return notes about the tasks."""
+        counts = self._counts
+        others = f"results skipped: not regions ({join_names(self._other)})"
+        return (
+            Note(
+                "several-annotators",
+                "tasks annotated more than once; the newest annotation counts",
+                counts["annotators"],
+            ),
+            Note(
+                "tasks-not-annotated",
+                "tasks without annotations skipped",
+                counts["unannotated"],
+                severity="info",
+            ),
+            Note(
+                "annotations-cancelled",
+                "cancelled annotations skipped",
+                counts["cancelled"],
+                severity="info",
+            ),
+            Note("results-skipped", others, counts["other"], severity="info"),
+            Note(
+                "prediction-scores",
+                "results without a score have that of their prediction",
+                counts["scores"],
+                severity="info",
+            ),
+        )
+
+
+class LabelStudio(DocumentFormat):
+    """Label Studio's JSON or JSON-MIN; detections are predictions."""
+
+    document = Tasks
+    boxes = ()
+    coordinates = "x, y, width, height"
+
+    def fits(self, path: str) -> bool:
+        """Return True if a file is a list of tasks, JSON-MIN, or Label Studio's CSV."""
+        data = head(path)
+        if not data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
+            return all(name in data.split(b"\n")[0] for name in (*_CSV, b"annotator"))
+        paths = json_paths(path)
+        # The data of a task may come after more results than the head of a file holds.
+        lists = [f"[].{key}[]" for key in (*_LISTS, "predictions")]
+        tasks = any(
+            ("[].data" in paths and name in paths) or f"{name}.result[]" in paths for name in lists
+        )
+        return tasks or {"[].annotation_id", "[].lead_time"} <= paths
+
+    def image_files(self, ground_truth: GroundTruth) -> tuple[list[ImageFolder], Mapping[str, str]]:
+        """Return the folders that may have the images, and their files as Label Studio names them.
+
+        URLs are not opened; local files are searched for relative to the JSON.
+        """
+        folders = nearby_folders(ground_truth, ("images", "."))
+        values = Tasks.images_again(ground_truth).values
+        return folders, {stem: file_name_of(value) for stem, value in values.items()}
+
+    def write(self, content: Content, notes: list[Note]) -> Iterator[tuple[str, bytes]]:
+        """Yield ``tasks.json`` to import, and the labeling configuration ``config.xml``.
+
+        A task has the ground truth as annotation and the detections as prediction.
+
+        Raises
+        ------
+        InputError
+            If the size of an image with boxes is unknown, since boxes are in percent.
+        """
+        check_words(content, content.classes, "class")
+        sizes = known_sizes(content)
+        keys: dict[str, list[str]] = {}
+        if content.ground_truth is not None:
+            truth = content.ground_truth
+            notes += self.lost(truth)
+            keys["annotations"] = _results(truth, sizes, notes)
+        if content.detections is not None:
+            keys["predictions"] = _results(content.detections, sizes, notes)
+        names = [
+            json.dumps(content.file_name(image), ensure_ascii=False) for image in content.images
+        ]
+        tasks = (
+            f'{{"data": {{"image": {name}}}, '
+            + ", ".join(f'"{key}": [{records[image]}]' for key, records in keys.items())
+            + "}"
+            for image, name in enumerate(names)
+        )
+        yield "tasks.json", ("[\n" + ",\n".join(tasks) + "\n]\n").encode()
+        yield "config.xml", _config(content.classes)
+
+
+# --- writing
+
+
+def _results(table: GroundTruth | Detections, sizes: Floats, notes: list[Note]) -> list[str]:
+    """Return the annotation or prediction of each image."""
+    is_scored = isinstance(table, Detections)
+    kind = "detections" if is_scored else "objects"
+    boxes = to_xywh(table.corners, table.box_area)[0]
+    side = np.tile(sizes[table.image], 2)
+    percent = _percent(boxes, side)
+    changed = (encode_boxes(percent * side / 100, "xywh")[0] != table.corners).any(axis=1)
+    message = f"{kind}: corners change in the last bits as percent"
+    count = int(np.count_nonzero(changed))
+    notes += nonzero_notes(Note("values-rounded", message, count, severity="info"))
+    negative = np.any(boxes[:, 2:] < 0, axis=1)
+    notes += lost(f"{kind} of negative size; readers reject them", negative)
+    labels = [json.dumps(name, ensure_ascii=False) for name in table.classes]
+    scores = table.score.tolist() if isinstance(table, Detections) else []
+    values, label, image = percent.tolist(), table.label.tolist(), table.image.tolist()
+
+    def region(row: int) -> str:
+        pairs = zip(("x", "y", "width", "height"), values[row], strict=True)
+        box = ", ".join(f'"{key}": {number_text(value)}' for key, value in pairs)
+        width, height = map(number_text, sizes[image[row]].tolist())
+        score = f', "score": {number_text(scores[row])}' if is_scored else ""
+        return (
+            f'{{"id": "{kind[0]}{row}", "type": "rectanglelabels", "from_name": "label", '
+            f'"to_name": "image", "original_width": {width}, "original_height": {height}, '
+            f'"image_rotation": 0, "value": {{{box}, "rotation": 0, '
+            f'"rectanglelabels": [{labels[label[row]]}]}}{score}}}'
+        )
+
+    model = f'"model_version": "{_MODEL}", ' if is_scored else ""
+    return [
+        f'{{{model}"result": [{", ".join(map(region, rows.tolist()))}]}}'
+        for rows in rows_of_images(table)
+    ]
+
+
+def _percent(values: Floats, side: Floats) -> Floats:
+    """Return values in percent of a side that read as the same bits, if there are any."""
+    percent = values * 100 / side
+    result = percent.copy()
+    missing = np.ones(values.shape, np.bool_)
+    for step in _STEPS:
+        tried = percent + step * np.spacing(np.abs(percent))
+        exact = missing & (tried * side / 100 == values)
+        result[exact] = tried[exact]
+        missing &= ~exact
+    return result
+
+
+def _config(classes: tuple[str, ...]) -> bytes:
+    from xml.sax.saxutils import quoteattr  # takes 0.02 s
+
+    labels = "".join(f"    <Label value={quoteattr(name)}/>\n" for name in classes)
+    return (
+        '<View>\n  <Image name="image" value="$image"/>\n'
+        f'  <RectangleLabels name="label" toName="image">\n{labels}  </RectangleLabels>\n</View>\n'
+    ).encode()
+
+
+# --- tasks
+
+
+def _has_value(result: dict[str, Any]) -> bool:
+    """Return True unless the value of a result is missing or not an object."""
+    value = result.get("value")
+    return isinstance(value, dict) or (value is None and not is_region(result.get("type")))
+
+
+def _valid(annotations: list[Any]) -> list[Any]:
+    """Return the annotations that are not cancelled."""
+    return [a for a in annotations if not (isinstance(a, dict) and a.get("was_cancelled"))]
+
+
+def _is_annotated(task: Any) -> bool:
+    annotations = task.get(_list_key(task)) if isinstance(task, dict) else None
+    return isinstance(annotations, list) and bool(_valid(annotations))
+
+
+def _list_key(task: Mapping[str, Any]) -> str:
+    return next((key for key in _LISTS if key in task), _LISTS[0])
+
+
+def _of_record(location: str, record: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the location and record of each region of JSON-MIN, as in JSON."""
+    for key, regions in record.items():
+        if not isinstance(regions, list) or not any(isinstance(r, dict) for r in regions):
+            continue
+        for number, region in enumerate(regions):
+            if not isinstance(region, dict):
+                raise FaultError(f"{key}[{number}] is {short_json(region)}", "expected an object")
+            kind = next((name for name in _SHAPES if name in region), None)
+            yield f"{location}.{key}[{number}]", {**region, "type": kind, "value": region}
+
+
+def _image_value(data: Mapping[str, Any]) -> str:
+    """Return the URL or path of the image in the data of a task."""
+    value = data.get(_IMAGE)
+    if isinstance(value, str) and value.strip():
+        return value
+    if value is not None:
+        raise FaultError(f"image is {short_json(value)}", "write its URL or path")
+    images = {
+        key: text
+        for key, text in data.items()
+        if isinstance(text, str) and without_suffix(name := file_name_of(text)) != name
+    }
+    if len(images) != 1:
+        names = join_names(images) if images else "none"
+        raise FaultError(f"keys with an image: {names}", "expected one, such as data.image")
+    return next(iter(images.values()))
+
+
+def _time_of(record: Any) -> datetime:
+    text = None
+    if isinstance(record, dict):
+        text = record.get("updated_at") or record.get("created_at")
+    try:
+        time = datetime.fromisoformat(text or "")
+    except (ValueError, TypeError):
+        message = f"updated_at is {short_json(text)}; several annotations need it"
+        raise FaultError(message, "write the time of each, such as 2026-01-01T00:00:00Z") from None
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+# --- regions: boxes, polygons and ellipses in percent of the image
+
+
+def file_name_of(value: str) -> str:
+    """Return the file of an image's value: a URL, an upload or a local path."""
+    path = value.removeprefix(_LOCAL)
+    if path == value and ("://" in value or value.startswith("/data/")):
+        path = unquote(value.partition("?")[0])
+    return path.replace("\\", "/").rpartition("/")[2]
+
+
+def image_name_of(value: str) -> str:
+    """Return the file name of an image without the digits that an upload puts before it."""
+    return _UPLOADED.sub("", file_name_of(value))
+
+
+def is_region(kind: object) -> bool:
+    """Return True if results of a type are regions of the image, with a class or without."""
+    return kind in _SHAPES or kind in _BARE
+
+
+def label_of(kind: str, value: Mapping[str, Any]) -> str:
+    """Return the only label of a region; raise FaultError if it has none or several."""
+    labels = value.get(kind)
+    if kind in _BARE or labels is None or labels == []:
+        raise FaultError("has no label", "label the region, or remove it")
+    if not isinstance(labels, list) or not all(isinstance(name, str) for name in labels):
+        raise FaultError(f"{kind} is {short_json(labels)}", "expected a list with one label")
+    if len(labels) > 1:
+        message = f"has {len(labels)} labels: {join_names(labels)}"
+        raise FaultError(message, "give each region one label")
+    if not labels[0].strip():
+        raise FaultError(f"{kind} is {short_json(labels)}", "write the name of its class")
+    return str(labels[0])
+
+
+def box_of(
+    kind: str, value: dict[str, Any], size: tuple[float, float], shapes: str
+) -> tuple[list[float], list[list[float]] | None]:
+    """Return the box of a region, in pixels, and the corners if it is rotated.
+
+    The box is x, y, width, height; the corners are in order around.
+
+    Parameters
+    ----------
+    kind : str
+        The type of the result.
+    value : dict
+        In percent of the image.
+    size : (float, float)
+        Width and height of the image.
+    shapes : {"reject", "bbox"}
+    """
+    if kind in ("brushlabels", "brush") or "rle" in value:
+        raise FaultError("is a brush mask, which is not read", "export COCO, or draw boxes")
+    if "points" in value:
+        _refuse("a polygon", shapes)
+        return as_xywh(bounds(_scaled(points_of(value["points"]), size))), None
+    if "radiusX" in value:
+        _refuse("an ellipse", shapes)
+        return _of_ellipse(value, size), None
+    x, y, width, height = numbers(value, "x", "y", "width", "height")
+    for name, side in (("width", width), ("height", height)):
+        if side < 0:
+            raise FaultError(f"{name} {side:g} is negative", "correct the box")
+    rotation = finite_number("rotation", value.get("rotation", 0))
+    (x, y), (width, height) = _scaled([[x, y], [width, height]], size)
+    if not rotation % 360:
+        return [x, y, width, height], None
+    corners = rotated_box(x, y, width, height, rotation, about=0)
+    return as_xywh(bounds(corners)), corners
+
+
+def _refuse(shape: str, shapes: str) -> None:
+    if shapes != "bbox":
+        raise FaultError(f"is {shape}, not a box", BBOX_HINT)
+
+
+def _scaled(points: list[list[float]], size: tuple[float, float]) -> list[list[float]]:
+    return [[x * size[0] / 100, y * size[1] / 100] for x, y in points]
+
+
+def _of_ellipse(value: dict[str, Any], size: tuple[float, float]) -> list[float]:
+    x, y, across, down = numbers(value, "x", "y", "radiusX", "radiusY")
+    if across < 0 or down < 0:
+        raise FaultError("a radius is negative", "correct the ellipse")
+    rotation = finite_number("rotation", value.get("rotation", 0))
+    (x, y), (across, down) = _scaled([[x, y], [across, down]], size)
+    return as_xywh(rotated_ellipse(x, y, 2 * across, 2 * down, rotation))

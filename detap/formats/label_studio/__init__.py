@@ -1,1 +1,0 @@
-"""Label Studio: a JSON list of tasks, in full or as JSON-MIN."""

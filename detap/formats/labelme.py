@@ -1,0 +1,286 @@
+"""LabelMe: a JSON file per image.
+
+Reference: LabelMe 5 (wkentaro), `label_file.py`; X-AnyLabeling writes the same with scores, with
+`difficult` next to `flags`, and rectangles by four corners.
+"""
+
+import math
+import os
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from detap.errors import Note
+from detap.formats.by_name.notes import files_skipped
+from detap.formats.by_name.problems import Problems
+from detap.formats.image_folders import ImageFolder
+from detap.formats.reading.sniffing import head
+from detap.formats.shapes.document import Document, DocumentFormat, Image, Item
+from detap.formats.shapes.flags import BBOX_HINT, bounds
+from detap.formats.shapes.json_values import (
+    class_name,
+    finite_number,
+    json_value,
+    points_of,
+    side_of,
+)
+from detap.formats.stem_matching import base_name, without_suffix
+from detap.formats.text.folder import (
+    Folder,
+    name_of_member,
+    nested_files_of,
+    nested_names,
+    one_file,
+)
+from detap.io.json_text import short_json
+from detap.io.limits import DEFAULT_LIMITS
+from detap.io.paths import STDIN
+from detap.io.problems import FaultError
+from detap.io.stream import read_bytes, refuse
+from detap.tables.detection import GroundTruth, Name
+
+_POINTS = {"polygon": 3, "linestrip": 2, "line": 2, "points": 1, "point": 1, "mask": 2}
+_POINTS |= {"oriented_rectangle": 3, "rotation": 3, "quadrilateral": 4}
+_ROTATED = ("rectangle", "oriented_rectangle", "rotation", "quadrilateral")
+"""Types whose four points are the corners of a rotated box, in order around."""
+_NO_SCORE = "detections need scores, as X-AnyLabeling writes them; LabelMe writes none"
+_EXPECTED_FILE = "expected a LabelMe file with a list of shapes"
+_FILES = 3
+"""Files of a folder whose content is read to detect the format."""
+_FOLDERS, _ENTRIES = 32, 256
+_TAIL = 1024
+
+
+class Shapes(Document):
+    """The files of a folder with its sub-folders, or one file.
+
+    The name of an image is its JSON's file name without the suffix, even if ``imagePath`` differs;
+    two of the same name have their folders. A rectangle has two corners, in any order, or four.
+    The flag ``difficult`` of a shape makes it difficult. ``imageData`` is ignored.
+    """
+
+    expected = _EXPECTED_FILE
+    missing = "shapes in its {} JSON files"
+
+    def __init__(self, *arguments: Any, attribute_flags: str | None = None, **how: Any) -> None:
+        flags = attribute_flags or ""
+        if not how.get("scored"):
+            flags = f"difficult,{flags}"
+        super().__init__(*arguments, attribute_flags=flags, **how)
+        self._other_names = 0
+
+    def folders(self) -> list[Folder]:
+        """Return the folder of the JSON files."""
+        path = self.given
+        if path == STDIN:
+            message = "cannot provide LabelMe's files: file names are needed"
+            refuse(path, message, "use a folder")
+        folder = one_file(path) or nested_files_of(path, "", ".json")
+        if not folder.members:
+            message = "no LabelMe files: no file ends with .json"
+            refuse(path, message, "use the folder with the files")
+        return [folder]
+
+    def image_names(self, path: str, members: Sequence[str]) -> dict[str, str]:
+        """Return the image of each file."""
+        if [*members] == [""]:
+            return {"": _stem(path)}
+        return {member: name for name, member in nested_names(members).items()}
+
+    def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
+        """Yield the record of the image."""
+        if not isinstance(content, dict) or not isinstance(content.get("shapes"), list):
+            is_coco = isinstance(content, dict) and {"annotations", "images"} <= content.keys()
+            message = "is a COCO file" if is_coco else "not a LabelMe file"
+            raise FaultError(message, _EXPECTED_FILE)
+        yield "", content
+
+    def image_of(self, location: str, record: Any, file: str) -> Image:
+        """Return the image of a file."""
+        sides = [record.get(key) for key in ("imageWidth", "imageHeight")]
+        try:
+            side_of("imageWidth", sides[0])
+            side_of("imageHeight", sides[1])
+        except FaultError as fault:
+            sides = [None, None]
+            self.problems.add(file, "", fault.message, fault.hint)
+        stem = self.names.get(file) or _stem(file)
+        path = record.get("imagePath")
+        image_file = ""
+        if isinstance(path, str):
+            self._other_names += without_suffix(base_name(path)) != stem
+            image_file = f"{stem}{os.path.splitext(base_name(path))[1]}"
+        flags = record.get("flags")
+        attributes = {key: record[key] for key in record.keys() - {"shapes", "imageData"}}
+        attributes |= flags if isinstance(flags, dict) else {}
+        shapes = ((f"shapes[{n}]", shape) for n, shape in enumerate(record["shapes"]))
+        return Image(stem, shapes, sides[0], sides[1], attributes, stem, image_file)
+
+    def item_of(self, record: Any) -> Item:
+        """Return the object of a shape."""
+        label = class_name(record, "label")
+        box, corners = self._box(record)
+        return Item(label, box, record, corners)
+
+    def score_of(self, attributes: Mapping[str, Any]) -> float:
+        """Return the score of a shape."""
+        return finite_number("score", attributes.get("score"), _NO_SCORE)
+
+    def flags_of(self, attributes: Mapping[str, Any]) -> set[str]:
+        """Return the flags of a shape."""
+        flags = attributes.get("flags")
+        if not isinstance(flags, dict | None):
+            raise FaultError(
+                f"flags is {short_json(flags)}", "write an object of names with true or false"
+            )
+        difficult = super().flags_of({"difficult": attributes.get("difficult")})
+        return difficult | super().flags_of(flags or {})
+
+    def _box(self, shape: dict[str, Any]) -> tuple[list[float], list[list[float]] | None]:
+        """Return the bounding box of a shape, and the corners if it is a rotated box."""
+        # LabelMe 3 and before wrote only polygons, without a type.
+        kind = shape.get("shape_type") or "polygon"
+        points = points_of(shape.get("points"))
+        if kind == "rectangle":
+            if len(points) == 2 or (len(points) == 4 and _upright(points)):
+                return bounds(points), None
+            if len(points) != 4:
+                message = f"has {len(points)} points as a rectangle"
+                raise FaultError(message, "expected two corners or four")
+        elif kind not in (*_POINTS, "circle"):
+            raise FaultError(f"shape_type is {short_json(kind)}", "use rectangle or polygon")
+        if kind in _ROTATED and len(points) == 4:
+            return bounds(points), points
+        if self.shapes != "bbox":
+            if kind in _ROTATED:
+                raise FaultError(f"has {len(points)} points as {kind}", "expected four corners")
+            raise FaultError(f"is a {kind}, not a box", BBOX_HINT)
+        minimum = 2 if kind == "circle" else _POINTS.get(kind, 4)
+        if len(points) < minimum:
+            raise FaultError(f"has {len(points)} points as a {kind}", f"expected {minimum}")
+        return _around(points) if kind == "circle" else bounds(points), None
+
+    def matched(self, images: Sequence[Name], known: Sequence[Name]) -> tuple[Name, ...]:
+        """Return the names as they are."""
+        return tuple(images)
+
+    def notes(self) -> tuple[Note, ...]:
+        """Return notes about the files."""
+        message = "imagePath differs from the file name; the file name is used"
+        return (
+            *(self.flags.notes() if self.scored else ()),
+            files_skipped(self.skipped, "annotations"),
+            Note("image-path-of-other-name", message, self._other_names, severity="info"),
+        )
+
+
+class LabelMe(DocumentFormat):
+    """LabelMe's JSON files; X-AnyLabeling writes shapes with a ``score`` for detections."""
+
+    document = Shapes
+    coordinates = "points"
+
+    def fits(self, path: str) -> bool:
+        """Return True if a JSON file, or the first few in or below a folder, have LabelMe's keys.
+
+        The keys are near the ends of a file: the image itself may be between them.
+        """
+        try:
+            if os.path.isdir(path):
+                return {self.fits(name) for name in islice(_files(path), _FILES)} == {True}
+            data = head(path) if path.lower().endswith(".json") else b""
+            if not data:
+                return False
+            with open(path, "rb") as opened:
+                size = os.fstat(opened.fileno()).st_size
+                data += b" " + os.pread(opened.fileno(), _TAIL, max(0, size - _TAIL))
+        except OSError:
+            return False
+        return b'"shapes"' in data and (b'"imagePath"' in data or b'"shape_type"' in data)
+
+    def image_files(self, ground_truth: GroundTruth) -> tuple[list[ImageFolder], Mapping[str, str]]:
+        """Return the folders that may have the images, and the ``imagePath`` of each image.
+
+        Paths are relative to the folder of the ground truth, or to its parent: ``../images/a.jpg``
+        becomes ``images/a.jpg``, because no file outside a folder is opened.
+        """
+        folders: dict[str, ImageFolder] = {}
+        for source in ground_truth.files:
+            base = source.path if source.members else os.path.dirname(source.path)
+            parent = os.path.dirname(os.path.abspath(base))
+            for name, root in ((".", base), (os.pardir, parent), ("../images", parent)):
+                path = os.path.normpath(os.path.join(base, name))
+                folders.setdefault(path, ImageFolder(path, os.path.realpath(root)))
+        return list(folders.values()), _ImagePaths(ground_truth)
+
+
+def _files(folder: str) -> Iterator[str]:
+    """Yield JSON files of a folder, or else of the first sub-folders that have any."""
+    below = [folder]
+    for _ in range(_FOLDERS):
+        if not below:
+            return
+        with os.scandir(below.pop(0)) as entries:
+            visible = [entry for entry in islice(entries, _ENTRIES) if entry.name[0] != "."]
+        files = [entry.path for entry in visible if entry.name.lower().endswith(".json")]
+        yield from files
+        if files:
+            return
+        below += sorted(entry.path for entry in visible if entry.is_dir())
+
+
+class _ImagePaths(Mapping[str, str]):
+    """The ``imagePath`` by image; a file is read when its image is requested."""
+
+    def __init__(self, ground_truth: GroundTruth) -> None:
+        self._files = {str(image): files for image, *files in _files_of(ground_truth)}
+
+    def __getitem__(self, image: str) -> str:
+        file, below = self._files[image]
+        problems = Problems(1)
+        read = json_value(read_bytes(file), file, problems, DEFAULT_LIMITS, _EXPECTED_FILE)
+        record = read[0] if read is not None and isinstance(read[0], dict) else {}
+        path = record.get("imagePath")
+        if not isinstance(path, str):
+            raise KeyError(image)
+        joined = posixpath.join(posixpath.dirname(below), path.replace("\\", "/").lstrip("/"))
+        return posixpath.normpath("/" + _without_parents(joined)).lstrip("/")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._files)
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+
+def _without_parents(path: str) -> str:
+    return posixpath.normpath(path).removeprefix("../")
+
+
+def _files_of(truth: GroundTruth) -> Iterator[tuple[Name, str, str]]:
+    """Yield each known image, its file, and the file relative to the folder."""
+    known = {str(image): image for image in truth.images}
+    for source in truth.files:
+        for member in source.members or (os.path.basename(source.path),):
+            image = name_of_member(member, known)
+            if image is not None:
+                file = os.path.join(source.path, member) if source.members else source.path
+                yield known[image], file, member
+
+
+def _stem(path: str) -> str:
+    return os.path.splitext(os.path.basename(path))[0]
+
+
+def _upright(points: list[list[float]]) -> bool:
+    """Return True if four points are the corners of an axis-aligned box."""
+    x1, y1, x2, y2 = bounds(points)
+    return {*map(tuple, points)} == {(x1, y1), (x1, y2), (x2, y1), (x2, y2)}
+
+
+def _around(points: list[list[float]]) -> list[float]:
+    """Return the box around a circle, given by its center and a point on it."""
+    (x, y), (at_x, at_y) = points[:2]
+    radius = math.hypot(at_x - x, at_y - y)
+    return [x - radius, y - radius, x + radius, y + radius]

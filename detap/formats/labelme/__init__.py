@@ -1,1 +1,0 @@
-"""LabelMe: one JSON file per image."""

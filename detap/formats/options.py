@@ -1,0 +1,218 @@
+"""Options of the readers, and the formats that have them (:mod:`detap.formats.catalogue`)."""
+
+from typing import NamedTuple
+
+TRUTH, DETECTIONS = "ground truth", "detections"
+AS_IS = "as_is"
+"""The option that turns failed plausibility checks into warnings."""
+GEOMETRIES = ("masks", "keypoints")
+"""Geometries that protocols may require in addition to boxes."""
+
+
+class Option(NamedTuple):
+    """A reader option.
+
+    Attributes
+    ----------
+    name : str
+        Keyword of the reader; ``image_set`` is ``--image-set`` on the command line.
+    help : str
+    metavar : str
+        Placeholder of the value in the help, for options without choices.
+    choices : tuple of str
+    roles : tuple of str
+        Readers with this option: :data:`TRUTH`, :data:`DETECTIONS` or both.
+    is_path, may_be_path : bool
+        True if values are, or may be, paths, which no report may overwrite. The values of other
+        options are recorded in reports, because they affect comparability.
+    default : str or None
+        The default value, if there is one.
+    keyword : str
+        Another reader keyword that this option overrides for its role.
+    """
+
+    name: str
+    help: str
+    metavar: str | None = None
+    choices: tuple[str, ...] = ()
+    roles: tuple[str, ...] = (TRUTH, DETECTIONS)
+    is_path: bool = False
+    may_be_path: bool = False
+    default: str | None = None
+    keyword: str = ""
+
+    def recorded(self, value: object) -> str | None:
+        """Return the text of a value for reports; None for the default and for files.
+
+        Files are recorded as inputs, by sha256.
+        """
+        if self.names_files or value is None:
+            return None
+        text = "x".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
+        return None if text == self.default else text
+
+    @property
+    def names_files(self) -> bool:
+        """True if values are, or may be, paths."""
+        return self.is_path or self.may_be_path
+
+    @property
+    def flag(self) -> str:
+        """The command-line option."""
+        return f"--{self.name.replace('_', '-')}"
+
+
+IMAGE_SET = Option(
+    "image_set",
+    "Image set: a name in ImageSets/Main, or a file with one image per line.",
+    "NAME|FILE",
+    roles=(TRUTH,),
+    may_be_path=True,
+)
+LAYOUT = Option(
+    "layout",
+    "Text files hold the detections of one class, or of one image.",
+    choices=("class-files", "image-files"),
+    roles=(DETECTIONS,),
+)
+BOXES = Option(
+    "boxes",
+    "Box format: x1 y1 x2 y2 (default of text files), x y width height (default of COCO), or "
+    "center x, center y, width, height (YOLO only, its default). Formats that name their "
+    "coordinates or store four corners accept only their own; so does a bbox column with metadata.",
+    choices=("xyxy", "xywh", "cxcywh"),
+)
+GT_BOXES = Option(
+    "gt_boxes",
+    "Box format of the ground truth only.",
+    choices=BOXES.choices,
+    roles=(TRUTH,),
+    keyword="boxes",
+)
+DT_BOXES = Option(
+    "dt_boxes",
+    "Box format of the detections only.",
+    choices=BOXES.choices,
+    roles=(DETECTIONS,),
+    keyword="boxes",
+)
+BOX_OPTIONS = (BOXES, GT_BOXES, DT_BOXES)
+
+
+def named_coordinates(title: str, coordinates: str, role: str, value: str) -> str:
+    """Return the message for a box format that contradicts coordinate names."""
+    option, other = (GT_BOXES, DT_BOXES) if role == TRUTH else (DT_BOXES, GT_BOXES)
+    other_role = DETECTIONS if role == TRUTH else TRUTH
+    return (
+        f"{option.flag} {value} does not apply to {title} files, which name their coordinates "
+        f"({coordinates}); use {other.flag} for the {other_role}"
+    )
+
+
+CLASS_NAMES = Option(
+    "class_names",
+    "Class names of numbered classes (text files count from 0): one per line, or a data.yaml.",
+    "FILE",
+    is_path=True,
+)
+DT_CLASS_NAMES = Option(
+    "dt_class_names",
+    "Class names of the detections only, if numbered differently from the ground truth.",
+    "FILE",
+    roles=(DETECTIONS,),
+    is_path=True,
+)
+FIRST_CATEGORY_ID = Option(
+    "first_category_id",
+    "category_id of the first class name; by default detected from the ids or boxes.",
+    choices=("0", "1"),
+    roles=(DETECTIONS,),
+)
+SPLIT = Option(
+    "split",
+    "Subset of an exported folder: train, val, test or another name; val by default in a "
+    "data.yaml.",
+    "NAME",
+    roles=(TRUTH,),
+    default="val",
+)
+IMAGE_SIZE = Option("image_size", "Width and height of all images, for normalized boxes.", "WxH")
+IMAGE_SIZES = Option(
+    "image_sizes",
+    "Image sizes: CSV with columns image,width,height.",
+    "FILE",
+    is_path=True,
+)
+COLUMNS = Option(
+    "columns",
+    "Line format: class xc yc w h conf, or class conf xc yc w h; by default conf-last, unless only "
+    "conf-first boxes fit their images.",
+    choices=("conf-last", "conf-first"),
+    roles=(DETECTIONS,),
+)
+
+TASK = Option(
+    "task",
+    "Row content: boxes, polygons, boxes with keypoints, or four corners; by default detected from "
+    "kpt_shape and the columns.",
+    choices=("detect", "segment", "pose", "obb"),
+)
+
+CLASS_DESCRIPTIONS = Option(
+    "class_descriptions",
+    "Names of labels such as /m/0bt9lr: class-descriptions*.csv with LabelName,DisplayName.",
+    "FILE",
+    is_path=True,
+)
+IMAGE_LABELS = Option(
+    "image_labels",
+    "Verified classes by image: CSV with ImageID,LabelName,Confidence (1 present, 0 absent).",
+    "FILE",
+    roles=(TRUTH,),
+    is_path=True,
+)
+HIERARCHY = Option(
+    "hierarchy",
+    "Class hierarchy (Open Images JSON): boxes and present labels also count for parent classes, "
+    "absent labels for child classes.",
+    "FILE",
+    roles=(TRUTH,),
+    is_path=True,
+)
+SHAPES = Option(
+    "shapes",
+    "Reject rotated boxes, polygons and other shapes where boxes are compared (the default), or "
+    "read their bounding boxes (bbox).",
+    choices=("reject", "bbox"),
+    default="reject",
+)
+ATTRIBUTE_FLAGS = Option(
+    "attribute_flags",
+    "Object attributes to read as flags: difficult, iscrowd, or hard=difficult,group=crowd.",
+    "NAME[=FLAG],...",
+    roles=(TRUTH,),
+)
+CLASS_ATTRIBUTE = Option(
+    "class_attribute",
+    "Attribute of regions with the class; required if they have several.",
+    "NAME",
+    roles=(TRUTH,),
+)
+SCORE_ATTRIBUTE = Option(
+    "score_attribute",
+    "Attribute or tag of objects with the score; by default score or confidence.",
+    "NAME",
+    roles=(DETECTIONS,),
+)
+MODEL_VERSION = Option(
+    "model_version",
+    "Model whose predictions are read, if a file has several.",
+    "NAME",
+    roles=(DETECTIONS,),
+)
+
+ANGLE_UNIT = Option(
+    "angle_unit",
+    "Angle unit; files then have cx cy w h angle instead of eight coordinates.",
+    choices=("degrees", "radians"),
+)

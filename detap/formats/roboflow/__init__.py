@@ -1,1 +1,0 @@
-"""Detections of Roboflow's hosted models: one JSON file per image."""

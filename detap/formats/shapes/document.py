@@ -1,0 +1,568 @@
+"""The recipe of formats whose files name their images, each with a list of objects.
+
+A format yields images with objects; the recipe makes the tables, their notes and the problems.
+"""
+
+import math
+import os
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from detap.core.polygons import box_polygons, is_self_intersecting
+from detap.errors import InputError, Note
+from detap.formats.base import Format
+from detap.formats.by_name.notes import images_without_objects, nonzero_notes
+from detap.formats.by_name.objects import Objects, detections, ground_truth, name_index
+from detap.formats.by_name.problems import Problems, RowReader, refuse_empty
+from detap.formats.content import Content, lost_areas, lost_flags, lost_unused
+from detap.formats.reading.attributes import Attributes
+from detap.formats.reading.placeholder import empty_ground_truth
+from detap.formats.shapes.flags import BBOX_HINT, FlagNames
+from detap.formats.shapes.json_values import finite_number, json_value, object_of, side_of
+from detap.formats.stem_matching import base_name, without_suffix
+from detap.formats.text.folder import Folder
+from detap.formats.text.lines import box_fault
+from detap.io.digest import read_hashed
+from detap.io.json_text import HOLDS_CONSTANTS, short_json
+from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.io.paths import Path, shown
+from detap.io.problems import SHAPES, FaultError, check_choice
+from detap.io.stream import read_bytes
+from detap.tables.columns import indices_in
+from detap.tables.detection import (
+    Detections,
+    Flags,
+    Floats,
+    GroundTruth,
+    Name,
+    SourceFile,
+    encode_boxes,
+)
+from detap.text_input import quote
+
+SCORES = ("score", "confidence")
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class Image(NamedTuple):
+    """An image of a file.
+
+    Attributes
+    ----------
+    name : object
+        The name of its file; checked by the recipe.
+    objects : iterable of (str, object)
+        Location and content of each object.
+    width, height : object
+        In pixels, None if unknown; checked by the recipe.
+    attributes : mapping of str to object
+        Attributes of the image, for slices.
+    stem : str or None
+        The image's name in tables, if not `name` without suffix.
+    file : str or None
+        The image file, if not `name`; "" if unknown.
+    """
+
+    name: Any
+    objects: Iterable[tuple[str, Any]]
+    width: Any = None
+    height: Any = None
+    attributes: Mapping[str, Any] = _NOTHING
+    stem: str | None = None
+    file: str | None = None
+
+
+class Item(NamedTuple):
+    """An object of a file.
+
+    Attributes
+    ----------
+    label : str
+    box : sequence of float
+        In the document's `box_format`.
+    attributes : mapping of str to object
+        Attributes, which may be flags or the score.
+    corners : (4, 2) sequence of float or None
+        Of a rotated box, in order around; `box` encloses it.
+    """
+
+    label: str
+    box: Sequence[float]
+    attributes: Mapping[str, Any] = _NOTHING
+    corners: Sequence[Sequence[float]] | None = None
+
+
+class Document(RowReader):
+    """The files of one input.
+
+    A subclass overrides :meth:`images_of`, :meth:`image_of` and :meth:`item_of`; for a folder of
+    files :meth:`folders`; for files other than JSON :meth:`parse`.
+
+    Parameters
+    ----------
+    path : str or path
+    limits : Limits
+    scored : bool
+        Require scores, for detections.
+    as_is : bool
+        Accept input that fails a plausibility check.
+    truth : GroundTruth or None
+        The ground truth of the detections.
+    shapes : {"reject", "bbox"}
+        Reject shapes other than boxes and rotated boxes, or read the bounding boxes of all.
+    attribute_flags : str, optional
+        Attributes that are flags, as in :class:`FlagNames`.
+    attributes : tuple of str
+        Attributes of the boxes to read.
+    score_attribute : str, optional
+        The attribute with the score, by default ``score`` or ``confidence``.
+
+    Attributes
+    ----------
+    box_format : {"xyxy", "xywh"}
+        The format of the boxes of :meth:`item_of`.
+    expected : str
+        The hint for other content.
+    missing : str
+        What an input without boxes lacks.
+    given : str
+        The path that the user gave.
+    images : dict of str to (float, float)
+        Width and height of each image in input order, NaN if unknown.
+    classes : set of str
+        Classes that the input lists, also those without boxes.
+    file_names : dict of str to str
+        The file of each image.
+    images_only : bool
+        If True, attributes of images are read instead of objects.
+    attributes : dict of str to mapping
+        The attributes of each image.
+    names : dict of str to str
+        The image of each file, by :meth:`image_names`.
+    """
+
+    box_format = "xyxy"
+    expected = ""
+    missing = "boxes in its {} images"
+    score_names: tuple[str, ...] = SCORES
+
+    def __init__(
+        self,
+        path: Path,
+        limits: Limits = DEFAULT_LIMITS,
+        *,
+        scored: bool = False,
+        as_is: bool = False,
+        truth: GroundTruth | None = None,
+        shapes: str = "reject",
+        attribute_flags: str | None = None,
+        attributes: tuple[str, ...] = (),
+        score_attribute: str | None = None,
+    ) -> None:
+        check_choice("shapes", shapes, SHAPES)
+        self.given = os.fspath(path)
+        self.path = shown(self.given)
+        self.limits, self.scored, self.as_is, self.shapes = limits, scored, as_is, shapes
+        self.truth = truth
+        self.flags = FlagNames(attribute_flags)
+        self.object_attributes = Attributes(attributes, texts=True)
+        if score_attribute:
+            self.score_names = (score_attribute,)
+        self.problems = Problems(limits.problems)
+        self.images: dict[str, tuple[float, float]] = {}
+        self.classes: set[str] = set()
+        self.file_names: dict[Name, str] = {}
+        self.attributes: dict[Name, Mapping[str, Any]] = {}
+        self.images_only = False
+        self.names: dict[str, str] = {}
+        self.skipped: list[str] = []
+        self._first: dict[str, tuple[str, str]] = {}
+        self._sources: list[tuple[Folder, int]] = []
+        self._locations: list[tuple[str, str]] = []
+        self._image = array("i")
+        self._labels: list[str] = []
+        self._numbers = array("d")
+        self._corners: dict[int, Sequence[Sequence[float]]] = {}
+        self._flagged: dict[str, list[int]] = {}
+
+    def __len__(self) -> int:
+        return len(self._image)
+
+    # --- what a format overrides
+
+    def folders(self) -> list[Folder]:
+        """Return the folders with the files; by default the path is the only file."""
+        return [Folder(self.given, "", "", {"": ""})]
+
+    def image_names(self, path: str, members: Sequence[str]) -> dict[str, str]:
+        """Return the image of each file below a path, if files do not name them."""
+        return {}
+
+    def parse(self, data: bytes, file: str) -> tuple[Any, int] | None:
+        """Return the content of a file, and its number of NaN and Infinity.
+
+        None after collecting a problem.
+        """
+        return json_value(data, file, self.problems, self.limits, self.expected)
+
+    def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
+        """Yield the location and record of each image; raise FaultError for other content."""
+        raise NotImplementedError
+
+    def image_of(self, location: str, record: Any, file: str) -> Image:
+        """Return the image of a record."""
+        raise NotImplementedError
+
+    def item_of(self, record: Any) -> Item | None:
+        """Return the object of a record; None skips it."""
+        raise NotImplementedError
+
+    def notes(self) -> tuple[Note, ...]:
+        """Return notes about the files."""
+        return ()
+
+    # --- reading
+
+    def read(self, *, check: bool = True) -> Self:
+        """Read the files; raise all problems if `check`."""
+        folders = self.folders()
+        members = [os.path.join(f.inside, name) for f in folders for name in f.members.values()]
+        self._name(self.given, members)
+        for folder in folders:
+            before = len(self)
+            self.skipped += folder.skipped
+            for number, member in enumerate(folder.members.values()):
+                path = folder.file(member)
+                try:
+                    data, digest = read_hashed(path, self.limits)
+                except InputError as error:
+                    self.problems.extend(*error.problems)
+                    continue
+                if digest:
+                    folder.digests[number] = digest
+                self.read_data(data, path if member else self.path)
+                if len(self) > self.limits.records:
+                    break
+            self._sources.append((folder, len(self) - before))
+        if check:
+            self.problems.raise_any()
+        return self
+
+    def _name(self, path: str, members: Sequence[str]) -> None:
+        names = self.image_names(path, members)
+        self.names |= {_file(path, member): name for member, name in names.items()}
+
+    def read_data(self, data: bytes, file: str) -> None:
+        """Read one file and collect its problems."""
+        before = self.problems.count
+        parsed = self.parse(data, file)
+        if parsed is None:
+            return
+        content, constants = parsed
+        try:
+            for location, record in self.images_of(content, file):
+                self._read_image(file, location, record)
+                if self.too_many():
+                    break
+        except FaultError as fault:
+            self.problems.add(file, "", fault.message, fault.hint)
+        if constants and self.problems.count == before:
+            self.problems.add(file, "", *HOLDS_CONSTANTS)
+
+    def _read_image(self, file: str, location: str, record: Any) -> None:
+        try:
+            image = self.image_of(location, record, file)
+            stem = self._begin(image, file, location)
+            width, height = side_of("width", image.width), side_of("height", image.height)
+            self.images[stem] = width, height
+        except FaultError as fault:
+            self.problems.add(file, location, fault.message, fault.hint)
+            return
+        for where, item in () if self.images_only else image.objects:
+            try:
+                self._take(object_of(item), file, where)
+            except FaultError as fault:
+                self.problems.add(file, where, fault.message, fault.hint)
+
+    def _begin(self, image: Image, file: str, location: str) -> str:
+        """Return the stem of a new image."""
+        if not isinstance(image.name, str) or not image.name.strip():
+            shown = "missing" if image.name is None else short_json(image.name)
+            raise FaultError(f"image name is {shown}", "write its file name")
+        stem = image.stem
+        if stem is None:
+            stem = without_suffix(image.name.replace("\\", "/"))
+            try:
+                stem.encode()
+            except UnicodeEncodeError:
+                raise FaultError("image name has an unpaired surrogate", "use UTF-8") from None
+        if stem in self._first:
+            other, where = self._first[stem]
+            note = "" if other == image.name else f", as {quote(other)}"
+            message = f"duplicate image {quote(image.name)} (also at {where}{note})"
+            raise FaultError(message, "keep one of them")
+        self._first[stem] = image.name, location or file
+        file_name = image.name if image.file is None else image.file
+        if file_name:
+            self.file_names[stem] = file_name
+        if self.images_only:
+            self.attributes[stem] = image.attributes
+        self.images[stem] = math.nan, math.nan
+        return stem
+
+    def _take(self, record: dict[str, Any], file: str, location: str) -> None:
+        item = self.item_of(record)
+        if item is None:
+            return
+        score = self.score_of(item.attributes) if self.scored else 0.0
+        values = self.object_attributes.values(item.attributes.get)
+        flags = self.flags_of(item.attributes)
+        self.add(item.label, item.box, score, flags, item.corners)
+        self.object_attributes.append(values)
+        self._locations.append((file, location))
+
+    def score_of(self, attributes: Mapping[str, Any]) -> float:
+        """Return the score of an object; raise FaultError if it has none."""
+        for name in self.score_names:
+            if name in attributes:
+                return finite_number(name, attributes[name])
+        names = " or ".join(self.score_names)
+        raise FaultError(f"has no {names} (ground truth?)", "detections need a score for each")
+
+    def flags_of(self, attributes: Mapping[str, Any]) -> set[str]:
+        """Return the flags that an object has."""
+        flags = set()
+        for name, value in attributes.items():
+            try:
+                flags.add("" if value is None else self.flags.flag_of(name, str(value)))
+            except ValueError:
+                message = f"flag {quote(name)} is {short_json(value)}"
+                raise FaultError(message, "expected true or false") from None
+        return flags - {""}
+
+    def add(
+        self,
+        label: str,
+        box: Sequence[float],
+        score: float,
+        flags: Iterable[str] = (),
+        corners: Sequence[Sequence[float]] | None = None,
+    ) -> None:
+        """Add a box of the last image; `corners` are those of a rotated box that it encloses.
+
+        Raises
+        ------
+        FaultError
+            If the box is not finite or too large, or the sides of its corners cross.
+        """
+        fault = box_fault(list(box), self.box_format)
+        if fault:
+            raise FaultError(fault, "correct the box")
+        if corners is not None and self.shapes != "bbox":
+            if is_self_intersecting(np.array(corners).reshape(1, 8)).any():
+                raise FaultError("sides of its corners cross", "list the corners in order around")
+            self._corners[len(self)] = corners
+        for flag in flags:
+            self._flagged.setdefault(flag, []).append(len(self))
+        self._image.append(len(self.images) - 1)
+        self._labels.append(label)
+        self._numbers.extend((score, *box))
+
+    def refuse_shape(self, message: str) -> None:
+        """Raise FaultError for a shape that is not a box, unless its bounds are read."""
+        if self.shapes != "bbox":
+            raise FaultError(message, BBOX_HINT)
+
+    def too_many(self) -> bool:
+        """Return True, and add a problem, if there are more boxes than the limit."""
+        if len(self) <= self.limits.records:
+            return False
+        self.problems.add(self.path, "", *self.limits.exceeded)
+        return True
+
+    def location(self, row: int) -> tuple[str, str]:
+        """Return the file and location of a box."""
+        return self._locations[row]
+
+    # --- tables
+
+    def objects(self) -> Objects:
+        """Return all boxes, with images and classes sorted by name."""
+        images = sorted(self.images)
+        index = indices_in(self.images, images)
+        classes, label = name_index(self._labels, sorted(self.classes.union(self._labels)))
+        values: Floats = np.array(self._numbers, np.float64).reshape(-1, 5)
+        image = np.array(self._image, np.int32)
+        return Objects(
+            images=tuple(images),
+            classes=classes,
+            image=index[image] if len(image) else image,
+            label=label,
+            boxes=values[:, 1:].copy(),
+            box_format=self.box_format,
+            polygons=self._polygons(values[:, 1:]),
+            score=values[:, 0].copy() if self.scored else None,
+            flags={flag: self._mask(rows) for flag, rows in self._flagged.items()},
+            extra=self.object_attributes.columns(),
+            sizes=np.array([self.images[name] for name in images], np.float64).reshape(-1, 2),
+        )
+
+    def _polygons(self, boxes: Floats) -> Floats | None:
+        """Return the quadrilaterals (N, 8), boxes among them; None if all are boxes."""
+        if not self._corners:
+            return None
+        polygons = box_polygons(encode_boxes(boxes, self.box_format)[0])
+        polygons[[*self._corners]] = np.reshape([*self._corners.values()], (-1, 8))
+        return polygons
+
+    def _mask(self, rows: list[int]) -> Flags:
+        mask = np.zeros(len(self), np.bool_)
+        mask[rows] = True
+        return mask
+
+    def sources(self) -> tuple[SourceFile, ...]:
+        """Return the input sources."""
+        return tuple(
+            folder.source(folder.members.values(), records) for folder, records in self._sources
+        )
+
+    def ground_truth(self) -> GroundTruth:
+        """Return all boxes as ground truth; raise InputError if there are none."""
+        missing = self.missing.format(len(self.images))
+        refuse_empty(self.path, len(self), self.limits, missing, "annotations")
+        empty = images_without_objects(len(self.images), np.array(self._image))
+        notes = (*self.flags.notes(), *nonzero_notes(*self.notes(), empty))
+        return ground_truth(self.objects(), self, self.sources(), notes)
+
+    def detections(self, truth: GroundTruth) -> Detections:
+        """Return the boxes as detections, numbered as the ground truth."""
+        objects = self.objects()
+        objects = objects._replace(images=self.matched(objects.images, truth.images))
+        return detections(objects, truth, self, self.sources(), nonzero_notes(*self.notes()))
+
+    def matched(self, images: Sequence[Name], known: Sequence[Name]) -> tuple[Name, ...]:
+        """Replace names of unknown images by the known ones of their stems, if unique."""
+        stems: dict[Name, Name] = {base_name(str(name)): name for name in known}
+        ours = [base_name(str(name)) for name in images]
+        if set(images) <= set(known) or len(stems) < len(known) or len(set(ours)) < len(ours):
+            return tuple(images)
+        return tuple(stems.get(stem, name) for stem, name in zip(ours, images, strict=True))
+
+    def placeholder(self) -> GroundTruth:
+        """Return a ground truth without boxes, of these images and classes."""
+        objects = self.objects()
+        return empty_ground_truth(objects.images, objects.classes)
+
+    @classmethod
+    def images_again(cls, truth: GroundTruth) -> Self:
+        """Read only the images of a ground truth again, unchecked."""
+        reader = cls("")
+        reader.images_only = True
+        members: dict[str, list[str]] = {}
+        for source in truth.files:
+            members.setdefault(source.path, []).extend(source.members or ("",))
+        for path, names in members.items():
+            reader._name(path, names)
+            for file in [_file(path, name) for name in names]:
+                with suppress(InputError):  # a list of names
+                    reader.read_again(file)
+        return reader
+
+    def read_again(self, file: str) -> None:
+        """Read the images of one file."""
+        self.read_data(read_bytes(file), file)
+
+
+def _file(path: str, member: str) -> str:
+    return os.path.join(path, member) if member else path
+
+
+class DocumentFormat(Format):
+    """A format whose files name their images, each with a list of objects.
+
+    Attributes
+    ----------
+    document : type of Document
+        Its reader.
+    written : (str, str)
+        The written files of ground truth and detections, for formats with ``write``.
+    lost_flags : tuple of str
+        Flags that cannot be written.
+    writes_unused_classes : bool
+        True if files list their classes.
+    """
+
+    document: ClassVar[type[Document]]
+    written: ClassVar[tuple[str, str]] = ("annotations.json", "detections.json")
+    lost_flags: ClassVar[tuple[str, ...]] = ("crowd", "difficult", "ignore", "group_of")
+    writes_unused_classes: ClassVar[bool] = False
+
+    def read_truth_file(self, path: Path, **options: Any) -> GroundTruth:
+        """Return the boxes of the files; images and classes sorted by name, rows as in the files.
+
+        Raises
+        ------
+        InputError
+            If an input is invalid; lists every problem, up to the limit.
+        """
+        return self.document(path, **options).read().ground_truth()
+
+    def read_detections_file(self, path: Path, truth: GroundTruth, **options: Any) -> Detections:
+        """Return scored boxes, numbered as the ground truth; further classes sorted by name.
+
+        Raises
+        ------
+        InputError
+            If an input is invalid; lists every problem, up to the limit.
+        """
+        return self.document(path, scored=True, truth=truth, **options).read().detections(truth)
+
+    def placeholder(self, path: Path, options: Mapping[str, Any], limits: Limits) -> GroundTruth:
+        """Return the images and classes named in detections, unchecked."""
+        options = {**options, "limits": limits}
+        return self.document(path, scored=True, **options).read(check=False).placeholder()
+
+    def attribute_values(self, ground_truth: GroundTruth, name: str) -> dict[Name, Any]:
+        """Return an attribute of the images; files are read again."""
+        known = set(ground_truth.images)
+        return {
+            image: attributes[name]
+            for image, attributes in self.document.images_again(ground_truth).attributes.items()
+            if image in known and attributes.get(name) is not None
+        }
+
+    def file_names(self, ground_truth: GroundTruth) -> dict[Name, str]:
+        """Return the file of each image; files are read again."""
+        return self.document.images_again(ground_truth).file_names
+
+    def write(self, content: Content, notes: list[Note]) -> Iterator[tuple[str, bytes]]:
+        """Yield names and contents of files; add notes on lost data."""
+        for table in (content.ground_truth, content.detections):
+            if isinstance(table, GroundTruth):
+                notes += self.lost(table)
+            if table is not None:
+                yield from self.files(content, table, notes)
+
+    def lost(self, truth: GroundTruth) -> tuple[Note, ...]:
+        """Return notes on data of a ground truth that files cannot hold."""
+        unused = () if self.writes_unused_classes else lost_unused(truth, self.title)
+        return (
+            *lost_flags(truth, self.lost_flags, self.title),
+            *lost_areas(truth, self.title),
+            *unused,
+        )
+
+    def files(
+        self, content: Content, table: GroundTruth | Detections, notes: list[Note]
+    ) -> Iterator[tuple[str, bytes]]:
+        """Yield the files of a table; by default one."""
+        yield self.written[isinstance(table, Detections)], self.text(content, table, notes)
+
+    def text(self, content: Content, table: GroundTruth | Detections, notes: list[Note]) -> bytes:
+        """Return the file of a table."""
+        raise NotImplementedError

@@ -1,0 +1,227 @@
+"""Supervisely: a JSON file per image, in the ``ann`` folder of a data set.
+
+Reference: Supervisely's documentation, "Annotation JSON format" and "Project structure".
+"""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from detap.errors import Note
+from detap.formats.by_name.notes import files_skipped
+from detap.formats.content import (
+    Content,
+    check_file_names,
+    rounded_areas,
+    rows_of_images,
+    sizes,
+)
+from detap.formats.reading.sniffing import first_files_fit, json_paths
+from detap.formats.shapes.document import Document, DocumentFormat, Image, Item
+from detap.formats.shapes.flags import bounds
+from detap.formats.shapes.json_values import (
+    class_name,
+    json_value,
+    object_of,
+    points_of,
+    required,
+    value_text,
+)
+from detap.formats.stem_matching import base_name, without_suffix
+from detap.formats.text.folder import Folder, files_of, one_file
+from detap.io.paths import STDIN
+from detap.io.problems import FaultError
+from detap.io.stream import read_bytes, refuse
+from detap.tables.detection import Detections, GroundTruth
+
+_FOLDER, _META = "ann", "meta.json"
+_TAGS = {"crowd": "iscrowd", "difficult": "difficult", "ignore": "ignore"}
+_SCORE = "confidence"
+_POINTS = {"polygon": 3, "line": 2, "point": 1}
+
+
+class Annotations(Document):
+    """The files of a project, a data set, its folder ``ann``, or one file.
+
+    The name of an image is that of its JSON without suffixes, with the folder of its data set if
+    two data sets have the same name. Tags are attributes.
+    """
+
+    expected = 'expected {"size": {"height": ..., "width": ...}, "objects": [...]}'
+
+    def folders(self) -> list[Folder]:
+        """Return the annotation files of each data set; read the classes of the project."""
+        folders = _folders(self.given)
+        self._read_classes(os.path.join(self.given, _META))
+        return folders
+
+    def _read_classes(self, file: str) -> None:
+        """Read the classes of a project, which has ``meta.json``."""
+        if not os.path.isfile(file):
+            return
+        data = read_bytes(file, self.limits)
+        read = json_value(data, file, self.problems, self.limits, "export it again")
+        classes = read[0].get("classes") if read and isinstance(read[0], dict) else None
+        for number, record in enumerate(classes if isinstance(classes, list) else ()):
+            try:
+                self.classes.add(class_name(object_of(record), "title"))
+            except FaultError as fault:
+                self.problems.add(file, f"classes[{number}]", fault.message, fault.hint)
+
+    def image_names(self, path: str, members: Sequence[str]) -> dict[str, str]:
+        """Return the image file by annotation file; with its data set if names repeat."""
+        names = {m: os.path.basename(m or path).removesuffix(".json") for m in members}
+        counts = Counter(without_suffix(name) for name in names.values())
+        for member, name in names.items():
+            if counts[without_suffix(name)] > 1:
+                file = os.path.join(path, member)
+                data_set = os.path.basename(os.path.dirname(os.path.dirname(file)))
+                names[member] = f"{data_set}/{name}"
+        return names
+
+    def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
+        """Yield the record of the image."""
+        if not isinstance(content, dict) or not isinstance(content.get("objects"), list):
+            raise FaultError("not a Supervisely file", self.expected)
+        yield "", content
+
+    def image_of(self, location: str, record: Any, file: str) -> Image:
+        """Return the image of a file."""
+        size = object_of(record.get("size") or {})
+        objects = ((f"objects[{n}]", item) for n, item in enumerate(record["objects"]))
+        name = self.names.get(file) or os.path.basename(file).removesuffix(".json")
+        return Image(name, objects, size.get("width"), size.get("height"), _tags(record))
+
+    def item_of(self, record: Any) -> Item:
+        """Return the object of a record."""
+        label = class_name(record, "classTitle")
+        kind = record.get("geometryType")
+        points = required(record, "points", dict, "expected {exterior, interior}")
+        if kind not in ("rectangle", *_POINTS):
+            message = f"geometryType is {value_text(record, 'geometryType')}"
+            raise FaultError(message, "use rectangle or polygon")
+        corners = points_of(points.get("exterior"), "points.exterior")
+        if kind == "rectangle" and len(corners) != 2:
+            raise FaultError(f"has {len(corners)} points as a rectangle", "expected two corners")
+        if kind != "rectangle":
+            self.refuse_shape(f"is a {kind}, not a box")
+            if len(corners) < _POINTS[kind]:
+                message = f"has {len(corners)} points as a {kind}"
+                raise FaultError(message, f"expected {_POINTS[kind]}")
+        return Item(label, bounds(corners), _tags(record))
+
+    def notes(self) -> tuple[Note, ...]:
+        """Return notes about the files."""
+        return (files_skipped(self.skipped, "annotations"),)
+
+
+class Supervisely(DocumentFormat):
+    """Supervisely's projects; detections have a tag with their score."""
+
+    document = Annotations
+    has_attributes = True
+    coordinates = "points"
+    image_folders = ("../img", ".")
+    written = ("annotations", "detections")
+    lost_flags = ("group_of",)
+    writes_unused_classes = True
+
+    def fits(self, path: str) -> bool:
+        """Return True if a file, or the first few of a folder, are Supervisely's annotations.
+
+        The folder is a project with ``meta.json``, a data set with ``ann``, or ``ann``.
+        """
+        if not os.path.isdir(path):
+            paths = json_paths(path)
+            sized = {".size.height", ".size.width"} <= paths
+            return ".objects" in paths and (sized or ".objects[].classTitle" in paths)
+        if ".classes[].title" in json_paths(os.path.join(path, _META)):
+            return True
+        inside = os.path.join(path, _FOLDER)
+        return first_files_fit(inside if os.path.isdir(inside) else path, self.fits)
+
+    def write(self, content: Content, notes: list[Note]) -> Iterator[tuple[str, bytes]]:
+        """Yield a project for each table; flags and scores are tags."""
+        check_file_names(content, _image_files(content), "image")
+        yield from super().write(content, notes)
+        for table in (content.ground_truth, content.detections):
+            notes += () if table is None else rounded_areas(table, "boxes")
+
+    def files(
+        self, content: Content, table: GroundTruth | Detections, notes: list[Note]
+    ) -> Iterator[tuple[str, bytes]]:
+        """Yield the files of a project."""
+        folder = self.written[isinstance(table, Detections)]
+        names = _image_files(content)
+        classes = [{"title": name, "shape": "rectangle"} for name in table.classes]
+        yield f"{folder}/meta.json", _json({"classes": classes, "tags": []})
+        corners, labels = table.corners.tolist(), table.label.tolist()
+        tags = _tags_of(table)
+        for name, size, rows in zip(names, sizes(content), rows_of_images(table), strict=True):
+            objects = [
+                {
+                    "classTitle": table.classes[labels[row]],
+                    "geometryType": "rectangle",
+                    "tags": tags[row],
+                    "points": {"exterior": [corners[row][:2], corners[row][2:]], "interior": []},
+                }
+                for row in rows.tolist()
+            ]
+            sides = {} if size is None else {"size": {"height": size[1], "width": size[0]}}
+            yield f"{folder}/ds0/ann/{name}.json", _json({"tags": [], **sides, "objects": objects})
+
+
+def _image_files(content: Content) -> list[str]:
+    """Return the file of each image, without folder."""
+    suffixes = [base_name(content.file_name(name)).rpartition(".")[2] for name in content.images]
+    return [f"{stem}.{suffix}" for stem, suffix in zip(content.stems(), suffixes, strict=True)]
+
+
+def _tags_of(table: GroundTruth | Detections) -> list[list[dict[str, Any]]]:
+    """Return the tags of each row."""
+    if isinstance(table, Detections):
+        return [[{"name": _SCORE, "value": score}] for score in table.score.tolist()]
+    columns = [(tag, getattr(table, name).tolist()) for name, tag in _TAGS.items()]
+    return [
+        [{"name": tag, "value": None} for tag, values in columns if values[row]]
+        for row in range(len(table))
+    ]
+
+
+def _json(record: dict[str, Any]) -> bytes:
+    return (json.dumps(record, ensure_ascii=False) + "\n").encode()
+
+
+def _tags(record: dict[str, Any]) -> dict[str, Any]:
+    """Return the values of tags by name; True for a tag without value."""
+    tags = record.get("tags") or []
+    if not isinstance(tags, list):
+        raise FaultError(f"tags is {value_text(record, 'tags')}", "expected a list")
+    values = {}
+    for tag in map(object_of, tags):
+        value = tag.get("value")
+        values[class_name(tag, "name")] = True if value is None else value
+    return values
+
+
+def _folders(path: str) -> list[Folder]:
+    """Return the annotation files of each data set, or a single file."""
+    if path == STDIN:
+        refuse(path, "cannot provide Supervisely's files: file names are needed", "use a folder")
+    file = one_file(path)
+    if file is not None:
+        return [file]
+    inside = []
+    for above, names, _ in os.walk(path):
+        if _FOLDER in names:
+            inside.append(os.path.relpath(os.path.join(above, _FOLDER), path))
+            names[:] = {*names} - {_FOLDER, "img"}
+    if not inside and not os.path.isfile(os.path.join(path, _META)):
+        inside = [""]
+    folders = [files_of(path, name, ".json") for name in sorted(inside)]
+    if not any(folder.members for folder in folders):
+        message = f"no annotations: no file in a folder {_FOLDER} ends with .json"
+        refuse(path, message, "use the folder of the project or data set")
+    return folders

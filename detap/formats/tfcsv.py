@@ -1,0 +1,260 @@
+"""TensorFlow's CSV of boxes with a header; also of Roboflow and supervision.
+
+References: `xml_to_csv.py` of the TensorFlow object detection tutorials; Roboflow's export
+"Tensorflow Object Detection CSV"; supervision 0.31, `CSVSink`.
+"""
+
+import csv
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from io import StringIO
+from typing import Any, Self
+
+import numpy as np
+
+from detap.checks.tables import pair_key, repeats
+from detap.errors import Note
+from detap.formats.by_name.problems import CORNERS
+from detap.formats.content import (
+    Content,
+    check_words,
+    lost,
+    number_text,
+    rounded_areas,
+    sizes,
+)
+from detap.formats.reading.image_sizes import read_image_sizes
+from detap.formats.reading.sniffing import head
+from detap.formats.shapes.csv_rows import Row, read_csv
+from detap.formats.shapes.document import SCORES, Document, DocumentFormat, Image, Item
+from detap.formats.shapes.json_values import number_of
+from detap.formats.stem_matching import base_name
+from detap.formats.text.class_names import ClassNames
+from detap.io.paths import Path
+from detap.io.problems import FaultError
+from detap.tables.detection import Detections, GroundTruth, SourceFile
+from detap.text_input import quote
+
+_COORDINATES = (
+    ("xmin", "ymin", "xmax", "ymax"),
+    ("x_min", "y_min", "x_max", "y_max"),
+)
+_IMAGES = ("filename", "image")
+_CLASSES = ("class", "class_name", "class_id")
+_COLUMNS = ("filename", "width", "height", "class", "xmin", "ymin", "xmax", "ymax")
+_HEADER = "filename,xmin,ymin,xmax,ymax,class"
+_SINK = 'for supervision\'s CSVSink add it with custom_data={"image": ...}'
+
+
+class Rows(Document):
+    """The rows of a file; a row with only an image has no box.
+
+    The first line names the columns, in any order: ``filename`` (or ``image``), ``class`` (or
+    ``class_name``, ``class_id``), ``xmin``, ``ymin``, ``xmax``, ``ymax`` (or ``x_min``, ...), and
+    optionally ``width`` and ``height`` of the image.
+
+    Parameters
+    ----------
+    class_names, dt_class_names : str or path, optional
+        Names for class numbers from 0; the second for detections only.
+    image_sizes : str or path, optional
+        A CSV of ``image,width,height``; images that only it lists have no boxes. Not used for
+        detections.
+    """
+
+    corner_names = _COORDINATES[0]
+    expected = f"expected a CSV with the header `{_HEADER}`"
+
+    def __init__(
+        self,
+        *arguments: Any,
+        class_names: Path | None = None,
+        dt_class_names: Path | None = None,
+        image_sizes: Path | None = None,
+        **how: Any,
+    ) -> None:
+        super().__init__(*arguments, **how)
+        names = class_names if dt_class_names is None else dt_class_names
+        self._class_names = ClassNames.load(names, self.limits)
+        self._size_table = None if self.scored else image_sizes
+        self._columns: dict[str, str] = {}
+        self._seen: set[tuple[Any, ...]] = set()
+        self._size: dict[str, str] = {}
+        self._first_row = ""
+        self._has_empty = False
+        self._repeated = 0
+        self._sizes: tuple[SourceFile, ...] = ()
+
+    def parse(self, data: bytes, file: str) -> tuple[Any, int] | None:
+        """Return the rows of each image."""
+        table = read_csv(data, file, self.problems, self.limits, self.expected)
+        if table is None:
+            return None
+        try:
+            self._find_columns(table.header)
+        except FaultError as fault:
+            self.problems.add(file, "line 1", fault.message, fault.hint)
+            return None
+        images: dict[str, list[Row]] = defaultdict(list)
+        for row in table.rows:
+            images[row.values[self._columns["image"]]].append(row)
+        return images, 0
+
+    def _find_columns(self, header: Sequence[str]) -> None:
+        """Find the column of the image, class, score and each coordinate."""
+        if _is_without_header(header):
+            raise FaultError("has no header", f"put the line `{_HEADER}` above it")
+        named = {name: name for name in header}
+        score = next((name for name in SCORES if name in named), "")
+        if score and not self.scored and not self.images_only:
+            raise FaultError(f"has a column {score} (detections?)", "use the ground truth")
+        corners = next((c for c in _COORDINATES if set(c) & set(header)), _COORDINATES[0])
+        choices = {"image": _IMAGES, "class": _CLASSES}
+        choices |= {name: (column,) for name, column in zip(CORNERS, corners, strict=True)}
+        choices |= {"score": SCORES} if self.scored else {}
+        for name, columns in choices.items():
+            column = next((column for column in columns if column in named), None)
+            if column is None:
+                sink = name == "image" and corners is not _COORDINATES[0]
+                hint = _SINK if sink else self.expected
+                truth = " (ground truth?)" if name == "score" else ""
+                raise FaultError(f"has no column {' or '.join(columns)}{truth}", hint)
+            self._columns[name] = column
+
+    def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
+        """Yield the location and record of each image."""
+        for name, rows in content.items():
+            yield f"line {rows[0].line}", (name, rows)
+
+    def image_of(self, location: str, record: Any, file: str) -> Image:
+        """Return the image of rows."""
+        name, rows = record
+        self._seen.clear()
+        first = rows[0].values
+        objects = ((f"line {row.line}", row.values) for row in rows)
+        width, height = (_side(side, first.get(side, "")) for side in ("width", "height"))
+        self._size = {side: first.get(side, "") for side in ("width", "height")}
+        self._first_row = location
+        return Image(name, objects, width, height)
+
+    def item_of(self, record: Any) -> Item | None:
+        """Return the box of a row; None for a row without, and for a repeated one."""
+        for side, text in self._size.items():
+            if record.get(side, "") != text:
+                message = f"{side} is {quote(record[side])}, {quote(text)} in {self._first_row}"
+                raise FaultError(message, "use one size per image")
+        values = {name: record[column] for name, column in self._columns.items()}
+        if not any(values[name] for name in ("class", *CORNERS)):
+            self._has_empty = True
+            return None
+        if not values["class"]:
+            raise FaultError(f"{self._columns['class']} is empty", "write the name of its class")
+        label = self._class_names.resolve(values["class"])
+        box = [number_of(self._columns[name], values[name]) for name in CORNERS]
+        if self.scored:
+            score = self._columns["score"]
+            return Item(label, box, {score: number_of(score, values["score"])})
+        if (label, *box) in self._seen:
+            self._repeated += 1
+            return None
+        self._seen.add((label, *box))
+        return Item(label, box)
+
+    def read(self, *, check: bool = True) -> Self:
+        """Read the file, then the image sizes."""
+        super().read(check=check)
+        if self._size_table is not None:
+            self._add_sizes(self._size_table)
+        return self
+
+    def _add_sizes(self, path: Path) -> None:
+        """Add the sizes, and images without boxes, of a table."""
+        table = read_image_sizes(path, self.limits)
+        names = {base_name(name): name for name in self.images}
+        for stem, size in table.items():
+            name = names.get(stem, stem)
+            if math.isnan(self.images.get(name, (math.nan,))[0]):
+                self.images[name] = size
+        self._sizes = (SourceFile(str(path), len(table)),)
+
+    def sources(self) -> tuple[SourceFile, ...]:
+        """Return the input sources."""
+        return (*super().sources(), *self._sizes, *self._class_names.source())
+
+    def notes(self) -> tuple[Note, ...]:
+        """Return notes about the file."""
+        if self.scored:
+            return ()
+        message = "images in the file; images without boxes are missing, unless in --image-sizes"
+        count = 0 if self._sizes or self._has_empty else len(self.images)
+        return (
+            Note("repeated-rows", "rows repeat another; dropped", self._repeated),
+            Note("images-with-boxes-only", message, count, severity="info"),
+        )
+
+
+def _side(name: str, text: str) -> float | None:
+    """Return the width or height of an image; None if unknown."""
+    return number_of(name, text) or None if text else None
+
+
+class TensorFlowCsv(DocumentFormat):
+    """A CSV with one row per box; detections have a ``score`` or ``confidence``."""
+
+    document = Rows
+    coordinates = "xmin, ymin, xmax, ymax"
+    image_folders = (".", "images")
+    written = ("annotations.csv", "detections.csv")
+
+    def fits(self, path: str) -> bool:
+        """Return True if a header names corners in pixels, or the CSV looks like Keras RetinaNet's.
+
+        The latter have no header: ``path,x1,y1,x2,y2,class``.
+        """
+        line = head(path).removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0]
+        names = [name.strip(' "\r') for name in line.decode("utf-8", "replace").split(",")]
+        if _is_without_header(names):
+            return True
+        return any(set(corners) <= set(names) for corners in _COORDINATES)
+
+    def write(self, content: Content, notes: list[Note]) -> Iterator[tuple[str, bytes]]:
+        """Yield a CSV for each table."""
+        check_words(content, content.classes, "class")
+        check_words(content, [*map(content.file_name, content.images)], "image")
+        yield from super().write(content, notes)
+
+    def text(self, content: Content, table: GroundTruth | Detections, notes: list[Note]) -> bytes:
+        """Return the file of a table; an image without boxes has a row with an empty box."""
+        if isinstance(table, GroundTruth):
+            repeated = repeats(pair_key(table.image, table.label), table.corners)
+            notes += lost("duplicate objects; readers drop them", repeated)
+        notes += rounded_areas(table, "boxes")
+        text = StringIO()
+        rows = csv.writer(text, lineterminator="\n")
+        scored = isinstance(table, Detections)
+        rows.writerow((*_COLUMNS, *(("score",) if scored else ())))
+        images = [
+            (content.file_name(name), *(map(number_text, size) if size else ("", "")))
+            for name, size in zip(content.images, sizes(content), strict=True)
+        ]
+        columns = table.image.tolist(), table.label.tolist(), table.corners.tolist()
+        scores = table.score.tolist() if isinstance(table, Detections) else [None] * len(table)
+        for image, label, corners, score in zip(*columns, scores, strict=True):
+            numbers = [*corners, *([] if score is None else [score])]
+            rows.writerow((*images[image], table.classes[label], *map(number_text, numbers)))
+        for number in np.flatnonzero(~table.images_with_rows).tolist() if not scored else ():
+            rows.writerow((*images[number], *[""] * 5))
+        return text.getvalue().encode()
+
+
+def _is_without_header(values: Sequence[str]) -> bool:
+    """Return True for a first row ``path,x1,y1,x2,y2,class``."""
+    if len(values) != 6 or not values[0]:
+        return False
+    if not any(values[1:]):
+        return True  # an image without objects
+    with suppress(ValueError):
+        return all(abs(float(value)) >= 0 for value in values[1:5])
+    return False

@@ -1,0 +1,273 @@
+"""VGG Image Annotator (VIA) 1 and 2: JSON, project or CSV.
+
+Reference: VGG Image Annotator (VIA) 2.0.12, its export and import of annotations.
+"""
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+from detap.errors import Note, UsageError
+from detap.formats.by_name.problems import Problems
+from detap.formats.content import Content, rows_of_images
+from detap.formats.reading.sniffing import head, json_paths
+from detap.formats.shapes.csv_rows import Row, Table, read_csv
+from detap.formats.shapes.document import Document, DocumentFormat, Image, Item
+from detap.formats.shapes.flags import as_xywh, bounds, rotated_ellipse
+from detap.formats.shapes.json_values import finite_number, numbers, object_of, required, value_text
+from detap.formats.xywh import to_xywh
+from detap.io.json_text import integer, short_json
+from detap.io.paths import Path
+from detap.io.problems import FaultError
+from detap.io.stream import refuse
+from detap.tables.detection import Detections, GroundTruth
+from detap.text_input import join_names, quote
+
+_COLUMNS = (
+    *("filename", "file_size", "file_attributes", "region_count", "region_id"),
+    *("region_shape_attributes", "region_attributes"),
+)
+_PROJECT = "_via_img_metadata"
+_POINTS = {"polygon": 3, "polyline": 2}
+_RADII = {"point": (), "circle": ("r",), "ellipse": ("rx", "ry")}
+_SHOWN = 60
+_EXPECTED = "export the annotations again, as CSV"
+
+
+class Regions(Document):
+    """The regions of a file; the name of an image is its ``filename`` without the suffix.
+
+    Parameters
+    ----------
+    class_attribute : str, optional
+        The attribute with the class; by default the only one.
+    """
+
+    box_format = "xywh"
+    expected = "expected VIA's annotations in JSON or CSV, or its project"
+
+    def __init__(self, *arguments: Any, class_attribute: str | None = None, **how: Any) -> None:
+        super().__init__(*arguments, **how)
+        self.class_attribute = class_attribute or ""
+
+    def parse(self, data: bytes, file: str) -> tuple[Any, int] | None:
+        """Return the records of the images: a list of location and record."""
+        if data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"["):
+            read = super().parse(data, file)
+            return read and (self._of_json(file, read[0]), read[1])
+        table = read_csv(data, file, self.problems, self.limits, self.expected)
+        return None if table is None else (_records_of(table, file, self.problems), 0)
+
+    def _of_json(self, file: str, content: Any) -> list[tuple[str, Any]]:
+        images = content.get(_PROJECT, content) if isinstance(content, dict) else content
+        if isinstance(images, dict):
+            return [(f"{short_json(key)}", record) for key, record in images.items()]
+        self.problems.add(
+            file, "", f"is {short_json(images)}, not an object of images", self.expected
+        )
+        return []
+
+    def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
+        """Yield the location and record of each image; find the class attribute."""
+        names = sorted({name for _, record in content for name in _attributes(record)})
+        if not self.class_attribute and not self.images_only:
+            if len(names) > 1:
+                message = f"regions have several attributes: {join_names(names)}"
+                raise FaultError(message, f"choose the class: --class-attribute {names[0]}")
+            self.class_attribute = "".join(names)
+        yield from content
+
+    def image_of(self, location: str, record: Any, file: str) -> Image:
+        """Return the image of a record."""
+        regions = required(object_of(record), "regions", dict | list, "expected a list")
+        attributes = object_of(record.get("file_attributes") or {})
+        if isinstance(regions, dict) and location.startswith("line "):
+            return Image(record.get("filename"), regions.items(), attributes=attributes)
+        items = regions.items() if isinstance(regions, dict) else enumerate(regions)
+        objects = ((f"{location}.regions[{n}]", item) for n, item in items)
+        return Image(record.get("filename"), objects, attributes=attributes)
+
+    def item_of(self, record: Any) -> Item:
+        """Return the object of a region."""
+        attributes = required(record, "region_attributes", dict, "expected an object")
+        shape = required(record, "shape_attributes", dict, "expected an object")
+        return Item(self._label(attributes), self._box(shape), attributes)
+
+    def _label(self, attributes: dict[str, Any]) -> str:
+        name = self.class_attribute
+        if not name:
+            raise FaultError("has no region attribute", "set one that names its class")
+        value = attributes.get(name)
+        if isinstance(value, dict):  # a checkbox
+            value = [option for option, is_set in value.items() if is_set is True]
+            if len(value) != 1:
+                message = f"{name} has {len(value)} options set"
+                raise FaultError(message, "set exactly one")
+            value = value[0]
+        if not isinstance(value, str) or not value.strip():
+            message = f"{name} is {value_text(attributes, name)}"
+            raise FaultError(message, "write the name of its class")
+        return value
+
+    def _box(self, shape: dict[str, Any]) -> list[float]:
+        kind = shape.get("name")
+        if kind == "rect":
+            return [*numbers(shape, "x", "y", "width", "height")]
+        if kind not in (*_POINTS, *_RADII):
+            raise FaultError(f"shape is {value_text(shape, 'name')}", "use rect")
+        self.refuse_shape(f"is a {kind}, not a box")
+        return as_xywh(_bounds(kind, shape))
+
+
+def _attributes(record: Any) -> Iterator[str]:
+    """Yield the names of attributes of an image's regions, unchecked."""
+    regions = record.get("regions") if isinstance(record, dict) else None
+    items = [*regions.values()] if isinstance(regions, dict) else regions
+    for region in items if isinstance(items, list) else ():
+        attributes = region.get("region_attributes") if isinstance(region, dict) else None
+        yield from attributes if isinstance(attributes, dict) else ()
+
+
+def _bounds(kind: str, shape: dict[str, Any]) -> list[float]:
+    if kind in _POINTS:
+        across, down = (required(shape, f"all_points_{k}", list, "expected a list") for k in "xy")
+        if len(across) != len(down) or len(across) < _POINTS[kind]:
+            message = f"has {len(across)} x and {len(down)} y of points"
+            raise FaultError(message, f"expected at least {_POINTS[kind]} of each")
+        points = [
+            [finite_number(f"all_points[{n}]", value) for value in point]
+            for n, point in enumerate(zip(across, down, strict=True))
+        ]
+        return bounds(points)
+    x, y = numbers(shape, "cx", "cy")
+    radii = dict(zip(_RADII[kind], numbers(shape, *_RADII[kind]), strict=True))
+    for name, radius in radii.items():
+        if radius < 0:
+            raise FaultError(f"{name} {radius:g} is negative", "use a positive radius")
+    rx, ry = ([*radii.values()] * 2 or [0.0, 0.0])[:2]
+    angle = finite_number("theta", shape.get("theta", 0))  # in radians
+    return rotated_ellipse(x, y, 2 * rx, 2 * ry, math.degrees(angle))
+
+
+# --- CSV
+
+
+def _records_of(table: Table, file: str, problems: Problems) -> list[tuple[str, Any]]:
+    """Return the location and record of each image; collect problems.
+
+    The keys of ``regions`` are their locations.
+    """
+    missing = [name for name in _COLUMNS if name not in table.header]
+    for name in missing:
+        problems.add(file, "line 1", f"has no column {name}", _EXPECTED)
+    images: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in [] if missing else table.rows:
+        images[row.values["filename"], row.values["file_size"]].append(row)
+    records = []
+    for (name, _), rows in images.items():
+        where = f"line {rows[0].line}"
+        try:
+            record = {"filename": name, "file_attributes": _cell(rows[0], "file_attributes")}
+            record["regions"] = dict(map(_region, _with_region(rows)))
+            records.append((where, record))
+        except FaultError as fault:
+            problems.add(file, where, fault.message, fault.hint)
+    return records
+
+
+def _region(row: Row) -> tuple[str, Any]:
+    shape = _cell(row, "region_shape_attributes")
+    attributes = _cell(row, "region_attributes")
+    return f"line {row.line}", {"shape_attributes": shape, "region_attributes": attributes}
+
+
+def _cell(row: Row, name: str) -> Any:
+    """Return the JSON object in a cell."""
+    text = row.values[name]
+    try:
+        value = json.loads(text, parse_int=integer)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        message = f"{name} of line {row.line} is {quote(text[:_SHOWN])}"
+        raise FaultError(message, "expected a JSON object")
+    return value
+
+
+def _with_region(rows: list[Row]) -> list[Row]:
+    """Return the rows of an image with a region; raise FaultError if rows are missing."""
+    text = rows[0].values["region_count"]
+    if text == "0" and len(rows) == 1:
+        return []
+    if text != str(len(rows)):
+        name = quote(rows[0].values["filename"])
+        raise FaultError(f"region_count of {name} is {quote(text)}, rows: {len(rows)}", _EXPECTED)
+    return rows
+
+
+class Via(DocumentFormat):
+    """VIA's annotations in JSON or CSV, or a project; image sizes are unknown."""
+
+    document = Regions
+    has_attributes = True
+    boxes = ("xywh",)
+    coordinates = "x, y, width, height"
+    image_folders = (".", "images")
+    written = ("via_region_data.json", "")
+
+    def fits(self, path: str) -> bool:
+        """Return True if a CSV has VIA's header, or a JSON file its keys."""
+        if path.lower().endswith((".csv", ".csv.gz")):
+            line = head(path).removeprefix(b"\xef\xbb\xbf").lstrip(b"# ").partition(b"\n")[0]
+            return {b"filename", b"region_shape_attributes"} <= {*line.strip().split(b",")}
+        paths = json_paths(path)
+        return (
+            "._via_settings" in paths
+            or f".{_PROJECT}" in paths
+            or any(_is_of_image(name, paths) for name in paths)
+        )
+
+    def read_detections_file(self, path: Path, *_: Any, **options: Any) -> NoReturn:
+        """Raise InputError: VIA has no scores."""
+        hint = "they are ground truth; use other detections"
+        refuse(str(path), "VIA files have no scores", hint)
+
+    def placeholder(self, *_: Any) -> NoReturn:
+        """Raise UsageError: VIA has no detections."""
+        raise UsageError("VIA files are ground truth, without scores; use --gt")
+
+    def write(self, content: Content, notes: list[Note]) -> Iterator[tuple[str, bytes]]:
+        """Yield the file; raise InputError for detections."""
+        if content.ground_truth is None or content.detections is not None:
+            raise content.refuse("VIA cannot hold scores", "convert the ground truth alone")
+        yield from super().write(content, notes)
+
+    def text(self, content: Content, table: GroundTruth | Detections, notes: list[Note]) -> bytes:
+        """Return the file; the size of image files is unknown and written as 0."""
+        boxes = to_xywh(table.corners, table.box_area)[0].tolist()
+        labels = [table.classes[k] for k in table.label.tolist()]
+        images = {}
+        for name, rows in zip(content.images, rows_of_images(table), strict=True):
+            regions = [
+                {
+                    "shape_attributes": {
+                        "name": "rect",
+                        **dict(zip(("x", "y", "width", "height"), boxes[row], strict=True)),
+                    },
+                    "region_attributes": {"label": labels[row]},
+                }
+                for row in rows.tolist()
+            ]
+            file = content.file_name(name)
+            record = {"filename": file, "size": 0, "regions": regions, "file_attributes": {}}
+            images[f"{file}0"] = record
+        return (json.dumps(images, ensure_ascii=False) + "\n").encode()
+
+
+def _is_of_image(path: str, paths: frozenset[str]) -> bool:
+    """Return True if a path is that of the file name of an image."""
+    above = path.removesuffix(".filename")
+    regions = {f"{above}.regions", f"{above}.base64_img_data"}
+    return above not in ("", path) and "[]" not in above and not paths.isdisjoint(regions)

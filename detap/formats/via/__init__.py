@@ -1,1 +1,0 @@
-"""VGG Image Annotator (VIA) 1 and 2: JSON, project or CSV."""

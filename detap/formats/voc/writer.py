@@ -1,0 +1,148 @@
+"""Write PASCAL VOC: ``Annotations``, an image set, and text files of detections."""
+
+from collections.abc import Iterator
+from xml.sax.saxutils import escape
+
+import numpy as np
+
+from detap.errors import Note
+from detap.formats.content import (
+    Content,
+    check_file_names,
+    check_words,
+    lost_areas,
+    lost_flags,
+    number_text,
+    rounded_areas,
+    rows_of,
+    rows_of_images,
+    sizes,
+)
+from detap.formats.stem_matching import base_name
+from detap.formats.text.layout import classes_of_stems
+from detap.tables.detection import Detections, GroundTruth
+
+IMAGE_SET, DETECTIONS = "default", "detections"
+_START = f"comp4_det_{IMAGE_SET}_"
+
+
+def files(content: Content, notes: list[Note]) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and content of each file; add lost data to `notes`.
+
+    Corners do not change: VOC counts pixels from 1 and COCO from 0, but ground truth and detections
+    are converted alike.
+    """
+    stems = content.stems()
+    check_file_names(content, stems, "image")
+    if content.ground_truth is not None:
+        yield from _tree(content, content.ground_truth, stems, notes)
+    if content.detections is not None:
+        yield from _detections(content, content.detections, stems, notes)
+
+
+def _tree(
+    content: Content, truth: GroundTruth, stems: tuple[str, ...], notes: list[Note]
+) -> Iterator[tuple[str, bytes]]:
+    check_words(content, truth.classes, "class")
+    notes += lost_flags(truth, ["crowd", "ignore", "group_of"], "VOC")
+    notes += lost_areas(truth, "VOC")
+    notes += rounded_areas(truth, "objects")
+    notes += _lost_classes(truth)
+    yield f"ImageSets/Main/{IMAGE_SET}.txt", "".join(f"{name}\n" for name in stems).encode()
+    objects = [_object(*row) for row in _rows(truth)]
+    for stem, image, size, rows in zip(
+        stems, content.images, sizes(content), rows_of_images(truth), strict=True
+    ):
+        sides = "" if size is None else _size(*size)
+        body = "".join(objects[row] for row in rows)
+        name = escape(base_name(content.file_name(image)))
+        text = f"<annotation>\n<filename>{name}</filename>\n{sides}{body}</annotation>\n"
+        yield f"Annotations/{stem}.xml", text.encode()
+
+
+def _lost_classes(truth: GroundTruth) -> Iterator[Note]:
+    names = [truth.classes[k] for k in np.unique(truth.label).tolist()]
+    absent = len(truth.classes) - len(names)
+    if absent:
+        message = "classes without objects not supported by VOC"
+        yield Note("data-lost", message, absent)
+    if names != sorted(names):
+        message = "class order not supported by VOC; readers sort classes by name"
+        yield Note("classes-sorted", message, len(names), severity="info")
+
+
+def _rows(truth: GroundTruth) -> Iterator[tuple[str, bool, list[float]]]:
+    columns = truth.label.tolist(), truth.difficult.tolist(), truth.corners.tolist()
+    names = [escape(name) for name in truth.classes]
+    for label, difficult, corners in zip(*columns, strict=True):
+        yield names[label], difficult, corners
+
+
+def _object(name: str, difficult: bool, corners: list[float]) -> str:
+    box = "".join(
+        f"<{tag}>{number_text(value)}</{tag}>"
+        for tag, value in zip(("xmin", "ymin", "xmax", "ymax"), corners, strict=True)
+    )
+    return (
+        f"<object>\n<name>{name}</name>\n<pose>Unspecified</pose>\n<truncated>0</truncated>\n"
+        f"<difficult>{difficult:d}</difficult>\n<bndbox>{box}</bndbox>\n</object>\n"
+    )
+
+
+def _size(width: float, height: float) -> str:
+    sides = f"<width>{number_text(width)}</width><height>{number_text(height)}</height>"
+    return f"<size>{sides}<depth>3</depth></size>\n"
+
+
+def _detections(
+    content: Content, table: Detections, stems: tuple[str, ...], notes: list[Note]
+) -> Iterator[tuple[str, bytes]]:
+    corners = table.corners
+    notes += rounded_areas(table, "detections")
+    columns = table.score.tolist(), corners.tolist()
+    lines = [" ".join(map(number_text, (score, *box))) for score, box in zip(*columns, strict=True)]
+    known = len(content.table.classes)
+    used = set(table.label.tolist())
+    written = [k for k in range(len(table.classes)) if k < known or k in used]
+    by_class = _by_class(content, [table.classes[k] for k in written], stems)
+    if by_class:
+        words, indices = stems, table.image
+        parts = rows_of(table.label, len(table.classes))
+        named = {f"{_START}{table.classes[k]}": parts[k] for k in written}
+    else:
+        words, indices = table.classes, table.label
+        named = dict(zip(stems, rows_of_images(table), strict=True))
+    index = indices.tolist()
+    for name, rows in named.items():
+        text = "".join(f"{words[index[row]]} {lines[row]}\n" for row in rows)
+        yield f"{DETECTIONS}/{name}.txt", text.encode()
+
+
+def _by_class(content: Content, classes: list[str], stems: tuple[str, ...]) -> bool:
+    """Return True for a file per class, as in the VOC devkit; False for one per image.
+
+    Raises
+    ------
+    InputError
+        If names of images and of classes have blanks, so that neither can be a column.
+    """
+    layouts = classes_of_stems(
+        [_START + name for name in classes], frozenset(content.table.classes)
+    )
+    if all(map(_is_column, stems)) and all(
+        layout.name == name and not layout.candidates and "/" not in name
+        for name, layout in zip(classes, layouts.values(), strict=True)
+    ):
+        check_file_names(content, classes, "class")
+        return True
+    for name in classes:
+        if not _is_column(name):
+            raise content.refuse(
+                f"class {name!r} and image names contain blanks, so neither can be a text column",
+                "rename them, or convert to coco",
+            )
+    return False
+
+
+def _is_column(word: str) -> bool:
+    return len(word.split()) == 1

@@ -1,1 +1,0 @@
-"""Writers, one module per format; the registry names them."""

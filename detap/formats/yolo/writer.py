@@ -1,0 +1,240 @@
+"""Write YOLO: ``data.yaml``, a list of images, labels and predictions."""
+
+import csv
+import json
+import os
+from collections.abc import Iterator
+from io import StringIO
+from math import isnan
+
+import numpy as np
+
+from detap.checks.tables import pair_key, repeats
+from detap.core.polygons import box_polygons
+from detap.errors import Note
+from detap.formats.content import (
+    Content,
+    check_file_names,
+    check_words,
+    known_sizes,
+    lost,
+    lost_areas,
+    lost_flags,
+    number_text,
+    rows_of_images,
+)
+from detap.formats.yolo.boxes import (
+    HIGHEST,
+    LABELS_REACH,
+    LOWEST,
+    PREDICTIONS_REACH,
+    in_pixels,
+)
+from detap.protocols.fields import default_sigmas
+from detap.tables.detection import Detections, Floats, GroundTruth, encode_boxes
+
+_DECIMALS = range(3, 17)
+_STEPS = (0, -1, 1, -2, 2)
+_IMAGES, _LABELS, _PREDICTIONS = "images/val", "labels/val", "predictions/labels"
+
+
+def files(content: Content, notes: list[Note]) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and content of each file; add lost data to `notes`.
+
+    Raises
+    ------
+    InputError
+        If the size of an image with boxes is unknown, since boxes are normalized.
+    """
+    stems = content.stems()
+    check_file_names(content, stems, "image")
+    check_words(content, content.classes, "class")
+    sides = known_sizes(content)
+    shape = _shape_of(content, notes)
+    yield "data.yaml", _data_yaml(content, shape)
+    if content.ground_truth is not None:
+        listed = (f"./{_IMAGES}/{_file(content, k, stem)}\n" for k, stem in enumerate(stems))
+        yield "val.txt", "".join(listed).encode()
+    yield "sizes.csv", _size_table(stems, sides)
+    if content.ground_truth is not None:
+        truth = content.ground_truth
+        notes += lost_flags(truth, ["crowd", "difficult", "ignore", "group_of"], "YOLO")
+        if shape != "polygons":
+            notes += lost_areas(truth, "YOLO")
+        yield from _texts((content, shape), truth, _LABELS, sides, notes)
+    if content.detections is not None:
+        yield from _texts((content, shape), content.detections, _PREDICTIONS, sides, notes)
+
+
+def _shape_of(content: Content, notes: list[Note]) -> str:
+    """Return the shape of all rows: "polygons", "keypoints", or "" for boxes."""
+    tables = [table for table in (content.ground_truth, content.detections) if table is not None]
+    if any(table.polygons is not None for table in tables):
+        return "polygons"
+    posed = [table.keypoints is not None for table in tables]
+    if not any(posed):
+        return ""
+    if content.ground_truth is None or not all(posed):
+        count = sum(len(table) for table in tables if table.keypoints is not None)
+        message = "keypoints of one side only, without kpt_shape for YOLO"
+        notes += lost(message, np.ones(count, np.bool_))
+        return ""
+    return "keypoints"
+
+
+def _file(content: Content, image: int, stem: str) -> str:
+    suffix = os.path.splitext(content.file_name(content.images[image]))[1]
+    return stem + (suffix or ".jpg")
+
+
+def _data_yaml(content: Content, shape: str) -> bytes:
+    # A JSON string is a valid YAML string.
+    names = "".join(
+        f"  {k}: {json.dumps(name, ensure_ascii=False)}\n" for k, name in enumerate(content.classes)
+    )
+    truth = content.ground_truth
+    val = "" if truth is None else "val: val.txt\n"
+    if shape == "keypoints" and truth is not None and truth.keypoints is not None:
+        count = truth.keypoints.shape[1]
+        val += f"kpt_shape: [{count}, 3]\n"
+        if truth.sigmas and truth.sigmas != default_sigmas(count):
+            val += f"kpt_oks_sigmas: [{', '.join(map(repr, truth.sigmas))}]\n"
+    return f"path: .\n{val}nc: {len(content.classes)}\nnames:\n{names}".encode()
+
+
+def _size_table(stems: tuple[str, ...], sides: Floats) -> bytes:
+    table = StringIO()
+    rows = csv.writer(table, lineterminator="\n")
+    rows.writerow(("image", "width", "height"))
+    for stem, (width, height) in zip(stems, sides.tolist(), strict=True):
+        if not isnan(width):
+            rows.writerow((stem, number_text(width), number_text(height)))
+    return table.getvalue().encode()
+
+
+def _texts(
+    content_and_shape: tuple[Content, str],
+    table: GroundTruth | Detections,
+    folder: str,
+    sides: Floats,
+    notes: list[Note],
+) -> Iterator[tuple[str, bytes]]:
+    content, shape = content_and_shape
+    if shape == "polygons":
+        fractions = _corner_fractions(table, sides[table.image], notes)
+    else:
+        fractions = _fractions(table, sides[table.image], notes)
+    if shape == "keypoints":
+        fractions = np.hstack([fractions, _keypoint_fractions(table, sides[table.image], notes)])
+    lines = [" ".join(map(number_text, row)) for row in fractions.tolist()]
+    if isinstance(table, Detections):
+        scores = map(number_text, table.score.tolist())
+        lines = [f"{line} {score}" for line, score in zip(lines, scores, strict=True)]
+    labels = table.label.tolist()
+    for stem, rows in zip(content.stems(), rows_of_images(table), strict=True):
+        text = "".join(f"{labels[row]} {lines[row]}\n" for row in rows)
+        yield f"{folder}/{stem}.txt", text.encode()
+
+
+def _corner_fractions(table: GroundTruth | Detections, sides: Floats, notes: list[Note]) -> Floats:
+    """Return the corners (N, 8) of quadrilaterals, and of boxes, as fractions (N, 2)."""
+    corners = box_polygons(table.corners) if table.polygons is None else table.polygons
+    fractions = _fractions_of(corners, np.tile(sides, 4), notes, _rows_name(table))
+    reach = PREDICTIONS_REACH if isinstance(table, Detections) else LABELS_REACH
+    beyond = np.asarray((fractions < -reach) | (fractions > 1 + reach)).any(axis=1)
+    message = f"{_rows_name(table)} extend far beyond the image; YOLO readers reject them"
+    notes += lost(message, np.asarray(beyond))
+    if isinstance(table, GroundTruth):
+        repeated = repeats(pair_key(table.image, table.label), fractions)
+        notes += lost("duplicate objects; YOLO readers ignore them", repeated)
+    return fractions
+
+
+def _keypoint_fractions(
+    table: GroundTruth | Detections, sides: Floats, notes: list[Note]
+) -> Floats:
+    """Return x, y and visibility of keypoints, (N, 3 K); 1 for detections."""
+    assert table.keypoints is not None
+    points, count = table.keypoints[:, :, :2], table.keypoints.shape[1]
+    labeled = np.ones(points.shape[:2])
+    if isinstance(table, GroundTruth):
+        labeled = np.clip(np.ceil(table.keypoints[:, :, 2]), 0, 2)
+        points = np.where(labeled[:, :, None] > 0, points, 0.0)
+    flat = _fractions_of(
+        points.reshape(len(points), -1), np.tile(sides, count), notes, _rows_name(table)
+    )
+    fractions = flat.reshape(-1, count, 2)
+    high = HIGHEST if isinstance(table, GroundTruth) else 1 + PREDICTIONS_REACH
+    beyond = ((fractions < 1 - high) | (fractions > high)).any(axis=(1, 2))
+    message = f"keypoints of {_rows_name(table)} are beyond the image; YOLO readers reject them"
+    notes += lost(message, np.asarray(beyond))
+    return np.concatenate([fractions, labeled[:, :, None]], axis=2).reshape(len(points), -1)
+
+
+def _fractions_of(pixels: Floats, sides: Floats, notes: list[Note], rows: str) -> Floats:
+    """Return coordinates (N, k) as fractions of sides (N, k), bit-exact if possible."""
+    fractions = pixels / sides
+    nearest, missing = fractions.copy(), fractions * sides != pixels
+    tried = [np.round(fractions, d) for d in _DECIMALS]
+    for candidate in tried + [fractions + k * np.spacing(fractions) for k in _STEPS]:
+        exact = missing & (candidate * sides == pixels)
+        nearest[exact] = candidate[exact]
+        missing &= ~exact
+    rounded = missing.any(axis=1)
+    if rounded.any():
+        message = f"{rows}: coordinates change in the last bits as fractions"
+        count = int(np.count_nonzero(rounded))
+        notes.append(Note("values-rounded", message, count, severity="info"))
+    return nearest
+
+
+def _rows_name(table: GroundTruth | Detections) -> str:
+    return "detections" if isinstance(table, Detections) else "objects"
+
+
+def _fractions(table: GroundTruth | Detections, sides: Floats, notes: list[Note]) -> Floats:
+    """Return xc, yc, w, h (N, 4) as fractions of the image size (N, 2)."""
+    rows = _rows_name(table)
+    fractions = np.empty((len(table), 4))
+    for axis in (0, 1):
+        fractions[:, axis], fractions[:, axis + 2] = _normalize(
+            table.corners[:, axis], table.corners[:, axis + 2], sides[:, axis]
+        )
+    pixels = in_pixels(fractions, np.zeros(len(table), np.bool_), sides)
+    corners, area = encode_boxes(pixels, "xywh")
+    off = np.abs(corners - table.corners).max(axis=1, initial=0.0)
+    if (off.any() or (area != table.box_area).any()) and len(table):
+        message = (
+            f"{rows}: corners or areas are rounded as fractions, corners by up to "
+            f"{off.max():.1g} pixels"
+        )
+        count = int(np.count_nonzero((off > 0) | (area != table.box_area)))
+        notes.append(Note("values-rounded", message, count, severity="info"))
+    beyond = np.flatnonzero(((fractions < LOWEST) | (fractions > HIGHEST)).any(axis=1))
+    if len(beyond):
+        message = f"{rows} extend beyond the image; YOLO readers reject them"
+        notes.append(Note("data-lost", message, len(beyond)))
+    if isinstance(table, GroundTruth):
+        repeated = repeats(pair_key(table.image, table.label), fractions)
+        notes += lost("duplicate objects; YOLO readers ignore them", repeated)
+    return fractions
+
+
+def _normalize(low: Floats, high: Floats, side: Floats) -> tuple[Floats, Floats]:
+    """Return center and length (N,) as fractions of a side, bit-exact if possible.
+
+    Short decimals are tried first, as in most files, then adjacent floats.
+    """
+    middle, length = (low + high) / 2 / side, (high - low) / side
+    result = middle.copy(), length.copy()
+    missing = np.ones(len(low), np.bool_)
+    tried = [(np.round(middle, d), np.round(length, d)) for d in _DECIMALS]
+    steps = [k * np.spacing(np.abs(value)) for value in (middle, length) for k in _STEPS]
+    tried += [(middle + a, length + b) for a in steps[: len(_STEPS)] for b in steps[len(_STEPS) :]]
+    for one, other in tried:
+        first, half = one * side, other * side / 2
+        start = first - half
+        exact = missing & (start == low) & (start + (first + half - start) == high)
+        result[0][exact], result[1][exact] = one[exact], other[exact]
+        missing &= ~exact
+    return result
