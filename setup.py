@@ -84,12 +84,24 @@ class Stub:
         self.imports: dict[str, str] = {}
         self.fused: dict[str, list[str]] = {}
         self.members: dict[str, str] = {}
+        self.declared: dict[str, Nodes.Node] = {}
+        declarations = Path(source).with_suffix(".pxd")
+        if declarations.exists():
+            self.add_declarations(declarations)
         self.add(parse_from_strings(source, Path(source).read_text(encoding="utf-8")).body)
 
     def __str__(self) -> str:
         members = "".join(self.members.values())
         named = self.imports.keys() & set(re.findall(r"\b[A-Z]\w+", members))
         return "".join([STUB, *(self.imports[name] for name in sorted(named)), members])
+
+    def add_declarations(self, path: Path) -> None:
+        """Add the classes whose attributes the .pxd file declares."""
+        text = path.read_text(encoding="utf-8")
+        body = parse_from_strings(str(path), text, level="module_pxd").body
+        for node in getattr(body, "stats", [body]):
+            if isinstance(node, Nodes.CClassDefNode):
+                self.declared[node.class_name] = node.body
 
     def add(self, body: Nodes.Node) -> None:
         """Add what statements import and declare."""
@@ -125,6 +137,8 @@ class Stub:
     def add_class(self, node: Nodes.CClassDefNode) -> None:
         """Add a class with its public members."""
         outside, self.members = self.members, {}
+        if node.class_name in self.declared:
+            self.add(self.declared[node.class_name])
         self.add(node.body)
         body = indent("".join(self.members.values()) or "...\n", "    ")
         self.members = outside

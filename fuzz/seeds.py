@@ -352,13 +352,6 @@ TOKENS: dict[str, list[bytes]] = {
     ],
 }
 
-SEEDS["coco-split"] = [
-    *SEEDS["coco-results"],
-    json.dumps(_RESULTS * 6).encode(),
-    json.dumps([{**record, "note": "a},{b"} for record in _RESULTS * 3]).encode(),
-    json.dumps([{**record, "parts": [{"x": 1}, {"y": 2}, {}]} for record in _RESULTS * 3]).encode(),
-]
-
 _DRAWN: list[Any] = [
     [[1.5, 2, 3, 4.5, 5, 6]],
     [[1, 2, 3, 4.25, 5, 6, 0, 1e1], [10, 10, 20, 10, 20, 20.5]],
@@ -404,7 +397,6 @@ TOKENS["masks"] = [
 TOKENS_OF = {
     "coco-result-masks": "masks",
     "coco-truth-masks": "masks",
-    "coco-split": "json",
     "coco-results": "json",
     "coco-truth": "json",
     "voc-xml": "xml",

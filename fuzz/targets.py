@@ -9,6 +9,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,11 @@ import numpy as np
 from detap.core.masks import areas_and_boxes
 from detap.errors import InputError
 from detap.formats.by_name.problems import Problems
-from detap.formats.coco import fallback_reader, prefetch
-from detap.formats.coco import tables as coco
-from detap.formats.coco._scan import ResultsScan, TruthScan
+from detap.formats.coco.read import ResultsFile, TruthFile
 from detap.formats.cvat import CORNERS as CVAT_CORNERS
 from detap.formats.cvat import Annotations
+from detap.formats.json._fields import Reader
+from detap.formats.json.document import Document
 from detap.formats.labelme import Shapes
 from detap.formats.openimages import rows as open_images
 from detap.formats.openimages._scan import Scanner
@@ -49,8 +50,8 @@ class Disagreement(Exception):  # noqa: N818 - what fuzzing looks for is no erro
     """Two readings of one input differ."""
 
 
-def _scan_arguments(data: bytes, block: int) -> tuple[int, Callable[[int], bytes], int, int, int]:
-    """Return the arguments of a scanner, to read `data` in blocks of a few bytes or at once."""
+def _reader_arguments(data: bytes, block: int) -> tuple[int, Callable[[int], bytes], int, int]:
+    """Return the arguments of a reader, to read `data` in blocks of a few bytes or at once."""
     rest = memoryview(data)
 
     def read(count: int) -> bytes:
@@ -58,7 +59,7 @@ def _scan_arguments(data: bytes, block: int) -> tuple[int, Callable[[int], bytes
         part, rest = rest[: min(count, block)], rest[min(count, block) :]
         return bytes(part)
 
-    return -1, read, LIMITS.file_bytes, LIMITS.records, LIMITS.nesting
+    return -1, read, LIMITS.file_bytes, LIMITS.nesting
 
 
 def _block(data: bytes) -> int:
@@ -106,62 +107,47 @@ def same(one: Any, other: Any) -> bool:
     return repr(one) == repr(other)
 
 
+def _both(file: Callable[[], Any], data: bytes, *truth: GroundTruth) -> Any:
+    """Read a COCO file with each record by `json.loads`, or only the odd ones.
+
+    Returns the columns, or None if both raise the same error.
+    """
+    outcomes: list[Any] = []
+    for one_by_one in (False, True):
+        reading = file()
+        for fields in reading.fields:
+            fields.each |= one_by_one
+        try:
+            reader = Reader(*_reader_arguments(data, _block(data)))
+            reading.read(Document(reader, lambda: data, "x", LIMITS))
+            outcomes.append(reading.columns(*truth))
+        except InputError as error:
+            check_message(error)
+            outcomes.append(str(error))
+    one, other = outcomes
+    _differ(isinstance(one, str) != isinstance(other, str), "only one reading is refused")
+    if isinstance(one, str):
+        _differ(one != other, "the readings say different things")
+        return None
+    return outcomes
+
+
 def coco_results(data: bytes) -> str:
     """Read results in three ways; return "valid" or "refused"."""
-    fast = None
-    scan = ResultsScan(*_scan_arguments(data, _block(data)))
-    if scan.run():
-        fast = coco.scanned_detections(scan, TRUTH)
-    try:
-        slow = fallback_reader.read_results(data, "x", LIMITS, TRUTH)
-    except InputError as error:
-        check_message(error)
-        slow = None
+    both = _both(ResultsFile, data, TRUTH)
     plain = oracle.coco_results(data, seeds.IMAGES, seeds.CATEGORIES)
-    if slow is None:
-        _differ(fast is not None, "the fast reader accepts what the fallback reader refuses")
-        _differ(plain is not None, "the fallback reader refuses what is valid")
+    _differ((both is None) != (plain is None), "the plain reader disagrees on what is valid")
+    if both is None:
         return "refused"
-    _differ(plain is None, "the fallback reader accepts what is not valid")
-    rows = _result_rows(slow)
     number = {name: i for i, name in enumerate(seeds.IMAGES)}
     label = {name: i for i, name in enumerate(seeds.CATEGORIES)}
     # Categories that the ground truth lacks are numbered behind its own, as they come.
     expected = [
         (number[row[0]], label.setdefault(row[1], len(label)), *row[2:]) for row in plain or []
     ]
-    _differ(not same(rows, expected), "the fallback reader reads other values")
-    if fast is not None:
-        _differ(not same(_result_rows(fast), rows), "the readers read different values")
-        _differ(not same(fast.unknown, slow.unknown), "the readers count categories differently")
-    return "valid"
-
-
-def coco_split(inputs: Sequence[bytes]) -> list[str]:
-    """Read results files by two threads, each from its own offset, as large files are."""
-    usual = prefetch.SPLIT_FROM, prefetch.SPLIT_CORES
-    prefetch.SPLIT_FROM, prefetch.SPLIT_CORES = 1, 1
-    outcomes = []
-    try:
-        with _Files() as files:
-            for member, data in zip(files.write(inputs), inputs, strict=True):
-                with _WithInput(data):
-                    outcomes.append(_coco_split(str(files.path / member), data))
-    finally:
-        prefetch.SPLIT_FROM, prefetch.SPLIT_CORES = usual
-    return outcomes
-
-
-def _coco_split(path: str, data: bytes) -> str:
-    fast = coco.scanned_detections(prefetch.detections(path).result(), TRUTH)
-    try:
-        slow = fallback_reader.read_results(data, path, LIMITS, TRUTH)
-    except InputError:
-        _differ(fast is not None, "two threads accept what the fallback reader refuses")
-        return "refused"
-    if fast is not None:
-        _differ(not same(_result_rows(fast), _result_rows(slow)), "two threads read other values")
-        _differ(not same(fast.unknown, slow.unknown), "two threads count categories differently")
+    for columns in both:
+        _differ(not same(_result_rows(columns), expected), "detap reads other values")
+    _differ(not same(both[0].unknown, both[1].unknown), "the readings count categories differently")
     return "valid"
 
 
@@ -176,86 +162,52 @@ def _truth_rows(columns: Any) -> list[tuple[Any, ...]]:
 
 def coco_truth(data: bytes) -> str:
     """Read ground truth in three ways; return "valid" or "refused"."""
-    fast = None
-    scan = TruthScan(*_scan_arguments(data, _block(data)))
-    if scan.run():
-        fast = coco.scanned_truth(scan)
-    try:
-        slow = fallback_reader.read_truth(data, "x", LIMITS)
-    except InputError as error:
-        check_message(error)
-        slow = None
+    both = _both(TruthFile, data)
     plain = oracle.coco_truth(data)
-    if slow is None:
-        _differ(fast is not None, "the fast reader accepts what the fallback reader refuses")
-        _differ(plain is not None, "the fallback reader refuses what is valid")
+    _differ((both is None) != (plain is None), "the plain reader disagrees on what is valid")
+    if both is None:
         return "refused"
-    _differ(plain is None, "the fallback reader accepts what is not valid")
     images, categories, annotations = plain or ([], [], [])
     number = {row[0]: i for i, row in enumerate(images)}
     label = {row[0]: i for i, row in enumerate(categories)}
     expected = [(number[row[0]], label[row[1]], *row[2:]) for row in annotations]
-    rows = _truth_rows(slow)
-    _differ(not same(rows, expected), "the fallback reader reads other values")
-    _differ(not same(list(slow.image_ids), [row[0] for row in images]), "other images")
-    _differ(not same(slow.image_sizes.tolist(), [list(row[1:]) for row in images]), "other sizes")
-    _differ(
-        not same(list(zip(slow.class_ids, slow.class_names, strict=True)), categories),
-        "other categories",
-    )
-    if fast is not None:
-        _differ(not same(_truth_rows(fast), rows), "the readers read different values")
-        for name in ("image_ids", "class_ids", "class_names", "records"):
-            _differ(not same(getattr(fast, name), getattr(slow, name)), f"different {name}")
-        _differ(not same(fast.image_sizes.tolist(), slow.image_sizes.tolist()), "different sizes")
-        counted = {code: count for code, count in slow.counts.items() if count}
-        _differ({c: n for c, n in fast.counts.items() if n} != counted, "different counts")
+    for columns in both:
+        _differ(not same(_truth_rows(columns), expected), "detap reads other values")
+        _differ(not same(list(columns.image_ids), [row[0] for row in images]), "other images")
+        sizes = [list(row[1:]) for row in images]
+        _differ(not same(columns.image_sizes.tolist(), sizes), "other sizes")
+        names = list(zip(columns.class_ids, columns.class_names, strict=True))
+        _differ(not same(names, categories), "other categories")
+    one, other = both
+    _differ(one.counts != other.counts or one.records != other.records, "different counts")
     return "valid"
 
 
 def coco_result_masks(data: bytes) -> str:
-    """Read results with their masks by the two readers."""
-    scan = ResultsScan(*_scan_arguments(data, _block(data)), masks=True)
-    fast = coco.scanned_detections(scan, TRUTH) if scan.run() else None
-    return _shaped(
-        fast,
-        lambda: fallback_reader.read_results(data, "x", LIMITS, TRUTH, masks=True),
-        _result_rows,
-    )
+    """Read results with their masks in both ways."""
+    return _shaped(_both(partial(ResultsFile, masks=True), data, TRUTH), _result_rows)
 
 
 def coco_truth_masks(data: bytes) -> str:
-    """Read ground truth with its masks by the two readers."""
-    scan = TruthScan(*_scan_arguments(data, _block(data)), masks=True)
-    fast = coco.scanned_truth(scan) if scan.run() else None
-    return _shaped(
-        fast, lambda: fallback_reader.read_truth(data, "x", LIMITS, masks=True), _truth_rows
-    )
+    """Read ground truth with its masks in both ways."""
+    return _shaped(_both(partial(TruthFile, masks=True), data), _truth_rows)
 
 
-def _shaped(fast: Any, read: Callable[[], Any], rows_of: Callable[[Any], Any]) -> str:
-    """Compare the fast reader with the fallback reader, and rasterize the masks."""
-    try:
-        slow = read()
-    except InputError as error:
-        check_message(error)
-        _differ(fast is not None, "the fast reader accepts what the fallback reader refuses")
+def _shaped(both: Any, rows_of: Callable[[Any], Any]) -> str:
+    """Compare two readings, and rasterize the masks."""
+    if both is None:
         return "refused"
-    if fast is not None:
-        _differ(not same(rows_of(fast), rows_of(slow)), "the readers read different values")
-        _differ(
-            (fast.segmentations is None) != (slow.segmentations is None), "one reader reads masks"
-        )
-        for name in vars(slow.segmentations) if slow.segmentations else ():
-            ours, theirs = (np.asarray(getattr(of.segmentations, name)) for of in (fast, slow))
-            _differ(ours.dtype != theirs.dtype, f"{name} is of different kinds")
-            _differ(ours.tobytes() != theirs.tobytes(), f"the readers read different {name}")
-    if slow.segmentations is not None:
-        has, sizes, *columns, _ = vars(slow.segmentations).values()
-        sizes[sizes[:, 0] == 0] = (48, 64)
-        areas, boxes = areas_and_boxes(Masks(sizes, *columns).arrays)
-        _differ(len(areas) != np.count_nonzero(has), "masks are not those of the rows")
-        _differ(bool((areas > boxes[:, 2] * boxes[:, 3]).any()), "more pixels than their box has")
+    one, other = both
+    _differ(not same(rows_of(one), rows_of(other)), "the readings have different values")
+    for name in vars(other.segmentations):
+        ours, theirs = (np.asarray(getattr(of.segmentations, name)) for of in both)
+        _differ(ours.dtype != theirs.dtype, f"{name} is of different kinds")
+        _differ(ours.tobytes() != theirs.tobytes(), f"the readings have different {name}")
+    has, sizes, *columns, _ = vars(other.segmentations).values()
+    sizes[sizes[:, 0] == 0] = (48, 64)
+    areas, boxes = areas_and_boxes(Masks(sizes, *columns).arrays)
+    _differ(len(areas) != np.count_nonzero(has), "masks are not those of the rows")
+    _differ(bool((areas > boxes[:, 2] * boxes[:, 3]).any()), "more pixels than their box has")
     return "valid"
 
 
@@ -534,7 +486,6 @@ TARGETS: dict[str, Callable[[Sequence[bytes]], list[str]]] = {
     "coco-truth": one_by_one(coco_truth),
     "coco-result-masks": one_by_one(coco_result_masks),
     "coco-truth-masks": one_by_one(coco_truth_masks),
-    "coco-split": coco_split,
     "voc-xml": one_by_one(voc_xml),
     "voc-text": one_by_one(voc_text),
     "yolo-text": one_by_one(yolo_text),

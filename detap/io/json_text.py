@@ -8,7 +8,7 @@ long integers and nesting that would overflow the stack.
 import json
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 from detap.io.file_kinds import BYTE_ORDER_MARK, MERGE_MARKER, kind_of
 from detap.io.limits import Limits
@@ -111,6 +111,11 @@ class JsonText:
             object_pairs_hook=self._unite, parse_constant=self._constant, parse_int=integer
         )
 
+    def start(self, text: str) -> None:
+        """Read another text."""
+        self.text, self.index, self.constants = text, 0, 0
+        self._repeated.clear()
+
     def _unite(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         united = dict(pairs)
         if len(united) != len(pairs):
@@ -151,7 +156,7 @@ class JsonText:
         try:
             value, self.index = self._decoder.raw_decode(self.text, start)
         except json.JSONDecodeError as error:
-            raise self._unexpected(error.pos, error.msg) from None
+            raise self.unexpected(error.pos, error.msg) from None
         except RecursionError:
             raise NotJsonError(start, "is nested too deeply", "reduce the nesting") from None
         for key in self._repeated:
@@ -179,7 +184,7 @@ class JsonText:
         while True:
             yield number
             number += 1
-            if self._comma_or("]"):
+            if self.comma_or("]"):
                 return
 
     def members(self) -> Iterator[str]:
@@ -195,25 +200,39 @@ class JsonText:
             self.index += 1
             return
         while True:
-            if self.peek() != '"':
-                raise self._unexpected(self.index, "expected a key in double quotes")
-            key = self.value("")
-            if self.peek() != ":":
-                raise self._unexpected(self.index, "expected ':'")
-            self.index += 1
-            self.peek()
+            key = self.key()
+            self.colon()
             yield key
-            if self._comma_or("}"):
+            if self.comma_or("}"):
                 return
 
-    def _comma_or(self, end: str) -> bool:
+    def key(self) -> str:
+        """Read a key of an object."""
+        if self.peek() != '"':
+            raise self.unexpected(self.index, "expected a key in double quotes")
+        key: str = self.value("")
+        return key
+
+    def colon(self) -> None:
+        """Step over a colon."""
+        if self.peek() != ":":
+            raise self.unexpected(self.index, "expected ':'")
+        self.index += 1
+        self.peek()
+
+    def refuse(self, message: str, hint: str) -> NoReturn:
+        """Raise NotJsonError at the position."""
+        raise NotJsonError(self.index, message, hint)
+
+    def comma_or(self, end: str) -> bool:
+        """Step over a comma, or the end of a list or object; return True at the end."""
         character = self.peek()
         if character not in (",", end) or not character:
-            raise self._unexpected(self.index, f"expected ',' or {end!r}")
+            raise self.unexpected(self.index, f"expected ',' or {end!r}")
         self.index += 1
         if character == ",":
             if self.peek() == end:
-                raise self._unexpected(self.index, "trailing comma")
+                raise self.unexpected(self.index, "trailing comma")
             return False
         return True
 
@@ -243,7 +262,8 @@ class JsonText:
             return "", f"looks like {name}", hint
         return self.where(error.index), error.message, error.hint
 
-    def _unexpected(self, index: int, message: str) -> NotJsonError:
+    def unexpected(self, index: int, message: str) -> NotJsonError:
+        """Return the error for invalid JSON at an index."""
         remaining = self.text[index : index + _SHOWN].rstrip()
         if "Unterminated string" in message or not _STRUCTURE.search(remaining):
             return NotJsonError(
@@ -351,6 +371,15 @@ def text_of(
     return JsonText(text, problems)
 
 
+def refuse_utf16(data: bytes, problems: Problems) -> None:
+    """Raise InputError if the data is UTF-16 or UTF-32."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")) or (
+        b"\0" in data[:4] and data[:4].replace(b"\0", b"")[:1] in (b"{", b"[")
+    ):
+        problems.add("", "is UTF-16 or UTF-32 text, expected UTF-8", "save it as UTF-8")
+        problems.raise_any()
+
+
 def decode(data: bytes, problems: Problems) -> str:
     """Return UTF-8 bytes as text, without a byte order mark.
 
@@ -359,12 +388,7 @@ def decode(data: bytes, problems: Problems) -> str:
     InputError
         If the bytes are not UTF-8.
     """
-    utf16 = data.startswith((b"\xff\xfe", b"\xfe\xff")) or (
-        b"\0" in data[:4] and data[:4].replace(b"\0", b"")[:1] in (b"{", b"[")
-    )
-    if utf16:
-        problems.add("", "is UTF-16 or UTF-32 text, expected UTF-8", "save it as UTF-8")
-        problems.raise_any()
+    refuse_utf16(data, problems)
     try:
         return data.removeprefix(BYTE_ORDER_MARK).decode()
     except UnicodeDecodeError as error:

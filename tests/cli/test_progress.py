@@ -14,6 +14,7 @@ import pytest
 
 from detap.cli.progress import Progress
 from detap.cli.session import Session
+from detap.errors import InputError
 from detap.formats.coco import prefetch
 
 SLOW = """
@@ -78,11 +79,12 @@ def test_reading_shows_its_progress(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("begin", [prefetch.detections, prefetch.ground_truth])
-def test_the_fallback_reader_shows_its_progress(
+def test_an_invalid_file_shows_its_progress(
     begin: Callable[[Path], prefetch.Handle[Any]], tmp_path: Path
 ) -> None:
-    path = tmp_path / "irregular.json"
+    path = tmp_path / "invalid.json"
     path.write_text('{"images": [}')
     handle = begin(path)
-    assert handle.result() is None
+    with pytest.raises(InputError):
+        handle.result()
     assert handle.fraction() == 1

@@ -1,6 +1,7 @@
-"""Small COCO files that tests modify, and both ways to read them."""
+"""Small COCO files that tests modify, and both ways to read their records."""
 
 import json
+from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,11 @@ import numpy as np
 import pytest
 
 from detap.errors import InputError, Note
-from detap.formats.coco import prefetch
+from detap.formats.coco import read
 from detap.formats.coco import tables as coco
+from detap.formats.coco.columns import DetectionColumns, TruthColumns
+from detap.formats.json._fields import Fields, Reader
+from detap.formats.json.document import Document
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.tables.detection import Detections, GroundTruth
 
@@ -92,14 +96,13 @@ def as_bytes(document: Any) -> bytes:
 
 
 class Files:
-    """Writes a pair of files and reads it, with the fast or only the fallback reader."""
+    """Writes a pair of files and reads it, each record by Python if `one_by_one`."""
 
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, fallback: bool) -> None:
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, one_by_one: bool) -> None:
         self.truth_path = folder / "truth.json"
         self.results_path = folder / "results.json"
-        self.fallback = fallback
-        if fallback:
-            monkeypatch.setattr(prefetch.Handle, "result", _nothing)
+        if one_by_one:
+            monkeypatch.setattr(read, "Fields", odd_fields)
 
     def read_truth(self, document: Any, limits: Limits = DEFAULT_LIMITS) -> GroundTruth:
         self.truth_path.write_bytes(as_bytes(document))
@@ -125,8 +128,82 @@ class Files:
         return caught.value
 
 
-def _nothing(_: object) -> None:
-    return None
+def odd_fields(*arguments: Any, **options: Any) -> Fields:
+    """Return columns that take every record from Python, which parses it by `json.loads`."""
+    fields = Fields(*arguments, **options)
+    fields.each = True
+    return fields
+
+
+def feeder(data: bytes, block: int) -> Callable[[int], bytes]:
+    """Return a reader that returns at most so many bytes at a time."""
+    rest = memoryview(data)
+
+    def read_block(count: int) -> bytes:
+        nonlocal rest
+        part, rest = rest[: min(count, block)], rest[min(count, block) :]
+        return bytes(part)
+
+    return read_block
+
+
+def document_of(
+    data: bytes, limits: Limits = DEFAULT_LIMITS, feed: Callable[[int], bytes] | None = None
+) -> Document:
+    """Return a document of these bytes, read by `feed`."""
+    reader = Reader(-1, feed or feeder(data, 1 << 20), limits.file_bytes, limits.nesting)
+    return Document(reader, lambda: data, "file", limits)
+
+
+def truth_columns(
+    data: bytes,
+    *,
+    one_by_one: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+    feed: Callable[[int], bytes] | None = None,
+    **options: Any,
+) -> TruthColumns:
+    """Read ground truth, each record by `json.loads` if `one_by_one`."""
+    file = read.TruthFile(**options)
+    for fields in file.fields:
+        fields.each |= one_by_one
+    file.read(document_of(data, limits, feed))
+    return file.columns()
+
+
+def result_columns(
+    data: bytes,
+    truth: GroundTruth,
+    *,
+    one_by_one: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+    feed: Callable[[int], bytes] | None = None,
+    **options: Any,
+) -> DetectionColumns:
+    """Read results, each record by `json.loads` if `one_by_one`."""
+    file = read.ResultsFile(**options)
+    for fields in file.fields:
+        fields.each |= one_by_one
+    file.read(document_of(data, limits, feed))
+    return file.columns(truth)
+
+
+def agreed(reading: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """Read both ways; return the columns, or None if both raise the same error."""
+    outcomes: list[Any] = []
+    for one_by_one in (False, True):
+        try:
+            outcomes.append(reading(*arguments, one_by_one=one_by_one, **options))
+        except InputError as error:
+            outcomes.append(str(error))
+        options.pop("feed", None)
+    one, other = outcomes
+    assert type(one) is type(other), (arguments, outcomes)
+    if isinstance(one, str):
+        assert one == other, (outcomes, arguments)
+        return None
+    assert_equal_columns(one, other)
+    return one
 
 
 def counted(notes: tuple[Note, ...]) -> dict[str, int]:
@@ -141,10 +218,12 @@ def assert_equal_columns(one: Any, other: Any) -> None:
             assert left.dtype == right.dtype, name
             assert left.shape == right.shape, name
             assert left.tobytes() == right.tobytes(), name
-        elif name == "listed":
+        elif name in ("listed", "extra") and isinstance(left, dict):
             assert {k: v.tolist() for k, v in left.items()} == {
                 k: v.tolist() for k, v in right.items()
             }
+        elif name in ("segmentations", "keypoints") and left is not None:
+            assert_equal_columns(left, right)
         elif name in ("counts", "repeated"):
             assert {k: v for k, v in left.items() if v} == {k: v for k, v in right.items() if v}
         else:

@@ -9,12 +9,12 @@ import pytest
 
 from detap import read_detections, read_ground_truth
 from detap.errors import InputError, UsageError
-from detap.formats.coco import metadata, tables
+from detap.formats.coco import metadata, read
 from detap.formats.coco.category_offset import sample_categories
-from detap.formats.coco.prefetch import Handle
 from detap.formats.coco.prefetch import detections as scan_of
 from detap.io.limits import DEFAULT_LIMITS
 from tests.cli.conftest import Ended, detap
+from tests.formats.coco_files import odd_fields
 from tests.formats.voc_files import item, tree, xml
 
 __all__ = ["detap"]
@@ -81,17 +81,13 @@ def test_image_ids_may_be_stems(tmp_path: Path, name: str) -> None:
     assert detections.images == truth.images
 
 
-def test_stems_as_text_are_read_by_the_scanner(tmp_path: Path) -> None:
-    """Only mixed ids need the fallback reader."""
-    from detap.formats.coco.tables import scanned_detections
-
+def test_stems_may_be_mixed_with_ids_if_all_are_known(tmp_path: Path) -> None:
     truth = read_ground_truth(coco_truth(tmp_path, {5: "a.jpg", 6: "b.jpg"}))
     path = write(tmp_path / "dt.json", [record("b", 3, [0, 0, 9, 9])])
-    columns = scanned_detections(scan_of(path).result(), truth)
-    assert columns is not None
-    assert columns.image.tolist() == [1]
+    assert scan_of(path).result().columns(truth).image.tolist() == [1]
     mixed = write(tmp_path / "dt.json", [record("b", 3, [0, 0, 9, 9]), record(5, 3, [0, 0, 9, 9])])
-    assert scanned_detections(scan_of(mixed).result(), truth) is None
+    with pytest.raises(InputError, match='image_id "b" is not in the ground truth'):
+        scan_of(mixed).result().columns(truth)
 
 
 def test_a_stem_that_no_image_has_is_an_error(tmp_path: Path) -> None:
@@ -413,11 +409,11 @@ def named_classes(folder: Path, listed: Any, used: list[int]) -> tuple[list[str]
     gt, dt = named_pair(folder, listed, used)
     truth = read_ground_truth(gt)
     fast = read_detections(dt, truth)
-    with pytest.MonkeyPatch.context() as patch:  # the fallback reader says the same
-        patch.setattr(tables, "scanned_detections", lambda *_, **__: None)
-        fallback = read_detections(dt, truth)
-    assert fallback.label.tolist() == fast.label.tolist()
-    assert fallback.notes == fast.notes
+    with pytest.MonkeyPatch.context() as patch:  # the same if Python parses every record
+        patch.setattr(read, "Fields", odd_fields)
+        other = read_detections(dt, truth)
+    assert other.label.tolist() == fast.label.tolist()
+    assert other.notes == fast.notes
     notes = {n.code: (n.message, n.severity) for n in fast.notes if n.code.startswith("categor")}
     return [fast.classes[k] for k in fast.label.tolist()], notes
 
@@ -500,8 +496,7 @@ def test_at_most_32_objects_are_sampled_of_an_image(
     document["annotations"] = [document["annotations"][0] | {"id": k + 1} for k in range(count)]
     truth = read_ground_truth(write(path, document))
     results = write(tmp_path / "dt.json", [record(1, 3, [100, 0, 10, 10])])
-    columns = tables.scanned_detections(scan_of(results).result(), truth)
-    assert columns is not None
+    columns = scan_of(results).result().columns(truth)
     sample = sample_categories(columns, truth)
     assert sample.ground_truths == sampled
     assert sample.pairs == [(2, 2)] * sampled
@@ -511,9 +506,7 @@ LONG = "9" * 5000
 """More digits than Python converts to an integer."""
 
 
-def test_attributes_and_file_names_of_images(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_attributes_and_file_names_of_images(tmp_path: Path) -> None:
     path = coco_truth(tmp_path, {1: "a.jpg", 2: "b.jpg", 3: None})
     document = json.loads(path.read_text())
     document["images"][0]["id"] = 1.0
@@ -528,8 +521,6 @@ def test_attributes_and_file_names_of_images(
     names = {1: "a.jpg", 2: "b.jpg"}
     broken = json.dumps(document)[:-1] + f', "info": NaN, "more": {LONG}' + "}"
     assert metadata.listed_file_names(str(write(tmp_path / "nan.json", broken))) == names
-    # The compiled reader suffices where the file is regular.
-    monkeypatch.setattr(Handle, "content", None)
     assert metadata.listed_file_names(str(write(path, document))) == names
 
 

@@ -1,6 +1,5 @@
 """Keypoints of COCO files: accepted equally by both readers, and refused."""
 
-import io
 import json
 import random
 from dataclasses import replace
@@ -13,18 +12,16 @@ import pytest
 from detap.errors import InputError, UsageError
 from detap.formats import read_detections as read_any_detections
 from detap.formats import read_ground_truth as read_any_ground_truth
-from detap.formats.coco import fallback_reader, prefetch
-from detap.formats.coco._scan import ResultsScan, TruthScan
 from detap.formats.coco.tables import (
     read_detections,
     read_ground_truth,
-    scanned_detections,
-    scanned_truth,
 )
-from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.io.limits import Limits
 from detap.tables.concat import join_detections, join_ground_truths
 from detap.tables.detection import Detections, GroundTruth, SourceFile
-from tests.formats.test_coco_masks import mutated, same
+from tests.depth import sampled
+from tests.formats.coco_files import agreed, result_columns, truth_columns
+from tests.formats.test_coco_masks import mutated
 
 POSE = [3, 4, 2, 5.5, 6, 1, 0, 0, 0]  # two of three are labeled
 
@@ -136,64 +133,34 @@ ROWS += [{"keypoints": [0.1, 1e2, -1, 7, 8, 2, 9, 9.25, 0.0]}]
 )
 def test_both_readers_read_the_same(tmp_path: Path, second: dict[str, Any]) -> None:
     path = truth_file(tmp_path, **second)
-    scan = scanned_truth(prefetch.ground_truth(path, keypoints=True).result())
-    assert scan is not None
-    by_hand = fallback_reader.read_truth(path.read_bytes(), "gt", DEFAULT_LIMITS, keypoints=True)
-    assert scan.keypoints is not None
-    assert by_hand.keypoints is not None
-    same(scan.keypoints, by_hand.keypoints)
-    assert scan.counts == by_hand.counts
+    assert agreed(truth_columns, path.read_bytes(), keypoints=True) is not None
     truth = read_ground_truth(path, keypoints=True)
     path = result_file(tmp_path, *ROWS)
-    detections = scanned_detections(prefetch.detections(path, keypoints=True).result(), truth)
-    assert detections is not None
-    expected = fallback_reader.read_results(
-        path.read_bytes(), "dt", DEFAULT_LIMITS, truth, keypoints=True
-    )
-    for name in ("keypoints", "corners", "box_area"):
-        assert np.array_equal(getattr(detections, name), getattr(expected, name)), name
-        assert getattr(detections, name).dtype == getattr(expected, name).dtype
+    assert agreed(result_columns, path.read_bytes(), truth, keypoints=True) is not None
 
 
 def test_no_annotations_have_no_keypoints() -> None:
     content = b'{"images": [], "annotations": [], "categories": []}'
-    columns = fallback_reader.read_truth(content, "gt", Limits(empty=True), keypoints=True)
+    columns = truth_columns(content, limits=Limits(empty=True), keypoints=True)
     assert columns.keypoints is not None
     assert columns.keypoints.points.shape == (0, 0, 3)
     assert columns.keypoints.width_height.shape == (0, 2)
 
 
 @pytest.mark.parametrize("side", ["truth", "results"])
-def test_the_fast_reader_equals_the_fallback_reader_on_mutated_files(
-    tmp_path: Path, side: str
-) -> None:
-    """It falls back on files that the fallback reader refuses; others are equal."""
+def test_mutated_files_are_their_records_one_by_one(tmp_path: Path, side: str) -> None:
     truth_path = truth_file(tmp_path)
     truth = read_ground_truth(truth_path, keypoints=True)
     whole = truth_path if side == "truth" else result_file(tmp_path, *ROWS)
     data, accepted = whole.read_bytes(), 0
-    for seed in range(4000):
+    for seed in range(sampled(4000)):
         text = mutated(random.Random(seed), data)
-        source = io.BytesIO(text)
-        table: Any = None
-        kind = TruthScan if side == "truth" else ResultsScan
-        scan: Any = kind(-1, source.read, 1 << 30, 1 << 20, 100, False, True)
-        if scan.run():
-            table = scanned_truth(scan) if side == "truth" else scanned_detections(scan, truth)
-        if table is None:
-            continue
-        accepted += 1
-        expected: Any = (
-            fallback_reader.read_truth(text, "gt", DEFAULT_LIMITS, keypoints=True)
-            if side == "truth"
-            else fallback_reader.read_results(text, "dt", DEFAULT_LIMITS, truth, keypoints=True)
-        )
         if side == "truth":
-            same(table.keypoints, expected.keypoints)
+            table = agreed(truth_columns, text, keypoints=True)
         else:
-            assert np.array_equal(table.keypoints, expected.keypoints)
-            assert np.array_equal(table.corners, expected.corners)
-    assert accepted > 100
+            table = agreed(result_columns, text, truth, keypoints=True)
+        accepted += table is not None
+    assert accepted > 20
 
 
 WRONG = [
@@ -304,9 +271,8 @@ def test_v_may_be_written_as_any_json_number(
     for ending in (b"1, 0, 0, 0]", b"0]"):  # amid the list, and at its end
         changed = path.read_bytes().replace(ending, ending.replace(ending[:1], text.encode(), 1))
         (tmp_path / "changed.json").write_bytes(changed)
-        columns = scanned_truth(
-            prefetch.ground_truth(tmp_path / "changed.json", keypoints=True).result()
-        )
+        data = (tmp_path / "changed.json").read_bytes()
+        columns = agreed(truth_columns, data, keypoints=True)
         if value is None:
             assert columns is None
             continue

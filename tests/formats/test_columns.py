@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detap.checks._box_stats import found_classes, survey_boxes, survey_values
-from detap.formats.coco._scan import ResultsScan
+from detap.formats.json._fields import DONE, Fields, Reader
 from detap.tables import _boxes
 from tests.oracle import columns as plain
 
@@ -98,18 +98,21 @@ def test_columns_are_writable_buffers_of_their_rows() -> None:
 
     def columns(data: bytes) -> Any:
         blocks = iter([data, b""])
-        scan = ResultsScan(-1, lambda count: next(blocks), 1 << 20, 10, 10)
-        assert scan.run()
-        return scan.columns([1], [2])
+        reader = Reader(-1, lambda count: next(blocks), 1 << 20, 10)
+        fields = Fields([("image_id", "id"), ("bbox", "box"), ("score", "score")])
+        reader.begin()
+        reader.skip()
+        assert reader.walk(fields, 1) == DONE
+        return [fields.take(name) for name in ("image_id", "bbox", "score")]
 
     def layout(column: Any) -> tuple[Any, ...]:
         view = memoryview(column)
         shape = view.ndim, view.shape, view.strides, view.format
         return (*shape, view.itemsize, view.nbytes, view.readonly, len(column))
 
-    image, _, corners, area, *_ = columns(b"[" + row + b"," + row + b"]")
+    image, corners, score = columns(b"[" + row + b"," + row + b"]")
     assert layout(corners) == (2, (2, 4), (32, 8), "d", 8, 64, False, 2)
     assert layout(image) == (1, (2,), (4,), "i", 4, 8, False, 2)
-    assert layout(area) == (1, (2,), (8,), "d", 8, 16, False, 2)
-    assert np.frombuffer(corners).tolist() == [1, 2, 4, 6] * 2
-    assert layout(columns(b"[]")[2]) == (2, (0, 4), (32, 8), "d", 8, 0, False, 0)
+    assert layout(score) == (1, (2,), (8,), "d", 8, 16, False, 2)
+    assert np.frombuffer(corners).tolist() == [1, 2, 3, 4] * 2
+    assert layout(columns(b"[]")[1]) == (2, (0, 4), (32, 8), "d", 8, 0, False, 0)

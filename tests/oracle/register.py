@@ -20,15 +20,13 @@ ORACLES: dict[str, tuple[str, str]] = {
     "detap.core._proposals": ("tests.oracle.proposals", "tests.parity.test_core_is_oracle"),
     "detap.core._ranking": ("tests.core.test_ranking", "tests.core.test_ranking"),
     "detap.core._resampling": ("tests.oracle.resampling", "tests.gate.test_resampling"),
-    "detap.formats.coco._scan": (
-        "detap.formats.coco.fallback_reader",
-        "tests.formats.test_coco_readers",
-    ),
+    "detap.formats.coco._spans": ("pycocotools", "tests.formats.test_coco_masks"),
+    "detap.formats.json._fields": ("tests.formats.coco_files", "tests.formats.test_coco_readers"),
     "detap.formats.openimages._scan": (
         "detap.formats.openimages.rows",
         "tests.formats.test_openimages",
     ),
-    "detap.formats.reading._id_tables": ("pycocotools", "tests.compat.test_patterns"),
+    "detap.formats.reading._id_tables": ("tests.formats.coco_files", "tests.formats.test_fields"),
     "detap.formats.reading._numbers": ("tests.formats.test_numbers", "tests.formats.test_numbers"),
     "detap.checks._box_stats": ("tests.oracle.columns", "tests.formats.test_columns"),
     "detap.formats.text._ragged": ("tests.oracle.lines", "tests.formats.test_text_lines"),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detap.formats.coco import fallback_reader
+from detap.formats.coco.read import ResultsFile
 from fuzz import targets
 from fuzz.__main__ import run
 from fuzz.mutate import Mutator
@@ -38,14 +38,14 @@ def test_mutations_depend_only_on_the_seed() -> None:
 
 def test_a_differing_reader_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     valid = SEEDS["coco-results"][0]
-    real = fallback_reader.read_results
+    real = ResultsFile.columns
 
     def off_by_an_ulp(*given: Any) -> Any:
         columns = real(*given)
         columns.score[0] = 0.9000000000000001
         return columns
 
-    monkeypatch.setattr(fallback_reader, "read_results", off_by_an_ulp)
+    monkeypatch.setattr(ResultsFile, "columns", off_by_an_ulp)
     with pytest.raises(Disagreement, match="reads other values"):
         targets.coco_results(valid)
 
@@ -65,7 +65,7 @@ def test_a_crashing_reader_is_detected(
 # --- former findings
 
 FOUND = {
-    # The fallback reader did not check for NaN among the categories of a results object.
+    # The reader did not check for NaN among the categories of a results object.
     "nan-among-categories": (
         "coco-results",
         b'{"annotations": [], "categories": [{"id": NaN, "name": "cat"}]}',

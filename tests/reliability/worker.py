@@ -27,7 +27,7 @@ NEEDED = (
     "detap.evaluation.overlaps.keypoints",
     "detap.evaluation.overlaps.masks",
     "detap.formats.coco.metadata",
-    "detap.formats.coco.fallback_reader",
+    "detap.formats.coco.read",
     "detap.formats.coco.masks",
     "detap.formats.coco.tables",
     "detap.io.digest",

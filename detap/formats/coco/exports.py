@@ -5,31 +5,27 @@ box before rotation. Roboflow writes the project as category 0, the supercategor
 Label Studio lists an image once per annotator.
 """
 
-import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from detap.errors import InputError, Note, Problem
-from detap.formats.coco._scan import TruthScan
-from detap.formats.coco.columns import TruthColumns, listed_names
-from detap.io.json_text import integer
+from detap.formats.coco.columns import TruthColumns
+from detap.formats.coco.read import TruthFile
 from detap.io.paths import shown
 from detap.io.problems import SHAPES, check_choice
 from detap.tables.detection import Floats, Name
 from detap.text_input import quote
 
 _MOST_DEGREES = 1e6
-_LABEL_STUDIO = b'"Label Studio"'
 _HINT = "pass shapes='bbox' (--shapes bbox) to read the bounding boxes"
 
 
 def as_exported(
     columns: TruthColumns,
-    scan: TruthScan | None,
-    content: Callable[[], bytes],
+    file: TruthFile,
     *,
     path: str,
     shapes: str,
@@ -39,10 +35,8 @@ def as_exported(
     Parameters
     ----------
     columns : TruthColumns
-    scan : TruthScan or None
-        The fast reader, if it read the file.
-    content : callable
-        Returns the file; called if the columns may need it.
+    file : TruthFile
+        The file that was read.
     path : str
         For messages.
     shapes : {"reject", "bbox"}
@@ -54,43 +48,33 @@ def as_exported(
         If there are rotated boxes and `shapes` is "reject".
     """
     check_choice("shapes", shapes, SHAPES)
-    has_attributes = scan is None or scan.with_attributes > 0
-    may_be_merged = columns.zero_row >= 0
-    may_have_parent = columns.class_ids[:1] == (0,) and not (columns.label == 0).any()
-    if not (has_attributes or may_be_merged or may_have_parent):
-        return columns, ()
-    data = content()
     notes: list[Note] = []
-    if may_be_merged and _LABEL_STUDIO in data:
-        columns, notes = _merged(columns, _parsed(data))
-    if may_have_parent and len(columns.class_ids) > 1 and not columns.listed:
-        categories = _parsed(data)["categories"]
-        if (name := _parent_of(categories)) is not None:
-            message = f"category 0, {quote(name)}, is the parent of all others; left out"
-            notes.append(Note("parent-category", message, severity="info"))
-            columns = replace(
-                columns,
-                class_ids=columns.class_ids[1:],
-                class_names=columns.class_names[1:],
-                label=columns.label - 1,
-            )
-    if has_attributes and b'"rotation"' in data:
-        columns = _turned(columns, _parsed(data), path, shapes)
+    info = file.info if isinstance(file.info, dict) else {}
+    may_have_parent = columns.class_ids[:1] == (0,) and not (columns.label == 0).any()
+    if columns.zero_row >= 0 and info.get("contributor") == "Label Studio":
+        columns, notes = _merged(columns, file)
+    may_have_parent &= len(columns.class_ids) > 1 and not columns.listed
+    if may_have_parent and (name := _parent_of(file.categories)) is not None:
+        message = f"category 0, {quote(name)}, is the parent of all others; left out"
+        notes.append(Note("parent-category", message, severity="info"))
+        columns = replace(
+            columns,
+            class_ids=columns.class_ids[1:],
+            class_names=columns.class_names[1:],
+            label=columns.label - 1,
+        )
+    if file.rotation is not None:
+        columns = _turned(columns, file.rotation, path, shapes)
     return columns, tuple(notes)
 
 
-def _parsed(data: bytes) -> Any:
-    # The reader has checked all that is used.
-    text = data.decode("utf-8-sig", "replace")
-    return json.loads(text, parse_int=integer, strict=False)
-
-
-def _merged(columns: TruthColumns, document: Any) -> tuple[TruthColumns, list[Note]]:
+def _merged(columns: TruthColumns, file: TruthFile) -> tuple[TruthColumns, list[Note]]:
     """Give images of one file name the index of the first."""
-    info = document.get("info")
-    if not isinstance(info, dict) or info.get("contributor") != "Label Studio":
-        return columns, []
-    names = listed_names(document["images"], "file_name")
+    names = {
+        identifier: name
+        for identifier, name in file.image_values("file_name").items()
+        if isinstance(name, str)
+    }
     first: dict[Name, int] = {}
     for index, identifier in enumerate(columns.image_ids):
         first.setdefault(names.get(identifier, identifier), index)
@@ -123,28 +107,21 @@ def _parent_of(categories: Iterable[Any]) -> str | None:
     return name if isinstance(name, str) and all(other == name for other in others) else None
 
 
-def _turned(columns: TruthColumns, document: Any, path: str, shapes: str) -> TruthColumns:
-    """Replace rotated boxes by their bounding boxes."""
-    rotations = {
-        number: float(degrees)
-        for number, record in enumerate(document["annotations"])
-        if isinstance(attributes := record.get("attributes"), dict)
-        and isinstance(degrees := attributes.get("rotation"), int | float)
-        and not isinstance(degrees, bool)
-        and abs(degrees) < _MOST_DEGREES  # false for NaN
-        and degrees % 360
-    }
-    origin = range(len(columns.image)) if columns.origin is None else columns.origin.tolist()
-    rows = [row for row, number in enumerate(origin) if number in rotations]
+def _turned(columns: TruthColumns, rotation: Floats, path: str, shapes: str) -> TruthColumns:
+    """Replace rotated boxes by their bounding boxes; `rotation` is in degrees, NaN if unknown."""
+    with np.errstate(invalid="ignore"):
+        known = np.flatnonzero(np.abs(rotation) < _MOST_DEGREES)
+    rows = known[rotation[known] % 360 != 0].tolist()
     if not rows:
         return columns
+    origin = range(len(columns.image)) if columns.origin is None else columns.origin.tolist()
     if shapes != "bbox":
-        degrees = [rotations[origin[row]] for row in rows]
-        message = f"boxes are rotated (attributes.rotation {degrees[0]:g}); {len(rows)} in all"
+        degrees = float(rotation[rows[0]])
+        message = f"boxes are rotated (attributes.rotation {degrees:g}); {len(rows)} in all"
         location = f"annotations[{origin[rows[0]]}]"
         raise InputError(Problem(shown(path), location, message, _HINT))
     corners, box_area = columns.corners.copy(), columns.box_area.copy()
-    angles = np.radians([rotations[origin[row]] for row in rows])
+    angles = np.radians(rotation[rows])
     with np.errstate(over="ignore", invalid="ignore"):
         corners[rows], box_area[rows] = _bounds(corners[rows], angles)
     wrong = np.flatnonzero(~np.isfinite(box_area[rows]))

@@ -1,13 +1,17 @@
-"""Fallback reader of keypoints; must agree with ``_keypoints.pxd``."""
+"""Keypoints of COCO records."""
 
-from array import array
+import json
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from detap.formats.coco._spans import Numbers
 from detap.formats.coco.columns import KeypointColumns
 from detap.formats.coco.values import Record, number_of
-from detap.io.json_text import short_json
+from detap.formats.json._fields import Fields
+from detap.formats.json.document import RecordList
+from detap.io.json_text import integer, short_json
 from detap.io.problems import FaultError
 from detap.tables.columns import FARTHEST
 from detap.tables.detection import Floats
@@ -15,75 +19,119 @@ from detap.tables.detection import Floats
 _LAYOUT = "[x, y, v, x, y, v, ...]"
 
 
-class KeypointsReader:
-    """Collects the keypoints of a file.
+class KeypointLists:
+    """The keypoints of a list of records, P each.
 
     Parameters
     ----------
-    count : int, optional
-        Keypoints per row; by default those of the first row.
+    records : RecordList
     pairs : bool
-        Accept x and y without v, if `count` is given.
+        If True, x and y without v may be accepted, where the record has a box.
     """
 
-    def __init__(self, count: int | None = None, *, pairs: bool = False) -> None:
-        self._count = count
-        self._pairs = pairs and count is not None
-        self._reference = "in earlier records" if count is None else "as in the ground truth"
-        self.values = array("d")
-        self.width_height = array("d")
-        self.no_keypoints = bytearray()
-        self.without_count = 0
+    def __init__(self, records: RecordList, *, pairs: bool = False) -> None:
+        self._records = records
+        self._may_be_pairs = pairs
+        self._numbers = Numbers()
+        self._refused: dict[int, tuple[Any, FaultError]] = {}
 
-    def parse(self, record: Record) -> list[float]:
-        """Return the keypoints of a record as (x, y, v) values.
+    def drain(self) -> None:
+        """Decode the spans of the next rows."""
+        if not self._records.fields.holds("keypoints"):
+            return
+        while (row := self._numbers.read(self._records.fields, "keypoints")) >= 0:
+            span = self._records.fields.span_of("keypoints", row)
+            value, numbers = json.loads(span, parse_int=integer), []
+            may_be_pairs = False
+            try:
+                keypoint_values({"keypoints": value})
+                may_be_pairs = self._may_be_pairs and self._records.fields.has_box(row)
+                numbers = keypoints_of_result({"keypoints": value})
+            except FaultError as error:
+                if may_be_pairs:
+                    self._refused[row] = value, error
+                else:
+                    self._refused[row] = None, error
+                    self._records.fault_of_row(row, error)
+            self._numbers.append(numbers)
 
-        Raises
-        ------
-        FaultError
-            If they are invalid, or their number differs from earlier rows.
+    def finish(self, count: int | None = None, *, pairs: bool = False, same: bool = True) -> None:
+        """Add the problems of all rows.
+
+        Parameters
+        ----------
+        count : int, optional
+            Keypoints per row; by default those of the first row.
+        pairs : bool
+            Accept x and y without v, if `count` is given.
+        same : bool
+            If True, all rows have as many.
         """
-        given = record.get("keypoints")
-        if self._pairs and isinstance(given, list) and len(given) == 2 * (self._count or 0):
-            values = [
-                1 if k == 2 else given[2 * p + k] for p in range(len(given) // 2) for k in range(3)
+        values, ends = map(np.asarray, self._numbers.columns())
+        self._values, self._starts = values, np.concatenate([[0], ends])
+        reference = "in earlier records" if count is None else "as in the ground truth"
+        pairs = pairs and count is not None
+        self._pairs = self._pairs_of(count or 0) if pairs else {}
+        for row, (_, error) in self._refused.items():
+            if row not in self._pairs and row not in self._records.faulty:
+                self._records.fault_of_row(row, error)
+        lengths = np.diff(self._starts) // 3
+        read = np.ones(len(lengths), np.bool_)
+        read[list(self._refused)] = False
+        first = lengths[read]
+        self.count = count if count is not None else int(first[0]) if len(first) else 0
+        for row in np.flatnonzero(read & (lengths != self.count)).tolist() if same else ():
+            if row not in self._pairs:
+                message = f"keypoints has {lengths[row]} keypoints, expected {self.count}"
+                self._records.fault_of_row(row, FaultError(f"{message} {reference}"))
+
+    def _pairs_of(self, count: int) -> dict[int, list[float]]:
+        """Return the values of rows with x and y without v; they get v = 1."""
+        lengths = np.diff(self._starts)
+        given = {row: value for row, (value, _) in self._refused.items()}
+        for row in np.flatnonzero(lengths == 2 * count).tolist():
+            given[row] = self._values[self._starts[row] : self._starts[row + 1]].tolist()
+        found = {}
+        for row, value in given.items():
+            if isinstance(value, list) and len(value) == 2 * count:
+                pairs = zip(value[0::2], value[1::2], strict=True)
+                triplets = [value for x, y in pairs for value in (x, y, 1)]
+                try:
+                    found[row] = keypoints_of_result({"keypoints": triplets})
+                except FaultError as error:
+                    self._refused[row] = value, error
+        return found
+
+    def array(self) -> Floats:
+        """Return x, y, v of the keypoints, (N, P, 3), if there were no problems."""
+        rows = len(self._starts) - 1
+        if self._pairs:
+            lists = [
+                self._pairs.get(row, self._values[self._starts[row] : self._starts[row + 1]])
+                for row in range(rows)
             ]
-            record = {"keypoints": values}
-        values = keypoints_of_result(record)
-        count = len(values) // 3
-        if self._count is None:
-            self._count = count
-        if count != self._count:
-            raise FaultError(
-                f"keypoints has {count} keypoints, expected {self._count} {self._reference}"
-            )
-        return values
+            return np.array(lists, np.float64).reshape(rows, self.count, 3)
+        return self._values.reshape(rows, self.count, 3)
 
-    def add(self, values: list[float]) -> None:
-        """Append a row's keypoints; ground truths have v."""
-        self.values.extend(values)
+    def extents(self, rows: NDArray[np.bool_]) -> tuple[NDArray[np.intp], Floats]:
+        """Return those of the rows that have keypoints, and their bounding boxes, xywh."""
+        every = np.flatnonzero(np.diff(self._starts) > 0)
+        found = every[rows[every]]
+        if not len(found):
+            return found, np.zeros((0, 4))
+        starts = self._starts[every] // 3
+        x, y = self._values[0::3], self._values[1::3]
+        low = [np.minimum.reduceat(values, starts) for values in (x, y)]
+        high = [np.maximum.reduceat(values, starts) for values in (x, y)]
+        boxes = np.stack([*low, high[0] - low[0], high[1] - low[1]], axis=1)
+        return found, boxes[np.isin(every, found)]
 
-    def add_annotation(
-        self, values: list[float], num_keypoints: int | None, width_height: tuple[float, float]
-    ) -> None:
-        """Append the keypoints of an annotation, its `num_keypoints` and box size."""
-        self.add(values)
-        self.width_height.extend(width_height)
-        self.without_count += num_keypoints is None
-        labeled = sum(v > 0 for v in values[2::3]) if num_keypoints is None else num_keypoints
-        self.no_keypoints.append(labeled == 0)
-
-    def points(self, size: int) -> Floats:
-        """Return the keypoints as an array (N, P, size)."""
-        return np.array(self.values).reshape(-1, self._count or 0, size)
-
-    def columns(self) -> KeypointColumns:
-        """Return the columns of the annotations."""
-        return KeypointColumns(
-            self.points(3) if self.no_keypoints else np.zeros((0, self._count or 0, 3)),
-            np.array(self.width_height).reshape(-1, 2),
-            np.array(self.no_keypoints, np.bool_),
-        )
+    def columns(self, fields: Fields, sides: Floats) -> KeypointColumns:
+        """Return the columns of the annotations; `sides` are the sizes of the boxes."""
+        points = self.array()
+        numbers = np.asarray(fields.take("num_keypoints"))
+        labeled = np.where(np.isnan(numbers), (points[:, :, 2] > 0).sum(axis=1), numbers)
+        return KeypointColumns(points, sides, labeled == 0)
 
 
 def keypoints_of_result(record: Record) -> list[float]:
@@ -93,14 +141,7 @@ def keypoints_of_result(record: Record) -> list[float]:
     ------
     FaultError
     """
-    if "keypoints" not in record:
-        raise FaultError("keypoints is missing", "add it, or use --iou-type bbox")
-    values = record["keypoints"]
-    if not isinstance(values, list):
-        raise FaultError(f"keypoints is {short_json(values)}, expected {_LAYOUT}")
-    if not values:
-        raise FaultError(f"keypoints is empty, expected {_LAYOUT}")
-    numbers = [number_of(f"keypoints[{i}]", value) for i, value in enumerate(values)]
+    numbers, values = keypoint_values(record), record["keypoints"]
     if len(numbers) % 3:
         message = f"keypoints has {len(numbers)} values, expected {_LAYOUT}"
         hint = "x, y without v (kpt_shape [K, 2]) need ground truth with a data.yaml"
@@ -109,6 +150,18 @@ def keypoints_of_result(record: Record) -> list[float]:
         if not abs(number) <= FARTHEST:
             raise FaultError(f"keypoints[{i}] is {short_json(values[i])}, expected pixels")
     return numbers
+
+
+def keypoint_values(record: Record) -> list[float]:
+    """Return the keypoints of a record as numbers, of any count."""
+    if "keypoints" not in record:
+        raise FaultError("keypoints is missing", "add it, or use --iou-type bbox")
+    values = record["keypoints"]
+    if not isinstance(values, list):
+        raise FaultError(f"keypoints is {short_json(values)}, expected {_LAYOUT}")
+    if not values:
+        raise FaultError(f"keypoints is empty, expected {_LAYOUT}")
+    return [number_of(f"keypoints[{i}]", value) for i, value in enumerate(values)]
 
 
 def number_of_keypoints(record: Record) -> int | None:
@@ -125,14 +178,3 @@ def number_of_keypoints(record: Record) -> int | None:
     if number < 0 or number != int(number) or number >= 2.0**53:
         raise FaultError(f"num_keypoints is {short_json(value)}, expected an integer >= 0")
     return int(number)
-
-
-def extent_of(values: list[float]) -> tuple[float, float, float, float]:
-    """Return the bounding box of keypoints: x, y, width, height."""
-    x, y = values[0::3], values[1::3]
-    return min(x), min(y), max(x) - min(x), max(y) - min(y)
-
-
-def drop_visibility(values: list[float]) -> list[float]:
-    """Return x and y of each keypoint."""
-    return [value for i, value in enumerate(values) if i % 3 < 2]

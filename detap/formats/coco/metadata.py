@@ -1,16 +1,19 @@
 """COCO metadata: image attributes, file names, names in detections."""
 
-import json
 from typing import Any
 
+from detap.errors import InputError
+from detap.formats.coco.read import image_values_of, opened
+from detap.formats.coco.records import Values
+from detap.formats.coco.values import Record
+from detap.formats.json._fields import Fields
+from detap.formats.json.document import Document, RecordList
 from detap.formats.reading.placeholder import empty_ground_truth
-from detap.io.file_kinds import BYTE_ORDER_MARK
-from detap.io.json_text import integer
-from detap.io.limits import Limits
+from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
-from detap.io.stream import read_bytes
 from detap.tables.detection import GroundTruth, Name
 
+_IDS = ("image_id", "category_id")
 _NAMES = {"class_names", "dt_class_names", "first_category_id"}
 
 
@@ -19,22 +22,17 @@ def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits
 
     This is lenient, because the reader then reports every problem of the file.
     """
-    try:
-        value = json.loads(read_bytes(path, limits).decode("utf-8-sig"), parse_int=integer)
-    except (ValueError, RecursionError):
-        value = []
-    listed: object = None
-    if isinstance(value, dict):
-        listed = value.get("categories")
-        value = value.get("annotations") or value.get("predictions")
-    records = [record for record in value or () if isinstance(record, dict)]
-    images, classes = (
-        {name for record in records if (name := _name(record.get(key))) is not None}
-        for key in ("image_id", "category_id")
-    )
+    fields = Fields([(key, "id") for key in _IDS])
+    listed: list[object] = []
+    with opened(path, limits) as document:
+        try:
+            _read_ids(document, fields, listed)
+        except InputError:
+            fields, listed = Fields([(key, "id") for key in _IDS]), []
+    images, classes = (set(fields.ids(key)) for key in _IDS)
     class_names = {
         identifier: name
-        for record in (listed if isinstance(listed, list) else ())
+        for record in listed
         if isinstance(record, dict)
         and (identifier := _name(record.get("id"))) is not None
         and isinstance(name := record.get("name"), str)
@@ -43,6 +41,25 @@ def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits
     for name in _NAMES & options.keys():
         del options[name]
     return empty_ground_truth(images, classes, class_names)
+
+
+def _read_ids(document: Document, fields: Fields, listed: list[object]) -> None:
+    records = RecordList(document, "", fields, _ids_of)
+    if document.peek() == "[":
+        records.read()
+    elif document.peek() == "{":
+        for key in document.members():
+            if key in ("annotations", "predictions") and document.peek() == "[":
+                records.read()
+            elif key == "categories" and document.peek() == "[":
+                listed += document.value(key)
+            else:
+                document.skip(key)
+    document.finish()
+
+
+def _ids_of(record: Record) -> Values:
+    return {key: _name(record.get(key)) for key in _IDS}
 
 
 def _name(value: object) -> Name | None:
@@ -56,20 +73,13 @@ def _name(value: object) -> Name | None:
 
 def image_attribute(truth: GroundTruth, name: str) -> dict[Name, Any]:
     """Return the value of a key in the image records, from reading the files again."""
-    texts = (read_bytes(source.path).decode("utf-8-sig") for source in truth.files)
-    files = [json.loads(text, parse_int=integer) for text in texts]
     known = {str(image): image for image in truth.images}
     return {
-        known[str(_integer_id(image["id"]))]: image[name]
-        for record in files
-        for image in record["images"]
-        if image.get(name) is not None and str(_integer_id(image["id"])) in known
+        known[str(image)]: value
+        for source in truth.files
+        for image, value in _values(source.path, name).items()
+        if str(image) in known
     }
-
-
-def _integer_id(identifier: object) -> object:
-    # The reader accepts 7.0 as 7.
-    return int(identifier) if isinstance(identifier, float) else identifier
 
 
 def file_names(truth: GroundTruth) -> dict[Name, str]:
@@ -82,16 +92,10 @@ def file_names(truth: GroundTruth) -> dict[Name, str]:
 
 def listed_file_names(path: str) -> dict[Name, str]:
     """Return the file_name by image id of a ground-truth file."""
-    from detap.formats.coco._scan import ListsScan
-    from detap.formats.coco.columns import listed_names, read_listed
-    from detap.formats.coco.prefetch import Handle
+    names = _values(path, "file_name")
+    return {image: name for image, name in names.items() if isinstance(name, str)}
 
-    lists = Handle(path, scanner=ListsScan)
-    scan = lists.result()
-    if scan is None:
-        records = json.loads(lists.content().removeprefix(BYTE_ORDER_MARK), parse_int=integer)[
-            "images"
-        ]
-    else:
-        records = read_listed(scan.images)
-    return listed_names(records, "file_name")
+
+def _values(path: str, key: str) -> dict[Name, Any]:
+    with opened(path, DEFAULT_LIMITS) as document:
+        return image_values_of(document, key)

@@ -1,16 +1,11 @@
-"""Fallback reader of segmentations: polygons and RLE, compressed or not.
-
-The scanner (``_segmentation.pxd``) must give the same.
-"""
+"""Segmentations that the fast decoder refuses: polygons and RLE, compressed or not."""
 
 import math
-from array import array
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.formats.coco.columns import Segmentations
 from detap.formats.coco.values import format_infinite
 from detap.io.json_text import short_json
 from detap.io.problems import FaultError
@@ -34,62 +29,21 @@ class Segmentation(NamedTuple):
     listed: bool
 
 
-class SegmentationsReader:
-    """Collects the segmentations of a file."""
+def parse_segmentation(value: Any) -> Segmentation:
+    """Parse a record's segmentation.
 
-    def __init__(self) -> None:
-        self.has = bytearray()
-        self.sizes = array("i")
-        self.run_start = array("q", [0])
-        self.runs = array("I")
-        self.ring_start = array("q", [0])
-        self.ring_end = array("q")
-        self.points = array("d")
-        self.listed = 0
-
-    def parse(self, value: Any) -> Segmentation:
-        """Parse a record's segmentation.
-
-        Raises
-        ------
-        FaultError
-        """
-        if isinstance(value, dict):
-            return _parse_rle(value)
-        if not isinstance(value, list):
-            raise FaultError(f"segmentation is {short_json(value)}, expected {_LAYOUT}")
-        if not value:
-            raise FaultError(f"segmentation is empty, expected {_LAYOUT}")
-        rings = [_parse_polygon(i, ring) for i, ring in enumerate(value)]
-        return Segmentation(0, 0, [ring for ring in rings if len(ring) >= _MIN_VALUES], None, True)
-
-    def add(self, segmentation: Segmentation | None) -> None:
-        """Append a row's segmentation, or None."""
-        self.has.append(segmentation is not None)
-        if segmentation is None:
-            return
-        self.sizes.extend((segmentation.height, segmentation.width))
-        for ring in segmentation.rings:
-            self.points.extend(ring)
-            self.ring_end.append(len(self.points) // 2)
-        if segmentation.runs is not None:
-            self.runs.frombytes(segmentation.runs.tobytes())
-        self.run_start.append(len(self.runs))
-        self.ring_start.append(len(self.ring_end))
-        self.listed += segmentation.listed
-
-    def columns(self) -> Segmentations:
-        """Return the columns."""
-        return Segmentations(
-            has=np.array(self.has, np.bool_),
-            sizes=np.array(self.sizes, np.int32).reshape(-1, 2),
-            run_start=np.array(self.run_start, np.int64),
-            runs=np.array(self.runs, np.uint32),
-            ring_start=np.array(self.ring_start, np.int64),
-            ring_end=np.array(self.ring_end, np.int64),
-            points=np.array(self.points, np.float64).reshape(-1, 2),
-            listed=self.listed,
-        )
+    Raises
+    ------
+    FaultError
+    """
+    if isinstance(value, dict):
+        return _parse_rle(value)
+    if not isinstance(value, list):
+        raise FaultError(f"segmentation is {short_json(value)}, expected {_LAYOUT}")
+    if not value:
+        raise FaultError(f"segmentation is empty, expected {_LAYOUT}")
+    rings = [_parse_polygon(i, ring) for i, ring in enumerate(value)]
+    return Segmentation(0, 0, [ring for ring in rings if len(ring) >= _MIN_VALUES], None, True)
 
 
 def _parse_polygon(index: int, ring: Any) -> list[float]:

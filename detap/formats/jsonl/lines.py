@@ -1,15 +1,18 @@
 """Read and check lines, each an image with its objects, into columns."""
 
+import json
+import math
 import os
-from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from io import BytesIO
+from itertools import count
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from detap.formats.coco.read import Ids
 from detap.formats.coco.values import (
     WHOLE_FLOATS,
     Record,
@@ -22,6 +25,8 @@ from detap.formats.coco.values import (
     score_of,
     size_of,
 )
+from detap.formats.json._fields import DONE, ODD, Fields, Reader
+from detap.formats.json.document import RecordProblems
 from detap.formats.reading.attributes import Attributes
 from detap.formats.stem_matching import base_name, without_suffix
 from detap.io.digest import read_hashed
@@ -30,13 +35,14 @@ from detap.io.json_text import (
     JsonText,
     NotJsonError,
     decode,
+    integer,
     looks_like,
+    refuse_utf16,
     short_json,
 )
 from detap.io.limits import Limits
 from detap.io.paths import Path
 from detap.io.problems import FaultError, Problems
-from detap.tables.columns import indices_in
 from detap.tables.detection import Flags, Floats, Integers, Name
 
 SHAPE = 'expected {"file_name": ..., "objects": {"bbox": [[...], ...], "category": [...]}}'
@@ -125,121 +131,142 @@ def read_lines(
     """
     file = os.fspath(path)
     data, digest = read_hashed(file, limits)
-    lines = None if attributes else _scan(data, limits, scored)
-    if lines is None:
-        lines = _Reader(file, limits, scored, attributes).read(data)
-    return replace(lines, path=file, sha256=digest)
-
-
-def _scan(data: bytes, limits: Limits, scored: bool) -> Lines | None:
-    """Read regular lines fast; return None for others."""
-    from detap.formats.coco._scan import LinesScan
-
-    scan = LinesScan(-1, BytesIO(data).read, len(data), limits.records, limits.nesting)
-    if not scan.run(scored):
-        return None
-    try:
-        images, written = scan.image_lines(), scan.classes()
-    except UnicodeError:
-        return None
-    names: list[Name] = []
-    file_names: dict[Name, str] = {}
-    for identifier, file_name, _, _ in images:
-        name = identifier
-        if name is None:
-            name = without_suffix(base_name(file_name)) if file_name else ""
-        if file_name is not None:
-            file_names[name] = file_name
-        names.append(name)
-    size, label, box, area, score, flags = map(np.asarray, scan.columns())
-    sizes = dict(zip(names, _sizes(size), strict=True))
-    if len(sizes) < len(names) or any(file_name == "" for _, file_name, _, _ in images):
-        return None
-    classes = [*dict.fromkeys(written)]
-    if len(classes) < len(written):  # written in several ways, with escapes
-        label = indices_in(written, classes)[label]
-    numbers, end = np.array([image[2:] for image in images], np.int64).T
-    by_name = {name: flags[:, k].copy() for k, name in enumerate(FLAGS)}
-    return Lines(
-        "",
-        "",
-        sizes,
-        file_names,
-        numbers,
-        end,
-        classes,
-        label,
-        box,
-        area,
-        score,
-        by_name,
-        Attributes(()),
-    )
-
-
-def _sizes(columns: Floats) -> list[tuple[float, float]]:
-    """Return the usable widths and heights; NaN for others, as `size_of`."""
-    usable = (columns > 0) & (columns < WHOLE_FLOATS)
-    return [(width, height) for width, height in np.where(usable, columns, np.nan).tolist()]
+    lines = _Reader(data, file, limits, scored, attributes).read()
+    return replace(lines, sha256=digest)
 
 
 class _Reader:
-    """Reader of any valid file, which collects the problems of an invalid one."""
+    """Reads lines into columns, and the odd ones by `json.loads`."""
 
     def __init__(
-        self, path: str, limits: Limits, scored: bool, attributes: tuple[str, ...]
+        self, data: bytes, path: str, limits: Limits, scored: bool, attributes: tuple[str, ...]
     ) -> None:
-        self.limits, self.scored = limits, scored
-        self.problems = Problems(path, limits.problems)
-        self.sizes: dict[Name, tuple[float, float]] = {}
-        self.file_names: dict[Name, str] = {}
-        self.numbers, self.end = array("q"), array("q")
-        self.label: list[Name] = []
-        self.box, self.area, self.score = array("d"), array("d"), array("d")
-        self.flags: dict[str, list[bool]] = {name: [] for name in FLAGS}
+        self.data, self.path, self.limits, self.scored = data, path, limits, scored
+        self.problems = RecordProblems(path, limits.problems)
         self.attributes = Attributes(attributes)
-
-    def read(self, data: bytes) -> Lines:
-        """Return the content; raise InputError if it is invalid."""
-        problems = self.problems
-        for number, text in enumerate(decode(data, problems).split("\n"), 1):
-            if not text.strip():
-                continue
-            location = f"line {number}"
-            try:
-                self._take(self._record(text, location), number)
-            except NotJsonError as error:
-                name, hint = looks_like(data) if number == 1 else ("", "")
-                if name and name != "JSON Lines":
-                    problems.lead("", f"looks like {name}", hint)
-                    break
-                problems.add(location, error.message, error.hint)
-            except FaultError as wrong:
-                problems.add(location, wrong.message, wrong.hint)
-            if len(self.label) > self.limits.records:
-                problems.add(location, *self.limits.exceeded)
-                break
-        if not self.sizes and not problems.count:
-            problems.add("", "is empty", SHAPE)
-        problems.raise_any()
-        classes = [*dict.fromkeys(self.label)]
-        return Lines(
-            path="",
-            sha256="",
-            sizes=self.sizes,
-            file_names=self.file_names,
-            numbers=np.array(self.numbers, np.int64),
-            end=np.array(self.end, np.int64),
-            classes=classes,
-            label=indices_in(self.label, classes),
-            box=np.array(self.box, np.float64).reshape(-1, 4),
-            area=np.array(self.area, np.float64),
-            score=np.array(self.score, np.float64),
-            flags={name: np.array(values, np.bool_) for name, values in self.flags.items()},
-            attributes=self.attributes,
+        self.images: list[Name] = []
+        self.file_names: dict[Name, str] = {}
+        self.faulty: set[int] = set()
+        self.lines = Fields(
+            [
+                *(("image_id", "id"), ("file_name", "span"), ("objects", "span")),
+                *(("width", "number"), ("height", "number")),
+            ],
+            [("objects",), ("image_id", "file_name")],
         )
+        self.objects = Fields(
+            [
+                *((_CLASSES, "id"), ("bbox", "box"), ("area", "area"), ("score", "score")),
+                *((name, "flag") for name in FLAGS),
+                *(((f"\0{name}", name), "span") for name in attributes),
+            ],
+            [("category",), ("bbox",), *((("score",),) if scored else ())],
+            forbidden=() if scored else ("score",),
+        )
+        self.objects.most = limits.records
+        self.objects.each = not {*_CLASSES, "bbox", "area", "score", *FLAGS}.isdisjoint(attributes)
 
-    def _record(self, text: str, location: str) -> Record:
+    def read(self) -> Lines:
+        """Return the content; raise InputError if it is invalid."""
+        refuse_utf16(self.data, Problems(self.path, 1))
+        reader = Reader(-1, BytesIO(self.data).read, len(self.data), self.limits.nesting)
+        reader.begin()
+        state = None
+        while state != DONE and self.objects.rows <= self.limits.records:
+            state = reader.walk_lines(self.lines)
+            self._read_objects()
+            if state == ODD and not self._read_odd(reader.rest_of_line(), reader.line):
+                break
+        self._refuse_repeated()
+        if not self.images and not self.problems.count:
+            self.problems.add("", "is empty", SHAPE)
+        self.problems.raise_any()
+        return self._columns()
+
+    def _read_objects(self) -> None:
+        """Read the objects of the next rows of lines."""
+        lines, objects, nesting = self.lines, self.objects, self.limits.nesting
+        self._read_names()
+        while not objects.read_nested(lines, "objects", nesting) and self._has_room():
+            row = objects.mark_total
+            value = json.loads(lines.span_of("objects", row), parse_int=integer)
+            try:
+                self._append_objects(_objects(value))
+            except FaultError as wrong:
+                self._refuse(lines.mark_at(row), wrong)
+            objects.mark(objects.rows)
+            if not self._has_room():
+                break
+        self._read_attributes()
+        lines.drain()
+        objects.drain()
+
+    def _has_room(self) -> bool:
+        """Return False, and add a problem, if there are too many objects."""
+        if self.objects.rows <= self.limits.records:
+            return True
+        line = self.lines.mark_at(self.objects.mark_total - 1)
+        self.problems.at(line, f"line {line}", *self.limits.exceeded)
+        return False
+
+    def _read_names(self) -> None:
+        """Read the image and the file name of the next lines."""
+        lines = self.lines
+        for row in range(lines.drained, lines.rows):
+            span = lines.span_of("file_name", row)
+            record = {"file_name": json.loads(span) if span else None}
+            image = lines.id_of("image_id", row)
+            try:
+                if image is None:
+                    image = _image(record)
+            except FaultError as wrong:
+                image = "\0"  # of no valid file
+                self._refuse(lines.mark_at(row), wrong)
+            if isinstance(record["file_name"], str):
+                self.file_names[image] = record["file_name"]
+            self.images.append(image)
+
+    def _read_attributes(self) -> None:
+        objects, names = self.objects, self.attributes.names
+        if not names:
+            return
+        for row in range(objects.drained, objects.rows):
+            spans = {name: objects.span_of(f"\0{name}", row) for name in names}
+            record = {
+                name: json.loads(span, parse_int=integer) for name, span in spans.items() if span
+            }
+            try:
+                values = self.attributes.values(record.get)
+            except FaultError as wrong:
+                group = next(k for k in count() if row < objects.mark_at(k))
+                first = objects.mark_at(group - 1) if group else 0
+                self._refuse(self.lines.mark_at(group), _within(row - first, wrong))
+            else:
+                self.attributes.append(values)
+
+    def _read_odd(self, line: bytes, number: int) -> bool:
+        """Read a line by `json.loads`; return False if nothing after it is to be read."""
+        location = f"line {number}"
+        try:
+            text = line.decode()
+        except UnicodeDecodeError:
+            decode(self.data, Problems(self.path, 1))
+            raise
+        if not text.strip():
+            return True
+        try:
+            self._append(self._record(text, number), number)
+        except NotJsonError as error:
+            name, hint = looks_like(self.data) if number == 1 else ("", "")
+            if name and name != "JSON Lines":
+                self.problems.lead("", f"looks like {name}", hint)
+                return False
+            self.problems.at(number, location, error.message, error.hint)
+        except FaultError as wrong:
+            self._refuse(number, wrong)
+        return self._has_room() if self.objects.mark_total else True
+
+    def _record(self, text: str, number: int) -> Record:
         faults = Problems("", 1)
         cursor = JsonText(text, faults)
         cursor.peek()
@@ -248,47 +275,99 @@ class _Reader:
         if cursor.constants:
             raise FaultError(*HOLDS_CONSTANTS)
         for problem in faults.listed:
-            self.problems.add(location, problem.message, problem.hint)
+            self.problems.at(number, f"line {number}", problem.message, problem.hint)
         if not isinstance(value, dict):
             raise FaultError(f"is {short_json(value)}, expected an object", SHAPE)
         return value
 
-    def _take(self, record: Record, number: int) -> None:
+    def _append(self, record: Record, number: int) -> None:
+        """Append a line and its objects."""
         if "objects" not in record and "bbox" in record:
             message = "is a single box, expected an image with its objects"
             raise FaultError(message, f"{SHAPE}; for a list of results use COCO JSON")
         image = _image(record)
-        if image in self.sizes:
-            raise FaultError(f"duplicate image {short_json(image)}", "keep one line per image")
-        objects = list(_objects(required(record, "objects")))
-        self.sizes[image] = size_of(record.get("width")), size_of(record.get("height"))
-        if isinstance(record.get("file_name"), str):
-            self.file_names[image] = record["file_name"]
+        objects = _objects(required(record, "objects"))
+        name = record.get("file_name")
+        sizes: dict[str, Any] = {side: size_of(record.get(side)) for side in ("width", "height")}
+        if isinstance(name, str):
+            sizes["file_name"] = json.dumps(name).encode()
+        self.lines.append({"image_id": image, **sizes})
+        self.lines.mark(number)
+        try:
+            self._append_objects(objects)
+        finally:
+            self.objects.mark(self.objects.rows)
+            self._read_names()
+            self._read_attributes()
+            self.lines.drain()
+            self.objects.drain()
+
+    def _append_objects(self, objects: list[Mapping[str, Any]]) -> None:
         for index, item in enumerate(objects):
             try:
-                self._take_object(item)
+                self.objects.append(self._values(item))
             except FaultError as wrong:
-                raise FaultError(f"objects[{index}]: {wrong.message}", wrong.hint) from None
-        self.numbers.append(number)
-        self.end.append(len(self.label))
+                raise _within(index, wrong) from None
 
-    def _take_object(self, item: Mapping[str, Any]) -> None:
+    def _values(self, item: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values of an object; null is no value."""
         record = {name: value for name, value in item.items() if value is not None}
         key = next((name for name in _CLASSES if name in record), "category")
-        label = identifier_of(record, key)
-        box = box_of(record)
-        area = area_of(record, 1.0, float("nan"))
-        flags = [name in record and flag_of(record, name) for name in FLAGS]
-        score = score_of(required(record, "score")) if self.scored else 0.0
-        if not self.scored and "score" in record:
+        values: dict[str, Any] = {"category": identifier_of(record, key), "bbox": box_of(record)}
+        if "area" in record:
+            values["area"] = area_of(record, 1.0, math.nan)
+        values |= {name: flag_of(record, name) for name in FLAGS if name in record}
+        if self.scored:
+            values["score"] = score_of(required(record, "score"))
+        elif "score" in record:
             raise FaultError("has a score (detections?)", "use the ground truth")
-        self.attributes.append(self.attributes.values(record.get))
-        self.label.append(label)
-        self.box.extend(box)
-        self.area.append(area)
-        self.score.append(score)
-        for name, flag in zip(FLAGS, flags, strict=True):
-            self.flags[name].append(flag)
+        self.attributes.values(record.get)
+        names = (name for name in self.attributes.names if name in record)
+        return values | {f"\0{name}": json.dumps(record[name]).encode() for name in names}
+
+    def _refuse(self, number: int, error: FaultError) -> None:
+        """Add the first problem of a line."""
+        if number in self.faulty:
+            return
+        self.faulty.add(number)
+        self.problems.at(number, f"line {number}", error.message, error.hint)
+
+    def _refuse_repeated(self) -> None:
+        seen: set[Name] = set()
+        for row, image in enumerate(self.images):
+            number = self.lines.mark_at(row)
+            if image in seen:
+                message = f"duplicate image {short_json(image)}"
+                self._refuse(number, FaultError(message, "keep one line per image"))
+            seen.add(image)
+
+    def _columns(self) -> Lines:
+        lines, objects = self.lines, self.objects
+        sizes = np.stack([np.asarray(lines.take(side)) for side in ("width", "height")], axis=1)
+        with np.errstate(invalid="ignore"):
+            usable = (sizes > 0) & (sizes < WHOLE_FLOATS)
+        sizes = np.where(usable, sizes, np.nan)
+        label = Ids(objects, "category")
+        box, area, score = (np.asarray(objects.take(name)) for name in ("bbox", "area", "score"))
+        return Lines(
+            path=self.path,
+            sha256="",
+            sizes=dict(zip(self.images, map(tuple, sizes.tolist()), strict=True)),
+            file_names=self.file_names,
+            numbers=np.asarray(lines.marks()),
+            end=np.asarray(objects.marks()),
+            classes=label.names,
+            label=label.rows,
+            box=box.reshape(-1, 4),
+            area=area,
+            score=score if self.scored else np.zeros(len(area)),
+            flags={name: np.asarray(objects.take(name)) for name in FLAGS},
+            attributes=self.attributes,
+        )
+
+
+def _within(index: int, error: FaultError) -> FaultError:
+    return FaultError(f"objects[{index}]: {error.message}", error.hint)
 
 
 def _image(record: Record) -> Name:
@@ -302,23 +381,21 @@ def _image(record: Record) -> Name:
     return without_suffix(base_name(name))
 
 
-def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield each object of a list of objects or of an object of lists."""
+def _objects(value: Any) -> list[Mapping[str, Any]]:
+    """Return the objects of a list of objects or of an object of lists."""
     if isinstance(value, list):
         for item in value:
             if not isinstance(item, dict):
                 raise FaultError(f"objects contains {short_json(item)}", SHAPE)
-            yield item
-        return
+        return value
     if not isinstance(value, dict) or not isinstance(value.get("bbox"), list):
         raise FaultError(f"objects is {short_json(value)}", SHAPE)
     lists = {name: values for name, values in value.items() if isinstance(values, list)}
-    count = len(value["bbox"])
+    rows = len(value["bbox"])
     for name, values in lists.items():
-        if len(values) != count:
+        if len(values) != rows:
             raise FaultError(
-                f"objects.{name} has {len(values)} values, objects.bbox has {count}",
+                f"objects.{name} has {len(values)} values, objects.bbox has {rows}",
                 "write one value per object",
             )
-    for number in range(count):
-        yield {name: values[number] for name, values in lists.items()}
+    return [{name: values[row] for name, values in lists.items()} for row in range(rows)]

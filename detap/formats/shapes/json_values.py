@@ -7,8 +7,8 @@ from typing import Any
 
 from detap.errors import InputError
 from detap.formats.by_name.problems import Problems
-from detap.formats.coco._scan import nesting
 from detap.formats.coco.values import check_text
+from detap.formats.json._fields import nesting
 from detap.formats.text.lines import NUMBER, number_fault
 from detap.io.json_text import LongInteger, NotJsonError, short_json, text_of
 from detap.io.limits import Limits

@@ -1,0 +1,1241 @@
+"""Read JSON records into columns.
+
+`Fields` has the requested columns; `Reader` walks a file in blocks without the GIL and stops at an
+odd record: one with a value of an unusual type, an escaped or repeated key, NaN, a huge number, or
+with invalid JSON. Its bytes go to Python, whose values `Fields.append` adds as the next row.
+
+Most records of a file have the same keys in the same order. So the text between two values is kept
+and compared with that of the next record, and parsed as JSON only if it differs.
+"""
+
+cimport cython
+from libc.math cimport NAN, fabs, floor, isfinite, isnan
+from libc.stdint cimport INT64_MIN, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memchr, memcmp, memcpy, memmove, memset
+
+from detap.formats.json._grammar cimport (
+    Cursor, fail, skip_colon, skip_key, skip_space, skip_string, skip_value, skip_word,
+)
+from detap.formats.reading._bytes cimport Bytes, is_digit, is_word
+from detap.formats.reading._id_tables cimport SEED, are_distinct, ascend
+from detap.formats.reading._names cimport names_close, names_find, names_open
+from detap.formats.reading._numbers cimport read_integer, read_number
+from detap.tables._columns cimport Column, grow, take
+from detap.tables._words cimport ALL_BITS, MIX, load, multiply
+
+import json
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from detap.tables.columns import Name
+
+
+cdef extern from *:
+    """
+    #ifdef _WIN32
+    #include <io.h>
+    #define detap_read(fd, to, count) _read(fd, to, (unsigned)(count))
+    #else
+    #include <unistd.h>
+    #define detap_read(fd, to, count) read(fd, to, count)
+    #endif
+    #define DETAP_WORD 0x4000000000000000LL
+    """
+    Py_ssize_t _read "detap_read"(int, void *, size_t) noexcept nogil
+    int64_t WORD "DETAP_WORD"   # ids from here on are words
+
+
+cdef enum:
+    BLOCK = 262144
+    PADDING = 128       # bytes after a buffer that may be read
+    NEARBY = 64         # a step failing this close to the end is retried
+    FULL = 8388608      # bytes of spans after which a walk stops
+
+# States of a walk.
+cdef enum:
+    _DONE, _ODD, _LIMIT, _FULL
+
+DONE: int = _DONE
+ODD: int = _ODD
+LIMIT: int = _LIMIT
+
+cdef dict KINDS = {
+    "number": NUMBER, "score": SCORE, "area": AREA, "count": COUNT, "box": BOX, "id": ID, "key": KEY,
+    "flag": FLAG, "span": SPAN, "inner": INNER,
+}
+cdef dict FORMATS = {
+    <int>BOX: (4, 8, b"d"), <int>ID: (1, 4, b"i"), <int>FLAG: (1, 1, b"?"),
+    <int>SPAN: (1, 8, b"q"), <int>KEY: (1, 8, b"q"),
+}
+
+
+cdef bint _widen(Ids *ids) noexcept nogil:
+    """Double the slots; False when out of memory."""
+    cdef uint64_t mask = 2 * ids.mask + 1 if ids.slots != NULL else 63, slot
+    cdef int32_t *slots = <int32_t *>calloc(mask + 1, sizeof(int32_t))
+    cdef int32_t i
+    if slots == NULL:
+        return False
+    for i in range(ids.count):
+        slot = _hash(ids.values[i]) & mask
+        while slots[slot]:
+            slot = (slot + 1) & mask
+        slots[slot] = i + 1
+    free(ids.slots)
+    ids.slots = slots
+    ids.mask = mask
+    return True
+
+
+cdef inline uint64_t _hash(int64_t value) noexcept nogil:
+    cdef uint64_t high
+    cdef uint64_t low = multiply(<uint64_t>value ^ SEED, MIX, &high)
+    return low ^ high
+
+
+cdef inline int32_t _index_of(Ids *ids, int64_t value) noexcept nogil:
+    """Return the index of an id, added if new; -1 when out of memory."""
+    cdef uint64_t slot
+    cdef int32_t index
+    if ids.count and value == ids.last:
+        return ids.last_index
+    if ids.slots == NULL or 2 * <uint64_t>(ids.count + 1) > ids.mask:
+        if not _widen(ids):
+            return -1
+    slot = _hash(value) & ids.mask
+    while ids.slots[slot] and ids.values[ids.slots[slot] - 1] != value:
+        slot = (slot + 1) & ids.mask
+    index = ids.slots[slot] - 1
+    if index < 0:
+        index = ids.count
+        if index == ids.room:
+            ids.room = max(2 * index, 64)
+            if not grow(<void **>&ids.values, ids.room, sizeof(int64_t)):
+                return -1
+        ids.values[index] = value
+        ids.count += 1
+        ids.slots[slot] = index + 1
+    ids.last = value
+    ids.last_index = index
+    return index
+
+
+cdef void _forget(Ids *ids) noexcept nogil:
+    """Remove the ids that no finished row has; the newest first, so that the others stay found."""
+    cdef uint64_t slot
+    while ids.count > ids.kept:
+        slot = _hash(ids.values[ids.count - 1]) & ids.mask
+        while ids.slots[slot] != ids.count:
+            slot = (slot + 1) & ids.mask
+        ids.slots[slot] = 0
+        ids.count -= 1
+    if ids.count:
+        ids.last = ids.values[0]
+        ids.last_index = 0
+
+
+cdef inline bint _matches(Bytes p, const Slot *slot) noexcept nogil:
+    """Return True if the text up to the next value equals that of the last record.
+
+    White space before the value belongs to the text, and makes it differ.
+    """
+    cdef uint64_t difference = (load(p) ^ slot.words[0]) & slot.masks[0]
+    cdef int i
+    if slot.length < 0 or p[slot.length] <= 32:
+        return False
+    for i in range(1, (slot.length + 7) >> 3):
+        difference |= (load(p + 8 * i) ^ slot.words[i]) & slot.masks[i]
+    return difference == 0
+
+
+cdef inline Bytes _read_whole(Cursor *cursor, Bytes p, double *number) noexcept nogil:
+    """Read an integer that float64 represents exactly."""
+    p = read_number(p, cursor.end, &cursor.failed, number)
+    if p != NULL and not (fabs(number[0]) < 2.0**53 and number[0] == floor(number[0])):
+        return fail(cursor, p)
+    return p
+
+
+cdef inline Bytes _read_flag(Cursor *cursor, Bytes p, uint8_t *flag) noexcept nogil:
+    """Read 0, 1, true or false."""
+    cdef double value
+    if p[0] == c't' or p[0] == c'f':
+        flag[0] = p[0] == c't'
+        return skip_word(cursor, p, b"true", 4) if flag[0] else skip_word(cursor, p, b"false", 5)
+    if (p[0] | 1) == c'1' and not (is_digit(p[1]) or p[1] == c'.' or p[1] | 32 == c'e'):
+        flag[0] = p[0] - 48
+        return p + 1
+    p = read_number(p, cursor.end, &cursor.failed, &value)
+    if p == NULL or not (value == 0 or value == 1):
+        return fail(cursor, p) if p != NULL else NULL
+    flag[0] = value == 1
+    return p
+
+
+cdef inline Bytes _read_score(Cursor *cursor, Bytes p, double *score) noexcept nogil:
+    """Read a score; fail for an integer that float64 may round, creating a tie."""
+    cdef Bytes behind = read_number(p, cursor.end, &cursor.failed, score)
+    cdef Bytes at = p
+    if behind == NULL or fabs(score[0]) < 9007199254740992.0:
+        return behind
+    while at < behind:
+        if at[0] == c'.' or at[0] | 32 == c'e':
+            return behind
+        at += 1
+    return fail(cursor, p)
+
+
+cdef inline void put_missing(Column_ *column, Py_ssize_t row) noexcept nogil:
+    cdef double *number
+    column.missing += 1
+    if column.kind == FLAG:
+        (<uint8_t *>column.data)[row] = 0
+    elif column.kind == ID:
+        (<int32_t *>column.data)[row] = -1
+    elif column.kind == KEY:
+        (<int64_t *>column.data)[row] = INT64_MIN
+    elif column.kind == SPAN:
+        (<int64_t *>column.data)[row] = column.pending = column.used
+    else:
+        number = <double *>column.data + (4 * row if column.kind == BOX else row)
+        number[0] = NAN
+        if column.kind == BOX:
+            number[1] = number[2] = number[3] = NAN
+
+
+@cython.final
+cdef class Fields:
+    """Columns of the values of records.
+
+    Parameters
+    ----------
+    columns : sequence of (name or names, kind)
+        A column is named by the first of its keys. Kinds:
+
+        - number: finite; NaN if missing. area: not negative. count: a whole number, not negative.
+          score: no integer that float64 rounds.
+        - box: four numbers with finite corners and area.
+        - id: an integer or a string, as the index of a distinct id, or -1. key: the same, as a
+          number of its own.
+        - flag: 0, 1, true or false.
+        - span: the JSON of any value.
+        - inner: the number under a key of an object, named ``"attributes.rotation"``, or NaN.
+    required : sequence of tuple of str
+        A record with none of a tuple is odd.
+    forbidden : sequence of str
+        A record with any of them is odd.
+    xyxy : bool
+        If True, a box is x1, y1, x2, y2; otherwise x, y, width, height.
+    only_boxless : sequence of str
+        Spans that are kept only of records without a box.
+
+    Attributes
+    ----------
+    rows : int
+    count : int
+        Number of records, including those that gave no row.
+    most : int
+        Maximum number of records.
+    each : bool
+        If True, every record is odd.
+    drained : int
+        Row from which spans are kept.
+    """
+
+    def __cinit__(
+        self, columns: Sequence[tuple[str | tuple[str, ...], str]] = (),
+        required: Sequence[tuple[str, ...]] = (), forbidden: Sequence[str] = (),
+        bint xyxy=False, only_boxless: Sequence[str] = (),
+    ):
+        self.names, self.kept_keys = [], []
+        self.most = (<size_t>-1) >> 1
+        self.xyxy = xyxy
+        names_open(&self.words)
+        for keys, kind in columns:
+            self._add(keys if isinstance(keys, tuple) else (keys,), KINDS[kind])
+        for names in required:
+            for name in names:
+                self.required[self.required_count] |= 1 << self.field(name)
+            self.required_count += 1
+        for name in forbidden:
+            self.forbidden |= 1 << self.field(name)
+        for name in only_boxless:
+            self.only_boxless |= 1 << self.field(name)
+
+    def _add(self, tuple keys: tuple[str, ...], int kind) -> None:
+        cdef Column_ *column = &self.columns[self.size]
+        cdef bytes word
+        width, item, _ = FORMATS.get(kind, (1, 8, b"d"))
+        column.kind, column.width = <Kind>kind, width * item
+        for key in keys:
+            word = key.encode()
+            if kind == INNER:
+                word, _, inner = word.partition(b".")
+                self.kept_keys.append(inner)
+                self.inner = Key(inner, len(inner), self.size)
+            self.kept_keys.append(word)
+            self.key_names[self.key_count] = Key(word, len(word), self.size)
+            self.key_count += 1
+        self.names.append(keys[0])
+        if kind == SPAN:
+            self.spans |= 1 << self.size
+        if kind == BOX:
+            self.box = 1 << self.size
+        self.size += 1
+
+    def __dealloc__(self):
+        cdef int i
+        for i in range(self.size):
+            free(self.columns[i].data)
+            free(self.columns[i].text)
+            free(self.columns[i].ids.values)
+            free(self.columns[i].ids.slots)
+        free(self.marked)
+        names_close(&self.words)
+
+    cdef int field(self, str name) except -1:
+        return self.names.index(name)
+
+    # --- one record
+
+    cdef int field_of(self, Bytes key, Py_ssize_t length) noexcept nogil:
+        """Return the column of a key (without quotes), or -1."""
+        cdef int i
+        for i in range(self.key_count):
+            if is_word(key, length, self.key_names[i].name, self.key_names[i].length):
+                return self.key_names[i].field
+        return -1
+
+    cdef Bytes learn(self, Cursor *cursor, int index, Bytes start) noexcept nogil:
+        """Read the next key and store it in its slot for the next record.
+
+        The slots before hold the keys before in this record, which detects duplicates.
+        """
+        cdef Slot *slot = &self.slots[index]
+        cdef Bytes p = skip_space(start), key
+        cdef int i, left
+        if index == SLOTS:
+            return fail(cursor, p)
+        if index:
+            if p[0] != c',':
+                return fail(cursor, p)
+            p = skip_space(p + 1)
+        key = p
+        p = skip_key(cursor, p, &slot.hashed)
+        if p == NULL:
+            return NULL
+        for i in range(index):
+            if self.slots[i].hashed == slot.hashed:
+                return fail(cursor, key)
+        slot.field = self.field_of(key + 1, p - key - 2)
+        p = skip_colon(cursor, p)
+        if p == NULL:
+            return NULL
+        if p >= cursor.end:
+            return fail(cursor, p)
+        slot.length = <int>(p - start) if p - start <= 8 * WORDS else -1
+        for i in range((slot.length + 7) >> 3):
+            left = slot.length - 8 * i
+            slot.masks[i] = ALL_BITS if left >= 8 else (<uint64_t>1 << (8 * left)) - 1
+            slot.words[i] = load(start + 8 * i) & slot.masks[i]
+        self.slot_count = index + 1
+        return p
+
+    cdef Bytes record(self, Cursor *cursor, Bytes p, int depth) noexcept nogil:
+        """Read one record, an object at level `depth`, into the next row."""
+        cdef int index = 0, field
+        cdef Bytes q
+        if self.size == 0:
+            return skip_value(cursor, p, depth)
+        if p[0] != c'{' or not self.reserve(self.rows + 1):
+            return fail(cursor, p)
+        p += 1
+        self.seen = 0
+        while True:
+            if index < self.slot_count and _matches(p, &self.slots[index]):
+                p += self.slots[index].length
+            else:
+                q = skip_space(p)
+                if q[0] == c'}':
+                    return q + 1
+                p = self.learn(cursor, index, p)
+                if p == NULL:
+                    return NULL
+            field = self.slots[index].field
+            if field < 0:
+                p = skip_value(cursor, p, depth + 1)
+            else:
+                p = self.read_value(cursor, field, p, self.rows, depth + 1)
+            if p == NULL:
+                return NULL
+            index += 1
+            if p[0] == c'}':
+                return p + 1
+
+    cdef inline Bytes read_value(
+        self, Cursor *cursor, int field, Bytes p, Py_ssize_t row, int depth
+    ) noexcept nogil:
+        """Read a value of a column into a row; its level is `depth`."""
+        cdef Column_ *column = &self.columns[field]
+        cdef double *number
+        cdef Kind kind = column.kind
+        cdef Bytes start = p
+        if self.seen >> field & 1:
+            return fail(cursor, p)  # two keys of one column
+        if column.data == NULL and not self.activate(field):
+            return fail(cursor, p)
+        self.seen |= <uint32_t>1 << field
+        number = <double *>column.data + row
+        if kind == BOX:
+            return self.read_box(cursor, p, <double *>column.data + 4 * row)
+        if kind == ID:
+            return self.read_id(cursor, p, &column.ids, <int32_t *>column.data + row)
+        if kind == KEY:
+            return self.read_key(cursor, p, <int64_t *>column.data + row)
+        if kind == SCORE:
+            return _read_score(cursor, p, number)
+        if kind == FLAG:
+            return _read_flag(cursor, p, <uint8_t *>column.data + row)
+        if kind == SPAN:
+            p = skip_value(cursor, p, depth)
+            if p == NULL:
+                return NULL
+            if not self.put_span(column, start, p - start):
+                return fail(cursor, start)
+            (<int64_t *>column.data)[row] = column.pending
+            return p
+        if kind == INNER:
+            return self.read_inner(cursor, p, number, depth)
+        if kind == COUNT:
+            p = _read_whole(cursor, p, number)
+        else:
+            p = read_number(p, cursor.end, &cursor.failed, number)
+        if p != NULL and number[0] < 0 and kind != NUMBER:
+            return fail(cursor, start)
+        return p
+
+    cdef inline Bytes read_box(self, Cursor *cursor, Bytes p, double *box) noexcept nogil:
+        cdef int i
+        if p[0] != c'[':
+            return fail(cursor, p)
+        p += 1
+        for i in range(4):
+            p = skip_space(p)
+            p = read_number(p, cursor.end, &cursor.failed, &box[i])
+            if p == NULL:
+                return NULL
+            p = skip_space(p)
+            if p[0] != (c']' if i == 3 else c','):
+                return fail(cursor, p)
+            p += 1
+        if self.xyxy:
+            if not isfinite((box[2] - box[0]) * (box[3] - box[1])):
+                return fail(cursor, p)
+        elif not (isfinite(box[2] * box[3]) and isfinite(box[0] + box[2])
+                and isfinite(box[1] + box[3])):
+            return fail(cursor, p)
+        return p
+
+    cdef inline Bytes read_id(
+        self, Cursor *cursor, Bytes p, Ids *ids, int32_t *index
+    ) noexcept nogil:
+        cdef int64_t value
+        p = self.read_key(cursor, p, &value)
+        if p == NULL:
+            return NULL
+        index[0] = _index_of(ids, value)
+        self.has_new_ids |= index[0] >= ids.kept
+        return p if index[0] >= 0 else fail(cursor, p)
+
+    cdef inline Bytes read_key(self, Cursor *cursor, Bytes p, int64_t *to) noexcept nogil:
+        """Read an integer, a whole float or a string without surrogates."""
+        cdef Bytes behind, at = p
+        cdef bint escapes
+        cdef int64_t value = WORD
+        cdef double number
+        if p[0] == c'"':
+            behind = skip_string(cursor, p, &escapes)
+            if behind == NULL:
+                return NULL
+            while escapes and at < behind:
+                if at[0] == c'\\' and at[1] == c'u' and at[2] | 32 == c'd':
+                    return fail(cursor, p)
+                at += 2 if at[0] == c'\\' else 1
+        else:
+            behind = read_integer(p, &cursor.failed, &value)
+            if behind == NULL:
+                behind = _read_whole(cursor, p, &number)
+                if behind == NULL:
+                    return NULL
+                value = <int64_t>number
+        if not -WORD < value < WORD:
+            value = names_find(&self.words, <const char *>p, behind - p, True)
+            if value < 0:
+                return fail(cursor, p)
+            value += WORD
+        to[0] = value
+        return behind
+
+    cdef Bytes read_inner(
+        self, Cursor *cursor, Bytes p, double *value, int depth
+    ) noexcept nogil:
+        cdef Bytes behind = skip_value(cursor, p, depth), key
+        cdef Bytes failed
+        cdef const char *inner = self.inner.name
+        cdef Py_ssize_t length = self.inner.length
+        cdef bint escapes
+        value[0] = NAN
+        if behind == NULL or p[0] != c'{':
+            return behind
+        p = skip_space(p + 1)
+        while p[0] != c'}':
+            key = p
+            p = skip_space(skip_space(skip_string(cursor, p, &escapes)) + 1)
+            if is_word(key + 1, length, inner, length) and key[length + 1] == c'"':
+                if p[0] == c'-' or is_digit(p[0]):
+                    if read_number(p, cursor.end, &failed, value) == NULL:
+                        value[0] = NAN
+                return behind
+            p = skip_space(skip_value(cursor, p, depth + 1))
+            if p[0] == c',':
+                p = skip_space(p + 1)
+        return behind
+
+    # --- rows
+
+    cdef inline bint reserve(self, Py_ssize_t rows) noexcept nogil:
+        cdef Py_ssize_t room
+        cdef int i
+        if rows <= self.room:
+            return True
+        room = max(2 * self.room, rows + 1023)
+        for i in range(self.size):
+            if self.active >> i & 1:
+                if not grow(&self.columns[i].data, room, self.columns[i].width):
+                    return False
+        self.room = room
+        return True
+
+    cdef bint activate(self, int field) noexcept nogil:
+        """Allocate a column at its first value; False when out of memory."""
+        cdef Column_ *column = &self.columns[field]
+        cdef Py_ssize_t row
+        if not grow(&column.data, max(self.room, 1), column.width):
+            return False
+        self.active |= <uint32_t>1 << field
+        for row in range(self.rows):
+            put_missing(column, row)
+        return True
+
+    cdef bint put_span(self, Column_ *column, Bytes text, Py_ssize_t length) noexcept nogil:
+        """Append JSON to the spans; the next row that has one takes it."""
+        if column.pending + length + 1 + PADDING > column.room:
+            column.room = max(2 * column.room, column.pending + length + 4096)
+            if not grow(<void **>&column.text, column.room, 1):
+                return False
+        memcpy(column.text + column.pending, text, length)
+        column.text[column.pending + length] = c','
+        column.pending += length + 1
+        return True
+
+    cdef void finish_row(self) noexcept nogil:
+        """Complete the row whose values were read by those that it lacks."""
+        cdef uint32_t kept = self.seen & ~(self.only_boxless if self.seen & self.box else 0)
+        cdef uint32_t missing = self.active & ~kept
+        cdef uint32_t spans = self.active & kept & self.spans
+        cdef int i = 0
+        while missing:
+            if missing & 1:
+                put_missing(&self.columns[i], self.rows)
+            missing >>= 1
+            i += 1
+        i = 0
+        if self.has_new_ids:
+            for i in range(self.size):
+                self.columns[i].ids.kept = self.columns[i].ids.count
+            self.has_new_ids = False
+            i = 0
+        while spans:
+            if spans & 1:
+                self.columns[i].used = (<int64_t *>self.columns[i].data)[self.rows]
+            spans >>= 1
+            i += 1
+        self.rows += 1
+
+    cdef bint complete(self, Py_ssize_t count) noexcept nogil:
+        """Complete new rows; False if required values are missing."""
+        cdef int i
+        for i in range(self.required_count):
+            if not self.seen & self.required[i]:
+                return False
+        if self.seen & self.forbidden:
+            return False
+        self.count += count
+        while count and self.size:
+            self.finish_row()
+            count -= 1
+        return True
+
+    cdef void roll_back(self, Py_ssize_t rows) noexcept nogil:
+        """Remove the rows from `rows`, and spans of a row that was not finished."""
+        cdef int i
+        cdef Column_ *column
+        for i in range(self.size):
+            column = &self.columns[i]
+            _forget(&column.ids)
+            if column.kind == SPAN and column.data != NULL:
+                column.used = 0
+                if rows > self.drained:
+                    column.used = (<int64_t *>column.data)[rows - 1]
+                column.pending = column.used
+        self.rows = rows
+
+    def append(self, values: Mapping[str, object]) -> None:
+        """Append a row; columns without a value are missing.
+
+        Ids are integers or strings, spans are JSON as bytes.
+        """
+        cdef Column_ *column
+        cdef Py_ssize_t row = self.rows
+        cdef double *box
+        cdef bytes text
+        cdef int field, i
+        self.roll_back(row)
+        self.seen = 0
+        if not self.reserve(row + 1):
+            raise MemoryError
+        for field, name in enumerate(self.names):
+            value = values.get(name)
+            if value is None:
+                continue
+            column = &self.columns[field]
+            self.seen |= <uint32_t>1 << field
+            if column.data == NULL and not self.activate(field):
+                raise MemoryError
+            if column.kind == BOX:
+                box = <double *>column.data + 4 * row
+                for i in range(4):
+                    box[i] = value[i]
+            elif column.kind == FLAG:
+                (<uint8_t *>column.data)[row] = bool(value)
+            elif column.kind == SPAN:
+                text = value
+                if not self.put_span(column, text, len(text)):
+                    raise MemoryError
+                (<int64_t *>column.data)[row] = column.pending
+            elif column.kind == KEY:
+                (<int64_t *>column.data)[row] = self.number_of(value)
+            elif column.kind == ID:
+                (<int32_t *>column.data)[row] = _index_of(&column.ids, self.number_of(value))
+                self.has_new_ids = True
+            else:
+                (<double *>column.data)[row] = value
+        self.finish_row()
+        self.count += 1
+
+    cdef int64_t number_of(self, object value) except? -1:
+        """Return an id as a number: itself, or that of a word."""
+        cdef bytes text
+        cdef int64_t word
+        if not isinstance(value, str) and -WORD < value < WORD:
+            return value
+        text = json.dumps(value).encode()
+        word = names_find(&self.words, text, len(text), True)
+        if word < 0:
+            raise MemoryError
+        return WORD + word
+
+    def are_distinct(self, str name) -> bool:
+        """Return True if the keys of a column are distinct integers, or missing."""
+        cdef Column_ *column = &self.columns[self.field(name)]
+        cdef const int64_t *keys = <const int64_t *>column.data
+        cdef int64_t *copy
+        cdef Py_ssize_t row, count = 0
+        cdef bint distinct = True
+        if keys == NULL:
+            return True
+        copy = <int64_t *>malloc(max(self.rows, 1) * sizeof(int64_t))
+        if copy == NULL:
+            raise MemoryError
+        with nogil:
+            for row in range(self.rows):
+                distinct = distinct and keys[row] < WORD
+                copy[count] = keys[row]
+                count += keys[row] != INT64_MIN
+            distinct = distinct and (ascend(copy, count) or are_distinct(copy, count))
+            free(copy)
+        return distinct
+
+    def keys(self, str name) -> list[Name | None]:
+        """Return the keys of the rows; None for a missing one."""
+        cdef Column_ *column = &self.columns[self.field(name)]
+        cdef const int64_t *keys = <const int64_t *>column.data
+        cdef Py_ssize_t row
+        if keys == NULL:
+            return [None] * self.rows
+        return [
+            None if keys[row] == INT64_MIN else self.name_of(keys[row]) for row in range(self.rows)
+        ]
+
+    def omit(self) -> None:
+        """Count a record that gives no row."""
+        self.roll_back(self.rows)
+        self.count += 1
+
+    def take(self, str name) -> Column:
+        """Return a column, which is empty afterwards; after the last row."""
+        cdef Column_ *column = &self.columns[self.field(name)]
+        width, item, code = FORMATS.get(<int>column.kind, (1, 8, b"d"))
+        if column.data == NULL and not self.activate(self.field(name)):
+            raise MemoryError
+        self.active &= ~(<uint32_t>1 << self.field(name))
+        return take(&column.data, self.rows, width, item, code)
+
+    def ids(self, str name) -> list[Name]:
+        """Return the ids that the column's indices refer to; equal ones may repeat.
+
+        They repeat if they are written in several ways, with escapes.
+        """
+        cdef Ids *ids = &self.columns[self.field(name)].ids
+        cdef int32_t i
+        return [self.name_of(ids.values[i]) for i in range(ids.count)]
+
+    def missing(self, str name) -> int:
+        """Return the number of rows without a value."""
+        cdef int field = self.field(name)
+        return self.columns[field].missing if self.active >> field & 1 else self.rows
+
+    def holds(self, str name) -> bool:
+        """Return True if a record had a value, whether kept or not."""
+        return bool(self.active >> self.field(name) & 1)
+
+    def has_box(self, Py_ssize_t row) -> bool:
+        """Return True if a row has a box."""
+        cdef int field
+        for field in range(self.size):
+            if self.columns[field].kind == BOX and self.columns[field].data != NULL:
+                return not isnan((<double *>self.columns[field].data)[4 * row])
+        return False
+
+    def id_of(self, str name, Py_ssize_t row) -> Name | None:
+        """Return the id of a row; None if it is missing."""
+        cdef Column_ *column = &self.columns[self.field(name)]
+        cdef int32_t index
+        if column.data == NULL:
+            return None
+        if column.kind == KEY:
+            key = (<int64_t *>column.data)[row]
+            return None if key == INT64_MIN else self.name_of(key)
+        index = (<int32_t *>column.data)[row]
+        return self.name_of(column.ids.values[index]) if index >= 0 else None
+
+    cdef object name_of(self, int64_t value):
+        cdef int64_t word = value - WORD
+        cdef bytes text
+        if value < WORD:
+            return value
+        text = self.words.text[self.words.start[word] : self.words.start[word + 1]]
+        return json.loads(text)
+
+    cdef Py_ssize_t span(self, int field, Py_ssize_t row, Bytes *start) noexcept nogil:
+        """Return the length of a span and its start; 0 if the row has none."""
+        cdef Column_ *column = &self.columns[field]
+        cdef int64_t *ends = <int64_t *>column.data
+        cdef int64_t begin
+        if ends == NULL:
+            return 0
+        begin = ends[row - 1] if row > self.drained else 0
+        start[0] = <Bytes>column.text + begin
+        return ends[row] - begin - 1 if ends[row] > begin else 0
+
+    def span_of(self, str name, Py_ssize_t row) -> bytes:
+        """Return the JSON of a row; empty if it has none."""
+        cdef Bytes start
+        cdef Py_ssize_t length = self.span(self.field(name), row, &start)
+        return (<const char *>start)[:length]
+
+    def spans_of(self, str name) -> list[bytes]:
+        """Return the JSON of each row from `drained`; empty where there is none."""
+        return [self.span_of(name, row) for row in range(self.drained, self.rows)]
+
+    def drain(self) -> None:
+        """Forget the spans of all rows."""
+        self.drained = self.rows
+        self.roll_back(self.rows)
+
+    # --- records within a span
+
+    def read_nested(self, Fields outer, str name, int nesting) -> bool:
+        """Append the objects in the spans of the next rows of `outer`; True if all are read.
+
+        A span is a list of objects or an object of lists. The marks are the ends of the groups.
+        False at an odd one, whose objects and mark the caller appends, or beyond `most` rows.
+        """
+        cdef int field = outer.field(name)
+        cdef Py_ssize_t row, before, length
+        cdef Cursor cursor
+        cdef Bytes p
+        cdef bint done = True
+        cursor.deepest = min(nesting, 64)
+        cursor.keys = 0
+        with nogil:
+            for row in range(self.mark_count, outer.rows):
+                length = outer.span(field, row, &p)
+                cursor.end = p + length + 1
+                before = self.rows
+                if self.each or not (self.read_objects(&cursor, p) if p[0] == c'['
+                        else p[0] == c'{' and self.read_lists(&cursor, p)):
+                    self.roll_back(before)
+                    done = False
+                    break
+                if not self.push(self.rows) or self.rows > self.most:
+                    done = self.rows <= self.most
+                    break
+        return done
+
+    cdef bint push(self, int64_t value) noexcept nogil:
+        if self.mark_count == self.mark_room:
+            self.mark_room = max(2 * self.mark_room, <Py_ssize_t>1024)
+            if not grow(<void **>&self.marked, self.mark_room, sizeof(int64_t)):
+                return False
+        self.marked[self.mark_count] = value
+        self.mark_count += 1
+        return True
+
+    def mark(self, int64_t value) -> None:
+        """Append to the marks."""
+        if not self.push(value):
+            raise MemoryError
+
+    @property
+    def mark_total(self) -> int:
+        """Number of marks."""
+        return self.mark_count
+
+    def mark_at(self, Py_ssize_t row) -> int:
+        """Return a mark."""
+        return self.marked[row]
+
+    def marks(self) -> Column:
+        """Return the marks: the line of each row, or the end of each group; empty afterwards."""
+        if self.marked == NULL and not grow(<void **>&self.marked, 1, sizeof(int64_t)):
+            raise MemoryError
+        return take(<void **>&self.marked, self.mark_count, 1, 8, b"q")
+
+    cdef bint read_objects(self, Cursor *cursor, Bytes p) noexcept nogil:
+        """Read a list whose syntax was checked."""
+        p = skip_space(p + 1)
+        while p[0] != c']':
+            p = self.record(cursor, p, 3)
+            if p == NULL or not self.complete(1):
+                return False
+            p = skip_space(p)
+            if p[0] == c',':
+                p = skip_space(p + 1)
+        return True
+
+    cdef bint read_lists(self, Cursor *cursor, Bytes p) noexcept nogil:
+        """Read an object of lists whose syntax was checked; boxes are required."""
+        cdef Py_ssize_t count = -1, n
+        cdef uint32_t seen = 0
+        cdef Bytes key
+        cdef bint escapes
+        cdef int field
+        p = skip_space(p + 1)
+        while p[0] != c'}':
+            key = p
+            p = skip_string(cursor, p, &escapes)
+            field = self.field_of(key + 1, p - key - 2)
+            p = skip_space(skip_space(p) + 1)
+            if p[0] == c'[':
+                if field >= 0:
+                    if seen >> field & 1:   # two keys of one column
+                        return False
+                    seen |= <uint32_t>1 << field
+                p = self.read_list(cursor, field, p, &n)
+                if p == NULL or count >= 0 and n != count:
+                    return False
+                count = n
+            elif field < 0:
+                p = skip_value(cursor, p, 3)
+            else:
+                return False
+            p = skip_space(p)
+            if p[0] == c',':
+                p = skip_space(p + 1)
+        self.seen = seen
+        return seen & self.box != 0 and (count == 0 or self.complete(count))
+
+    cdef Bytes read_list(
+        self, Cursor *cursor, int field, Bytes p, Py_ssize_t *count
+    ) noexcept nogil:
+        """Read the values of one column, of the rows from the next."""
+        cdef Py_ssize_t row = self.rows
+        p = skip_space(p + 1)
+        while p[0] != c']':
+            if field < 0:
+                p = skip_value(cursor, p, 4)
+            else:
+                self.seen = 0
+                if not self.reserve(row + 1):
+                    return NULL
+                p = self.read_value(cursor, field, p, row, 4)
+            if p == NULL:
+                return NULL
+            row += 1
+            p = skip_space(p)
+            if p[0] == c',':
+                p = skip_space(p + 1)
+        count[0] = row - self.rows
+        return p + 1
+
+
+@cython.final
+cdef class Reader:
+    """A JSON file that is read in blocks.
+
+    Parameters
+    ----------
+    descriptor : int
+        File descriptor, or -1.
+    reader : callable or None
+        Without a descriptor: returns the next bytes, at most the given number.
+    most_bytes : int
+        Maximum size of the file.
+    nesting : int
+        Maximum depth of arrays and objects.
+
+    Attributes
+    ----------
+    line : int
+        Number of the last line, of :meth:`walk_lines`.
+    failed : bool
+        True if the file cannot be read further, or is too large.
+    """
+
+    cdef int descriptor
+    cdef object reader
+    cdef object error           # raised by the reader
+    cdef uint8_t *bytes
+    cdef size_t capacity, have, at
+    cdef uint64_t given_bytes, most_bytes
+    cdef readonly bint failed   # the file cannot be read, or is too large
+    cdef bint ended, first      # `first`: the next item is the first of its list
+    cdef size_t line_end
+    cdef Cursor cursor
+    cdef readonly Py_ssize_t line
+
+    def __cinit__(
+        self, int descriptor, reader: Callable[[int], bytes] | None, most_bytes: int, int nesting
+    ):
+        self.descriptor = descriptor
+        self.reader = reader
+        self.most_bytes = most_bytes
+        self.cursor.deepest = min(nesting, 64)
+
+    def __dealloc__(self):
+        free(self.bytes)
+
+    @property
+    def given(self) -> int:
+        """Bytes read so far; safe to call from another thread."""
+        return self.given_bytes
+
+    @property
+    def offset(self) -> int:
+        """Offset of the next byte in the file."""
+        return self.given_bytes - (self.have - self.at)
+
+    cdef check(self):
+        """Raise the error of the reader."""
+        if self.error is not None:
+            raise self.error
+
+    # Separate, because a function with Python objects acquires the GIL when it returns, and an
+    # importing thread holds it for 5 ms each time.
+    cdef Py_ssize_t ask_reader(self, uint8_t *to, size_t count) noexcept with gil:
+        try:
+            block = self.reader(count)
+            memcpy(to, <const char *>(<bytes>block), min(<size_t>len(block), count))
+            return len(block) if <size_t>len(block) <= count else -1
+        except BaseException as error:
+            self.error = error
+            return -1
+
+    cdef bint more(self) noexcept nogil:
+        """Read another block after the unprocessed bytes; False on failure."""
+        cdef Py_ssize_t got
+        cdef size_t larger
+        cdef uint8_t *grown
+        if self.at:
+            memmove(self.bytes, self.bytes + self.at, self.have - self.at)
+            self.have -= self.at
+            self.at = 0
+        if self.have + BLOCK > self.capacity:
+            larger = max(2 * self.capacity, <size_t>(2 * BLOCK))
+            grown = <uint8_t *>realloc(self.bytes, larger + PADDING)
+            if grown == NULL:
+                return False
+            self.bytes = grown
+            self.capacity = larger
+        if self.descriptor >= 0:
+            got = _read(self.descriptor, self.bytes + self.have, BLOCK)
+        else:
+            got = self.ask_reader(self.bytes + self.have, BLOCK)
+        self.failed = got < 0
+        if self.failed:
+            return False
+        self.ended = got == 0
+        self.have += got
+        self.given_bytes += got
+        memset(self.bytes + self.have, 0, PADDING)
+        self.cursor.end = self.bytes + self.have
+        self.failed = self.given_bytes > self.most_bytes
+        return not self.failed
+
+    cdef bint again(self) noexcept nogil:
+        """Read more bytes after a step that may have failed for lack of them.
+
+        Reads at least as many bytes as the step consumed, so that a long string is not scanned
+        again for each block.
+        """
+        cdef uint64_t goal = self.given_bytes + (self.have - self.at)
+        if self.ended or self.cursor.failed + NEARBY < self.cursor.end:
+            return False
+        while True:
+            if not self.more():
+                return False
+            if self.ended or self.given_bytes >= goal:
+                return True
+
+    def begin(self) -> None:
+        """Read the first block and step over a byte order mark."""
+        while self.have < 4 and not self.ended and self.more():
+            pass
+        self.check()
+        if self.have >= 3 and memcmp(self.bytes, b"\xef\xbb\xbf", 3) == 0:
+            self.at = 3
+
+    cdef uint8_t next(self) noexcept nogil:
+        """Skip white space and return the next byte; 0 at the end."""
+        cdef Bytes p
+        if self.bytes == NULL:
+            return 0
+        while True:
+            p = skip_space(self.bytes + self.at)
+            self.at = p - self.bytes
+            if p < self.cursor.end or self.ended:
+                return p[0]
+            if not self.more():
+                return 0
+
+    def peek(self) -> str:
+        """Return the next character other than white space; empty at the end."""
+        cdef uint8_t c = self.next()
+        self.check()
+        return chr(c) if self.at < self.have else ""
+
+    def skip(self) -> None:
+        """Step over the character that `peek` returned."""
+        self.at += 1
+        self.first = True
+
+    cdef Py_ssize_t extent(self) noexcept nogil:
+        """Return the length of the next value by its brackets and quotes; -1 if it has no end."""
+        cdef size_t i = 0
+        cdef Py_ssize_t depth = 0
+        cdef bint inside = False
+        cdef uint8_t c
+        while True:
+            while self.at + i >= self.have:
+                if self.ended or not self.more():
+                    return i if depth == 0 and not inside else -1
+            c = self.bytes[self.at + i]
+            i += 1
+            if inside:
+                if c == c'\\':
+                    i += 1
+                    continue
+                inside = c != c'"'
+                if inside:
+                    continue
+            elif c == c'"':
+                inside = True
+                continue
+            elif c == c'[' or c == c'{':
+                depth += 1
+                continue
+            elif c == c']' or c == c'}':
+                if depth == 0:
+                    return i - 1
+                depth -= 1
+            elif depth == 0 and (c == c',' or c == c':' or c <= 32):
+                return i - 1
+            else:
+                continue
+            if depth == 0:
+                return i
+
+    def value(self) -> bytes | None:
+        """Return the JSON of the next value, and step over it; None if it has no end."""
+        cdef Py_ssize_t length
+        self.next()
+        with nogil:
+            length = self.extent()
+        self.check()
+        if length <= 0:
+            return None
+        text = (<const char *>self.bytes + self.at)[:length]
+        self.at += length
+        return text
+
+    def walk(self, Fields fields, int depth) -> int:
+        """Read the records of a list at this level into rows.
+
+        Returns
+        -------
+        int
+            DONE at the end of the list; ODD before a record that the caller reads by `value`, or
+            LIMIT before one too many; else the spans should be drained.
+        """
+        cdef int state
+        with nogil:
+            state = self.read_list(fields, depth)
+        self.check()
+        fields.roll_back(fields.rows)
+        return state
+
+    cdef int read_list(self, Fields fields, int depth) noexcept nogil:
+        cdef Bytes p
+        cdef int i
+        while True:
+            p = skip_space(self.bytes + self.at)
+            if self.first and p[0] == c']':
+                self.at = p + 1 - self.bytes
+                return _DONE
+            if fields.count >= fields.most and p < self.cursor.end:
+                return _LIMIT
+            if fields.each or fields.size and self.cursor.deepest < depth + 2:
+                self.cursor.failed = p
+                if p < self.cursor.end or not self.again():
+                    self.at = p - self.bytes
+                    return _ODD
+                continue
+            self.cursor.keys = 0
+            p = fields.record(&self.cursor, p, depth + 1)
+            if p != NULL:
+                p = skip_space(p)
+                if p[0] == c',' or p[0] == c']':
+                    if not fields.complete(1):
+                        return _ODD
+                    self.first = False
+                    self.at = p + 1 - self.bytes
+                    if p[0] == c']':
+                        return _DONE
+                    for i in range(fields.size):
+                        if fields.columns[i].used > FULL:
+                            return _FULL
+                    continue
+                self.cursor.failed = p
+            fields.roll_back(fields.rows)
+            if not self.again():
+                return _ODD
+
+    def end_item(self, closing: str) -> bool | None:
+        """Step over the comma or bracket after an item; True at the end, None for others."""
+        character = self.peek()
+        if character not in (",", closing) or not character:
+            return None
+        self.at += 1
+        self.first = False
+        return character == closing
+
+    def walk_lines(self, Fields fields) -> int:
+        """Read lines, each a record, into rows; `line` is the last; the marks are the lines of the rows.
+
+        Returns
+        -------
+        int
+            DONE after the last line; ODD before a line that the caller reads by `rest_of_line`;
+            else the spans should be drained.
+        """
+        cdef int state
+        with nogil:
+            state = self.read_lines(fields)
+        self.check()
+        fields.roll_back(fields.rows)
+        return state
+
+    cdef bint find_line(self) noexcept nogil:
+        """Read up to the end of the next line; False on failure."""
+        cdef size_t searched = self.at
+        cdef const uint8_t *end = NULL
+        while True:
+            if searched < self.have:
+                end = <const uint8_t *>memchr(self.bytes + searched, c'\n', self.have - searched)
+            if end != NULL or self.ended:
+                break
+            searched = self.have - self.at
+            if not self.more():
+                return False
+        self.line_end = self.have if end == NULL else end - self.bytes
+        return True
+
+    cdef int read_lines(self, Fields fields) noexcept nogil:
+        cdef Bytes p, end
+        cdef int i
+        while self.at <= self.have:
+            if not self.find_line():
+                return _ODD
+            self.line += 1
+            end = self.bytes + self.line_end
+            p = skip_space(self.bytes + self.at)
+            if p < end:
+                self.cursor.keys = 0
+                p = fields.record(&self.cursor, p, 1)
+                # A value may not continue on the next line.
+                if fields.each or p == NULL or p > end or skip_space(p) < end or not fields.complete(1):
+                    return _ODD
+                if not fields.push(self.line):
+                    return _ODD
+            self.at = self.line_end + 1
+            for i in range(fields.size):
+                if fields.columns[i].used > FULL:
+                    return _FULL
+        return _DONE
+
+    def rest_of_line(self) -> bytes:
+        """Return the line, and step over it."""
+        text = (<const char *>self.bytes + self.at)[: self.line_end - self.at]
+        self.at = self.line_end + 1
+        return text
+
+
+def nesting(bytes text) -> int:
+    """Return the maximum nesting depth of JSON text.
+
+    Brackets in strings do not count. For invalid JSON, the result is arbitrary.
+    """
+    cdef Bytes p = text
+    cdef Bytes end = p + len(text)
+    cdef Py_ssize_t depth = 0, deepest = 0
+    cdef bint inside = False
+    with nogil:
+        while p < end:
+            if inside:
+                if p[0] == c'\\':
+                    p += 1
+                elif p[0] == c'"':
+                    inside = False
+            elif p[0] == c'"':
+                inside = True
+            elif p[0] == c'[' or p[0] == c'{':
+                depth += 1
+                deepest = max(deepest, depth)
+            elif p[0] == c']' or p[0] == c'}':
+                depth -= 1
+            p += 1
+    return deepest

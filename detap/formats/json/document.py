@@ -1,0 +1,389 @@
+"""A JSON file that is read once: its members, its lists of records, and their problems."""
+
+import json
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from io import BytesIO
+from typing import Any, NoReturn
+
+from detap.errors import Problem
+from detap.formats.json._fields import DONE, LIMIT, ODD, Fields, Reader, nesting
+from detap.io.file_kinds import BYTE_ORDER_MARK
+from detap.io.json_text import (
+    HOLDS_CONSTANTS,
+    JsonText,
+    NotJsonError,
+    integer,
+    short_json,
+    text_of,
+)
+from detap.io.limits import MORE_RECORDS, Limits
+from detap.io.problems import FaultError, Problems
+
+Record = dict[str, Any]
+_MANY = 1 << 60
+
+
+class RecordProblems(Problems):
+    """Problems in the order of the records, however they are found.
+
+    Attributes
+    ----------
+    section : int
+        Number of the list that is read.
+    """
+
+    def __init__(self, file: str, limit: int) -> None:
+        super().__init__(file, limit)
+        self.section = 0
+        self._places: list[tuple[int, int]] = []
+
+    def at(self, index: int, location: str, message: str, hint: str = "") -> None:
+        """Add a problem of a record of the section."""
+        self._insert((self.section, index), Problem(self.file, location, message, hint))
+
+    def extend(self, *problems: Problem) -> None:
+        """Add problems after those of all records so far."""
+        for problem in problems:
+            self._insert((self.section, _MANY), problem)
+
+    def lead(self, location: str, message: str, hint: str = "") -> None:
+        """Add a problem before all others."""
+        self._insert((-1, 0), Problem(self.file, location, message, hint))
+
+    def instead(self, message: str, hint: str = "") -> None:
+        """Replace all problems by their common cause."""
+        super().instead(message, hint)
+        self._places = [(-1, 0)]
+
+    def copy(self) -> "RecordProblems":
+        """Return a copy."""
+        other = RecordProblems(self.file, self.limit)
+        other.section, other.count = self.section, self.count
+        other.listed, other._places = [*self.listed], [*self._places]
+        return other
+
+    def _insert(self, place: tuple[int, int], problem: Problem) -> None:
+        self.count += 1
+        row = bisect_right(self._places, place)
+        self._places.insert(row, place)
+        self.listed.insert(row, problem)
+        del self._places[self.limit :], self.listed[self.limit :]
+
+
+class Document:
+    """A JSON file and a position in it.
+
+    Parameters
+    ----------
+    reader : Reader
+    content : callable
+        Returns the whole file, to explain invalid JSON.
+    file : str
+        Its name in messages.
+    limits : Limits
+        Uses `records`, `nesting` and `problems`.
+
+    Attributes
+    ----------
+    problems : RecordProblems
+    depth : int
+        Level of lists of records.
+    """
+
+    def __init__(
+        self, reader: Reader, content: Callable[[], bytes], file: str, limits: Limits
+    ) -> None:
+        self.reader = reader
+        self.content = content
+        self.limits = limits
+        self.problems = RecordProblems(file, limits.problems)
+        self._text = JsonText("", Problems(file, _MANY))
+        self.depth = 1
+        self.current: RecordList | None = None
+        reader.begin()
+
+    def peek(self) -> str:
+        """Return the next character other than white space; empty at the end."""
+        return self.reader.peek()
+
+    def members(self) -> Iterator[str]:
+        """Step through an object; the caller reads each value.
+
+        Yields
+        ------
+        str
+            The key.
+        """
+        reader, self.depth = self.reader, 2
+        reader.skip()
+        if reader.peek() == "}":
+            reader.skip()
+            return
+        while True:
+            self.problems.section += 1
+            yield self._key()
+            match reader.end_item("}"):
+                case True:
+                    self.problems.section += 1
+                    return
+                case None:
+                    self.fail(lambda text: text.comma_or("}"))
+            if reader.peek() == "}":
+                self.fail(_trailing_comma)
+
+    def _key(self) -> str:
+        if self.reader.peek() != '"':
+            self.fail(JsonText.key)
+        key: str = self.parse("", -1, 1, JsonText.key)
+        if self.reader.peek() != ":":
+            self.fail(JsonText.colon)
+        self.reader.skip()
+        self.reader.peek()
+        return key
+
+    def value(self, name: str) -> Any:
+        """Read a member; add problems for repeated keys and NaN."""
+        before = self.problems.count
+        value = self.parse(name, -1, 1, lambda text: text.value(""))
+        if self.constants and self.problems.count == before:
+            self.problems.add(name, *HOLDS_CONSTANTS)
+        return value
+
+    def skip(self, name: str) -> None:
+        """Step over a member as :meth:`value`."""
+        if self.peek() == "[":
+            RecordList(self, name, Fields()).skip()
+        else:
+            self.value(name)
+
+    def again(self) -> "Document":
+        """Return a document at the beginning of the same file."""
+        data = self.content()
+        reader = Reader(-1, BytesIO(data).read, len(data), self.limits.nesting)
+        return Document(reader, self.content, self.problems.file, self.limits)
+
+    def pick(self, name: str, numbers: Sequence[int]) -> list[Record]:
+        """Read the file again, and return the records of a member with these numbers."""
+        again = self.again()
+        for key in again.members():
+            if key == name:
+                return RecordList(again, name, Fields()).pick(numbers)
+            again.skip(key)
+        raise AssertionError("the list was read before")  # pragma: no cover
+
+    def finish(self) -> None:
+        """Raise InputError if anything follows the value."""
+        if self.reader.peek() or self.reader.failed:
+            self.fail(JsonText.finish)
+
+    @property
+    def constants(self) -> int:
+        """Number of NaN and Infinity in the last value."""
+        return self._text.constants
+
+    def parse(
+        self, name: str, number: int, depth: int, explain: Callable[[JsonText], object]
+    ) -> Any:
+        """Read the next value, at a level below `depth`.
+
+        `name` is its name, or that of its list, in which it has a `number`. `explain` reads
+        invalid JSON again and raises NotJsonError.
+        """
+        self.reader.peek()
+        start = self.reader.offset
+        data = self.reader.value()
+        if data is None or depth + nesting(data) > self.limits.nesting:
+            self.fail(explain, start)
+        text = self._text
+        text.problems = Problems(self.problems.file, _MANY)
+        try:
+            text.start(data.decode())
+            value = text.value(name, number)
+        except (UnicodeDecodeError, NotJsonError):
+            self.fail(explain, start)
+        if text.index != len(text.text):
+            self.fail(explain, start)
+        for problem in text.problems.listed:
+            place = number if number >= 0 else _MANY
+            self.problems.at(place, problem.location, problem.message, problem.hint)
+        return value
+
+    def text(self) -> tuple[bytes, JsonText]:
+        """Return the whole file; raise InputError if it is empty, too deep or not UTF-8."""
+        data = self.content()
+        problems = Problems(self.problems.file, self.limits.problems)
+        return data, text_of(data, problems, self.limits, nesting)
+
+    def fail(self, explain: Callable[[JsonText], object], start: int | None = None) -> NoReturn:
+        """Raise InputError for invalid JSON at an offset; by default, the next byte."""
+        offset = self.reader.offset if start is None else start
+        current, self.current = self.current, None
+        if current is not None and current.drain is not None:
+            current.drain()
+        data, text = self.text()
+        mark = len(BYTE_ORDER_MARK) if data.startswith(BYTE_ORDER_MARK) else 0
+        text.index = len(data[mark:offset].decode())
+        try:
+            explain(text)
+            raise text.unexpected(text.index, "expecting value")
+        except NotJsonError as error:
+            self.problems.lead(*text.fault(error))
+        self.problems.raise_any()
+        raise AssertionError("unreachable")  # pragma: no cover
+
+
+class RecordList:
+    """A list of records, read into the rows of columns.
+
+    Parameters
+    ----------
+    document : Document
+    name : str
+        Name of the list in locations.
+    fields : Fields
+        The columns.
+    values_of : callable, optional
+        Returns the values of an odd record, or None; raises FaultError.
+
+    Attributes
+    ----------
+    drain : callable or None
+        Takes the spans of the rows.
+    identify : callable
+        Returns the id of a row.
+    faulty : set of int
+        Rows in which `drain` found problems.
+    """
+
+    def __init__(
+        self,
+        document: Document,
+        name: str,
+        fields: Fields,
+        values_of: Callable[[Record], Mapping[str, Any] | None] | None = None,
+    ) -> None:
+        self.document = document
+        self.name = name
+        self.fields = fields
+        self.section = document.problems.section
+        self.drain: Callable[[], None] | None = None
+        self.identify: Callable[[int], object] = lambda _: None
+        self.faulty: set[int] = set()
+        self._values_of = values_of
+        self._omitted: list[int] = []
+
+    def read(self) -> None:
+        """Read the list at the position of the document."""
+        self.fields.most = self.document.limits.records
+        self.document.current = self
+        for index, record, had_problems in self._odd_records(numbered=True):
+            values = self._values(index, record)
+            if self.document.constants and self.document.problems.count == had_problems:
+                self.document.problems.at(index, self.location(index), *HOLDS_CONSTANTS)
+            if values is None:
+                self.fields.omit()
+                self._omitted.append(index)
+            else:
+                self.fields.append(values)
+        self.document.current = None
+        if self.drain is not None:
+            self.drain()
+
+    def skip(self) -> None:
+        """Step over the list; add problems for repeated keys and NaN."""
+        problems = self.document.problems
+        before, constants = problems.count, 0
+        for _ in self._odd_records(numbered=False):
+            constants += self.document.constants
+            self.fields.omit()
+        if constants and problems.count == before:
+            problems.add(self.name, *HOLDS_CONSTANTS)
+
+    def pick(self, numbers: Sequence[int]) -> list[Record]:
+        """Read the list, and return the records with these numbers, ascending."""
+        reader, fields, depth = self.document.reader, self.fields, self.document.depth
+        reader.skip()
+        picked = []
+        for number in numbers:
+            fields.most = number
+            while reader.walk(fields, depth) != LIMIT:
+                reader.value()
+                fields.omit()
+                reader.end_item("]")
+            picked.append(json.loads(reader.value() or b"null", parse_int=integer))
+            fields.omit()
+            reader.end_item("]")
+        return picked
+
+    def _odd_records(self, *, numbered: bool) -> Iterator[tuple[int, Any, int]]:
+        """Walk the list; yield each odd record with its number and the problems before it."""
+        document, fields = self.document, self.fields
+        reader, depth = document.reader, document.depth
+        if depth > document.limits.nesting:
+            document.fail(lambda text: text.value(""))
+        reader.skip()
+        while (state := reader.walk(fields, depth)) != DONE:
+            if state == LIMIT:
+                document.fail(self._refuse_more)
+            elif state == ODD:
+                number, before = fields.count, document.problems.count
+                record = document.parse(self.name, number if numbered else -1, depth, _item)
+                yield number, record, before
+                ended = reader.end_item("]")
+                if ended is None:
+                    document.fail(lambda text: text.comma_or("]"))
+                if ended:
+                    return
+            else:
+                if self.drain is not None:
+                    self.drain()
+                fields.drain()
+
+    def _refuse_more(self, text: JsonText) -> None:
+        text.refuse(f"more than {self.fields.most} records under {self.name}", MORE_RECORDS)
+
+    def _values(self, index: int, record: Any) -> Mapping[str, Any] | None:
+        if not isinstance(record, dict):
+            message = f"is {short_json(record)}, expected an object"
+            self.document.problems.at(index, self.location(index), message)
+            return None
+        try:
+            return None if self._values_of is None else self._values_of(record)
+        except FaultError as error:
+            self.fault(index, record.get("id"), error)
+            return None
+
+    def fault(self, index: int, identifier: object, error: FaultError) -> None:
+        """Add the problem of a record."""
+        known = identifier if isinstance(identifier, int | str) else None
+        problems = self.document.problems
+        section, problems.section = problems.section, self.section
+        problems.at(index, self.location(index, known), error.message, error.hint)
+        problems.section = section
+
+    def fault_of_row(self, row: int, error: FaultError) -> None:
+        """Add the problem of a row's record."""
+        self.faulty.add(row)
+        self.fault(self.number_of(row), self.identify(row), error)
+
+    def location(self, index: int, identifier: object = None) -> str:
+        """Return the location of a record in messages."""
+        suffix = "" if identifier is None else f" (id {short_json(identifier)})"
+        return f"{self.name}[{index}]{suffix}"
+
+    def number_of(self, row: int) -> int:
+        """Return the number of a row's record."""
+        return row + bisect_right([index - k for k, index in enumerate(self._omitted)], row)
+
+
+def _item(text: JsonText) -> None:
+    """Explain an item of a list that is not valid."""
+    if text.peek() == "]":
+        raise text.unexpected(text.index, "trailing comma")
+    text.value("")
+    text.comma_or("]")
+
+
+def _trailing_comma(text: JsonText) -> NoReturn:
+    raise text.unexpected(text.index, "trailing comma")

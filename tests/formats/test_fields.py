@@ -1,0 +1,486 @@
+"""The reader of records at its limits: what is odd and goes to Python, and what is not.
+
+Whether a value is JSON is what Python's json says of it.
+"""
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from detap.errors import InputError
+from detap.formats.coco.read import ResultsFile, TruthFile
+from detap.formats.json._fields import DONE, Fields, Reader, nesting
+from detap.tables.detection import GroundTruth
+from tests.formats.coco_files import agreed, document_of, feeder, truth_columns
+
+MANY = 1 << 40
+X = '"x": '
+QUESTION = '"?"'
+
+
+def walked(
+    fields: Fields,
+    text: str | bytes,
+    *,
+    block: int = MANY,
+    most: int = MANY,
+    rows: int = MANY,
+    deep: int = 64,
+) -> Any:
+    """Walk a list; `regular` is False at an odd record, or if something follows."""
+    data = text.encode() if isinstance(text, str) else text
+    reader = Reader(-1, feeder(data, block), most, deep)
+    reader.begin()
+    fields.most = rows
+    regular = reader.peek() == "["
+    if regular:
+        reader.skip()
+        regular = reader.walk(fields, 1) == DONE and not (reader.peek() or reader.failed)
+    return SimpleNamespace(regular=regular, fields=fields, count=fields.count)
+
+
+def results(text: str | bytes, *, xyxy: bool = False, **options: Any) -> Any:
+    file = ResultsFile(boxes="xyxy" if xyxy else "xywh")
+    return walked(file.fields[0], text, **options)
+
+
+def record(extra: str = "", **changes: str) -> str:
+    values = {"image_id": "1", "category_id": "2", "bbox": "[1, 2, 3, 4]", "score": "0.5"}
+    pairs = [f'"{key}": {value}' for key, value in (values | changes).items()]
+    return "{" + ", ".join([*pairs, extra] if extra else pairs) + "}"
+
+
+def annotations(rows: str, **options: Any) -> Any:
+    return walked(TruthFile().fields[1], f"[{rows}]", **options)
+
+
+TRUTH = GroundTruth.from_arrays(
+    image=[1], label=[2], boxes=[[0, 0, 9, 9]], images=[1, 2], classes=[2, 5]
+)
+ANNOTATION = '{"id": 7, "image_id": 1, "category_id": 2, "bbox": [1, 2, 3, 4], "area": 12}'
+
+
+def is_json(text: str) -> bool:
+    try:
+        json.loads(text, parse_constant=lambda name: 1 / 0)
+    except (ValueError, ZeroDivisionError):
+        return False
+    return True
+
+
+NUMBERS = ["0", "-0", "7", "-7", "10", "1.5", "-0.25", "0.0", "100.125", "1e5", "1E-5", "2e+3"]
+NO_NUMBERS = [
+    "01",
+    "-01",
+    "00",
+    "-",
+    "--1",
+    "1-2",
+    "1.",
+    ".5",
+    "-.5",
+    "1.-2",
+    "1.2.3",
+    "1 2",
+    "",
+    " ",
+]
+NO_NUMBERS += ["1:", "1:2", "1e5:", ":1", "1.5:", "1e:", "1/2"]
+NO_NUMBERS += ["1e", "1e+", "1.e5", "+1", "1e5.5", "0x1", "1,", ",1", "1,,2", "-,1", "NaN", "1. 5"]
+
+
+@pytest.mark.parametrize("number", NUMBERS + NO_NUMBERS)
+def test_numbers_in_arrays_wherever_64_bytes_end(number: str) -> None:
+    for offset in (0, 2, *range(48, 70), *range(120, 132)):
+        one = "1," * (offset // 2) if offset % 2 == 0 else "11," + "1," * (offset // 2 - 1)
+        for before in {one, "1, " * (offset // 3)}:
+            for after in ("", ",2", ",-3.5, 4"):
+                text = f"[{record(X + f'[{before}{number}{after}]')}]"
+                assert results(text).regular == is_json(text), text
+
+
+STRINGS = ['""', '"a"', '"abcdefg"', '"abcdefgh"', '"abcdefghi"', '"\\n\\t\\b\\f\\r\\/\\\\\\""']
+STRINGS += ['"\\u00e9\\uABCd"', '"\\u00g0"', '"\\u00e"', '"\\v"', '"\\x41"', '"a\tb"', '"a\x1fb"']
+STRINGS += ['"\u007f"', '"\u00e9"', '"\u20ac uro"', '"\U0001f600"', '"1234567\n"', '"abc', "abc"]
+STRINGS += ['"\\u00eg"', '"\\u0g00"', '"\\ug000"', '"\\u00gz"', '"\\u00E9"']
+STRINGS += ["true", "false", "null", "trux", "fals", "falsf", "nulk", "nul", "True", "tru"]
+STRINGS += [
+    "{}",
+    "[]",
+    "{,}",
+    "[,]",
+    '{"a"}',
+    '{"a":}',
+    '{"a" 1}',
+    '{"a": 1,}',
+    "[1,]",
+    '{"a": 1 "b": 2}',
+]
+STRINGS += ["[\v1]", "[\r\n\t 1 ]", "{1: 2}", "[{}, [], {}]", "[1}", '{"a": 1]', '["a" "b"]']
+
+
+@pytest.mark.parametrize("value", STRINGS)
+def test_values_of_other_keys_are_checked(value: str) -> None:
+    text = f"[{record(X + value)}, {record()}]"
+    assert results(text).regular == is_json(text)
+    assert results(text, block=1).regular == is_json(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"\x80", b"\xc1\xbf", b"\xc2\x80", b"\xc2\x7f", b"\xdf\xbf", b"\xe0\x9f\xbf",
+        b"\xe0\xa0\x80",
+        b"\xed\x9f\xbf", b"\xed\xa0\x80", b"\xef\xbf\xbf", b"\xe1\x80\xc0", b"\xf0\x8f\xbf\xbf",
+        b"\xf0\x90\x80\x80", b"\xf4\x8f\xbf\xbf", b"\xf4\x90\x80\x80", b"\xf5\x80\x80\x80", b"\xff",
+        b"\xf1\x80\x80\x7f", b"\xe1\x80", b"\xc2", b"\xc0\x80",
+    ],
+)  # fmt: skip
+def test_strings_are_utf_8(text: bytes) -> None:
+    data = f"[{record(X + QUESTION)}]".encode().replace(b"?", b"ab" + text + b"c")
+    try:
+        data.decode()
+        valid = True
+    except UnicodeDecodeError:
+        valid = False
+    assert results(data).regular == valid
+
+
+def test_keys_of_an_object_are_distinct_and_not_too_many() -> None:
+    def value(text: str) -> bool:
+        return bool(results(f"[{record(X + text)}]").regular)
+
+    assert not value('{"a": 1, "a": 2}')
+    assert not value('{"a": {"b": 1, "b": 2}}')
+    assert value('{"a": {"a": 1}, "b": {"a": 1}}')
+    assert value('{"abcdefgha": 1, "abcdefghb": 2, "abcdefg": 3, "abcdefgh": 4}')
+    assert not value('{"abcdefgha": 1, "abcdefghb": 2, "abcdefgha": 3}')
+    assert not value('{"\\u0061": 1}')  # may be another key
+    assert value("{" + ",".join(f'"{n}": 1' for n in range(512)) + "}")
+    assert not value("{" + ",".join(f'"{n}": 1' for n in range(513)) + "}")
+    assert value("[" + ",".join('{"a": 1}' for _ in range(600)) + "]")
+    for key in ('"score": 1', '"scor\\u0065": 1'):
+        assert not results(f"[{record(key)}]").regular
+
+
+@pytest.mark.parametrize("value", ["[[[1]]]", '{"a": {"b": {}}}', '[{"a": []}]', "[[[]]]"])
+def test_nesting_is_limited_in_values(value: str) -> None:
+    text = f"[{record(X + value)}]"
+    for deep in range(3, 8):
+        assert results(text, deep=deep).regular == (deep >= 5), deep
+
+
+def test_nesting_of_records_is_limited() -> None:
+    deepest = [results(f"[{record()}]", deep=deep).regular for deep in (1, 2, 3)]
+    assert deepest == [False, False, True]
+    assert not results(f"[{record(X + '[' * 70 + ']' * 70)}]", deep=100).regular
+
+
+def test_limits_of_bytes_and_records_are_inclusive() -> None:
+    text = f"[{record()}, {record()}]"
+    assert results(text, most=len(text)).regular
+    assert not results(text, most=len(text) - 1).regular
+    assert results(text, rows=2).regular
+    assert not results(text, rows=1).regular
+
+
+@pytest.mark.parametrize(
+    ("text", "regular"),
+    [
+        ("[]", True), ("[ ]", True), ("[] ", True), ("[]]", False), ("[],", False), ("", False),
+        ("{}", False), ('{"annotations": []}', True), ('{"predictions": []}', True),
+        ('{"annotations": [], "annotations": []}', False),
+        ('{"annotations": [], "predictions": []}', False),
+        ('{"annotations": {}}', False), ('{"annotations": [], "x": 1}', True),
+        ('{"annotations": [] "x": 1}', False), ('{"annotations": [],}', False),
+        ('{"x": 1, "x": 2, "annotations": []}', False), ('{"annotations": []', False),
+        (f"[{record()},]", False), (f"[{record()} {record()}]", False), (f"[,{record()}]", False),
+        (f"[{record()}, 1]", False), (f"[{record()}", False), (f"[{record()}]\0", False),
+        (f"[{record()}}}", False), (f" \n[{record()}]\n", True), ("\ufeff[]", True),
+        ("\ufeff\ufeff[]", False), ('{"annot\\u0061tions": [], "annotations": []}', False),
+        ('{"x": [{"a": 1}, {"a": 2}], "annotations": []}', True),
+        ('{"x": [1, 2], "annotations": []}', True),
+        ('{"x": [1 2], "annotations": []}', False), ('{"x": 12, "annotations": []}', True),
+        ("{" + "".join(f'"{n}": 1, ' for n in range(60)) + '"annotations": []}', True),
+        ("{" + "".join(f'"{n}": 1, ' for n in range(64)) + '"annotations": []}', True),
+    ],
+)  # fmt: skip
+def test_the_outermost_value(text: str, regular: bool) -> None:
+    for block in (MANY, 1):
+        file = ResultsFile()
+        data = text.encode()
+        try:
+            file.read(document_of(data, feed=feeder(data, block)))
+            file.columns(TRUTH)
+        except InputError:
+            assert not regular
+        else:
+            assert regular
+
+
+@pytest.mark.parametrize("missing", ["image_id", "category_id", "score", "bbox"])
+def test_each_key_of_a_result_is_needed(missing: str) -> None:
+    row = json.dumps({k: v for k, v in json.loads(record()).items() if k != missing})
+    scan = results(f"[{record()}, {row}, {record()}]")
+    assert not scan.regular
+    assert scan.count == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "regular"),
+    [
+        ({"score": "9007199254740991"}, True),
+        ({"score": "9007199254740992"}, False),
+        ({"score": "-9007199254740992"}, False),
+        ({"score": "9007199254740992.0"}, True),
+        ({"score": "9007199254740992e0"}, True),
+        ({"score": "9007199254740993E0"}, True),
+        ({"score": "1e400"}, False),
+        ({"score": "true"}, False),
+        ({"bbox": "[1e308, 0, 1e308, 1]"}, False),
+        ({"bbox": "[0, 1e308, 1, 1e308]"}, False),
+        ({"bbox": "[0, 0, 1e200, 1e200]"}, False),
+        ({"bbox": "[0, 0, 1e100, 1e200]"}, True),
+        ({"bbox": "[1, 2, 3]"}, False),
+        ({"bbox": "[1, 2, 3, 4, 5]"}, False),
+        ({"bbox": "[1] 2, 3, 4]"}, False),
+        ({"bbox": "[1, 2, 3, 4,"}, False),
+        ({"bbox": "1, 2, 3, 4]"}, False),
+        ({"bbox": "[ 1 , 2 , 3 , 4 ]"}, True),
+        ({"image_id": "1.0"}, True),
+        ({"image_id": "1e0"}, True),
+        ({"image_id": "1.5"}, False),
+        ({"image_id": "9007199254740992.0"}, False),
+        ({"image_id": "-9007199254740992.0"}, False),
+        ({"image_id": "9223372036854775807"}, True),
+        ({"image_id": "9223372036854775808"}, False),
+        ({"image_id": "null"}, False),
+    ],
+)
+def test_numbers_that_may_be_rounded_are_odd(changes: dict[str, str], regular: bool) -> None:
+    assert results(f"[{record(**changes)}]").regular == regular
+
+
+@pytest.mark.parametrize(
+    ("box", "regular"),
+    [
+        ("[0, 0, 1e308, 1]", True),
+        ("[-1e308, 0, 1e308, 1]", False),
+        ("[0, 0, 1e200, 1e200]", False),
+        ("[1e308, 1e308, 1e308, 1e308]", True),
+    ],
+)
+def test_corners_have_a_finite_area(box: str, regular: bool) -> None:
+    assert results(f"[{record(bbox=box)}]", xyxy=True).regular == regular
+
+
+@pytest.mark.parametrize("block", [1, MANY])
+def test_values_by_hand(block: int) -> None:
+    rows = [
+        record(),
+        record(image_id="2", category_id="5", bbox="[10, 20, 40, 60]", score="-1.5"),
+        record('"area": 3, "iscrowd": 1', image_id="2.0", category_id='"c"'),
+        record(image_id="4611686018427387904", category_id="-4611686018427387905"),
+    ]
+    scan = results(f"[{', '.join(rows)}]", block=block)
+    assert scan.regular
+    fields = scan.fields
+    assert fields.ids("image_id") == [1, 2, 2**62]
+    assert fields.ids("category_id") == [2, 5, "c", -(2**62) - 1]
+    assert np.asarray(fields.take("image_id")).tolist() == [0, 1, 1, 2]
+    assert np.asarray(fields.take("category_id")).tolist() == [0, 1, 2, 3]
+    assert np.asarray(fields.take("score")).tolist() == [0.5, -1.5, 0.5, 0.5]
+    boxes = [[1, 2, 3, 4], [10, 20, 40, 60], [1, 2, 3, 4], [1, 2, 3, 4]]
+    assert np.asarray(fields.take("bbox")).tolist() == boxes
+
+
+def test_many_keys_and_long_gaps_in_a_record() -> None:
+    """48 keys are read; the keys of a record differ from those of the one before."""
+    keys = [f'"k{n}": {n}' for n in range(45)]
+    rows = [record(), record(", ".join(keys[:44])), record('"y": 1')]
+    assert results(f"[{', '.join(rows)}]").regular
+    assert not results(f"[{record(', '.join(keys))}]").regular
+    gaps = [record(), record().replace(", ", ", " + " " * 60), record().replace(": ", ":")]
+    gaps += [record(), record().replace('": ', '" :  '), record().replace(", ", " ,")]
+    gaps += [record('"k": 1'), record('"' + "k" * 100 + '": 1'), record('"' + "k" * 100 + '": 1')]
+    scan = results(f"[{','.join(gaps)}]")
+    assert scan.regular
+    assert np.asarray(scan.fields.take("bbox")).tolist() == [[1, 2, 3, 4]] * len(gaps)
+
+
+@pytest.mark.parametrize("name", ["area_", "scores", "heights", "isgroupoF", "ID", "bboxx", "nam"])
+def test_other_keys_are_not_read(name: str) -> None:
+    """Of a length or a letter that differs: their text is no number, and that is no matter."""
+    extra = f', "{name}": "text"}}'
+    assert results(f"[{record()[:-1]}{extra}]").regular
+    assert annotations(ANNOTATION[:-1] + extra).regular
+
+
+@pytest.mark.parametrize(
+    ("value", "flag"),
+    [
+        ("0", 0), ("1", 1), ("true", 1), ("false", 0), ("1.0", 1), ("0e0", 0), ("1e0", 1),
+        ("0.0", 0), ("-0", 0), ("2", None), ("10", None), ("-1", None), ("0.5", None),
+        ("null", None), ('"1"', None), ("tru", None), ("falze", None),
+    ],
+)  # fmt: skip
+def test_flags(value: str, flag: int | None) -> None:
+    names = ("iscrowd", "ignore", "isgroupof")
+    rows = [f'{ANNOTATION[:-1]}, "{key}": {value}}}' for key in names]
+    for row in rows:
+        assert annotations(row).regular == (flag is not None)
+    if flag is None:
+        return
+    fields = annotations(", ".join([*rows, ANNOTATION])).fields
+    on = bool(flag)
+    for k, name in enumerate(names):
+        assert fields.missing(name) == 3
+        assert np.asarray(fields.take(name)).tolist() == [on and row == k for row in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "regular"),
+    [
+        (ANNOTATION, True),
+        (ANNOTATION.replace('"area": 12', '"area": -1'), False),
+        (ANNOTATION.replace('"image_id": 1, ', ""), False),
+        (ANNOTATION.replace('"category_id": 2, ', ""), False),
+        (ANNOTATION.replace('"bbox": [1, 2, 3, 4], ', ""), False),
+        (ANNOTATION.replace('"id": 7', '"id": "a"'), True),
+        (ANNOTATION.replace('"id": 7', '"id": "\\u0061"'), True),
+        (ANNOTATION.replace('"id": 7', '"id": "\\ud83d\\ude00"'), False),
+        (ANNOTATION.replace('"image_id": 1', '"image_id": "1"'), True),
+    ],
+)
+def test_annotations(rows: str, regular: bool) -> None:
+    assert annotations(rows).regular == regular
+
+
+@pytest.mark.parametrize(
+    ("ids", "distinct"),
+    [
+        (("3", "1", "2"), True),
+        (("3", "5", "1", "5"), False),
+        (("3", "259", "515"), True),
+        (("9", "-9", "1"), True),
+        (("5", "72057594037927941", "5"), False),
+        (("9223372036854775807", "9223372036854775808"), True),
+        (('"a"', '"b"'), True),
+        (('"a"', '"\\u0061"'), False),
+        (("1", "1.0"), False),
+    ],
+)
+def test_equal_ids_are_found(ids: tuple[str, ...], distinct: bool) -> None:
+    """Only equal records may have one id; these differ in their areas."""
+    rows = [
+        ANNOTATION.replace("7", name).replace("12}", f"{12 + k}}}") for k, name in enumerate(ids)
+    ]
+    head = '{"images": [{"id": 1}], "categories": [{"id": 2}], "annotations": '
+    data = f"{head}[{', '.join(rows)}]}}".encode()
+    assert (agreed(truth_columns, data) is not None) == distinct
+
+
+def test_nesting_of_text() -> None:
+    assert [nesting(text) for text in (b"", b"1", b"[]", b'{"a": [1]}', b"[[], []]")] == [
+        0,
+        0,
+        1,
+        2,
+        2,
+    ]
+    assert nesting(b'["[[[", "\\"[[", [1], {}, {}]') == 2
+    assert nesting(b'["\\\\", [[1]]]') == 3
+    assert nesting(b"[[[1]], 2]") == 3
+    assert nesting(b"[[[1]], [2]]") == 3
+
+
+def test_an_error_of_the_source_is_raised() -> None:
+    def read(count: int) -> bytes:
+        raise OSError("the disk is gone")
+
+    with pytest.raises(OSError, match="the disk is gone"):
+        Reader(-1, read, MANY, 64).begin()
+
+
+@pytest.mark.parametrize(
+    ("score", "value"),
+    [("123456789.", None), ("123456789.5", 123456789.5), ("1e-1000", 0.0), ("1e-310", 1e-310)],
+)
+def test_long_numbers_and_exponents(score: str, value: float | None) -> None:
+    scan = results(f"[{record(score=score)}]")
+    assert scan.regular == (value is not None)
+    if value is not None:
+        assert np.asarray(scan.fields.take("score")).tolist() == [value]
+
+
+@pytest.mark.parametrize(("identifier", "regular"), [("0", True), ("01", False), ("-07", False)])
+def test_ids_have_no_leading_zeros(identifier: str, regular: bool) -> None:
+    assert results(f"[{record(image_id=identifier)}]").regular == regular
+
+
+def test_keys_that_differ_in_one_letter_from_those_before() -> None:
+    for old, new in (("score", "scorf"), ("category_id", "cbtegory_id"), ("bbox", "bbo_")):
+        assert not results(f"[{record()}, {record().replace(old, new)}]").regular
+    for text in (record().replace(', "cat', '; "cat'), record().replace(', "cat', '  "cat')):
+        assert not results(f"[{text}]").regular
+        assert not results(f"[{record()}, {text}]").regular
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_blocks_end_anywhere(cut: bool) -> None:
+    values = '[true, false, null, "\\u00e9\u20ac\\n", -1.25e-3, 12345678901, {"a": []}]'
+    text = f"[{record(X + values)}, {record(X + values, score='0.25')}, {record()}]".encode()
+    for block in range(1, len(text)):
+        scan = results(text[:-2] if cut else text, block=block)
+        assert scan.regular != cut
+        assert cut or scan.count == 3
+
+
+@pytest.mark.parametrize("step", [1, 1000, 1 << 40])
+def test_ids_in_any_order_are_numbered(step: int) -> None:
+    ids = [step * n for n in (5, -3, 40, 0, 7, 5, *range(100, 300), -3)]
+    rows = [record(image_id=str(n), category_id=str(n)) for n in ids]
+    fields = results(f"[{', '.join(rows)}]", block=100).fields
+    names = fields.ids("image_id")
+    assert names == list(dict.fromkeys(ids))
+    assert [names[k] for k in np.asarray(fields.take("image_id")).tolist()] == ids
+
+
+def test_an_odd_record_leaves_no_id_behind() -> None:
+    """A number that a block cuts off is another at first."""
+    rows = [record(image_id=str(10**9 + n)) for n in range(50)]
+    for block in range(1, 90):
+        fields = results(f"[{', '.join(rows)}]", block=block).fields
+        assert fields.ids("image_id") == [10**9 + n for n in range(50)]
+
+
+def test_spans_of_records_without_a_box() -> None:
+    fields = Fields([("bbox", "box"), ("a", "span"), ("b", "span")], only_boxless=["a"])
+    rows = ['{"a": [1], "b": 2}', '{"bbox": [1, 2, 3, 4], "a": "x", "b": {}}', '{"b": [ ]}', "{}"]
+    assert walked(fields, f"[{', '.join(rows)}]", block=3).regular
+    assert fields.spans_of("a") == [b"[1]", b"", b"", b""]
+    assert fields.spans_of("b") == [b"2", b"{}", b"[ ]", b""]
+    fields.append({"a": b"[5]"})
+    assert fields.span_of("a", 4) == b"[5]"
+    fields.drain()
+    fields.append({"b": b"7"})
+    assert fields.spans_of("b") == [b"7"]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "degrees"),
+    [
+        ('{"rotation": 1.5}', 1.5), ('{"x": {"rotation": 2}, "rotation": 3}', 3),
+        ('{"rotation": "4"}', None), ("5", None), ("[]", None), ("{}", None),
+        ('{"rotation": true, "a": 1}', None), ('{"a": "rotation", "rotation": 1e999}', None),
+    ],
+)  # fmt: skip
+def test_numbers_within_an_object(attributes: str, degrees: float | None) -> None:
+    fields = Fields([("attributes.rotation", "inner")])
+    assert walked(fields, f'[{{"attributes": {attributes}}}, {{}}]').regular
+    values = np.asarray(fields.take("attributes.rotation")).tolist()
+    expected = [np.nan if degrees is None else degrees, np.nan]
+    assert np.array_equal(values, expected, equal_nan=True)
