@@ -609,11 +609,12 @@ def test_results_do_not_depend_on_how_images_were_split(rules: str, shared: bool
         return evaluator.merge(blobs).compute()
 
     whole = merged(images)
-    for parts in (
+    splits: list[Sequence[Sequence[int]]] = [
         (images[::2], images[1::2]),
         (images[6:], [], images[:6]),
         [[n] for n in reversed(images)],
-    ):
+    ]
+    for parts in splits:
         result = merged(*parts)
         assert_same_result(result, whole)
         assert result.notes == whole.notes

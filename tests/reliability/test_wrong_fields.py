@@ -1,4 +1,4 @@
-"""Reports and partials with one field of a wrong type: refused by name, or handled."""
+"""Reports with one field of a wrong type: refused by name, or handled."""
 
 import copy
 import json
@@ -13,7 +13,6 @@ from detap.formats.text.class_names import ClassNames
 from detap.io.problems import FaultError
 from tests.cli.conftest import Ended, detap
 from tests.conftest import ROOT
-from tests.partial.test_bytes import WHOLE, assert_refused_or_usable, closed, opened
 
 __all__ = ["detap"]
 
@@ -120,17 +119,6 @@ def test_such_a_report_is_refused_by_name(
     assert message in said
     assert "create it with detap eval -o FILE.json" in said
     assert detap("explain", good, good).status == 0  # the hint was followed
-
-
-def test_partials_with_a_field_of_a_wrong_type() -> None:
-    for number, data in enumerate(WHOLE):
-        record, columns = opened(data)
-        for location, value in mutants(record, 150, number):
-            assert_refused_or_usable(closed(replaced(record, location, value), columns))
-
-
-LONG = "9" * 5000
-"""An integer of more digits than Python converts."""
 
 
 @pytest.mark.parametrize("kind", ["coco", "jsonl"])
