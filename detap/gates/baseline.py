@@ -5,12 +5,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from math import isnan, nan
 from sys import float_info
-from typing import Any
+from typing import Any, cast
 
 from detap.decimals import nearly_equal
 from detap.errors import InputError, Problem, UsageError
 from detap.evaluation.recorded import format_difference, reading_differences, recorded_selection
 from detap.gates.metric_names import MEAN, Metrics, row_key
+from detap.io.json_text import check_text
+from detap.io.stream import read_bytes
 from detap.metrics import Metric, metric_named
 from detap.metrics.at_threshold import AT_THRESHOLD
 from detap.protocols.detection import Protocol
@@ -25,6 +27,7 @@ _KINDS = {
     "retrieval": "queries",
     "data_sets": "data_sets",
 }
+_Check = Callable[[object], bool]
 _SCHEMA_VERSION = 2
 _NO_POINT: Mapping[str, Any] = {"overall": {}, "classes": []}
 _DETECTION_ROLES = ("detections", "run", "scores")
@@ -38,9 +41,6 @@ _NOT_RAISED = frozenset(
 
 def read_baseline(path: str) -> dict[str, Any]:
     """Read a JSON report."""
-    from detap.io.json_text import check_text
-    from detap.io.stream import read_bytes
-
     try:
         record = json.loads(read_bytes(path).decode("utf-8-sig"), parse_constant=_refuse_constant)
         check_text(record)
@@ -59,106 +59,16 @@ def read_baseline(path: str) -> dict[str, Any]:
     return dict(record)
 
 
-def _is_shaped(record: Mapping[str, Any]) -> bool:
-    """Return True if the values that comparisons need are present and valid."""
-    key = _KINDS.get(str(record.get("kind")))
-    return bool(
-        key is not None
-        and all(isinstance(record.get(name, ""), str) for name in ("detap_version", "signature"))
-        and record.get("summary")
-        and _has_metrics(record, key)
-        and isinstance(record.get("protocol"), dict)
-        and _is_list(record.get("inputs"), _is_input)
-        and _is_gates(record.get("gates"))
-        and _is_selection(record.get("selection"))
-        and _is_list(record.get("retained_metrics", []), _is_text)
-        and _are_slices(record.get("slices", {}), key)
-        and _is_point(record.get("operating_point", _NO_POINT))
-    )
-
-
 def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
 
+def _is_bool(value: object) -> bool:
+    return isinstance(value, bool)
+
+
 def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 62
-
-
-def _is_list(values: object, is_valid: Callable[[object], bool]) -> bool:
-    return isinstance(values, list) and all(map(is_valid, values))
-
-
-def _is_input(source: object) -> bool:
-    return (
-        isinstance(source, dict)
-        and all(isinstance(source.get(name), str | None) for name in ("role", "path", "sha256"))
-        and all(_is_count(source.get(name, 0)) for name in ("records", "files"))
-    )
-
-
-def _is_gates(gates: object) -> bool:
-    return gates is None or (
-        isinstance(gates, dict)
-        and isinstance(gates.get("passed"), bool)
-        and _is_count(gates.get("warned"))
-    )
-
-
-def _is_selection(selection: object) -> bool:
-    return selection is None or (
-        isinstance(selection, dict)
-        and (selection.get("classes") is None or _is_list(selection["classes"], _is_text))
-        and (selection.get("images") is None or _is_count(selection["images"]))
-        and isinstance(selection.get("images_sha256"), str | None)
-    )
-
-
-def _has_metrics(part: object, key: str) -> bool:
-    """Return True if a report, or a slice of one, has a summary and rows."""
-    return isinstance(part, dict) and _are_metrics(part.get("summary")) and _are_rows(part.get(key))
-
-
-def _are_slices(slices: object, key: str) -> bool:
-    return isinstance(slices, dict) and all(
-        _has_metrics(part, key)
-        and _is_count(part.get("images"))
-        and isinstance(part.get("images_sha256"), str | None)
-        for part in slices.values()
-    )
-
-
-def _is_point(point: object) -> bool:
-    return (
-        isinstance(point, dict)
-        and _are_metrics(point.get("overall"))
-        and _are_rows(point.get("classes"))
-        and _is_number(point.get("score_threshold"))
-    )
-
-
-def _are_rows(rows: object) -> bool:
-    return isinstance(rows, list) and all(
-        isinstance(row, dict)
-        and isinstance(row.get("name"), str)
-        and all(
-            _is_number(value) or (name in _NAMES and isinstance(value, str))
-            for name, value in row.items()
-        )
-        for row in rows
-    )
-
-
-def _refuse_constant(text: str) -> None:
-    raise ValueError(f"{text} is not valid JSON")
-
-
-def _refuse(path: str, message: str, hint: str = "create it with detap eval -o FILE.json") -> None:
-    raise InputError(Problem(path, "", message, hint))
-
-
-def _are_metrics(record: object) -> bool:
-    return isinstance(record, dict) and all(map(_is_number, record.values()))
 
 
 def _is_number(value: object) -> bool:
@@ -168,6 +78,84 @@ def _is_number(value: object) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return -float_info.max <= value <= float_info.max
+
+
+def _is_row(row: object) -> bool:
+    return _object({"name": _is_text}, {})(row) and all(
+        _is_number(value) or (name in _NAMES and isinstance(value, str))
+        for name, value in cast(dict[str, object], row).items()
+    )
+
+
+def _or_null(is_valid: _Check) -> _Check:
+    return lambda value: value is None or is_valid(value)
+
+
+def _list_of(is_valid: _Check) -> _Check:
+    return lambda values: isinstance(values, list) and all(map(is_valid, values))
+
+
+def _dict_of(is_valid: _Check) -> _Check:
+    return lambda values: isinstance(values, dict) and all(map(is_valid, values.values()))
+
+
+def _object(required: Mapping[str, _Check], optional: Mapping[str, _Check]) -> _Check:
+    """Return a check of an object by the checks of its members; others are ignored."""
+    return lambda value: (
+        isinstance(value, dict)
+        and all(name in value and is_valid(value[name]) for name, is_valid in required.items())
+        and all(is_valid(value[name]) for name, is_valid in optional.items() if name in value)
+    )
+
+
+_TEXT_OR_NULL = _or_null(_is_text)
+_METRICS = _dict_of(_is_number)
+_ROWS = _list_of(_is_row)
+_INPUT = _object(
+    {},
+    dict.fromkeys(("role", "path", "sha256"), _TEXT_OR_NULL)
+    | {"records": _is_count, "files": _is_count},
+)
+_GATES = _object({"passed": _is_bool, "warned": _is_count}, {})
+_SELECTION = _object(
+    {},
+    {
+        "classes": _or_null(_list_of(_is_text)),
+        "images": _or_null(_is_count),
+        "images_sha256": _TEXT_OR_NULL,
+    },
+)
+_POINT = _object({"overall": _METRICS, "classes": _ROWS}, {"score_threshold": _is_number})
+
+
+def _is_shaped(record: Mapping[str, Any]) -> bool:
+    """Return True if the values that comparisons need are present and valid."""
+    key = _KINDS.get(str(record.get("kind")))
+    if key is None or not record.get("summary"):
+        return False
+    metrics = {"summary": _METRICS, key: _ROWS}
+    one_slice = _object({**metrics, "images": _is_count}, {"images_sha256": _TEXT_OR_NULL})
+    report = _object(
+        {**metrics, "protocol": _dict_of(lambda value: True), "inputs": _list_of(_INPUT)},
+        {
+            "detap_version": _is_text,
+            "signature": _is_text,
+            "gates": _or_null(_GATES),
+            "selection": _or_null(_SELECTION),
+            "retained_metrics": _list_of(_is_text),
+            "slices": _dict_of(one_slice),
+            "operating_point": _POINT,
+        },
+    )
+    return report(record)
+
+
+def _refuse_constant(text: str) -> None:
+    raise ValueError(f"{text} is not valid JSON")
+
+
+def _refuse(path: str, message: str, hint: str = "create it with detap eval -o FILE.json") -> None:
+    raise InputError(Problem(path, "", message, hint))
 
 
 def metrics_of_record(record: Mapping[str, Any], *, at_threshold: bool = False) -> Metrics:

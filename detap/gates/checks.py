@@ -8,15 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import isnan, nan
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
+from detap.analysis.intervals import MetricIntervals
 from detap.decimals import decimal, format_against, fraction, snap, to_fraction
 from detap.errors import UsageError
 from detap.gates.config import CHANGES, FOR_HIGHER, LIMITS, OPPOSITES, RELATIONS, Kind, OptionNames
 from detap.gates.metric_names import EXTREMES, MetricName, Metrics, endings, resolve, row_key
-
-if TYPE_CHECKING:
-    from detap.analysis.intervals import MetricIntervals
 
 GateStatus = Literal["passed", "failed", "undefined", "inconclusive", "too-few-ground-truths"]
 Interval = tuple[float, float]
@@ -150,7 +148,7 @@ class ValueIntervals(Protocol):
         """The level of the intervals."""
 
     @property
-    def of_slices(self) -> "Mapping[str | None, MetricIntervals]":
+    def of_slices(self) -> Mapping[str | None, MetricIntervals]:
         """The intervals for the report, of all images (None) and of each slice."""
 
     def interval(self, name: MetricName) -> Interval | None:

@@ -5,18 +5,24 @@ A detector or a ranking is passed as a :class:`Subject`.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import isnan, sqrt
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
+from detap.analysis.power import PowerAnalysis
 from detap.errors import Note
 from detap.escaping import escape
+from detap.gates.baseline import (
+    differences,
+    metrics_of_record,
+    require_comparable,
+    slice_differences,
+    summary_differences,
+    threshold_differences,
+)
+from detap.gates.checks import DropIntervals, Gate, Limit, ValueIntervals, check, check_direction
 from detap.gates.config import CHANGES, BaselineReport, GateConfig, GateResults
-
-if TYPE_CHECKING:
-    from detap.analysis.power import PowerAnalysis
-    from detap.gates.checks import DropIntervals, Gate, ValueIntervals
-    from detap.gates.metric_names import Metrics
-    from detap.gates.power import ResampledMetrics
-    from detap.gates.regressions import Regressions
+from detap.gates.metric_names import Metrics, escaped, resolve, row_key
+from detap.gates.power import ResampledMetrics, power_analysis, underpowered_notes
+from detap.gates.regressions import Regressions
 
 _STANDARD_ERRORS = 3
 _TIMES_THE_LIMIT = 2
@@ -25,18 +31,18 @@ _TIMES_THE_LIMIT = 2
 class Subject(Protocol):
     """A detector or a ranking, with its result."""
 
-    def metrics(self) -> "Metrics":
+    def metrics(self) -> Metrics:
         """Return the metrics that gates can name."""
 
-    def resample(self, baseline: Self | None, config: GateConfig) -> "ResampledMetrics":
+    def resample(self, baseline: Self | None, config: GateConfig) -> ResampledMetrics:
         """Resample the drops from a baseline, or the metrics if there is none."""
 
     def find_regressions(
-        self, gates: "Sequence[Gate]", baseline_metrics: "Metrics | None", baseline: Self | None
-    ) -> "Regressions | None":
+        self, gates: Sequence[Gate], baseline_metrics: Metrics | None, baseline: Self | None
+    ) -> Regressions | None:
         """Return the classes and images behind the gates that did not pass."""
 
-    def intervals(self, config: GateConfig) -> "ValueIntervals | None":
+    def intervals(self, config: GateConfig) -> ValueIntervals | None:
         """Return the confidence intervals of the metrics; None if they have none."""
 
 
@@ -52,8 +58,6 @@ def evaluate_gates(
     baseline: S | None = None,
 ) -> GateResults:
     """Evaluate the gates of a run."""
-    from detap.gates.checks import check, check_direction
-
     metrics = current.metrics()
     baseline_metrics = None if baseline is None else baseline.metrics()
     if baseline_report is not None:
@@ -87,16 +91,14 @@ def evaluate_gates(
 
 
 def _analyze_power(
-    gates: "Sequence[Gate]",
-    metrics: "Metrics",
-    resampled: "ResampledMetrics | None",
+    gates: Sequence[Gate],
+    metrics: Metrics,
+    resampled: ResampledMetrics | None,
     config: GateConfig,
-) -> "tuple[PowerAnalysis | None, list[Note]]":
+) -> tuple[PowerAnalysis | None, list[Note]]:
     """Return the minimum detectable drops, and a warning if a limit is below its own."""
     if resampled is None:
         return None, []
-    from detap.gates.power import power_analysis, underpowered_notes
-
     power = power_analysis(gates, metrics, resampled, config)
     return power, underpowered_notes(power)
 
@@ -104,24 +106,14 @@ def _analyze_power(
 def _baseline_metrics(
     report: BaselineReport,
     config: GateConfig,
-    metrics: "Metrics",
-    evaluated: "Metrics | None",
+    metrics: Metrics,
+    evaluated: Metrics | None,
     record: Callable[[], Mapping[str, Any]],
-) -> "Metrics":
+) -> Metrics:
     """Return the baseline's metrics, if its report is comparable.
 
     Those of the earlier detector, `evaluated`, are preferred to those of the report.
     """
-    from detap.gates.baseline import (
-        differences,
-        metrics_of_record,
-        require_comparable,
-        slice_differences,
-        summary_differences,
-        threshold_differences,
-    )
-    from detap.gates.metric_names import resolve
-
     current, earlier = record(), report.record
     recorded = metrics_of_record(earlier, at_threshold="operating_point" in current)
     recorded = recorded.with_ids_of(metrics)
@@ -144,15 +136,13 @@ def _baseline_metrics(
 class _GateInputs(NamedTuple):
     """The inputs of all gates."""
 
-    metrics: "Metrics"
-    baseline: "Metrics | None"
-    intervals: "DropIntervals | None"
+    metrics: Metrics
+    baseline: Metrics | None
+    intervals: DropIntervals | None
     config: GateConfig
 
     def fails(self, text: str) -> bool:
         """Return True if a further limit on a drop would fail."""
-        from detap.gates.checks import Limit, check
-
         gates = check(
             [Limit.of("drop", text)],
             self.metrics,
@@ -174,7 +164,7 @@ class _ClassDrop(NamedTuple):
     gate: str
 
 
-def _hidden_class_drops(gates: "Sequence[Gate]", inputs: _GateInputs) -> Iterator[Note]:
+def _hidden_class_drops(gates: Sequence[Gate], inputs: _GateInputs) -> Iterator[Note]:
     """Yield a warning for each gate on a mean that hides a large drop of a class.
 
     A drop is large if it is more than twice the limit, and beyond the limit by more than three
@@ -209,11 +199,9 @@ def _hidden_class_drops(gates: "Sequence[Gate]", inputs: _GateInputs) -> Iterato
 
 
 def _class_drops(
-    gate: "Gate", inputs: _GateInputs, gated: "set[tuple[str | None, int | None]]"
+    gate: Gate, inputs: _GateInputs, gated: set[tuple[str | None, int | None]]
 ) -> Iterator[_ClassDrop]:
     """Yield the large drops of classes without a gate."""
-    from detap.gates.metric_names import escaped, row_key
-
     assert gate.metric_name is not None
     assert gate.bound is not None
     assert inputs.baseline is not None

@@ -1,7 +1,7 @@
 """Minimum detectable drops of metrics with gates, and warnings about underpowered gates."""
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from detap.analysis.power import (
     Criterion,
@@ -13,12 +13,9 @@ from detap.analysis.power import (
 )
 from detap.errors import Note
 from detap.gates.checks import DropIntervals, Gate
-from detap.gates.config import CHANGES
+from detap.gates.config import CHANGES, GateConfig
 from detap.gates.metric_names import MetricName, Metrics, resolve
 from detap.tables.detection import Floats
-
-if TYPE_CHECKING:
-    from detap.gates.config import GateConfig
 
 
 class ResampledMetrics(DropIntervals, Protocol):
@@ -43,7 +40,7 @@ class ResampledMetrics(DropIntervals, Protocol):
 
 
 def power_analysis(
-    gates: Sequence[Gate], metrics: Metrics, resampled: ResampledMetrics, config: "GateConfig"
+    gates: Sequence[Gate], metrics: Metrics, resampled: ResampledMetrics, config: GateConfig
 ) -> PowerAnalysis:
     """Compute the minimum detectable drops of metrics with gates.
 

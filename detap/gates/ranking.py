@@ -2,15 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from detap.gates.checks import Gate
 from detap.gates.config import GateConfig
 from detap.gates.metric_names import Metrics
-
-if TYPE_CHECKING:
-    from detap.gates.query_intervals import QueryIntervals
-    from detap.ranking.retrieval import RetrievalResult
+from detap.gates.query_intervals import QueryIntervals
+from detap.ranking.retrieval import RetrievalResult
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,7 +29,7 @@ class Ranked:
     summary: Mapping[str, float]
     rows: Sequence[Mapping[str, Any]]
     unit: str
-    result: "RetrievalResult | None" = None
+    result: RetrievalResult | None = None
 
     def metrics(self) -> Metrics:
         """Return the metrics that gates can name."""
@@ -42,10 +40,8 @@ class Ranked:
             unit=self.unit,
         )
 
-    def resample(self, baseline: "Ranked | None", config: GateConfig) -> "QueryIntervals":
+    def resample(self, baseline: "Ranked | None", config: GateConfig) -> QueryIntervals:
         """Resample the drops from a baseline, or the metrics if there is none."""
-        from detap.gates.query_intervals import QueryIntervals
-
         assert self.result is not None
         return QueryIntervals(None if baseline is None else baseline.result, self.result, config)
 

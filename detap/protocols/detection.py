@@ -6,6 +6,7 @@ from math import isinf
 from typing import Any, ClassVar, Literal
 
 from detap.errors import UsageError
+from detap.protocols import conditions
 from detap.protocols.fields import (
     ANY_AREA,
     RECALL_GRIDS,
@@ -638,9 +639,7 @@ class Protocol(ProtocolBase):
         """The attributes of annotations that `ignore_where` uses, without those of tables."""
         if not self.ignore_where:
             return ()
-        from detap.protocols.conditions import names  # noqa: PLC0415 - ast is slow to import
-
-        return tuple(name for name in names(self.ignore_where) if name not in OF_TABLES)
+        return tuple(name for name in conditions.names(self.ignore_where) if name not in OF_TABLES)
 
     @property
     def reader_options(self) -> dict[str, Any]:

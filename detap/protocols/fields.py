@@ -14,6 +14,7 @@ from struct import pack, unpack
 from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args, get_origin
 
 from detap.errors import UsageError
+from detap.protocols import conditions
 from detap.text_input import is_whole, number, suggest
 
 FLAGS = ("difficult", "crowd", "ignore", "group_of", "no_keypoints")
@@ -501,9 +502,7 @@ class Condition(Kind):
             raise UsageError(f"{name}: {error}") from None
 
     def parse(self, text: str) -> str:
-        from detap.protocols.conditions import canonical  # noqa: PLC0415 - ast is slow to import
-
-        return "" if text.strip() == "none" else canonical(text)
+        return "" if text.strip() == "none" else conditions.canonical(text)
 
     def format(self, value: Any) -> str:
         return value or "none"
