@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-from detap.errors import InputError
-from detap.evaluation.partial import Partial
 from detap.formats.text.class_names import ClassNames
 from detap.io.problems import FaultError
 from tests.cli.conftest import Ended, detap
@@ -121,23 +119,6 @@ def test_such_a_report_is_refused_by_name(
     assert message in said
     assert "create it with detap eval -o FILE.json" in said
     assert detap("explain", good, good).status == 0  # the hint was followed
-
-
-@pytest.mark.parametrize("value", [float("nan"), 1, None, HALF, ["s"]])
-@pytest.mark.parametrize("field", ["suffix", "name"])
-def test_area_ranges_of_a_partial_have_names(field: str, value: Any) -> None:
-    record, columns = opened(WHOLE[0])
-    wrong = replaced(record, ("protocol", "area_ranges", 1, field), value)
-    with pytest.raises(InputError, match="is damaged: heading"):
-        Partial.from_bytes(closed(wrong, columns))
-
-
-@pytest.mark.parametrize("location", [("classes", 0, 1), ("sources", 0), ("notes",)])
-def test_half_of_a_surrogate_pair_in_a_partial(location: Place) -> None:
-    record, columns = opened(WHOLE[1])
-    value: Any = [[HALF, HALF, 1, True]] if location == ("notes",) else HALF
-    with pytest.raises(InputError, match="surrogates not allowed"):
-        Partial.from_bytes(closed(replaced(record, location, value), columns))
 
 
 LONG = "9" * 5000
