@@ -23,12 +23,6 @@ def add_zero_id_note(result: Result) -> Result:
     """Add both values of the primary metric to the note on annotation id 0.
 
     Only the annotation's class is evaluated again.
-
-    Parameters
-    ----------
-    result : Result
-        Returned unchanged without annotation id 0, or for protocols other than ``coco`` and
-        ``coco-strict``.
     """
     current, truth = result.protocol, result.ground_truth
     if not has_zero_id_note(result):

@@ -31,15 +31,7 @@ bits, which decide whether it is below a limit."""
 
 
 def ignored_by_condition(ground_truth: GroundTruth, protocol: Protocol) -> Flags:
-    """Flag the ground truths for which the protocol's `ignore_where` holds, (G,).
-
-    Raises
-    ------
-    UsageError
-        If an attribute is unknown, or is text where the condition compares it as a number.
-    InputError
-        If a ground truth lacks an attribute.
-    """
+    """Flag the ground truths for which the protocol's `ignore_where` holds, (G,)."""
     if not protocol.ignore_where or not len(ground_truth):
         return np.zeros(len(ground_truth), np.bool_)
     boxes = _box_columns(ground_truth.corners, protocol) | {"area": ground_truth.area}
@@ -59,13 +51,7 @@ def ignored_by_condition(ground_truth: GroundTruth, protocol: Protocol) -> Flags
 
 
 def dropped_by_condition(detections: Detections, protocol: Protocol) -> Flags:
-    """Flag the detections for which the protocol's `drop_where` holds, (N,).
-
-    Raises
-    ------
-    UsageError
-        As :func:`ignored_by_condition`.
-    """
+    """Flag the detections for which the protocol's `drop_where` holds, (N,)."""
     if not protocol.drop_where or not len(detections):
         return np.zeros(len(detections), np.bool_)
     known: dict[str, Column] = _box_columns(detections.corners, protocol)

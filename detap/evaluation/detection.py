@@ -172,13 +172,6 @@ def score_tables(
     """Evaluate like :func:`evaluate`, without warnings and sanity notes.
 
     For callers that score the same tables repeatedly, such as subsets or other orders.
-
-    Parameters
-    ----------
-    curves : bool
-        If False, compute only the match table and the counts.
-    check_formats : bool
-        If False, skip the box format checks: of a part, they are made once for all parts.
     """
     run, selection, selected_classes = prepare(
         ground_truth,
@@ -250,21 +243,7 @@ def _check_units(ground_truth: GroundTruth, protocol: Protocol) -> None:
 
 
 def on_images(result: Result, images: Iterable[Name], *, threads: int | None = None) -> Result:
-    """Return the result on some images, reusing the match table if possible.
-
-    Parameters
-    ----------
-    result : Result
-    images : iterable of int or str
-        Names of the images.
-    threads : int, optional
-        As for :func:`evaluate`.
-
-    Raises
-    ------
-    UsageError
-        If a name is unknown, with near ones, or none is given.
-    """
+    """Return the result on some images, reusing the match table if possible."""
     names = frozenset(images)
     full = result if result.full is None else result.full
     source = full._source
@@ -280,17 +259,7 @@ def on_images(result: Result, images: Iterable[Name], *, threads: int | None = N
 
 
 def reaccumulate(result: Result, protocol: Protocol, scores: Scores | None = None) -> Result:
-    """Return the result of another protocol with the same matching.
-
-    Parameters
-    ----------
-    result : Result
-        With boxes.
-    protocol : Protocol
-        Other than the result's only in fields of :func:`detap.metrics.after_matching`.
-    scores : Scores, optional
-        Those of the protocol, which may then differ in more fields; accumulated by default.
-    """
+    """Return the result of another protocol with the same matching."""
     run = result._source
     if scores is None:
         params = match_params(protocol)

@@ -109,24 +109,7 @@ def _min_iou(protocol: Protocol, threshold: int) -> float:
 def _count_image(
     iou: Floats, score: Floats, detection_ignored: Flags, truth_ignored: Flags, min_iou: float
 ) -> tuple[Counts, Counts]:
-    """Match the detections and ground truths of an image at each score threshold.
-
-    Parameters
-    ----------
-    iou : (n, g) float64
-        Of detections and ground truths that count.
-    score : (n,) float64
-    detection_ignored : (n,) bool
-        Detections that do not count if they are unmatched.
-    truth_ignored : (g,) bool
-        Ground truths that do not count if they are unmatched.
-    min_iou : float
-        Pairs match above it.
-
-    Returns
-    -------
-    matched, objects : (S,) int64
-    """
+    """Match the detections and ground truths of an image at each score threshold."""
     from scipy.optimize import linear_sum_assignment
 
     matched = np.zeros(len(SCORE_THRESHOLDS), np.int64)
@@ -150,12 +133,6 @@ def _count_image(
 
 
 def _covered(share: Floats) -> Flags:
-    """Return the boxes that lie mostly in an ignored region, as a mask.
-
-    Parameters
-    ----------
-    share : (n, r) float64
-        Intersection over the area of the box, for each region.
-    """
+    """Return the boxes that lie mostly in an ignored region, as a mask."""
     inside: Flags = np.any(share > _IGNORED_SHARE, axis=1)
     return inside

@@ -38,19 +38,7 @@ class KittiTables(NamedTuple):
 def kitti_parts(
     protocol: Protocol, classes: Sequence[str], tables: KittiTables
 ) -> tuple[list[Part], Flags]:
-    """Return the rows' roles per evaluated class, and detections outside each range.
-
-    Returns
-    -------
-    parts : list of Part
-    low : (A, N) bool
-        Detections outside each range.
-
-    Raises
-    ------
-    UsageError
-        If no class has a threshold, or a required column is missing.
-    """
+    """Return the rows' roles per evaluated class, and detections outside each range."""
     label, inside = tables.ground_truths.label, _inside_range(protocol, tables)
     chooses = ~tables.crowd
     parts = []
@@ -71,13 +59,7 @@ def kitti_parts(
 
 
 def thresholds_of(protocol: Protocol, classes: Sequence[str]) -> dict[int, float]:
-    """Return the IoU threshold of each evaluated class, by index.
-
-    Raises
-    ------
-    UsageError
-        If the protocol evaluates none of the classes.
-    """
+    """Return the IoU threshold of each evaluated class, by index."""
     thresholds = _scored_classes(protocol, classes)
     if protocol.class_iou and not thresholds:
         listed = ", ".join(name for name, _ in protocol.class_iou)

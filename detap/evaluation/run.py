@@ -252,15 +252,7 @@ class EvaluationRun:
         return self.shapes.pairs((detections, ground_truths), np.zeros_like(self.crowd), 0.0)
 
     def overlaps(self, boxes: tuple[Boxes, Boxes], rows: Rows, ground_truths: Rows) -> Floats:
-        """Return the IoUs (n, g) of some detections and ground truths of an image.
-
-        Parameters
-        ----------
-        boxes : pair of Boxes
-            As :meth:`boxes` gives them.
-        rows, ground_truths : (n,) and (g,) array of int
-            Of the same class.
-        """
+        """Return the IoUs (n, g) of some detections and ground truths of an image."""
         detections, of_truth = boxes
         if self.pairs is not None:
             claim, truth = np.repeat(rows, len(ground_truths)), np.tile(ground_truths, len(rows))
@@ -275,13 +267,7 @@ class EvaluationRun:
         )
 
     def matched_iou(self, matched_gt: Integers) -> Floats:
-        """Return the IoU of each detection with its matched ground truth, (N,) float64.
-
-        Parameters
-        ----------
-        matched_gt : (N,) int32
-            -1 for detections without one; their IoU is 0.
-        """
+        """Return the IoU of each detection with its matched ground truth, (N,) float64."""
         iou = np.zeros(len(matched_gt))
         rows = np.flatnonzero(matched_gt >= 0)
         truth, (detections, of_truth) = matched_gt[rows], self.boxes()
@@ -371,13 +357,7 @@ class EvaluationRun:
         return self.match(self.area_iou_pairs)
 
     def match(self, area_iou_pairs: "tuple[AreaIouPair, ...]") -> "MatchTable":
-        """Return the match table, with the matches of some areas and thresholds.
-
-        Raises
-        ------
-        UsageError
-            If workers evaluated the detections.
-        """
+        """Return the match table, with the matches of some areas and thresholds."""
         if not self.has_boxes:
             raise UsageError("match results need all boxes in one process; remove --engine")
         match_table = self.evaluate_by_score(match_table=area_iou_pairs, curves=False).match_table
@@ -419,17 +399,7 @@ class EvaluationRun:
         )
 
     def match_by_iou(self) -> tuple[NDArray[np.uint64], Flags, NDArray[np.int64]]:
-        """Return the thresholds at which each ground truth matches a proposal.
-
-        Returns
-        -------
-        bits : (A, M, G) uint64
-            As from :func:`detap.core.proposals.reached_thresholds`.
-        counted : (A, G) bool
-            Masks of the ground truths in each area range.
-        proposals : (I,) int64
-            The number of proposals per image.
-        """
+        """Return the thresholds at which each ground truth matches a proposal."""
         from detap.core.proposals import match_by_iou, reached_thresholds
 
         protocol = self.protocol
@@ -546,14 +516,7 @@ class EvaluationRun:
 
 
 def no_detections_note(counts: NDArray[np.int64], notes: Iterable[Note]) -> tuple[Note, ...]:
-    """Return a warning if no detection is scored, unless already noted.
-
-    Parameters
-    ----------
-    counts : (7, K) int64
-        Counts of :class:`detap.core.accumulate.Scores`.
-    notes : iterable of Note
-    """
+    """Return a warning if no detection is scored, unless already noted."""
     if counts[2].any() or any(note.code == NO_DETECTIONS for note in notes):
         return ()
     return (Note(NO_DETECTIONS, NOTHING_SAID),)
@@ -562,16 +525,7 @@ def no_detections_note(counts: NDArray[np.int64], notes: Iterable[Note]) -> tupl
 def unknown_class_notes(
     counts: NDArray[np.int64], classes: Sequence[str], protocol: Protocol
 ) -> Iterator[Note]:
-    """Note detections of classes without ground truth, if no AP includes them.
-
-    Parameters
-    ----------
-    counts : (7, K) int64
-        Counts of :class:`detap.core.accumulate.Scores`.
-    classes : sequence of str
-        The names of the first classes; the others are skipped.
-    protocol : Protocol
-    """
+    """Note detections of classes without ground truth, if no AP includes them."""
     if protocol.absent_class != "undefined":
         return
     positives, ignored, detections = counts[:3, : len(classes)]
@@ -654,30 +608,14 @@ def _within_dataset_limit(table: Detections, protocol: Protocol) -> Detections:
 def best_of_classes(
     label: Integers, score: Floats, protocol: Protocol, image: Integers | None = None
 ) -> Flags:
-    """Flag the detections within the limit of each class over the data set, (N,).
-
-    Parameters
-    ----------
-    label : (N,) int32
-    score : (N,) float64
-    protocol : Protocol
-    image : (N,) int32, optional
-        If given, tied scores rank by image and then in the given order; otherwise in that order.
-    """
+    """Flag the detections within the limit of each class over the data set, (N,)."""
     limit = protocol.max_dets[-1]
     assert limit is not None
     return _rank_within(label, score, image) < limit
 
 
 def dataset_limit_note(counts: NDArray[np.int64], protocol: Protocol) -> Iterator[Note]:
-    """Note the classes with ground truth whose detections do not reach the data set's limit.
-
-    Parameters
-    ----------
-    counts : (7, K) int64
-        Counts of :class:`detap.core.accumulate.Scores`.
-    protocol : Protocol
-    """
+    """Note the classes with ground truth whose detections do not reach the data set's limit."""
     if protocol.max_dets_scope != "dataset":
         return
     limit = protocol.max_dets[-1]

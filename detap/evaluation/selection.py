@@ -46,13 +46,7 @@ class Selection(Record):
         classes: Iterable[str] | None,
         images: Iterable[Name] | None,
     ) -> "Selection":
-        """Return the selection of some classes and images of aligned tables.
-
-        Raises
-        ------
-        UsageError
-            If a name is unknown, with similar ones, or none is given.
-        """
+        """Return the selection of some classes and images of aligned tables."""
         for role, values in (("classes", classes), ("images", images)):
             if isinstance(values, str):
                 raise UsageError(f"{role} is {values!r}: give a list of names")

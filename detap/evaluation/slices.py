@@ -20,28 +20,7 @@ _LONGEST = 200
 
 
 def read_slices(path: str, images: "Iterable[Name]") -> tuple[dict[str, list["Name"]], list[Note]]:
-    """Read the images of each slice.
-
-    Parameters
-    ----------
-    path : str
-        A JSON object, from image to tag or list of tags, or from tag to list of images; or CSV
-        with a line ``image,tag`` and then one such pair a line.
-    images : iterable of int or str
-        The images of the ground truth.
-
-    Returns
-    -------
-    slices : dict of str to list
-        From tag to images, in the order of `images`; tags in the order of their first use.
-    notes : list of Note
-        Images of the file that are not among `images`, and those without a tag.
-
-    Raises
-    ------
-    InputError
-        If the file is neither valid JSON nor valid CSV of this form.
-    """
+    """Read the images of each slice."""
     name_by_text = {str(name): name for name in images}
     tags: dict[str, set[str]] = {}
     for image, tag in _pairs(path, name_by_text):
@@ -73,17 +52,7 @@ def read_slices(path: str, images: "Iterable[Name]") -> tuple[dict[str, list["Na
 def slices_by(
     attributes: "Mapping[Name, Any]", attribute: str, images: "Iterable[Name]"
 ) -> tuple[dict[str, list["Name"]], list[Note]]:
-    """Return slices by the value of an image attribute.
-
-    Parameters
-    ----------
-    attributes : mapping
-        From image to value; images without one are left out.
-    attribute : str
-        Its name.
-    images : iterable of int or str
-        The images of the ground truth.
-    """
+    """Return slices by the value of an image attribute."""
     name_by_text = {str(name): name for name in images}
     tags: dict[str, set[str]] = {}
     for image, value in attributes.items():

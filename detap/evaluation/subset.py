@@ -51,15 +51,7 @@ def select(
 
 
 def shrink(table: Table, keep_image: Flags, keep_class: Flags | None = None) -> Table:
-    """Return a table with only some images and classes, reindexed.
-
-    Parameters
-    ----------
-    table : GroundTruth or Detections
-    keep_image : (I,) bool
-    keep_class : (K,) bool, optional
-        At least as long as the table's classes; all by default.
-    """
+    """Return a table with only some images and classes, reindexed."""
     rows: Flags = np.ones(len(table), np.bool_)
     new_image = np.cumsum(keep_image, dtype=np.int32) - np.int32(1)
     changes: dict[str, Any] = {}

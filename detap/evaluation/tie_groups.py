@@ -74,19 +74,7 @@ class TieGroup(NamedTuple):
 
 
 def tie_groups(run: EvaluationRun, match_table: MatchTable | None) -> list[TieGroup]:
-    """Return the tie groups of a run, by class and image.
-
-    Parameters
-    ----------
-    run : EvaluationRun
-    match_table : MatchTable or None
-        The match results; None if the protocol matches by IoU.
-
-    Raises
-    ------
-    UsageError
-        If group-of boxes are matched in their own stage, or the data set has a limit.
-    """
+    """Return the tie groups of a run, by class and image."""
     if run.protocol.max_dets_scope == "dataset":
         raise UsageError(
             "--max-dets-scope dataset may drop some of the detections of one score, which "

@@ -36,18 +36,7 @@ class TieRange(NamedTuple):
 
 
 def tie_range(result: Result) -> dict[str, TieRange]:
-    """Return bounds on AP and AR over all orders of equal scores.
-
-    Parameters
-    ----------
-    result : Result
-        A result of any protocol.
-
-    Returns
-    -------
-    dict of str to TieRange
-        The bounds by metric name.
-    """
+    """Return bounds on AP and AR over all orders of equal scores."""
     proposals = result.protocol.matching == "by-iou"
     source = result._source
     groups = tie_groups(source, None if proposals else result.match_table)

@@ -23,24 +23,7 @@ def sha256(
     members: Iterable[str] = (),
     digests: Mapping[str, str] | None = None,
 ) -> str:
-    """Return the sha256 of a file, or of the named files of a folder, in hexadecimal.
-
-    Parameters
-    ----------
-    path : str or path
-        The file as stored (gzip is not expanded), or the folder.
-    members : iterable of str
-        For a folder: the files that were read, as paths relative to it. The digest is that of
-        the lines ``<digest>  <name>``, sorted by name, as ``sha256sum`` prints them. It depends on
-        neither the folder's location nor the order of its entries.
-    digests : mapping of str to str, optional
-        Digests computed while reading, by member, or by "" for the file; others are read again.
-
-    Raises
-    ------
-    InputError
-        If a file cannot be read.
-    """
+    """Return the sha256 of a file, or of the named files of a folder, in hexadecimal."""
     names = sorted(members)
     digests = digests or {}
     if not names:
@@ -59,13 +42,7 @@ def sha256_of_source(source: "SourceFile") -> str | None:
 
 
 def sha256_of_stream(stream: Stream) -> str:
-    """Return the sha256 of a stream's file.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read, or its path now leads to another file.
-    """
+    """Return the sha256 of a stream's file."""
     return _file_digest(stream.path, stream.status)
 
 

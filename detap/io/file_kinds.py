@@ -21,19 +21,7 @@ _HTML = re.compile(rb"(?i)<(?:!doctype html|html)")
 
 
 def kind_of(data: bytes) -> str:
-    """Return the kind of a file, or an empty string if unknown.
-
-    Parameters
-    ----------
-    data : bytes
-        The file, or its beginning; all of it is searched for merge markers.
-
-    Returns
-    -------
-    str
-        ``git-lfs``, ``pickle``, ``gzip``, ``zip``, ``numpy``, ``png``, ``jpeg``, ``pdf``, ``html``
-        or ``merge``.
-    """
+    """Return the kind of a file, or an empty string if unknown."""
     head = data[:_HEAD].removeprefix(BYTE_ORDER_MARK).lstrip()
     for start, kind in _STARTS:
         if head.startswith(start):

@@ -143,15 +143,7 @@ class JsonText:
         return self.text[self.index : self.index + 1]
 
     def value(self, name: str, number: int = -1) -> Any:
-        """Read the next value.
-
-        Parameters
-        ----------
-        name : str
-            Its name in messages, or that of its array.
-        number : int
-            Its index in that array.
-        """
+        """Read the next value."""
         start = self.index
         try:
             value, self.index = self._decoder.raw_decode(self.text, start)
@@ -169,13 +161,7 @@ class JsonText:
         return value
 
     def items(self) -> Iterator[int]:
-        """Step through an array; the caller reads each item.
-
-        Yields
-        ------
-        int
-            The item's index. The caller must move the position past the item.
-        """
+        """Step through an array; the caller reads each item."""
         self.index += 1
         if self.peek() == "]":
             self.index += 1
@@ -188,13 +174,7 @@ class JsonText:
                 return
 
     def members(self) -> Iterator[str]:
-        """Step through an object; the caller reads each value.
-
-        Yields
-        ------
-        str
-            The key. The caller must move the position past the value.
-        """
+        """Step through an object; the caller reads each value."""
         self.index += 1
         if self.peek() == "}":
             self.index += 1
@@ -247,13 +227,7 @@ class JsonText:
             )
 
     def fault(self, error: NotJsonError) -> tuple[str, str, str]:
-        """Return the location, message and hint for text that is not JSON.
-
-        Returns
-        -------
-        location, message, hint : str
-            The detected kind of file, or the position and reason of the fault.
-        """
+        """Return the location, message and hint for text that is not JSON."""
         name, hint = looks_like(self.text[:_HEAD].encode())
         context = self.text[max(0, error.index - _NEARBY) : error.index + _NEARBY]
         if not name and MERGE_MARKER.search(context.encode()):
@@ -314,13 +288,7 @@ _PATTERNS = (
 
 
 def looks_like(data: bytes) -> tuple[str, str]:
-    """Return the kind of data other than JSON, and a hint; both empty if unknown.
-
-    Parameters
-    ----------
-    data : bytes
-        The file, or its beginning.
-    """
+    """Return the kind of data other than JSON, and a hint; both empty if unknown."""
     head = data[:_HEAD]
     kind = kind_of(head)
     if kind:
@@ -338,24 +306,7 @@ def text_of(
     nesting: Callable[[bytes], int],
     expected: str = "download or write it again",
 ) -> JsonText:
-    """Return a reader for a JSON file.
-
-    Parameters
-    ----------
-    data : bytes
-    problems : Problems
-    limits : Limits
-        `nesting` is checked.
-    nesting : callable
-        Returns the depth of arrays and objects.
-    expected : str
-        The hint for an empty file.
-
-    Raises
-    ------
-    InputError
-        If it is empty, nested too deeply, or not UTF-8.
-    """
+    """Return a reader for a JSON file."""
     if not data.strip():
         problems.add("", "is empty", expected)
         problems.raise_any()
@@ -381,13 +332,7 @@ def refuse_utf16(data: bytes, problems: Problems) -> None:
 
 
 def decode(data: bytes, problems: Problems) -> str:
-    """Return UTF-8 bytes as text, without a byte order mark.
-
-    Raises
-    ------
-    InputError
-        If the bytes are not UTF-8.
-    """
+    """Return UTF-8 bytes as text, without a byte order mark."""
     refuse_utf16(data, problems)
     try:
         return data.removeprefix(BYTE_ORDER_MARK).decode()

@@ -26,13 +26,7 @@ _VERSION_FIELDS = (
 
 
 def matching_urls(pattern: str) -> list[str]:
-    """Return the URLs of the files that match a URL with ``*``.
-
-    Raises
-    ------
-    UsageError, InputError
-        As for :class:`RemoteFile`.
-    """
+    """Return the URLs of the files that match a URL with ``*``."""
     core = _fsspec_core(pattern)
     with _errors_of(pattern):
         system, path = core.url_to_fs(pattern)

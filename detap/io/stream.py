@@ -69,11 +69,6 @@ def open_regular(path: Path) -> int:
     Other kinds are refused without being opened: a FIFO would block, and opening a device may have
     side effects. As the path may change in between, the file is opened without blocking and
     checked again.
-
-    Raises
-    ------
-    InputError
-        If the path does not exist, cannot be read, or is not a regular file.
     """
     text = os.fspath(path)
     flags = os.O_RDONLY
@@ -289,12 +284,6 @@ def gzip_file(compressed: BinaryIO) -> BinaryIO:
 
 
 def read_bytes(path: Path, limits: Limits = DEFAULT_LIMITS) -> bytes:
-    """Return the content of a regular file or standard input, decompressed.
-
-    Raises
-    ------
-    InputError
-        As :class:`Stream`.
-    """
+    """Return the content of a regular file or standard input, decompressed."""
     with Stream(path, limits) as stream:
         return stream.read_all()

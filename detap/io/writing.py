@@ -22,22 +22,7 @@ STDOUT = "-"
 
 
 def check_target(path: str, inputs: Iterable[str] = (), read: "Iterable[SourceFile]" = ()) -> None:
-    """Raise OutputError if a report cannot be written to a path.
-
-    Parameters
-    ----------
-    path : str
-        A file, existing or not; a device; or ``"-"``.
-    inputs : iterable of str
-        Paths that are read and must not be written.
-    read : iterable of SourceFile
-        Sources that were read; the files of a folder must not be written either.
-
-    Raises
-    ------
-    OutputError
-        If the report cannot or must not be written there.
-    """
+    """Raise OutputError if a report cannot be written to a path."""
     if path == STDOUT:
         return
     if not path or path.endswith(os.sep):
@@ -57,13 +42,7 @@ def check_target(path: str, inputs: Iterable[str] = (), read: "Iterable[SourceFi
 
 
 def make_folder(path: str) -> None:
-    """Make a folder if it does not exist.
-
-    Raises
-    ------
-    OutputError
-        If it cannot be made.
-    """
+    """Make a folder if it does not exist."""
     try:
         os.makedirs(path, exist_ok=True)
     except OSError as error:
@@ -76,22 +55,7 @@ def write(
     inputs: Iterable[str] = (),
     read: "Iterable[SourceFile]" = (),
 ) -> None:
-    """Write a complete report or nothing.
-
-    Parameters
-    ----------
-    path : str
-        As in :func:`check_target`; links are followed and kept.
-    data : bytes, or an iterable of such
-        The report, or its chunks.
-    inputs, read : iterable
-        As in :func:`check_target`.
-
-    Raises
-    ------
-    OutputError
-        If it cannot be written; the old file is then unchanged.
-    """
+    """Write a complete report or nothing."""
     chunks = [data] if isinstance(data, bytes) else data
     if path == STDOUT:
         write_stdout(b"".join(chunks))
@@ -119,11 +83,6 @@ def locked(path: str) -> Iterator[None]:
 
     The lock is on the folder, because the file is replaced when written, and ends with the process.
     On systems that cannot lock folders there is no lock.
-
-    Parameters
-    ----------
-    path : str
-        The file, existing or not.
     """
     folder = None
     try:
@@ -139,13 +98,7 @@ def locked(path: str) -> Iterator[None]:
 
 
 def write_stdout(data: bytes) -> None:
-    """Write to standard output; a pipe closed by its reader is not an error.
-
-    Raises
-    ------
-    OutputError
-        If it is closed in this process, or the disk is full.
-    """
+    """Write to standard output; a pipe closed by its reader is not an error."""
     try:
         if sys.stdout is None:
             raise OSError(errno.EBADF, os.strerror(errno.EBADF))

@@ -11,17 +11,7 @@ from detap.tables.detection import Detections, GroundTruth
 def check_table(
     value: object, kind: type[GroundTruth] | type[Detections], *, or_path: bool = False
 ) -> None:
-    """Raise UsageError if an argument is not a table; the hint depends on what it is.
-
-    Parameters
-    ----------
-    value : object
-        The argument.
-    kind : type
-        The expected table.
-    or_path : bool
-        True if paths are accepted too.
-    """
+    """Raise UsageError if an argument is not a table; the hint depends on what it is."""
     if isinstance(value, kind):
         return
     expected = f"{kind.__name__} or a path" if or_path else kind.__name__

@@ -225,26 +225,14 @@ def as_array(values: Any) -> Any:
 
 
 def check_rows(table: str, count: int, what: str) -> None:
-    """Raise InputError for more rows, images or classes than int32 can index.
-
-    Raises
-    ------
-    InputError
-        If `count` exceeds :data:`MOST_ROWS`.
-    """
+    """Raise InputError for more rows, images or classes than int32 can index."""
     if count > MOST_ROWS:
         message = f"{what} has {count} entries, at most {MOST_ROWS} are supported"
         raise InputError(Problem(table, "", message))
 
 
 def check_threads(threads: int | None) -> None:
-    """Raise UsageError for an invalid number of threads.
-
-    Raises
-    ------
-    UsageError
-        If it is not None or an integer from 1 to :data:`MOST_THREADS`.
-    """
+    """Raise UsageError for an invalid number of threads."""
     if threads is None:
         return
     if isinstance(threads, bool) or not (isinstance(threads, int) and 1 <= threads <= MOST_THREADS):

@@ -40,25 +40,7 @@ OF_ONE = frozenset({"images-without-file"})
 
 
 def join_ground_truths(tables: Sequence[GroundTruth], *, merge_images: bool = False) -> GroundTruth:
-    """Concatenate the ground truths of several inputs.
-
-    Parameters
-    ----------
-    tables : sequence of GroundTruth
-        At least one.
-    merge_images : bool
-        True if an image may be in several inputs, each with some of its boxes.
-
-    Returns
-    -------
-    GroundTruth
-        Images and classes are sorted if each input's are, otherwise in the order of the inputs.
-
-    Raises
-    ------
-    InputError
-        If two inputs have the same image, or different names for a class.
-    """
+    """Concatenate the ground truths of several inputs."""
     if len(tables) == 1:
         return tables[0]
     if not merge_images:
@@ -84,27 +66,7 @@ def join_detections(
     *,
     merge_images: bool = False,
 ) -> Detections:
-    """Concatenate the detections of several inputs.
-
-    Parameters
-    ----------
-    tables : sequence of Detections
-        At least one.
-    ground_truth : GroundTruth, optional
-        Ground truth with the same image and class indices; unknown classes follow, sorted.
-    merge_images : bool
-        True if an image may have detections in several inputs.
-
-    Returns
-    -------
-    Detections
-        Rows in the order of the inputs; ordered by image if images of the inputs interleave.
-
-    Raises
-    ------
-    InputError
-        If two inputs have detections on the same image.
-    """
+    """Concatenate the detections of several inputs."""
     if len(tables) == 1:
         return tables[0]
     if not merge_images:
@@ -163,18 +125,7 @@ def images_seen(table: Detections) -> list[Name]:
 
 
 def refuse_shared(named: Iterable[tuple[str, Iterable[Name]]]) -> None:
-    """Raise InputError if two inputs have the same image.
-
-    Parameters
-    ----------
-    named : iterable of (str, iterable of int or str)
-        Path and images of each input.
-
-    Raises
-    ------
-    InputError
-        If an image is in two inputs.
-    """
+    """Raise InputError if two inputs have the same image."""
     owner: dict[Name, str] = {}
     for path, images in named:
         for image in images:

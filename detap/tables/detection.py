@@ -166,13 +166,7 @@ class _Table(Displayed, Record, kw_only=True):
         return np.bincount(self.image, minlength=len(self.images)) > 0
 
     def select(self, rows: NDArray[Any]) -> Self:
-        """Return the table of some rows, with unchanged image and class indices.
-
-        Parameters
-        ----------
-        rows : (N,) bool or (n,) integer array
-            A mask, or row indices in the new order.
-        """
+        """Return the table of some rows, with unchanged image and class indices."""
         return self.with_columns({name: column[rows] for name, column in self.columns().items()})
 
     def compact(self) -> Self:
@@ -743,22 +737,7 @@ class _Rows(Columns):
 def checked_boxes(
     columns: Columns, boxes: Floats, box_format: str, *, as_is: bool
 ) -> tuple[Floats, Floats, tuple[Note, ...]]:
-    """Return the corners, areas and notes of boxes.
-
-    Parameters
-    ----------
-    columns : Columns
-        Reader that raises the errors.
-    boxes : (N, 4) float64
-    box_format : {"xyxy", "xywh"}
-    as_is : bool
-        As for :meth:`GroundTruth.from_arrays`.
-
-    Raises
-    ------
-    InputError
-        If a box is not finite, or one in twenty or more has negative width or height.
-    """
+    """Return the corners, areas and notes of boxes."""
     corners, area = encode_boxes(boxes, box_format)
     if not (np.isfinite(boxes).all() and np.isfinite(area).all()):
         finite = np.isfinite(boxes).all(axis=1) & np.isfinite(area)
@@ -776,16 +755,7 @@ def checked_boxes(
 
 
 def encode_boxes(boxes: Floats, box_format: str, *, copy: bool = True) -> tuple[Floats, Floats]:
-    """Return the corners (N, 4) and areas (N,) of boxes, computed from the given numbers.
-
-    Parameters
-    ----------
-    boxes : (N, 4) float64
-        Overwritten if not copied.
-    box_format : {"xyxy", "xywh"}
-    copy : bool
-        True to copy the boxes.
-    """
+    """Return the corners (N, 4) and areas (N,) of boxes, computed from the given numbers."""
     as_floats = np.array if copy else np.asarray
     corners = as_floats(boxes, np.float64, order="C")
     areas = np.empty(len(corners))

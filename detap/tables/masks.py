@@ -152,21 +152,7 @@ class Masks(Brief):
 def sizes_by_image(
     image: NDArray[Any], sizes: Integers, count: int
 ) -> tuple[Integers, NDArray[np.bool_]]:
-    """Return the height and width of each image, taken from its first mask.
-
-    Parameters
-    ----------
-    image : (n,) int
-        Image of each mask, less than `count`.
-    sizes : (n, 2) int32
-
-    Returns
-    -------
-    sizes_of_images : (count, 2) int32
-        :data:`UNKNOWN` for images without masks.
-    others : (n,) bool
-        True for masks that differ in size from their image.
-    """
+    """Return the height and width of each image, taken from its first mask."""
     sizes_of_images = np.full((count, 2), UNKNOWN, np.int32)
     sizes_of_images[image[::-1]] = sizes[::-1]
     return sizes_of_images, (sizes != sizes_of_images[image]).any(axis=1)

@@ -67,15 +67,7 @@ def too_many(count: int, total: int) -> bool:
 
 
 def backward_note(kind: str, count: int, first: str) -> Note:
-    """Return the warning of boxes with negative width or height.
-
-    Parameters
-    ----------
-    kind : {"detections", "ground-truth"}
-    count : int
-    first : str
-        Location and value of the first of them.
-    """
+    """Return the warning of boxes with negative width or height."""
     subject, effect = {
         "detections": ("detections", "are false positives"),
         "ground-truth": ("ground truth boxes", "can never be matched"),

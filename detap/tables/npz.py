@@ -62,13 +62,7 @@ def encode(kind: str, header: Mapping[str, Any], columns: Mapping[str, Column]) 
 def decode(
     data: bytes, kind: str, path: str, limits: Limits = DEFAULT_LIMITS
 ) -> tuple[dict[str, Any], dict[str, Column]]:
-    """Return the header and columns of an ``.npz`` file.
-
-    Raises
-    ------
-    InputError
-        If it is damaged, too large, or not of this kind and version.
-    """
+    """Return the header and columns of an ``.npz`` file."""
     try:
         with ZipFile(BytesIO(data)) as archive:
             if sum(member.file_size for member in archive.infolist()) > limits.file_bytes:
@@ -137,13 +131,7 @@ def load(path: Path, limits: Limits = DEFAULT_LIMITS) -> tuple[dict[str, Any], d
 
 
 def names_of(values: Sequence[Any]) -> tuple[Name, ...]:
-    """Return distinct names, all text or all integers.
-
-    Raises
-    ------
-    ValueError
-        If they are not.
-    """
+    """Return distinct names, all text or all integers."""
     if {*map(type, values)} not in (set(), {int}, {str}) or len(set(values)) < len(values):
         raise ValueError("names are repeated, or neither text nor integers")
     return tuple(values)

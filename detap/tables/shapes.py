@@ -28,30 +28,10 @@ class Kind(Protocol):
     """Singular noun."""
 
     def read(self, columns: Columns, values: Any, keypoint_count: int | None) -> Column:
-        """Return the column of the given shapes.
-
-        Parameters
-        ----------
-        columns : Columns
-            Reader that raises the errors.
-        values
-            Shapes of N rows.
-        keypoint_count : int, optional
-            Number of keypoints per row; any by default.
-
-        Raises
-        ------
-        InputError
-        """
+        """Return the column of the given shapes."""
 
     def boxes(self, columns: Columns, column: Column) -> Floats:
-        """Return the bounding boxes, x, y, width, height, (N, 4).
-
-        Raises
-        ------
-        InputError
-            If boxes are required as well.
-        """
+        """Return the bounding boxes, x, y, width, height, (N, 4)."""
 
     def areas(self, column: Column) -> Floats | None:
         """Return the areas of the shapes, (N,); None if the boxes' areas are used."""
@@ -282,12 +262,7 @@ KINDS: Mapping[str, Kind] = {
 
 
 def refuse_other_shapes(columns: Columns, given: Mapping[str, Any]) -> None:
-    """Raise InputError if polygons are given with boxes or other shapes.
-
-    Raises
-    ------
-    InputError
-    """
+    """Raise InputError if polygons are given with boxes or other shapes."""
     if given.get("polygons") is not None:
         for name, values in given.items():
             if name != "polygons" and values is not None:
@@ -296,12 +271,7 @@ def refuse_other_shapes(columns: Columns, given: Mapping[str, Any]) -> None:
 
 
 def read_shapes(columns: Columns, given: Mapping[str, Any], count: int) -> dict[str, Column]:
-    """Return the column of each kind that is not None.
-
-    Raises
-    ------
-    InputError
-    """
+    """Return the column of each kind that is not None."""
     columns_by_kind = {}
     for name, values in given.items():
         if values is not None:
@@ -313,13 +283,7 @@ def read_shapes(columns: Columns, given: Mapping[str, Any], count: int) -> dict[
 
 
 def boxes_of(columns: Columns, shapes: Mapping[str, Column]) -> Floats:
-    """Return the bounding boxes x, y, width, height (N, 4) of the first kind of shapes.
-
-    Raises
-    ------
-    InputError
-        If boxes are required as well.
-    """
+    """Return the bounding boxes x, y, width, height (N, 4) of the first kind of shapes."""
     name, column = next(iter(shapes.items()))
     return KINDS[name].boxes(columns, column)
 

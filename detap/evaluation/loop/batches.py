@@ -76,17 +76,7 @@ class Batch(Columns):
         return f"image {self.images[index]!r}, row {row - int(ends[index] - self.counts[index])}"
 
     def boxes(self, parts: Ragged, box_format: str, sizes: object) -> Floats:
-        """Return boxes in pixels, (n, 4) float64: as ``xyxy`` if given so, else as ``xywh``.
-
-        Parameters
-        ----------
-        parts : sequence of B (n, 4) arrays
-            The boxes of each image.
-        box_format : {"xyxy", "xywh", "cxcywh"}
-            The format of `parts`.
-        sizes : (B, 2) array or None
-            Width and height of each image in pixels if boxes are normalized, else None.
-        """
+        """Return boxes in pixels, (n, 4) float64: as ``xyxy`` if given so, else as ``xywh``."""
         arrays = [self._taken("boxes", as_array(part)) for part in self._entries("boxes", parts)]
         self._count("boxes", arrays)
         for index, array in enumerate(arrays):
@@ -102,17 +92,7 @@ class Batch(Columns):
         return boxes
 
     def shapes(self, name: str, parts: Ragged, keypoint_count: int | None) -> Column:
-        """Return the masks or keypoints of the rows.
-
-        Parameters
-        ----------
-        name : str
-            One of :data:`detap.tables.shapes.KINDS`.
-        parts : sequence of B arrays or lists
-            The masks or keypoints of each image.
-        keypoint_count : int or None
-            The number of keypoints per row; None if the protocol has no sigmas.
-        """
+        """Return the masks or keypoints of the rows."""
         kind, entries = KINDS[name], enumerate(self._entries(name, parts))
         columns = [
             kind.read(_ImageColumns(self, index), part, keypoint_count) for index, part in entries
@@ -239,20 +219,7 @@ class BatchFormat(NamedTuple):
         return ("polygons",) if self.protocol.iou_type == "polygon" else (*self.protocol.reading,)
 
     def select_shapes(self, given: Mapping[str, Any], template: str) -> dict[str, Ragged]:
-        """Return the shapes that the protocol compares.
-
-        Parameters
-        ----------
-        given : mapping of str to sequence or None
-            The shapes by name; None if not given.
-        template : str
-            The argument in error messages, with ``{}`` or ``{!r}`` for the name.
-
-        Raises
-        ------
-        UsageError
-            If a compared shape is missing, or another one is given.
-        """
+        """Return the shapes that the protocol compares."""
         for name in KINDS:
             compared, is_given = name in self.shapes, given.get(name) is not None
             if compared and not is_given and name != "polygons":
@@ -277,13 +244,6 @@ class BatchFormat(NamedTuple):
         """Return the boxes and shapes of a batch by name.
 
         Boxes that are not given are the bounding boxes of the shapes.
-
-        Raises
-        ------
-        InputError
-            If neither is given, or a value is invalid.
-        UsageError
-            If `sizes` is given with keypoints.
         """
         if boxes is None and not shapes:
             batch.fail("boxes: expected a list with one entry per image, got None")
@@ -349,13 +309,6 @@ def truth_rows(
     """Return the ground truths of a batch as rows.
 
     A NaN in the column `area` stands for the area of the box.
-
-    Raises
-    ------
-    InputError
-        If a value is invalid.
-    UsageError
-        If a key is unknown or missing.
     """
     protocol = batch_format.protocol
     attributes = protocol.attributes
@@ -401,29 +354,7 @@ def truth_rows(
 def check_sizes(
     images: Sequence[Name], rows: Rows, known_sizes: Integers | None, table: str
 ) -> Integers:
-    """Check that all masks of an image have the same size, and return the sizes.
-
-    Parameters
-    ----------
-    images : sequence of B names
-        The images of the batch.
-    rows : Rows
-        Rows with masks.
-    known_sizes : (B, 2) int32 or None
-        Height and width of each image, as far as known.
-    table : str
-        The name used in error messages.
-
-    Returns
-    -------
-    sizes : (B, 2) int32
-        Height and width of each image, those of this batch included.
-
-    Raises
-    ------
-    InputError
-        If masks of an image differ in size from each other or from `known_sizes`.
-    """
+    """Check that all masks of an image have the same size, and return the sizes."""
     sizes, mismatched = rows.mask_sizes()
     if mismatched.any():
         row = int(np.argmax(mismatched))

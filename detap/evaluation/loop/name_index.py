@@ -94,20 +94,7 @@ class NameIndex:
 
 
 def image_index(ground_truth: GroundTruth | None, listed: tuple[Name, ...] | None) -> NameIndex:
-    """Return the index of the images.
-
-    Parameters
-    ----------
-    ground_truth : GroundTruth or None
-        All ground truths, if known before the loop.
-    listed : tuple of names, or None
-        The images to evaluate; None for all.
-
-    Raises
-    ------
-    UsageError
-        If a listed image is not in the ground truth.
-    """
+    """Return the index of the images."""
     if ground_truth is None:
         if listed is None:
             return NameIndex("image", None)
@@ -129,15 +116,7 @@ def image_index(ground_truth: GroundTruth | None, listed: tuple[Name, ...] | Non
 def class_index(
     ground_truth: GroundTruth | None, classes: Sequence[Name] | Mapping[Name, str] | None
 ) -> NameIndex:
-    """Return the index of the classes, by id or name.
-
-    Parameters
-    ----------
-    ground_truth : GroundTruth or None
-        All ground truths, if known before the loop.
-    classes : sequence of names, mapping of identifier to name, or None
-        All classes, if known before the loop.
-    """
+    """Return the index of the classes, by id or name."""
     if ground_truth is not None:
         ids = _index_by_name(ground_truth.class_ids)
         hint = (

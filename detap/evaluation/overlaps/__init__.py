@@ -22,13 +22,7 @@ _SHAPES = {
 def shapes_of(
     ground_truth: GroundTruth, detections: Detections, protocol: Protocol, threads: int | None
 ) -> Shapes:
-    """Return the shapes of two tables that a protocol compares.
-
-    Raises
-    ------
-    UsageError
-        If it compares boxes, and a table has quadrilaterals.
-    """
+    """Return the shapes of two tables that a protocol compares."""
     refuse_polygons(protocol, ground_truth, detections)
     shapes_class: Callable[..., Shapes] = Shapes
     if protocol.iou_type in _SHAPES:

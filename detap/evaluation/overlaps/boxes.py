@@ -49,13 +49,7 @@ class Shapes:
         return detections, ground_truths
 
     def range_areas(self, areas: Floats) -> Floats:
-        """Return the areas (N,) that decide the area ranges of unmatched detections.
-
-        Parameters
-        ----------
-        areas : (N,) float64
-            The areas of :meth:`areas`, used unless the detections have an `area`.
-        """
+        """Return the areas (N,) that decide the area ranges of unmatched detections."""
         area = self.detections.area
         return areas if area is None or self.protocol.inclusive_pixels else area
 
@@ -67,20 +61,7 @@ class Shapes:
         return areas if self.protocol.area_source == "box" else BOX_FRACTION * areas
 
     def in_range_unit(self, areas: Floats, image: Integers) -> Floats:
-        """Return areas in the unit of the area ranges: unchanged, or as fractions of the image.
-
-        Parameters
-        ----------
-        areas : (n,) float64
-            In square pixels.
-        image : (n,) int32
-            The image of each.
-
-        Raises
-        ------
-        InputError
-            If ranges are fractions and the size of an image is unknown.
-        """
+        """Return areas in the unit of the area ranges: unchanged, or as fractions of the image."""
         if not self.protocol.relative_areas:
             return areas
         # Areas beyond pycocotools' range of all areas remain outside it.
@@ -109,29 +90,12 @@ class Shapes:
         return areas
 
     def pairs(self, boxes: tuple[Boxes, Boxes], crowd: Flags, lowest: float) -> Pairs | None:
-        """Return the IoUs of pairs of one image and class; None for boxes, left to the core.
-
-        Parameters
-        ----------
-        boxes : pair of Boxes
-            The columns of the detections and of the ground truths.
-        crowd : (G,) bool
-        lowest : float
-            Smaller IoUs, and IoUs of 0, may be omitted.
-        """
+        """Return the IoUs of pairs of one image and class; None for boxes, left to the core."""
         del boxes, crowd, lowest
         return None
 
     def box_area_notes(self, shapes: Floats, shape_name: str, value: str) -> Iterator[Note]:
-        """Note detections with a box in another area range than their shape.
-
-        Parameters
-        ----------
-        shapes : (N,) float64
-            The areas of the shapes.
-        shape_name, value : str
-            The shape's name, and the value of `detection_area` that uses it.
-        """
+        """Note detections with a box in another area range than their shape."""
         ranges = self.protocol.area_bounds
         areas, shapes = (
             self.in_range_unit(column, self.detections.image)

@@ -87,12 +87,7 @@ def sigmas_of(protocol: Protocol, ground_truth: GroundTruth) -> tuple[float, ...
 
 
 def check_skeleton(table: GroundTruth | Detections, sigmas: Sequence[float]) -> None:
-    """Raise UsageError if keypoints and sigmas differ in number.
-
-    Raises
-    ------
-    UsageError
-    """
+    """Raise UsageError if keypoints and sigmas differ in number."""
     if table.keypoints is None or not len(table) or not sigmas:
         return
     expected, count = len(sigmas), table.keypoints.shape[1]

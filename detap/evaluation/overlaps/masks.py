@@ -29,13 +29,7 @@ class MaskShapes(Shapes):
         )
 
     def pairs(self, boxes: tuple[Boxes, Boxes], crowd: Flags, lowest: float) -> Pairs:
-        """Return the IoUs of masks or boundaries, see :meth:`Shapes.pairs`.
-
-        Raises
-        ------
-        InputError
-            If masks of an image differ in size.
-        """
+        """Return the IoUs of masks or boundaries, see :meth:`Shapes.pairs`."""
         detection_masks, dt_mask = _masks_of(self.detections)
         truth_masks, gt_mask = _masks_of(self.ground_truth)
         self._check_sizes((truth_masks.sizes[gt_mask], detection_masks.sizes[dt_mask]))

@@ -14,13 +14,7 @@ class PolygonShapes(Shapes):
     """Quadrilaterals, including plain boxes."""
 
     def _polygons(self) -> tuple[Floats, Floats]:
-        """Return the polygons of detections (N, 8) and ground truths (G, 8).
-
-        Raises
-        ------
-        UsageError
-            If a table has, or may have, boxes instead of polygons.
-        """
+        """Return the polygons of detections (N, 8) and ground truths (G, 8)."""
         tables = self.detections, self.ground_truth
         if self.ground_truth.format == "coco" and self.ground_truth.polygons is None:
             raise UsageError(
