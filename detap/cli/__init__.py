@@ -140,18 +140,7 @@ def run() -> NoReturn:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run one command line.
-
-    Parameters
-    ----------
-    arguments : sequence of str
-        Without the program name.
-
-    Returns
-    -------
-    int
-        The exit status.
-    """
+    """Run one command line."""
     session = Session()
     with _Signals() as signals:
         try:

@@ -96,19 +96,7 @@ class Evaluated(Record):
 
 
 def evaluate_data_sets(options: dict[str, Any], session: Session) -> int:
-    """Evaluate all data sets, write the reports, and return the exit status.
-
-    Parameters
-    ----------
-    options : dict
-        Option values of ``detap eval``.
-    session : Session
-
-    Raises
-    ------
-    UsageError
-        If an option does not apply to data sets, or their protocols differ.
-    """
+    """Evaluate all data sets, write the reports, and return the exit status."""
     _refuse_others(options)
     entries, missing = _present(_entries(options["data_sets"]), options.pop("allow_missing"))
     gates = Gates.from_options(options)
@@ -339,13 +327,7 @@ def _converted(entry: Entry) -> dict[str, Any]:
 
 
 def _present(entries: list[Entry], allow_missing: bool) -> tuple[list[Entry], tuple[str, ...]]:
-    """Return the data sets with files, and the names of the others.
-
-    Raises
-    ------
-    InputError
-        If a data set is missing, unless that is allowed; or if all are.
-    """
+    """Return the data sets with files, and the names of the others."""
     if not entries:
         raise UsageError(f"--data-sets: the file has no data set; add [NAME] and {_HINT}")
     absent = {entry.name: entry.absent() for entry in entries}

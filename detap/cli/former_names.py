@@ -37,14 +37,6 @@ FORMER_OPTIONS = {
 
 
 def present_name(former: str, names: Container[str]) -> str:
-    """Return the present name of an option; empty if there is none.
-
-    Parameters
-    ----------
-    former : str
-        A name without dashes in front, or a setting with underscores.
-    names : container of str
-        The options of the command.
-    """
+    """Return the present name of an option; empty if there is none."""
     candidates = FORMER_OPTIONS.get(former.replace("_", "-"), ())
     return next((name for name in candidates if name in names), "")

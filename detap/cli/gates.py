@@ -217,13 +217,7 @@ class Gates(Record):
     def from_options(
         cls, options: dict[str, Any], option_names: OptionNames = DETECTIONS
     ) -> "Gates":
-        """Remove the gate options from `options`; a command may lack some.
-
-        Raises
-        ------
-        UsageError
-            If options exclude each other, or one requires another.
-        """
+        """Remove the gate options from `options`; a command may lack some."""
         baseline = options.pop("baseline", None)
         detections = options.pop("baseline_detections", None)
         config = GateConfig.of(

@@ -102,14 +102,7 @@ class Inputs(Record):
         return self.format.protocol if other_type else name
 
     def for_protocols(self, *protocols: "Protocol", digests: bool) -> "Inputs":
-        """Return inputs that also read the data the protocols need.
-
-        Parameters
-        ----------
-        *protocols : Protocol
-        digests : bool
-            Whether to hash the files while reading.
-        """
+        """Return inputs that also read the data the protocols need."""
         required: dict[str, Any] = {}
         for protocol in protocols:
             required |= protocol.reading
@@ -133,13 +126,7 @@ class Inputs(Record):
         return self.dt_format or self.detected[path]
 
     def paths(self, other: str | None = None) -> list[str]:
-        """Return the input paths, which must not be written.
-
-        Parameters
-        ----------
-        other : str, optional
-            Path of another detector's detections.
-        """
+        """Return the input paths, which must not be written."""
         formats = dict.fromkeys((self.format, *map(self.format_of, self.dt)))
         files = [
             self.reading.get(option.name)

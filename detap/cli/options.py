@@ -298,17 +298,7 @@ optional_inputs = stack(_path_arguments, optional_input_options)
 
 
 def field_options(kind: type[ProtocolBase], envvar: str, default: str) -> Decorator[Any]:
-    """Return the preset option and the field options of a kind of protocol.
-
-    Parameters
-    ----------
-    kind : type
-        :class:`detap.protocols.Protocol` or another kind.
-    envvar : str
-        Environment variable of the preset.
-    default : str
-        Help text on the default preset.
-    """
+    """Return the preset option and the field options of a kind of protocol."""
     return stack(_preset_option(kind, envvar, default), change_options(kind))
 
 
@@ -484,22 +474,7 @@ general_options = stack(
 
 
 def protocol_from(options: dict[str, Any], kind: type[ProtocolBase], default: str) -> Any:
-    """Remove the protocol options from `options` and return the protocol.
-
-    Parameters
-    ----------
-    options : dict
-        The values of :func:`field_options` and possibly others, which remain.
-    kind : type
-        Kind of protocol.
-    default : str
-        Default preset.
-
-    Raises
-    ------
-    UsageError
-        If the preset is unknown or the fields contradict each other.
-    """
+    """Remove the protocol options from `options` and return the protocol."""
     preset, changes = _preset_from(options, kind, default), changes_from(options, kind)
     if not changes:
         return preset

@@ -78,13 +78,6 @@ def advice_on(name: str, options: Collection[str]) -> tuple[str, str] | None:
     """Return the option of the command, and a sentence, for an unknown option.
 
     Either is empty if it does not apply; the result is None for a name that is not known.
-
-    Parameters
-    ----------
-    name : str
-        The unknown name; dashes, underscores and case do not matter.
-    options : collection of str
-        The options of the command, without dashes in front.
     """
     word = _normalized(name)
     for names, sentence in _SENTENCES.items():

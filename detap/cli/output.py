@@ -109,16 +109,7 @@ class Outputs(Record):
     def write(
         self, report: Report, read: "Sequence[SourceFile]" = (), *, quiet: bool = False
     ) -> None:
-        """Write the report to all files, then to standard output.
-
-        Parameters
-        ----------
-        report : Report
-        read : sequence of SourceFile
-            Files read, which must not be written.
-        quiet : bool
-            Whether to write to standard output only if requested.
-        """
+        """Write the report to all files, then to standard output."""
         for writer, path in self.files:
             text = writer.render(report, Style(width=_PAGE))
             self.write_file(path, text, read)

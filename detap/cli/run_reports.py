@@ -118,13 +118,7 @@ class Evaluated(Record):
 
 
 def extra_files(options: Mapping[str, Any]) -> list[str]:
-    """Return the files written in addition to reports; make the folder of plots.
-
-    Raises
-    ------
-    OutputError
-        If that is not a folder.
-    """
+    """Return the files written in addition to reports; make the folder of plots."""
     names = ("curves", "matches")
     files = [options[name] for name in names if options.get(name) is not None]
     if options["plots"] is None:
@@ -190,23 +184,7 @@ def write_reports(
     options: Mapping[str, Any],
     session: Session,
 ) -> int:
-    """Write all reports of a detector and print failed gates.
-
-    Parameters
-    ----------
-    evaluated : Evaluated
-    gating : (Gates, BaselineReport or None)
-        The gates, and their baseline report.
-    outputs : Outputs
-    options : mapping
-        Values of :data:`report_options`, and ``score_threshold``.
-    session : Session
-
-    Returns
-    -------
-    int
-        The exit status.
-    """
+    """Write all reports of a detector and print failed gates."""
     session.start_progress("Reporting")
     differing: tuple[Note, ...] = ()
     if evaluated.baseline is not None:

@@ -165,19 +165,7 @@ class ConfiguredCommand(Command):
 
 
 def settings_for(values: Mapping[str, Any], command: ConfiguredCommand) -> Settings:
-    """Return the settings that apply to a command line.
-
-    Parameters
-    ----------
-    values : mapping
-        Unprocessed options of the command line.
-    command : ConfiguredCommand
-
-    Raises
-    ------
-    UsageError
-        If the file or the target does not exist.
-    """
+    """Return the settings that apply to a command line."""
     requested = values.get("target") or ()
     if len(requested) > 1:
         names = " and ".join(map(repr, requested))
@@ -291,24 +279,7 @@ def _content(path: str) -> bytes:
 def _read(
     path: str, known: Iterable[Setting], target: str | None = None, section: str = ""
 ) -> Settings:
-    """Read settings.
-
-    Parameters
-    ----------
-    path : str
-        A TOML file; in pyproject.toml the table ``[tool.detap]`` is read.
-    known : iterable of Setting
-        Settings that the file may have.
-    target : str, optional
-        Target whose settings replace the others.
-    section : str, optional
-        Table of :data:`SECTIONS` to read instead of the top level.
-
-    Raises
-    ------
-    UsageError
-        If the file is not TOML, has an unknown setting, or lacks the target.
-    """
+    """Read settings."""
     short_path, record = _short_path(path), _parsed(path)
     table: Mapping[str, Any] = record
     prefix = ""
@@ -344,13 +315,7 @@ def _read(
 
 
 def read_tables(path: str, known: Iterable[Setting]) -> dict[str, dict[str, Any]]:
-    """Read a TOML file of tables of settings, by name.
-
-    Raises
-    ------
-    UsageError
-        If the file is not TOML, has a value outside a table, or has an unknown setting.
-    """
+    """Read a TOML file of tables of settings, by name."""
     record, settings = _parsed(path), {setting.name: setting for setting in known}
     return {
         name: _read_layer((_table(record, name, _short_path(path)), name), settings, path)

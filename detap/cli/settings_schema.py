@@ -12,13 +12,7 @@ _SCALAR: dict[str, Any] = {"type": ["string", "number"]}
 
 
 def settings_schema(commands: Mapping[str, ConfiguredCommand]) -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of a settings file.
-
-    Parameters
-    ----------
-    commands : mapping of str to ConfiguredCommand
-        Commands by table; the empty name is the top level of the file.
-    """
+    """Return the JSON Schema (draft 2020-12) of a settings file."""
     tables = {section: _table(command) for section, command in commands.items()}
     file_schema = tables.pop("")
     file_schema["properties"] |= tables
