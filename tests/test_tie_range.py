@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 import detap
 from detap.core import tie_orders
-from detap.errors import InputError
 from detap.evaluation.detection import score_tables
-from detap.evaluation.tie_range import _by_iou_bounds, tie_range
+from detap.evaluation.tie_range import tie_range
 from detap.protocols import ALL_AREAS, AreaRange, Protocol, protocol
 from detap.tables.detection import Detections, GroundTruth
 from tests.depth import examples
@@ -250,15 +249,3 @@ def test_loose_bounds_of_proposals_with_many_orders(monkeypatch: pytest.MonkeyPa
     tables = tied_proposals([[0, 0, 10, 5], [0, 5, 10, 10], [0, 0, 5, 10]])
     proposals = replace(protocol("proposals"), iou_thresholds=(0.5,), max_dets=(10,))
     assert tie_range(score_tables(*tables, proposals))["AR10"] == (0.5, 0.5, 0.5)
-
-
-def test_tie_groups_with_more_true_positives_than_ground_truths_are_refused() -> None:
-    tables = tied_proposals([[100, 0, 110, 10], [0, 0, 10, 10]])
-    proposals = replace(protocol("proposals"), iou_thresholds=(0.5,), max_dets=(1,))
-    result = score_tables(*tables, proposals)
-    (group,) = tie_range_module.tie_groups(result._run, None)
-    gained = group.bounds.bounds[0][0]._replace(max_hits=3)
-    damaged = group._replace(bounds=group.bounds._replace(bounds=((gained,),)))
-    message = "merged partials: are damaged: more true positives than ground truths; recreate them"
-    with pytest.raises(InputError, match=f"^{message}$"):
-        _by_iou_bounds(result, [damaged])

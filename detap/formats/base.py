@@ -264,7 +264,8 @@ class Format:
         """Return the keywords of the reader of a role; those of other formats are ignored."""
         for name in GEOMETRIES:
             if reading.get(name) and name not in self.geometries:
-                titles = " and ".join(f.title for f in FORMATS.values() if name in f.geometries)
+                files = (f for f in FORMATS.values() if name in f.geometries and not f.same_names)
+                titles = " and ".join(file_format.title for file_format in files)
                 raise UsageError(
                     f"{name} are read from {titles} files; these are read as {self.name}"
                 )

@@ -88,7 +88,7 @@ def test_help_all_is_longer_than_the_first_screen(detap: Run) -> None:
     [
         (["evl"], "No such command 'evl'. Did you mean eval?"),
         (["rank", "retreival"], "No such command 'retreival'. Did you mean retrieval?"),
-        (["xyzzy"], "No such command 'xyzzy'. They are eval, merge,"),
+        (["xyzzy"], "No such command 'xyzzy'. They are eval, check,"),
         (["eval", "--groundtruth", "a"], "No such option '--groundtruth'. Did you mean '--gt'?"),
         (["eval", "--predictions", "a"], "No such option '--predictions'. Did you mean '--dt'?"),
         (["eval", "--protocl", "a"], "No such option '--protocl'. Did you mean '--protocol'?"),

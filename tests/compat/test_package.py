@@ -212,11 +212,11 @@ def test_results_have_the_class_of_the_package(tmp_path: Path) -> None:
         *(r'"\ud800"', '{"a": 1, "a": 2}'),
     ],
 )
-@pytest.mark.parametrize("parser", [orjson, None])
+@pytest.mark.parametrize("parser", [orjson.loads, None])
 def test_json_is_read_as_by_json(
     text: str, parser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ours.coco, "orjson", parser)
+    monkeypatch.setattr(ours.coco, "_loads", parser)
     path = tmp_path / "truth.json"
     path.write_text(f'{{"info": [{text}, {{"a": {text}}}]}}', "utf-8")
     with contextlib.redirect_stdout(io.StringIO()):

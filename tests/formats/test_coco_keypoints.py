@@ -221,7 +221,7 @@ def test_results_need_the_number_of_keypoints_of_the_ground_truth(tmp_path: Path
 def test_other_formats_have_no_keypoints(fixtures: Path, tmp_path: Path) -> None:
     path = tmp_path / "gt.jsonl"
     path.write_text("{}")
-    message = "keypoints are read from COCO and YOLO and detap table files; these are read as jsonl"
+    message = "keypoints are read from COCO and YOLO files; these are read as jsonl"
     with pytest.raises(UsageError, match=message):
         read_any_ground_truth(path, keypoints=True)
     truth = read_any_ground_truth(truth_file(tmp_path), keypoints=True)

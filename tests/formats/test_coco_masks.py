@@ -377,7 +377,7 @@ def test_other_formats_have_no_masks(tmp_path: Path) -> None:
     folder = tmp_path / "Annotations"
     folder.mkdir()
     (folder / "a.xml").write_text("<annotation/>")
-    message = "masks are read from COCO and YOLO and detap table files; these are read as voc"
+    message = "masks are read from COCO and YOLO files; these are read as voc"
     with pytest.raises(UsageError, match=message):
         read_any_ground_truth(tmp_path, masks=True)
 

@@ -329,18 +329,6 @@ def test_options_without_effect_are_rejected(
     assert main(["rank", "retrieval", *graded, "--relevant-from", "1"]) == 0
 
 
-def test_help_imports_no_numpy() -> None:
-    for words in (["rank", "--help"], ["rank", "retrieval", "--help"]):
-        code = (
-            "import sys; from detap.cli import main; "
-            f"assert main({words!r}) == 0; assert 'numpy' not in sys.modules"
-        )
-        done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stderr
-
-
 @pytest.mark.parametrize(
     "output_format", ["table", "json", "csv", "markdown", "junit", "github", "gitlab"]
 )

@@ -91,16 +91,16 @@ class KeypointLists:
         given = {row: value for row, (value, _) in self._refused.items()}
         for row in np.flatnonzero(lengths == 2 * count).tolist():
             given[row] = self._values[self._starts[row] : self._starts[row + 1]].tolist()
-        found = {}
+        triplets_by_row = {}
         for row, value in given.items():
             if isinstance(value, list) and len(value) == 2 * count:
                 pairs = zip(value[0::2], value[1::2], strict=True)
                 triplets = [value for x, y in pairs for value in (x, y, 1)]
                 try:
-                    found[row] = keypoints_of_result({"keypoints": triplets})
+                    triplets_by_row[row] = keypoints_of_result({"keypoints": triplets})
                 except FaultError as error:
                     self._refused[row] = value, error
-        return found
+        return triplets_by_row
 
     def array(self) -> Floats:
         """Return x, y, v of the keypoints, (N, P, 3), if there were no problems."""
@@ -116,15 +116,15 @@ class KeypointLists:
     def extents(self, rows: NDArray[np.bool_]) -> tuple[NDArray[np.intp], Floats]:
         """Return those of the rows that have keypoints, and their bounding boxes, xywh."""
         every = np.flatnonzero(np.diff(self._starts) > 0)
-        found = every[rows[every]]
-        if not len(found):
-            return found, np.zeros((0, 4))
+        given = every[rows[every]]
+        if not len(given):
+            return given, np.zeros((0, 4))
         starts = self._starts[every] // 3
         x, y = self._values[0::3], self._values[1::3]
         low = [np.minimum.reduceat(values, starts) for values in (x, y)]
         high = [np.maximum.reduceat(values, starts) for values in (x, y)]
         boxes = np.stack([*low, high[0] - low[0], high[1] - low[1]], axis=1)
-        return found, boxes[np.isin(every, found)]
+        return given, boxes[np.isin(every, given)]
 
     def columns(self, fields: Fields, sides: Floats) -> KeypointColumns:
         """Return the columns of the annotations; `sides` are the sizes of the boxes."""

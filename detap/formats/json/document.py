@@ -25,7 +25,7 @@ _MANY = 1 << 60
 
 
 class RecordProblems(Problems):
-    """Problems in the order of the records, however they are found.
+    """Problems in the order of the records, whenever they are added.
 
     Attributes
     ----------
@@ -36,7 +36,13 @@ class RecordProblems(Problems):
     def __init__(self, file: str, limit: int) -> None:
         super().__init__(file, limit)
         self.section = 0
-        self._places: list[tuple[int, int]] = []
+        self._order: list[tuple[int, int]] = []
+
+    def count_only(self, index: int) -> bool:
+        """Count a problem of a record of the section if too many come before it to list it."""
+        counted = len(self.listed) >= self.limit and (self.section, index) > self._order[-1]
+        self.count += counted
+        return counted
 
     def at(self, index: int, location: str, message: str, hint: str = "") -> None:
         """Add a problem of a record of the section."""
@@ -54,21 +60,21 @@ class RecordProblems(Problems):
     def instead(self, message: str, hint: str = "") -> None:
         """Replace all problems by their common cause."""
         super().instead(message, hint)
-        self._places = [(-1, 0)]
+        self._order = [(-1, 0)]
 
     def copy(self) -> "RecordProblems":
         """Return a copy."""
         other = RecordProblems(self.file, self.limit)
         other.section, other.count = self.section, self.count
-        other.listed, other._places = [*self.listed], [*self._places]
+        other.listed, other._order = [*self.listed], [*self._order]
         return other
 
-    def _insert(self, place: tuple[int, int], problem: Problem) -> None:
+    def _insert(self, position: tuple[int, int], problem: Problem) -> None:
         self.count += 1
-        row = bisect_right(self._places, place)
-        self._places.insert(row, place)
+        row = bisect_right(self._order, position)
+        self._order.insert(row, position)
         self.listed.insert(row, problem)
-        del self._places[self.limit :], self.listed[self.limit :]
+        del self._order[self.limit :], self.listed[self.limit :]
 
 
 class Document:
@@ -99,6 +105,7 @@ class Document:
         self.limits = limits
         self.problems = RecordProblems(file, limits.problems)
         self._text = JsonText("", Problems(file, _MANY))
+        self._previous: tuple[bytes, Any] | None = None
         self.depth = 1
         self.current: RecordList | None = None
         reader.begin()
@@ -195,6 +202,8 @@ class Document:
         data = self.reader.value()
         if data is None or depth + nesting(data) > self.limits.nesting:
             self.fail(explain, start)
+        if self._previous is not None and data == self._previous[0]:
+            return self._previous[1]
         text = self._text
         text.problems = Problems(self.problems.file, _MANY)
         try:
@@ -205,8 +214,10 @@ class Document:
         if text.index != len(text.text):
             self.fail(explain, start)
         for problem in text.problems.listed:
-            place = number if number >= 0 else _MANY
-            self.problems.at(place, problem.location, problem.message, problem.hint)
+            position = number if number >= 0 else _MANY
+            self.problems.at(position, problem.location, problem.message, problem.hint)
+        plain = not (text.problems.listed or text.constants)
+        self._previous = (data, value) if plain else None
         return value
 
     def text(self) -> tuple[bytes, JsonText]:
@@ -272,6 +283,7 @@ class RecordList:
         self.faulty: set[int] = set()
         self._values_of = values_of
         self._omitted: list[int] = []
+        self._refused: object = None
 
     def read(self) -> None:
         """Read the list at the position of the document."""
@@ -348,9 +360,13 @@ class RecordList:
             message = f"is {short_json(record)}, expected an object"
             self.document.problems.at(index, self.location(index), message)
             return None
+        # A repeat of the last record, one of millions in a file that is not a list of results.
+        if record is self._refused and self.document.problems.count_only(index):
+            return None
         try:
             return None if self._values_of is None else self._values_of(record)
         except FaultError as error:
+            self._refused = record
             self.fault(index, record.get("id"), error)
             return None
 
@@ -359,7 +375,8 @@ class RecordList:
         known = identifier if isinstance(identifier, int | str) else None
         problems = self.document.problems
         section, problems.section = problems.section, self.section
-        problems.at(index, self.location(index, known), error.message, error.hint)
+        if not problems.count_only(index):
+            problems.at(index, self.location(index, known), error.message, error.hint)
         problems.section = section
 
     def fault_of_row(self, row: int, error: FaultError) -> None:

@@ -1,4 +1,4 @@
-"""Whether integer ids are distinct, and the seed of hash tables."""
+"""Test integer ids for repeats; the seed of hash tables."""
 
 from libc.stdint cimport int64_t, uint64_t
 

@@ -1,4 +1,4 @@
-"""Whether integer ids are distinct, and the seed of hash tables."""
+"""Test integer ids for repeats; the seed of hash tables."""
 
 from os import urandom
 
