@@ -337,6 +337,7 @@ class RecordList:
         reader.skip()
         while (state := reader.walk(fields, depth)) != DONE:
             if state == LIMIT:
+                reader.peek()
                 document.fail(self._refuse_more)
             elif state == ODD:
                 number, before = fields.count, document.problems.count
