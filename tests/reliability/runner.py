@@ -169,6 +169,8 @@ def run_process(
         if memory:
             resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 
+    # A process begins with the peak memory of its parent: below that its own is not known.
+    inherited = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     started = time.monotonic()
     with (
         open(folder / stdin if stdin else os.devnull, "rb") as source,
@@ -200,7 +202,7 @@ def run_process(
         "status": process.returncode,
         "late": late,
         "seconds": usage.ru_utime + usage.ru_stime,
-        "peak": usage.ru_maxrss * 1024,
+        "peak": usage.ru_maxrss * 1024 if usage.ru_maxrss > inherited else 0,
     }
 
 
