@@ -17,7 +17,7 @@ from detap.errors import InputError, UsageError
 from detap.evaluation.detection import evaluate
 from detap.protocols import protocol
 from detap.tables.columns import Columns
-from detap.tables.concat import join_ground_truths
+from detap.tables.concat import join_detections, join_ground_truths
 from detap.tables.detection import Detections, GroundTruth, encode_boxes
 from detap.tables.ranking import Samples
 
@@ -206,6 +206,40 @@ def test_groups_of_several_inputs_must_agree() -> None:
     assert join_ground_truths([first, second]).groups == {"cat": "rare", "dog": "common"}
     with pytest.raises(InputError, match="category 'cat' is frequent, but rare in "):
         join_ground_truths([first, truth(image=[3, 4], groups={"cat": "frequent"})])
+
+
+COLUMNS: dict[str, dict[str, Any]] = {
+    "mask": {"masks": np.ones((1, 9, 9), np.uint8)},
+    "area": {"masks": np.ones((1, 9, 9), np.uint8), "boxes": None},
+    "polygons": {"polygons": [[[0, 0], [9, 0], [9, 9], [0, 9]]], "boxes": None},
+    "keypoints": {"keypoints": [[[1, 2, 2]]]},
+}
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+@pytest.mark.parametrize("first", [True, False], ids=["empty first", "empty last"])
+def test_an_input_without_rows_lacks_no_column(column: str, first: bool) -> None:
+    """An empty results file has neither masks nor areas; the columns of the others are kept."""
+    filled = dt_table(**COLUMNS[column])
+    empty = dt_table(image=[], label=[], boxes=[], score=[])
+    joined = join_detections([empty, filled] if first else [filled, empty])
+    assert list(joined.columns()) == list(filled.columns())
+    for name, values in filled.columns().items():
+        assert joined.columns()[name].tobytes() == values.tobytes(), name
+    assert (joined.masks is None) == (filled.masks is None)
+    boxes = replace(dt_table(image=["b"]), images=("b",))
+    assert column not in join_detections([boxes, filled]).columns()
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["empty first", "empty last"])
+def test_an_input_without_objects_lacks_no_column(first: bool) -> None:
+    filled = truth(extra={"occluded": [0, 2]}, masks=np.ones((2, 9, 9), np.uint8))
+    none: dict[str, list[object]] = {"image": [], "label": [], "boxes": []}
+    empty = truth(**none, images=["c"], classes=["cat", "dog"])
+    joined = join_ground_truths([empty, filled] if first else [filled, empty])
+    assert joined.images == ("a", "b", "c")
+    for name, values in filled.columns().items():
+        assert joined.columns()[name].tobytes() == values.tobytes(), name
 
 
 def test_no_detections_at_all() -> None:

@@ -54,6 +54,7 @@ def join_ground_truths(tables: Sequence[GroundTruth], *, merge_images: bool = Fa
         tables,
         images,
         (ids, _class_names(tables, ids)),
+        format=tables[0].format,
         image_sizes=_sizes(tables, images),
         listed=_lists(tables, images, ids),
         groups=_groups(tables),
@@ -226,21 +227,25 @@ def _stacked(
     classes: tuple[tuple[Name, ...], tuple[str, ...]],
     **more: Any,
 ) -> Table:
-    """Concatenate the rows of all tables, with common indices."""
+    """Concatenate the rows of all tables, with common indices.
+
+    Optional columns are those of every table with rows: an empty file has neither masks nor areas.
+    """
+    filled: Sequence[Table] = [table for table in tables if len(table)] or tables[:1]
     columns: dict[str, Any] = {
-        name: _joined(tables, name)
-        for name in tables[0].columns()
-        if name not in ("image", "label") and all(name in table.columns() for table in tables)
+        name: _joined(filled, name)
+        for name in filled[0].columns()
+        if name not in ("image", "label") and all(name in table.columns() for table in filled)
     }
     if "mask" in columns:
-        first = np.cumsum([0, *(len(table.masks or ()) for table in tables)], dtype=np.int32)
-        numbers = [table.mask + n for table, n in zip(tables, first, strict=False)]
+        first = np.cumsum([0, *(len(table.masks or ()) for table in filled)], dtype=np.int32)
+        numbers = [table.mask + n for table, n in zip(filled, first, strict=False)]
         columns["mask"] = np.concatenate(numbers)
-        more["masks"] = Masks.joined([table.masks for table in tables if table.masks is not None])
-    return tables[0].with_columns(
+        more["masks"] = Masks.joined([table.masks for table in filled if table.masks is not None])
+    return filled[0].with_columns(
         columns,
-        image=np.concatenate([reindexed(t.image, t.images, images) for t in tables]),
-        label=np.concatenate([reindexed(t.label, t.class_ids, classes[0]) for t in tables]),
+        image=np.concatenate([reindexed(t.image, t.images, images) for t in filled]),
+        label=np.concatenate([reindexed(t.label, t.class_ids, classes[0]) for t in filled]),
         images=images,
         classes=classes[1],
         class_ids=classes[0],
@@ -251,17 +256,16 @@ def _stacked(
 
 
 def _joined(tables: Sequence[Table], name: str) -> NDArray[Any]:
-    """Concatenate a column; tables without rows do not know the number of keypoints."""
-    filled = [table for table in tables if len(table)] or tables[:1]
-    first = filled[0].columns()[name]
-    for table in filled[1:]:
+    """Concatenate a column, which must have the same width in all tables."""
+    first = tables[0].columns()[name]
+    for table in tables[1:]:
         column = table.columns()[name]
         if column.shape[1:] != first.shape[1:]:
             message = (
-                f"objects have {column.shape[1]} {name}, but {first.shape[1]} in {filled[0].path}"
+                f"objects have {column.shape[1]} {name}, but {first.shape[1]} in {tables[0].path}"
             )
             raise InputError(Problem(table.path, "", message, "use one skeleton in all inputs"))
-    return np.concatenate([table.columns()[name] for table in filled])
+    return np.concatenate([table.columns()[name] for table in tables])
 
 
 def merged_samples(shards: Iterable[CategorySample]) -> CategorySample:
