@@ -261,6 +261,35 @@ def test_pages_and_matches_of_saved_tables_are_those_of_one_run(
     assert Path("merged.html").stat().st_size
 
 
+def test_detectors_of_different_classes_are_compared(tmp_path: Path, detap: Run) -> None:
+    """Text files, each with a class that neither the ground truth nor the other file has."""
+    (tmp_path / "gt").mkdir()
+    for image in "abcd":
+        (tmp_path / "gt" / f"{image}.txt").write_text("m 1 1 9 9\nn 11 11 20 20\n")
+    truth = read_ground_truth(tmp_path / "gt")
+    for name, other in (("now", "z"), ("old", "c")):
+        folder = tmp_path / name
+        folder.mkdir()
+        for image in "abcd"[: 4 if name == "old" else 2]:
+            lines = f"m 0.9 1 1 9 9\n{other} 0.5 1 1 9 9\nn .{ord(image) % 7} 11 11 20 20\n"
+            (folder / f"{image}.txt").write_text(lines)
+        table = read_detections(folder, truth)
+        for part in range(2):
+            table.select(table.image % 2 == part).save(tmp_path / f"{name}-{part}.npz")
+    asked = ("--max-drop", "0.1", "--confidence", "0.9", "--resamples", "100", *JSON)
+    one, merged = (
+        numbers(
+            detap(
+                *("eval", "--gt", tmp_path / "gt", "--dt", tmp_path / f"now{files}"),
+                *("--baseline-detections", tmp_path / f"old{files}", *asked),
+            )
+        )
+        for files in ("", "-*.npz")
+    )
+    assert merged["gates"] == one["gates"]
+    assert merged["classes"] == one["classes"]
+
+
 def test_an_image_in_two_saved_tables_is_refused(saved: tuple[str, ...], detap: Run) -> None:
     Path("rank-9.npz").write_bytes(Path("rank-0.npz").read_bytes())
     ended = detap("eval", *saved)

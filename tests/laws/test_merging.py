@@ -25,6 +25,16 @@ from tests.laws.test_masks import scored as scored_masks
 
 pytestmark = pytest.mark.filterwarnings("ignore::detap.errors.DetapWarning")
 
+METRICS = {
+    **{name: replace(protocol("coco"), metrics=(name,)) for name in ("JI", "oLRP", "CPM")},
+    "LRP@score=0.5": replace(protocol("voc2012"), metrics=("LRP@score=0.5",)),
+    "recall@fppi=0.25": replace(protocol("coco"), metrics=("recall@fppi=0.25",)),
+    "MR-2": replace(protocol("voc2012"), metrics=("MR-2", "MR-4")),
+    "lvis-fixed": replace(protocol("lvis-fixed"), max_dets=(2,)),
+    "lvis-fixed-segm": replace(protocol("lvis-fixed-segm"), max_dets=(2,)),
+}
+"""Protocols with metrics other than AP and AR, or with a limit over all images."""
+
 SHAPES = [PRESETS[name] for name in ("coco-segm", "coco-boundary", "coco-polygon", "lvis", "dota")]
 
 
@@ -74,6 +84,14 @@ def test_boxes(case: Case, rules: Protocol, data: st.DataObject) -> None:
 @settings(phases=(Phase.explicit, Phase.generate))
 @given(cases(), st.sampled_from(SHAPES), st.data())
 def test_shapes(case: Case, rules: Protocol, data: st.DataObject) -> None:
+    case = case.with_dt(in_order_of_images(case.dt))
+    check_merged(case.tables_for(rules), rules, data)
+
+
+@pytest.mark.parametrize("rules", METRICS.values(), ids=METRICS)
+@settings(phases=(Phase.explicit, Phase.generate))
+@given(case=cases(), data=st.data())
+def test_other_metrics(rules: Protocol, case: Case, data: st.DataObject) -> None:
     case = case.with_dt(in_order_of_images(case.dt))
     check_merged(case.tables_for(rules), rules, data)
 

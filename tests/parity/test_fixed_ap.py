@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import detap
 from detap.errors import UsageError
 from detap.evaluation.detection import evaluate, score_tables
+from detap.evaluation.tie_range import tie_range
 from detap.protocols import PRESETS, Protocol, protocol
 from tests.cases import Case, cases
 
@@ -75,7 +76,7 @@ def test_classes_with_fewer_detections_are_noted(real_data: Path, files: dict[st
     assert note.count == len(classes)
 
 
-# --- merged partials, slices and resamples
+# --- any data
 
 LIMITS = st.sampled_from((1, 2, 4))
 RULES = st.sampled_from((PRESETS["coco"], PRESETS["voc2012"], PRESETS["tidecv-ap"]))
@@ -119,3 +120,10 @@ def test_one_limit_is_required(max_dets: tuple[int | None, ...]) -> None:
 def test_proposals_have_no_limit_of_the_data_set() -> None:
     with pytest.raises(UsageError, match="labels no detection TP or FP; use --max-dets-scope cl"):
         replace(protocol("proposals"), max_dets=(10,), max_dets_scope="dataset")
+
+
+def test_bounds_of_ties_are_refused() -> None:
+    truth, detections = Case().tables()
+    result = score_tables(truth, detections, with_limit(protocol("coco"), 10))
+    with pytest.raises(UsageError, match="which --tie-range does not support; omit it or use"):
+        tie_range(result)
