@@ -171,6 +171,15 @@ def input_table(results: Results, part: str, cost: str) -> str:
     return table(["case", *names], body)
 
 
+def epoch_sentence(results: Results) -> str:
+    cost = results["epoch"]
+    return (
+        f"{cost['detections']:,.0f} detections of 100 an image through an `Evaluator`: "
+        f"{seconds(cost['updates'])} s in updates, {seconds(cost['rest'])} s in `compute`; "
+        f"{cost['held']:.0f} bytes per detection, and {cost['peak']:.0f} more in `compute`.\n"
+    )
+
+
 def others_table(results: Results) -> str:
     """Return formats, options and commands, each divided by an evaluation of COCO JSON."""
     rows = [
@@ -265,6 +274,7 @@ SECTIONS: dict[str, Callable[[Results], str]] = {
     "agreement": agreement_sentence,
     "drop_in": lambda results: input_table(results, "drop_in", "processor_ratio"),
     "loop": lambda results: input_table(results, "loop", "ratio"),
+    "epoch": epoch_sentence,
     "others": others_table,
     "installation": installation_sentence,
     "scaling-detections": lambda results: scaling_sentence(

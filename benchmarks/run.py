@@ -40,7 +40,7 @@ QUICK_DETECTION_COUNTS = (50_000, 100_000)
 QUICK_IMAGE_COUNTS = (1_000, 2_000, 4_000)
 PARTS = (
     *("workloads", "agreement", "comparisons", "scaling_detections", "scaling_images", "threads"),
-    *("profile", "loop", "drop_in", "others", "ranking", "installation"),
+    *("profile", "loop", "epoch", "drop_in", "others", "ranking", "installation"),
 )
 # Uses of an evaluator in a training loop, and the peers that support each.
 LOOPS = {
@@ -49,6 +49,7 @@ LOOPS = {
 }
 # Clients of pycocotools' classes, and the peer that the drop-in is compared with.
 DROP_INS = dict.fromkeys(("path", "annotations"), ("pycocotools",))
+EPOCH, QUICK_EPOCH = 10_000_000, 1_000_000  # detections of an evaluator
 REPORTED = ("500k", "2M", "1230-classes")  # with a JSON report too
 PROFILED = ("48k", "500k", "2M", "voc", "masks")
 RANKINGS = ("codes", "embeddings")
@@ -257,6 +258,17 @@ def loop(bench: Bench) -> list[dict[str, Any]]:
     )
 
 
+def epoch(bench: Bench) -> dict[str, float]:
+    """Time an evaluator over a long epoch, and take its memory per detection."""
+    if bench.detap.python is None:
+        return {}
+    script, count = HERE / "scripts" / "epoch.py", QUICK_EPOCH if bench.quick else EPOCH
+    command = [bench.detap.python, str(script), str(count)]
+    reports = [json.loads(measure.run(command)[1]) for _ in range(min(bench.runs, 3))]
+    say(f"epoch: {reports[0]}")
+    return {name: median(report[name] for report in reports) for name in reports[0]}
+
+
 def drop_in(bench: Bench) -> list[dict[str, Any]]:
     """Time the drop-in and pycocotools, loading and evaluating.
 
@@ -445,6 +457,7 @@ def run_all(bench: Bench, only: Sequence[str] = ()) -> dict[str, Any]:
         lambda: threads(bench),
         lambda: profile(bench),
         lambda: loop(bench),
+        lambda: epoch(bench),
         lambda: drop_in(bench),
         lambda: others(bench),
         lambda: ranking(bench),

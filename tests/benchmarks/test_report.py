@@ -264,6 +264,14 @@ def test_inputs_have_a_column_of_ratios_for_each_peer() -> None:
     assert set(report.INPUTS) == {*run.DROP_INS, *run.LOOPS}
 
 
+def test_an_epoch_has_times_and_memory() -> None:
+    cost = {"detections": 1e7, "updates": 1.25, "rest": 2.5, "held": 54.3, "peak": 91.8}
+    assert report.epoch_sentence({"epoch": cost}) == (
+        "10,000,000 detections of 100 an image through an `Evaluator`: 1.25 s in updates, "
+        "2.50 s in `compute`; 54 bytes per detection, and 92 more in `compute`.\n"
+    )
+
+
 def test_other_commands_are_divided_by_an_evaluation() -> None:
     rows = [{"workload": "500k", "name": "--errors", **comparison(Pairs(THEIRS, OURS))}]
     assert report.others_table({"others": rows}).splitlines()[2] == (
