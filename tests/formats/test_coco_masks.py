@@ -13,6 +13,7 @@ from pycocotools import mask
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
+import detap
 from detap.core.masks import areas_and_boxes, runs_of
 from detap.errors import InputError, UsageError
 from detap.evaluation.detection import evaluate
@@ -409,6 +410,26 @@ def test_several_files_are_read_as_one(tmp_path: Path) -> None:
     assert detections.area.tolist() == [16, 16]
     chosen = detections.select(np.array([1]))
     assert drawn(chosen, 0) == LISTED["counts"]
+
+
+@pytest.mark.parametrize("names", [("dt", "none"), ("none", "dt")], ids=" ".join)
+def test_an_empty_file_changes_no_areas_of_masks(tmp_path: Path, names: tuple[str, str]) -> None:
+    """A false positive of 464 pixels is small, though its bounding box of 3600 is medium."""
+    truth = truth_file(tmp_path, width=200, height=200)
+    frame = np.ones((200, 200), np.uint8, order="F")
+    frame[:50] = frame[110:] = frame[52:108, 52:108] = 0
+    frame[:, :50] = frame[:, 110:] = 0
+    encoded = mask.encode(frame)
+    counts = encoded["counts"].decode()
+    wrong = {"segmentation": {"size": [200, 200], "counts": counts}, "score": 0.9}
+    result_file(tmp_path, wrong, {"segmentation": SQUARE}, {"segmentation": SQUARE})
+    (tmp_path / "none.json").write_text("[]")
+    one = detap.evaluate(truth, tmp_path / "dt.json", protocol="coco-segm")
+    both = [tmp_path / f"{name}.json" for name in names]
+    result = detap.evaluate(truth, both, protocol="coco-segm")
+    assert int(frame.sum()) == 464
+    assert result.summary["APs"] == pytest.approx(2 / 3)
+    assert repr(result.summary) == repr(one.summary)
 
 
 def test_masks_are_read_only(tmp_path: Path) -> None:
