@@ -1,6 +1,7 @@
 """Libraries imported at start-up: none that a run does not need."""
 
 import compileall
+import os
 import subprocess
 import sys
 import tomllib
@@ -69,6 +70,30 @@ def test_eval_imports_only_what_it_needs(coco: Files, tmp_path: Path) -> None:
     assert modules & HEAVY == set()
     formats = {name.removeprefix("detap.formats.") for name in modules if "detap.formats." in name}
     assert not {"voc.tables", "yolo.tables", "cvat.tables"} & formats
+
+
+@pytest.mark.parametrize(("command", "threads"), [("eval", "1"), ("report", "1"), ("rank", "None")])
+def test_only_rankings_start_threads_of_linear_algebra(command: str, threads: str) -> None:
+    """NumPy reads the variable when it is imported."""
+    code = (
+        "import os, sys\n"
+        "class Watch:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'numpy':\n"
+        "            print(os.environ.get('OPENBLAS_NUM_THREADS'), flush=True)\n"
+        "sys.meta_path.insert(0, Watch())\n"
+        "from detap.__main__ import main\n"
+        "main()\n"
+    )
+    environment = {k: v for k, v in os.environ.items() if k != "OPENBLAS_NUM_THREADS"}
+    ended = subprocess.run(
+        [sys.executable, "-c", code, command, "--help"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ended.stdout.splitlines()[0] == threads
 
 
 def test_the_version_is_that_of_the_project() -> None:

@@ -1,6 +1,5 @@
 """``detap eval``: evaluate detections against ground truth."""
 
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -143,8 +142,6 @@ def command(session: Session, /, **options: Any) -> int:
 
     Print AP per class, the summary and the protocol's signature. Notes go to stderr.
     """
-    # Keep numpy from starting linear-algebra threads, which evaluation never uses.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if options["data_sets"]:
         from detap.cli.data_sets import evaluate_data_sets  # lazy import (start-up time)
 

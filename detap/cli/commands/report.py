@@ -171,8 +171,6 @@ def _report(
     slicing, session = context
     inputs = inputs.for_protocols(protocol, digests=True)
     sources = inputs.begin()
-    # Keep numpy from starting linear-algebra threads, which evaluation never uses.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from detap.checks.sanity_notes import comparison_notes
     from detap.evaluation.detection import add_sanity_notes, score_tables
 
