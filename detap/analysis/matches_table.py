@@ -59,8 +59,7 @@ def matches_table(result: Result, *, iou: float | None = None) -> Columns:
     Raises
     ------
     UsageError
-        If the protocol does not match by score, does not have the threshold, or the result was
-        merged from partials.
+        If the protocol does not match by score, or does not have the threshold.
     InputError
         If the ground truth, which is read again for the file names, cannot be read.
     """

@@ -169,8 +169,8 @@ def match_and_accumulate(
         Rank of each detection, from 0, compared with max dets, or :data:`UNLIMITED`; by default its
         rank in its class and image.
     curves : bool
-        If False, compute precision at the first level only, as for partials, which keep only the
-        match table.
+        If False, compute precision at the first level only, where the match table is all that is
+        used.
 
     Returns
     -------

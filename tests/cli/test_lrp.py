@@ -1,4 +1,4 @@
-"""oLRP on the command line: reports, gates, baselines, comparisons, slices and partials."""
+"""oLRP on the command line: reports, gates, baselines, comparisons, slices and several inputs."""
 
 import json
 from collections.abc import Callable

@@ -5,90 +5,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from detap import read_detections, read_ground_truth
 from tests.cases import BY_IMAGE
 from tests.cli.conftest import Ended
+from tests.shards import JSON, PAIRS, SHARDS, WHOLE, case, shards
+
+__all__ = ["shards"]
 
 Run = Callable[..., Ended]
-
-IMAGES, CLASSES = 24, 3
-
-
-def boxes(random: np.random.Generator, count: int) -> list[list[float]]:
-    corners, sizes = random.integers(0, 120, (count, 2)), random.integers(4, 60, (count, 2))
-    rows: list[list[float]] = np.hstack([corners, sizes]).astype(float).tolist()
-    return rows
-
-
-def case(seed: int = 5) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return ground truth and detections with many tied scores and some empty images."""
-    random = np.random.default_rng(seed)
-    truths: list[dict[str, Any]] = []
-    detections: list[dict[str, Any]] = []
-    for image in range(1, IMAGES + 1):
-        for box in boxes(random, int(random.integers(0, 5))):
-            label = int(random.integers(1, CLASSES + 1))
-            truths.append(
-                {
-                    "id": len(truths) + 1,
-                    "image_id": image,
-                    "category_id": label,
-                    "bbox": box,
-                    "area": box[2] * box[3],
-                    "iscrowd": int(random.random() < 0.1),
-                }
-            )
-            if image % 7:  # no detections on every seventh image
-                shift = random.integers(-4, 5, 4).tolist()
-                near = [max(side + by, 1.0) for side, by in zip(box, shift, strict=True)]
-                score = float(random.integers(1, 5)) / 5
-                detections.append(
-                    {"image_id": image, "category_id": label, "bbox": near, "score": score}
-                )
-        if image % 7:
-            detections += [
-                {
-                    "image_id": image,
-                    "category_id": int(random.integers(1, CLASSES + 1)),
-                    "bbox": box,
-                    "score": float(random.integers(1, 5)) / 5,
-                }
-                for box in boxes(random, 3)
-            ]
-    images = [
-        {"id": image, "width": 200, "height": 200, "light": "night" if image % 3 else "day"}
-        for image in range(1, IMAGES + 1)
-    ]
-    categories = [{"id": label, "name": f"class {label}"} for label in range(1, CLASSES + 1)]
-    return {"images": images, "categories": categories, "annotations": truths}, detections
-
-
-@pytest.fixture
-def shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Write the case as a whole and in five pairs of shards, one without detections."""
-    truth, detections = case()
-    monkeypatch.chdir(tmp_path)
-    Path("gt.json").write_text(json.dumps(truth))
-    # The file is sorted by image; images go to the shards in turn.
-    part_of = {image: (image * 7) % 4 for image in range(1, IMAGES + 1)}
-    Path("dt.json").write_text(json.dumps(detections))
-    for part in range(5):
-        ours = {image for image, of in part_of.items() if of == part}
-        own = {
-            **truth,
-            "images": [entry for entry in truth["images"] if entry["id"] in ours],
-            "annotations": [a for a in truth["annotations"] if a["image_id"] in ours],
-        }
-        for folder in ("gts", "dts"):
-            Path(folder).mkdir(exist_ok=True)
-        if ours:
-            Path(f"gts/{part}.json").write_text(json.dumps(own))
-        rows = [record for record in detections if record["image_id"] in ours]
-        Path(f"dts/{part}.json").write_text(json.dumps(rows))
-    return tmp_path
 
 
 def numbers(ended: Ended) -> dict[str, Any]:
@@ -99,12 +25,6 @@ def numbers(ended: Ended) -> dict[str, Any]:
     report["notes"] = [note for note in report["notes"] if note["code"] != "interleaved-inputs"]
     report["notes"].sort(key=lambda note: str(note["code"]))
     return report
-
-
-JSON = ("--output-format", "json")
-WHOLE = ("--gt", "gt.json", "--dt", "dt.json")
-SHARDS = ("--gt", "gt.json", "--dt", "dts/*.json")
-PAIRS = ("--gt", "gts/*.json", "--dt", "dts/[0-3].json")
 
 
 @pytest.mark.parametrize("files", [SHARDS, PAIRS], ids=["one-truth", "pairs"])

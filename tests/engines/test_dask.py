@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Ended, detap
-from tests.engines.shards import JSON, PAIRS, SHARDS, WHOLE, shards
+from tests.shards import JSON, PAIRS, SHARDS, WHOLE, shards
 
 __all__ = ["detap", "shards"]
 

@@ -9,7 +9,7 @@ import pytest
 from detap.formats import read_ground_truth
 from detap.formats.multi_file import LocatedInput
 from detap.io.limits import DEFAULT_LIMITS
-from tests.engines.shards import shards
+from tests.shards import shards
 
 __all__ = ["shards"]
 

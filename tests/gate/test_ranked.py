@@ -1,4 +1,4 @@
-"""Metrics of the ranking in gates, baselines, comparisons, slices, partials and loops.
+"""Metrics of the ranking in gates, baselines, comparisons, slices and loops.
 
 Real data: KAIST's test images with two published detectors, INSANet (MR-2 5.76 %) and MLPD
 (7.58 %) by the evaluation of their authors with all people counted.

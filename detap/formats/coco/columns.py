@@ -211,16 +211,6 @@ def listed_pairs(
     )
 
 
-def read_listed(data: bytes) -> list[Any]:
-    """Parse a list that the scanner has validated and kept."""
-    import json
-
-    from detap.io.json_text import integer
-
-    value = json.loads(data, parse_int=integer) if data else []
-    return value if isinstance(value, list) else []
-
-
 def groups_of(categories: Iterable[Any]) -> dict[Name, str]:
     """Return the LVIS frequency group of each category."""
     letters = listed_names(categories, "frequency").items()

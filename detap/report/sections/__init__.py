@@ -34,7 +34,6 @@ class Section:
     metavar: str | None = None
     option: str = ""  # by default the name with two dashes
     module: str = ""  # by default that of the name in this package
-    needs_boxes: bool = True  # which engines and `detap merge` do not keep
 
     @property
     def flag(self) -> str:
@@ -69,7 +68,6 @@ SECTIONS: list[Section] = [
         score_or_best,
         metavar="X|best",
         option="--score-threshold",
-        needs_boxes=False,
     ),
     Section(
         "confusion",

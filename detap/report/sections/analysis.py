@@ -33,7 +33,7 @@ class Analysis:
 
     @cached_property
     def match_results(self) -> MatchResults:
-        """The match results of each box; partials have no boxes."""
+        """The match results of each box."""
         return MatchResults.of(self.result)
 
     @cached_property

@@ -90,7 +90,7 @@ class ErrorPair(TypedDict):
 
 @extra_items(ErrorPair)
 class ErrorPairs(TypedDict):
-    """The errors by type at the best-F1 threshold; absent, like images, for merged partials."""
+    """The errors by type at the best-F1 threshold."""
 
     missed: ErrorPair
     localization: ErrorPair

@@ -1,4 +1,4 @@
-"""Inputs of several files, for tests of engines."""
+"""Inputs of several files, for tests of the command line and of engines."""
 
 import json
 from pathlib import Path
