@@ -190,7 +190,8 @@ def unmentioned(names: list[str], changes: str) -> list[str]:
     """
     newest = changes.split("\n## ")[1]
     mentioned = set(re.findall(r"`([^`\n]+)`", newest))
-    removed = re.findall(r"`([^`\n]+)`", newest.partition("\n**Removed**\n")[2])
+    sections = re.findall(r"^\*\*Removed\*\*$(.*?)(?=^\*\*|\Z)", newest, re.MULTILINE | re.DOTALL)
+    removed = re.findall(r"`([^`\n]+)`", "".join(sections))
     prefixes = tuple(f"{name}{mark}" for name in removed for mark in (".", "(", " "))
     return [name for name in names if name not in mentioned and not name.startswith(prefixes)]
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Ended, Files, write_coco
-from tests.cli.test_shards import JSON, numbers
+from tests.cli.test_shards import numbers
+from tests.shards import JSON
 
 Run = Callable[..., Ended]
 

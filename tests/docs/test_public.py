@@ -56,6 +56,12 @@ def test_a_name_that_is_gone_is_reported() -> None:
     assert public.unmentioned(["detap.y"], changes) == ["detap.y"]
 
 
+def test_what_is_removed_stands_for_its_members() -> None:
+    changes = "## 2.0.0\n\n**Removed**\n\n- `detap.A`\n\n**Scoring**\n\n- `detap.B`\n"
+    gone = ["detap.A.x", "detap.A(y)", "detap.B.x"]
+    assert public.unmentioned(gone, f"# Changes\n\n{changes}") == ["detap.B.x"]
+
+
 @pytest.mark.parametrize(
     ("kind", "name"),
     [

@@ -19,6 +19,7 @@ from detap.errors import InputError
 from detap.formats.coco import prefetch
 from detap.formats.coco import tables as coco
 from detap.formats.coco.values import size_of
+from detap.formats.json.document import RecordList
 from detap.io.stream import read_bytes
 from detap.tables.detection import GroundTruth
 from tests.depth import sampled
@@ -55,6 +56,36 @@ def test_valid_results_are_their_records_one_by_one(seed: int) -> None:
     write = fuzz.Writer(chance)
     data = fuzz.write_results(write).encode()
     assert fuzz.check_results(chance, data, fuzz.some_truth(write.form)) is not None
+
+
+@pytest.mark.parametrize(
+    ("truth", "results", "shapes"),
+    [
+        ("instances_val2014_100", "instances_val2014_fakebbox100_results", {}),
+        ("instances_val2014_100", "instances_val2014_fakesegm100_results", {"masks": True}),
+        ("../keypoints/coco79_gt", "../keypoints/coco79_dt", {"keypoints": True}),
+    ],
+)
+def test_real_files_have_no_odd_record_but_categories(
+    truth: str,
+    results: str,
+    shapes: dict[str, Any],
+    real_data: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Their numbers would be right, but reading as slow as Python."""
+    lists: set[str] = set()
+    values_of = RecordList._values
+
+    def watched(self: RecordList, index: int, record: Any) -> Any:
+        lists.add(self.name)
+        return values_of(self, index, record)
+
+    monkeypatch.setattr(RecordList, "_values", watched)
+    folder = real_data / "coco-val2014-100"
+    table = coco.read_ground_truth(folder / f"{truth}.json", **shapes)
+    assert len(coco.read_detections(folder / f"{results}.json", table, **shapes))
+    assert lists == {"categories"}  # a few, with names
 
 
 def test_mutated_files_are_their_records_one_by_one() -> None:
