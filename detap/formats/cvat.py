@@ -18,6 +18,7 @@ from typing import Any, Self
 
 from detap.errors import Note
 from detap.formats.reading.sniffing import head
+from detap.formats.reading.xml_settings import SAFE
 from detap.formats.shapes.document import SCORES, Document, DocumentFormat
 from detap.formats.shapes.flags import BBOX_HINT, bounds, rotated_box, rotated_ellipse
 from detap.formats.shapes.json_values import number_of
@@ -373,14 +374,7 @@ def _parser(block: bytes, tag: str | None = None) -> Any:
         ("start",),
         tag=tag,
         encoding=None if known.startswith("utf") else known,
-        resolve_entities=False,
-        no_network=True,
-        load_dtd=False,
-        dtd_validation=False,
-        attribute_defaults=False,
-        remove_comments=True,
-        remove_pis=True,
-        huge_tree=False,
+        **SAFE,
     )
 
 

@@ -11,6 +11,7 @@ from lxml import etree
 
 from detap.formats.by_name.problems import Problems
 from detap.formats.reading.attributes import Attributes, Value
+from detap.formats.reading.xml_settings import SAFE
 from detap.formats.text.lines import box_fault, looks_like, number_fault
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.text_input import quote
@@ -43,17 +44,7 @@ class Annotation(NamedTuple):
 
 @cache
 def _parser() -> Any:
-    return etree.XMLParser(
-        resolve_entities=False,
-        no_network=True,
-        load_dtd=False,
-        dtd_validation=False,
-        attribute_defaults=False,
-        remove_comments=True,
-        remove_pis=True,
-        huge_tree=False,
-        recover=False,
-    )
+    return etree.XMLParser(recover=False, **SAFE)
 
 
 def read_annotation(
