@@ -48,14 +48,13 @@ LAYERS = (
     ("core",),
     ("tables", "protocols"),
     ("io",),
-    ("errors", "records", "escaping", "decimals", "text_input", "_version"),
+    ("errors", "display", "escaping", "decimals", "text_input", "_version"),
 )
 ORDER = {package: index for index, package in enumerate(sum(LAYERS, ()))}
 
 EXCEPTIONS = {
     "__init__": tuple(ORDER),
     "evaluation.results": ("analysis", "report.writers"),
-    "records": ("report.writers",),
     "report.__init__": ("report.sections",),
 }
 """Files that may import these packages of higher layers, inside functions."""

@@ -16,9 +16,9 @@ from detap import metrics
 from detap.core.match_table import MatchTable
 from detap.core.resampling import Weights, draw_weights, leave_out
 from detap.decimals import ROUNDING, snap
+from detap.display import Brief
 from detap.errors import UsageError
 from detap.evaluation.results import Result
-from detap.records import Brief
 from detap.tables.columns import MOST_ROWS, check_threads
 from detap.tables.detection import Floats
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from detap.analysis.match_results import Counts, MatchResults, ratios
 from detap.core.matching import Boxes
+from detap.display import Brief, Displayed
 from detap.evaluation.results import Result
-from detap.records import Brief, Displayed
 from detap.tables.detection import Flags, Floats
 
 Values = Floats | Counts

@@ -21,9 +21,9 @@ import numpy as np
 
 from detap.analysis.match_results import Counts, MatchResults
 from detap.core.curves import mean_of_defined
+from detap.display import Brief, Displayed
 from detap.errors import UsageError
 from detap.evaluation.results import Result
-from detap.records import Brief, Displayed
 from detap.tables.detection import Flags, Floats, Integers
 
 BINS = 10

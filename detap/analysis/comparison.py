@@ -34,12 +34,12 @@ from detap.analysis.intervals import interval_notes
 from detap.analysis.match_results import Counts, ground_truth_index
 from detap.core.match_table import MatchTable
 from detap.decimals import nearly_equal
+from detap.display import Brief, Displayed
 from detap.errors import Note, UsageError
 from detap.evaluation.results import Result
 from detap.evaluation.run import EvaluationRun
 from detap.evaluation.selection import SelectedClasses
 from detap.protocols.summary import DEFAULT_MIN_GROUND_TRUTHS
-from detap.records import Brief, Displayed
 from detap.tables.detection import Detections, Flags, Floats, Integers
 
 KINDS = ("missed", "localization", "duplicate", "classification", "background")

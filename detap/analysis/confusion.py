@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.analysis.match_results import Counts, MatchResults
+from detap.display import Displayed
 from detap.errors import UsageError
 from detap.evaluation.results import Result
 from detap.evaluation.selection import SelectedClasses
 from detap.protocols import Protocol
-from detap.records import Displayed
 from detap.tables.detection import Integers
 
 Rule = Literal["protocol", "class-agnostic"]

@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 from detap import metrics
 from detap.core.curves import mean_of_defined
 from detap.decimals import format_distinct
+from detap.display import Brief
 from detap.errors import Note, UsageError
 from detap.evaluation.detection import Result
 from detap.evaluation.overlaps.keypoints import sigmas_of
 from detap.metrics.metric import MetricSpec
 from detap.protocols import PRESETS, Protocol
 from detap.protocols.fields import compared_fields
-from detap.records import Brief
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth
 
 _FREE = frozenset(

@@ -15,12 +15,12 @@ import numpy as np
 from detap import metrics
 from detap.analysis.bootstrap import draw_weights, interval, leave_out, resampled
 from detap.analysis.intervals import Interval, check_arguments
+from detap.display import Displayed
 from detap.errors import UsageError
 from detap.evaluation.results import Result
 from detap.metrics.metric import MetricSpec
 from detap.protocols import Protocol
 from detap.protocols.summary import DEFAULT_MIN_GROUND_TRUTHS
-from detap.records import Displayed
 from detap.tables.detection import Floats
 
 

@@ -48,13 +48,13 @@ from detap.analysis.match_results import (
 from detap.core._curves import count_above
 from detap.core.curves import average_precisions, mean_of_defined
 from detap.core.nearest import CLASSIFICATION, LOCALIZATION
+from detap.display import Displayed
 from detap.errors import UsageError
 from detap.evaluation.results import Result
 from detap.evaluation.run import EvaluationRun
 from detap.evaluation.selection import SelectedClasses
 from detap.metrics.metric import averages_of_absent
 from detap.protocols import ANY_AREA, Protocol
-from detap.records import Displayed
 from detap.tables.detection import Flags, Floats, Integers
 
 TYPES = (

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from detap.analysis.errors import TYPES, Errors
 from detap.analysis.match_results import Counts, MatchResults
-from detap.records import Brief
+from detap.display import Brief
 from detap.tables.detection import Floats, Integers
 
 REASONS = ("missing_annotation", "wrong_label", "never_detected")

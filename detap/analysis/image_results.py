@@ -16,9 +16,9 @@ from detap.analysis.row_results import (
     GroundTruthStatus,
     row_results,
 )
+from detap.display import Brief
 from detap.errors import UsageError
 from detap.evaluation.results import Result
-from detap.records import Brief
 from detap.tables.detection import Floats, Integers, Name
 from detap.text_input import suggest
 

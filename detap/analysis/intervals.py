@@ -12,11 +12,11 @@ import numpy as np
 from detap import metrics
 from detap.analysis.bootstrap import Resampled, draw_weights, interval, leave_out, resampled
 from detap.analysis.power import standard_error
+from detap.display import Displayed
 from detap.errors import Note, UsageError
 from detap.evaluation.results import Result
 from detap.metrics.metric import MetricSpec
 from detap.protocols.summary import DEFAULT_MIN_GROUND_TRUTHS
-from detap.records import Displayed
 from detap.tables.detection import Floats
 
 Interval = tuple[float, float]

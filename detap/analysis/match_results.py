@@ -10,12 +10,12 @@ from detap.core.match_table import MatchTable
 from detap.core.matching import Boxes
 from detap.core.nearest import GroundTruthIndex, PairedGroundTruthIndex
 from detap.core.overlap import paired_overlaps
+from detap.display import Brief
 from detap.errors import UsageError
 from detap.evaluation.results import Result
 from detap.evaluation.run import EvaluationRun
 from detap.evaluation.selection import SelectedClasses
 from detap.protocols import Protocol
-from detap.records import Brief
 from detap.tables.detection import Flags, Floats, Integers
 
 Counts = NDArray[np.int64]

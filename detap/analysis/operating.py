@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from detap.analysis.match_results import Counts, MatchResults, ratios, threshold_of
 from detap.core.match_table import MatchTable
+from detap.display import Brief, Displayed
 from detap.errors import UsageError
 from detap.evaluation.results import Result
 from detap.metrics.at_threshold import AT_THRESHOLD
-from detap.records import Brief, Displayed
 from detap.tables.detection import Floats
 
 _ROUNDING = 1e-12

@@ -24,7 +24,7 @@ import numpy as np
 
 from detap import metrics
 from detap.decimals import ROUNDING
-from detap.records import Brief
+from detap.display import Brief
 from detap.tables.detection import Floats
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.checks.tables import check_units, normalized_problem, of_unknown_size
+from detap.display import Brief
 from detap.errors import InputError, Note, Problem
-from detap.records import Brief
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Name
 from detap.tables.notes import AS_IS, INSIST
 

@@ -3,6 +3,7 @@
 import glob
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -20,7 +21,6 @@ from detap.escaping import escape
 from detap.gates.config import CHANGES, GateResults
 from detap.io.paths import STDIN, is_url
 from detap.protocols import Protocol
-from detap.records import Record
 
 if TYPE_CHECKING:
     from detap.analysis.data_sets import DataSet
@@ -74,7 +74,8 @@ class Entry(NamedTuple):
         return ""
 
 
-class Evaluated(Record):
+@dataclass(frozen=True, slots=True, eq=False)
+class Evaluated:
     """An evaluated data set.
 
     Attributes

@@ -1,6 +1,7 @@
 """Options of gates, and the configuration made from them."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,6 @@ from detap.gates.config import (
     OptionNames,
 )
 from detap.protocols.summary import DEFAULT_MIN_GROUND_TRUTHS
-from detap.records import Record
 from detap.text_input import parse_fraction
 
 if TYPE_CHECKING:
@@ -194,7 +194,8 @@ def print_gates(results: GateResults, session: Session) -> int:
     return GATE_FAILED if results.failed else 0
 
 
-class Gates(Record):
+@dataclass(frozen=True, slots=True, eq=False)
+class Gates:
     """The gates of a run, and their input files.
 
     Attributes

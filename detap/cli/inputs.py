@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from detap.errors import InputError, Problem, UsageError
@@ -21,7 +21,6 @@ from detap.formats.options import DETECTIONS, TRUTH
 from detap.io.limits import Limits
 from detap.io.paths import STDIN
 from detap.io.stream import read_bytes
-from detap.records import Record
 
 if TYPE_CHECKING:
     from detap.protocols import Protocol
@@ -37,7 +36,8 @@ _LIMITS = {
 }
 
 
-class Inputs(Record):
+@dataclass(frozen=True, slots=True, eq=False)
+class Inputs:
     """Input paths and formats.
 
     Attributes

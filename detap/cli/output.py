@@ -3,12 +3,12 @@
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from detap.errors import UsageError
 from detap.escaping import escape
 from detap.io.writing import STDOUT, check_target, write, write_stdout
-from detap.records import Record
 from detap.report.model import Report
 from detap.report.numbers import RULE, UNDEFINED
 from detap.report.writers.registry import WRITERS, Style, Writer
@@ -23,7 +23,8 @@ _DATA_FORMATS = ("table", "json", "csv", "markdown")
 _PLAIN = str.maketrans({UNDEFINED: "-", RULE: "-"})
 
 
-class Outputs(Record):
+@dataclass(frozen=True, slots=True, eq=False)
+class Outputs:
     """Formats and paths of the reports of a run.
 
     Attributes

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,6 @@ from detap.escaping import escape
 from detap.gates.config import BaselineReport, GateResults
 from detap.io.writing import make_folder
 from detap.protocols import Protocol
-from detap.records import Record
 from detap.report.model import PageSource
 from detap.report.sections import SECTIONS, Section
 from detap.report.sections.detection import class_columns, detection_report
@@ -85,7 +84,8 @@ analysis_options = stack(
 )
 
 
-class Evaluated(Record):
+@dataclass(frozen=True, slots=True, eq=False)
+class Evaluated:
     """An evaluated detector, and further contents of its report.
 
     Attributes

@@ -7,6 +7,7 @@ relative to the folder of the file. Precedence: command line, environment, file.
 
 import os
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, cast
 
 import click
@@ -16,7 +17,6 @@ from detap.cli.command import Command
 from detap.cli.options import Option, option, stack
 from detap.errors import UsageError
 from detap.io.paths import is_url
-from detap.records import Record
 from detap.text_input import suggest
 
 _META = "detap.settings"
@@ -31,7 +31,8 @@ SECTIONS = ("rank-retrieval", "rank-classification")
 """Tables of commands with separate settings."""
 
 
-class Setting(Record):
+@dataclass(frozen=True, slots=True, eq=False)
+class Setting:
     """An option that a file may set.
 
     Attributes
@@ -56,7 +57,8 @@ class Setting(Record):
     flag_value: str | None = None
 
 
-class Settings(Record):
+@dataclass(frozen=True, slots=True, eq=False)
+class Settings:
     """Settings of a file.
 
     Attributes

@@ -2,11 +2,11 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from detap.records import Record
 from detap.report.writers.registry import WRITERS, Writer, writer_for_path
 from detap.text_input import parse_int
 
@@ -17,7 +17,8 @@ else:
     Type = click.ParamType
 
 
-class Given(Record):
+@dataclass(frozen=True, slots=True, eq=False)
+class Given:
     """A given value, which may be None; None itself is an option not given."""
 
     value: Any

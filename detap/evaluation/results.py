@@ -1,7 +1,7 @@
 """Step 4, summarize: metrics of an evaluation as arrays and by name."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from math import nan
@@ -15,12 +15,12 @@ from detap._version import __version__
 from detap.core import curves as core_curves
 from detap.core.accumulate import Scores, accumulate
 from detap.core.interpolated import Interpolated
+from detap.display import Displayed, one_line, summary_line
 from detap.errors import Note
 from detap.evaluation.run import EvaluationRun
 from detap.metrics.metric import MetricSpec, averages_of_absent
 from detap.protocols import Protocol
 from detap.protocols.summary import DEFAULT_MIN_GROUND_TRUTHS
-from detap.records import Displayed, Record, one_line, summary_line
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, Name
 
 if TYPE_CHECKING:
@@ -97,7 +97,8 @@ class Curve(NamedTuple):
         return one_line("Curve", self._asdict().items())
 
 
-class Result(Displayed, Record):
+@dataclass(frozen=True, eq=False, repr=False)
+class Result(Displayed):
     """Metrics of one evaluation; undefined is NaN.
 
     Axes: T thresholds, R recall levels, K classes, A area ranges, M max dets, N detections.

@@ -1,6 +1,7 @@
 """Selection: metrics of some classes, evaluated among all."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -11,14 +12,14 @@ from detap.errors import Note, UsageError
 from detap.evaluation.run import EvaluationRun
 from detap.evaluation.subset import name_mask, shrink
 from detap.io.digest import sha256_of_names
-from detap.records import Record
 from detap.tables.detection import Detections, GroundTruth, Integers, Name
 
 if TYPE_CHECKING:
     from detap.core.match_table import AreaIouPair, MatchTable
 
 
-class Selection(Record):
+@dataclass(frozen=True, slots=True, eq=False)
+class Selection:
     """The classes and images of a result.
 
     Attributes

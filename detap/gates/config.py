@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
+from detap.display import Brief
 from detap.errors import Note, UsageError
 from detap.protocols.summary import DEFAULT_MIN_GROUND_TRUTHS
-from detap.records import Brief
 from detap.text_input import parse_fraction
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.core import curves
+from detap.display import Displayed, summary_line
 from detap.errors import Note
 from detap.protocols import ranking as protocols
 from detap.protocols.ranking import Classification
 from detap.ranking.metrics import Ordered
-from detap.records import Displayed, summary_line
 from detap.tables.ranking import Samples
 
 Floats = NDArray[np.float64]

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.core.ranking import QUERIES
+from detap.display import Brief
 from detap.protocols.ranking import Retrieval
 from detap.ranking import losses
 from detap.ranking.similarity import Similarities
-from detap.records import Brief
 from detap.tables.ranking import Gallery, Run
 
 Floats = NDArray[np.float64]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from detap.core import ranking, ties
 from detap.core.curves import mean_of_defined
 from detap.core.ties import TieGroups
+from detap.display import Displayed, summary_line
 from detap.errors import InputError, Note, Problem, UsageError
 from detap.protocols import ranking as protocols
 from detap.protocols.ranking import Retrieval
@@ -26,7 +27,6 @@ from detap.ranking.metrics import (
     select_metrics,
 )
 from detap.ranking.similarity import Similarities
-from detap.records import Displayed, summary_line
 from detap.tables.columns import check_threads
 from detap.tables.ranking import Gallery, Run
 

@@ -16,18 +16,18 @@ Three areas of a box differ in their last bits, so each is kept:
 
 from collections import UserString
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from detap.display import Displayed
 from detap.errors import InputError, Note, Problem
 from detap.io.digest import sha256_of_source
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
 from detap.protocols.summary import FREQUENCIES
-from detap.records import Displayed, Record
 from detap.tables import npz
 from detap.tables._boxes import encode
 from detap.tables.columns import Columns, Names, check_rows, indices_in
@@ -84,7 +84,8 @@ class SourceFile(NamedTuple):
     reading: tuple[tuple[str, str], ...] = ()
 
 
-class _Table(Displayed, Record, kw_only=True):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class _Table(Displayed):
     """Base class of both tables, with N rows.
 
     Attributes
@@ -185,7 +186,8 @@ class _Table(Displayed, Record, kw_only=True):
         return replace(self, **(absent | dict(columns)), **changes)
 
 
-class GroundTruth(_Table, kw_only=True):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class GroundTruth(_Table):
     """G ground truths.
 
     Attributes
@@ -416,7 +418,8 @@ class GroundTruth(_Table, kw_only=True):
         )
 
 
-class Detections(_Table, kw_only=True):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Detections(_Table):
     """N detections.
 
     Attributes

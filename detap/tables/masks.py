@@ -8,8 +8,8 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from detap.display import Brief
 from detap.errors import InputError, Problem
-from detap.records import Brief
 from detap.tables import _runs
 
 Wide = NDArray[np.int64]

@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from detap.display import Brief
 from detap.errors import Note
-from detap.records import Brief
 from detap.tables.detection import SourceFile
 
 Floats = NDArray[np.float64]

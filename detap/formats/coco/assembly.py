@@ -3,7 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,6 @@ from detap.formats.coco.category_offset import CategoryPairs, sample_categories
 from detap.formats.coco.columns import LISTS, DetectionColumns, KeypointColumns, TruthColumns
 from detap.io.limits import Limits
 from detap.io.paths import STDIN, Path, shown
-from detap.records import Record
 from detap.tables.detection import (
     CategorySample,
     Detections,
@@ -65,7 +64,8 @@ _TRUTH_NOTES = {
 }
 
 
-class Source(Record):
+@dataclass(frozen=True, slots=True, eq=False)
+class Source:
     """The origin of columns.
 
     Attributes

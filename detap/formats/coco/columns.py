@@ -1,21 +1,21 @@
 """Validated columns of COCO files, as returned by both readers."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detap.protocols.summary import FREQUENCIES
-from detap.records import Record
 from detap.tables.detection import Flags, Floats, GroundTruth, Integers, Name
 
 SHAPE_OF_TRUTH = "expected an object with images, annotations, categories"
 SHAPE_OF_RESULTS = "expected a results list with image_id, category_id, bbox, score"
 
 
-class Segmentations(Record):
+@dataclass(frozen=True, slots=True, eq=False)
+class Segmentations:
     """The segmentations of N rows; M rows have one.
 
     Attributes
@@ -40,7 +40,8 @@ class Segmentations(Record):
     listed: int
 
 
-class KeypointColumns(Record):
+@dataclass(frozen=True, slots=True, eq=False)
+class KeypointColumns:
     """The keypoints of G annotations, P each.
 
     Attributes
@@ -58,7 +59,8 @@ class KeypointColumns(Record):
     no_keypoints: Flags
 
 
-class TruthColumns(Record):
+@dataclass(frozen=True, slots=True, eq=False)
+class TruthColumns:
     """An instances file: G annotations in file order; I images, K categories by id.
 
     Attributes
@@ -128,7 +130,8 @@ class TruthColumns(Record):
     extra: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
 
-class DetectionColumns(Record):
+@dataclass(frozen=True, slots=True, eq=False)
+class DetectionColumns:
     """A results file: N detections in file order.
 
     Attributes
