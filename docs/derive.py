@@ -14,7 +14,7 @@ from typing import Any
 from detap import metrics
 from detap.cli.commands.config import BY_SECTION
 from detap.cli.settings_schema import settings_schema
-from detap.formats.catalogue import FORMATS, options
+from detap.formats.catalogue import FORMATS, Line, options
 from detap.formats.options import Option
 from detap.metrics.at_threshold import AT_THRESHOLD
 from detap.protocols import PRESETS, Protocol
@@ -52,7 +52,10 @@ def presets_table() -> list[str]:
     ]
 
 
-_BASES = ("voc2012", "voc2007-py", "coco", "lvis", "dota", "kitti", "open-images-v2")
+_BASES = (
+    *("voc2012", "voc2007-py", "coco", "lvis", "dota", "kitti", "open-images-v2"),
+    *("citypersons", "kaist", "wider-easy"),
+)
 """Presets that the table describes others by."""
 
 
@@ -150,13 +153,22 @@ def reading_table() -> list[str]:
     """Return the options of formats as the page of ``detap eval`` lists them."""
     rows = []
     for option, formats in options().items():
-        titles = ", ".join(entry.title for entry in formats)
-        prefix = f"{titles}: " if len(formats) < len(FORMATS) else ""
+        prefix = _readers(formats)
         values = ", ".join(f"`{choice}`" for choice in option.choices) or _value(option)
         rows.append(
             f"| `{option.flag}` {values} | {prefix}{option.help[0].lower()}{option.help[1:]} |"
         )
     return ["| option | meaning |", "|---|---|", *rows]
+
+
+def _readers(formats: list[Line]) -> str:
+    """Return the titles of the formats that take an option, or of those that do not if fewer."""
+    others = [entry.title for entry in FORMATS.lines.values() if entry not in formats]
+    if not others:
+        return ""
+    titles = [entry.title for entry in formats]
+    listed = f"all but {', '.join(others)}" if len(others) < len(titles) else ", ".join(titles)
+    return f"{listed[0].upper()}{listed[1:]}: "
 
 
 def _value(option: Option) -> str:
