@@ -3,6 +3,8 @@
 from libc.math cimport exp
 from libc.stdint cimport int32_t, int64_t
 
+from detap.core._curves cimport pairwise_sum
+
 cdef double FAR = 3.0
 cdef double FAR_VALUE = exp(-FAR)
 cdef double MARGIN = 1e-6       # far above any rounding error
@@ -13,31 +15,6 @@ cdef inline double _distance_outside(double value, double low, double high) noex
     cdef double under = low - value if low > value else 0.0
     cdef double over = value - high if value > high else 0.0
     return under + over
-
-
-cdef double _sum(const double *values, Py_ssize_t count) noexcept nogil:
-    """Sum in the order in which numpy adds contiguous values."""
-    cdef double[8] part
-    cdef double total = 0.0
-    cdef Py_ssize_t i, j, half
-    if count > 128:
-        half = count // 2
-        half -= half % 8
-        return _sum(values, half) + _sum(values + half, count - half)
-    i = 0
-    if count >= 8:
-        for j in range(8):
-            part[j] = values[j]
-        for i in range(8, count - count % 8, 8):
-            for j in range(8):
-                part[j] += values[i + j]
-        total = ((part[0] + part[1]) + (part[2] + part[3])) + (
-            (part[4] + part[5]) + (part[6] + part[7]))
-        i = count - count % 8
-    while i < count:
-        total += values[i]
-        i += 1
-    return total
 
 
 def fill_extents(const double[:, :, ::1] keypoints, double[:, ::1] out) -> None:
@@ -57,32 +34,7 @@ def fill_extents(const double[:, :, ::1] keypoints, double[:, ::1] out) -> None:
 
 
 cdef class OksPairs:
-    """Pairs of detections and ground truths with K keypoints each.
-
-    Parameters
-    ----------
-    detections : (N, K, 2) float64
-        x and y.
-    point_start : (G + 1,) int64
-        First labeled keypoint of each ground truth; L in all.
-    keypoint : (L,) int32
-        Keypoint index, 0 to K - 1.
-    points : (L, 2) float64
-        x and y.
-    point_variances : (L,) float64
-    boxes : (G, 4) float64
-        x, y, width, height.
-    areas : (G,) float64
-        Above 0; they normalize distances.
-    variances : (K,) float64
-    start : (N + 1,) int64
-        First pair of each detection.
-    truth : (P,) int32
-    min_similarity : float
-        Pairs that are certainly below it are skipped.
-    similarity : (P,) float64
-        Filled; 0 for skipped pairs.
-    """
+    """Pairs of detections and ground truths with K keypoints each."""
 
     cdef const double[:, :, ::1] detections
     cdef const int64_t[::1] point_start, start
@@ -105,14 +57,9 @@ cdef class OksPairs:
         self.min_similarity, self.similarity = min_similarity, similarity
 
     def exponents(self, Py_ssize_t begin, Py_ssize_t end, double[::1] out) -> int:
-        """Write the exponents of the pairs of some detections.
-
-        Returns
-        -------
-        int
-            Number of exponents: for each pair that is not skipped, one per labeled keypoint, or K
-            if none is labeled. `similarity` holds the number per pair.
-        """
+        """Write the exponents of the pairs of some detections."""
+        # For each pair that is not skipped one per labeled keypoint, or K if none is labeled;
+        # `similarity` holds their number per pair. Returns the number of all.
         cdef Py_ssize_t row, pair, count = 0, written
         with nogil:
             for row in range(begin, end):
@@ -163,5 +110,5 @@ cdef class OksPairs:
                 for pair in range(self.start[row], self.start[row + 1]):
                     count = <Py_ssize_t>self.similarity[pair]
                     if count:
-                        self.similarity[pair] = _sum(&values[index], count) / count
+                        self.similarity[pair] = pairwise_sum(&values[index], count) / count
                         index += count

@@ -56,10 +56,8 @@ cdef int64_t intersection_area(
 cdef bint next_run(
     const uint32_t *runs, Py_ssize_t count, Py_ssize_t *i, int64_t *begin, int64_t *end
 ) noexcept nogil:
-    """Step to the next run inside the mask, joined with adjacent ones; False at the end.
-
-    `i` and `end` are 0 before the first run.
-    """
+    """Step to the next run inside the mask, joined with adjacent ones; False at the end."""
+    # `i` and `end` are 0 before the first run.
     if i[0] + 1 >= count:
         return False
     begin[0] = end[0] + runs[i[0]]
@@ -72,10 +70,8 @@ cdef bint next_run(
 
 
 cdef bint merge(const Runs *a, const Runs *b, bint intersect, Runs *to) noexcept nogil:
-    """Write the union or intersection of two equal-sized masks; False if out of memory.
-
-    Empty runs inside a mask appear where maskApi.c leaves them.
-    """
+    """Write the union or intersection of two equal-sized masks; False if out of memory."""
+    # Empty runs inside a mask appear where maskApi.c leaves them.
     cdef Py_ssize_t i = 0, j = 0
     cdef uint32_t remaining_a = a.at[0], remaining_b = b.at[0], step, run = 0
     cdef bint in_a = False, in_b = False, inside = False, was_inside = False
@@ -148,11 +144,9 @@ cdef bint intersect_shifted(const Runs *ends, int64_t shift, Runs *to) noexcept 
 cdef bint erode(
     const uint32_t *runs, Py_ssize_t count, int64_t height, int64_t depth, Runs *spare, Runs *to
 ) noexcept nogil:
-    """Erode a mask by `depth` pixels, with the image border as outside.
-
-    Equal to `depth` erosions by a 3 x 3 square. Columns are intersected by doubling: with the next,
-    then two with the next two, and so on. Uses and may swap `to` and `spare`.
-    """
+    """Erode a mask by `depth` pixels, with the image border as outside."""
+    # As `depth` erosions by a 3 x 3 square. Columns are intersected by doubling: with the next,
+    # then two with the next two, and so on. Uses and may swap `to` and `spare`.
     cdef int64_t columns = 1, step
     cdef Runs swap
     cdef Py_ssize_t i
@@ -205,10 +199,8 @@ cdef int64_t boundary_depth(int64_t height, int64_t width, double ratio) noexcep
 cdef inline void add_crossing(
     int64_t column, int64_t row, int64_t height, Runs *to
 ) noexcept nogil:
-    """Add a crossing of an edge and the middle of a column, at a row of the fine grid.
-
-    The pixels below it are those with (row + 0.5) / 5 - 0.5 <= pixel row.
-    """
+    """Add a crossing of an edge and the middle of a column, at a row of the fine grid."""
+    # The pixels below it are those with (row + 0.5) / 5 - 0.5 <= pixel row.
     to.at[to.count] = <uint32_t>column
     to.at[to.count + 1] = <uint32_t>min((max(row, 0) + 2) // GRID_STEPS, height)
     to.count += 2
@@ -227,12 +219,10 @@ cdef inline int64_t last_column(int64_t x, int64_t width) noexcept nogil:
 cdef bint trace(
     int64_t x, int64_t y, int64_t to_x, int64_t to_y, int64_t height, int64_t width, Runs *to
 ) noexcept nogil:
-    """Add the crossings of a fine-grid edge and the middles of columns.
-
-    The middle of column c is between 5c + 2 and 5c + 3. maskApi.c walks the longer side of the
-    edge, ascending, and rounds the other by adding a half and truncating. Only the steps at a
-    middle matter; they are computed directly.
-    """
+    """Add the crossings of a fine-grid edge and the middles of columns."""
+    # The middle of column c is between 5c + 2 and 5c + 3. maskApi.c walks the longer side of the
+    # edge, ascending, and rounds the other by adding a half and truncating. Only the steps at a
+    # middle matter; they are computed directly.
     cdef int64_t across = llabs(to_x - x), along = llabs(to_y - y), column, last, t
     cdef double slope, inverse, reached
     if (x > to_x) if across >= along else (y > to_y):
@@ -311,10 +301,7 @@ cdef bint cancel_pairs(Runs *crossings, int64_t height) noexcept nogil:
 cdef bint rasterize(
     const double *points, Py_ssize_t count, int64_t height, int64_t width, Runs *crossings, Runs *to
 ) noexcept nogil:
-    """Write the runs of a polygon of `count` points; False if out of memory.
-
-    Canceling crossings bounds memory by the pixels of the image.
-    """
+    """Write the runs of a polygon of `count` points; False if out of memory."""
     cdef Py_ssize_t i, after, max_count = MAX_CROSSINGS
     crossings.count = to.count = 0
     for i in range(count):
@@ -325,11 +312,119 @@ cdef bint rasterize(
             height, width, crossings,
         ):
             return False
-        if crossings.count > max_count and height:
+        if crossings.count > max_count and height:  # memory is bounded by the pixels of the image
             if not cancel_pairs(crossings, height):
                 return False
             max_count = max(2 * crossings.count, <Py_ssize_t>MAX_CROSSINGS)
     return ascend(crossings, height, False) and turn(crossings, height * width, to)
+
+
+# --- contours
+
+
+cdef struct Canvas:
+    uint8_t *pixels     # of the bounding box, column by column
+    int64_t left, top, width, height
+
+
+cdef inline void _draw(
+    Canvas *canvas, int64_t x0, int64_t y0, int64_t x1, int64_t y1
+) noexcept nogil:
+    """Draw an edge: the nearest pixel in each column, or row if it is steep."""
+    # From left to right; halfway between two pixels, the one nearer to the start.
+    cdef int64_t dx, dy, step, index, minor, x, y
+    if x1 < x0:
+        x0, y0, x1, y1 = x1, y1, x0, y0
+    dx = x1 - x0
+    dy = y1 - y0 if y1 >= y0 else y0 - y1
+    step = 1 if y1 >= y0 else -1
+    for index in range((dx if dx >= dy else dy) + 1):
+        if dx >= dy:
+            minor = (2 * dy * index + dx - 1) // (2 * dx) if dx else 0
+            x, y = x0 + index, y0 + step * minor
+        else:
+            minor = (2 * dx * index + dy - 1) // (2 * dy)
+            x, y = x0 + minor, y0 + step * index
+        canvas.pixels[(x - canvas.left) * canvas.height + y - canvas.top] |= 2
+
+
+cdef inline void _toggle(
+    Canvas *canvas, int64_t x0, int64_t y0, int64_t x1, int64_t y1
+) noexcept nogil:
+    """Mark the first pixel at or below an edge in each of its columns but the last."""
+    cdef int64_t x, dx, rise, y
+    if x1 < x0:
+        x0, y0, x1, y1 = x1, y1, x0, y0
+    dx = x1 - x0
+    for x in range(x0, x1):
+        rise = (y1 - y0) * (x - x0)
+        y = y0 + ((rise + dx - 1) // dx if rise > 0 else -(-rise // dx))
+        canvas.pixels[(x - canvas.left) * canvas.height + y - canvas.top] ^= 1
+
+
+cdef bint _encode(Canvas *canvas, int64_t width, int64_t height, Runs *to) noexcept nogil:
+    """Append the runs of the whole image; False without memory."""
+    cdef int64_t x, y, at, last = 0
+    cdef bint inside, before = False, odd
+    for x in range(canvas.width):
+        odd = False
+        for y in range(canvas.height + 1):
+            at = (canvas.left + x) * height + canvas.top + y
+            inside = False
+            if y < canvas.height:
+                odd ^= canvas.pixels[x * canvas.height + y] & 1
+                inside = odd or canvas.pixels[x * canvas.height + y] & 2
+            elif canvas.height == height:
+                continue    # the next column follows
+            if inside != before:
+                if not put_run(to, <uint32_t>(at - last)):
+                    return False
+                last, before = at, inside
+    at = (canvas.left + canvas.width) * height
+    if before:
+        if not put_run(to, <uint32_t>(at - last)):
+            return False
+        last = at
+    return last == width * height or put_run(to, <uint32_t>(width * height - last))
+
+
+def fill_contour(
+    const int32_t[:, ::1] points: NDArray[np.int32], int width, int height
+) -> bytes:
+    """Return the runs of a filled contour as bytes of uint32."""
+    cdef Canvas canvas
+    cdef Py_ssize_t index, after, n = points.shape[0]
+    cdef int64_t right, bottom
+    cdef Runs runs
+    cdef bint done
+    canvas.left = right = points[0, 0]
+    canvas.top = bottom = points[0, 1]
+    for index in range(n):
+        canvas.left = min(canvas.left, points[index, 0])
+        right = max(right, points[index, 0])
+        canvas.top = min(canvas.top, points[index, 1])
+        bottom = max(bottom, points[index, 1])
+    if canvas.left < 0 or canvas.top < 0 or right >= width or bottom >= height:
+        raise ValueError("a contour lies outside its image")
+    canvas.width = right - canvas.left + 1
+    canvas.height = bottom - canvas.top + 1
+    canvas.pixels = <uint8_t *>calloc(canvas.width * canvas.height, 1)
+    if canvas.pixels == NULL:
+        raise MemoryError
+    memset(&runs, 0, sizeof(Runs))
+    with nogil:
+        for index in range(n):
+            after = index + 1 if index + 1 < n else 0
+            _draw(&canvas, points[index, 0], points[index, 1], points[after, 0], points[after, 1])
+            _toggle(&canvas, points[index, 0], points[index, 1], points[after, 0], points[after, 1])
+        done = _encode(&canvas, width, height, &runs)
+    free(canvas.pixels)
+    try:
+        if not done:
+            raise MemoryError
+        return (<const char *>runs.at)[:runs.count * sizeof(uint32_t)]
+    finally:
+        free(runs.at)
 
 
 # --- a store of masks
@@ -562,24 +657,7 @@ cdef bint _append_pair(PairList *pairs, int32_t truth, double similarity) noexce
 
 @final
 cdef class MaskPairs:
-    """IoUs of detections and ground truths of equal image and class, by group.
-
-    Parameters
-    ----------
-    detections, truths : Store
-    dt_mask, gt_mask : (N,) and (G,) int32
-        Mask of each row.
-    groups : (dt_rows, dt_start, gt_rows, gt_start)
-        Rows int32 by image-class group, ascending in each; start (groups + 1,) int64 of each group.
-    crowd : (G,) uint8
-    min_similarity : float
-        Pairs below it, and pairs with no common pixel, are left out.
-    ratio : float
-        Boundary depth divided by the image diagonal: the similarity is then the minimum of mask and
-        boundary IoU. 0 for mask IoU alone.
-    counts : (N,) int64
-        Filled with the number of pairs of each detection.
-    """
+    """IoUs of detections and ground truths of equal image and class, by group."""
 
     cdef Store detections, truths
     cdef const int32_t[::1] dt_mask, gt_mask, dt_rows, gt_rows

@@ -1,40 +1,376 @@
-"""Match detections to ground truths, without the GIL. See matching.py.
+"""Match detections to ground truths and accumulate counts and curves, without the GIL.
 
 One pass over a class's ranked detections computes IoUs, matches and counts. Threads take classes
-one by one; the result does not depend on their number. A class that would keep other threads
-waiting is split into chunks of its images, matched independently; its curves are accumulated from
-the match results.
-
-The T thresholds are bits of one integer: a detection is matched at all of them at once. The order
-of its candidate ground truths is the same at each threshold; at each it matches the first one that
-it reaches and that is still unmatched.
-
-Match results are stored only on request: counts and curves are recorded during the pass (see
-_accumulate.pyx).
+one by one; the result does not depend on their number. See matching.py and accumulate.py.
 """
 
+# The T thresholds are bits of one integer: a detection is matched at all of them at once. The order
+# of its candidate ground truths is the same at each threshold; at each it matches the first one that
+# it reaches and that is still unmatched.
+#
+# A curve needs the number of false positives above each true positive (see _curves.pyx): the number
+# of detections so far minus those that are not false positives. Only the latter, which are few, are
+# counted per threshold.
+
 from cython cimport final
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from detap.core._accumulate cimport (
-    PREFETCH_DISTANCE, Accumulator, Bits, Counters, bits_of, put_bits
+from detap.core._curves cimport (
+    Summing, area_under, average_of_levels, make_envelope, precision_at_hits, read_levels
 )
 from detap.core._ordering cimport Keyed, descending_key, group_rows, sort_if_needed, sort_by_key
 from detap.core._overlap cimport overlap
-from detap.core._prefetch cimport detap_prefetch
 from detap.tables._words cimport trailing_zeros
 
+from detap.core.params import SUMMINGS, recall_targets
+
 if TYPE_CHECKING:
-    from detap.core.match_table import MatchTable
     from detap.core.accumulate import Scores
+    from detap.core.match_table import MatchFlags, MatchTable, Ranking
     from detap.core.matching import Boxes, Pairs
     from detap.core.params import MatchParams
+
+
+cdef extern from *:
+    """
+    #if defined(_MSC_VER)
+    #define detap_prefetch(address)
+    #else
+    #define detap_prefetch(address) __builtin_prefetch(address)
+    #endif
+    """
+    void detap_prefetch(const void* address) noexcept nogil
+
+
+cdef enum:
+    PREFETCH_DISTANCE = 12  # ranked rows are scattered in memory
+
+
+# --- thresholds as bits
+
+
+cdef struct Bits:
+    # (A, N) unsigned integers of `width` bytes: the thresholds as bits.
+    uint8_t* bytes
+    Py_ssize_t rows
+    Py_ssize_t width
+
+
+cdef inline void put_bits(
+    const Bits* bits, Py_ssize_t a, Py_ssize_t row, uint64_t value
+) noexcept nogil:
+    cdef Py_ssize_t index = a * bits.rows + row
+    if bits.width == 1:
+        bits.bytes[index] = <uint8_t>value
+    elif bits.width == 2:
+        (<uint16_t*>bits.bytes)[index] = <uint16_t>value
+    elif bits.width == 4:
+        (<uint32_t*>bits.bytes)[index] = <uint32_t>value
+    else:
+        (<uint64_t*>bits.bytes)[index] = value
+
+
+cdef inline uint64_t get_bits(const Bits* bits, Py_ssize_t a, Py_ssize_t row) noexcept nogil:
+    cdef Py_ssize_t index = a * bits.rows + row
+    if bits.width == 1:
+        return bits.bytes[index]
+    if bits.width == 2:
+        return (<uint16_t*>bits.bytes)[index]
+    if bits.width == 4:
+        return (<uint32_t*>bits.bytes)[index]
+    return (<uint64_t*>bits.bytes)[index]
+
+
+cdef Bits bits_of(const uint8_t[:, ::1] table, Py_ssize_t rows):
+    """View a byte table as A rows of N unsigned integers."""
+    cdef Bits bits
+    bits.bytes = <uint8_t*>&table[0, 0] if rows and table.shape[0] else NULL
+    bits.rows = rows
+    bits.width = table.shape[1] // rows if rows else 1
+    return bits
+
+
+# --- accumulation
+
+
+cdef struct Counters:
+    int32_t* dt_counts        # (M, A) detections so far
+    int32_t* tp_counts        # (M, A, T) true positives so far
+    int32_t* not_fp_counts    # (M, A, T) detections that are not false positives
+    int32_t* hits             # (M', A, T, max_hits) for max dets with precision; see _curves.pyx
+    Py_ssize_t hits_capacity
+    double* envelope
+    double* terms             # also the interpolated values at the levels
+    Py_ssize_t terms_capacity
+
+
+def largest_first(sizes: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the classes by descending size, which balances threads."""
+    return np.argsort(-sizes, kind="stable").astype(np.int32)
+
+
+cdef class Accumulator:
+    """Counts and curves, class by class; subclasses scan the ranking of a class."""
+
+    cdef readonly Py_ssize_t T, R, K, A, M
+    cdef Py_ssize_t first_max_dets  # index of the first max dets with precision
+    cdef uint64_t all_thresholds    # as bits
+    cdef const double[::1] levels, targets
+    cdef Summing summing
+    cdef double precision_eps
+    cdef const int32_t[::1] queue   # classes, the largest first, to balance the threads
+    cdef Py_ssize_t next_job
+    cdef bint failed
+    # Outputs, as in accumulate.Scores.
+    cdef double[:, :, :, ::1] precision
+    cdef const int64_t[::1] start_slot
+    cdef const int32_t[:, ::1] slots
+    cdef double[:, :, ::1] average
+    cdef double[:, :, :, ::1] recall
+    cdef int64_t[:, ::1] positives, counts
+
+    def __init__(self, params: MatchParams, scores: Scores, all_max_dets: bool):
+        self.T, self.A = len(params.thresholds), len(params.area_ranges)
+        self.M, self.R = len(params.max_dets), len(params.levels)
+        self.first_max_dets = 0 if all_max_dets else self.M - 1
+        self.all_thresholds = (~<uint64_t>0) >> (64 - self.T)
+        self.levels = np.array(params.levels, np.float64)
+        self.targets = recall_targets(np.asarray(self.levels), params.summing)
+        self.summing, self.precision_eps = SUMMINGS.index(params.summing), params.precision_eps
+        self.precision, self.slots = scores.interpolated.values, scores.interpolated.slots
+        self.start_slot = scores.interpolated.start
+        self.average, self.recall = scores.average, scores.recall
+        self.positives, self.counts = scores.positives, scores.counts
+        self.K = self.counts.shape[1]
+        self.next_job = 0
+        self.failed = False
+
+    def work(self) -> None:
+        """Process classes until none is left; may run in several threads."""
+        cdef Py_ssize_t job
+        cdef void* scratch = self.prepare()
+        cdef bint ready = scratch != NULL
+        while ready and not self.failed and self.next_job < self.queue.shape[0]:
+            job = self.next_job  # with the GIL: each class is taken once
+            self.next_job += 1
+            with nogil:
+                ready = self.run(self.queue[job], scratch)
+        self.release(scratch)
+        if not ready:
+            self.failed = True
+        if self.failed:
+            raise MemoryError()
+
+    cdef void* prepare(self) noexcept nogil:
+        """Allocate the buffers of a thread; NULL if out of memory."""
+        cdef Counters* s = <Counters*>calloc(1, sizeof(Counters))
+        if s != NULL and not self.allocate_counters(s):
+            self.release(s)
+            return NULL
+        return s
+
+    cdef void release(self, void* scratch) noexcept nogil:
+        if scratch != NULL:
+            self.free_counters(<Counters*>scratch)
+            free(scratch)
+
+    cdef bint run(self, Py_ssize_t k, void* scratch) noexcept nogil:
+        """Scan a class's ranking and write its scores; False if out of memory."""
+        return False
+
+    cdef bint allocate_counters(self, Counters* s) noexcept nogil:
+        cdef Py_ssize_t size = self.M * self.A * self.T
+        memset(s, 0, sizeof(Counters))
+        s.dt_counts = <int32_t*>malloc(size * sizeof(int32_t))
+        s.tp_counts = <int32_t*>malloc(size * sizeof(int32_t))
+        s.not_fp_counts = <int32_t*>malloc(size * sizeof(int32_t))
+        return s.dt_counts != NULL and s.tp_counts != NULL and s.not_fp_counts != NULL
+
+    cdef void free_counters(self, Counters* s) noexcept nogil:
+        free(s.dt_counts)
+        free(s.tp_counts)
+        free(s.not_fp_counts)
+        free(s.hits)
+        free(s.envelope)
+        free(s.terms)
+
+    cdef bint reset(self, Py_ssize_t max_hits, Counters* s) noexcept nogil:
+        """Clear the counters and reserve `max_hits` hits per threshold."""
+        cdef Py_ssize_t size = self.M * self.A * self.T
+        cdef Py_ssize_t capacity = (self.M - self.first_max_dets) * self.A * self.T * max_hits + 1
+        cdef Py_ssize_t terms = max(max_hits, self.R) + 1
+        memset(s.dt_counts, 0, size * sizeof(int32_t))
+        memset(s.tp_counts, 0, size * sizeof(int32_t))
+        memset(s.not_fp_counts, 0, size * sizeof(int32_t))
+        if capacity > s.hits_capacity:
+            free(s.hits)
+            s.hits = <int32_t*>malloc(capacity * sizeof(int32_t))
+            s.hits_capacity = capacity if s.hits != NULL else 0
+        if terms > s.terms_capacity:
+            free(s.envelope)
+            free(s.terms)
+            s.envelope = <double*>malloc(terms * sizeof(double))
+            s.terms = <double*>malloc(terms * sizeof(double))
+            s.terms_capacity = terms if s.envelope != NULL and s.terms != NULL else 0
+        return s.hits_capacity > 0 and s.terms_capacity > 0
+
+    cdef void record_hits(
+        self, Py_ssize_t a, uint64_t tp, Py_ssize_t first_m, Py_ssize_t max_hits, Counters* s
+    ) noexcept nogil:
+        """Record a hit at the thresholds `tp`: the false positives above it."""
+        cdef Py_ssize_t m, t, m_a
+        cdef int32_t dt_count
+        cdef int32_t* tp_counts
+        cdef int32_t* hits
+        cdef const int32_t* not_fp_counts
+        cdef uint64_t bits
+        for m in range(first_m, self.M):
+            m_a = m * self.A + a
+            tp_counts = s.tp_counts + m_a * self.T
+            bits = tp
+            if m < self.first_max_dets:
+                while bits:
+                    tp_counts[trailing_zeros(bits)] += 1
+                    bits &= bits - 1
+                continue
+            dt_count, not_fp_counts = s.dt_counts[m_a], s.not_fp_counts + m_a * self.T
+            hits = s.hits + (m_a - self.first_max_dets * self.A) * self.T * max_hits
+            while bits:
+                t = trailing_zeros(bits)
+                hits[t * max_hits + tp_counts[t]] = dt_count - not_fp_counts[t]
+                tp_counts[t] += 1
+                bits &= bits - 1
+
+    cdef void count_not_fp(
+        self, Py_ssize_t a, uint64_t not_fp, Py_ssize_t first_m, Counters* s
+    ) noexcept nogil:
+        """Count a detection at thresholds where it is not a false positive."""
+        cdef Py_ssize_t m
+        cdef int32_t* counts
+        cdef uint64_t bits
+        for m in range(first_m, self.M):
+            counts = s.not_fp_counts + (m * self.A + a) * self.T
+            bits = not_fp
+            while bits:
+                counts[trailing_zeros(bits)] += 1
+                bits &= bits - 1
+
+    cdef void write_counts(
+        self, Py_ssize_t k, int64_t within, int64_t duplicates, const Counters* s
+    ) noexcept nogil:
+        cdef Py_ssize_t last = (self.M - 1) * self.A
+        cdef Py_ssize_t m_a_t = last * self.T
+        self.counts[0, k] = self.positives[0, k]
+        self.counts[3, k] = s.tp_counts[m_a_t]
+        self.counts[4, k] = s.dt_counts[last] - s.not_fp_counts[m_a_t]
+        self.counts[5, k] = duplicates
+        self.counts[6, k] = within
+
+    cdef void write_curves(self, Py_ssize_t k, Py_ssize_t max_hits, Counters* s) noexcept nogil:
+        cdef Py_ssize_t a, t
+        for a in range(self.A):
+            for t in range(self.T):
+                self._write_curve(k, a, t, max_hits, s)
+
+    cdef void _write_curve(
+        self, Py_ssize_t k, Py_ssize_t a, Py_ssize_t t, Py_ssize_t max_hits, Counters* s
+    ) noexcept nogil:
+        cdef Py_ssize_t areas = self.A, thresholds = self.T, limits = self.M, levels = self.R
+        cdef Py_ssize_t first_max_dets = self.first_max_dets
+        cdef Py_ssize_t m, r, hits, m_a_t, row, slot, start = self.start_slot[k]
+        cdef double positives = <double>self.positives[a, k]
+        if positives == 0.0:
+            return  # undefined: the outputs are NaN already
+        row = min(self.positives[a, k], self.start_slot[k + 1] - start - 1)
+        for m in range(limits):
+            m_a_t = (m * areas + a) * thresholds + t
+            hits = s.tp_counts[m_a_t]
+            self.recall[t, k, a, m] = <double>hits / positives
+            if m < first_max_dets:
+                continue
+            m_a_t -= first_max_dets * areas * thresholds
+            precision_at_hits(s.hits + m_a_t * max_hits, hits, self.precision_eps, s.envelope)
+            make_envelope(s.envelope, hits)
+            if levels == 0:
+                if m == limits - 1:
+                    self.average[t, k, a] = area_under(s.envelope, hits, positives, s.terms)
+                continue
+            read_levels(s.envelope, hits, positives, &self.targets[0], levels, s.terms)
+            for r in range(levels):
+                slot = start + self.slots[row, r]
+                self.precision[m - first_max_dets, a, t, slot] = s.terms[r]
+            if m == limits - 1:
+                self.average[t, k, a] = average_of_levels(
+                    s.terms, &self.levels[0], levels, self.summing
+                )
+
+
+@final
+cdef class TableAccumulator(Accumulator):
+    """Counts and curves from a match table."""
+
+    cdef const int32_t[::1] start, ranked
+    cdef const uint8_t[::1] max_dets_index, duplicate
+    cdef const uint8_t[:, ::1] true_positive_bytes, ignored_bytes
+    cdef Bits true_positive, ignored
+
+    def __init__(
+        self, params: MatchParams, scores: Scores, all_max_dets: bool, ranking: Ranking,
+        match_flags: MatchFlags,
+    ):
+        Accumulator.__init__(self, params, scores, all_max_dets)
+        self.start, self.ranked = ranking.start, ranking.rows
+        self.max_dets_index = match_flags.max_dets_index
+        self.duplicate = match_flags.duplicate.view(np.uint8)
+        self.true_positive_bytes = match_flags.true_positive.view(np.uint8)
+        self.ignored_bytes = match_flags.ignored.view(np.uint8)
+        self.true_positive = bits_of(self.true_positive_bytes, len(match_flags.max_dets_index))
+        self.ignored = bits_of(self.ignored_bytes, len(match_flags.max_dets_index))
+        self.queue = largest_first(np.diff(ranking.start))
+
+    cdef bint run(self, Py_ssize_t k, void* scratch) noexcept nogil:
+        cdef Counters* s = <Counters*>scratch
+        cdef Py_ssize_t i, a, m, row, max_hits = self._count_hits(k)
+        cdef uint64_t tp, not_fp
+        cdef int64_t duplicates = 0
+        if not self.reset(max_hits, s):
+            return False
+        for i in range(self.start[k], self.start[k + 1]):
+            row = self.ranked[i]
+            duplicates += self.duplicate[row]
+            for a in range(self.A):
+                tp = get_bits(&self.true_positive, a, row)
+                not_fp = tp | get_bits(&self.ignored, a, row)
+                if tp:
+                    self.record_hits(a, tp, self.max_dets_index[row], max_hits, s)
+                if not_fp == self.all_thresholds:
+                    continue
+                if not_fp:
+                    self.count_not_fp(a, not_fp, self.max_dets_index[row], s)
+                for m in range(self.max_dets_index[row], self.M):
+                    s.dt_counts[m * self.A + a] += 1
+        self.write_counts(k, self.start[k + 1] - self.start[k], duplicates, s)
+        self.write_curves(k, max_hits, s)
+        return True
+
+    cdef Py_ssize_t _count_hits(self, Py_ssize_t k) noexcept nogil:
+        """Count the detections that are a true positive anywhere."""
+        cdef Py_ssize_t i, a, count = 0
+        for i in range(self.start[k], self.start[k + 1]):
+            for a in range(self.A):
+                if get_bits(&self.true_positive, a, self.ranked[i]):
+                    count += 1
+                    break
+        return count
+
+
+# --- matching
 
 
 cdef struct Truth:
@@ -62,7 +398,6 @@ cdef struct Scratch:
     uint64_t* matched         # per ground truth and area range: thresholds as bits
     uint8_t* ignored          # per ground truth and area range
     Candidate* candidates     # ground truths that the detection reaches, best first
-    bint write_scores, keep_matches   # of the current chunk
 
 
 cdef inline Py_ssize_t insert_candidate(
@@ -97,34 +432,27 @@ cdef class Matcher(Accumulator):
     cdef const int64_t[::1] pair_start
     cdef const int32_t[::1] pair_truth
     cdef const double[::1] pair_similarity
-    cdef int32_t* truth_index   # (G) index into `truths` of its class
+    cdef int32_t[::1] truth_index   # (G) index into `truths` of its class
     # MatchParams.
     cdef const double[::1] thresholds, area_low, area_high
     cdef const int64_t[::1] max_dets
     cdef bint strict, best_unmatched, last_of_equal, ties_by_image
     cdef double pixel_offset
-    # A chunk is a class, or some images of a split class; only the former writes scores.
-    cdef int32_t[::1] dt_start, gt_start, label
-    cdef uint8_t[::1] unsplit
-    cdef int32_t* dt_order
-    cdef int32_t* gt_order
-    cdef Py_ssize_t chunks
-    cdef readonly int32_t[:, ::1] split  # (label, begin, end) in `ranked` of split classes
-    split: memoryview
-    # Columns of MatchTable.
-    cdef bint keep_all
+    # Rows by class.
+    cdef int32_t[::1] dt_start, gt_start, dt_order, gt_order
+    # Columns of MatchTable, if kept.
+    cdef bint keep
     cdef Bits true_positive, ignored
     cdef uint8_t[::1] max_dets_index, duplicate
     cdef double[::1] max_iou
     cdef int32_t[:, ::1] matched_gt
-    cdef int32_t[::1] ranked          # rows by class and descending score, if kept
+    cdef int32_t[::1] ranked          # rows by class and descending score
     cdef const int32_t[:, ::1] pair_index   # (A, T) row of `matched_gt`, or -1
 
     def __init__(
         self, detections: Boxes, truths: Boxes, flags: tuple[NDArray[np.uint8], ...],
         pairs: Pairs | None, rank: NDArray[np.int32], params: MatchParams,
         max_dets: NDArray[np.int64], images: int, scores: Scores, all_max_dets: bool,
-        ranked: NDArray[np.int32], max_rows: int, chunk_size: int,
     ):
         Accumulator.__init__(self, params, scores, all_max_dets)
         self.dt_image, self.dt_label, self.dt_rank = detections.image, detections.label, rank
@@ -145,12 +473,11 @@ cdef class Matcher(Accumulator):
         self.strict, self.best_unmatched = params.strict, params.best_unmatched
         self.last_of_equal, self.ties_by_image = params.last_of_equal, params.ties_by_image
         self.pixel_offset = 1.0 if params.inclusive_pixels else 0.0
-        self.ranked = ranked
-        self._group(max_rows, chunk_size)
+        self._group()
 
-    def keep_matches(self, match_table: MatchTable, all_classes: bool) -> None:
-        """Store match results of all classes, or of split ones, which need them."""
-        self.keep_all = all_classes
+    def keep_matches(self, match_table: MatchTable, ranked: NDArray[np.int32]) -> None:
+        """Store match results, and the rows by class and descending score."""
+        self.keep, self.ranked = True, ranked
         self.true_positive = bits_of(match_table.true_positive.view(np.uint8), len(match_table))
         self.ignored = bits_of(match_table.ignored.view(np.uint8), len(match_table))
         self.max_dets_index = match_table.max_dets_index
@@ -161,69 +488,20 @@ cdef class Matcher(Accumulator):
             pair_index[area, threshold] = index
         self.pair_index = pair_index
 
-    def __dealloc__(self):
-        free(self.dt_order)
-        free(self.gt_order)
-        free(self.truth_index)
-
-    cdef _group(self, max_rows, chunk_size):
-        cdef Py_ssize_t n = self.dt_label.shape[0]
-        cdef Py_ssize_t g = self.gt_label.shape[0]
-        cdef Py_ssize_t k = self.K
-        self.dt_start, self.gt_start = np.zeros(k + 1, np.int32), np.zeros(k + 1, np.int32)
-        self.dt_order = <int32_t*>malloc((n + 1) * sizeof(int32_t))
-        self.gt_order = <int32_t*>malloc((g + 1) * sizeof(int32_t))
-        self.truth_index = <int32_t*>malloc((g + 1 if self.paired else 1) * sizeof(int32_t))
-        if self.dt_order == NULL or self.gt_order == NULL or self.truth_index == NULL:
-            raise MemoryError()
-        cdef const int32_t* dt_label = &self.dt_label[0] if n else NULL
-        cdef const int32_t* gt_label = &self.gt_label[0] if g else NULL
+    cdef _group(self):
+        cdef Py_ssize_t n = self.dt_label.shape[0], g = self.gt_label.shape[0]
+        self.dt_start = np.zeros(self.K + 1, np.int32)
+        self.gt_start = np.zeros(self.K + 1, np.int32)
+        self.dt_order, self.gt_order = np.empty(n + 1, np.int32), np.empty(g + 1, np.int32)
+        self.truth_index = np.empty(g if self.paired else 0, np.int32)
         with nogil:
-            group_rows(dt_label, n, k, &self.dt_start[0], self.dt_order)
-            group_rows(gt_label, g, k, &self.gt_start[0], self.gt_order)
-        sizes = np.add(np.diff(self.dt_start), np.diff(self.gt_start), dtype=np.int64)
-        self.label, self.unsplit = np.arange(k, dtype=np.int32), np.ones(k, np.uint8)
-        large = np.flatnonzero(sizes > max_rows).tolist()
-        begins = [(label, self.dt_start[label], self.dt_start[label + 1]) for label in large]
-        self.split = np.array(begins, np.int32).reshape(-1, 3)
-        for label in reversed(large):
-            self._split_class(label, chunk_size)
-        self.chunks = len(self.label)
-        sizes = np.add(np.diff(self.dt_start), np.diff(self.gt_start), dtype=np.int64).tolist()
-        sizes += [end - begin for _, begin, end in begins]  # a split class is ranked as a whole
-        self.queue_jobs(range(len(sizes)), sizes)
-
-    cdef _split_class(self, Py_ssize_t k, chunk_size):
-        """Split a class into chunks of its images; earlier classes are not split yet."""
-        dt_rows = np.asarray(<int32_t[: self.dt_image.shape[0] + 1]>self.dt_order)
-        gt_rows = np.asarray(<int32_t[: self.gt_image.shape[0] + 1]>self.gt_order)
-        dt_rows = dt_rows[self.dt_start[k] : self.dt_start[k + 1]]
-        gt_rows = gt_rows[self.gt_start[k] : self.gt_start[k + 1]]
-        np.asarray(self.ranked)[self.dt_start[k] : self.dt_start[k + 1]] = dt_rows
-        dt_image, gt_image = np.asarray(self.dt_image)[dt_rows], np.asarray(self.gt_image)[gt_rows]
-        row_counts = np.bincount(dt_image, minlength=self.images)
-        row_counts += np.bincount(gt_image, minlength=self.images)
-        chunk_of_image = ((np.cumsum(row_counts) - row_counts) // chunk_size).astype(np.int32)
-        chunks = int(chunk_of_image[self.images - 1]) + 1
-        self.dt_start = self._group_by_chunk(
-            k, self.dt_start, dt_rows, chunk_of_image[dt_image], chunks)
-        self.gt_start = self._group_by_chunk(
-            k, self.gt_start, gt_rows, chunk_of_image[gt_image], chunks)
-        self.label = np.insert(self.label, k, np.full(chunks - 1, k, np.int32))
-        self.unsplit = np.insert(self.unsplit, k, np.zeros(chunks - 1, np.uint8))
-        self.unsplit[k + chunks - 1] = False
-
-    cdef _group_by_chunk(
-        self, Py_ssize_t k, start, rows, const int32_t[::1] chunk_of_row, Py_ssize_t chunks
-    ):
-        """Order rows of a class by chunk; return the start of each chunk."""
-        cdef Py_ssize_t n = chunk_of_row.shape[0]
-        cdef int32_t[::1] chunk_start = np.zeros(chunks + 1, np.int32)
-        cdef int32_t[::1] order = np.zeros(n + 1, np.int32)
-        with nogil:
-            group_rows(&chunk_of_row[0] if n else NULL, n, chunks, &chunk_start[0], &order[0])
-        rows[:] = rows[np.asarray(order)[:n]]
-        return np.insert(start, k + 1, np.asarray(chunk_start)[1:chunks] + start[k])
+            group_rows(
+                &self.dt_label[0] if n else NULL, n, self.K, &self.dt_start[0], &self.dt_order[0]
+            )
+            group_rows(
+                &self.gt_label[0] if g else NULL, g, self.K, &self.gt_start[0], &self.gt_order[0]
+            )
+        self.queue = largest_first(np.diff(self.dt_start) + np.diff(self.gt_start))
 
     cdef void* prepare(self) noexcept nogil:
         cdef Scratch* s = <Scratch*>calloc(1, sizeof(Scratch))
@@ -234,7 +512,7 @@ cdef class Matcher(Accumulator):
 
     cdef bint _prepare(self, Scratch* s) noexcept nogil:
         cdef Py_ssize_t k, n, max_detections = 1, max_truths = 1
-        for k in range(self.chunks):
+        for k in range(self.K):
             n = self.dt_start[k + 1] - self.dt_start[k]
             max_detections = n if n > max_detections else max_detections
             n = self.gt_start[k + 1] - self.gt_start[k]
@@ -272,21 +550,15 @@ cdef class Matcher(Accumulator):
         free(s.candidates)
         free(s)
 
-    cdef bint run(self, Py_ssize_t chunk, void* scratch) noexcept nogil:
+    cdef bint run(self, Py_ssize_t k, void* scratch) noexcept nogil:
         cdef Scratch* s = <Scratch*>scratch
-        cdef Py_ssize_t g
-        if chunk >= self.chunks:
-            return self._rank_split(chunk - self.chunks)
-        g = self.gt_start[chunk + 1] - self.gt_start[chunk]
-        s.write_scores = self.unsplit[chunk]
-        s.keep_matches = self.keep_all or not s.write_scores
+        cdef Py_ssize_t g = self.gt_start[k + 1] - self.gt_start[k]
         # Each ground truth is matched at most once.
-        if not self.reset(g if s.write_scores else 0, &s.counters):
+        if not self.reset(g, &s.counters):
             return False
-        self._load_truths(chunk, g, s)
-        self._match_chunk(chunk, g, s)
-        if s.write_scores:
-            self.write_curves(self.label[chunk], g, &s.counters)
+        self._load_truths(k, g, s)
+        self._match_class(k, g, s)
+        self.write_curves(k, g, &s.counters)
         return True
 
     cdef Keyed* _by_image(
@@ -300,10 +572,9 @@ cdef class Matcher(Accumulator):
             items[i].key = image[rows[i]]
         return sort_if_needed(items, spare, count)
 
-    cdef void _load_truths(self, Py_ssize_t chunk, Py_ssize_t g, Scratch* s) noexcept nogil:
-        """Load the chunk's ground truths and set their ignore flags."""
+    cdef void _load_truths(self, Py_ssize_t k, Py_ssize_t g, Scratch* s) noexcept nogil:
+        """Load the ground truths of a class and set their ignore flags."""
         cdef Py_ssize_t areas = self.A
-        cdef Py_ssize_t k = self.label[chunk]
         cdef Py_ssize_t i, a
         cdef int32_t row
         cdef double area
@@ -311,7 +582,7 @@ cdef class Matcher(Accumulator):
         if g == 0:
             return
         ordered = self._by_image(
-            self.gt_order + self.gt_start[chunk], g, &self.gt_image[0], s.ranked, s.spare
+            &self.gt_order[self.gt_start[k]], g, &self.gt_image[0], s.ranked, s.spare
         )
         for i in range(g):
             row = ordered[i].row
@@ -332,7 +603,7 @@ cdef class Matcher(Accumulator):
                 s.ignored[i * areas + a] = (
                     self.gt_ignored[row] or area < self.area_low[a] or area > self.area_high[a]
                 )
-                if s.write_scores and not s.ignored[i * areas + a]:
+                if not s.ignored[i * areas + a]:
                     self.positives[a, k] += 1
 
     cdef Keyed* _rank(
@@ -351,22 +622,6 @@ cdef class Matcher(Accumulator):
             ranked[i].key = descending_key(self.dt_score[ranked[i].row])
         return sort_by_key(ranked, spare, n)
 
-    cdef bint _rank_split(self, Py_ssize_t index) noexcept nogil:
-        """Rank the rows of a split class while other threads match them."""
-        cdef Py_ssize_t begin = self.split[index, 1]
-        cdef Py_ssize_t i, n = self.split[index, 2] - begin
-        cdef Keyed* items = <Keyed*>malloc((n + 1) * sizeof(Keyed))
-        cdef Keyed* spare = <Keyed*>malloc((n + 1) * sizeof(Keyed))
-        cdef const Keyed* ranked
-        cdef bint ready = items != NULL and spare != NULL
-        if ready and n:
-            ranked = self._rank(&self.ranked[begin], n, items, spare)
-            for i in range(n):
-                self.ranked[begin + i] = ranked[i].row
-        free(items)
-        free(spare)
-        return ready
-
     cdef inline uint64_t _thresholds_reached(self, double similarity) noexcept nogil:
         """Return the ascending thresholds that a similarity reaches, as bits."""
         cdef Py_ssize_t thresholds = self.T
@@ -380,11 +635,9 @@ cdef class Matcher(Accumulator):
         return (~<uint64_t>0) >> (64 - t) if t else 0
 
     cdef Py_ssize_t _find_candidates(self, int32_t row, Scratch* s, double* best) noexcept nogil:
-        """List the ground truths that a detection reaches at any threshold, best first.
-
-        Equal ones are in file order, or reversed, by protocol. If only the best may be matched,
-        only it is listed.
-        """
+        """List the ground truths that a detection reaches at any threshold, best first."""
+        # Equal ones are in file order, or reversed, by protocol. If only the best may be matched,
+        # only it is listed.
         cdef int32_t image = self.dt_image[row]
         cdef Py_ssize_t begin = s.truth_begin[image]
         cdef const double* box = &self.dt_corners[row, 0]
@@ -427,11 +680,10 @@ cdef class Matcher(Accumulator):
                 )
         return count if self.best_unmatched or count == 0 else 1
 
-    cdef void _match_chunk(self, Py_ssize_t chunk, Py_ssize_t g, Scratch* s) noexcept nogil:
-        """Match the chunk's detections in descending score order."""
+    cdef void _match_class(self, Py_ssize_t k, Py_ssize_t g, Scratch* s) noexcept nogil:
+        """Match the detections of a class in descending score order."""
         cdef Py_ssize_t areas = self.A, max_dets_count = self.M
-        cdef Py_ssize_t k = self.label[chunk]
-        cdef Py_ssize_t n = self.dt_start[chunk + 1] - self.dt_start[chunk]
+        cdef Py_ssize_t n = self.dt_start[k + 1] - self.dt_start[k]
         cdef Py_ssize_t i, a, m, first_m, n_near
         cdef int32_t row, rank
         cdef int64_t within = 0
@@ -439,7 +691,7 @@ cdef class Matcher(Accumulator):
         cdef bint inside
         cdef double best, area
         cdef uint64_t unmatched
-        cdef const int32_t* rows = self.dt_order + self.dt_start[chunk]
+        cdef const int32_t* rows = &self.dt_order[self.dt_start[k]]
         cdef const Keyed* ranked = self._rank(rows, n, s.ranked, s.spare) if n else NULL
         for i in range(n):
             if i + PREFETCH_DISTANCE < n and not self.paired:
@@ -462,11 +714,9 @@ cdef class Matcher(Accumulator):
                 n_near = self._read_candidates(row, s, &best)
             else:
                 n_near = self._find_candidates(row, s, &best)
-            if s.keep_matches:
+            if self.keep:
                 self.max_dets_index[row] = <uint8_t>first_m
                 self.max_iou[row] = best
-            if not s.write_scores:
-                first_m = max_dets_count  # count nothing
             area = self.dt_area[row]
             for a in range(areas):
                 inside = self.area_low[a] <= area <= self.area_high[a]
@@ -474,21 +724,19 @@ cdef class Matcher(Accumulator):
                     unmatched = self._match(row, a, n_near, first_m, g, inside, s)
                     if a == 0 and inside and (unmatched & 1) and self._is_duplicate(n_near, s):
                         duplicates += 1
-                        if s.keep_matches:
+                        if self.keep:
                             self.duplicate[row] = 1
                 if inside:
                     for m in range(first_m, max_dets_count):
                         s.counters.dt_counts[m * areas + a] += 1
-                elif s.keep_matches and n_near == 0:
+                elif self.keep and n_near == 0:
                     put_bits(&self.ignored, a, row, self.all_thresholds)
         for i in range(n):
             s.image_rank[self.dt_image[ranked[i].row]] = 0
-            if s.keep_matches and s.write_scores:
-                self.ranked[self.dt_start[chunk] + i] = ranked[i].row
+            if self.keep:
+                self.ranked[self.dt_start[k] + i] = ranked[i].row
         for i in range(g):
             s.truth_count[self.gt_image[s.truths[i].row]] = 0
-        if not s.write_scores:
-            return
         self.write_counts(k, within, duplicates, &s.counters)
         self.counts[1, k] = g - self.positives[0, k]
         self.counts[2, k] = n
@@ -497,10 +745,7 @@ cdef class Matcher(Accumulator):
         self, int32_t row, Py_ssize_t a, Py_ssize_t n_candidates, Py_ssize_t first_m, Py_ssize_t g,
         bint inside, Scratch* s,
     ) noexcept nogil:
-        """Match a detection in one area range; return the thresholds without a match.
-
-        Ground truths that are not ignored are matched first.
-        """
+        """Match a detection in one area range; return the thresholds without a match."""
         cdef Py_ssize_t areas = self.A
         cdef uint64_t unmatched = ~<uint64_t>0
         cdef uint64_t bits
@@ -509,7 +754,7 @@ cdef class Matcher(Accumulator):
         cdef Py_ssize_t i, index
         cdef const Truth* truth
         cdef int ignored
-        for ignored in range(2):
+        for ignored in range(2):  # those that are not ignored are matched first
             for i in range(n_candidates):
                 index = s.candidates[i].truth * areas + a
                 if s.ignored[index] != ignored:
@@ -527,13 +772,13 @@ cdef class Matcher(Accumulator):
                     ignored_bits |= bits
                 elif not truth.unmatchable:
                     tp |= bits
-                if s.keep_matches and self.matched_gt.shape[0] and not truth.unmatchable:
+                if self.keep and self.matched_gt.shape[0] and not truth.unmatchable:
                     self._store_match(row, a, bits, truth.row)
         if tp:
             self.record_hits(a, tp, first_m, g, &s.counters)
         if inside:
             self.count_not_fp(a, tp | ignored_bits, first_m, &s.counters)
-        if s.keep_matches:
+        if self.keep:
             put_bits(&self.true_positive, a, row, tp)
             put_bits(&self.ignored, a, row, ignored_bits if inside else self.all_thresholds & ~tp)
         return unmatched

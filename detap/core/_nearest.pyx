@@ -152,10 +152,7 @@ cdef class ImageGroundTruths:
         const double[:, ::1] corners, const double[::1] area, double threshold, bint strict,
         int32_t[::1] index, int32_t[::1] truth, double[::1] value,
     ) -> int:
-        """Write the pairs of two classes that reach the threshold, as many as the arrays hold.
-
-        Returns their number.
-        """
+        """Write the pairs of two classes that reach the threshold, as many as the arrays hold."""
         cdef Py_ssize_t n, g, count = 0
         cdef int32_t row
         cdef double similarity

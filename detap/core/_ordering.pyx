@@ -104,21 +104,7 @@ def rank_rows(
     const double[::1] score, const uint8_t[::1] left_out, bint ties_by_image,
     int32_t[::1] start, int32_t[::1] ranked,
 ) -> None:
-    """Rank the rows of each class by descending score.
-
-    Parameters
-    ----------
-    label, image, order : (N,) int32
-    score : (N,) float64
-    left_out : (N,) uint8
-        Rows that are not ranked.
-    ties_by_image : bool
-        Break ties by image, then by order.
-    start : (K + 1,) int32
-        Written: first index of each class in `ranked`.
-    ranked : (N,) int32
-        Written: rows, class by class.
-    """
+    """Rank the rows of each class by descending score."""
     cdef Py_ssize_t n = label.shape[0]
     cdef Py_ssize_t classes = start.shape[0] - 1
     cdef Py_ssize_t k, i, count

@@ -53,10 +53,8 @@ cdef double _area(const Point* corners, int count) noexcept nogil:
 
 
 cdef int _triangulate(const Point* corners, Point* triangles, double* signs) noexcept nogil:
-    """Split a quadrilateral at its first corner into left-turning triangles with signs.
-
-    In a concave one, the negative sign subtracts the excess.
-    """
+    """Split a quadrilateral at its first corner into left-turning triangles with signs."""
+    # In a concave one, the negative sign subtracts the excess.
     cdef int half, n_triangles = 0
     cdef double cross
     for half in range(2):
@@ -144,11 +142,8 @@ def fill_candidates(
     const int32_t[::1] order, const int64_t[::1] begin, const int64_t[::1] end,
     int64_t[::1] start, int32_t[::1] out,
 ) -> None:
-    """Write the ground truths with bounds that intersect those of each detection.
-
-    The ground truths of its image and class are ``order[begin : end]``. Detection n's candidates
-    are ``start[n]`` to ``start[n + 1]``. An empty `out` only counts them.
-    """
+    """Write the ground truths with bounds that intersect those of each detection."""
+    # Those of its image and class are ``order[begin : end]``; an empty `out` only counts them.
     cdef Py_ssize_t n, i
     cdef int64_t count = 0
     cdef bint filling = out.shape[0] > 0

@@ -206,17 +206,7 @@ def use_plain_loops(bint plain) -> None:
 
 
 cdef class Relevance:
-    """Relevant items of each query: those that share a label with it.
-
-    Parameters
-    ----------
-    query_classes, gallery_classes : (Q,) and (N,) int32
-        Class labels; empty for multi-label data.
-    query_labels, gallery_labels : (Q, W) and (W, N) uint64
-        Label sets as bits; empty for class labels.
-    itself : (Q,) int32
-        Gallery item that is the query itself, which is left out; or -1.
-    """
+    """Relevant items of each query: those that share a label with it."""
 
     cdef const int32_t[::1] query_classes, gallery_classes, itself
     cdef const uint64_t[:, ::1] query_labels, gallery_labels
@@ -313,11 +303,9 @@ def rank_codes(
     int32_t[::1] above,
     int32_t[::1] level,
 ) -> None:
-    """Write the hits of the queries from `low` to `high`, by ascending Hamming distance.
-
-    The hits of query q are ``start[q] : start[q + 1]``, by rank: the irrelevant items above, those
-    that are nearer, and those at equal distance.
-    """
+    """Write the hits of the queries from `low` to `high`, by ascending Hamming distance."""
+    # Those of query q are ``start[q] : start[q + 1]``, by rank: the irrelevant items above, those
+    # that are nearer, and those at equal distance.
     cdef Py_ssize_t words = gallery.shape[0]
     cdef Py_ssize_t items = gallery.shape[1]
     cdef Py_ssize_t far = 64 * words + 1
@@ -491,10 +479,7 @@ def nearest_codes(
     Py_ssize_t high,
     int32_t[:, ::1] out,
 ) -> None:
-    """Write the nearest items of the queries from `low` to `high`, by Hamming distance.
-
-    `out` has one column per item; ties are in gallery order.
-    """
+    """Write the nearest items of the queries from `low` to `high`, by Hamming distance."""
     cdef Py_ssize_t words = gallery.shape[0]
     cdef Py_ssize_t items = gallery.shape[1]
     cdef Py_ssize_t k = out.shape[1]
@@ -570,11 +555,9 @@ def fill_sums(
     const double[:, ::1] queries, const Score[:, :, ::1] panels, Py_ssize_t low, Py_ssize_t high,
     Sum[:, ::1] out, bint products, bint single,
 ) -> None:
-    """Write negative squared distances of queries and items of some panels.
-
-    Or their products. `queries` has the rows of `out`, padded with zeros to a multiple of 8.
-    `single` is True if all components are float32.
-    """
+    """Write negative squared distances of queries and items of some panels."""
+    # Or their products. `queries` has the rows of `out`, padded with zeros to a multiple of 8;
+    # `single` is True if all components are float32.
     cdef detap_sums sums_of = sums_with.squares
     cdef Py_ssize_t rows = queries.shape[0]
     cdef Py_ssize_t width = queries.shape[1]
@@ -766,10 +749,8 @@ cdef inline void count_irrelevant(
     const uint64_t* keys, const Keyed* order, Py_ssize_t count,
     int32_t* hits, int32_t* above, int32_t* level,
 ) noexcept nogil:
-    """Count an irrelevant item at the first relevant item below it.
-
-    That item is between `low` and `end`, inclusive.
-    """
+    """Count an irrelevant item at the first relevant item below it."""
+    # That item is between `low` and `end`, inclusive.
     cdef Py_ssize_t n_left = end - low
     cdef Py_ssize_t half
     if key > keys[count - 1]:

@@ -15,7 +15,6 @@ from libc.stdint cimport int32_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memset
 
-from detap.core._accumulate cimport detap_next
 from detap.core._ordering cimport group_rows
 from detap.tables._words cimport ones, trailing_zeros
 
@@ -114,22 +113,8 @@ WIDTH: int = LANES
 
 
 def count_draws(const uint64_t[::1] raw, uint8_t[:, ::1] weights, Py_ssize_t lane) -> bool:
-    """Draw images by random words and count them in one column of `weights`.
-
-    Parameters
-    ----------
-    raw : (I,) uint64
-        Random bits; image ``(r >> 32) * I >> 32`` is drawn.
-    weights : (I, LANES) uint8
-        Zero in the column.
-    lane : int
-        Column.
-
-    Returns
-    -------
-    bool
-        False if a weight exceeds 255.
-    """
+    """Draw images by random words and count them in one column of `weights`."""
+    # Image ``(r >> 32) * I >> 32`` is drawn for random bits r; False if a weight exceeds 255.
     cdef uint64_t images = weights.shape[0]
     cdef Py_ssize_t i
     cdef uint64_t image
@@ -181,7 +166,7 @@ cdef class Resampler:
     cdef int32_t* truth_start
     cdef int32_t* truth_image
     cdef int32_t* queue
-    cdef long next_job
+    cdef Py_ssize_t next_job
     cdef bint failed
 
     def __init__(
@@ -273,19 +258,16 @@ cdef class Resampler:
     def work(self) -> None:
         """Resample classes, LANES resamples at a time, until none is left."""
         cdef Lanes lanes
-        cdef bint ready
-        cdef long job
-        cdef Py_ssize_t blocks = self.weights.shape[0]
-        with nogil:
-            ready = self._prepare(&lanes)
-            while ready and not self.failed:
-                job = detap_next(&self.next_job)
-                if job >= self.classes * blocks:
-                    break
+        cdef Py_ssize_t job, blocks = self.weights.shape[0]
+        cdef bint ready = self._prepare(&lanes)
+        while ready and not self.failed and self.next_job < self.classes * blocks:
+            job = self.next_job  # with the GIL: each is taken once
+            self.next_job += 1
+            with nogil:
                 ready = self._resample(self.queue[job // blocks], job % blocks, &lanes)
-            self._release(&lanes)
-            if not ready:
-                self.failed = True
+        self._release(&lanes)
+        if not ready:
+            self.failed = True
         if self.failed:
             raise MemoryError()
 
@@ -377,13 +359,11 @@ cdef class Resampler:
         return event.fp == (~<uint64_t>0) >> (64 - self.thresholds)
 
     cdef bint _tabulate_levels(self, Lanes* s) noexcept nogil:
-        """Write the weight of the recall levels that each number of hits reaches, per lane.
-
-        Level 0 is reached by the first hit. A level is reached if hits / positives, divided as
-        doubles, is at least the target: the same comparison as in plain evaluation. Each level
-        weighs 1; for the trapezoid 2, but the first 1. Tables from other sources may have more hits
-        than positives.
-        """
+        """Write the weight of the recall levels that each number of hits reaches, per lane."""
+        # Level 0 is reached by the first hit; another if hits / positives, divided as doubles, is
+        # at least the target: the same comparison as in plain evaluation. Each level weighs 1; for
+        # the trapezoid 2, but the first 1. Tables from other sources may have more hits than
+        # positives.
         cdef Py_ssize_t l, t, size = 0
         cdef Py_ssize_t j
         cdef int32_t hits, positives, filled
@@ -427,12 +407,10 @@ cdef class Resampler:
         return <int>(2 * levels - 1 if self.trapezoid and levels else levels)
 
     cdef void _integrate_up(self, Py_ssize_t k, const uint8_t* weights, Lanes* s) noexcept nogil:
-        """Go up the ranking, subtracting the counts, and integrate precision over recall.
-
-        Of true positives with no false positive between them the lowest has the largest precision.
-        So the envelope changes only at the first one above a false positive; the recall since the
-        last change is multiplied with it at once.
-        """
+        """Go up the ranking, subtracting the counts, and integrate precision over recall."""
+        # Of true positives with no false positive between them the lowest has the largest
+        # precision. So the envelope changes only at the first one above a false positive; the
+        # recall since the last change is multiplied with it at once.
         cdef Py_ssize_t size = self.thresholds * LANES
         cdef Py_ssize_t i, l, t, lane
         cdef Py_ssize_t rows = 0

@@ -5,6 +5,9 @@ the group of its image and class that contains most of it, if it contains enough
 groups count, the best-scored detection of each is a true positive. Only the match table changes, so
 later steps need not know groups.
 
+Source: the description of the Open Images metrics (storage.googleapis.com/openimages/web), and
+per_image_evaluation.py of TensorFlow's object detection library.
+
 Axes: T thresholds, A area ranges, N detections, G ground truths, P pairs, C pairs of area range and
 threshold.
 """
@@ -34,42 +37,20 @@ def match_grouped(
     detections: Boxes,
     ground_truths: Boxes,
     *,
-    group: Flags,
+    group: Flags,  # (G,) group-of ground truths
     ignored: Flags,
     crowd: Flags,
     unmatchable: Flags,
     images: int,
     classes: int,
     params: MatchParams,
-    pairs: None = None,
+    pairs: None = None,  # only boxes have groups
     threads: int | None = None,
     match_table: Iterable[AreaIouPair] | None = None,
     rank: Integers | None = None,
     curves: bool = True,
 ) -> Scores:
-    """Match detections to single objects, then to groups, and accumulate.
-
-    Parameters
-    ----------
-    detections, ground_truths : Boxes
-        N and G rows, in file order.
-    group : (G,) bool
-        Group-of ground truths; a group is reached as a ground truth is, by the intersection over
-        the detection's area.
-    ignored, crowd, unmatchable, images, classes, params, threads, match_table, rank, curves
-        As for :func:`detap.core.matching.match_and_accumulate`.
-    pairs : None
-        Only boxes have groups.
-
-    Returns
-    -------
-    Scores
-
-    References
-    ----------
-    The description of the Open Images metrics (storage.googleapis.com/openimages/web), and
-    per_image_evaluation.py of TensorFlow's object detection library.
-    """
+    """Match detections to single objects, then to groups, and accumulate."""
     single = np.flatnonzero(~group)
     table = match_and_accumulate(
         detections,

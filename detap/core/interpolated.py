@@ -13,30 +13,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.core import _interpolated
+from detap.core import _curves
 from detap.core.params import MatchParams, recall_targets
 
 Floats = NDArray[np.float64]
 
 
 class Interpolated(NamedTuple):
-    """Interpolated precision; undefined is NaN.
+    """Interpolated precision; undefined is NaN."""
 
-    Attributes
-    ----------
-    values : (M, A, T, S) float64
-    start : (K + 1,) int64
-        First slot of each class.
-    positives : (A, K) int64
-        Counted ground truths.
-    slots : (R + 1, R) int32
-        Slot of each level in a class, for each number of ground truths.
-    """
-
-    values: Floats
-    start: NDArray[np.int64]
-    positives: NDArray[np.int64]
-    slots: NDArray[np.int32]
+    values: Floats  # (M, A, T, S)
+    start: NDArray[np.int64]  # (K + 1,) first slot of each class
+    positives: NDArray[np.int64]  # (A, K) counted ground truths
+    slots: NDArray[np.int32]  # (R + 1, R)
 
     @classmethod
     def undefined(
@@ -49,7 +38,7 @@ class Interpolated(NamedTuple):
         """Allocate undefined values for classes with these numbers of ground truths."""
         levels = len(params.levels)
         slots = np.empty((levels + 1, levels), np.int32)
-        _interpolated.fill_slots(recall_targets(np.array(params.levels), params.summing), slots)
+        _curves.fill_slots(recall_targets(np.array(params.levels), params.summing), slots)
         start = np.zeros(len(truth_counts) + 1, np.int64)
         np.cumsum(np.minimum(truth_counts, levels) + 1, out=start[1:])
         shape = n_max_dets, len(params.area_ranges), len(params.thresholds), int(start[-1])
@@ -104,19 +93,11 @@ class Interpolated(NamedTuple):
         """Return the precision at each level, (T, R, K, A, M) float64."""
         n_max_dets, areas, thresholds, _ = self.values.shape
         out = np.empty((thresholds, self.slots.shape[1], len(self.start) - 1, areas, n_max_dets))
-        _interpolated.fill_dense(self.values, self.start, self.positives, self.slots, out)
+        _curves.fill_dense(self.values, self.start, self.positives, self.slots, out)
         return out
 
     def mean(self, area: int, thresholds: slice, labels: NDArray[np.int64]) -> float:
-        """Return numpy's mean over thresholds, levels and classes, to the last bit.
-
-        Parameters
-        ----------
-        area : int
-        thresholds : slice
-        labels : (C,) int64
-            Defined classes; NaN if empty.
-        """
+        """Return numpy's mean over thresholds, levels and classes, to the last bit."""
         return self._levels(area, thresholds).mean(labels)
 
     def means(self, area: int, thresholds: slice) -> Floats:
@@ -125,6 +106,6 @@ class Interpolated(NamedTuple):
         self._levels(area, thresholds).fill_means(out)
         return out
 
-    def _levels(self, area: int, thresholds: slice) -> _interpolated.Levels:
+    def _levels(self, area: int, thresholds: slice) -> _curves.Levels:
         values = self.values[-1, area, thresholds]
-        return _interpolated.Levels(values, self.start, self.positives[area], self.slots)
+        return _curves.Levels(values, self.start, self.positives[area], self.slots)

@@ -24,32 +24,15 @@ _EPS = 1e-6  # of the reference: it keeps the index of an image below 1
 
 
 class JaccardCounts(NamedTuple):
-    """Counts of the images of each class that have an object or a detection.
+    """Counts of the images of each class that have an object or a detection."""
 
-    Attributes
-    ----------
-    label, image : (P,) int32
-    matched : (P, S) int64
-        Matched pairs.
-    objects : (P, S) int64
-        Ground truths and detections together, a matched pair counted once; 0 if there are none.
-    """
-
-    label: NDArray[np.int32]
-    image: NDArray[np.int32]
-    matched: Counts
-    objects: Counts
+    label: NDArray[np.int32]  # (P,)
+    image: NDArray[np.int32]  # (P,)
+    matched: Counts  # (P, S) matched pairs
+    objects: Counts  # (P, S) ground truths and detections together, a matched pair counted once
 
     def largest_mean(self, classes: int, weights: NDArray[np.integer]) -> Floats:
-        """Return the largest mean index of the images over thresholds, (K, B); NaN if undefined.
-
-        Parameters
-        ----------
-        classes : int
-            K.
-        weights : (B, I) int
-            Number of occurrences of each image.
-        """
+        """Return the largest mean index of the images over thresholds, (K, B); NaN if undefined."""
         index = self.matched / (self.objects + _EPS)
         largest = np.full((classes, len(weights)), np.nan)
         for label in np.unique(self.label).tolist():

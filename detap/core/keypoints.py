@@ -22,19 +22,10 @@ _CHUNK_SIZE = 1 << 15
 
 
 class GroundTruthKeypoints(NamedTuple):
-    """K keypoints of each of G ground truths.
+    """K keypoints of each of G ground truths."""
 
-    Attributes
-    ----------
-    keypoints : (G, K, 3) float64
-        x, y in pixels and v, above 0 for labeled keypoints.
-    boxes : (G, 4) float64
-        x, y, width, height. If no keypoint is labeled, distances are to the box extended by its
-        width and height on every side.
-    """
-
-    keypoints: Floats
-    boxes: Floats
+    keypoints: Floats  # (G, K, 3) x, y in pixels and v, above 0 for labeled keypoints
+    boxes: Floats  # (G, 4) x, y, width, height
 
 
 def extents(keypoints: Floats) -> Floats:
@@ -48,31 +39,14 @@ def keypoint_pairs(
     detections: Boxes,
     ground_truths: Boxes,
     *,
-    dt_keypoints: Floats,
+    dt_keypoints: Floats,  # (N, K, 2) x and y in pixels
     gt_keypoints: GroundTruthKeypoints,
-    sigmas: tuple[float, ...],
-    min_similarity: float = 0.0,
+    sigmas: tuple[float, ...],  # one per keypoint
+    min_similarity: float = 0.0,  # pairs below it, and pairs of 0, are left out
     threads: int | None = None,
 ) -> Pairs:
-    """Return the OKS of detections and ground truths of equal image and class.
-
-    OKS is the mean of exp(-d² / 2a(2s)²) over labeled keypoints, for distance d, area a and the
-    keypoint's sigma s.
-
-    Parameters
-    ----------
-    detections, ground_truths : Boxes
-        N and G rows; only image, label and the area of ground truths are used.
-    dt_keypoints : (N, K, 2) float64
-        x and y in pixels.
-    gt_keypoints : GroundTruthKeypoints
-    sigmas : tuple of float
-        One per keypoint.
-    min_similarity : float
-        Pairs below it, and pairs of 0, are left out.
-    threads : int, optional
-        Does not change the result.
-    """
+    """Return the OKS of detections and ground truths of equal image and class."""
+    # The mean of exp(-d² / 2a(2s)²) over labeled keypoints, for distance d, area a and sigma s.
     start, truth = _group_pairs(detections, ground_truths)
     similarity, variances = np.empty(len(truth)), (np.array(sigmas) * 2) ** 2
     labeled = gt_keypoints.keypoints[:, :, 2] > 0

@@ -9,6 +9,10 @@ once, by ground truth and preference, and all images and thresholds are matched 
 ground truths of the images first.
 
 Axes: K classes, A ranges, N detections, G ground truths, P pairs, S score thresholds.
+
+Source: Geiger et al., Are we ready for autonomous driving?, CVPR 2012; Simonelli et al.,
+Disentangling monocular 3D object detection, ICCV 2019, for the 40 points; evaluate_object.cpp of
+the development kit.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,25 +38,13 @@ _PAIRS = 1 << 20
 
 
 class Part(NamedTuple):
-    """Flags of the rows for one class.
-
-    Attributes
-    ----------
-    label : int
-    threshold : float
-        Minimum IoU.
-    chooses, crowd : (G,) bool
-        Ground truths that match, including ignored neighbor classes; and regions in which unmatched
-        detections are ignored.
-    valid : (A, G) bool
-        Ground truths that count.
-    """
+    """Flags of the rows for one class."""
 
     label: int
-    threshold: float
-    chooses: Flags
-    crowd: Flags
-    valid: Flags
+    threshold: float  # minimum IoU
+    chooses: Flags  # (G,) ground truths that match, including ignored neighbor classes
+    crowd: Flags  # (G,) regions in which unmatched detections are ignored
+    valid: Flags  # (A, G) ground truths that count
 
 
 class _Inputs(NamedTuple):
@@ -74,58 +66,28 @@ class _Pairs(NamedTuple):
 
 
 class _Counts(NamedTuple):
-    """Counts of a class at each of S score thresholds.
+    """Counts of a class at each of S score thresholds."""
 
-    Attributes
-    ----------
-    tp, fp, fn : (S,) int64
-    matched_dt : (n,) intp
-        Detections that are matched at the last threshold.
-    """
-
-    tp: NDArray[np.int64]
-    fp: NDArray[np.int64]
-    fn: NDArray[np.int64]
-    matched_dt: Rows
+    tp: NDArray[np.int64]  # (S,)
+    fp: NDArray[np.int64]  # (S,)
+    fn: NDArray[np.int64]  # (S,)
+    matched_dt: Rows  # (n,) detections that are matched at the last threshold
 
 
 def match_kitti(
     detections: Boxes,
     ground_truths: Boxes,
-    parts: Sequence[Part],
-    low: Flags,
+    parts: Sequence[Part],  # scored classes; others are undefined
+    low: Flags,  # (A, N) detections outside a range
     *,
     images: int,
     classes: int,
-    params: MatchParams,
+    params: MatchParams,  # with one threshold, which is not used; levels are multiples of 1/40
 ) -> Scores:
-    """Match ground truths to detections and score the classes.
-
-    Parameters
-    ----------
-    detections, ground_truths : Boxes
-        N and G rows, in file order.
-    parts : sequence of Part
-        Scored classes; others are undefined.
-    low : (A, N) bool
-        Detections outside a range. They match, in any class, if no other detection is left; then
-        neither they nor the ground truth count.
-    images, classes : int
-        Number of images and classes.
-    params : MatchParams
-        With one threshold, which is not used; levels are multiples of 1/40.
-
-    Returns
-    -------
-    Scores
-        Recall and counts are over all detections, whatever their score.
-
-    References
-    ----------
-    Geiger et al., Are we ready for autonomous driving? The KITTI vision benchmark suite, CVPR
-    2012; Simonelli et al., Disentangling monocular 3D object detection, ICCV 2019, for the 40
-    points; evaluate_object.cpp of the development kit.
-    """
+    """Match ground truths to detections and score the classes."""
+    # Detections outside a range, `low`, match in any class if no other detection is left; then
+    # neither they nor the ground truth count. Recall and counts are over all detections, whatever
+    # their score.
     levels = len(params.levels)
     scores = Scores.undefined(params, np.full(classes, levels), all_max_dets=False)
     # One slot per level: here the levels are not tied to hits.
@@ -253,16 +215,7 @@ class _ClassMatcher:
         return _Pairs(self.pairs.gt[mask], self.pairs.dt[mask], self.pairs.iou[mask])
 
     def _match_pairs(self, pairs: _Pairs, order: Rows, admitted: Flags | None) -> tuple[Rows, Rows]:
-        """Return the matched pairs and the score threshold of each.
-
-        Parameters
-        ----------
-        pairs : _Pairs
-        order : (P,) intp
-            By ground truth, best first.
-        admitted : (P, S) bool or None
-            Detections admitted at each score threshold; None for all at one.
-        """
+        """Return the matched pairs and the score threshold of each."""
         if not len(order):
             return order, order
         truth = pairs.gt[order]
@@ -285,15 +238,7 @@ class _ClassMatcher:
 
 
 def sampled(scores: Floats, positives: int) -> Floats:
-    """Return up to 41 score thresholds, nearest to steps of 1/40 in recall.
-
-    Parameters
-    ----------
-    scores : (n,) float64
-        Of matches; n is at most `positives`.
-    positives : int
-        Number of counted ground truths.
-    """
+    """Return up to 41 score thresholds, nearest to steps of 1/40 in recall."""
     ordered = np.sort(scores)[::-1].tolist()
     points, recall = [], 0.0
     for number, score in enumerate(ordered, 1):
@@ -306,14 +251,7 @@ def sampled(scores: Floats, positives: int) -> Floats:
 
 
 def _rounds(truth: Rows, image: NDArray[np.int32]) -> Iterator[Rows]:
-    """Yield the pairs of the first ground truth of each image, of the second, and so on.
-
-    Parameters
-    ----------
-    truth : (P,) intp
-        Ground truth of each pair, ascending.
-    image : (G,) int32
-    """
+    """Yield the pairs of the first ground truth of each image, of the second, and so on."""
     choosing, of = np.unique(truth, return_inverse=True)
     order = np.argsort(image[choosing], kind="stable")
     sorted_images = image[choosing][order]

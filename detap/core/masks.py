@@ -38,14 +38,7 @@ def pixel_counts(masks: MaskArrays) -> Int64Array:
 
 
 def areas_and_boxes(masks: MaskArrays) -> tuple[Int64Array, Floats]:
-    """Return the pixel count and bounding box of each mask.
-
-    Returns
-    -------
-    areas : (M,) int64
-    boxes : (M, 4) float64
-        x, y, width, height; zeros for empty masks.
-    """
+    """Return the pixel count and bounding box of each mask."""
     areas, boxes = _store(masks).areas_and_boxes()
     return areas, boxes
 
@@ -56,40 +49,31 @@ def runs_of(masks: MaskArrays, number: int) -> NDArray[np.uint32]:
     return runs
 
 
+def contour_runs(points: NDArray[np.int32], size: tuple[int, int]) -> NDArray[np.uint32]:
+    """Return the runs of a filled contour, as of :class:`detap.tables.masks.Masks`."""
+    # Edges join the centers of border pixels, (n, 2) int32 columns and rows, as of OpenCV's
+    # findContours; its fillPoly fills them: the pixels inside by the even-odd rule, and the edges.
+    height, width = size
+    return np.frombuffer(
+        _masks.fill_contour(np.ascontiguousarray(points), width, height), np.uint32
+    )
+
+
 def mask_pairs(
     detections: Boxes,
     ground_truths: Boxes,
     *,
-    masks: tuple[MaskArrays, MaskArrays],
-    numbers: tuple[Integers, Integers],
-    crowd: Flags,
-    min_similarity: float = 0.0,
-    dilation_ratio: float = 0.0,
+    masks: tuple[MaskArrays, MaskArrays],  # of detections and ground truths
+    numbers: tuple[Integers, Integers],  # mask index of each row
+    crowd: Flags,  # (G,) divide by the detection's pixels for these
+    min_similarity: float = 0.0,  # pairs below it, and pairs with no common pixel, are left out
+    dilation_ratio: float = 0.0,  # above 0 for boundary IoU; crowds always use their masks
     threads: int | None = None,
 ) -> Pairs:
-    """Return the IoUs of masks of equal image and class.
-
-    With a dilation ratio, the minimum of mask IoU and boundary IoU. The boundary of a mask is its
-    pixels within d of a pixel outside it, or of the image border; d is the ratio times the image
-    diagonal, rounded (halves to even), at least 1.
-
-    Parameters
-    ----------
-    detections, ground_truths : Boxes
-        N and G rows; only image and label are used.
-    masks : pair of MaskArrays
-        Of detections and ground truths; those of an image have equal size.
-    numbers : pair of (N,) and (G,) int32
-        Mask index of each row.
-    crowd : (G,) bool
-        Divide by the detection's pixels for these.
-    min_similarity : float
-        Pairs below it, and pairs with no common pixel, are left out.
-    dilation_ratio : float
-        Above 0 for boundary IoU; crowds always use their masks.
-    threads : int, optional
-        Does not change the result.
-    """
+    """Return the IoUs of masks of equal image and class."""
+    # With a dilation ratio, the minimum of mask IoU and boundary IoU. The boundary of a mask is its
+    # pixels within d of a pixel outside it, or of the image border; d is the ratio times the image
+    # diagonal, rounded (halves to even), at least 1.
     counts = np.zeros(len(detections.image), np.int64)
     kernel = _masks.MaskPairs(
         _store(masks[0]),

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.core import _matching
-from detap.core.accumulate import Scores, accumulate_class
+from detap.core.accumulate import Scores
 from detap.core.params import MatchParams
-from detap.core.threads import max_rows_per_thread, run_threads, thread_count
+from detap.core.threads import run_threads, thread_count
 
 if TYPE_CHECKING:
     from detap.core.match_table import AreaIouPair, MatchTable
@@ -26,61 +26,27 @@ Flags = NDArray[np.bool_]
 UNLIMITED = np.iinfo(np.int32).max
 """Above any number of rows; this rank exceeds every max dets."""
 
-CHUNK_SIZE = 1 << 15
-"""Rows of a chunk of a split class; they fit into the L2 cache."""
-
 
 class Boxes(NamedTuple):
-    """Columns of boxes, all of one length.
-
-    Attributes
-    ----------
-    image, label : int32
-        Indices from 0.
-    corners : (n, 4) float64
-        x1, y1, x2, y2. Not used if pairs are given.
-    overlap_area : float64
-        Area in the denominator of the IoU. Not used if pairs are given.
-    area : float64
-        Area that selects the area range.
-    score : float64
-        Empty for ground truths.
-    """
+    """Columns of boxes, all of one length."""
 
     image: Integers
     label: Integers
-    corners: Floats
-    overlap_area: Floats
-    area: Floats
-    score: Floats
+    corners: Floats  # (n, 4) x1, y1, x2, y2. Not used if pairs are given
+    overlap_area: Floats  # area in the denominator of the IoU. Not used if pairs are given
+    area: Floats  # area that selects the area range
+    score: Floats  # empty for ground truths
 
 
 class Pairs(NamedTuple):
-    """Precomputed similarities of detections and ground truths, such as OKS or mask IoU.
+    """Precomputed similarities of detections and ground truths, such as OKS or mask IoU."""
 
-    Attributes
-    ----------
-    start : (N + 1,) int64
-        The pairs of detection n are ``start[n]`` to ``start[n + 1]``.
-    truth : (P,) int32
-        Ground truths of the detection's image and class, ascending per detection: their order
-        breaks ties. Other pairs have similarity 0.
-    similarity : (P,) float64
-        For crowds, the value that the protocol defines.
-    """
-
-    start: NDArray[np.int64]
-    truth: Integers
-    similarity: Floats
+    start: NDArray[np.int64]  # (N + 1,)
+    truth: Integers  # (P,)
+    similarity: Floats  # (P,) for crowds, the value that the protocol defines
 
     def between(self, rows: NDArray[Any], gt: NDArray[Any]) -> Floats:
-        """Return the similarity of given pairs; 0 if not listed.
-
-        Parameters
-        ----------
-        rows, gt : (n,) integer
-            Detections and ground truths.
-        """
+        """Return the similarity of given pairs; 0 if not listed."""
         if not len(self.truth):
             return np.zeros(len(rows))
         low, end = self.start[rows], self.start[rows + 1]
@@ -128,67 +94,26 @@ def match_and_accumulate(
     detections: Boxes,
     ground_truths: Boxes,
     *,
-    ignored: Flags,
-    crowd: Flags,
-    unmatchable: Flags,
+    ignored: Flags,  # (G,)
+    crowd: Flags,  # (G,) match any number of detections
+    unmatchable: Flags,  # (G,) ground truths with matches that are not true positives
     images: int,
     classes: int,
     params: MatchParams,
-    pairs: Pairs | None = None,
+    pairs: Pairs | None = None,  # similarities; by default the IoU of the boxes
     threads: int | None = None,
-    all_max_dets: bool = False,
+    all_max_dets: bool = False,  # compute precision at every max dets, not only the largest
     match_table: "Iterable[AreaIouPair] | None" = None,
-    rank: Integers | None = None,
+    rank: Integers | None = None,  # (N,) compared with max dets; by default in its class and image
     curves: bool = True,
 ) -> Scores:
-    """Match detections to ground truths, class by class, and accumulate.
-
-    A class of more rows than a thread's share is split into chunks of its images; its curves are
-    accumulated from their match results.
-
-    Parameters
-    ----------
-    detections, ground_truths : Boxes
-        N and G rows, in file order.
-    ignored, crowd : (G,) bool
-        Ignored ground truths; ground truths that match any number of detections.
-    unmatchable : (G,) bool
-        Ground truths with matches that are not true positives.
-    images, classes : int
-        Number of images and classes.
-    params : MatchParams
-    pairs : Pairs, optional
-        Similarities; by default the IoU of the boxes.
-    threads : int, optional
-        Does not change the result.
-    all_max_dets : bool
-        Compute precision at every max dets, not only the largest.
-    match_table : iterable of pairs of int, optional
-        Return the match table, with the matched ground truths of these area ranges and thresholds.
-    rank : (N,) int32, optional
-        Rank of each detection, from 0, compared with max dets, or :data:`UNLIMITED`; by default its
-        rank in its class and image.
-    curves : bool
-        If False, compute precision at the first level only, where the match table is all that is
-        used.
-
-    Returns
-    -------
-    Scores
-
-    Raises
-    ------
-    ValueError
-        If the pairs are invalid.
-    """
+    """Match detections to ground truths, class by class, and accumulate."""
     if pairs is not None:
         pairs.check(detections, ground_truths)
     curve_params = params if curves else params._replace(levels=params.levels[:1])
     truth_counts = np.bincount(ground_truths.label, minlength=classes)
     scores = Scores.undefined(curve_params, truth_counts, all_max_dets=all_max_dets)
-    rows = len(detections.image) + len(ground_truths.image)
-    n_threads = threads or thread_count(rows)
-    ranked = np.zeros(len(detections.image), np.int32)
+    n_threads = threads or thread_count(len(detections.image) + len(ground_truths.image))
     matcher = _matching.Matcher(
         detections,
         ground_truths,
@@ -200,33 +125,17 @@ def match_and_accumulate(
         images,
         scores,
         all_max_dets,
-        ranked,
-        max_rows_per_thread(rows, n_threads),
-        CHUNK_SIZE,
     )
-    split = np.asarray(matcher.split).tolist()
-    if match_table is None and not split:
+    if match_table is None:
         run_threads(matcher.work, min(n_threads, max(classes, 1)))
         return scores
-    table = _empty_table(detections, ground_truths, ignored, params, tuple(match_table or ()))
+    table = _empty_table(detections, ground_truths, ignored, params, tuple(match_table))
     table = replace(table, images=images, classes=classes)
-    matcher.keep_matches(table, match_table is not None)
-    run_threads(matcher.work, min(n_threads, max(matcher.jobs, 1)))
-    table.freeze()
-    for label, begin, end in split:
-        accumulate_class(
-            table,
-            label,
-            ranked[begin:end],
-            scores=scores,
-            params=curve_params,
-            threads=n_threads,
-            all_max_dets=all_max_dets,
-        )
-    if match_table is None:
-        return scores
+    ranked = np.zeros(len(detections.image), np.int32)
+    matcher.keep_matches(table, ranked)
+    run_threads(matcher.work, min(n_threads, max(classes, 1)))
     table.set_ranking(ranked, within=scores.counts[6])
-    return scores._replace(match_table=table)
+    return scores._replace(match_table=table.freeze())
 
 
 def _empty_table(

@@ -27,22 +27,11 @@ _BATCH_SIZE = 1 << 16
 
 
 class ErrorTypes(NamedTuple):
-    """Error types of some of N detections.
+    """Error types of some of N detections."""
 
-    Attributes
-    ----------
-    kind : (N,) int8
-        -1 if not determined.
-    target : (N,) int32
-        Ground truth that a localization, classification or duplicate error is attributed to; else
-        -1.
-    similarity : (N,) float64
-        Similarity with the target, or 0.
-    """
-
-    kind: NDArray[np.int8]
-    target: Integers
-    similarity: Floats
+    kind: NDArray[np.int8]  # (N,) -1 if not determined
+    target: Integers  # (N,)
+    similarity: Floats  # (N,) similarity with the target, or 0
 
     @classmethod
     def empty(cls, count: int) -> "ErrorTypes":
@@ -51,59 +40,25 @@ class ErrorTypes(NamedTuple):
 
 
 class Nearest(NamedTuple):
-    """Ground truths most similar to each of n detections; -1 and 0 if nothing overlaps.
+    """Ground truths most similar to each of n detections; -1 and 0 if nothing overlaps."""
 
-    Ties go to the first in file order.
-
-    Attributes
-    ----------
-    same_class, same_class_similarity : (n,) int32 and (n,) float64
-    matched, matched_similarity : (n,) int32 and (n,) float64
-        Of the same class, matched by a detection.
-    other_class, other_class_similarity : (n,) int32 and (n,) float64
-    """
-
-    same_class: Integers
-    matched: Integers
-    other_class: Integers
-    same_class_similarity: Floats
-    matched_similarity: Floats
-    other_class_similarity: Floats
+    same_class: Integers  # (n,)
+    matched: Integers  # (n,) of the same class, matched by a detection
+    other_class: Integers  # (n,)
+    same_class_similarity: Floats  # (n,)
+    matched_similarity: Floats  # (n,) of the same class, matched by a detection
+    other_class_similarity: Floats  # (n,)
 
 
 class Candidates(NamedTuple):
-    """Pairs of a detection and a ground truth of another class that overlap enough to match.
+    """Pairs of a detection and a ground truth of another class that overlap enough to match."""
 
-    Attributes
-    ----------
-    row_index : (P,) int32
-        Indices into the given detections, ascending.
-    ground_truth : (P,) int32
-        By falling similarity for each detection.
-    """
-
-    row_index: Integers
-    ground_truth: Integers
+    row_index: Integers  # (P,) indices into the given detections, ascending
+    ground_truth: Integers  # (P,) by falling similarity for each detection
 
 
 class GroundTruthIndex:
-    """Ground truths indexed by image.
-
-    Parameters
-    ----------
-    ground_truths : Boxes
-        G rows, in file order.
-    images : int
-        Number of images.
-    counted : (G,) bool
-        Ground truths to index.
-    matched : (G,) bool, optional
-        Those that a detection matched.
-    crowd : bool
-        Divide intersections by the detection's area.
-    inclusive_pixels : bool
-        As for :func:`detap.core.overlap.overlaps`.
-    """
+    """Ground truths indexed by image."""
 
     def __init__(
         self,
@@ -132,17 +87,7 @@ class GroundTruthIndex:
         )
 
     def nearest(self, detections: Boxes, rows: Integers, *, threads: int | None = None) -> Nearest:
-        """Return the nearest ground truths of some detections.
-
-        Parameters
-        ----------
-        detections : Boxes
-            N rows.
-        rows : (n,) int32
-            Rows of detections.
-        threads : int, optional
-            Does not change the result.
-        """
+        """Return the nearest ground truths of some detections."""
         truth = np.empty((3, len(rows)), np.int32)
         value = np.empty((3, len(rows)))
         columns = _columns(detections)
@@ -156,32 +101,18 @@ class GroundTruthIndex:
     def error_types(
         self,
         detections: Boxes,
-        rows: Integers,
+        rows: Integers,  # (n,) false positives
         *,
         background_iou: float,
         threshold: float,
-        strict: bool = False,
+        strict: bool = False,  # the threshold must be exceeded
         threads: int | None = None,
     ) -> ErrorTypes:
-        """Classify false positives by the first type that applies.
-
-        Localization: the largest IoU with a ground truth of the class is between `background_iou`
-        and `threshold`. Classification: the IoU with one of another class reaches `threshold`.
-        Duplicate: the IoU with a matched one does. Background: no IoU exceeds `background_iou`.
-        Both: all others.
-
-        Parameters
-        ----------
-        detections : Boxes
-            N rows.
-        rows : (n,) int32
-            False positives.
-        background_iou, threshold : float
-        strict : bool
-            The threshold must be exceeded.
-        threads : int, optional
-            Does not change the result.
-        """
+        """Classify false positives by the first type that applies."""
+        # Localization: the largest IoU with a ground truth of the class is between `background_iou`
+        # and `threshold`. Classification: the IoU with one of another class reaches `threshold`.
+        # Duplicate: the IoU with a matched one does. Background: no IoU exceeds `background_iou`.
+        # Both: all others.
 
         def reaches(values: Floats) -> Flags:
             return np.asarray(values > threshold if strict else values >= threshold)
@@ -215,38 +146,15 @@ class GroundTruthIndex:
     def match(
         self,
         detections: Boxes,
-        rows: Integers,
-        unmatched: Flags,
-        threshold: float,
+        rows: Integers,  # (n,) rows of detections, in matching order
+        unmatched: Flags,  # (G,) ground truths that may be matched
+        threshold: float,  # minimum IoU
         *,
-        strict: bool,
-        last_of_equal: bool,
-        other_classes_only: bool,
+        strict: bool,  # the threshold must be exceeded
+        last_of_equal: bool,  # ties go to the last in file order, not the first
+        other_classes_only: bool,  # ground truths of the detection's class cannot be matched
     ) -> Integers:
-        """Match detections one by one to the nearest unmatched ground truth.
-
-        Parameters
-        ----------
-        detections : Boxes
-            N rows.
-        rows : (n,) int32
-            Rows of detections, in matching order.
-        unmatched : (G,) bool
-            Ground truths that may be matched.
-        threshold : float
-            Minimum IoU.
-        strict : bool
-            The threshold must be exceeded.
-        last_of_equal : bool
-            Ties go to the last in file order, not the first.
-        other_classes_only : bool
-            Ground truths of the detection's class cannot be matched.
-
-        Returns
-        -------
-        (n,) int32
-            Matched ground truth, or -1.
-        """
+        """Match detections one by one to the nearest unmatched ground truth."""
         truth = np.full(len(rows), -1, np.int32)
         flags = unmatched[self.order].view(np.uint8)
         self._kernel.match(
@@ -264,26 +172,13 @@ class GroundTruthIndex:
     def other_class_candidates(
         self,
         detections: Boxes,
-        rows: Integers,
+        rows: Integers,  # (n,) rows of detections
         threshold: float,
         *,
         strict: bool,
         last_of_equal: bool,
     ) -> Candidates:
-        """Return the ground truths of other classes that each detection could match.
-
-        :meth:`match` with `other_classes_only` matches each detection to the first that is
-        unmatched.
-
-        Parameters
-        ----------
-        detections : Boxes
-            N rows.
-        rows : (n,) int32
-            Rows of detections.
-        threshold, strict, last_of_equal
-            As for :meth:`match`.
-        """
+        """Return the ground truths of other classes that each detection could match."""
         index, ground_truth, similarity = self._other_class(detections, rows, threshold, strict)
         ties = np.arange(len(index))
         order = np.lexsort((-ties if last_of_equal else ties, -similarity, index))
@@ -301,17 +196,7 @@ class GroundTruthIndex:
 
 
 class PairedGroundTruthIndex(GroundTruthIndex):
-    """Ground truths indexed by precomputed similarities.
-
-    Parameters
-    ----------
-    pairs : Pairs
-        Of any classes in an image; without crowds.
-    detections, ground_truths : Boxes
-        N and G rows.
-    counted, matched : (G,) bool
-        As for :class:`GroundTruthIndex`.
-    """
+    """Ground truths indexed by precomputed similarities."""
 
     def __init__(
         self,

@@ -1,70 +1,37 @@
-"""Box IoU, or intersection over the detection's area for crowds."""
+"""Box IoU, or intersection over the detection's area for crowds.
+
+Source: ``bbIou`` of COCO's maskApi.c, for the order of operations.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
-
-from detap.core import _overlap
 
 Floats = NDArray[np.float64]
 
 
 def pixel_areas(corners: Floats) -> Floats:
-    """Return the areas (N,) of boxes with inclusive pixel coordinates.
-
-    Parameters
-    ----------
-    corners : (N, 4) float64
-        x1, y1, x2, y2; the width is x2 - x1 + 1, in that order of operations.
-    """
+    """Return the areas (N,) of boxes with inclusive pixel coordinates."""
     return (corners[:, 2] - corners[:, 0] + 1.0) * (corners[:, 3] - corners[:, 1] + 1.0)
 
 
 def overlaps(
-    detections: Floats,
-    ground_truths: Floats,
+    detections: Floats,  # (N, 4) x1, y1, x2, y2
+    ground_truths: Floats,  # (G, 4)
     *,
-    detection_areas: Floats,
-    truth_areas: Floats,
-    crowd: NDArray[np.bool_] | None = None,
-    inclusive_pixels: bool = False,
+    detection_areas: Floats,  # (N,) of the file's own box format: corners give other last bits
+    truth_areas: Floats,  # (G,)
+    crowd: NDArray[np.bool_] | None = None,  # (G,) divide by the detection's area for these
+    inclusive_pixels: bool = False,  # add 1 to widths and heights
 ) -> Floats:
-    """Return the IoU of each detection and ground truth.
-
-    Parameters
-    ----------
-    detections : (N, 4) float64
-        x1, y1, x2, y2.
-    ground_truths : (G, 4) float64
-        x1, y1, x2, y2.
-    detection_areas, truth_areas : (N,) and (G,) float64
-        Areas in the file's own box format: areas computed from corners differ in the last bits.
-    crowd : (G,) bool, optional
-        Divide by the detection's area for these, as for COCO's crowds.
-    inclusive_pixels : bool
-        Add 1 to widths and heights: corners are the first and last pixel.
-
-    Returns
-    -------
-    (N, G) float64
-        In [0, 1] if the areas are those of the boxes.
-
-    References
-    ----------
-    ``bbIou`` of COCO's maskApi.c, for the order of operations.
-    """
-    if crowd is None:
-        crowd = np.zeros(len(ground_truths), np.bool_)
-    out = np.empty((len(detections), len(ground_truths)))
-    _overlap.fill_overlaps(
-        np.ascontiguousarray(detections, np.float64),
-        np.ascontiguousarray(detection_areas, np.float64),
-        np.ascontiguousarray(ground_truths, np.float64),
-        np.ascontiguousarray(truth_areas, np.float64),
-        np.ascontiguousarray(crowd, np.bool_).view(np.uint8),
-        1.0 if inclusive_pixels else 0.0,
-        out,
+    """Return the IoU of each detection and ground truth, (N, G) float64."""
+    return paired_overlaps(
+        detections[:, None],
+        ground_truths[None],
+        detection_areas=detection_areas[:, None],
+        truth_areas=truth_areas[None],
+        crowd=crowd,
+        inclusive_pixels=inclusive_pixels,
     )
-    return out
 
 
 def paired_overlaps(
@@ -76,25 +43,17 @@ def paired_overlaps(
     crowd: NDArray[np.bool_] | None = None,
     inclusive_pixels: bool = False,
 ) -> Floats:
-    """Return the IoU of P pairs, (P,) float64.
-
-    Parameters
-    ----------
-    detections, ground_truths : (P, 4) float64
-        x1, y1, x2, y2 of each pair.
-    detection_areas, truth_areas, crowd, inclusive_pixels
-        As for :func:`overlaps`, with the same bits; each (P,).
-    """
+    """Return the IoU of P pairs, (P,) float64; arguments as for :func:`overlaps`, one per pair."""
     pixel_offset = 1.0 if inclusive_pixels else 0.0
-    low = np.maximum(detections[:, :2], ground_truths[:, :2])
-    width_height = np.minimum(detections[:, 2:], ground_truths[:, 2:]) - low + pixel_offset
+    low = np.maximum(detections[..., :2], ground_truths[..., :2])
+    width_height = np.minimum(detections[..., 2:], ground_truths[..., 2:]) - low + pixel_offset
     intersection = np.where(
-        (width_height > 0).all(axis=1), width_height[:, 0] * width_height[:, 1], 0.0
+        (width_height > 0).all(axis=-1), width_height[..., 0] * width_height[..., 1], 0.0
     )
     denominator = detection_areas + truth_areas - intersection
     if crowd is not None:
         denominator = np.where(crowd, detection_areas, denominator)
-    out = np.zeros(len(intersection))
+    out = np.zeros(intersection.shape)
     return np.divide(
         intersection, denominator, out=out, where=(intersection > 0) & (denominator > 0)
     )

@@ -29,10 +29,8 @@ class MatchParams(NamedTuple):
 
 
 def recall_targets(levels: NDArray[np.float64], summing: Summing) -> NDArray[np.float64]:
-    """Return the minimum recall at which each level is reached, (R,) float64.
-
-    For the trapezoid it is the next number above the level: the envelope falls at a recall, where
-    numpy.interp takes the later point. At a level it has the value of the first hit *beyond* it,
-    and 0 from the last recall on.
-    """
+    """Return the minimum recall at which each level is reached, (R,) float64."""
+    # For the trapezoid it is the next number above the level: the envelope falls at a recall, where
+    # numpy.interp takes the later point. At a level it has the value of the first hit *beyond* it,
+    # and 0 from the last recall on.
     return np.nextafter(levels, np.inf) if summing == "trapezoid" else levels

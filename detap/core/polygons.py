@@ -25,13 +25,7 @@ def box_polygons(corners: Floats) -> Floats:
 
 
 def rotated_boxes(boxes: Floats) -> Floats:
-    """Return the corners (N, 8) of rotated boxes.
-
-    Parameters
-    ----------
-    boxes : (N, 5) float64
-        Center x and y, width, height, and the rotation in radians from the x axis to the y axis.
-    """
+    """Return the corners (N, 8) of rotated boxes."""
     center, (width, height, angle) = boxes[:, None, :2], boxes[:, 2:].T
     cosine, sine = np.cos(angle), np.sin(angle)
     half_width = np.stack([width / 2 * cosine, width / 2 * sine], axis=1)[:, None]
@@ -79,14 +73,7 @@ def _segments_cross(a: Floats, b: Floats, c: Floats, d: Floats) -> NDArray[np.bo
 def polygon_overlaps(
     detections: Floats, ground_truths: Floats, crowd: NDArray[np.bool_] | None = None
 ) -> Floats:
-    """Return the IoU of P pairs of quadrilaterals, (P,) float64.
-
-    Parameters
-    ----------
-    detections, ground_truths : (P, 8) float64
-    crowd : (P,) bool, optional
-        Divide by the detection's area for these.
-    """
+    """Return the IoU of P pairs of quadrilaterals, (P,) float64."""
     out = np.empty(len(detections))
     flags = np.zeros(len(out), np.bool_) if crowd is None else crowd
     _polygons.fill_ious(
@@ -103,18 +90,9 @@ def polygon_pairs(
     ground_truths: Boxes,
     *,
     polygons: tuple[Floats, Floats],
-    crowd: NDArray[np.bool_],
+    crowd: NDArray[np.bool_],  # (G,) divide by the detection's area for these
 ) -> Pairs:
-    """Return the IoUs of quadrilaterals of equal image and class.
-
-    Parameters
-    ----------
-    detections, ground_truths : Boxes
-        N and G rows with bounding boxes as corners; pairs with disjoint bounds are skipped.
-    polygons : pair of (N, 8) and (G, 8) float64
-    crowd : (G,) bool
-        Divide by the detection's area for these.
-    """
+    """Return the IoUs of quadrilaterals of equal image and class."""
     labels = np.int64(max(detections.label.max(initial=0), ground_truths.label.max(initial=0)) + 1)
     dt_group, gt_group = (
         boxes.image * labels + boxes.label for boxes in (detections, ground_truths)

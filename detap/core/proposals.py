@@ -1,4 +1,8 @@
-"""Recall of class-agnostic proposals, matched to ground truths by IoU."""
+"""Recall of class-agnostic proposals, matched to ground truths by IoU.
+
+Source: Hosang et al., What makes for effective detection proposals?, TPAMI 2016; Detectron2's
+``_evaluate_box_proposals``.
+"""
 
 from typing import Any
 
@@ -17,39 +21,14 @@ def match_by_iou(
     detections: Boxes,
     ground_truths: Boxes,
     *,
-    counted: NDArray[np.bool_],
+    counted: NDArray[np.bool_],  # (A, G) counted ground truths of each area range
     images: int,
-    max_dets: tuple[int | None, ...],
+    max_dets: tuple[int | None, ...],  # ascending numbers of best-scored proposals per image
     inclusive_pixels: bool,
 ) -> Floats:
-    """Return the IoU of each ground truth with its matched proposal.
-
-    Per image, the unmatched pair of largest IoU is matched repeatedly, whatever the scores; scores
-    only select the proposals within max dets.
-
-    Parameters
-    ----------
-    detections, ground_truths : Boxes
-        N proposals with scores, and G ground truths.
-    counted : (A, G) bool
-        Counted ground truths of each area range.
-    images : int
-        Number of images.
-    max_dets : tuple of M int or None
-        Ascending numbers of best-scored proposals per image.
-    inclusive_pixels : bool
-        As for :func:`detap.core.overlap.overlaps`.
-
-    Returns
-    -------
-    (A, M, G) float64
-        0 for ground truths without a proposal.
-
-    References
-    ----------
-    Hosang et al., What makes for effective detection proposals?, TPAMI 2016; Detectron2's
-    ``_evaluate_box_proposals``.
-    """
+    """Return the IoU of each ground truth with its matched proposal, (A, M, G); 0 without one."""
+    # Per image, the unmatched pair of largest IoU is matched repeatedly, whatever the scores; these
+    # only select the proposals within max dets.
     out = np.zeros((len(counted), len(max_dets), len(ground_truths.image)))
     _proposals.fill_coverage(
         dt_image=detections.image,
@@ -69,16 +48,7 @@ def match_by_iou(
 
 
 def reached_thresholds(iou: Floats, thresholds: Floats, *, strict: bool) -> NDArray[np.uint64]:
-    """Return the thresholds that each ground truth reaches, as bits, (A, M, G) uint64.
-
-    Parameters
-    ----------
-    iou : (A, M, G) float64
-        As from :func:`match_by_iou`.
-    thresholds : (T,) float64
-    strict : bool
-        The IoU must exceed the threshold.
-    """
+    """Return the thresholds that each ground truth reaches, as bits, (A, M, G) uint64."""
     bits = np.zeros(iou.shape, np.uint64)
     for t, threshold in enumerate(thresholds):
         reached = iou > threshold if strict else iou >= threshold
@@ -89,18 +59,7 @@ def reached_thresholds(iou: Floats, thresholds: Floats, *, strict: bool) -> NDAr
 def accumulate_by_iou(
     bits: NDArray[Any], counted: NDArray[np.bool_], proposals: NDArray[Any], params: MatchParams
 ) -> Scores:
-    """Accumulate matched ground truths to recall.
-
-    Parameters
-    ----------
-    bits : (A, M, G) unsigned integers
-        As from :func:`reached_thresholds`.
-    counted : (A, G) bool
-        Counted ground truths of each area range.
-    proposals : (I,) array of int
-        Number of proposals per image.
-    params : MatchParams
-    """
+    """Accumulate matched ground truths to recall."""
     thresholds, (areas, n_max_dets, ground_truths) = len(params.thresholds), bits.shape
     scores = Scores.undefined(
         params._replace(levels=()), np.array([ground_truths]), all_max_dets=False

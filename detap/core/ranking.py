@@ -54,36 +54,16 @@ PAIRS_PER_BOX = 10
 
 
 class Hits(NamedTuple):
-    """Relevant items by rank; those of query q are ``start[q] : start[q + 1]``.
+    """Relevant items by rank; those of query q are ``start[q] : start[q + 1]``."""
 
-    Attributes
-    ----------
-    start : (Q + 1,) int64
-        First hit of each query.
-    hits : (H,) int32
-        Number of irrelevant items above, with ties in gallery order.
-    above : (H,) int32
-        Number of irrelevant items that are strictly better.
-    level : (H,) int32
-        Number of irrelevant items that are tied.
-    """
-
-    start: NDArray[np.int64]
-    hits: Integers
-    above: Integers
-    level: Integers
+    start: NDArray[np.int64]  # (Q + 1,) first hit of each query
+    hits: Integers  # (H,) number of irrelevant items above, with ties in gallery order
+    above: Integers  # (H,) number of irrelevant items that are strictly better
+    level: Integers  # (H,) number of irrelevant items that are tied
 
 
 def pack_bits(bits: NDArray[np.bool_], *, by_item: bool = False) -> BitArray:
-    """Pack rows of bits into 64-bit integers, padded with 0.
-
-    Parameters
-    ----------
-    bits : (n, B) bool
-        One row per query or item.
-    by_item : bool
-        Return (W, n), as for galleries; else (n, W).
-    """
+    """Pack rows of bits into 64-bit integers, padded with 0."""
     rows, n_bits = bits.shape
     n_integers = max(1, -(-n_bits // 64))
     packed = np.zeros((rows, n_integers * 8), np.uint8)
@@ -93,19 +73,11 @@ def pack_bits(bits: NDArray[np.bool_], *, by_item: bool = False) -> BitArray:
 
 
 def make_relevance(
-    query_labels: NDArray[np.generic],
-    gallery_labels: NDArray[np.generic],
-    itself: Integers | None = None,
+    query_labels: NDArray[np.generic],  # (Q,) and (N,)
+    gallery_labels: NDArray[np.generic],  # (Q,) and (N,)
+    itself: Integers | None = None,  # (Q,) gallery item that is the query itself, which is left out
 ) -> Relevance:
-    """Return the relevance of items: those that share a label with a query.
-
-    Parameters
-    ----------
-    query_labels, gallery_labels : (Q,) and (N,) int32, or (Q, L) and (N, L) bool
-        Classes, or label flags.
-    itself : (Q,) int32, optional
-        Gallery item that is the query itself, which is left out; or -1.
-    """
+    """Return the relevance of items: those that share a label with a query."""
     queries = len(query_labels)
     self_items = np.full(queries, -1, np.int32) if itself is None else np.ascontiguousarray(itself)
     no_class, no_label = np.zeros(0, np.int32), np.zeros((0, 0), np.uint64)
@@ -130,26 +102,13 @@ def count_relevant(relevance: Relevance, threads: int | None = None) -> NDArray[
 
 
 def rank_codes(
-    queries: BitArray,
-    gallery: BitArray,
+    queries: BitArray,  # (Q, W) packed bits
+    gallery: BitArray,  # (W, N) packed bits
     relevance: Relevance,
-    counts: NDArray[np.int64],
+    counts: NDArray[np.int64],  # (Q,)
     threads: int | None = None,
 ) -> Hits:
-    """Return the hits of queries, ranked by ascending Hamming distance.
-
-    Parameters
-    ----------
-    queries : (Q, W) uint64
-        Packed bits.
-    gallery : (W, N) uint64
-        Packed bits.
-    relevance : Relevance
-    counts : (Q,) int64
-        As from :func:`count_relevant`.
-    threads : int, optional
-        All cores by default. Does not change the result.
-    """
+    """Return the hits of queries, ranked by ascending Hamming distance."""
     result = _allocate_hits(counts)
 
     def work(low: int, high: int) -> None:
@@ -164,27 +123,13 @@ def rank_codes(
 
 
 def rank_scores(
-    scores: Scores,
-    relevance: Relevance,
-    first: int,
-    counts: NDArray[np.int64],
+    scores: Scores,  # (B, N) of the queries ``first : first + B`` of `relevance`
+    relevance: Relevance,  # of all queries and items
+    first: int,  # query of the first row
+    counts: NDArray[np.int64],  # (B,) number of relevant items of these queries
     threads: int | None = None,
 ) -> Hits:
-    """Return the hits of queries, ranked by descending score.
-
-    Parameters
-    ----------
-    scores : (B, N) float32 or float64
-        Of the queries ``first : first + B`` of `relevance`.
-    relevance : Relevance
-        Of all queries and items.
-    first : int
-        Query of the first row.
-    counts : (B,) int64
-        Number of relevant items of these queries.
-    threads : int, optional
-        All cores by default. Does not change the result.
-    """
+    """Return the hits of queries, ranked by descending score."""
     result = _allocate_hits(counts)
 
     def work(low: int, high: int) -> None:
@@ -205,11 +150,7 @@ def nearest_codes(
     itself: Integers | None = None,
     threads: int | None = None,
 ) -> Integers:
-    """Return the `k` nearest items of each query by Hamming distance, (Q, k) int32.
-
-    Ties are in gallery order. `k` must not exceed the number of eligible items. Arrays are as for
-    :func:`rank_codes`.
-    """
+    """Return the `k` nearest items of each query by Hamming distance, (Q, k) int32."""
     out = np.zeros((len(queries), k), np.int32)
     self_items = np.full(len(queries), -1, np.int32) if itself is None else itself
 
@@ -238,32 +179,14 @@ def nearest_scores(
 
 
 class Panels(NamedTuple):
-    """Item vectors in blocks of 24 with interleaved components.
+    """Item vectors in blocks of 24 with interleaved components."""
 
-    Attributes
-    ----------
-    values : (P, D, 24) float32 or float64
-        Component d of item 24 p + i is at [p, d, i]; 0 for padding.
-    items : int
-        Number of items.
-    """
-
-    values: Scores
-    items: int
+    values: Scores  # (P, D, 24) component d of item 24 p + i is at [p, d, i]; 0 for padding
+    items: int  # number of items
 
 
 def make_panels(columns: Iterable[Scores], width: int, items: int, dtype: DTypeLike) -> Panels:
-    """Build panels from blocks of columns.
-
-    Parameters
-    ----------
-    columns : iterable of (D, b) float arrays
-        Components of b items; b is a multiple of 24 except in the last block.
-    width, items : int
-        Number of components (D) and items.
-    dtype : dtype
-        float32 or float64.
-    """
+    """Build panels from blocks of columns."""
     values = np.zeros((-(-items // PANEL), width, PANEL), dtype)
     first = 0
     for block in columns:
@@ -280,35 +203,16 @@ def make_panels(columns: Iterable[Scores], width: int, items: int, dtype: DTypeL
 def negative_distances(
     queries: Scores, gallery: Panels, out: NDArray[np.float64], threads: int | None = None
 ) -> None:
-    """Write negative squared Euclidean distances.
-
-    Components are subtracted first, so vectors far from the origin lose no precision. Sums are in
-    float64, in the order of the components.
-
-    Parameters
-    ----------
-    queries : (B, D) float32 or float64
-    gallery : Panels
-        Of N items.
-    out : (B, N) float64
-    threads : int, optional
-        All cores by default. Does not change the result.
-    """
+    """Write negative squared Euclidean distances."""
+    # Components are subtracted first, so vectors far from the origin lose no precision. Sums are in
+    # float64, in the order of the components.
     _fill_sums(queries, gallery, out, threads, products=False)
 
 
 def products(queries: Scores, gallery: Panels, out: Scores, threads: int | None = None) -> None:
-    """Write dot products, rounded to the precision of `out`.
-
-    Sums are in float64, in the order of the components. BLAS results depend on the machine and the
-    position of a row, so equal items would get different scores.
-
-    Parameters
-    ----------
-    queries, gallery, threads
-        As for :func:`negative_distances`.
-    out : (B, N) float32 or float64
-    """
+    """Write dot products, rounded to the precision of `out`."""
+    # Sums are in float64, in the order of the components. BLAS results depend on the machine and
+    # the position of a row, so equal items would get different scores.
     _fill_sums(queries, gallery, out, threads, products=True)
 
 
@@ -327,21 +231,11 @@ def _fill_sums(
 
 
 def rank_lists(
-    start: NDArray[np.int64],
-    score: NDArray[np.float64],
-    tie: NDArray[np.integer] | None = None,
+    start: NDArray[np.int64],  # (Q + 1,) the rows of query q are ``start[q] : start[q + 1]``
+    score: NDArray[np.float64],  # (n,) higher is better
+    tie: NDArray[np.integer] | None = None,  # (n,) ascending order of ties; row order by default
 ) -> NDArray[np.int64]:
-    """Return the rows of lists of any length in rank order.
-
-    Parameters
-    ----------
-    start : (Q + 1,) int64
-        The rows of query q are ``start[q] : start[q + 1]``.
-    score : (n,) float
-        Higher is better.
-    tie : (n,) integer array, optional
-        Ascending order of ties; row order by default.
-    """
+    """Return the rows of lists of any length in rank order."""
     query = np.repeat(np.arange(len(start) - 1), np.diff(start))
     keys = (-score, query) if tie is None else (tie, -score, query)
     return np.lexsort(keys)

@@ -34,21 +34,11 @@ MAX_PARTS = 256
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weights:
-    """Number of occurrences of each image in each resample.
+    """Number of occurrences of each image in each resample."""
 
-    Attributes
-    ----------
-    blocks : (ceil(B / WIDTH), I, WIDTH) uint8
-        Resample b is ``blocks[b // WIDTH, :, b % WIDTH]``.
-    resamples : int
-        B.
-    left_out : int
-        Additional columns that each leave out one part of the images; see :func:`leave_out`.
-    """
-
-    blocks: NDArray[np.uint8]
+    blocks: NDArray[np.uint8]  # resample b is ``blocks[b // WIDTH, :, b % WIDTH]``
     resamples: int
-    left_out: int = 0
+    left_out: int = 0  # additional columns that each leave out one part of the images
 
     @property
     def columns(self) -> int:
@@ -79,20 +69,9 @@ class Weights:
 
 
 def draw_weights(images: int, resamples: int, seed: int) -> Weights:
-    """Draw resamples of images.
-
-    For each raw number r of numpy's PCG64 image ``(r >> 32) * I >> 32`` is drawn. The stream is the
-    same in every numpy version. An image's probability differs from 1 / I by less than 2**-32.
-
-    Parameters
-    ----------
-    images : int
-        I, at least 1.
-    resamples : int
-        B.
-    seed : int
-        Determines the resamples.
-    """
+    """Draw resamples of images."""
+    # For each raw number r of numpy's PCG64, the same in every version, image ``(r >> 32) * I >>
+    # 32`` is drawn; its probability differs from 1 / I by less than 2**-32.
     width = _resampling.WIDTH
     stream = np.random.PCG64(seed)
     blocks = np.zeros((-(-resamples // width), images, width), np.uint8)
@@ -104,10 +83,8 @@ def draw_weights(images: int, resamples: int, seed: int) -> Weights:
 
 
 def leave_out(weights: Weights) -> Weights:
-    """Append the jackknife weights: for each part of the images, all but that part.
-
-    Image i is in part ``i % G``; G is the number of images, at most :data:`MAX_PARTS`.
-    """
+    """Append the jackknife weights: for each part of the images, all but that part."""
+    # Image i is in part ``i % G``; G is the number of images, at most MAX_PARTS.
     width, (_, images, _) = _resampling.WIDTH, weights.blocks.shape
     parts = min(images, MAX_PARTS)
     columns = weights.resamples + parts
@@ -122,53 +99,24 @@ def leave_out(weights: Weights) -> Weights:
 
 @dataclass(frozen=True, slots=True)
 class ResampledMetric:
-    """A metric to resample.
+    """A metric to resample."""
 
-    Attributes
-    ----------
-    precision : bool
-        Average precision; otherwise final recall.
-    thresholds : tuple of int
-        Indices; the metric is the mean over these.
-    area : int
-        Index of the area range.
-    max_dets_index : int
-        Index of max dets; average precision always uses the last.
-    """
-
-    precision: bool
-    thresholds: tuple[int, ...]
-    area: int
-    max_dets_index: int
+    precision: bool  # average precision; otherwise final recall
+    thresholds: tuple[int, ...]  # indices; the metric is the mean over these
+    area: int  # index of the area range
+    max_dets_index: int  # index of max dets; average precision always uses the last
 
 
 def resample(
     match_table: MatchTable,
-    weights: Weights,
+    weights: Weights,  # for a paired comparison, the same for both detectors
     metrics: Sequence[ResampledMetric],
     *,
     threads: int | None = None,
 ) -> Floats:
-    """Return metrics of each class in each resample.
-
-    Parameters
-    ----------
-    match_table : MatchTable
-    weights : Weights
-        For a paired comparison, the same for both detectors.
-    metrics : sequence of ResampledMetric
-        Q of them.
-    threads : int, optional
-        Does not change the result.
-
-    Returns
-    -------
-    (Q, K, B) float64
-        With G more columns if the weights leave out parts. NaN if a class has no counted ground
-        truth in a resample. Sums are in another order than in plain evaluation: with all weights 1
-        they agree to 1e-12; to 1e-8 for a trapezoid over levels of float32, which are taken as
-        evenly spaced.
-    """
+    """Return metrics of each class in each resample, (Q, K, B) float64; undefined is NaN."""
+    # Sums are in another order than in plain evaluation: with all weights 1 they agree to 1e-12; to
+    # 1e-8 for a trapezoid over levels of float32, which are taken as evenly spaced.
     out = np.full((len(metrics), match_table.classes, weights.columns), np.nan)
     for area in sorted({metric.area for metric in metrics}):
         area_metrics = [q for q, metric in enumerate(metrics) if metric.area == area]

@@ -11,20 +11,14 @@ if sys.platform != "win32":
 SMALL_WORK = 20_000
 """Fewer boxes are not worth a second thread."""
 
-
-MIN_SPLIT_ROWS = 1 << 16
-"""Classes of up to this many rows are not split."""
-
 MIN_ADDRESS_SPACE = 2 << 30
 """Bytes of address space below which no thread is started."""
 
 
 def memory_is_tight() -> bool:
-    """Return True if address space is too small for threads.
-
-    A thread reserves tens of MiB; one that fails to start can hang its starter, and libraries
-    loaded at the same time lack the memory.
-    """
+    """Return True if address space is too small for threads."""
+    # A thread reserves tens of MiB; one that fails to start can hang its starter, and libraries
+    # loaded at the same time lack the memory.
     if sys.platform == "win32":
         return False
     return 0 <= getrlimit(RLIMIT_AS)[0] < MIN_ADDRESS_SPACE  # -1: unlimited
@@ -40,26 +34,8 @@ def thread_count(work: int) -> int:
         return os.cpu_count() or 1
 
 
-def max_rows_per_thread(rows: int, threads: int) -> int:
-    """Return the rows of a class above which it is split, so that no thread waits.
-
-    Splitting costs up to a quarter of a class's time.
-    """
-    if threads == 1 or memory_is_tight():
-        return rows
-    return max(MIN_SPLIT_ROWS, rows * 5 // (4 * threads))
-
-
 def run_threads(work: Callable[[], None], threads: int) -> None:
-    """Run `work` in several threads, including this one, until it is done.
-
-    `work` takes chunks until none is left. If memory is limited, only this thread runs.
-
-    Raises
-    ------
-    BaseException
-        The first exception of any thread, after all have ended.
-    """
+    """Run `work` in several threads, including this one; raise the first exception."""
     failures: list[BaseException] = []
 
     def guarded() -> None:

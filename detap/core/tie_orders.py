@@ -19,19 +19,10 @@ MAX_STATES = 512
 
 
 class MatchOptions(NamedTuple):
-    """Candidates of a detection.
+    """Candidates of a detection."""
 
-    Attributes
-    ----------
-    matches : tuple of (int, str, bool)
-        Ground truths, the preferred one first: index, outcome of the match, and True if the match
-        uses up the ground truth.
-    unmatched : str
-        Outcome without a match.
-    """
-
-    matches: tuple[tuple[int, str, bool], ...]
-    unmatched: str
+    matches: tuple[tuple[int, str, bool], ...]  # preferred first: ground truth, outcome, used up
+    unmatched: str  # outcome without a match
 
 
 class Tie(NamedTuple):
@@ -43,21 +34,13 @@ class Tie(NamedTuple):
 
 
 class CountBounds(NamedTuple):
-    """Bounds after a tie, over all orders; all but the last are cumulative.
-
-    Attributes
-    ----------
-    min_hits, max_hits, min_misses, max_misses : int
-        True and false positives.
-    misses_ahead : int
-        Maximum number of false positives above the tie's first true positive.
-    """
+    """Bounds after a tie, over all orders; all but the last are cumulative."""
 
     min_hits: int
     max_hits: int
     min_misses: int
     max_misses: int
-    misses_ahead: int
+    misses_ahead: int  # maximum number of false positives above the tie's first true positive
 
 
 _State = tuple[int, tuple[int, ...], bool]
@@ -65,15 +48,7 @@ _State = tuple[int, tuple[int, ...], bool]
 
 
 def count_bounds(ties: Iterable[Tie], ground_truths: int) -> list[CountBounds]:
-    """Return the bounds after each tie.
-
-    Parameters
-    ----------
-    ties : iterable of Tie
-        By descending score.
-    ground_truths : int
-        Number of ground truths that can be matched.
-    """
+    """Return the bounds after each tie."""
     bounds: list[CountBounds] = []
     states: dict[int, CountBounds] | None = {0: CountBounds(0, 0, 0, 0, 0)}
     for tie in ties:

@@ -19,32 +19,15 @@ Counts = NDArray[np.int64]
 
 
 class TieGroups(NamedTuple):
-    """Tie groups of one ranking that contain a relevant item, best first; T of them.
+    """Tie groups of one ranking that contain a relevant item, best first; T of them."""
 
-    Attributes
-    ----------
-    above : (T,) int64
-        Number of items above the group.
-    size : (T,) int64
-        Number of items in it.
-    relevant : (T,) int64
-        Number of relevant items in it, at least 1.
-    """
-
-    above: Counts
-    size: Counts
-    relevant: Counts
+    above: Counts  # (T,) number of items above the group
+    size: Counts  # (T,) number of items in it
+    relevant: Counts  # (T,) number of relevant items in it, at least 1
 
 
 def tie_groups(above: NDArray[np.int32], level: NDArray[np.int32]) -> TieGroups:
-    """Return the tie groups of one query's relevant items.
-
-    Parameters
-    ----------
-    above, level : (H,) int32
-        As in :class:`detap.core.ranking.Hits`. Adjacent groups with no irrelevant item in or
-        between them are merged, which changes no expected value.
-    """
+    """Return the tie groups of one query's relevant items."""
     if not len(above):
         empty = np.zeros(0, np.int64)
         return TieGroups(empty, empty, empty)
@@ -61,17 +44,7 @@ def expected_hits(groups: TieGroups, k: int) -> float:
 
 
 def average_precision(groups: TieGroups, k: int, divisor: float) -> float:
-    """Return the expected sum of precision at relevant items within k, over a divisor.
-
-    Parameters
-    ----------
-    groups : TieGroups
-        Of the whole ranking.
-    k : int
-        Number of ranks.
-    divisor : float
-        Such as the number of relevant items; NaN is returned if it is 0.
-    """
+    """Return the expected sum of precision at relevant items within k, over a divisor."""
     if divisor <= 0:
         return float("nan")
     hits_before, total = 0, 0.0
@@ -84,10 +57,7 @@ def average_precision(groups: TieGroups, k: int, divisor: float) -> float:
 
 
 def average_precision_by_hits(groups: TieGroups, k: int) -> float:
-    """Return the expected AP@k divided by the hits within k.
-
-    An order without a hit counts 0. NaN if no order has a hit.
-    """
+    """Return the expected AP@k divided by the hits within k."""
     hits_before, total = 0, 0.0
     for above, size, relevant in zip(*(column.tolist() for column in groups), strict=True):
         if above >= k:
@@ -111,22 +81,9 @@ def average_precision_by_hits(groups: TieGroups, k: int) -> float:
 
 
 def _precisions(above: int, size: int, relevant: int, hits_before: int, inside: int) -> float:
-    """Return the expected sum of precision at relevant items among a tie group's first ranks.
-
-    The i-th item of the group (from 0) is relevant with probability relevant / size. Then
-    i (relevant - 1) / (size - 1) relevant items are expected above it within the group.
-
-    Parameters
-    ----------
-    above : int
-        Number of items above the group.
-    size, relevant : int
-        Numbers of items and of relevant items of the group.
-    hits_before : int
-        Number of relevant items above the group.
-    inside : int
-        Number of ranks of the group that are summed.
-    """
+    """Return the expected sum of precision at relevant items among a tie group's first ranks."""
+    # The i-th item of the group (from 0) is relevant with probability relevant / size. Then i
+    # (relevant - 1) / (size - 1) relevant items are expected above it within the group.
     i = np.arange(inside)
     within = i * ((relevant - 1) / (size - 1)) if size > 1 else np.zeros(inside)
     return float((relevant / size) * ((hits_before + 1 + within) / (above + 1 + i)).sum())

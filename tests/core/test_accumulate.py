@@ -5,8 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from detap.core import matching
-from detap.core import threads as core_threads
 from detap.core.accumulate import Scores, accumulate
 from detap.core.match_table import MatchFlags
 from detap.core.matching import Boxes, match_and_accumulate
@@ -56,13 +54,11 @@ def boxes(rows: list[tuple[int, int, list[float]]], score: Sequence[float] = ())
     return Boxes(*ids, np.array(corners), area, area, np.array(score))
 
 
-def test_a_class_split_among_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_max_dets_of_a_class_with_a_duplicate() -> None:
     """The second class has TP, FP, TP, FP, TP and a duplicate, of 4 objects on 3 images.
 
     At one detection per image: TP, FP, TP. One more detection is beyond max dets 2.
     """
-    monkeypatch.setattr(core_threads, "MIN_SPLIT_ROWS", 1)
-    monkeypatch.setattr(matching, "CHUNK_SIZE", 1)
     detections = boxes(
         [
             *((0, 0, SQUARE), (0, 1, SQUARE), (1, 1, EMPTY), (1, 1, SQUARE)),

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from detap.core.contours import contour_runs
+from detap.core.masks import contour_runs
 
 Points = list[tuple[int, int]]
 

@@ -50,17 +50,6 @@ def test_every_processor_counts_where_the_allowed_ones_are_unknown(
     assert threads.thread_count(20_000) == count
 
 
-def test_a_class_is_split_above_five_quarters_of_a_thread_s_share(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    limit_address_space(monkeypatch, UNLIMITED)
-    assert threads.max_rows_per_thread(10_000_000, 1) == 10_000_000
-    assert threads.max_rows_per_thread(10_000_000, 4) == 3_125_000
-    assert threads.max_rows_per_thread(100, 4) == 65_536
-    limit_address_space(monkeypatch, GIB)
-    assert threads.max_rows_per_thread(10_000_000, 4) == 10_000_000
-
-
 @pytest.mark.parametrize(("limit", "calls"), [(UNLIMITED, 3), (GIB, 1)])
 def test_work_runs_once_per_thread_and_in_one_where_memory_is_tight(
     monkeypatch: pytest.MonkeyPatch, limit: int, calls: int

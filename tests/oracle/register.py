@@ -6,16 +6,12 @@ lines of the test itself; the test imports it, or a helper does that the test im
 """
 
 ORACLES: dict[str, tuple[str, str]] = {
-    "detap.core._contours": ("tests.core.test_contours", "tests.core.test_contours"),
     "detap.core._curves": ("tests.oracle.curves", "tests.parity.test_core_is_oracle"),
-    "detap.core._accumulate": ("tests.oracle.score", "tests.parity.test_core_is_oracle"),
-    "detap.core._interpolated": ("tests.oracle.score", "tests.parity.test_core_is_oracle"),
     "detap.core._keypoints": ("tests.oracle.keypoints", "tests.core.test_keypoints"),
     "detap.core._masks": ("tests.oracle.masks", "tests.core.test_masks"),
     "detap.core._matching": ("tests.oracle.matching", "tests.parity.test_core_is_oracle"),
     "detap.core._nearest": ("tests.core.test_nearest", "tests.core.test_nearest"),
     "detap.core._ordering": ("tests.oracle.score", "tests.parity.test_core_is_oracle"),
-    "detap.core._overlap": ("tests.oracle.overlap", "tests.parity.test_core_is_oracle"),
     "detap.core._polygons": ("tests.oracle.polygons", "tests.core.test_polygons"),
     "detap.core._proposals": ("tests.oracle.proposals", "tests.parity.test_core_is_oracle"),
     "detap.core._ranking": ("tests.core.test_ranking", "tests.core.test_ranking"),

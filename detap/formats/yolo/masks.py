@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.checks.masks import oversized_masks
-from detap.core.contours import contour_runs
+from detap.core.masks import contour_runs
 from detap.errors import InputError, Note, Problem
 from detap.formats.by_name.problems import RowReader
 from detap.formats.text.rows import Rows
