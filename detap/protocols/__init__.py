@@ -3,15 +3,6 @@
 A protocol is a frozen record; no code depends on its name. A preset reproduces a public
 implementation. The signature lists the preset, the fields that differ from it, and detap's version:
 metrics are comparable only if their signatures are equal.
-
-============  ========================================================
-fields.py     declaration of fields, kinds of values, base of protocols
-detection.py  fields of detection
-summary.py    names and titles of metrics
-presets.py    presets of detection
-steps.py      steps from one protocol to another
-ranking.py    fields and presets of retrieval and classification
-============  ========================================================
 """
 
 from detap.protocols.detection import Interpolation, Protocol

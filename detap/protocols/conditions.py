@@ -16,16 +16,7 @@ _ORDER = ast.Lt, ast.LtE, ast.Gt, ast.GtE
 
 
 def parse(text: str) -> ast.expr:
-    """Return the tree of a condition.
-
-    Its nodes are ``BoolOp``, ``UnaryOp`` with ``Not``, and ``Compare`` of ``Name`` and
-    ``Constant``.
-
-    Raises
-    ------
-    ValueError
-        If it is invalid.
-    """
+    """Return the tree of a condition, or raise ValueError if it is invalid."""
     if len(text) > MAX_LENGTH:
         raise ValueError(f"a condition has at most {MAX_LENGTH} characters, this one {len(text)}")
     if "|" in text or "\\" in text:
@@ -46,10 +37,8 @@ def canonical(text: str) -> str:
 
 def names(text: str) -> tuple[str, ...]:
     """Return the attributes that a valid condition uses, in order."""
-    nodes = sorted(
-        (node for node in ast.walk(parse(text)) if isinstance(node, ast.Name)),
-        key=lambda node: node.col_offset,
-    )
+    nodes = [node for node in ast.walk(parse(text)) if isinstance(node, ast.Name)]
+    nodes.sort(key=lambda node: node.col_offset)
     return tuple(dict.fromkeys(node.id for node in nodes))
 
 

@@ -39,6 +39,9 @@ Interpolation = Literal["11-point", "all-point", "101-point", "40-point", "trape
 _LEVELS = {"11-point": 11, "40-point": 40, "101-point": 101, "trapezoid-101": 101}
 """The number of recall levels of an interpolation; all-point has none."""
 
+_GRIDS = {"11-point": "matlab", "40-point": "fortieths"} | dict.fromkeys(
+    ("101-point", "trapezoid-101"), "linspace"
+)
 
 _KITTI_LIMITS = ("min_height", "max_occlusion", "max_truncation")
 _KITTI_ONLY = ("class_iou", "neighbor_classes", *_KITTI_LIMITS)
@@ -69,34 +72,15 @@ _READING = {"segm": "masks", "boundary": "masks", "keypoints": "keypoints"}
 """The reader option that an IoU type needs."""
 
 _NOT_KITTI = (
-    "candidate",
-    "equal_iou",
-    "max_dets",
-    "max_dets_scope",
-    "tie_break",
-    "absent_class",
-    "class_agnostic",
-    "group_of_weight",
-    "zero_area",
-    "empty_images",
-    "images_without_ground_truth",
-    "annotation_id_zero",
-    *_CLASS_LISTS,
+    *("candidate", "equal_iou", "max_dets", "max_dets_scope", "tie_break", "absent_class"),
+    *("class_agnostic", "group_of_weight", "zero_area", "empty_images"),
+    *("images_without_ground_truth", "annotation_id_zero", *_CLASS_LISTS),
 )
 """Fields that KITTI's matching does not use: it does not rank detections."""
 
-
 _NOT_BY_IOU = (
-    "crowd_flags",
-    "candidate",
-    "equal_iou",
-    "max_dets_scope",
-    "interpolation",
-    "recall_grid",
-    "precision_eps",
-    "absent_class",
-    "images_without_ground_truth",
-    "annotation_id_zero",
+    *("crowd_flags", "candidate", "equal_iou", "max_dets_scope", "interpolation", "recall_grid"),
+    *("precision_eps", "absent_class", "images_without_ground_truth", "annotation_id_zero"),
 )
 """Fields that matching by IoU does not use either: it gives the recall of one class."""
 
@@ -682,20 +666,18 @@ class Protocol(ProtocolBase):
         ------
         UsageError
         """
-        all_points = self.interpolation not in _LEVELS
-        unlimited = set(self.max_dets) == {None}
-        any_area = not any(band.low > 0 or not isinf(band.high) for band in self.area_ranges)
-        by_iou = self.matching == "by-iou"
-        unused = {
-            "recall_grid": all_points and "--interpolation all-point has no recall levels",
-            "max_dets_scope": unlimited and "--max-dets is none",
-            "area_source": any_area and "--area-ranges has all areas only",
-        }
-        if by_iou:
+        unused = {}
+        if self.interpolation not in _LEVELS:
+            unused["recall_grid"] = "--interpolation all-point has no recall levels"
+        if set(self.max_dets) == {None}:
+            unused["max_dets_scope"] = "--max-dets is none"
+        if all(band.low <= 0 and isinf(band.high) for band in self.area_ranges):
+            unused["area_source"] = "--area-ranges has all areas only"
+        if self.matching == "by-iou":
             why = "matching by-iou gives the recall of one class"
             unused |= dict.fromkeys(_NOT_BY_IOU, why)
         for name in changed:
-            if unused.get(name):
+            if name in unused:
                 option = _option_of(name)
                 raise UsageError(f"{option} has no effect: {unused[name]}; leave out {option}")
 
@@ -720,18 +702,12 @@ class Protocol(ProtocolBase):
         return self.with_changes(interpolation=interpolation)
 
     def _grid_of(self, interpolation: Interpolation) -> Any:
-        grids = {
-            "11-point": "matlab",
-            "101-point": "linspace",
-            "40-point": "fortieths",
-            "trapezoid-101": "linspace",
-        }
-        grid: Any = grids.get(interpolation, self.recall_grid)
+        """Return the recall grid of another interpolation."""
         if _LEVELS.get(self.interpolation) == _LEVELS.get(interpolation):
-            grid = self.recall_grid
-        elif interpolation == "11-point" and self.strict_iou:
-            grid = "arange"  # py-faster-rcnn has both
-        return grid
+            return self.recall_grid
+        if interpolation == "11-point" and self.strict_iou:
+            return "arange"  # py-faster-rcnn has both
+        return _GRIDS.get(interpolation, self.recall_grid)
 
     def threshold_index(self, threshold: float) -> int | None:
         """Return the index of an IoU threshold, or None if it is not among them.

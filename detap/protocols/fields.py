@@ -1,13 +1,8 @@
-"""Declaration of protocol fields: kinds of values, checks, options and texts.
+"""Declaration of protocol fields, from which checks, options, signature, schema and docs derive."""
 
-:func:`protocol_field` declares a field. Its check, command-line option, text in the signature,
-JSON schema and docs table row are derived from the declaration (``python -m docs.derive`` writes
-the table).
-"""
-
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
-from functools import partial
+from functools import cache
 from itertools import pairwise
 from math import inf, isfinite, isinf
 from struct import pack, unpack
@@ -74,16 +69,9 @@ RECALL_GRIDS: dict[str, tuple[float, ...]] = {
 
 
 class AreaRange(NamedTuple):
-    """Areas from `low` to `high`, both ends included.
+    """Areas from `low` to `high` in square pixels or percent of the image, both ends included.
 
-    Attributes
-    ----------
-    name : str
-    low, high : float
-    suffix : str
-        Added to the names of its metrics: ``"s"`` in ``APs``.
-    unit : {"px", "%"}
-        Square pixels, or percent of the area of the image.
+    The suffix is that of its metrics: ``"s"`` in ``APs``.
     """
 
     name: str
@@ -144,25 +132,17 @@ def default_sigmas(count: int, *, visibility: bool = True) -> tuple[float, ...]:
 
 
 class Kind:
-    """The values that a field takes.
-
-    Attributes
-    ----------
-    metavar : str or None
-        Placeholder of a value in the help; None if the choices are shown.
-    repeatable : bool
-        Whether the option may be repeated; the values form one list.
-    choices : tuple of str
-        The possible values, if they are few.
-    values, syntax : str
-        The values for the docs, and the syntax of the option if it differs.
-    """
+    """The values of a field: its check, command-line text, signature, JSON schema and docs."""
 
     metavar: str | None = None
+    """Placeholder of a value in the help; None if the choices are shown."""
     repeatable = False
+    """Whether the option may be repeated; the values form one list."""
     choices: tuple[str, ...] = ()
     values = ""
+    """The values for the docs."""
     syntax = ""
+    """The values of the option, if they differ."""
 
     def accept(self, name: str, value: Any) -> Any:
         """Return a value as plain Python, or raise UsageError if it is invalid."""
@@ -242,38 +222,19 @@ class Choice(Kind):
         return {"enum": list(self.choices)}
 
 
-class Flags(Choice):
-    """Several of :data:`FLAGS`, or none.
+class Word(Kind):
+    """A name."""
 
-    `having` and `without` describe ground truths of a flag that is listed, or is not.
-    """
+    def accept(self, name: str, value: Any) -> str:
+        if not (isinstance(value, str) and value):
+            raise _invalid(name, value, "is not a name")
+        return value
 
-    metavar = "FLAGS"
-
-    def __init__(self, without: str, having: str) -> None:
-        super().__init__(*FLAGS)
-        self.syntax = f"{self.values}; `none`"
-        self._does = {False: without, True: having}
-
-    def accept(self, name: str, value: Any) -> Any:
-        return tuple(super(Flags, self).accept(name, flag) for flag in _listed(name, value))
-
-    def parse(self, text: str) -> tuple[str, ...]:
-        if text == "none":
-            return ()
-        return tuple(part.strip().replace("-", "_") for part in text.split(","))
-
-    def format(self, value: Any) -> str:
-        return ",".join(value) or "none"
-
-    def describe_change(self, name: str, before: Any, after: Any) -> str:
-        changed = [flag for flag in (*before, *after) if (flag in before) != (flag in after)]
-        return "that " + " and ".join(
-            f"{display_name(flag)} objects {self._does[flag in after]}" for flag in changed
-        )
+    def parse(self, text: str) -> str:
+        return text
 
     def schema(self) -> dict[str, Any]:
-        return {"type": "array", "items": super().schema()}
+        return {"type": "string"}
 
 
 class Number(Kind):
@@ -310,143 +271,8 @@ class Number(Kind):
         return exact(value)
 
     def schema(self) -> dict[str, Any]:
-        schema: dict[str, Any] = {"type": "number"}
-        schema["exclusiveMinimum" if self.above else "minimum"] = self.low
-        if self.high != inf:
-            schema["maximum"] = self.high
-        return schema
-
-
-class NumberList(Kind):
-    """Several numbers, in any order: ``25,40,25``; or none."""
-
-    metavar = "LIST"
-    values = "numbers, or `none`"
-    syntax = "`25`; `25,40,25`; `none`"
-    _one = Number(0)
-
-    def accept(self, name: str, value: Any) -> tuple[float, ...]:
-        return tuple(self._one.accept(name, item) for item in _listed(name, value))
-
-    def parse(self, text: str) -> tuple[float, ...]:
-        return () if text == "none" else tuple(map(self._one.parse, text.split(",")))
-
-    def format(self, value: Any) -> str:
-        return ",".join(map(exact, value)) or "none"
-
-    def schema(self) -> dict[str, Any]:
-        return {"type": "array", "items": self._one.schema()}
-
-
-class Points(NumberList):
-    """Numbers above 0, ascending, also as fractions: ``1/8,1/4,1/2``."""
-
-    values = "numbers above 0, ascending"
-    syntax = "`0.25,0.5,1`; `1/8,1/4`"
-    _one = Number(0, above=True)
-
-    def accept(self, name: str, value: Any) -> tuple[float, ...]:
-        numbers = super().accept(name, value)
-        if not numbers or list(numbers) != sorted(set(numbers)):
-            raise _invalid(name, value, "is not a list of ascending numbers")
-        return numbers
-
-    def parse(self, text: str) -> tuple[float, ...]:
-        return tuple(map(self._quotient, text.split(",")))
-
-    def _quotient(self, text: str) -> float:
-        upper, slash, lower = text.partition("/")
-        if not slash:
-            return float(self._one.parse(text))
-        return float(self._one.parse(upper) / self._one.parse(lower))
-
-
-class Sigmas(NumberList):
-    """OKS sigmas, one per keypoint, or the name of a skeleton; or none."""
-
-    values = "numbers above 0, or `none`"
-    syntax = "`coco`, `crowdpose`, `0.026,0.025,...`; `none`"
-    _one = Number(0, above=True)
-
-    def parse(self, text: str) -> tuple[float, ...]:
-        return SIGMAS[text] if text in SIGMAS else super().parse(text)
-
-
-class Word(Kind):
-    """A name."""
-
-    def accept(self, name: str, value: Any) -> str:
-        if not (isinstance(value, str) and value):
-            raise _invalid(name, value, "is not a name")
-        return value
-
-    def parse(self, text: str) -> str:
-        return text
-
-    def schema(self) -> dict[str, Any]:
-        return {"type": "string"}
-
-
-class Names(Kind):
-    """Several names, without repeats: ``MR-2,recall@fppi=0.1``; or none."""
-
-    metavar = "NAMES"
-
-    def __init__(self, values: str, example: str) -> None:
-        self.values = f"{values}, or `none`"
-        self.syntax = f"`{example}`; `none`"
-
-    def accept(self, name: str, value: Any) -> tuple[str, ...]:
-        word = Word()
-        return tuple(dict.fromkeys(word.accept(name, item) for item in _listed(name, value)))
-
-    def parse(self, text: str) -> tuple[str, ...]:
-        if text == "none":
-            return ()
-        names = tuple(part.strip() for part in text.split(","))
-        if not all(names):
-            raise ValueError(f"{text!r} has an empty name")
-        return names
-
-    def format(self, value: Any) -> str:
-        return ",".join(value) or "none"
-
-    def schema(self) -> dict[str, Any]:
-        return {"type": "array", "items": {"type": "string"}}
-
-
-class ByClass(Kind):
-    """A value for each of some classes, by name: ``Car=0.7,Cyclist=0.5``; or none."""
-
-    metavar = "CLASS=..."
-
-    def __init__(self, one: Kind, values: str, example: str) -> None:
-        self.one, self.values = one, values
-        self.syntax = f"`{example}`; `none`"
-
-    def accept(self, name: str, value: Any) -> tuple[tuple[str, Any], ...]:
-        given = value.items() if hasattr(value, "items") else _listed(name, value)
-        pairs = [_listed(name, pair) for pair in given]
-        if any(len(pair) != 2 for pair in pairs):
-            raise _invalid(name, value, "is not pairs of a class and a value")
-        word = Word()
-        return tuple((word.accept(name, k), self.one.accept(name, v)) for k, v in pairs)
-
-    def parse(self, text: str) -> tuple[tuple[str, Any], ...]:
-        return () if text == "none" else tuple(self._pair(part) for part in text.split(","))
-
-    def _pair(self, text: str) -> tuple[str, Any]:
-        name, equals, value = text.rpartition("=")
-        if not (name and equals and value):
-            raise ValueError(f"{text!r} is not class=value")
-        return name, self.one.parse(value)
-
-    def format(self, value: Any) -> str:
-        return ",".join(f"{name}={self.one.format(item)}" for name, item in value) or "none"
-
-    def schema(self) -> dict[str, Any]:
-        pair = {"type": "array", "prefixItems": [{"type": "string"}, self.one.schema()]}
-        return {"type": "array", "items": pair | {"minItems": 2, "maxItems": 2}}
+        end = {} if self.high == inf else {"maximum": self.high}
+        return {"type": "number", "exclusiveMinimum" if self.above else "minimum": self.low, **end}
 
 
 class Decimals(Kind):
@@ -486,6 +312,28 @@ class Weight(Decimals):
         return {"enum": [None, 0, 1]}
 
 
+class MinScore(Kind):
+    """A minimum score, of any sign; None for no minimum."""
+
+    metavar = "X"
+    values = "number, or `none`"
+
+    def accept(self, name: str, value: Any) -> float | None:
+        score = None if value is None else _real(name, value)
+        if score is not None and not isfinite(score):
+            raise _invalid(name, score, "is not None or a finite number")
+        return score
+
+    def parse(self, text: str) -> float | None:
+        return None if text == "none" else number(text)
+
+    def format(self, value: Any) -> str:
+        return "none" if value is None else exact(value)
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": ["number", "null"]}
+
+
 class Condition(Kind):
     """A condition on attributes: ``height<50 or vis_ratio<0.65``; empty for none."""
 
@@ -514,40 +362,155 @@ class Condition(Kind):
         return {"type": "string"}
 
 
-class MinScore(Kind):
-    """A minimum score, of any sign; None for no minimum."""
+class Several(Kind):
+    """Values of one kind, separated by commas; ``none`` is an empty list."""
 
-    metavar = "X"
-    values = "number, or `none`"
+    metavar: str | None = "LIST"
+    one: Kind
 
-    def accept(self, name: str, value: Any) -> float | None:
-        score = None if value is None else _real(name, value)
-        if score is not None and not isfinite(score):
-            raise _invalid(name, score, "is not None or a finite number")
-        return score
+    def accept(self, name: str, value: Any) -> tuple[Any, ...]:
+        return tuple(self.one.accept(name, item) for item in _listed(name, value))
 
-    def parse(self, text: str) -> float | None:
-        return None if text == "none" else number(text)
+    def parse(self, text: str) -> tuple[Any, ...]:
+        return () if text == "none" else tuple(map(self.one.parse, text.split(",")))
 
     def format(self, value: Any) -> str:
-        return "none" if value is None else exact(value)
+        return ",".join(map(self.one.format, value)) or "none"
 
     def schema(self) -> dict[str, Any]:
-        return {"type": ["number", "null"]}
+        return {"type": "array", "items": self.one.schema()}
 
 
-class Thresholds(Kind):
+class NumberList(Several):
+    """Several numbers, in any order: ``25,40,25``; or none."""
+
+    values = "numbers, or `none`"
+    syntax = "`25`; `25,40,25`; `none`"
+    one = Number(0)
+
+
+class Points(Several):
+    """Numbers above 0, ascending, also as fractions: ``1/8,1/4,1/2``."""
+
+    values = "numbers above 0, ascending"
+    syntax = "`0.25,0.5,1`; `1/8,1/4`"
+    one = Number(0, above=True)
+
+    def accept(self, name: str, value: Any) -> tuple[float, ...]:
+        numbers = super().accept(name, value)
+        if not numbers or list(numbers) != sorted(set(numbers)):
+            raise _invalid(name, value, "is not a list of ascending numbers")
+        return numbers
+
+    def parse(self, text: str) -> tuple[float, ...]:
+        return tuple(map(self._quotient, text.split(",")))
+
+    def _quotient(self, text: str) -> float:
+        upper, slash, lower = text.partition("/")
+        return float(self.one.parse(upper) / (self.one.parse(lower) if slash else 1))
+
+
+class Sigmas(Several):
+    """OKS sigmas, one per keypoint, or the name of a skeleton; or none."""
+
+    values = "numbers above 0, or `none`"
+    syntax = "`coco`, `crowdpose`, `0.026,0.025,...`; `none`"
+    one = Number(0, above=True)
+
+    def parse(self, text: str) -> tuple[float, ...]:
+        return SIGMAS[text] if text in SIGMAS else super().parse(text)
+
+
+class Flags(Several):
+    """Several of :data:`FLAGS`, or none.
+
+    `having` and `without` describe ground truths of a flag that is listed, or is not.
+    """
+
+    metavar = "FLAGS"
+    one = Choice(*FLAGS)
+    values = one.values
+    syntax = f"{one.values}; `none`"
+
+    def __init__(self, without: str, having: str) -> None:
+        self._does = {False: without, True: having}
+
+    def parse(self, text: str) -> tuple[str, ...]:
+        names = () if text == "none" else text.split(",")
+        return tuple(name.strip().replace("-", "_") for name in names)
+
+    def describe_change(self, name: str, before: Any, after: Any) -> str:
+        changed = [flag for flag in (*before, *after) if (flag in before) != (flag in after)]
+        return "that " + " and ".join(
+            f"{display_name(flag)} objects {self._does[flag in after]}" for flag in changed
+        )
+
+
+class Names(Several):
+    """Several names, without repeats: ``MR-2,recall@fppi=0.1``; or none."""
+
+    metavar = "NAMES"
+    one = Word()
+
+    def __init__(self, values: str, example: str) -> None:
+        self.values = f"{values}, or `none`"
+        self.syntax = f"`{example}`; `none`"
+
+    def accept(self, name: str, value: Any) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(super().accept(name, value)))
+
+    def parse(self, text: str) -> tuple[str, ...]:
+        names = () if text == "none" else tuple(part.strip() for part in text.split(","))
+        if not all(names):
+            raise ValueError(f"{text!r} has an empty name")
+        return names
+
+
+class ByClass(Several):
+    """A value for each of some classes, by name: ``Car=0.7,Cyclist=0.5``; or none."""
+
+    metavar = "CLASS=..."
+
+    def __init__(self, one: Kind, values: str, example: str) -> None:
+        self.one, self.values = one, values
+        self.syntax = f"`{example}`; `none`"
+
+    def accept(self, name: str, value: Any) -> tuple[tuple[str, Any], ...]:
+        given = value.items() if hasattr(value, "items") else _listed(name, value)
+        pairs = [_listed(name, pair) for pair in given]
+        if any(len(pair) != 2 for pair in pairs):
+            raise _invalid(name, value, "is not pairs of a class and a value")
+        word = Word()
+        return tuple((word.accept(name, k), self.one.accept(name, v)) for k, v in pairs)
+
+    def parse(self, text: str) -> tuple[tuple[str, Any], ...]:
+        return () if text == "none" else tuple(self._pair(part) for part in text.split(","))
+
+    def _pair(self, text: str) -> tuple[str, Any]:
+        name, equals, value = text.rpartition("=")
+        if not (name and equals and value):
+            raise ValueError(f"{text!r} is not class=value")
+        return name, self.one.parse(value)
+
+    def format(self, value: Any) -> str:
+        return ",".join(f"{name}={self.one.format(item)}" for name, item in value) or "none"
+
+    def schema(self) -> dict[str, Any]:
+        pair = {"type": "array", "prefixItems": [{"type": "string"}, self.one.schema()]}
+        return {"type": "array", "items": pair | {"minItems": 2, "maxItems": 2}}
+
+
+class Thresholds(Several):
     """IoU thresholds: ``0.5``, ``0.5,0.75`` or ``0.5:0.95:0.05``."""
 
-    metavar = "LIST"
     repeatable = True
     values = "from above 0 to 1, ascending"
     syntax = "`0.5`; `0.5,0.75`; `0.5:0.95:0.05`"
+    one = Number(0, 1, above=True)
     _max_steps = 1000
-    _one = Number(0, 1, above=True)
 
     def accept(self, name: str, value: Any) -> tuple[float, ...]:
-        thresholds = tuple(self._one.accept("IoU threshold", item) for item in _listed(name, value))
+        thresholds = super().accept("IoU threshold", _listed(name, value))
         if not thresholds:
             raise UsageError("at least one IoU threshold is required")
         if len(thresholds) > MAX_THRESHOLDS:
@@ -581,12 +544,8 @@ class Thresholds(Kind):
         # As numpy.linspace: 0.5:0.95:0.05 equals COCO's list to the last bit.
         return linspace(start, stop, round(steps) + 1)
 
-    def format(self, value: Any) -> str:
-        return ",".join(exact(threshold) for threshold in value)
-
     def schema(self) -> dict[str, Any]:
-        item = {"type": "number", "exclusiveMinimum": 0, "maximum": 1}
-        return {"type": "array", "minItems": 1, "items": item}
+        return {"type": "array", "minItems": 1, "items": self.one.schema()}
 
 
 class Limits(Kind):
@@ -594,8 +553,8 @@ class Limits(Kind):
 
     metavar = "LIST"
     values = "numbers, ascending, or `none`"
-    _max = 2**63 - 1
     syntax = "`1,10,100`; `none`"
+    _max = 2**63 - 1
 
     def accept(self, name: str, value: Any) -> tuple[int | None, ...]:
         limits: tuple[int | None, ...] = _listed(name, value)
@@ -629,11 +588,8 @@ class Limits(Kind):
         return ",".join("none" if limit is None else str(limit) for limit in value)
 
     def schema(self) -> dict[str, Any]:
-        return {
-            "type": "array",
-            "minItems": 1,
-            "items": {"type": ["integer", "null"], "minimum": 1},
-        }
+        limit = {"type": ["integer", "null"], "minimum": 1}
+        return {"type": "array", "minItems": 1, "items": limit}
 
 
 class Cutoffs(Kind):
@@ -688,51 +644,50 @@ class Areas(Kind):
         if not area_ranges:
             raise UsageError("at least one area range is required")
         for area_range in area_ranges:
-            if not isinstance(area_range, AreaRange):
-                raise UsageError(f"area range {area_range!r} is not an AreaRange")
-            part = "suffix" if isinstance(area_range.name, str) else "name"
-            if not isinstance(getattr(area_range, part), str):
-                raise UsageError(f"area range {area_range!r}: the {part} is not a string")
-            end = f"end of area range {area_range.name!r}"
-            low, high = _real(end, area_range.low), _real(end, area_range.high)
-            if (low, high) != (-inf, inf) and not 0 <= low <= high:
-                raise UsageError(
-                    f"area range {area_range.name!r} goes from {exact(low)} to {exact(high)}; "
-                    "it must be ascending and not negative"
-                )
-            if area_range.unit not in ("px", "%"):
-                raise UsageError(
-                    f"area range {area_range.name!r} has the unit {area_range.unit!r}, "
-                    "which is neither 'px' nor '%'"
-                )
+            self._check(area_range)
         for part in ("name", "suffix"):
             if len({getattr(area_range, part) for area_range in area_ranges}) < len(area_ranges):
                 raise UsageError(f"two area ranges have the same {part}")
-        units = [r.unit for r in area_ranges if r not in (ANY_AREA, ALL_AREAS)]
-        if len(set(units)) > 1:
+        if len({r.unit for r in area_ranges if r not in (ANY_AREA, ALL_AREAS)}) > 1:
             raise UsageError(
                 "area ranges are in square pixels and in percent; use one unit for all of them"
             )
         return area_ranges
 
+    def _check(self, area_range: object) -> None:
+        if not isinstance(area_range, AreaRange):
+            raise UsageError(f"area range {area_range!r} is not an AreaRange")
+        for part in ("name", "suffix"):
+            if not isinstance(getattr(area_range, part), str):
+                raise UsageError(f"area range {area_range!r}: the {part} is not a string")
+        subject = f"area range {area_range.name!r}"
+        low, high = (_real(f"end of {subject}", end) for end in (area_range.low, area_range.high))
+        if (low, high) != (-inf, inf) and not 0 <= low <= high:
+            raise UsageError(
+                f"{subject} goes from {exact(low)} to {exact(high)}; it must be ascending and not "
+                "negative"
+            )
+        if area_range.unit not in ("px", "%"):
+            raise UsageError(
+                f"{subject} has the unit {area_range.unit!r}, which is neither 'px' nor '%'"
+            )
+
     def parse(self, text: str) -> tuple[AreaRange, ...]:
         for name, ranges in self.named.items():
             if text in (name, self.format(ranges)):
                 return ranges
-        area_ranges = [self._band(part.strip()) for part in text.split(",")]
+        area_ranges = [self._parse_range(part.strip()) for part in text.split(",")]
         # The primary metric uses all areas: they always come first.
         return (ALL_AREAS, *(area_range for area_range in area_ranges if area_range != ALL_AREAS))
 
-    def _band(self, text: str) -> AreaRange:
-        if text == "all":
+    def _parse_range(self, text: str) -> AreaRange:
+        if text in ("all", self.format((ALL_AREAS,))):
             return ALL_AREAS
         name, _, ends = text.partition("=")
         low, between, high = ends.partition(":" if ":" in ends else "-")
         if not (_is_name(name) and between):
             known = ", ".join(self.named)
             raise ValueError(f"{text!r} is not name=low:high or one of {known}, all")
-        if text == self.format((ALL_AREAS,)):
-            return ALL_AREAS
         if name == "all":
             raise ValueError("'all' means all areas; give the range another name")
         suffix = self._suffixes.get(name, f"-{name}")
@@ -818,24 +773,7 @@ def _is_name(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ProtocolField:
-    """One field of a protocol.
-
-    Attributes
-    ----------
-    name : str
-    kind : Kind
-        The values that it takes.
-    default : object
-    option : str
-        Its command-line option.
-    help : str
-        One line of help.
-    meaning : str
-        The description in the docs.
-    compared : bool
-        False for a field that changes no value: protocols that differ in it are equal and have the
-        same signature.
-    """
+    """One field of a protocol: name, values, default, option, its help, and text for the docs."""
 
     name: str
     kind: Kind
@@ -844,6 +782,7 @@ class ProtocolField:
     help: str
     meaning: str
     compared: bool = True
+    """False for a field that changes no value: it is neither compared nor in the signature."""
 
 
 def protocol_field(
@@ -865,26 +804,19 @@ def compared_fields(kind: "type[ProtocolBase]") -> tuple[ProtocolField, ...]:
     return tuple(item for item in protocol_fields(kind) if item.compared)
 
 
+@cache
 def protocol_fields(kind: "type[ProtocolBase]") -> tuple[ProtocolField, ...]:
     """Return the fields of a kind of protocol, in order."""
-    if kind not in _FIELDS:
-        declared = (item for item in fields(kind) if "field" in item.metadata)
-        _FIELDS[kind] = tuple(map(_protocol_field, declared))
-    return _FIELDS[kind]
-
-
-_FIELDS: "dict[type[ProtocolBase], tuple[ProtocolField, ...]]" = {}
+    return tuple(_protocol_field(item) for item in fields(kind) if "field" in item.metadata)
 
 
 def _protocol_field(declared: "Field[Any]") -> ProtocolField:
-    name = declared.name
     kind, option, help_text, meaning = declared.metadata["field"]
-    option = option or f"--{name.replace('_', '-')}"
     return ProtocolField(
-        name,
+        declared.name,
         kind or _kind_of(declared),
         declared.default,
-        option,
+        option or f"--{declared.name.replace('_', '-')}",
         help_text,
         meaning,
         declared.compare,
@@ -897,35 +829,6 @@ def _kind_of(declared: "Field[Any]") -> Kind:
     if get_origin(declared.type) is Literal:
         return Choice(*get_args(declared.type))
     raise TypeError(f"field {declared.name} needs a kind")
-
-
-class Presets(Mapping[str, Any]):
-    """Presets by name, each created on first access: a run needs one of them.
-
-    Parameters
-    ----------
-    *recipes : functools.partial
-        Each creates the preset of its keyword `name`. The recipe of a preset that is derived from
-        another is a partial of the other's.
-    """
-
-    def __init__(self, *recipes: partial[Any]) -> None:
-        self._recipes = {recipe.keywords["name"]: recipe for recipe in recipes}
-        self._created: dict[str, Any] = {}
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._created:
-            self._created[name] = self._recipes[name]()
-        return self._created[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._recipes)
-
-    def __len__(self) -> int:
-        return len(self._recipes)
-
-    def __repr__(self) -> str:
-        return f"Presets({', '.join(self)})"
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)

@@ -1,7 +1,7 @@
 """Presets; each reproduces a public implementation."""
 
 from collections.abc import Mapping
-from functools import partial
+from dataclasses import replace
 
 from detap.protocols.detection import Protocol
 from detap.protocols.fields import (
@@ -11,7 +11,6 @@ from detap.protocols.fields import (
     KITTI_LEVELS,
     PROPOSAL_AREAS,
     SIGMAS,
-    Presets,
     linspace,
 )
 
@@ -27,8 +26,7 @@ _TIES = "ties in its unstable sort"
 _FLOAT32 = "float32"
 _SUMS = "order of summation"
 
-_VOC2007 = partial(
-    Protocol,
+_VOC2007 = Protocol(
     name="voc2007",
     inclusive_pixels=True,
     ignore_flags=("difficult",),
@@ -38,14 +36,14 @@ _VOC2007 = partial(
     source="VOC 2007 development kit, VOCevaldet.m and VOCap.m",
     residue="its MATLAB code was read, not run",
 )
-_VOC2012 = partial(
+_VOC2012 = replace(
     _VOC2007,
     name="voc2012",
     interpolation="all-point",
     recall_grid="linspace",
     source="VOC 2010-2012 development kits, VOCevaldet.m and VOCap.m",
 )
-_VOC2007_PY = partial(
+_VOC2007_PY = replace(
     _VOC2007,
     name="voc2007-py",
     strict_iou=True,
@@ -54,8 +52,7 @@ _VOC2007_PY = partial(
     tolerance=1e-7,
     residue=_TIES,
 )
-_COCO = partial(
-    Protocol,
+_COCO = Protocol(
     name="coco",
     iou_thresholds=_COCO_THRESHOLDS,
     max_iou_threshold=COCO_MAX_IOU_THRESHOLD,
@@ -72,7 +69,7 @@ _COCO = partial(
     source="pycocotools 2.0.11, COCOeval with iouType bbox",
     tolerance=0.0,
 )
-_COCO_KEYPOINTS = partial(
+_COCO_KEYPOINTS = replace(
     _COCO,
     name="coco-keypoints",
     iou_type="keypoints",
@@ -82,7 +79,7 @@ _COCO_KEYPOINTS = partial(
     max_dets=(20,),
     source="pycocotools 2.0.11, COCOeval with iouType keypoints",
 )
-_LVIS = partial(
+_LVIS = replace(
     _COCO,
     name="lvis",
     ignore_flags=("ignore",),
@@ -95,7 +92,7 @@ _LVIS = partial(
     class_groups="frequency",
     source="lvis 0.5.3, LVISEval with iou_type bbox",
 )
-_LVIS_FIXED = partial(
+_LVIS_FIXED = replace(
     _LVIS,
     name="lvis-fixed",
     max_dets=(10000,),
@@ -103,8 +100,7 @@ _LVIS_FIXED = partial(
     source="achalddave/large-vocab-devil 87dcb5e, scripts/evaluate_ap_fixed.py, over lvis 0.5.3",
     residue="ties at the limit, which it breaks by file order",
 )
-_KITTI = partial(
-    Protocol,
+_KITTI = Protocol(
     name="kitti",
     strict_iou=True,
     ignore_flags=("difficult",),
@@ -125,8 +121,7 @@ _KITTI = partial(
     residue=_SUMS,
 )
 
-_DOTA = partial(
-    Protocol,
+_DOTA = Protocol(
     name="dota",
     iou_type="polygon",
     strict_iou=True,
@@ -140,8 +135,7 @@ _DOTA = partial(
     residue="rounding of its IoU, and " + _TIES,
 )
 
-_OPEN_IMAGES = partial(
-    Protocol,
+_OPEN_IMAGES = Protocol(
     name="open-images-v2",
     group_of_weight=0,
     degenerate_boxes="drop",
@@ -151,8 +145,7 @@ _OPEN_IMAGES = partial(
     residue="ties, which its unstable sort reverses",
 )
 
-_WIDER = partial(
-    Protocol,
+_WIDER = Protocol(
     name="wider-easy",
     inclusive_pixels=True,
     images_without_ground_truth="ignore",
@@ -163,7 +156,7 @@ _WIDER = partial(
     tolerance=1e-12,
     residue=_SUMS,
 )
-_PEDESTRIANS = partial(
+_PEDESTRIANS = replace(
     _COCO,
     iou_thresholds=(0.5,),
     max_iou_threshold=1.0,
@@ -174,7 +167,7 @@ _PEDESTRIANS = partial(
     metrics=("MR-2", "MR-4"),
     tolerance=1e-12,
 )
-_CITYPERSONS = partial(
+_CITYPERSONS = replace(
     _PEDESTRIANS,
     name="citypersons",
     ignore_where="height<50 or vis_ratio<0.65",
@@ -183,7 +176,7 @@ _CITYPERSONS = partial(
     tolerance=None,
     residue="citypersons-script; here the miss rate is 1 where no point is low enough",
 )
-_KAIST = partial(
+_KAIST = replace(
     _PEDESTRIANS,
     name="kaist",
     ignore_where="height<55 or occlusion>1 or x1<5 or y1<5 or x2>635 or y2>507",
@@ -192,11 +185,11 @@ _KAIST = partial(
     residue="kaist-script; here people on images without detections count as missed",
 )
 
-Protocol.presets = Presets(
+_ALL = (
     _VOC2007,
     _VOC2012,
     _VOC2007_PY,
-    partial(
+    replace(
         _VOC2012,
         name="voc2012-py",
         strict_iou=True,
@@ -205,19 +198,19 @@ Protocol.presets = Presets(
         residue=_TIES,
     ),
     _COCO,
-    partial(
+    replace(
         _COCO,
         name="coco-strict",
         annotation_id_zero="unmatched",
         source="pycocotools 2.0.11, COCOeval with iouType bbox and annotation id 0",
     ),
-    partial(
+    replace(
         _COCO,
         name="coco-segm",
         iou_type="segm",
         source="pycocotools 2.0.11, COCOeval with iouType segm",
     ),
-    partial(
+    replace(
         _COCO,
         name="coco-boundary",
         iou_type="boundary",
@@ -225,7 +218,7 @@ Protocol.presets = Presets(
         source="bowenc0221/boundary-iou-api 37d2558, COCOeval with iouType boundary",
     ),
     _COCO_KEYPOINTS,
-    partial(
+    replace(
         _COCO,
         name="coco-polygon",
         iou_type="polygon",
@@ -234,14 +227,14 @@ Protocol.presets = Presets(
         residue="rounding of the IoU",
     ),
     _LVIS,
-    partial(
+    replace(
         _LVIS,
         name="lvis-segm",
         iou_type="segm",
         source="lvis 0.5.3, LVISEval with iou_type segm",
     ),
     _LVIS_FIXED,
-    partial(
+    replace(
         _LVIS_FIXED,
         name="lvis-fixed-segm",
         iou_type="segm",
@@ -250,7 +243,7 @@ Protocol.presets = Presets(
         "boxes",
     ),
     _DOTA,
-    partial(
+    replace(
         _DOTA,
         name="dota-allpoint",
         interpolation="all-point",
@@ -259,14 +252,14 @@ Protocol.presets = Presets(
         source="CAPTAIN-WHU/DOTA_devkit 9938855, with use_07_metric=False",
     ),
     _KITTI,
-    partial(
+    replace(
         _KITTI,
         name="kitti-r11",
         interpolation="11-point",
         recall_grid="arange",
         source="traveller59/kitti-object-eval-python 9f385f8, 11 points, used until October 2019",
     ),
-    partial(
+    replace(
         _COCO,
         name="proposals",
         area_ranges=PROPOSAL_AREAS,
@@ -279,7 +272,7 @@ Protocol.presets = Presets(
         tolerance=None,
         residue="float32 there, images without proposals excluded there",
     ),
-    partial(
+    replace(
         _COCO,
         name="torchmetrics",
         iou_dtype="float32",
@@ -288,8 +281,7 @@ Protocol.presets = Presets(
         tolerance=1e-6,
         residue="its values are float32; ties rank in update order, here by image id",
     ),
-    partial(
-        Protocol,
+    Protocol(
         name="ultralytics",
         iou_thresholds=_COCO_THRESHOLDS,
         candidate="best-unmatched",
@@ -303,7 +295,7 @@ Protocol.presets = Presets(
         tolerance=1e-6,
         residue=f"its IoU is float32, and {_TIES}",
     ),
-    partial(
+    replace(
         _COCO_KEYPOINTS,
         name="ultralytics-pose",
         sigmas=(),
@@ -311,7 +303,7 @@ Protocol.presets = Presets(
         source="Ultralytics 8.4.190, OKS of PoseValidator; AP of pycocotools 2.0.11, COCOeval",
         tolerance=0.0,
     ),
-    partial(
+    replace(
         _VOC2007_PY,
         name="detectron2-voc",
         iou_thresholds=tuple(percent / 100 for percent in range(50, 100, 5)),
@@ -321,8 +313,7 @@ Protocol.presets = Presets(
         tolerance=5e-5,
         residue=_TIES,
     ),
-    partial(
-        Protocol,
+    Protocol(
         name="tidecv-ap",
         iou_thresholds=tuple(percent / 100 for percent in range(50, 100, 5)),
         candidate="best-unmatched",
@@ -338,8 +329,7 @@ Protocol.presets = Presets(
         tolerance=1e-12,
         residue=_SUMS,
     ),
-    partial(
-        Protocol,
+    Protocol(
         name="globox",
         iou_thresholds=_COCO_THRESHOLDS,
         candidate="best-unmatched",
@@ -353,7 +343,7 @@ Protocol.presets = Presets(
         tolerance=1e-12,
         residue=_SUMS,
     ),
-    partial(
+    replace(
         _VOC2012,
         name="padilla",
         ignore_flags=(),
@@ -361,14 +351,14 @@ Protocol.presets = Presets(
         tolerance=1e-12,
         residue=_SUMS,
     ),
-    partial(
+    replace(
         _VOC2012,
         name="cartucho",
         source="Cartucho/mAP, main.py",
         tolerance=1e-12,
         residue=_SUMS,
     ),
-    partial(
+    replace(
         _VOC2007,
         name="mmdet-voc",
         recall_grid="arange",
@@ -376,7 +366,7 @@ Protocol.presets = Presets(
         tolerance=1e-5,
         residue=f"{_FLOAT32}, and {_TIES}",
     ),
-    partial(
+    replace(
         _VOC2012,
         name="tf-pascal",
         inclusive_pixels=False,
@@ -385,14 +375,14 @@ Protocol.presets = Presets(
         residue=f"{_FLOAT32}, and ties, which it reverses",
     ),
     _OPEN_IMAGES,
-    partial(
+    replace(
         _OPEN_IMAGES,
         name="open-images-challenge",
         group_of_weight=1,
         verified="listed",
         source="TensorFlow Object Detection API 2.8.0, OpenImagesDetectionChallengeEvaluator",
     ),
-    partial(
+    replace(
         _PEDESTRIANS,
         name="caltech",
         ignore_where="height<50 or vis_ratio<0.65 or x1<5 or y1<5 or x2>635 or y2>475",
@@ -404,28 +394,28 @@ Protocol.presets = Presets(
         residue="its MATLAB code, which also sets widths to 0.41 of the height, was read, not run",
     ),
     _CITYPERSONS,
-    partial(
+    replace(
         _CITYPERSONS,
         name="citypersons-small",
         ignore_where="height<50 or height>75 or vis_ratio<0.65",
         drop_where="height<40 or height>=93.75",
         source="cvgroup-njust/CityPersons 839c22f, eval_MR_multisetup.py, setup Reasonable_small",
     ),
-    partial(
+    replace(
         _CITYPERSONS,
         name="citypersons-heavy",
         ignore_where="height<50 or vis_ratio<0.2 or vis_ratio>0.65",
         source="cvgroup-njust/CityPersons 839c22f, eval_MR_multisetup.py, setup "
         "Reasonable_occ=heavy",
     ),
-    partial(
+    replace(
         _CITYPERSONS,
         name="citypersons-all",
         ignore_where="height<20 or vis_ratio<0.2",
         drop_where="height<16",
         source="cvgroup-njust/CityPersons 839c22f, eval_MR_multisetup.py, setup All",
     ),
-    partial(
+    replace(
         _CITYPERSONS,
         name="citypersons-script",
         mr_rule="at-most-or-last",
@@ -433,7 +423,7 @@ Protocol.presets = Presets(
         residue=_SUMS,
     ),
     _KAIST,
-    partial(
+    replace(
         _KAIST,
         name="kaist-script",
         empty_images="exclude",
@@ -441,7 +431,7 @@ Protocol.presets = Presets(
         tolerance=1e-12,
         residue=_SUMS,
     ),
-    partial(
+    replace(
         _PEDESTRIANS,
         name="crowdhuman",
         strict_iou=True,
@@ -452,12 +442,14 @@ Protocol.presets = Presets(
         residue="its IoU has 1e-6 in the denominator, and its boxes are clipped to the image",
     ),
     _WIDER,
-    partial(_WIDER, name="wider-medium", ignore_where="medium==0"),
-    partial(_WIDER, name="wider-hard", ignore_where="hard==0"),
+    replace(_WIDER, name="wider-medium", ignore_where="medium==0"),
+    replace(_WIDER, name="wider-hard", ignore_where="hard==0"),
 )
 
-PRESETS: Mapping[str, Protocol] = Protocol.presets
+PRESETS: Mapping[str, Protocol] = {preset.name: preset for preset in _ALL}
 """The presets by name."""
+
+Protocol.presets = PRESETS
 
 
 def protocol(name: str) -> Protocol:

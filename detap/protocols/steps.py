@@ -6,12 +6,7 @@ from detap.protocols.fields import ProtocolBase, ProtocolField, compared_fields,
 
 
 class Step(NamedTuple):
-    """Fields that differ between two protocols and must change together.
-
-    Attributes
-    ----------
-    fields : tuple of ProtocolField
-    """
+    """Fields that differ between two protocols and must change together."""
 
     fields: tuple[ProtocolField, ...]
 
