@@ -52,16 +52,15 @@ class Columns:
     ----------
     table : str
         Its name in errors.
+    whole : str
+        Location of all rows together in errors.
     """
 
     names_column = "image"
     """The column whose length the others have, in error messages."""
 
-    whole = ""
-    """Location of all rows together in error messages."""
-
-    def __init__(self, table: str) -> None:
-        self.table = table
+    def __init__(self, table: str, whole: str = "") -> None:
+        self.table, self.whole = table, whole
 
     def fail(self, message: str, hint: str = "", location: str = "") -> NoReturn:
         """Raise the InputError of this table."""
@@ -73,7 +72,7 @@ class Columns:
 
     def location(self, row: int) -> str:
         """Return the location of a row in errors."""
-        return f"row {row}"
+        return f"{self.whole}, row {row}" if self.whole else f"row {row}"
 
     def refuse(self, what: str, column: NDArray[Any], wrong: NDArray[Any], expected: str) -> None:
         """Raise InputError for the first invalid row, if there is one."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -149,21 +149,33 @@ class Masks(Brief):
         )
 
 
-def sizes_by_image(
-    image: NDArray[Any], sizes: Integers, count: int
-) -> tuple[Integers, NDArray[np.bool_]]:
-    """Return the height and width of each image, taken from its first mask."""
+class SizedMasks(NamedTuple):
+    """The image (n,) and the height and width (n, 2) of each mask of a table."""
+
+    table: str
+    image: NDArray[Any]
+    sizes: Integers
+
+
+def sizes_by_image(image: NDArray[Any], sizes: Integers, count: int) -> Integers:
+    """Return the height and width of each image's first mask, UNKNOWN without any, (count, 2)."""
     sizes_of_images = np.full((count, 2), UNKNOWN, np.int32)
     sizes_of_images[image[::-1]] = sizes[::-1]
-    return sizes_of_images, (sizes != sizes_of_images[image]).any(axis=1)
+    return sizes_of_images
 
 
-def refuse_sizes(table: str, image: int | str, size: Integers, expected: Integers) -> NoReturn:
-    """Raise the InputError for a mask that differs in size from others of its image."""
-    (height, width), (high, wide) = size.tolist(), expected.tolist()
-    message = f"mask size [{height}, {width}] differs from [{high}, {wide}] of another mask"
-    hint = "use the size of the annotated image for all its masks"
-    raise InputError(Problem(table, f"image {image!r}", message, hint))
+def check_sizes(images: Sequence[int | str], tables: Sequence[SizedMasks]) -> None:
+    """Raise InputError for a mask that differs in size from the first of its image."""
+    image = np.concatenate([each.image for each in tables])
+    sizes = np.concatenate([each.sizes for each in tables])
+    expected = sizes_by_image(image, sizes, len(images))[image]
+    for row in np.flatnonzero((sizes != expected).any(axis=1))[:1].tolist():
+        first_rows = np.cumsum([0, *(len(each.image) for each in tables)])
+        table = tables[int(np.searchsorted(first_rows, row, side="right")) - 1].table
+        message = f"mask size {sizes[row].tolist()} differs from {expected[row].tolist()} of "
+        hint = "use the size of the annotated image for all its masks"
+        location = f"image {images[image[row]]!r}"
+        raise InputError(Problem(table, location, f"{message}another mask", hint))
 
 
 def _gathered(start: Wide, rows: NDArray[Any]) -> tuple[Wide, NDArray[Any]]:

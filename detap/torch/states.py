@@ -115,8 +115,7 @@ def _mask_columns(table: str, items: Items) -> dict[str, Tensor]:
     """Return masks as run lengths; `table` is the name in error messages."""
     parts = [Masks.none()]
     for index, item in enumerate(items):
-        columns = Columns(table)
-        columns.whole = f"image {index}"
+        columns = Columns(table, f"image {index}")
         parts.append(KINDS["masks"].read(columns, item["masks"], None))
     masks = Masks.joined(parts)
     counts, runs = np.diff(masks.run_start), masks.runs.astype(np.int64)

@@ -1,1 +1,1 @@
-"""Evaluation in a training loop: evaluator.py, batches.py, name_index.py."""
+"""Evaluation in a training loop: evaluator.py, batches.py."""

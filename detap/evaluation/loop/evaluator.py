@@ -1,46 +1,44 @@
 """Evaluator for training loops: collect batches, evaluate at the end.
 
-Updates only store rows, so they are fast; matching follows in `compute`. The evaluator does not
-communicate with other processes: the caller gathers their bytes and merges them.
+Updates only store rows, so they are fast; matching follows in `compute`.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import wraps
 from hashlib import blake2b
 from itertools import pairwise
 from threading import RLock
-from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
+from typing import Any, Concatenate, Literal, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
 
-from detap.errors import UsageError
+from detap.errors import InputError, Problem, UsageError
 from detap.evaluation.conditions import ignored_by_condition
 from detap.evaluation.detection import evaluate, score_tables, select
 from detap.evaluation.loop.batches import (
     BOX_FORMATS,
     FLAGS,
-    BatchFormat,
+    Batch,
+    ImageRows,
     Ragged,
-    Rows,
-    check_sizes,
-    detection_rows,
+    given_shapes,
     joined,
-    truth_rows,
+    shapes_compared,
 )
-from detap.evaluation.loop.name_index import class_index, image_index, refuse
 from detap.evaluation.overlaps.boxes import refuse_polygons
 from detap.evaluation.results import Result
 from detap.evaluation.selection import Selection
 from detap.protocols import Protocol
 from detap.tables.arguments import check_table
-from detap.tables.columns import Columns, Name, as_array
-from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, checked_boxes
-from detap.tables.masks import sizes_by_image
+from detap.tables.columns import Columns, Name, as_array, indices_in
+from detap.tables.detection import Detections, Flags, GroundTruth, checked_boxes
+from detap.tables.masks import SizedMasks, check_sizes
 from detap.tables.npz import check_indices, decode, encode, names_of
 from detap.tables.shapes import KINDS, Column, fields_of
+from detap.text_input import join_names, suggest
 
 Block = dict[str, Column]
 """The columns of an update, one row per box."""
@@ -51,7 +49,10 @@ _R = TypeVar("_R")
 _KIND = "updates"
 _FINITE = ("boxes", "score", "keypoints", "polygons")
 """Columns without NaN; in others NaN means that no value was given."""
-_REPEATS = ("error", "identical")
+_ALL_IMAGES = (
+    "name every image of the test set in images= of GroundTruth.from_arrays, also those without "
+    "ground truth"
+)
 
 
 def _locked(
@@ -120,55 +121,66 @@ class Evaluator:
             check_table(ground_truth, GroundTruth)
         for option, value, accepted in (
             ("boxes", boxes, BOX_FORMATS),
-            ("repeats", repeats, _REPEATS),
+            ("repeats", repeats, ("error", "identical")),
         ):
             if value not in accepted:
-                raise UsageError(
-                    f"{option} {value!r} is unknown; choose from {', '.join(accepted)}"
-                )
+                hint = f"choose from {', '.join(accepted)}"
+                raise UsageError(f"{option} {value!r} is unknown; {hint}")
         self.protocol = Protocol.of(protocol)
         if ground_truth is not None and classes is not None:
             raise UsageError("classes= does not apply if ground_truth, which has classes, is given")
         if isinstance(images, str) and images != "seen":
             raise UsageError(f'images is {images!r}; give a list of names, or "seen"')
+        self.ground_truth, self.boxes = ground_truth, boxes
+        self.repeats, self.as_is = repeats, as_is
+        self._mask_sizes: dict[Name, list[int]] = {}
+        names: tuple[Name, ...] | None = None
+        self._image_unknown = "is not in images=", ""
+        self._label_unknown = "is not in classes=", ""
+        self._class_ids: tuple[Name, ...] | None = None
+        self._class_names: Mapping[Name, str] = {}
+        self._known_labels: dict[Name, int] = {}
+        if ground_truth is not None:
+            self._check_ground_truth(ground_truth)
+            names, self._class_ids = ground_truth.images, ground_truth.class_ids
+            self._known_labels = _index(ground_truth.classes)
+            ids = join_names(ground_truth.class_ids)
+            label_hint = f"labels are class names or category ids, such as {ids}"
+            self._label_unknown = "is not in the ground truth", label_hint
+            if images is None or isinstance(images, str):
+                self._image_unknown = "is not in the ground truth", _ALL_IMAGES
+        elif classes is not None:
+            self._class_ids = tuple(Columns("ground truth").names("classes", list(classes)))
+            self._class_names = dict(classes) if isinstance(classes, Mapping) else {}
+        # Class ids take precedence over equal names.
+        self._known_labels |= _index(self._class_ids or ())
+        if images is not None and not isinstance(images, str):
+            given: Any = images if hasattr(images, "__array__") else [*images]
+            listed = tuple(Columns("detections").names("images", given))
+            unknown = [name for name in listed if names is not None and name not in names]
+            if unknown:
+                raise UsageError(f"images: {join_names(unknown)} not in the ground truth")
+            names = listed
+        self._images = None if names is None else frozenset(names)
+        self._required = () if names is None or isinstance(images, str) else names
+        self._checked = False
+        self._lock = RLock()
+        self.reset()
+
+    def _check_ground_truth(self, truth: GroundTruth) -> None:
+        """Raise UsageError or InputError if a table lacks what the protocol requires."""
         for name in self.protocol.reading:
-            if (
-                ground_truth is not None
-                and len(ground_truth)
-                and getattr(ground_truth, name) is None
-            ):
+            if len(truth) and getattr(truth, name) is None:
                 raise UsageError(
                     f"protocol {self.protocol.name} compares {name}, but ground_truth has none; "
                     f"pass {name}=True to read_ground_truth, or {name}= to GroundTruth.from_arrays"
                 )
-        if ground_truth is not None:
-            ignored_by_condition(ground_truth, self.protocol)  # refuses missing attributes
-            refuse_polygons(self.protocol, ground_truth)
-        self.ground_truth = ground_truth
-        self.boxes = boxes
-        self._batch_format = BatchFormat(boxes, self.protocol)
-        self._mask_sizes: Integers | None = None
-        if (
-            ground_truth is not None
-            and ground_truth.masks is not None
-            and ground_truth.mask is not None
-        ):
-            sizes = ground_truth.masks.sizes[ground_truth.mask]
-            self._mask_sizes, _ = sizes_by_image(
-                ground_truth.image, sizes, len(ground_truth.images)
-            )
-        self.repeats = repeats
-        self.as_is = as_is
-        image_names = None if images is None or isinstance(images, str) else _names_of(images)
-        self._images = image_index(ground_truth, image_names)
-        self._classes = class_index(ground_truth, classes)
-        required_images = (
-            ground_truth.images if ground_truth is not None and images is None else image_names
-        )
-        self._required_images = required_images or ()
-        self._checked = False
-        self._lock = RLock()
-        self.reset()
+        ignored_by_condition(truth, self.protocol)  # refuses missing attributes
+        refuse_polygons(self.protocol, truth)
+        if truth.masks is not None:
+            sizes = truth.masks.sizes[truth.mask]
+            for image, size in zip(truth.image.tolist(), sizes.tolist(), strict=True):
+                self._mask_sizes.setdefault(truth.images[image], size)
 
     @_locked
     def __getstate__(self) -> dict[str, Any]:
@@ -184,20 +196,18 @@ class Evaluator:
     def reset(self) -> None:
         """Remove all updates; keep the index of the ground truth."""
         self._seen: dict[Name, bytes] = {}
-        self._images.reset()
-        self._classes.reset()
+        self._labels = dict(self._known_labels)
         self._image_sizes: dict[Name, tuple[float, float]] = {}
-        names = (name for name in self._batch_format.shapes if name != "polygons")
-        no_shapes: dict[str, Any] = dict.fromkeys(names, ())
-        detections = detection_rows(
-            (), (), (), (), shapes=no_shapes, batch_format=self._batch_format, sizes=None
-        )
-        empty = {"boxes": (), "labels": (), **no_shapes}
-        ground_truths = truth_rows((), empty, batch_format=self._batch_format, sizes=None)
-        numbers = {name: np.zeros(0, np.int32) for name in ("image", "label")}
-        self._detections, self._ground_truths = (
-            [{**numbers, **rows.columns}] for rows in (detections, ground_truths)
-        )
+        names = [name for name in shapes_compared(self.protocol) if name != "polygons"]
+        shapes: dict[str, Any] = dict.fromkeys(names, ())
+        tables = [self._batch("detections", ()).read_detections((), (), (), shapes, None)]
+        if self.ground_truth is None:
+            given = {"boxes": (), "labels": (), **shapes}
+            tables.append(self._batch("ground truth", ()).read_ground_truth(given, None))
+        self._blocks = {batch.table: [batch.block()] for batch in tables}
+
+    def _batch(self, table: str, images: Sequence[Name]) -> Batch:
+        return Batch(table, images, self.protocol, self.boxes)
 
     @property
     @_locked
@@ -271,40 +281,30 @@ class Evaluator:
                 if ground_truth is None
                 else "the evaluator has a ground truth; omit ground_truth in update"
             )
-        names, batch_format = self._image_names(image_ids), self._batch_format
-        shapes = batch_format.select_shapes(
-            {"masks": masks, "keypoints": keypoints, "polygons": polygons}, "{}="
-        )
-        rows = [
-            detection_rows(
-                names, boxes, scores, labels, shapes=shapes, batch_format=batch_format, sizes=sizes
-            )
-        ]
+        names = self._image_names(image_ids)
+        given = {"masks": masks, "keypoints": keypoints, "polygons": polygons}
+        shapes = given_shapes(self.protocol, given, "{}=")
+        detections = self._batch("detections", names)
+        batches = [detections.read_detections(boxes, scores, labels, shapes, sizes)]
         if ground_truth is not None:
-            rows.append(truth_rows(names, ground_truth, batch_format=batch_format, sizes=sizes))
+            truth = self._batch("ground truth", names).read_ground_truth(ground_truth, sizes)
+            batches.append(truth)
         if "masks" in shapes:
-            self._check_sizes(names, rows)
-        self._classes.check([label for table in rows for label in table.labels.distinct])
-        new = self._record_images(names, rows)
-        if rows[-1].image_sizes is not None:
-            self._image_sizes |= dict(zip(names, rows[-1].image_sizes.tolist(), strict=True))
-        numbers = self._images.indices(names)
-        for table, blocks in zip(rows, (self._detections, self._ground_truths), strict=False):
-            label = self._classes.indices(table.labels.distinct)[table.labels.number]
-            image = np.repeat(numbers, table.counts)
-            block = {"image": image, "label": label, **table.columns}
-            if not new.all():
-                mask = np.repeat(new, table.counts)
-                block = {name: column[mask] for name, column in block.items()}
-            blocks.append(block)
+            self._check_mask_sizes(names, batches)
+        self._check_labels([label for batch in batches for label in batch.labels.distinct])
+        digests = self._digests(batches) if self.repeats == "identical" else [b""] * len(names)
+        self._add(names, digests, {b.table: (b.block(), b.labels.distinct) for b in batches})
+        image_sizes = batches[-1].image_sizes
+        if image_sizes is not None:
+            self._image_sizes |= dict(zip(names, image_sizes.tolist(), strict=True))
 
-    def _check_sizes(self, names: Sequence[Name], rows: Sequence[Rows]) -> None:
+    def _check_mask_sizes(self, names: Sequence[Name], batches: Sequence[Batch]) -> None:
         """Raise InputError if masks differ in size from other masks of their image."""
-        if self._mask_sizes is not None:
-            known_sizes: Integers | None = self._mask_sizes[self._images.indices(names)]
-        else:
-            known_sizes = check_sizes(names, rows[1], None, "ground truth") if rows[1:] else None
-        check_sizes(names, rows[0], known_sizes, "detections")
+        known = [n for n, name in enumerate(names) if name in self._mask_sizes]
+        sizes = np.array([self._mask_sizes[names[n]] for n in known], np.int32).reshape(-1, 2)
+        tables = [SizedMasks("ground truth", np.array(known, np.intp), sizes)]
+        tables += [SizedMasks(b.table, b.image, b.columns["masks"].sizes) for b in batches[::-1]]
+        check_sizes(names, tables)
 
     @_locked
     def update_records(self, image_ids: Any, records: Iterable[Mapping[str, Any]]) -> None:
@@ -330,29 +330,25 @@ class Evaluator:
             raise UsageError("records have xywh boxes; the evaluator requires boxes='xywh'")
         images = self._image_names(image_ids)
         rows: dict[Name, list[Mapping[str, Any]]] = {image: [] for image in images}
-        record_list = list(records)
+        records = list(records)
         shapes = {name: KINDS[name].key for name in self.protocol.reading}
-        without_boxes = bool(shapes and record_list) and not any(
-            "bbox" in record for record in record_list
-        )
-        box_keys = [] if without_boxes else ["bbox"]
-        required = ("image_id", "category_id", *box_keys, *shapes.values(), "score")
-        for number, record in enumerate(record_list):
+        without_boxes = shapes and records and not any("bbox" in record for record in records)
+        boxes = [] if without_boxes else ["bbox"]
+        keys = ["image_id", "category_id", *boxes, *shapes.values(), "score"]
+        for number, record in enumerate(records):
             location = f"record {number}"
-            for key in required:
+            for key in keys:
                 if key not in record:
-                    refuse(f"{key} is missing", f"give {', '.join(required)}", location)
+                    _refuse(f"{key} is missing", f"give {', '.join(keys)}", location)
             if record["image_id"] not in rows:
                 hint = "name every image of the batch in image_ids"
-                refuse(f"image {record['image_id']!r} is not in the batch", hint, location)
+                _refuse(f"image {record['image_id']!r} is not in the batch", hint, location)
             rows[record["image_id"]].append(record)
         columns: dict[str, Any] = {
-            key: [[record[key] for record in rows[image]] for image in images] for key in required
+            key: [[record[key] for record in rows[image]] for image in images] for key in keys
         }
         if "keypoints" in shapes:
-            columns["keypoints"] = [
-                [*map(_keypoint_triples, keypoints)] for keypoints in columns["keypoints"]
-            ]
+            columns["keypoints"] = [list(map(_keypoint_triples, k)) for k in columns["keypoints"]]
         self.update(
             images,
             columns.get("bbox"),
@@ -364,15 +360,38 @@ class Evaluator:
 
     def _image_names(self, image_ids: Any) -> list[Name]:
         names = Columns("detections").names("image_ids", as_array(image_ids))
-        self._images.check(names)
+        self._check_images(names)
         return names
 
-    def _record_images(self, names: Sequence[Name], rows: Sequence[Rows]) -> Flags:
-        """Record updated images; return a mask of the new ones, (B,) bool."""
-        identical = self.repeats == "identical"
-        return self._record_digests(names, self._digests(rows) if identical else [b""] * len(names))
+    def _check_images(self, names: Sequence[Name]) -> None:
+        _check_names("image", names, self._images, self._seen, self._image_unknown)
 
-    def _record_digests(self, names: Sequence[Name], digests: Sequence[bytes]) -> Flags:
+    def _check_labels(self, labels: Sequence[Name]) -> None:
+        known = None if self._class_ids is None else self._known_labels
+        _check_names("label", labels, known, self._labels, self._label_unknown)
+
+    def _add(
+        self,
+        names: Sequence[Name],
+        digests: Sequence[bytes],
+        blocks: Mapping[str, tuple[Block, Sequence[Name]]],
+    ) -> None:
+        """Add blocks, whose images and labels are positions in `names` and their own labels."""
+        first = len(self._seen)
+        new = self._record(names, digests)
+        image = np.cumsum(new, dtype=np.int32) + np.int32(first - 1)
+        for table, (block, labels) in blocks.items():
+            if self._class_ids is None:
+                for name in labels:
+                    self._labels.setdefault(name, len(self._labels))
+            label = np.array([self._labels[name] for name in labels], np.int32)
+            kept = new[block["image"]]
+            block |= {"image": image[block["image"]], "label": label[block["label"]]}
+            self._blocks[table].append(
+                block if kept.all() else {name: column[kept] for name, column in block.items()}
+            )
+
+    def _record(self, names: Sequence[Name], digests: Sequence[bytes]) -> Flags:
         """Record images with the digests of their rows; return a mask of the new ones."""
         seen_now: dict[Name, bytes] = {}
         new = np.ones(len(names), np.bool_)
@@ -380,31 +399,28 @@ class Evaluator:
             previous = self._seen.get(name, seen_now.get(name))
             if previous is not None and self.repeats == "error":
                 hint = "repeats='identical' drops repeats with equal rows, as samplers make them"
-                refuse(f"image {name!r} is updated twice", hint)
+                _refuse(f"image {name!r} is updated twice", hint)
             if previous not in (None, digest):
                 hint = (
                     "if detections depend on the batch, split images without repeats: "
                     "images[rank::processes]"
                 )
-                refuse(f"image {name!r} is updated twice, with different rows", hint)
+                _refuse(f"image {name!r} is updated twice, with different rows", hint)
             new[index] = previous is None
             seen_now[name] = digest
         self._seen.update(seen_now)
         return new
 
-    def _digests(self, rows: Sequence[Rows]) -> list[bytes]:
+    def _digests(self, batches: Sequence[Batch]) -> list[bytes]:
         """Return a digest of each image's rows in a batch."""
-        digests = [blake2b(digest_size=16) for _ in rows[0].counts]
-        for table in rows:
-            keys = [repr(self._classes.key(name)).encode() for name in table.labels.distinct]
-            code = np.frombuffer(
-                b"".join(blake2b(key, digest_size=8).digest() for key in keys), np.uint64
-            )
-            columns = (
-                code[table.labels.number],
-                *map(_without_negative_zero, table.columns.values()),
-            )
-            ends = [0, *np.cumsum(table.counts).tolist()]
+        digests = [blake2b(digest_size=16) for _ in batches[0].images]
+        for batch in batches:
+            # The name or id of a known class has one number, that of another is its own.
+            keys = [repr(self._known_labels.get(n, n)).encode() for n in batch.labels.distinct]
+            codes = b"".join(blake2b(key, digest_size=8).digest() for key in keys)
+            columns = [np.frombuffer(codes, np.uint64)[batch.labels.number]]
+            columns += map(_without_negative_zero, batch.columns.values())
+            ends = [0, *np.cumsum(batch.counts).tolist()]
             for digest, (start, end) in zip(digests, pairwise(ends), strict=True):
                 digest.update(str(end - start).encode())
                 for column in columns:
@@ -439,35 +455,32 @@ class Evaluator:
         DetapWarning
             As :func:`detap.evaluate`.
         """
-        missing = [name for name in self._required_images if name not in self._seen]
+        missing = [name for name in self._required if name not in self._seen]
         if missing:
             others = f" (nor {len(missing) - 1} more)" if len(missing) > 1 else ""
             hint = (
                 "update every image, with empty arrays if it has no detections, or create the "
                 "evaluator with images='seen' or a list of images"
             )
-            refuse(f"image {missing[0]!r} was not updated{others}", hint)
+            _refuse(f"image {missing[0]!r} was not updated{others}", hint)
         if not self._seen:
-            refuse("no image was updated", "update each batch of the loop")
+            _refuse("no image was updated", "update each batch of the loop")
+        truth, detections = self._tables()
+        images = truth.images
+        if len(self._seen) < len(images):
+            truth, detections = select(truth, detections, images=list(self._seen))
         options: dict[str, Any] = {"classes": classes, "threads": threads}
         if self._checked:
-            result = score_tables(*self._tables(), self.protocol, **options)
+            result = score_tables(truth, detections, self.protocol, **options)
         else:
-            result = evaluate(*self._tables(), self.protocol, **options, as_is=self.as_is)
+            result = evaluate(truth, detections, self.protocol, **options, as_is=self.as_is)
         self._checked = True
-        return self._add_selection(result)
-
-    def _add_selection(self, result: Result) -> Result:
-        """Return the result with its selection of images, if it has not all of them."""
-        total_images = (
-            len(result.images) if self.ground_truth is None else len(self.ground_truth.images)
-        )
-        if len(result.images) == total_images:
+        if len(result.images) == len(images):
             return result
-        selection = result.selection or Selection()
-        return replace(
-            result, selection=replace(selection, images=result.images, total_images=total_images)
+        selection = replace(
+            result.selection or Selection(), images=result.images, total_images=len(images)
         )
+        return replace(result, selection=selection)
 
     @_locked
     def to_bytes(self) -> bytes:
@@ -477,17 +490,13 @@ class Evaluator:
             "images": list(self._seen),
             "digests": [digest.hex() for digest in self._seen.values()],
             "sizes": list(self._image_sizes.items()),
+            "labels": list(self._labels if self._class_ids is None else self._class_ids),
         }
-        columns: dict[str, Column] = {}
-        position = np.zeros(len(self._images), np.int32)
-        position[self._images.indices(list(self._seen))] = np.arange(len(self._seen))
-        for table, blocks in self._blocks().items():
-            joined_blocks = _concatenate(blocks)
-            joined_blocks["image"] = position[joined_blocks["image"]]
-            labels, index = np.unique(joined_blocks["label"], return_inverse=True)
-            joined_blocks["label"] = index.astype(np.int32)
-            header[table] = self._classes.names_at(labels.tolist())
-            columns |= {f"{table}/{name}": column for name, column in joined_blocks.items()}
+        columns = {
+            f"{table}/{name}": column
+            for table, blocks in self._blocks.items()
+            for name, column in _concatenated(blocks).items()
+        }
         return bytes(encode(_KIND, header, columns))
 
     def merge(self, parts: Iterable[bytes]) -> "Evaluator":
@@ -510,10 +519,9 @@ class Evaluator:
             ``"identical"``, only if its rows differ.
         """
         merged = copy(self)
-        merged._images, merged._classes = copy(self._images), copy(self._classes)
         merged.reset()
         for number, data in enumerate(parts):
-            merged._add(data, f"part {number}")
+            merged._add_part(data, f"part {number}")
         return merged
 
     def _settings(self) -> dict[str, Any]:
@@ -532,132 +540,86 @@ class Evaluator:
             "ground_truth": digest,
         }
 
-    def _blocks(self) -> dict[str, list[Block]]:
-        """Return the rows of all updates by table."""
-        tables = {"detections": self._detections}
-        return (
-            tables
-            if self.ground_truth is not None
-            else {**tables, "ground truth": self._ground_truths}
-        )
-
-    def _add(self, data: bytes, part: str) -> None:
+    def _add_part(self, data: bytes, part: str) -> None:
         """Add the updates of another evaluator."""
         header, columns = decode(data, _KIND, part)
         settings = header.get("settings")
         for name, value in self._settings().items():
             if not isinstance(settings, dict) or settings.get(name) != value:
-                refuse(f"has another {name} than this evaluator", "use one for all", part)
+                _refuse(f"has another {name} than this evaluator", "use one for all", part)
         try:
-            names = list(names_of(header["images"]))
-            digests = [bytes.fromhex(digest) for digest in header["digests"]]
+            names, labels = names_of(header["images"]), names_of(header["labels"])
+            digests = [
+                bytes.fromhex(digest) for _, digest in zip(names, header["digests"], strict=True)
+            ]
             sizes = {name: (float(w), float(h)) for name, (w, h) in header["sizes"]}
-            labels = {table: list(names_of(header[table])) for table in self._blocks()}
         except (KeyError, TypeError, ValueError) as error:
-            refuse(f"is damaged: {error}", "", part)
-        self._images.check(names)
-        blocks = {}
-        for table, pending in self._blocks().items():
-            self._classes.check(labels[table])
-            counts = len(names), len(labels[table])
-            blocks[table] = _read_block(table, columns, pending[0], counts, part)
-        new = self._record_digests(names, digests)
+            _refuse(f"is damaged: {error}", "", part)
+        self._check_images(names)
+        self._check_labels(labels)
+        counts = len(names), len(labels)
+        blocks = {
+            table: (_read_block(table, columns, blocks[0], counts, part), labels)
+            for table, blocks in self._blocks.items()
+        }
+        self._add(names, digests, blocks)
         self._image_sizes |= sizes
-        images = self._images.indices(names)
-        for table, pending in self._blocks().items():
-            block, classes = blocks[table], self._classes.indices(labels[table])
-            kept = new[block["image"]]
-            block["image"], block["label"] = images[block["image"]], classes[block["label"]]
-            pending.append({name: column[kept] for name, column in block.items()})
 
     def _tables(self) -> tuple[GroundTruth, Detections]:
         """Return the pending rows as tables, images in ground truth order."""
-        ground_truth = (
-            self._ground_truth_table() if self.ground_truth is None else self.ground_truth
-        )
-        columns = self._join_blocks(self._detections)
-        detections = Detections(
-            **self._box_columns("detections", columns, ground_truth.images),
-            images=ground_truth.images,
-            classes=ground_truth.classes,
-            class_ids=ground_truth.class_ids,
-            score=columns["score"],
-        )
-        if "area" in columns and not np.isnan(columns["area"]).all():
-            area = columns["area"]
-            detections = replace(
-                detections, area=np.where(np.isnan(area), detections.box_area, area)
-            )
-        if len(self._seen) == len(ground_truth.images):
-            return ground_truth, detections
-        return select(ground_truth, detections, images=list(self._seen))
+        truth = self.ground_truth
+        truth = self._ground_truth_table() if truth is None else truth
+        columns, fields = self._rows("detections", truth.images, truth.class_ids)
+        area = columns.get("area")
+        if area is not None:
+            some = not np.isnan(area).all()
+            fields["area"] = np.where(np.isnan(area), fields["box_area"], area) if some else None
+        return truth, Detections(**fields, classes=truth.classes, score=columns["score"])
 
     def _ground_truth_table(self) -> GroundTruth:
         """Return the ground truths of the updates as a table."""
-        images = self._images.ordered_names()
-        columns = self._join_blocks(self._ground_truths)
-        boxes = self._box_columns("ground truth", columns, images)
-        area = columns["area"]
-        flags: dict[str, Any] = {flag: columns[flag] for flag in FLAGS}
-        ids = self._classes.ordered_names()
+        images = tuple(sorted(self._seen))
+        ids = tuple(sorted(self._labels)) if self._class_ids is None else self._class_ids
+        columns, fields = self._rows("ground truth", images, ids)
         unknown = np.nan, np.nan
         sizes = [self._image_sizes.get(image, unknown) for image in images]
+        if "keypoints" in columns:
+            boxes = columns["boxes"]
+            corners = self.boxes == "xyxy"
+            fields["width_height"] = boxes[:, 2:] - boxes[:, :2] if corners else boxes[:, 2:]
         return GroundTruth(
-            **boxes,
-            images=images,
-            classes=tuple(self._classes.titles.get(name, str(name)) for name in ids),
-            class_ids=ids,
-            area=np.where(np.isnan(area), boxes["box_area"], area),
+            **fields,
+            **{name: columns[name] for name in FLAGS},
+            classes=tuple(self._class_names.get(name, str(name)) for name in ids),
+            area=np.where(np.isnan(columns["area"]), fields["box_area"], columns["area"]),
             image_sizes=np.array(sizes) if self._image_sizes else None,
             extra={name: columns[name] for name in self.protocol.attributes},
-            width_height=_width_height(columns["boxes"], self.boxes)
-            if "keypoints" in columns
-            else None,
-            **flags,
         )
 
-    def _join_blocks(self, blocks: Sequence[Block]) -> Block:
-        """Return the columns of all updates, sorted by image, with indices by sorted name."""
-        columns = _concatenate(blocks)
-        if self.ground_truth is None:
-            columns["image"] = self._images.ranks()[columns["image"]]
-            columns["label"] = self._classes.ranks()[columns["label"]]
-        image = columns["image"]
+    def _rows(
+        self, table: str, images: tuple[Name, ...], ids: tuple[Name, ...]
+    ) -> tuple[Block, dict[str, Any]]:
+        """Return the columns of all updates, sorted by image, and the fields of both tables."""
+        columns = _concatenated(self._blocks[table])
+        image = columns["image"] = indices_in(self._seen, images)[columns["image"]]
+        if self._class_ids is None:
+            columns["label"] = indices_in(self._labels, ids)[columns["label"]]
         if (image[1:] < image[:-1]).any():
             order = np.argsort(image, kind="stable")
             columns = {name: column[order] for name, column in columns.items()}
-        return columns
-
-    def _box_columns(self, table: str, columns: Block, images: tuple[Name, ...]) -> dict[str, Any]:
-        """Return the columns of boxes and shapes that both tables have."""
         box_format = "xyxy" if self.boxes == "xyxy" else "xywh"
-        reader = _UpdatedRows(table, columns["image"], images)
+        reader = ImageRows(table, images, columns["image"])
         boxes = checked_boxes(reader, columns["boxes"], box_format, as_is=self.as_is)
-        names = ("corners", "box_area", "notes")
-        return {
-            "image": columns["image"],
-            "label": columns["label"],
-            **dict(zip(names, boxes, strict=True)),
-            **fields_of({name: columns[name] for name in self._batch_format.shapes}),
+        return columns, {
+            **{name: columns[name] for name in ("image", "label")},
+            **dict(zip(("corners", "box_area", "notes"), boxes, strict=True)),
+            **fields_of({name: columns[name] for name in shapes_compared(self.protocol)}),
+            "images": images,
+            "class_ids": ids,
         }
 
 
-class _UpdatedRows(Columns):
-    """Reader of the rows of several updates, which errors name by image."""
-
-    def __init__(self, table: str, image: Integers, images: tuple[Name, ...]) -> None:
-        super().__init__(table)
-        self._image = image
-        self._images = images
-
-    def location(self, row: int) -> str:
-        """Return the image of a row, and its index within the image."""
-        number = self._image[row]
-        first = int(np.argmax(self._image == number))
-        return f"image {self._images[number]!r}, row {row - first}"
-
-
-def _concatenate(blocks: Sequence[Block]) -> Block:
+def _concatenated(blocks: Sequence[Block]) -> Block:
     """Return the columns of all updates."""
     return {name: joined([block[name] for block in blocks]) for name in blocks[0]}
 
@@ -675,22 +637,38 @@ def _read_block(
             same = column.dtype == expected.dtype and column.shape[1:] == expected.shape[1:]
             same = same and (name not in _FINITE or bool(np.isfinite(column).all()))
         if not same:
-            refuse(f"is damaged: column {name} of the {table} is invalid", "", part)
+            _refuse(f"is damaged: column {name} of the {table} is invalid", "", part)
     for name, count in zip(("image", "label"), counts, strict=True):
         check_indices(name, block[name], count, part)
     return block
 
 
-def _names_of(images: Iterable[Name]) -> tuple[Name, ...]:
-    """Return image names as Python integers or text."""
-    values: Any = images if hasattr(images, "__array__") else [*images]
-    return tuple(Columns("detections").names("images", values))
+def _check_names(
+    subject: str,
+    names: Sequence[Name],
+    known: Collection[Name] | None,
+    earlier: Iterable[Name],
+    unknown: tuple[str, str],
+) -> None:
+    """Raise InputError for an unknown name; if any are known, for numbers beside text."""
+    first = next(iter(earlier), names[0] if names else "")
+    for name in names:
+        if known is not None and name not in known:
+            nearest = suggest(name, map(str, known)) if isinstance(name, str) else ""
+            hint = "; ".join(filter(None, (nearest, unknown[1])))
+            _refuse(f"{subject} {name!r} {unknown[0]}", hint)
+        if known is None and isinstance(name, str) != isinstance(first, str):
+            message = f"{subject}s {first!r} and {name!r} mix numbers and text"
+            _refuse(message, "use only numbers, or only text")
 
 
-def _width_height(boxes: Floats, box_format: str) -> Floats:
-    """Return the given widths and heights of boxes, (n, 2)."""
-    width_height: Floats = boxes[:, 2:] - boxes[:, :2] if box_format == "xyxy" else boxes[:, 2:]
-    return width_height
+def _index(names: Iterable[Name]) -> dict[Name, int]:
+    return {name: index for index, name in enumerate(names)}
+
+
+def _refuse(message: str, hint: str, location: str = "") -> NoReturn:
+    """Raise an InputError about detections of the loop."""
+    raise InputError(Problem("detections", location, message, hint))
 
 
 def _without_negative_zero(column: Column) -> Column:

@@ -10,7 +10,7 @@ from detap.core.matching import Boxes, Pairs
 from detap.errors import Note
 from detap.evaluation.overlaps.boxes import Shapes, missing_shapes
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers
-from detap.tables.masks import Masks, refuse_sizes, sizes_by_image
+from detap.tables.masks import Masks, SizedMasks, check_sizes
 
 
 class MaskShapes(Shapes):
@@ -32,7 +32,14 @@ class MaskShapes(Shapes):
         """Return the IoUs of masks or boundaries, see :meth:`Shapes.pairs`."""
         detection_masks, dt_mask = _masks_of(self.detections)
         truth_masks, gt_mask = _masks_of(self.ground_truth)
-        self._check_sizes((truth_masks.sizes[gt_mask], detection_masks.sizes[dt_mask]))
+        truth, detections = self.ground_truth, self.detections
+        check_sizes(
+            truth.images,
+            [
+                SizedMasks(truth._title, truth.image, truth_masks.sizes[gt_mask]),
+                SizedMasks(detections._title, detections.image, detection_masks.sizes[dt_mask]),
+            ],
+        )
         of_boundaries = self.protocol.iou_type == "boundary"
         return mask_pairs(
             *boxes,
@@ -43,18 +50,6 @@ class MaskShapes(Shapes):
             dilation_ratio=self.protocol.dilation_ratio if of_boundaries else 0.0,
             threads=self.threads,
         )
-
-    def _check_sizes(self, sizes: tuple[Integers, Integers]) -> None:
-        """Raise InputError if masks differ in size from those of their image."""
-        tables = self.ground_truth, self.detections
-        image = np.concatenate([table.image for table in tables])
-        all_sizes = np.concatenate(sizes)
-        expected, mismatched = sizes_by_image(image, all_sizes, len(self.ground_truth.images))
-        if mismatched.any():
-            row = int(np.argmax(mismatched))
-            table = tables[row >= len(self.ground_truth)]
-            name = self.ground_truth.images[image[row]]
-            refuse_sizes(table._title, name, all_sizes[row], expected[image[row]])
 
     def notes(self) -> Iterator[Note]:
         """Note detections with a box in another range than their mask."""
