@@ -21,7 +21,7 @@ from detap.tables.detection import Detections, GroundTruth
 from tests.depth import examples
 
 AREAS = (ALL_AREAS, AreaRange("small", 0, 60, "s"), AreaRange("large", 60, 1e5, "l"))
-tie_range_module = import_module("detap.evaluation.tie_groups")
+tie_range_module = import_module("detap.evaluation.tie_range")
 
 
 def test_fact_04_tie_bounds_are_reported_on_request(fixtures: Path) -> None:
