@@ -1,137 +1,177 @@
-"""Types of the values in a JSON report, from which its schema derives.
+"""Types of the values in a JSON report, from which its schema derives."""
 
-A description of a field is a string in ``Annotated``; that of an object is its docstring.
-"""
-
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import isinf
-from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict, TypeVar
+from types import GenericAlias
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
 
 from detap import metrics
 
 
-class Limits(NamedTuple):
-    """Bounds of a value: of a number, the text of a string, or the length of an array or object."""
+class Field(NamedTuple):
+    """A type with a description and keywords of JSON Schema; a function returns late ones."""
 
-    minimum: float | None = None
-    maximum: float | None = None
-    above: float | None = None
-    pattern: str | None = None
-    min_length: int | None = None
-    max_length: int | None = None
-
-
-_Declared = TypeVar("_Declared")
-
-EXTRA_ITEMS: dict[object, object] = {}
-"""The type of the values under undeclared keys, by type of object."""
+    kind: Any
+    description: str
+    required: bool
+    null: bool  # or null
+    limits: Mapping[str, Any] | Callable[[], Mapping[str, Any]]
 
 
-def extra_items(kind: object) -> Callable[[_Declared], _Declared]:
-    """Allow undeclared keys in an object, with values of this type."""
+def field(
+    kind: Any,
+    description: str = "",
+    /,
+    *,
+    required: bool = True,
+    null: bool = False,
+    late: Callable[[], Mapping[str, Any]] | None = None,
+    **limits: Any,
+) -> Any:
+    """Return a type with a description and limits, which are keywords of JSON Schema."""
+    return Field(kind, description, required, null, late or limits)
 
-    def mark(declared: _Declared) -> _Declared:
-        EXTRA_ITEMS[declared] = kind
-        return declared
 
-    return mark
+def list_of(kind: Any) -> Any:
+    """Return the type of an array."""
+    return GenericAlias(list, (kind,))
 
 
-Fraction = Annotated[
+def dict_of(kind: Any) -> Any:
+    """Return the type of an object with any keys."""
+    return GenericAlias(dict, (str, kind))
+
+
+def each(kind: Any, *names: str) -> dict[str, Any]:
+    """Return fields of the same type."""
+    return dict.fromkeys(names, kind)
+
+
+class Object:
+    """A type of objects in a JSON report; calling it returns one."""
+
+    def __init__(
+        self, name: str, description: str, /, *, others: Any = None, **fields: Any
+    ) -> None:
+        self.name, self.description, self.fields = name, description, fields
+        self.others = others  # the type of values under undeclared keys, which None forbids
+
+    def is_required(self, name: str) -> bool:
+        """Return False if a field may be absent."""
+        kind = self.fields[name]
+        return not isinstance(kind, Field) or kind.required
+
+    def __call__(self, source: object = None, /, **values: Any) -> dict[str, Any]:
+        """Return the values given, and those of the remaining fields from attributes."""
+        data = {
+            name: values[name] if name in values else getattr(source, name)
+            for name in self.fields
+            if name in values or self.is_required(name)
+        }
+        return {
+            name: value.tolist() if isinstance(value, np.ndarray) else value
+            for name, value in (data | values).items()
+        }
+
+
+Fraction = field(
     float | None,
     "A number from 0 to 1, not rounded; null is undefined. Eleven elevenths sum to "
-    "1.0000000000000002 in floating point, as in the implementations that 11-point AP follows.",
-    Limits(minimum=0, maximum=1.000000001),
-]
-Count = Annotated[int, Limits(minimum=0)]
+    "1.0000000000000002 in floating point, as in the implementations that 11-point AP "
+    "follows.",
+    minimum=0,
+    maximum=1.000000001,
+)
+Count = field(int, minimum=0)
 
 
-def limits_of_metrics() -> Limits:
+def limits_of_metrics() -> dict[str, float]:
     """Return bounds that hold for every metric, with a tolerance for rounding."""
     bounds = [metric.bounds for metric in metrics.METRICS]
     lowest, largest = min(low for low, _ in bounds), max(high for _, high in bounds)
-    return Limits(
-        minimum=None if isinf(lowest) else lowest,
-        maximum=None if isinf(largest) else largest + 1e-9,
-    )
+    limits = {"minimum": lowest, "maximum": largest + 1e-9}
+    return {key: limit for key, limit in limits.items() if not isinf(limit)}
 
 
-MetricValue = Annotated[
+MetricValue = field(
     float | None,
     "The value of a metric, not rounded; null is undefined. Eleven elevenths sum to "
-    "1.0000000000000002 in floating point, as in the implementations that 11-point AP follows.",
-    limits_of_metrics,
-]
-Gap = Annotated[
+    "1.0000000000000002 in floating point, as in the implementations that 11-point AP "
+    "follows.",
+    late=limits_of_metrics,
+)
+
+Gap = field(
     float | None,
     "An absolute difference; null if only one of the two numbers is defined.",
-    Limits(minimum=0),
-]
-Change = Annotated[
+    minimum=0,
+)
+
+Change = field(
     float | None,
     "A difference of two fractions; null if either is undefined.",
-    Limits(minimum=-1.000000001, maximum=1.000000001),
-]
-ClassId = Annotated[
-    int | str | None,
-    "The COCO category id, or the name again; null if classes are scored as one.",
-]
+    minimum=-1.000000001,
+    maximum=1.000000001,
+)
 
+ClassId = field(
+    int | str | None, "The COCO category id, or the name again; null if classes are scored as one."
+)
 
-@extra_items(Any)
-class Input(TypedDict):
-    """A file or folder that was read."""
-
-    role: Literal["ground_truth", "detections"]
-    path: Annotated[str, "The path as given."]
-    sha256: Annotated[
+Input = Object(
+    "Input",
+    "A file or folder that was read.",
+    others=Any,
+    role=Literal["ground_truth", "detections"],
+    path=field(str, "The path as given."),
+    sha256=field(
         str | None,
-        "Digest of the file, not decompressed; of a folder, digest of the lines "
-        "'<sha256>  <name>' of its input files, sorted by name. Null for stdin.",
-        Limits(pattern=r"^[0-9a-f]{64}$"),
-    ]
-    files: Annotated[int, "Number of files.", Limits(minimum=1)]
-    records: Annotated[Count, "Number of records, before any is left out."]
-    images: NotRequired[
-        Annotated[Count, "Number of images of the ground truth, before any selection."]
-    ]
-    reading: NotRequired[
-        Annotated[
-            dict[str, str],
-            "Reader options other than the defaults, with their values; absent if there are none.",
-        ]
-    ]
+        "Digest of the file, not decompressed; of a folder, digest of the lines '<sha256>  "
+        "<name>' of its input files, sorted by name. Null for stdin.",
+        pattern="^[0-9a-f]{64}$",
+    ),
+    files=field(int, "Number of files.", minimum=1),
+    records=field(Count, "Number of records, before any is left out."),
+    images=field(
+        Count, "Number of images of the ground truth, before any selection.", required=False
+    ),
+    reading=field(
+        dict[str, str],
+        "Reader options other than the defaults, with their values; absent if there are none.",
+        required=False,
+    ),
+)
 
+NoteEntry = Object(
+    "NoteEntry",
+    "A note on the input or the result.",
+    code=field(str, pattern="^[a-z0-9]+(-[a-z0-9]+)*$"),
+    message=str,
+    count=field(int, minimum=1),
+    severity=Literal["warning", "info"],
+)
 
-class NoteEntry(TypedDict):
-    """A note on the input or the result."""
-
-    code: Annotated[str, Limits(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
-    message: str
-    count: Annotated[int, Limits(minimum=1)]
-    severity: Literal["warning", "info"]
-
-
-@extra_items(MetricValue)
-class ClassRow(TypedDict):
-    """The metrics and counts of a class."""
-
-    name: str
-    id: ClassId
-    AP: Fraction
-    recall: NotRequired[
-        Annotated[Fraction, "VOC: the final recall, a mean over the IoU thresholds."]
-    ]
-    ground_truths: Annotated[
+ClassRow = Object(
+    "ClassRow",
+    "The metrics and counts of a class.",
+    others=MetricValue,
+    name=str,
+    id=ClassId,
+    AP=Fraction,
+    recall=field(
+        Fraction, "VOC: the final recall, a mean over the IoU thresholds.", required=False
+    ),
+    ground_truths=field(
         Count,
         "Ground truths that are not ignored. The counts are at the lowest IoU threshold, all "
         "areas and the largest number of detections per image.",
-    ]
-    ignored: Annotated[Count, "Ignored ground truths: neither TP nor FN."]
-    detections: Annotated[Count, "All detections."]
-    within_max_dets: Annotated[Count, "Detections within the maximum per image."]
-    true_positives: Count
-    false_positives: Count
-    duplicates: Annotated[
-        Count, "False positives whose ground truth is matched by another detection."
-    ]
+    ),
+    ignored=field(Count, "Ignored ground truths: neither TP nor FN."),
+    detections=field(Count, "All detections."),
+    within_max_dets=field(Count, "Detections within the maximum per image."),
+    true_positives=Count,
+    false_positives=Count,
+    duplicates=field(Count, "False positives whose ground truth is matched by another detection."),
+)

@@ -5,13 +5,12 @@ import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import TypedDict
 
 import jsonschema
 import pytest
 
 from detap.report import schema
-from detap.report.fields import Count
+from detap.report.fields import Count, Object, list_of
 from detap.report.model import Block, Column, Table
 from detap.report.sections import SECTIONS, Section
 from detap.report.sections.analysis import Analysis
@@ -22,13 +21,9 @@ __all__ = ["detap"]
 Run = Callable[..., Ended]
 
 
-class CrowdedData(TypedDict):
-    """Ground-truth counts of the most crowded images."""
-
-    counts: list[Count]
-
-
-DATA = CrowdedData
+DATA = Object(
+    "CrowdedData", "Ground-truth counts of the most crowded images.", counts=list_of(Count)
+)
 
 
 def blocks(analysis: Analysis, value: int) -> Iterator[Block]:

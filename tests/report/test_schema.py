@@ -1,36 +1,27 @@
 """Schemas derived from the types of a report, with limits and descriptions."""
 
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from types import SimpleNamespace
+from typing import Any, Literal
 
 import jsonschema
+import numpy as np
 import pytest
 
-from detap.report.fields import Count, Limits, extra_items
+from detap.report.fields import Count, Object, dict_of, field, list_of
 from detap.report.sections.schema import schema_of
 
-
-class Part(TypedDict):
-    """A part."""
-
-    count: Count
-    kind: NotRequired[Literal["low", "high"]]
-
-
-@extra_items(float | None)
-class Whole(TypedDict):
-    """A whole.
-
-    It has parts.
-    """
-
-    version: Literal[2]
-    name: Annotated[str | None, "Its name.", Limits(pattern="^[a-z]+$")]
-    parts: Annotated[list[Part], Limits(min_length=1)]
-    worst: Part | None
-    values: dict[str, Annotated[float, Limits(above=0, maximum=1)]]
-    other: Any
-
-
+Part = Object("Part", "A part.", count=Count, kind=field(Literal["low", "high"], required=False))
+Whole = Object(
+    "Whole",
+    "A whole. It has parts.",
+    others=float | None,
+    version=Literal[2],
+    name=field(str | None, "Its name.", pattern="^[a-z]+$"),
+    parts=field(list_of(Part), minItems=1),
+    worst=field(Part, null=True),
+    values=dict_of(field(float, exclusiveMinimum=0, maximum=1)),
+    other=Any,
+)
 PART = {
     "type": "object",
     "description": "A part.",
@@ -101,3 +92,11 @@ def test_the_schema_rejects_what_the_types_reject(wrong: dict[str, Any]) -> None
 def test_a_type_unknown_to_json_is_rejected() -> None:
     with pytest.raises(TypeError, match="no JSON schema of"):
         schema_of(tuple[int, str], {})
+
+
+def test_an_object_is_made_of_values_and_attributes() -> None:
+    made = Part(SimpleNamespace(count=np.array([1, 2]), kind="high", more=0), more=3)
+    assert made == {"count": [1, 2], "more": 3}
+    assert Part(SimpleNamespace(count=1), kind="low") == {"count": 1, "kind": "low"}
+    with pytest.raises(AttributeError, match="count"):
+        Part(kind="low")

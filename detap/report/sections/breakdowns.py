@@ -1,7 +1,7 @@
 """Breakdowns: recall and precision by size, aspect ratio, crowding and position."""
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import Any
 
 import numpy as np
 
@@ -15,44 +15,43 @@ from detap.analysis.breakdowns import (
     iou_histogram_by_score,
     score_histogram,
 )
-from detap.report.fields import Count, Fraction
+from detap.report.fields import Count, Fraction, Object, field, list_of
 from detap.report.model import Block, Cell, Column, Table
 from detap.report.numbers import rows_of
 from detap.report.sections.analysis import Analysis, added_at_steps
 
+BreakdownRow = Object(
+    "BreakdownRow",
+    "Recall, precision and counts of a group.",
+    name=str,
+    recall=Fraction,
+    precision=Fraction,
+    ground_truths=Count,
+    matched=Count,
+    detections=Count,
+    true_positives=Count,
+)
 
-class BreakdownRow(TypedDict):
-    """Recall, precision and counts of a group."""
+HistogramData = Object(
+    "HistogramData",
+    "Counts of true and false positives, in bins.",
+    edges=list[float],
+    true_positives=list_of(Count),
+    false_positives=list_of(Count),
+)
 
-    name: str
-    recall: Fraction
-    precision: Fraction
-    ground_truths: Count
-    matched: Count
-    detections: Count
-    true_positives: Count
-
-
-class HistogramData(TypedDict):
-    """Counts of true and false positives, in bins."""
-
-    edges: list[float]
-    true_positives: list[Count]
-    false_positives: list[Count]
-
-
-class BreakdownsData(TypedDict):
-    """The data of --breakdowns; `position` requires image sizes."""
-
-    iou: float
-    score_threshold: Annotated[float | None, "Minimum score; null if all detections count."]
-    size: list[BreakdownRow]
-    aspect_ratio: list[BreakdownRow]
-    crowding: list[BreakdownRow]
-    position: NotRequired[list[BreakdownRow]]
-    score_histogram: HistogramData
-    iou_histogram: HistogramData
-
+BreakdownsData = Object(
+    "BreakdownsData",
+    "The data of --breakdowns; `position` requires image sizes.",
+    iou=float,
+    score_threshold=field(float | None, "Minimum score; null if all detections count."),
+    size=list_of(BreakdownRow),
+    aspect_ratio=list_of(BreakdownRow),
+    crowding=list_of(BreakdownRow),
+    position=field(list_of(BreakdownRow), required=False),
+    score_histogram=HistogramData,
+    iou_histogram=HistogramData,
+)
 
 DATA = BreakdownsData
 

@@ -3,44 +3,41 @@
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from math import isnan
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 
 from detap.analysis.calibration import Calibration, Reliability, calibration
 from detap.errors import UsageError
-from detap.report.fields import ClassId, Count, Fraction
+from detap.report.fields import ClassId, Count, Fraction, Object, list_of
 from detap.report.model import Block, Cell, Column, Table
 from detap.report.numbers import UNDEFINED, plain, rows_of
 from detap.report.sections.analysis import Analysis
 
+ClassCalibration = Object(
+    "ClassCalibration",
+    "The calibration errors of a class.",
+    name=str,
+    id=ClassId,
+    ECE=Fraction,
+    MCE=Fraction,
+    LaECE=Fraction,
+)
 
-class ClassCalibration(TypedDict):
-    """The calibration errors of a class."""
-
-    name: str
-    id: ClassId
-    ECE: Fraction
-    MCE: Fraction
-    LaECE: Fraction
-
-
-class CalibrationData(TypedDict):
-    """The data of --calibration, by score bin.
-
-    Each bin includes its lower edge; the last one also includes its upper edge.
-    """
-
-    iou: float
-    ECE: Fraction
-    MCE: Fraction
-    LaECE: Fraction
-    edges: list[float]
-    count: list[Count]
-    confidence: list[Fraction]
-    accuracy: list[Fraction]
-    classes: list[ClassCalibration]
-
+CalibrationData = Object(
+    "CalibrationData",
+    "The data of --calibration, by score bin. Each bin includes its lower edge; the last "
+    "one also includes its upper edge.",
+    iou=float,
+    ECE=Fraction,
+    MCE=Fraction,
+    LaECE=Fraction,
+    edges=list[float],
+    count=list_of(Count),
+    confidence=list_of(Fraction),
+    accuracy=list_of(Fraction),
+    classes=list_of(ClassCalibration),
+)
 
 DATA = CalibrationData
 

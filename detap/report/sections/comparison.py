@@ -2,121 +2,120 @@
 
 from collections.abc import Mapping, Sequence
 from math import isnan
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Any, Literal
 
 from detap import metrics
 from detap.analysis.comparison import KINDS, Comparison, ErrorCounts, difference
 from detap.analysis.power import power_analysis
 from detap.errors import Note
 from detap.evaluation.results import class_rows
-from detap.report.fields import ClassId, Count, Limits, extra_items
+from detap.report.fields import ClassId, Count, Object, field, list_of
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.sections.power import PowerData, power_block
 from detap.report.sections.selection import selection_blocks
 
+ComparedInput = Object(
+    "ComparedInput",
+    "A file that was read.",
+    others=Any,
+    role=Literal["ground_truth", "first", "second"],
+    path=str,
+    sha256=str | None,
+)
 
-@extra_items(Any)
-class ComparedInput(TypedDict):
-    """A file that was read."""
+MetricPair = Object(
+    "MetricPair",
+    "A metric of both detectors and the difference.",
+    name=str,
+    first=float | None,
+    second=float | None,
+    difference=float | None,
+    low=field(float | None, "The lower end of the confidence interval of the difference."),
+    high=float | None,
+)
 
-    role: Literal["ground_truth", "first", "second"]
-    path: str
-    sha256: str | None
+ClassPair = Object(
+    "ClassPair",
+    "The primary metric of a class for both detectors and the difference.",
+    others=Any,
+    name=str,
+    id=ClassId,
+    first=float | None,
+    second=float | None,
+    difference=float | None,
+    low=float | None,
+    high=float | None,
+    ground_truths=Count,
+)
 
+ChangedClasses = Object(
+    "ChangedClasses",
+    "All classes, and the number of changed ones.",
+    changed=Count,
+    all=field(list_of(ClassPair), "In descending order of the change of the primary metric."),
+)
 
-class MetricPair(TypedDict):
-    """A metric of both detectors and the difference."""
+ImageChange = Object(
+    "ImageChange",
+    "The change of the errors on an image, second minus first.",
+    others=Any,
+    name=int | str,
+    errors=int,
+    missed=int,
+    localization=int,
+    duplicate=int,
+    classification=int,
+    background=int,
+)
 
-    name: str
-    first: float | None
-    second: float | None
-    difference: float | None
-    low: Annotated[float | None, "The lower end of the confidence interval of the difference."]
-    high: float | None
+ChangedImages = Object(
+    "ChangedImages",
+    "The images with changed errors, and their number.",
+    changed=Count,
+    all=field(
+        list_of(ImageChange), "Images with changed errors, in descending order of the change."
+    ),
+)
 
+ErrorPair = Object(
+    "ErrorPair",
+    "The errors of one type for both detectors.",
+    others=Any,
+    first=Count,
+    second=Count,
+    difference=int,
+)
 
-@extra_items(Any)
-class ClassPair(TypedDict):
-    """The primary metric of a class for both detectors and the difference."""
+ErrorPairs = Object(
+    "ErrorPairs",
+    "The errors by type at the best-F1 threshold.",
+    others=ErrorPair,
+    missed=ErrorPair,
+    localization=ErrorPair,
+    duplicate=ErrorPair,
+    classification=ErrorPair,
+    background=ErrorPair,
+)
 
-    name: str
-    id: ClassId
-    first: float | None
-    second: float | None
-    difference: float | None
-    low: float | None
-    high: float | None
-    ground_truths: Count
-
-
-class ChangedClasses(TypedDict):
-    """All classes, and the number of changed ones."""
-
-    changed: Count
-    all: Annotated[list[ClassPair], "In descending order of the change of the primary metric."]
-
-
-@extra_items(Any)
-class ImageChange(TypedDict):
-    """The change of the errors on an image, second minus first."""
-
-    name: int | str
-    errors: int
-    missed: int
-    localization: int
-    duplicate: int
-    classification: int
-    background: int
-
-
-class ChangedImages(TypedDict):
-    """The images with changed errors, and their number."""
-
-    changed: Count
-    all: Annotated[
-        list[ImageChange],
-        "Images with changed errors, in descending order of the change.",
-    ]
-
-
-@extra_items(Any)
-class ErrorPair(TypedDict):
-    """The errors of one type for both detectors."""
-
-    first: Count
-    second: Count
-    difference: int
-
-
-@extra_items(ErrorPair)
-class ErrorPairs(TypedDict):
-    """The errors by type at the best-F1 threshold."""
-
-    missed: ErrorPair
-    localization: ErrorPair
-    duplicate: ErrorPair
-    classification: ErrorPair
-    background: ErrorPair
-
-
-@extra_items(Any)
-class ComparisonReport(TypedDict):
-    """The JSON report of detap compare. Undefined metrics are null."""
-
-    schema_version: Literal[2]
-    detap_version: str
-    kind: Literal["comparison"]
-    signature: Annotated[str, Limits(pattern=r"^protocol:")]
-    protocol: dict[str, Any]
-    inputs: list[ComparedInput]
-    summary: Annotated[dict[str, Any], Limits(max_length=0)]
-    metrics: Annotated[list[MetricPair], "The summary metrics."]
-    classes: ChangedClasses
-    images: NotRequired[ChangedImages]
-    errors: NotRequired[ErrorPairs]
-    power: NotRequired[PowerData]
-    notes: list[Any]
-    selection: NotRequired[dict[str, Any]]
+ComparisonReport = Object(
+    "ComparisonReport",
+    "The JSON report of detap compare. Undefined metrics are null.",
+    others=Any,
+    schema_version=Literal[2],
+    detap_version=str,
+    kind=Literal["comparison"],
+    signature=field(str, pattern="^protocol:"),
+    protocol=dict[str, Any],
+    inputs=list_of(ComparedInput),
+    summary=field(dict[str, Any], maxProperties=0),
+    metrics=field(list_of(MetricPair), "The summary metrics."),
+    classes=ChangedClasses,
+    images=field(ChangedImages, required=False),
+    errors=field(ErrorPairs, required=False),
+    power=field(PowerData, required=False),
+    notes=list[Any],
+    selection=field(dict[str, Any], required=False),
+)
 
 
 def comparison_report(

@@ -1,36 +1,32 @@
 """The confusion matrix of a report."""
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Any, Literal
 
 import numpy as np
 
 from detap.analysis.confusion import Confusion, Rule, confusion, misclassifiable
 from detap.escaping import escape
-from detap.report.fields import Count
+from detap.report.fields import Count, Object, field, list_of
 from detap.report.model import Block, Cell, Column, Table
 from detap.report.numbers import rows_of
 from detap.report.packing import packed
 from detap.report.sections.analysis import Analysis
 
-
-class ConfusionData(TypedDict):
-    """The data of --confusion.
-
-    Rows are ground truths, columns detections, in the order of the classes, the last of each the
-    background.
-    """
-
-    rule: Literal["protocol", "class-agnostic"]
-    iou: float
-    score_threshold: Annotated[float | None, "Minimum score; null if all detections count."]
-    classes: list[str]
-    matrix: list[list[Count]]
-    matched: Count
-    misclassified: Count
-    missed: Count
-    background: Count
-
+ConfusionData = Object(
+    "ConfusionData",
+    "The data of --confusion. Rows are ground truths, columns detections, in the order of "
+    "the classes, the last of each the background.",
+    rule=Literal["protocol", "class-agnostic"],
+    iou=float,
+    score_threshold=field(float | None, "Minimum score; null if all detections count."),
+    classes=list[str],
+    matrix=list_of(list_of(Count)),
+    matched=Count,
+    misclassified=Count,
+    missed=Count,
+    background=Count,
+)
 
 DATA = ConfusionData
 

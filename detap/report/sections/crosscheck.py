@@ -1,50 +1,46 @@
 """The cross-check against pycocotools."""
 
 from math import isfinite
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Any, Literal
 
 from detap.analysis.crosscheck import CrossCheck
-from detap.report.fields import Count, Fraction, Gap, extra_items
+from detap.report.fields import Count, Fraction, Gap, Object, dict_of, field, list_of
 from detap.report.model import Block, Cell, Column, Table
 
+CheckedMetric = Object(
+    "CheckedMetric",
+    "A metric of both implementations.",
+    name=str,
+    detap=Fraction,
+    reference=Fraction,
+    difference=Gap,
+)
 
-class CheckedMetric(TypedDict):
-    """A metric of both implementations."""
+CheckedArray = Object(
+    "CheckedArray",
+    "An array of both implementations.",
+    name=Literal["precision", "recall"],
+    entries=Count,
+    differing=Count,
+    largest_difference=Gap,
+)
 
-    name: str
-    detap: Fraction
-    reference: Fraction
-    difference: Gap
-
-
-class CheckedArray(TypedDict):
-    """An array of both implementations."""
-
-    name: Literal["precision", "recall"]
-    entries: Count
-    differing: Count
-    largest_difference: Gap
-
-
-@extra_items(Any)
-class CrossCheckData(TypedDict):
-    """The metrics of both implementations and their differences."""
-
-    reference: str
-    equal: bool
-    largest_difference: Gap
-    inexact_boxes: Annotated[
-        Count, "Boxes whose corners and area no width and height give exactly."
-    ]
-    unmodified_file: NotRequired[
-        Annotated[
-            dict[str, Fraction] | None,
-            "pycocotools' values for the unmodified file, if its annotation id 0 changes them.",
-        ]
-    ]
-    metrics: list[CheckedMetric]
-    arrays: list[CheckedArray]
-
+CrossCheckData = Object(
+    "CrossCheckData",
+    "The metrics of both implementations and their differences.",
+    others=Any,
+    reference=str,
+    equal=bool,
+    largest_difference=Gap,
+    inexact_boxes=field(Count, "Boxes whose corners and area no width and height give exactly."),
+    unmodified_file=field(
+        dict_of(Fraction) | None,
+        "pycocotools' values for the unmodified file, if its annotation id 0 changes them.",
+        required=False,
+    ),
+    metrics=list_of(CheckedMetric),
+    arrays=list_of(CheckedArray),
+)
 
 _COLUMNS = (
     Column("name", "metric", "metric", "name"),

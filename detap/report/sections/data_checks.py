@@ -1,82 +1,79 @@
 """The report of a data check: errors, statistics and counts by class."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Any, Literal
 
 from detap.checks.statistics import DataCheck, Statistic
 from detap.errors import Problem
-from detap.report.fields import Count, Limits, extra_items
+from detap.report.fields import Count, Object, field, list_of
 from detap.report.model import Block, Column, Report, Table
 
+CheckedInput = Object(
+    "CheckedInput",
+    "A file that was read.",
+    others=Any,
+    role=Literal["ground_truth", "detections"],
+    path=str,
+    sha256=field(str | None, pattern="^[0-9a-f]{64}$"),
+    files=field(int, minimum=1),
+    records=Count,
+)
 
-@extra_items(Any)
-class CheckedInput(TypedDict):
-    """A file that was read."""
+ProblemEntry = Object(
+    "ProblemEntry",
+    "An error in the input.",
+    others=str,
+    file=str,
+    location=str,
+    message=str,
+    hint=str,
+)
 
-    role: Literal["ground_truth", "detections"]
-    path: str
-    sha256: Annotated[str | None, Limits(pattern=r"^[0-9a-f]{64}$")]
-    files: Annotated[int, Limits(minimum=1)]
-    records: Count
+ProblemsData = Object(
+    "ProblemsData",
+    "Errors for which detap eval refuses the inputs.",
+    others=Any,
+    problems=list_of(ProblemEntry),
+    omitted=field(Count, "Errors that are not listed."),
+)
 
+CheckNote = Object(
+    "CheckNote",
+    "A note on the inputs.",
+    others=Any,
+    code=field(str, pattern="^[a-z0-9-]+$"),
+    message=str,
+    count=Count,
+    severity=Literal["warning", "info"],
+)
 
-@extra_items(str)
-class ProblemEntry(TypedDict):
-    """An error in the input."""
+CheckedClass = Object(
+    "CheckedClass",
+    "A class and its number of boxes.",
+    others=Any,
+    name=str,
+    id=int | str,
+    ground_truths=field(Count, required=False),
+    detections=field(Count, required=False),
+)
 
-    file: str
-    location: str
-    message: str
-    hint: str
-
-
-@extra_items(Any)
-class ProblemsData(TypedDict):
-    """Errors for which detap eval refuses the inputs."""
-
-    problems: list[ProblemEntry]
-    omitted: Annotated[Count, "Errors that are not listed."]
-
-
-@extra_items(Any)
-class CheckNote(TypedDict):
-    """A note on the inputs."""
-
-    code: Annotated[str, Limits(pattern=r"^[a-z0-9-]+$")]
-    message: str
-    count: Count
-    severity: Literal["warning", "info"]
-
-
-@extra_items(Any)
-class CheckedClass(TypedDict):
-    """A class and its number of boxes."""
-
-    name: str
-    id: int | str
-    ground_truths: NotRequired[Count]
-    detections: NotRequired[Count]
-
-
-@extra_items(Any)
-class CheckReport(TypedDict):
-    """The JSON report of detap check.
-
-    New keys do not change schema_version; removed or changed keys do.
-    """
-
-    schema_version: Literal[2]
-    detap_version: Annotated[str, Limits(pattern=r"^[0-9]+\.[0-9]+")]
-    kind: Literal["check"]
-    inputs: Annotated[list[CheckedInput], "The readable inputs."]
-    errors: ProblemsData
-    notes: list[CheckNote]
-    statistics: Annotated[
+CheckReport = Object(
+    "CheckReport",
+    "The JSON report of detap check. New keys do not change schema_version; removed or "
+    "changed keys do.",
+    others=Any,
+    schema_version=Literal[2],
+    detap_version=field(str, pattern=r"^[0-9]+\.[0-9]+"),
+    kind=Literal["check"],
+    inputs=field(list_of(CheckedInput), "The readable inputs."),
+    errors=ProblemsData,
+    notes=list_of(CheckNote),
+    statistics=field(
         dict[str, float | list[str] | None],
         "Data set statistics by key: a count, a number or names; null if not applicable.",
-    ]
-    classes: list[CheckedClass]
-
+    ),
+    classes=list_of(CheckedClass),
+)
 
 _COUNTS = (
     Column("ground_truths", "ground truths", "GT", "count"),

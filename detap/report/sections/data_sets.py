@@ -2,95 +2,102 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import isnan
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Any, Literal
 
 from detap import metrics
 from detap.analysis.data_sets import DataSets
 from detap.errors import Note, UnknownNameError
-from detap.report.fields import Count, Input, Limits, MetricValue, NoteEntry, extra_items
+from detap.report.fields import (
+    Count,
+    Input,
+    MetricValue,
+    NoteEntry,
+    Object,
+    dict_of,
+    field,
+    list_of,
+)
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.numbers import UNDEFINED, fraction
 from detap.report.sections.gates import GatesData
 from detap.report.sections.intervals import Ends, format_interval, interval_cells, with_ends
 
+DataSetInput = Object(
+    "DataSetInput",
+    "An input, or that of a report already made.",
+    others=Any,
+    **Input.fields,
+    data_set=str,
+)
 
-@extra_items(Any)
-class DataSetInput(Input):
-    """An input, or that of a report already made."""
+DataSetRow = Object(
+    "DataSetRow",
+    "The metrics of a data set.",
+    others=MetricValue,
+    name=str,
+    group=field(str | None, "Null for none."),
+    images=field(int | None, "Null if a report does not state it."),
+    ground_truths=Count,
+    detections=Count,
+)
 
-    data_set: str
+NamedValue = Object(
+    "NamedValue", "A value and its data set.", data_set=str | None, value=MetricValue
+)
 
+StatisticsEntry = Object(
+    "StatisticsEntry",
+    "A metric over the data sets where it is defined.",
+    mean=MetricValue,
+    median=MetricValue,
+    minimum=NamedValue,
+    maximum=NamedValue,
+    data_sets=field(Count, "The number of these data sets."),
+    left_out=field(list[str], "The data sets where it is undefined."),
+)
 
-@extra_items(MetricValue)
-class DataSetRow(TypedDict):
-    """The metrics of a data set."""
+GroupEntry = Object(
+    "GroupEntry",
+    "The means over the data sets of a group.",
+    data_sets=field(int, minimum=1),
+    summary=dict_of(MetricValue),
+)
 
-    name: str
-    group: Annotated[str | None, "Null for none."]
-    images: Annotated[int | None, "Null if a report does not state it."]
-    ground_truths: Count
-    detections: Count
+DataSetIntervals = Object(
+    "DataSetIntervals",
+    "Confidence intervals: bootstrap over the images of each data set.",
+    confidence=float,
+    resamples=Count,
+    seed=Count,
+    min_ground_truths=Count,
+    summary=field(dict_of(Ends), "Of the means."),
+    data_sets=field(dict_of(dict_of(Ends)), "By data set and metric."),
+)
 
-
-class NamedValue(TypedDict):
-    """A value and its data set."""
-
-    data_set: str | None
-    value: MetricValue
-
-
-class StatisticsEntry(TypedDict):
-    """A metric over the data sets where it is defined."""
-
-    mean: MetricValue
-    median: MetricValue
-    minimum: NamedValue
-    maximum: NamedValue
-    data_sets: Annotated[Count, "The number of these data sets."]
-    left_out: Annotated[list[str], "The data sets where it is undefined."]
-
-
-class GroupEntry(TypedDict):
-    """The means over the data sets of a group."""
-
-    data_sets: Annotated[int, Limits(minimum=1)]
-    summary: dict[str, MetricValue]
-
-
-class DataSetIntervals(TypedDict):
-    """Confidence intervals: bootstrap over the images of each data set."""
-
-    confidence: float
-    resamples: Count
-    seed: Count
-    min_ground_truths: Count
-    summary: Annotated[dict[str, Ends], "Of the means."]
-    data_sets: Annotated[dict[str, dict[str, Ends]], "By data set and metric."]
-
-
-@extra_items(Any)
-class DataSetsReport(TypedDict):
-    """The JSON report of detap eval --data-sets. Undefined metrics are null."""
-
-    schema_version: Literal[2]
-    detap_version: str
-    kind: Literal["data_sets"]
-    signature: Annotated[str, "The common parts of the signatures.", Limits(pattern=r"^protocol:")]
-    protocol: dict[str, Any]
-    inputs: list[DataSetInput]
-    conclusion: str
-    summary: Annotated[
-        dict[str, MetricValue],
+DataSetsReport = Object(
+    "DataSetsReport",
+    "The JSON report of detap eval --data-sets. Undefined metrics are null.",
+    others=Any,
+    schema_version=Literal[2],
+    detap_version=str,
+    kind=Literal["data_sets"],
+    signature=field(str, "The common parts of the signatures.", pattern="^protocol:"),
+    protocol=dict[str, Any],
+    inputs=list_of(DataSetInput),
+    conclusion=str,
+    summary=field(
+        dict_of(MetricValue),
         "Unweighted means over the data sets where the metric is defined, primary metric first.",
-        Limits(min_length=1),
-    ]
-    data_sets: Annotated[list[DataSetRow], "In the order given.", Limits(min_length=1)]
-    notes: list[NoteEntry]
-    statistics: dict[str, StatisticsEntry]
-    groups: NotRequired[Annotated[dict[str, GroupEntry], "By name, in the order given."]]
-    missing: NotRequired[Annotated[list[str], "Data sets left out by --allow-missing."]]
-    intervals: NotRequired[DataSetIntervals]
-    gates: NotRequired[GatesData]
+        minProperties=1,
+    ),
+    data_sets=field(list_of(DataSetRow), "In the order given.", minItems=1),
+    notes=list_of(NoteEntry),
+    statistics=dict_of(StatisticsEntry),
+    groups=field(dict_of(GroupEntry), "By name, in the order given.", required=False),
+    missing=field(list[str], "Data sets left out by --allow-missing.", required=False),
+    intervals=field(DataSetIntervals, required=False),
+    gates=field(GatesData, required=False),
+)
 
 
 def data_sets_report(

@@ -1,55 +1,54 @@
 """TIDE errors: the types, their counts and the AP gained by fixing each."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal
 
 import numpy as np
 
 from detap.analysis.errors import ACROSS, TYPES, Convention, Errors, errors
-from detap.report.fields import Change, ClassId, Count, Fraction
+from detap.report.fields import Change, ClassId, Count, Fraction, Object, list_of
 from detap.report.model import Block, Cell, Column, Table
 from detap.report.numbers import plain
 from detap.report.sections.analysis import Analysis
 
+ErrorTypeEntry = Object(
+    "ErrorTypeEntry",
+    "The AP gained if all errors of a type are fixed, and their count.",
+    delta_ap=Change,
+    count=Count,
+)
 
-class ErrorTypeEntry(TypedDict):
-    """The AP gained if all errors of a type are fixed, and their count."""
+ErrorTypes = Object(
+    "ErrorTypes",
+    "The errors by type.",
+    classification=ErrorTypeEntry,
+    localization=ErrorTypeEntry,
+    both=ErrorTypeEntry,
+    duplicate=ErrorTypeEntry,
+    background=ErrorTypeEntry,
+    missed=ErrorTypeEntry,
+    false_positives=ErrorTypeEntry,
+    false_negatives=ErrorTypeEntry,
+)
 
-    delta_ap: Change
-    count: Count
+ClassErrors = Object(
+    "ClassErrors",
+    "The types of errors of a class.",
+    name=str,
+    id=ClassId,
+    AP=Fraction,
+    types=ErrorTypes,
+)
 
-
-class ErrorTypes(TypedDict):
-    """The errors by type."""
-
-    classification: ErrorTypeEntry
-    localization: ErrorTypeEntry
-    both: ErrorTypeEntry
-    duplicate: ErrorTypeEntry
-    background: ErrorTypeEntry
-    missed: ErrorTypeEntry
-    false_positives: ErrorTypeEntry
-    false_negatives: ErrorTypeEntry
-
-
-class ClassErrors(TypedDict):
-    """The types of errors of a class."""
-
-    name: str
-    id: ClassId
-    AP: Fraction
-    types: ErrorTypes
-
-
-class ErrorsData(TypedDict):
-    """The types of errors, of --errors."""
-
-    convention: Literal["protocol", "tidecv"]
-    iou: float
-    AP: Fraction
-    types: ErrorTypes
-    classes: list[ClassErrors]
-
+ErrorsData = Object(
+    "ErrorsData",
+    "The types of errors, of --errors.",
+    convention=Literal["protocol", "tidecv"],
+    iou=float,
+    AP=Fraction,
+    types=ErrorTypes,
+    classes=list_of(ClassErrors),
+)
 
 DATA = ErrorsData
 

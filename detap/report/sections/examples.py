@@ -1,19 +1,20 @@
 """Worst images, most confident errors and possible label errors."""
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Any, Literal
 
 from detap.analysis.errors import TYPES, Errors
 from detap.analysis.examples import REASONS, confident_errors, label_errors, worst_images
 from detap.analysis.match_results import MatchResults
-from detap.report.fields import Count
+from detap.report.fields import Count, Object, field, list_of
 from detap.report.model import Block, Cell, Column, Table
 from detap.report.numbers import rows_of
 from detap.report.sections.analysis import Analysis
 
-_Row = TypedDict(
+_Row = Object(
     "_Row",
-    {
+    "",
+    **{
         "image": int | str,
         "class": str,
         "x1": float,
@@ -21,42 +22,43 @@ _Row = TypedDict(
         "x2": float,
         "y2": float,
         "score": float | None,
-        "ground_truth": Annotated[
+        "ground_truth": field(
             str | None, "The class of the ground truth that the error is attributed to."
-        ],
+        ),
     },
 )
 
+WorstImage = Object(
+    "WorstImage",
+    "The false positives and false negatives of an image.",
+    image=int | str,
+    false_positives=Count,
+    false_negatives=Count,
+)
 
-class WorstImage(TypedDict):
-    """The false positives and false negatives of an image."""
+ConfidentError = Object(
+    "ConfidentError",
+    "A false positive.",
+    **_Row.fields,
+    error=Literal["classification", "localization", "both", "duplicate", "background"],
+    iou=float | None,
+)
 
-    image: int | str
-    false_positives: Count
-    false_negatives: Count
+LabelErrorRow = Object(
+    "LabelErrorRow",
+    "A detection or ground truth that suggests a label error.",
+    **_Row.fields,
+    reason=Literal["missing_annotation", "wrong_label", "never_detected"],
+)
 
-
-class ConfidentError(_Row):
-    """A false positive."""
-
-    error: Literal["classification", "localization", "both", "duplicate", "background"]
-    iou: float | None
-
-
-class LabelErrorRow(_Row):
-    """A detection or ground truth that suggests a label error."""
-
-    reason: Literal["missing_annotation", "wrong_label", "never_detected"]
-
-
-class ExamplesData(TypedDict):
-    """The data of --examples."""
-
-    score_threshold: Annotated[float | None, "Minimum score; null if all detections count."]
-    worst_images: list[WorstImage]
-    confident_errors: list[ConfidentError]
-    label_errors: list[LabelErrorRow]
-
+ExamplesData = Object(
+    "ExamplesData",
+    "The data of --examples.",
+    score_threshold=field(float | None, "Minimum score; null if all detections count."),
+    worst_images=list_of(WorstImage),
+    confident_errors=list_of(ConfidentError),
+    label_errors=list_of(LabelErrorRow),
+)
 
 DATA = ExamplesData
 

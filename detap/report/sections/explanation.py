@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from math import nan
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Any, Literal
 
 from detap._version import __version__
 from detap.analysis.explanation.protocol_diff import ProtocolDiff
@@ -11,204 +11,182 @@ from detap.analysis.explanation.report_diff import Contribution, ReportDiff
 from detap.decimals import nearly_equal
 from detap.protocols import Protocol
 from detap.protocols.fields import display_name, protocol_fields
-from detap.report.fields import Count, Limits, extra_items
+from detap.report.fields import Count, Object, dict_of, field, list_of
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.numbers import exact
 
+ExplainedInput = Object(
+    "ExplainedInput",
+    "A file that was read.",
+    others=Any,
+    role=Literal["ground_truth", "detections"],
+    path=str,
+    sha256=str | None,
+)
 
-@extra_items(Any)
-class ExplainedInput(TypedDict):
-    """A file that was read."""
+StepRow = Object(
+    "StepRow",
+    "The effect of a step: one field, or fields that only make sense together. Its fraction"
+    " of the difference, its Shapley value, its effect in order and reversed, and its "
+    "smallest and largest effect over all combinations. Null if only the two orders were "
+    "scored.",
+    name=str,
+    fields=field(str, "Separated by commas."),
+    fraction=float | None,
+    shapley=float | None,
+    in_order=float,
+    reversed=float,
+    min=float | None,
+    max=float | None,
+)
 
-    role: Literal["ground_truth", "detections"]
-    path: str
-    sha256: str | None
+ProtocolMetric = Object(
+    "ProtocolMetric",
+    "A metric under a protocol.",
+    signature=str,
+    protocol=dict[str, Any],
+    metric=str,
+    value=float,
+)
 
+ProtocolDiffMetrics = Object(
+    "ProtocolDiffMetrics",
+    "The metric under both protocols.",
+    first=ProtocolMetric,
+    second=ProtocolMetric,
+    difference=float,
+)
 
-class StepRow(TypedDict):
-    """The effect of a step: one field, or fields that only make sense together.
+CombinationsData = Object(
+    "CombinationsData",
+    "The combinations of changed fields that were scored.",
+    scored=Count,
+    all=field(bool, "True if all combinations were scored, else only those in order and reversed."),
+)
 
-    Its fraction of the difference, its Shapley value, its effect in order and reversed, and its
-    smallest and largest effect over all combinations. Null if only the two orders were scored.
-    """
+FieldPair = Object("FieldPair", "The value of a field in both protocols.", first=Any, second=Any)
 
-    name: str
-    fields: Annotated[str, "Separated by commas."]
-    fraction: float | None
-    shapley: float | None
-    in_order: float
-    reversed: float
-    min: float | None
-    max: float | None
+ProtocolRow = Object(
+    "ProtocolRow",
+    "A protocol that gives the value, or a near one.",
+    name=str,
+    metric=str,
+    value=float,
+    digits=field(Count, "The number of matching digits."),
+    changes=field(Count, "The number of changed fields of a preset."),
+    signature=str,
+)
 
+ScoredCounts = Object(
+    "ScoredCounts",
+    "The number of scored protocols, by changed fields.",
+    presets=Count,
+    one_field=Count,
+    two_fields=Count,
+)
 
-class ProtocolMetric(TypedDict):
-    """A metric under a protocol."""
+NotSearched = Object(
+    "NotSearched", "Presets that were not searched, and the reason.", presets=list[str], reason=str
+)
 
-    signature: str
-    protocol: dict[str, Any]
-    metric: str
-    value: float
+SearchData = Object(
+    "SearchData",
+    "The extent of the search.",
+    metric=str,
+    digits=Count,
+    equal=Count,
+    scored=ScoredCounts,
+    candidates=Count,
+    not_searched=field(list_of(NotSearched), "Presets that were not searched, by reason."),
+)
 
+ContributionRow = Object(
+    "ContributionRow",
+    "The contribution of some causes to the difference; null if unknown.",
+    name=str,
+    fraction=float | None,
+    change=float | None,
+)
 
-class ProtocolDiffMetrics(TypedDict):
-    """The metric under both protocols."""
+ReportMetric = Object("ReportMetric", "A metric of a report.", metric=str, value=float | None)
 
-    first: ProtocolMetric
-    second: ProtocolMetric
-    difference: float
+ReportDiffMetrics = Object(
+    "ReportDiffMetrics",
+    "The metric in both reports.",
+    first=ReportMetric,
+    second=ReportMetric,
+    difference=float | None,
+)
 
+CauseEntry = Object(
+    "CauseEntry",
+    "A possible cause of the difference.",
+    name=str,
+    differs=field(bool | None, "Null if unknown."),
+    first=str,
+    second=str,
+)
 
-class CombinationsData(TypedDict):
-    """The combinations of changed fields that were scored."""
+RemarksData = Object("RemarksData", "Further remarks.", messages=list[str])
 
-    scored: Count
-    all: Annotated[
-        bool, "True if all combinations were scored, else only those in order and reversed."
-    ]
-
-
-class FieldPair(TypedDict):
-    """The value of a field in both protocols."""
-
-    first: Any
-    second: Any
-
-
-class ProtocolRow(TypedDict):
-    """A protocol that gives the value, or a near one."""
-
-    name: str
-    metric: str
-    value: float
-    digits: Annotated[Count, "The number of matching digits."]
-    changes: Annotated[Count, "The number of changed fields of a preset."]
-    signature: str
-
-
-class ScoredCounts(TypedDict):
-    """The number of scored protocols, by changed fields."""
-
-    presets: Count
-    one_field: Count
-    two_fields: Count
-
-
-class NotSearched(TypedDict):
-    """Presets that were not searched, and the reason."""
-
-    presets: list[str]
-    reason: str
-
-
-class SearchData(TypedDict):
-    """The extent of the search."""
-
-    metric: str
-    digits: Count
-    equal: Count
-    scored: ScoredCounts
-    candidates: Count
-    not_searched: Annotated[list[NotSearched], "Presets that were not searched, by reason."]
-
-
-class ContributionRow(TypedDict):
-    """The contribution of some causes to the difference; null if unknown."""
-
-    name: str
-    fraction: float | None
-    change: float | None
-
-
-class ReportMetric(TypedDict):
-    """A metric of a report."""
-
-    metric: str
-    value: float | None
-
-
-class ReportDiffMetrics(TypedDict):
-    """The metric in both reports."""
-
-    first: ReportMetric
-    second: ReportMetric
-    difference: float | None
-
-
-class CauseEntry(TypedDict):
-    """A possible cause of the difference."""
-
-    name: str
-    differs: Annotated[bool | None, "Null if unknown."]
-    first: str
-    second: str
-
-
-class RemarksData(TypedDict):
-    """Further remarks."""
-
-    messages: list[str]
-
-
-class AttributionData(TypedDict):
-    """The contribution of each step to the difference."""
-
-    steps: list[StepRow]
-    difference: float
-
+AttributionData = Object(
+    "AttributionData",
+    "The contribution of each step to the difference.",
+    steps=list_of(StepRow),
+    difference=float,
+)
 
 _KINDS = {field.name: field.kind for field in protocol_fields(Protocol)}
 
-
-@extra_items(Any)
-class ExplanationReport(TypedDict):
-    """The JSON report of detap explain. Undefined metrics are null."""
-
-    schema_version: Literal[2]
-    detap_version: str
-    kind: Annotated[
+ExplanationReport = Object(
+    "ExplanationReport",
+    "The JSON report of detap explain. Undefined metrics are null.",
+    others=Any,
+    schema_version=Literal[2],
+    detap_version=str,
+    kind=field(
         Literal["protocol_diff", "protocol_search", "report_diff"],
         "Two protocols; protocols that give a value; two reports.",
-    ]
-    signature: Annotated[Literal[""], "Empty: an explanation has no single protocol."]
-    protocol: Annotated[dict[str, Any], Limits(max_length=0)]
-    inputs: list[ExplainedInput]
-    conclusion: Annotated[str, "The conclusion in one sentence."]
-    summary: Annotated[dict[str, Any], Limits(max_length=0)]
-    notes: list[Any]
-    selection: NotRequired[dict[str, Any]]
+    ),
+    signature=field(Literal[""], "Empty: an explanation has no single protocol."),
+    protocol=field(dict[str, Any], maxProperties=0),
+    inputs=list_of(ExplainedInput),
+    conclusion=field(str, "The conclusion in one sentence."),
+    summary=field(dict[str, Any], maxProperties=0),
+    notes=list[Any],
+    selection=field(dict[str, Any], required=False),
+)
 
+ProtocolDiffParts = Object(
+    "ProtocolDiffParts",
+    "Further keys of a protocol diff.",
+    others=Any,
+    steps=field(list_of(StepRow), minItems=1),
+    metrics=ProtocolDiffMetrics,
+    combinations=CombinationsData,
+    fields=dict_of(FieldPair),
+)
 
-@extra_items(Any)
-class ProtocolDiffParts(TypedDict):
-    """Further keys of a protocol diff."""
+ProtocolSearchParts = Object(
+    "ProtocolSearchParts",
+    "Further keys of a protocol search.",
+    others=Any,
+    protocols=list_of(ProtocolRow),
+    search=SearchData,
+)
 
-    steps: Annotated[list[StepRow], Limits(min_length=1)]
-    metrics: ProtocolDiffMetrics
-    combinations: CombinationsData
-    fields: dict[str, FieldPair]
-
-
-@extra_items(Any)
-class ProtocolSearchParts(TypedDict):
-    """Further keys of a protocol search."""
-
-    protocols: list[ProtocolRow]
-    search: SearchData
-
-
-@extra_items(Any)
-class ReportDiffParts(TypedDict):
-    """Further keys of a report diff."""
-
-    contributions: list[ContributionRow]
-    metrics: ReportDiffMetrics
-    causes: dict[str, CauseEntry]
-    remarks: NotRequired[RemarksData]
-    attribution: NotRequired[AttributionData]
-    combinations: NotRequired[CombinationsData]
-    fields: NotRequired[dict[str, FieldPair]]
-
+ReportDiffParts = Object(
+    "ReportDiffParts",
+    "Further keys of a report diff.",
+    others=Any,
+    contributions=list_of(ContributionRow),
+    metrics=ReportDiffMetrics,
+    causes=dict_of(CauseEntry),
+    remarks=field(RemarksData, required=False),
+    attribution=field(AttributionData, required=False),
+    combinations=field(CombinationsData, required=False),
+    fields=field(dict_of(FieldPair), required=False),
+)
 
 # --- two protocols
 

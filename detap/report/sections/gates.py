@@ -2,50 +2,50 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Any, Literal
 
 from detap.gates.checks import Gate
 from detap.gates.config import GateResults, Kind
-from detap.report.fields import Count, Limits
+from detap.report.fields import Count, Object, field, list_of
 from detap.report.model import Block, Report
 
-
-class GateEntry(TypedDict):
-    """The result of one gate."""
-
-    kind: Kind
-    name: Annotated[str, "The metric's full name: AP50, class:person.AP, slice:night.AP50."]
-    status: Annotated[
+GateEntry = Object(
+    "GateEntry",
+    "The result of one gate.",
+    kind=Kind,
+    name=field(str, "The metric's full name: AP50, class:person.AP, slice:night.AP50."),
+    status=field(
         Literal["passed", "failed", "undefined", "inconclusive", "too-few-ground-truths"],
         "undefined fails too; the last two are warnings.",
-    ]
-    value: float | None
-    limit: Annotated[str, "As given."]
-    baseline: Annotated[
+    ),
+    value=float | None,
+    limit=field(str, "As given."),
+    baseline=field(
         float | None, "The baseline's value; null for a minimum or maximum, or if undefined."
-    ]
-    drop: Annotated[float | None, "The drop; negative if the metric rose."]
-    interval: Annotated[
+    ),
+    drop=field(float | None, "The drop; negative if the metric rose."),
+    interval=field(
         list[float | None] | None,
         "The confidence interval of the drop; of the metric with a minimum or maximum.",
-        Limits(min_length=2, max_length=2),
-    ]
-    confidence: float | None
-    ground_truths: Annotated[
+        minItems=2,
+        maxItems=2,
+    ),
+    confidence=float | None,
+    ground_truths=field(
         int | None,
         "Ground truths behind the metric: of its class, area range, slice or group of classes.",
-    ]
-    message: str
+    ),
+    message=str,
+)
 
-
-class GatesData(TypedDict):
-    """The results of all gates."""
-
-    passed: Annotated[bool, "True if no gate failed."]
-    failed: Count
-    warned: Count
-    checks: list[GateEntry]
-
+GatesData = Object(
+    "GatesData",
+    "The results of all gates.",
+    passed=field(bool, "True if no gate failed."),
+    failed=Count,
+    warned=Count,
+    checks=list_of(GateEntry),
+)
 
 KEY = "gates"
 

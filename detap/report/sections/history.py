@@ -3,64 +3,59 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from math import isnan
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Any, Literal
 
 from detap.errors import Note
 from detap.escaping import escape
 from detap.gates.history import Series
-from detap.report.fields import Limits, extra_items
+from detap.report.fields import Object, field, list_of
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.numbers import rows_of
 
-
-@extra_items(Annotated[float | None, "A metric, by name."])
-class HistoryEntry(TypedDict):
-    """The metrics of a report."""
-
-    name: Annotated[str, "The path of the report."]
-    gates: Annotated[
-        Literal["passed", "FAILED", None], "The result of its gates; null without gates."
-    ]
-    change: Annotated[
+HistoryEntry = Object(
+    "HistoryEntry",
+    "The metrics of a report.",
+    others=field(float | None, "A metric, by name."),
+    name=field(str, "The path of the report."),
+    gates=field(Literal["passed", "FAILED", None], "The result of its gates; null without gates."),
+    change=field(
         float | None, "Change of the first metric since the previous run; null for the first run."
-    ]
-    detap_version: str
+    ),
+    detap_version=str,
+)
 
+SeriesEntry = Object(
+    "SeriesEntry",
+    "Reports that are comparable with each other only.",
+    differences=field(list[str], minItems=1),
+    signature=str,
+    reports=field(list_of(HistoryEntry), minItems=1),
+)
 
-class SeriesEntry(TypedDict):
-    """Reports that are comparable with each other only."""
+NotComparableData = Object(
+    "NotComparableData",
+    "Reports that are not comparable with the latest.",
+    others=Any,
+    series=field(list_of(SeriesEntry), minItems=1),
+)
 
-    differences: Annotated[list[str], Limits(min_length=1)]
-    signature: str
-    reports: Annotated[list[HistoryEntry], Limits(min_length=1)]
-
-
-@extra_items(Any)
-class NotComparableData(TypedDict):
-    """Reports that are not comparable with the latest."""
-
-    series: Annotated[list[SeriesEntry], Limits(min_length=1)]
-
-
-@extra_items(Any)
-class HistoryReport(TypedDict):
-    """The JSON report of detap history. Undefined metrics are null."""
-
-    schema_version: Literal[2]
-    detap_version: str
-    kind: Literal["history"]
-    signature: Annotated[str, Limits(pattern=r"^protocol:")]
-    protocol: dict[str, Any]
-    inputs: Annotated[list[Any], "The ground truth of the latest report."]
-    summary: Annotated[dict[str, Any], Limits(max_length=0)]
-    reports: Annotated[
-        list[HistoryEntry],
-        "Reports comparable with the latest, in order.",
-        Limits(min_length=1),
-    ]
-    notes: list[Any]
-    not_comparable: NotRequired[NotComparableData]
-
+HistoryReport = Object(
+    "HistoryReport",
+    "The JSON report of detap history. Undefined metrics are null.",
+    others=Any,
+    schema_version=Literal[2],
+    detap_version=str,
+    kind=Literal["history"],
+    signature=field(str, pattern="^protocol:"),
+    protocol=dict[str, Any],
+    inputs=field(list[Any], "The ground truth of the latest report."),
+    summary=field(dict[str, Any], maxProperties=0),
+    reports=field(
+        list_of(HistoryEntry), "Reports comparable with the latest, in order.", minItems=1
+    ),
+    notes=list[Any],
+    not_comparable=field(NotComparableData, required=False),
+)
 
 KEY = "history"
 

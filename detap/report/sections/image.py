@@ -1,33 +1,32 @@
 """The report of one image: the result of every detection and ground truth."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Any, Literal
 
 from detap.analysis.errors import NEAR
 from detap.analysis.image_results import DetectionResult, GroundTruthResult, ImageResults
 from detap.analysis.row_results import DetectionStatus, GroundTruthStatus
 from detap.errors import Note
 from detap.evaluation.results import Result
-from detap.report.fields import Limits, extra_items
+from detap.report.fields import Object, field, list_of
 from detap.report.model import Block, Cell, Column, Report, Table
 
-ShownDetection = TypedDict(
+ShownDetection = Object(
     "ShownDetection",
-    {
-        "name": Annotated[str, "Its number, from 1."],
+    "",
+    **{
+        "name": field(str, "Its number, from 1."),
         "class": str,
         "score": float,
         "result": DetectionStatus,
         "why": str,
-        "ground_truth": Annotated[
-            int | None,
-            "The number of the matched, attributed or nearest ground truth.",
-            Limits(minimum=1),
-        ],
+        "ground_truth": field(
+            int | None, "The number of the matched, attributed or nearest ground truth.", minimum=1
+        ),
         "iou": float | None,
-        "matched_by": Annotated[
-            int | None, "The number of the other detection that matches it.", Limits(minimum=1)
-        ],
+        "matched_by": field(
+            int | None, "The number of the other detection that matches it.", minimum=1
+        ),
         "x1": float,
         "y1": float,
         "x2": float,
@@ -35,17 +34,17 @@ ShownDetection = TypedDict(
     },
 )
 
-
-ShownGroundTruth = TypedDict(
+ShownGroundTruth = Object(
     "ShownGroundTruth",
-    {
-        "name": Annotated[str, "Its number, from 1, in the order of the file."],
+    "",
+    **{
+        "name": field(str, "Its number, from 1, in the order of the file."),
         "class": str,
         "result": GroundTruthStatus,
         "why": str,
-        "detection": Annotated[
-            int | None, "The number of the matching or near-miss detection.", Limits(minimum=1)
-        ],
+        "detection": field(
+            int | None, "The number of the matching or near-miss detection.", minimum=1
+        ),
         "x1": float,
         "y1": float,
         "x2": float,
@@ -53,32 +52,30 @@ ShownGroundTruth = TypedDict(
     },
 )
 
+ImageData = Object(
+    "ImageData",
+    "The image, and its ground truths.",
+    name=int | str,
+    iou=float,
+    ground_truths=list_of(ShownGroundTruth),
+)
 
-class ImageData(TypedDict):
-    """The image, and its ground truths."""
-
-    name: int | str
-    iou: float
-    ground_truths: list[ShownGroundTruth]
-
-
-@extra_items(Any)
-class ImageReport(TypedDict):
-    """The JSON report of detap show: the detections and ground truths of one image.
-
-    Undefined values are null.
-    """
-
-    schema_version: Literal[2]
-    detap_version: str
-    kind: Literal["image"]
-    signature: str
-    protocol: Annotated[dict[str, Any], "The fields of the protocol."]
-    inputs: list[dict[str, Any]]
-    summary: NotRequired[Annotated[dict[str, Any], Limits(max_length=0)]]
-    detections: Annotated[list[ShownDetection], "By descending score."]
-    notes: list[dict[str, Any]]
-    image: ImageData
+ImageReport = Object(
+    "ImageReport",
+    "The JSON report of detap show: the detections and ground truths of one image. "
+    "Undefined values are null.",
+    others=Any,
+    schema_version=Literal[2],
+    detap_version=str,
+    kind=Literal["image"],
+    signature=str,
+    protocol=field(dict[str, Any], "The fields of the protocol."),
+    inputs=list[dict[str, Any]],
+    summary=field(dict[str, Any], maxProperties=0, required=False),
+    detections=field(list_of(ShownDetection), "By descending score."),
+    notes=list[dict[str, Any]],
+    image=ImageData,
+)
 
 
 def image_report(

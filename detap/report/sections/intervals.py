@@ -3,50 +3,44 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import isnan, nan
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import Any
 
 from detap import metrics
 from detap.analysis.intervals import Interval, MetricIntervals
 from detap.metrics.metric import MetricSpec
-from detap.report.fields import ClassId, Count, Limits, extra_items
+from detap.report.fields import ClassId, Count, Object, dict_of, field, list_of
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.numbers import UNDEFINED, fraction
 
 KEY = "intervals"
 """The key of the block in the JSON report."""
 
-Ends = Annotated[
-    list[float | None],
-    "Lower and upper end; null without an interval.",
-    Limits(min_length=2, max_length=2),
-]
+Ends = field(
+    list[float | None], "Lower and upper end; null without an interval.", minItems=2, maxItems=2
+)
 
+ClassIntervals = Object(
+    "ClassIntervals", "The intervals of the metrics of a class.", others=Ends, name=str, id=ClassId
+)
 
-@extra_items(Ends)
-class ClassIntervals(TypedDict):
-    """The intervals of the metrics of a class."""
+SliceIntervalsData = Object(
+    "SliceIntervalsData",
+    "The intervals of a slice.",
+    summary=dict_of(Ends),
+    classes=list_of(ClassIntervals),
+)
 
-    name: str
-    id: ClassId
-
-
-class SliceIntervalsData(TypedDict):
-    """The intervals of a slice."""
-
-    summary: dict[str, Ends]
-    classes: list[ClassIntervals]
-
-
-class IntervalsData(TypedDict):
-    """The confidence intervals of the metrics: bootstrap over images."""
-
-    confidence: Annotated[float, "The level of the intervals."]
-    resamples: Annotated[int, Limits(minimum=1)]
-    seed: Count
-    min_ground_truths: Annotated[Count, "Metrics of fewer ground truths have no interval."]
-    summary: dict[str, Ends]
-    classes: Annotated[list[ClassIntervals], "In the order of the ground truth."]
-    slices: NotRequired[dict[str, SliceIntervalsData]]
+IntervalsData = Object(
+    "IntervalsData",
+    "The confidence intervals of the metrics: bootstrap over images.",
+    confidence=field(float, "The level of the intervals."),
+    resamples=field(int, minimum=1),
+    seed=Count,
+    min_ground_truths=field(Count, "Metrics of fewer ground truths have no interval."),
+    summary=dict_of(Ends),
+    classes=field(list_of(ClassIntervals), "In the order of the ground truth."),
+    slices=field(dict_of(SliceIntervalsData), required=False),
+)
 
 
 def with_intervals(report: Report, of_slices: Mapping[str | None, MetricIntervals]) -> Report:

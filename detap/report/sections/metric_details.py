@@ -1,39 +1,38 @@
 """The points of a curve behind each metric of the ranking that a report lists."""
 
 from collections.abc import Iterator
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import Any
 
 from detap import metrics
 from detap.evaluation.results import Result
 from detap.metrics.metric import MetricSpec
 from detap.metrics.ranked import Ranked
-from detap.report.fields import ClassId, Count, extra_items
+from detap.report.fields import ClassId, Count, Object, field, list_of
 from detap.report.model import Block
 
+Points = Object(
+    "Points",
+    "The points behind a value. Of a miss rate or FROC: `fppi`, with `miss_rate` or "
+    "`recall` there. At the best threshold: its `score`, and `precision` and `recall` "
+    "there; null if no threshold qualifies.",
+    others=Any,
+)
 
-@extra_items(Any)
-class Points(TypedDict):
-    """The points behind a value.
+ClassPoints = Object(
+    "ClassPoints",
+    "The points behind the value of a class with ground truth.",
+    others=Any,
+    name=str,
+    id=ClassId,
+)
 
-    Of a miss rate or FROC: `fppi`, with `miss_rate` or `recall` there. At the best threshold: its
-    `score`, and `precision` and `recall` there; null if no threshold qualifies.
-    """
-
-
-@extra_items(Any)
-class ClassPoints(TypedDict):
-    """The points behind the value of a class with ground truth."""
-
-    name: str
-    id: ClassId
-
-
-class DetailsData(TypedDict):
-    """The points behind a metric."""
-
-    classes: Annotated[Count, "Classes with ground truth: the mean is over these."]
-    by_class: NotRequired[list[ClassPoints]]
-    pooled: NotRequired[Annotated[Points, "Of all classes ranked together."]]
+DetailsData = Object(
+    "DetailsData",
+    "The points behind a metric.",
+    classes=field(Count, "Classes with ground truth: the mean is over these."),
+    by_class=field(list_of(ClassPoints), required=False),
+    pooled=field(Points, "Of all classes ranked together.", required=False),
+)
 
 
 def metric_details(result: Result) -> Iterator[Block]:

@@ -2,49 +2,43 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import isnan
-from typing import Annotated, Any, TypedDict
+from typing import Any
 
 import numpy as np
 
 from detap.analysis.operating import OperatingPoint, Point, Sweep, Threshold, operating_point
 from detap.metrics.at_threshold import AT_THRESHOLD
-from detap.report.fields import ClassId, Count, Fraction, Limits
+from detap.report.fields import ClassId, Count, Fraction, Object, field, list_of
 from detap.report.model import Block, Cell, Column, Table
 from detap.report.sections.analysis import Analysis, joined
 from detap.tables.detection import Floats
 
+OverallPoint = Object(
+    "OverallPoint",
+    "Precision, recall, F1 and counts at a score threshold.",
+    score=field(float | None, "The threshold; null without detections."),
+    F1=Fraction,
+    precision=Fraction,
+    recall=Fraction,
+    false_positives_per_image=field(float | None, minimum=0),
+    true_positives=Count,
+    false_positives=Count,
+    false_negatives=Count,
+)
 
-class OverallPoint(TypedDict):
-    """Precision, recall, F1 and counts at a score threshold."""
+ClassPoint = Object(
+    "ClassPoint", "The same metrics of a class.", **OverallPoint.fields, name=str, id=ClassId
+)
 
-    score: Annotated[float | None, "The threshold; null without detections."]
-    F1: Fraction
-    precision: Fraction
-    recall: Fraction
-    false_positives_per_image: Annotated[float | None, Limits(minimum=0)]
-    true_positives: Count
-    false_positives: Count
-    false_negatives: Count
-
-
-class ClassPoint(OverallPoint):
-    """The same metrics of a class."""
-
-    name: str
-    id: ClassId
-
-
-class OperatingPointData(TypedDict):
-    """Precision, recall and F1 of --score-threshold."""
-
-    score_threshold: Annotated[
-        float | None, "Of all classes; null if each class is at its best F1."
-    ]
-    iou: float
-    overall: Annotated[OverallPoint, "Of the counts of all classes together."]
-    macro_F1: Fraction
-    classes: list[ClassPoint]
-
+OperatingPointData = Object(
+    "OperatingPointData",
+    "Precision, recall and F1 of --score-threshold.",
+    score_threshold=field(float | None, "Of all classes; null if each class is at its best F1."),
+    iou=float,
+    overall=field(OverallPoint, "Of the counts of all classes together."),
+    macro_F1=Fraction,
+    classes=list_of(ClassPoint),
+)
 
 DATA = OperatingPointData
 

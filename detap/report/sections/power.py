@@ -2,61 +2,58 @@
 
 from collections.abc import Iterator, Sequence
 from math import isnan
-from typing import Annotated, Literal, TypedDict
+from typing import Literal
 
 from detap.analysis.power import DetectableDrop, PowerAnalysis, ThresholdMargin
 from detap.gates.config import Level
-from detap.report.fields import Count
+from detap.report.fields import Count, Object, field, list_of
 from detap.report.model import Block, Column, Table
 from detap.report.numbers import fraction
 
-
-class DetectableDropEntry(TypedDict):
-    """The minimum detectable drop of a metric."""
-
-    name: Annotated[str, "The metric's full name, as in gates."]
-    units: Annotated[Count, "The number of images, or of queries."]
-    standard_error: Annotated[float | None, "Of the drop; null if all resamples are equal."]
-    min_detectable_drop: Annotated[
+DetectableDropEntry = Object(
+    "DetectableDropEntry",
+    "The minimum detectable drop of a metric.",
+    name=field(str, "The metric's full name, as in gates."),
+    units=field(Count, "The number of images, or of queries."),
+    standard_error=field(float | None, "Of the drop; null if all resamples are equal."),
+    min_detectable_drop=field(
         float | None, "The smallest true drop that is detected with this power."
-    ]
-    limit: Annotated[float | None, "The drop or rise that a gate allows."]
-    drop_failing_gate: Annotated[float | None, "The true drop that fails the gate with this power."]
-    images_needed: Annotated[
+    ),
+    limit=field(float | None, "The drop or rise that a gate allows."),
+    drop_failing_gate=field(float | None, "The true drop that fails the gate with this power."),
+    images_needed=field(
         int | None,
         "Images (or queries) needed to detect `drop`, or else a drop of the limit's size.",
-    ]
-    ground_truths: Annotated[int | None, "Of the class, for a class metric."]
+    ),
+    ground_truths=field(int | None, "Of the class, for a class metric."),
+)
 
+MarginEntry = Object(
+    "MarginEntry",
+    "The margin of a metric with a minimum or maximum.",
+    name=str,
+    kind=Level,
+    limit=field(str, "As given."),
+    standard_error=field(float | None, "Of the metric."),
+    margin=field(
+        float | None, "Distance from the limit at which the gate fails (or passes) with this power."
+    ),
+)
 
-class MarginEntry(TypedDict):
-    """The margin of a metric with a minimum or maximum."""
-
-    name: str
-    kind: Level
-    limit: Annotated[str, "As given."]
-    standard_error: Annotated[float | None, "Of the metric."]
-    margin: Annotated[
-        float | None,
-        "Distance from the limit at which the gate fails (or passes) with this power.",
-    ]
-
-
-class PowerData(TypedDict):
-    """The minimum detectable drops, by statistical power."""
-
-    level: Annotated[float, "The level of the confidence intervals."]
-    power: Annotated[float, "The fraction of samples in which the drop is detected."]
-    paired: Annotated[
-        bool,
-        "True if two detectors are compared; otherwise twice the variance of one is used.",
-    ]
-    unit: Literal["image", "query"]
-    drop: Annotated[float | None, "The drop of --detectable-drop."]
-    metrics: list[DetectableDropEntry]
-    classes: Annotated[list[DetectableDropEntry], "The same by class."]
-    margins: Annotated[list[MarginEntry], "Of metrics with a minimum or maximum."]
-
+PowerData = Object(
+    "PowerData",
+    "The minimum detectable drops, by statistical power.",
+    level=field(float, "The level of the confidence intervals."),
+    power=field(float, "The fraction of samples in which the drop is detected."),
+    paired=field(
+        bool, "True if two detectors are compared; otherwise twice the variance of one is used."
+    ),
+    unit=Literal["image", "query"],
+    drop=field(float | None, "The drop of --detectable-drop."),
+    metrics=list_of(DetectableDropEntry),
+    classes=field(list_of(DetectableDropEntry), "The same by class."),
+    margins=field(list_of(MarginEntry), "Of metrics with a minimum or maximum."),
+)
 
 KEY = "power"
 """The key of the block in the JSON report."""

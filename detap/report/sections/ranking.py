@@ -3,161 +3,149 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import isnan, nan
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Any, Literal
 
 from detap._version import __version__
 from detap.ranking.classification import ClassificationResult
 from detap.ranking.objectives import Objectives
 from detap.ranking.retrieval import RetrievalResult
-from detap.report.fields import Count, Limits, NoteEntry, extra_items
+from detap.report.fields import Count, NoteEntry, Object, field, list_of
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.numbers import is_undefined, mean, rows_of
 from detap.tables.detection import Floats
 
+RankingProtocol = Object(
+    "RankingProtocol",
+    "Every field of the protocol.",
+    others=Any,
+    name=Any,
+    cutoffs=Any,
+    divisor=Any,
+    no_relevant=Any,
+)
 
-@extra_items(Any)
-class RankingProtocol(TypedDict):
-    """Every field of the protocol."""
-
-    name: Any
-    cutoffs: Any
-    divisor: Any
-    no_relevant: Any
-
-
-@extra_items(Any)
-class RankingInput(TypedDict):
-    """A file or folder that was read."""
-
-    role: Literal["run", "qrels", "scores", "labels"]
-    path: str
-    sha256: Annotated[
+RankingInput = Object(
+    "RankingInput",
+    "A file or folder that was read.",
+    others=Any,
+    role=Literal["run", "qrels", "scores", "labels"],
+    path=str,
+    sha256=field(
         str | None,
-        "Of the file, or of the files of a folder as in the report of detap "
-        "eval; of the labels in an archive, over their arrays. Null for "
-        "stdin.",
-        Limits(pattern=r"^[0-9a-f]{64}$"),
-    ]
-    files: Annotated[int, Limits(minimum=1)]
-    records: Count
+        "Of the file, or of the files of a folder as in the report of detap eval; of the labels"
+        " in an archive, over their arrays. Null for stdin.",
+        pattern="^[0-9a-f]{64}$",
+    ),
+    files=field(int, minimum=1),
+    records=Count,
+)
 
+QueryRow = Object(
+    "QueryRow",
+    "The metrics and counts of a query.",
+    others=float | None,
+    name=str,
+    relevant=Count,
+    ranked=Count,
+)
 
-@extra_items(float | None)
-class QueryRow(TypedDict):
-    """The metrics and counts of a query."""
+RankedClassRow = Object(
+    "RankedClassRow",
+    "The metrics and counts of a class.",
+    others=float | None,
+    name=str,
+    AP=float | None,
+    positives=Count,
+    negatives=Count,
+    difficult=Count,
+    unscored=Count,
+)
 
-    name: str
-    relevant: Count
-    ranked: Count
+RankingCurve = Object(
+    "RankingCurve",
+    "Precision and recall along the ranking. Retrieval: means over queries, at levels of "
+    "recall (empty where only the first k items were looked for) and after each of the "
+    "first ranks. Classification: at levels, by class.",
+    others=Any,
+    levels=list[float | None],
+    interpolated_precision=list[float | None] | dict[str, list[float | None]],
+    precision_at_ranks=field(list[float | None], required=False),
+    recall_at_ranks=field(list[float | None], required=False),
+)
 
+LossesData = Object(
+    "LossesData",
+    "Means of the losses, and their parameters.",
+    others=Any,
+    means=dict[str, float | None],
+    parameters=dict[str, Any],
+)
 
-@extra_items(float | None)
-class RankedClassRow(TypedDict):
-    """The metrics and counts of a class."""
+DecomposabilityMeans = Object(
+    "DecomposabilityMeans",
+    "Means over the queries.",
+    others=float | None,
+    gap=float | None,
+    bound=float | None,
+    calibrated_bound=float | None,
+    worst_bound=float | None,
+)
 
-    name: str
-    AP: float | None
-    positives: Count
-    negatives: Count
-    difficult: Count
-    unscored: Count
-
-
-@extra_items(Any)
-class RankingCurve(TypedDict):
-    """Precision and recall along the ranking.
-
-    Retrieval: means over queries, at levels of recall (empty where only the first k items were
-    looked for) and after each of the first ranks. Classification: at levels, by class.
-    """
-
-    levels: list[float | None]
-    interpolated_precision: list[float | None] | dict[str, list[float | None]]
-    precision_at_ranks: NotRequired[list[float | None]]
-    recall_at_ranks: NotRequired[list[float | None]]
-
-
-@extra_items(Any)
-class LossesData(TypedDict):
-    """Means of the losses, and their parameters."""
-
-    means: dict[str, float | None]
-    parameters: dict[str, Any]
-
-
-@extra_items(float | None)
-class DecomposabilityMeans(TypedDict):
-    """Means over the queries."""
-
-    gap: float | None
-    bound: float | None
-    calibrated_bound: float | None
-    worst_bound: float | None
-
-
-@extra_items(Any)
-class DecomposabilityData(TypedDict):
-    """The decomposability of AP over batches."""
-
-    batches: Count
-    applies: Annotated[
+DecomposabilityData = Object(
+    "DecomposabilityData",
+    "The decomposability of AP over batches.",
+    others=Any,
+    batches=Count,
+    applies=field(
         Count, "Queries of which each batch ranks its relevant items first, as the bounds suppose."
-    ]
-    queries: Count
-    means: DecomposabilityMeans
+    ),
+    queries=Count,
+    means=DecomposabilityMeans,
+)
 
-
-@extra_items(Any)
-class RankingReport(TypedDict):
-    """The JSON report of detap rank: like detap eval, with rows of queries or classes.
-
-    Undefined metrics are null. New keys do not change schema_version; removed or changed keys do.
-    """
-
-    schema_version: Literal[2]
-    detap_version: Annotated[str, Limits(pattern=r"^[0-9]+\.[0-9]+")]
-    kind: Literal["retrieval", "classification"]
-    signature: Annotated[
+RankingReport = Object(
+    "RankingReport",
+    "The JSON report of detap rank: like detap eval, with rows of queries or classes. "
+    "Undefined metrics are null. New keys do not change schema_version; removed or changed "
+    "keys do.",
+    others=Any,
+    schema_version=Literal[2],
+    detap_version=field(str, pattern=r"^[0-9]+\.[0-9]+"),
+    kind=Literal["retrieval", "classification"],
+    signature=field(
         str,
         "The preset, the options that change metrics but not their names, each changed field, "
         "and detap's version.",
-        Limits(pattern=r"^protocol:"),
-    ]
-    protocol: RankingProtocol
-    inputs: list[RankingInput]
-    summary: Annotated[
+        pattern="^protocol:",
+    ),
+    protocol=RankingProtocol,
+    inputs=list_of(RankingInput),
+    summary=field(
         dict[str, float | None],
         "Means over queries or classes, primary metric first; AP@k of a classification is a "
         "mean over samples.",
-        Limits(min_length=1),
-    ]
-    queries: NotRequired[list[QueryRow]]
-    classes: NotRequired[list[RankedClassRow]]
-    notes: list[NoteEntry]
-    curve: RankingCurve
-    samples: NotRequired[
-        Annotated[
-            dict[str, dict[str, float | None]],
-            "Classification with cutoffs: the AP@k of each sample.",
-        ]
-    ]
-    losses: NotRequired[LossesData]
-    decomposability: NotRequired[DecomposabilityData]
+        minProperties=1,
+    ),
+    queries=field(list_of(QueryRow), required=False),
+    classes=field(list_of(RankedClassRow), required=False),
+    notes=list_of(NoteEntry),
+    curve=RankingCurve,
+    samples=field(
+        dict[str, dict[str, float | None]],
+        "Classification with cutoffs: the AP@k of each sample.",
+        required=False,
+    ),
+    losses=field(LossesData, required=False),
+    decomposability=field(DecomposabilityData, required=False),
+)
 
+RetrievalParts = Object(
+    "RetrievalParts", "Further keys of a retrieval report.", others=Any, queries=Any
+)
 
-@extra_items(Any)
-class RetrievalParts(TypedDict):
-    """Further keys of a retrieval report."""
-
-    queries: Any
-
-
-@extra_items(Any)
-class ClassificationParts(TypedDict):
-    """Further keys of a classification report."""
-
-    classes: Any
-
+ClassificationParts = Object(
+    "ClassificationParts", "Further keys of a classification report.", others=Any, classes=Any
+)
 
 LOSS_TITLES = {
     "ap": "AP loss, ties counted against the query",

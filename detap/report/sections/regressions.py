@@ -1,7 +1,5 @@
 """Regressions: the classes and images behind gates that did not pass."""
 
-from typing import Annotated, TypedDict
-
 from detap.decimals import nearly_equal
 from detap.escaping import escape
 from detap.gates.regressions import (
@@ -10,67 +8,63 @@ from detap.gates.regressions import (
     LocalizationRegression,
     Regressions,
 )
-from detap.report.fields import Count
+from detap.report.fields import Count, Object, field, list_of
 from detap.report.model import Block
 from detap.report.numbers import change
 
 KEY = "regressions"
 """The key of the block in the JSON report."""
 
+DropAt = Object("DropAt", "The drop of AP at an IoU threshold.", iou=float, drop=float)
 
-class DropAt(TypedDict):
-    """The drop of AP at an IoU threshold."""
+LocalizationDrop = Object(
+    "LocalizationDrop",
+    "The drop of AP at the lowest threshold and at the one with the largest drop.",
+    lowest=DropAt,
+    worst=DropAt,
+)
 
-    iou: float
-    drop: float
+RegressedClass = Object(
+    "RegressedClass",
+    "The AP of a class, now and in the baseline.",
+    name=str,
+    AP=float | None,
+    baseline=float | None,
+    ground_truths=Count,
+)
 
+ImageErrorRow = Object(
+    "ImageErrorRow",
+    "The errors of an image by type.",
+    name=str | int,
+    errors=int,
+    missed=int,
+    localization=int,
+    duplicate=int,
+    classification=int,
+    background=int,
+)
 
-class LocalizationDrop(TypedDict):
-    """The drop of AP at the lowest threshold and at the one with the largest drop."""
-
-    lowest: DropAt
-    worst: DropAt
-
-
-class RegressedClass(TypedDict):
-    """The AP of a class, now and in the baseline."""
-
-    name: str
-    AP: float | None
-    baseline: float | None
-    ground_truths: Count
-
-
-class ImageErrorRow(TypedDict):
-    """The errors of an image by type."""
-
-    name: str | int
-    errors: int
-    missed: int
-    localization: int
-    duplicate: int
-    classification: int
-    background: int
-
-
-class RegressionsData(TypedDict):
-    """The classes and images behind gates that did not pass."""
-
-    slice: Annotated[str | None, "The slice, if all of these gates are about one."]
-    localization_regression: Annotated[
-        LocalizationDrop | None,
+RegressionsData = Object(
+    "RegressionsData",
+    "The classes and images behind gates that did not pass.",
+    slice=field(str | None, "The slice, if all of these gates are about one."),
+    localization_regression=field(
+        LocalizationDrop,
         "If AP dropped mostly at high IoU: the drop at the lowest threshold and the largest one.",
-    ]
-    images_compared: Annotated[bool, "True if the images are compared with an earlier detector."]
-    classes: Annotated[
-        list[RegressedClass],
+        null=True,
+    ),
+    images_compared=field(bool, "True if the images are compared with an earlier detector."),
+    classes=field(
+        list_of(RegressedClass),
         "Classes with the largest drops of AP; without a baseline, those of lowest AP.",
-    ]
-    images: Annotated[
-        list[ImageErrorRow],
+    ),
+    images=field(
+        list_of(ImageErrorRow),
         "Images with the most errors at the lowest threshold, or at the worst of "
         "localization_regression; with an earlier detector, the most additional errors.",
-    ]
+    ),
+)
 
 
 def regressions_block(regressions: Regressions) -> Block:

@@ -1,31 +1,29 @@
 """JSON schemas of reports, derived from the types that the sections declare."""
 
 from collections.abc import Mapping
+from functools import reduce
+from operator import or_
 from types import MappingProxyType, NoneType, UnionType
 from typing import (
-    Annotated,
     Any,
     Literal,
     NamedTuple,
-    NotRequired,
-    TypedDict,
-    Union,
     get_args,
     get_origin,
-    get_type_hints,
-    is_typeddict,
 )
 
 from detap.protocols import Protocol
 from detap.protocols.fields import ProtocolBase, protocol_fields
 from detap.report.fields import (
-    EXTRA_ITEMS,
     ClassRow,
+    Field,
     Input,
-    Limits,
     MetricValue,
     NoteEntry,
-    extra_items,
+    Object,
+    dict_of,
+    field,
+    list_of,
 )
 from detap.report.schemas import address
 from detap.report.sections import (
@@ -61,78 +59,70 @@ _HOLDERS: dict[object, tuple[str, str]] = {
     dict: ("object", "additionalProperties"),
 }
 
+ReproducesData = Object(
+    "ReproducesData",
+    "The implementation that the preset reproduces, and the tolerance. Absent if the "
+    "metrics are equal, if that could not be tested, and if the protocol departs from its "
+    "preset.",
+    source=str,
+    tolerance=field(float, "The largest possible difference of a metric.", exclusiveMinimum=0),
+    residue=field(str, "The cause of the difference."),
+)
 
-class ReproducesData(TypedDict):
-    """The implementation that the preset reproduces, and the tolerance.
-
-    Absent if the metrics are equal, if that could not be tested, and if the protocol departs from
-    its preset.
-    """
-
-    source: str
-    tolerance: Annotated[float, "The largest possible difference of a metric.", Limits(above=0)]
-    residue: Annotated[str, "The cause of the difference."]
-
-
-@extra_items(Any)
-class DetectionReport(TypedDict):
-    """The JSON report of detap eval.
-
-    Undefined metrics are null. New keys do not change schema_version; removed or changed keys do.
-    """
-
-    # The schema also has the sections of `sections.SECTIONS`.
-    schema_version: Literal[2]
-    detap_version: Annotated[str, Limits(pattern=r"^[0-9]+\.[0-9]+")]
-    kind: Literal["detection"]
-    signature: Annotated[
+DetectionReport = Object(
+    "DetectionReport",
+    "The JSON report of detap eval. Undefined metrics are null. New keys do not change "
+    "schema_version; removed or changed keys do.",
+    others=Any,
+    schema_version=Literal[2],
+    detap_version=field(str, pattern=r"^[0-9]+\.[0-9]+"),
+    kind=Literal["detection"],
+    signature=field(
         str,
         "The preset, each changed field, the selection of classes and images, and detap's "
         "version. Metrics are comparable only if signatures are equal.",
-        Limits(pattern=r"^protocol:"),
-    ]
-    protocol: Protocol
-    inputs: Annotated[list[Input], "The input files; empty for tables made from arrays."]
-    summary: Annotated[
-        dict[str, MetricValue],
+        pattern="^protocol:",
+    ),
+    protocol=Protocol,
+    inputs=field(list_of(Input), "The input files; empty for tables made from arrays."),
+    summary=field(
+        dict_of(MetricValue),
         "The summary metrics, primary metric first: means over classes.",
-        Limits(min_length=1),
-    ]
-    classes: Annotated[
-        list[ClassRow],
-        "One entry per class, in the order of the ground truth (or of "
-        "--sort); classes that occur only in the detections come last.",
-    ]
-    notes: Annotated[list[NoteEntry], "Notes of the run; codes are stable."]
-    tie_range: NotRequired[
-        Annotated[
-            dict[str, TieRangeEntry],
-            "Bounds of the summary metrics over all orders of tied scores.",
-        ]
-    ]
-    cross_check: NotRequired[CrossCheckData]
-    intervals: NotRequired[IntervalsData]
-    gates: NotRequired[GatesData]
-    regressions: NotRequired[RegressionsData]
-    power: NotRequired[PowerData]
-    slices: NotRequired[
-        Annotated[dict[str, SliceEntry], "The same metrics for subsets of the images, by tag."]
-    ]
-    selection: NotRequired[SelectionData]
-    retained_metrics: NotRequired[
-        Annotated[
-            list[str],
-            "Of a baseline: metrics that detap baseline update retained from older reports, "
-            "because the newer values were worse.",
-        ]
-    ]
-    reproduces: NotRequired[ReproducesData]
-    metric_details: NotRequired[
-        Annotated[
-            dict[str, DetailsData],
-            "The points of the curve, or the score threshold, behind metrics of --metrics.",
-        ]
-    ]
+        minProperties=1,
+    ),
+    classes=field(
+        list_of(ClassRow),
+        "One entry per class, in the order of the ground truth (or of --sort); classes that "
+        "occur only in the detections come last.",
+    ),
+    notes=field(list_of(NoteEntry), "Notes of the run; codes are stable."),
+    tie_range=field(
+        dict_of(TieRangeEntry),
+        "Bounds of the summary metrics over all orders of tied scores.",
+        required=False,
+    ),
+    cross_check=field(CrossCheckData, required=False),
+    intervals=field(IntervalsData, required=False),
+    gates=field(GatesData, required=False),
+    regressions=field(RegressionsData, required=False),
+    power=field(PowerData, required=False),
+    slices=field(
+        dict_of(SliceEntry), "The same metrics for subsets of the images, by tag.", required=False
+    ),
+    selection=field(SelectionData, required=False),
+    retained_metrics=field(
+        list[str],
+        "Of a baseline: metrics that detap baseline update retained from older reports, because"
+        " the newer values were worse.",
+        required=False,
+    ),
+    reproduces=field(ReproducesData, required=False),
+    metric_details=field(
+        dict_of(DetailsData),
+        "The points of the curve, or the score threshold, behind metrics of --metrics.",
+        required=False,
+    ),
+)
 
 
 class _Document(NamedTuple):
@@ -201,80 +191,57 @@ def protocol_schema(protocol: type[ProtocolBase]) -> dict[str, Any]:
     }
 
 
-def schema_of(declared: Any, definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a type; objects of declared fields go to the definitions."""
-    if declared is Any:
+def schema_of(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a type; objects go to the definitions."""
+    if kind is Any:
         return {}
-    if declared in _NAMES:
-        return {"type": _NAMES[declared]}
-    if isinstance(declared, type) and issubclass(declared, ProtocolBase):
-        return protocol_schema(declared)
-    if not is_typeddict(declared):
-        return _composed(declared, definitions)
-    name = declared.__name__
-    if name not in definitions:
-        definitions[name] = _object(declared, definitions)
-    return {"$ref": f"#/$defs/{name}"}
+    if isinstance(kind, Field):
+        return _field(kind, definitions)
+    if isinstance(kind, Object):
+        if kind.name not in definitions:
+            definitions[kind.name] = _object(kind, definitions)
+        return {"$ref": f"#/$defs/{kind.name}"}
+    if isinstance(kind, type) and issubclass(kind, ProtocolBase):
+        return protocol_schema(kind)
+    return _composed(kind, definitions)
 
 
-def _composed(declared: Any, definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a composed type."""
-    origin, args = get_origin(declared), get_args(declared)
+def _composed(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a type of Python."""
+    origin, args = get_origin(kind), get_args(kind)
     if origin is Literal:
         return {"enum": list(args)} if len(args) > 1 else {"const": args[0]}
-    if origin is Annotated:
-        return _annotated(schema_of(args[0], definitions), args[1:])
-    if origin in (Union, UnionType):
-        return _union([schema_of(one, definitions) for one in args])
-    if origin not in _HOLDERS:
-        raise TypeError(f"no JSON schema of {declared!r}")
-    kind, key = _HOLDERS[origin]
-    entries = schema_of(args[-1], definitions)
-    return {"type": kind, key: entries} if entries else {"type": kind}
+    if origin is UnionType:
+        schemas = [schema_of(arg, definitions) for arg in args]
+        return reduce(or_, schemas[::-1]) | {"type": [schema["type"] for schema in schemas]}
+    if origin in _HOLDERS:
+        name, key = _HOLDERS[origin]
+        items = schema_of(args[-1], definitions)
+        return {"type": name, key: items} if items else {"type": name}
+    if kind not in _NAMES:
+        raise TypeError(f"no JSON schema of {kind!r}")
+    return {"type": _NAMES[kind]}
 
 
-def _object(declared: Any, definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a TypedDict: closed, unless it has `extra_items`."""
-    hints = get_type_hints(declared, include_extras=True)
-    required = [name for name in hints if name in declared.__required_keys__]
-    extra = EXTRA_ITEMS.get(declared)
+def _object(kind: Object, definitions: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of an object, closed unless the type of other values is given."""
     schema: dict[str, Any] = {"type": "object"}
-    if declared.__doc__:
-        schema["description"] = " ".join(declared.__doc__.split())
-    schema |= {
-        "required": required,
-        "properties": {name: schema_of(_bare(hint), definitions) for name, hint in hints.items()},
+    if kind.description:
+        schema["description"] = kind.description
+    schema["required"] = [name for name in kind.fields if kind.is_required(name)]
+    schema["properties"] = {
+        name: schema_of(field, definitions) for name, field in kind.fields.items()
     }
-    if extra is not Any:
-        schema["additionalProperties"] = False if extra is None else schema_of(extra, definitions)
+    if kind.others is not Any:
+        others = False if kind.others is None else schema_of(kind.others, definitions)
+        schema["additionalProperties"] = others
     return schema
 
 
-def _bare(hint: Any) -> Any:
-    return get_args(hint)[0] if get_origin(hint) is NotRequired else hint
-
-
-def _union(parts: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the schema of a union: several types if each part has one."""
-    if any("type" not in part for part in parts):
-        return {"anyOf": parts}
-    merged: dict[str, Any] = {"type": [part["type"] for part in parts]}
-    for part in parts:
-        merged = part | merged
-    return merged
-
-
-def _annotated(schema: dict[str, Any], metadata: tuple[object, ...]) -> dict[str, Any]:
-    """Add the last description and the limits of a type to its schema."""
-    for item in metadata:
-        if isinstance(item, str):
-            schema["description"] = item
-            continue
-        limits = item() if callable(item) else item
-        if isinstance(limits, Limits):
-            of = "Items" if "array" in schema["type"] else "Properties"
-            keys = ("minimum", "maximum", "exclusiveMinimum", "pattern", f"min{of}", f"max{of}")
-            schema |= {
-                key: limit for key, limit in zip(keys, limits, strict=True) if limit is not None
-            }
-    return schema
+def _field(field: Field, definitions: dict[str, Any]) -> dict[str, Any]:
+    schema = schema_of(field.kind, definitions)
+    if field.null:
+        schema = {"anyOf": [schema, {"type": "null"}]}
+    if field.description:
+        schema["description"] = field.description
+    return schema | (field.limits() if callable(field.limits) else field.limits)

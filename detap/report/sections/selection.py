@@ -1,21 +1,20 @@
 """The selected classes and images."""
 
-from typing import Annotated, TypedDict
-
 from detap.evaluation.selection import Selection
 from detap.io.digest import sha256_of_names
+from detap.report.fields import Object, field
 from detap.report.model import Block
 
-
-class SelectionData(TypedDict):
-    """The selection of --classes and --images."""
-
-    classes: list[str] | None
-    of_classes: Annotated[int | None, "The number of classes."]
-    images: Annotated[int | None, "The number of selected images."]
-    of_images: Annotated[int | None, "The number of images of the ground truth."]
-    images_sha256: Annotated[str | None, "Of their names, one per line."]
-    signature: Annotated[list[str], "Its parts of the signature."]
+SelectionData = Object(
+    "SelectionData",
+    "The selection of --classes and --images.",
+    classes=list[str] | None,
+    of_classes=field(int | None, "The number of classes."),
+    images=field(int | None, "The number of selected images."),
+    of_images=field(int | None, "The number of images of the ground truth."),
+    images_sha256=field(str | None, "Of their names, one per line."),
+    signature=field(list[str], "Its parts of the signature."),
+)
 
 
 def selection_blocks(selection: Selection | None) -> tuple[Block, ...]:

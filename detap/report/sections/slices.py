@@ -3,23 +3,20 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Annotated, TypedDict
 
 from detap.gates.detection import SliceMetrics
-from detap.report.fields import ClassRow, Count, Limits, MetricValue
+from detap.report.fields import ClassRow, Count, MetricValue, Object, dict_of, field, list_of
 from detap.report.model import Block, Cell, Column, Table
 
-
-class SliceEntry(TypedDict):
-    """The metrics of a slice."""
-
-    images: Count
-    images_sha256: Annotated[
-        str, "Of their names, one per line.", Limits(pattern=r"^[0-9a-f]{64}$")
-    ]
-    ground_truths: Count
-    summary: dict[str, MetricValue]
-    classes: list[ClassRow]
+SliceEntry = Object(
+    "SliceEntry",
+    "The metrics of a slice.",
+    images=Count,
+    images_sha256=field(str, "Of their names, one per line.", pattern="^[0-9a-f]{64}$"),
+    ground_truths=Count,
+    summary=dict_of(MetricValue),
+    classes=list_of(ClassRow),
+)
 
 
 def slices_block(

@@ -1,21 +1,19 @@
 """Bounds of metrics over all orders of tied scores."""
 
 from collections.abc import Mapping
-from typing import TypedDict
 
 from detap.evaluation.tie_range import TieRange
-from detap.report.fields import Fraction, extra_items
+from detap.report.fields import Fraction, Object
 from detap.report.model import Block, Column, Table
 
-
-@extra_items(Fraction)
-class TieRangeEntry(TypedDict):
-    """A metric and its bounds over all orders of tied scores."""
-
-    lowest: Fraction
-    value: Fraction
-    highest: Fraction
-
+TieRangeEntry = Object(
+    "TieRangeEntry",
+    "A metric and its bounds over all orders of tied scores.",
+    others=Fraction,
+    lowest=Fraction,
+    value=Fraction,
+    highest=Fraction,
+)
 
 _COLUMNS = (
     Column("name", "metric", "metric", "name"),
