@@ -8,14 +8,13 @@ import numpy as np
 from detap.analysis.breakdowns import (
     Breakdown,
     Breakdowns,
-    Histogram,
     breakdowns,
     breakdowns_by_score,
     iou_histogram,
     iou_histogram_by_score,
     score_histogram,
 )
-from detap.report.fields import Count, Fraction, Object, field, list_of
+from detap.report.fields import Count, Fraction, Object, each, field, list_of
 from detap.report.model import Block, Cell, Column, Table
 from detap.report.numbers import rows_of
 from detap.report.sections.analysis import Analysis, added_at_steps
@@ -24,36 +23,26 @@ BreakdownRow = Object(
     "BreakdownRow",
     "Recall, precision and counts of a group.",
     name=str,
-    recall=Fraction,
-    precision=Fraction,
-    ground_truths=Count,
-    matched=Count,
-    detections=Count,
-    true_positives=Count,
+    **each(Fraction, "recall", "precision"),
+    **each(Count, "ground_truths", "matched", "detections", "true_positives"),
 )
 
 HistogramData = Object(
     "HistogramData",
     "Counts of true and false positives, in bins.",
     edges=list[float],
-    true_positives=list_of(Count),
-    false_positives=list_of(Count),
+    **each(list_of(Count), "true_positives", "false_positives"),
 )
 
-BreakdownsData = Object(
+DATA = Object(
     "BreakdownsData",
     "The data of --breakdowns; `position` requires image sizes.",
     iou=float,
     score_threshold=field(float | None, "Minimum score; null if all detections count."),
-    size=list_of(BreakdownRow),
-    aspect_ratio=list_of(BreakdownRow),
-    crowding=list_of(BreakdownRow),
+    **each(list_of(BreakdownRow), "size", "aspect_ratio", "crowding"),
     position=field(list_of(BreakdownRow), required=False),
-    score_histogram=HistogramData,
-    iou_histogram=HistogramData,
+    **each(HistogramData, "score_histogram", "iou_histogram"),
 )
-
-DATA = BreakdownsData
 
 _LABELS = {
     "size": "size {} px",
@@ -68,8 +57,8 @@ def blocks(analysis: Analysis, value: bool | None) -> Iterator[Block]:
     match_results = analysis.match_results
     result = breakdowns(match_results, score=analysis.score)
     histograms = {
-        "score_histogram": _histogram(score_histogram(match_results)),
-        "iou_histogram": _histogram(iou_histogram(match_results)),
+        "score_histogram": HistogramData(score_histogram(match_results)),
+        "iou_histogram": HistogramData(iou_histogram(match_results)),
     }
     yield block_of(result, histograms)
 
@@ -119,16 +108,12 @@ def page_data(analysis: Analysis) -> dict[str, Any]:
     return {
         "breakdowns": parts,
         "histograms": {
-            "score": {
-                "edges": np.round(by_score.edges, 4).tolist(),
-                "true_positives": by_score.true_positives.tolist(),
-                "false_positives": by_score.false_positives.tolist(),
-            },
-            "iou": {
-                "edges": np.round(by_iou.edges, 4).tolist(),
-                "true_positives": added_at_steps(by_iou.true_positives),
-                "false_positives": added_at_steps(by_iou.false_positives),
-            },
+            "score": HistogramData(by_score, edges=np.round(by_score.edges, 4)),
+            "iou": HistogramData(
+                edges=np.round(by_iou.edges, 4),
+                true_positives=added_at_steps(by_iou.true_positives),
+                false_positives=added_at_steps(by_iou.false_positives),
+            ),
         },
     }
 
@@ -149,18 +134,7 @@ def _group_label(breakdown: str, group: str) -> str:
 
 
 def _rows(part: Breakdown) -> tuple[dict[str, Cell], ...]:
-    fields = (column.key for column in _COLUMNS[1:])
-    arrays = (getattr(part, field).tolist() for field in fields)
-    numbers = dict(zip((column.key for column in _COLUMNS[1:]), arrays, strict=True))
-    return rows_of({"name": part.groups, **numbers})
-
-
-def _histogram(histogram: Histogram) -> dict[str, Any]:
-    return {
-        "edges": histogram.edges.tolist(),
-        "true_positives": histogram.true_positives.tolist(),
-        "false_positives": histogram.false_positives.tolist(),
-    }
+    return rows_of(BreakdownRow(part, name=part.groups))
 
 
 _COLUMNS = (

@@ -9,7 +9,7 @@ import numpy as np
 
 from detap.analysis.calibration import Calibration, Reliability, calibration
 from detap.errors import UsageError
-from detap.report.fields import ClassId, Count, Fraction, Object, list_of
+from detap.report.fields import ClassId, Count, Fraction, Object, each, list_of
 from detap.report.model import Block, Cell, Column, Table
 from detap.report.numbers import UNDEFINED, plain, rows_of
 from detap.report.sections.analysis import Analysis
@@ -19,27 +19,20 @@ ClassCalibration = Object(
     "The calibration errors of a class.",
     name=str,
     id=ClassId,
-    ECE=Fraction,
-    MCE=Fraction,
-    LaECE=Fraction,
+    **each(Fraction, "ECE", "MCE", "LaECE"),
 )
 
-CalibrationData = Object(
+DATA = Object(
     "CalibrationData",
     "The data of --calibration, by score bin. Each bin includes its lower edge; the last "
     "one also includes its upper edge.",
     iou=float,
-    ECE=Fraction,
-    MCE=Fraction,
-    LaECE=Fraction,
+    **each(Fraction, "ECE", "MCE", "LaECE"),
     edges=list[float],
     count=list_of(Count),
-    confidence=list_of(Fraction),
-    accuracy=list_of(Fraction),
+    **each(list_of(Fraction), "confidence", "accuracy"),
     classes=list_of(ClassCalibration),
 )
-
-DATA = CalibrationData
 
 
 def blocks(analysis: Analysis, value: bool | None) -> Iterator[Block]:

@@ -9,7 +9,7 @@ from detap.analysis.comparison import KINDS, Comparison, ErrorCounts, difference
 from detap.analysis.power import power_analysis
 from detap.errors import Note
 from detap.evaluation.results import class_rows
-from detap.report.fields import ClassId, Count, Object, field, list_of
+from detap.report.fields import ClassId, Count, Object, each, field, list_of
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.sections.power import PowerData, power_block
 from detap.report.sections.selection import selection_blocks
@@ -27,9 +27,7 @@ MetricPair = Object(
     "MetricPair",
     "A metric of both detectors and the difference.",
     name=str,
-    first=float | None,
-    second=float | None,
-    difference=float | None,
+    **each(float | None, "first", "second", "difference"),
     low=field(float | None, "The lower end of the confidence interval of the difference."),
     high=float | None,
 )
@@ -40,11 +38,7 @@ ClassPair = Object(
     others=Any,
     name=str,
     id=ClassId,
-    first=float | None,
-    second=float | None,
-    difference=float | None,
-    low=float | None,
-    high=float | None,
+    **each(float | None, "first", "second", "difference", "low", "high"),
     ground_truths=Count,
 )
 
@@ -60,12 +54,7 @@ ImageChange = Object(
     "The change of the errors on an image, second minus first.",
     others=Any,
     name=int | str,
-    errors=int,
-    missed=int,
-    localization=int,
-    duplicate=int,
-    classification=int,
-    background=int,
+    **each(int, "errors", *KINDS),
 )
 
 ChangedImages = Object(
@@ -81,8 +70,7 @@ ErrorPair = Object(
     "ErrorPair",
     "The errors of one type for both detectors.",
     others=Any,
-    first=Count,
-    second=Count,
+    **each(Count, "first", "second"),
     difference=int,
 )
 
@@ -90,11 +78,7 @@ ErrorPairs = Object(
     "ErrorPairs",
     "The errors by type at the best-F1 threshold.",
     others=ErrorPair,
-    missed=ErrorPair,
-    localization=ErrorPair,
-    duplicate=ErrorPair,
-    classification=ErrorPair,
-    background=ErrorPair,
+    **each(ErrorPair, *KINDS),
 )
 
 ComparisonReport = Object(

@@ -7,13 +7,13 @@ import numpy as np
 
 from detap.analysis.confusion import Confusion, Rule, confusion, misclassifiable
 from detap.escaping import escape
-from detap.report.fields import Count, Object, field, list_of
+from detap.report.fields import Count, Object, each, field, list_of
 from detap.report.model import Block, Cell, Column, Table
 from detap.report.numbers import rows_of
 from detap.report.packing import packed
 from detap.report.sections.analysis import Analysis
 
-ConfusionData = Object(
+DATA = Object(
     "ConfusionData",
     "The data of --confusion. Rows are ground truths, columns detections, in the order of "
     "the classes, the last of each the background.",
@@ -22,13 +22,8 @@ ConfusionData = Object(
     score_threshold=field(float | None, "Minimum score; null if all detections count."),
     classes=list[str],
     matrix=list_of(list_of(Count)),
-    matched=Count,
-    misclassified=Count,
-    missed=Count,
-    background=Count,
+    **each(Count, "matched", "misclassified", "missed", "background"),
 )
-
-DATA = ConfusionData
 
 MOST_PAIRS = 10
 """Maximum number of confusions in text."""
@@ -45,17 +40,7 @@ def block_of(result: Confusion) -> Block:
     return Block(
         "confusion",
         f"Confusion matrix at IoU {result.iou:.6g}{least} (matching: {result.rule})",
-        {
-            "rule": result.rule,
-            "iou": result.iou,
-            "score_threshold": result.score_threshold,
-            "classes": list(result.classes),
-            "matrix": result.matrix.tolist(),
-            "matched": result.matched,
-            "misclassified": result.misclassified,
-            "missed": result.missed,
-            "background": result.background,
-        },
+        DATA(result),
         tuple(_lines(result)),
         _table(result),
     )

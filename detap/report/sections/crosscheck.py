@@ -4,15 +4,14 @@ from math import isfinite
 from typing import Any, Literal
 
 from detap.analysis.crosscheck import CrossCheck
-from detap.report.fields import Count, Fraction, Gap, Object, dict_of, field, list_of
+from detap.report.fields import Count, Fraction, Gap, Object, dict_of, each, field, list_of
 from detap.report.model import Block, Cell, Column, Table
 
 CheckedMetric = Object(
     "CheckedMetric",
     "A metric of both implementations.",
     name=str,
-    detap=Fraction,
-    reference=Fraction,
+    **each(Fraction, "detap", "reference"),
     difference=Gap,
 )
 
@@ -20,8 +19,7 @@ CheckedArray = Object(
     "CheckedArray",
     "An array of both implementations.",
     name=Literal["precision", "recall"],
-    entries=Count,
-    differing=Count,
+    **each(Count, "entries", "differing"),
     largest_difference=Gap,
 )
 

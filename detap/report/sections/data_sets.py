@@ -14,6 +14,7 @@ from detap.report.fields import (
     NoteEntry,
     Object,
     dict_of,
+    each,
     field,
     list_of,
 )
@@ -37,8 +38,7 @@ DataSetRow = Object(
     name=str,
     group=field(str | None, "Null for none."),
     images=field(int | None, "Null if a report does not state it."),
-    ground_truths=Count,
-    detections=Count,
+    **each(Count, "ground_truths", "detections"),
 )
 
 NamedValue = Object(
@@ -48,10 +48,8 @@ NamedValue = Object(
 StatisticsEntry = Object(
     "StatisticsEntry",
     "A metric over the data sets where it is defined.",
-    mean=MetricValue,
-    median=MetricValue,
-    minimum=NamedValue,
-    maximum=NamedValue,
+    **each(MetricValue, "mean", "median"),
+    **each(NamedValue, "minimum", "maximum"),
     data_sets=field(Count, "The number of these data sets."),
     left_out=field(list[str], "The data sets where it is undefined."),
 )
@@ -67,9 +65,7 @@ DataSetIntervals = Object(
     "DataSetIntervals",
     "Confidence intervals: bootstrap over the images of each data set.",
     confidence=float,
-    resamples=Count,
-    seed=Count,
-    min_ground_truths=Count,
+    **each(Count, "resamples", "seed", "min_ground_truths"),
     summary=field(dict_of(Ends), "Of the means."),
     data_sets=field(dict_of(dict_of(Ends)), "By data set and metric."),
 )
@@ -227,17 +223,14 @@ def _blocks(data: DataSets, columns: Mapping[str, Column]) -> Iterator[Block]:
             f"{100 * data.confidence:g}% CI: bootstrap, {data.resamples:,} resamples of the images "
             "of each data set"
         )
-        ends = {
-            "confidence": data.confidence,
-            "resamples": data.resamples,
-            "seed": data.seed,
-            "min_ground_truths": data.min_ground_truths,
-            "summary": {name: data.interval(name) for name in names},
-            "data_sets": {
+        ends = DataSetIntervals(
+            data,
+            summary={name: data.interval(name) for name in names},
+            data_sets={
                 one.name: {name: data.interval(name, one.name) for name in names}
                 for one in data.sets
             },
-        }
+        )
         yield Block("intervals", "", ends, (line,))
 
 

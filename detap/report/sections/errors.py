@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 
 from detap.analysis.errors import ACROSS, TYPES, Convention, Errors, errors
-from detap.report.fields import Change, ClassId, Count, Fraction, Object, list_of
+from detap.report.fields import Change, ClassId, Count, Fraction, Object, each, list_of
 from detap.report.model import Block, Cell, Column, Table
 from detap.report.numbers import plain
 from detap.report.sections.analysis import Analysis
@@ -21,14 +21,7 @@ ErrorTypeEntry = Object(
 ErrorTypes = Object(
     "ErrorTypes",
     "The errors by type.",
-    classification=ErrorTypeEntry,
-    localization=ErrorTypeEntry,
-    both=ErrorTypeEntry,
-    duplicate=ErrorTypeEntry,
-    background=ErrorTypeEntry,
-    missed=ErrorTypeEntry,
-    false_positives=ErrorTypeEntry,
-    false_negatives=ErrorTypeEntry,
+    **each(ErrorTypeEntry, *TYPES),
 )
 
 ClassErrors = Object(
@@ -40,7 +33,7 @@ ClassErrors = Object(
     types=ErrorTypes,
 )
 
-ErrorsData = Object(
+DATA = Object(
     "ErrorsData",
     "The types of errors, of --errors.",
     convention=Literal["protocol", "tidecv"],
@@ -49,8 +42,6 @@ ErrorsData = Object(
     types=ErrorTypes,
     classes=list_of(ClassErrors),
 )
-
-DATA = ErrorsData
 
 
 def blocks(analysis: Analysis, value: Convention) -> Iterator[Block]:
@@ -66,12 +57,11 @@ def blocks_of(result: Errors, names: Sequence[Mapping[str, Cell]]) -> Iterator[B
         "errors",
         f"TIDE errors at IoU {result.iou:.6g} (matching: {result.convention}), "
         f"AP {result.average_precision:.4f}",
-        {
-            "convention": result.convention,
-            "iou": result.iou,
-            "AP": result.average_precision,
-            "types": _types(result.delta_ap, result.count),
-            "classes": [
+        DATA(
+            result,
+            AP=result.average_precision,
+            types=_types(result.delta_ap, result.count),
+            classes=[
                 {
                     **name,
                     "AP": float(result.average_precision_by_class[label]),
@@ -81,7 +71,7 @@ def blocks_of(result: Errors, names: Sequence[Mapping[str, Cell]]) -> Iterator[B
                 }
                 for label, name in enumerate(names)
             ],
-        },
+        ),
         table=_table(result, order),
     )
     if len(names) > 1:

@@ -51,7 +51,7 @@ LabelErrorRow = Object(
     reason=Literal["missing_annotation", "wrong_label", "never_detected"],
 )
 
-ExamplesData = Object(
+DATA = Object(
     "ExamplesData",
     "The data of --examples.",
     score_threshold=field(float | None, "Minimum score; null if all detections count."),
@@ -59,8 +59,6 @@ ExamplesData = Object(
     confident_errors=list_of(ConfidentError),
     label_errors=list_of(LabelErrorRow),
 )
-
-DATA = ExamplesData
 
 _WHY = {
     "missing_annotation": "confident detection that overlaps no ground truth",

@@ -12,9 +12,6 @@ from detap.report.fields import ClassId, Count, Object, dict_of, field, list_of
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.numbers import UNDEFINED, fraction
 
-KEY = "intervals"
-"""The key of the block in the JSON report."""
-
 Ends = field(
     list[float | None], "Lower and upper end; null without an interval.", minItems=2, maxItems=2
 )
@@ -57,14 +54,8 @@ def with_intervals(report: Report, of_slices: Mapping[str | None, MetricInterval
         _slices_with(block, primary.name, slices) if block.key == "slices" else block
         for block in report.blocks
     ]
-    data = {
-        "confidence": intervals.confidence,
-        "resamples": intervals.resamples,
-        "seed": intervals.seed,
-        "min_ground_truths": intervals.min_ground_truths,
-        **_data(intervals),
-        **({"slices": {tag: _data(one) for tag, one in slices.items()}} if slices else {}),
-    }
+    of_parts = {"slices": {tag: _data(one) for tag, one in slices.items()}} if slices else {}
+    data = IntervalsData(intervals, **_data(intervals), **of_parts)
     images = len(intervals.result.images)
     line = f"{level}: bootstrap, {intervals.resamples:,} resamples of {images:,} images"
     return replace(
@@ -74,7 +65,7 @@ def with_intervals(report: Report, of_slices: Mapping[str | None, MetricInterval
         table=_class_table(report.table, intervals, primary),
         rows=report.table.rows,
         notes=(*report.notes, *intervals.notes),
-        blocks=(*blocks, Block(KEY, "", data, (line,))),
+        blocks=(*blocks, Block("intervals", "", data, (line,))),
     )
 
 

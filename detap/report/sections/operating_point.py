@@ -8,7 +8,7 @@ import numpy as np
 
 from detap.analysis.operating import OperatingPoint, Point, Sweep, Threshold, operating_point
 from detap.metrics.at_threshold import AT_THRESHOLD
-from detap.report.fields import ClassId, Count, Fraction, Object, field, list_of
+from detap.report.fields import ClassId, Count, Fraction, Object, each, field, list_of
 from detap.report.model import Block, Cell, Column, Table
 from detap.report.sections.analysis import Analysis, joined
 from detap.tables.detection import Floats
@@ -17,20 +17,16 @@ OverallPoint = Object(
     "OverallPoint",
     "Precision, recall, F1 and counts at a score threshold.",
     score=field(float | None, "The threshold; null without detections."),
-    F1=Fraction,
-    precision=Fraction,
-    recall=Fraction,
+    **each(Fraction, "F1", "precision", "recall"),
     false_positives_per_image=field(float | None, minimum=0),
-    true_positives=Count,
-    false_positives=Count,
-    false_negatives=Count,
+    **each(Count, "true_positives", "false_positives", "false_negatives"),
 )
 
 ClassPoint = Object(
     "ClassPoint", "The same metrics of a class.", **OverallPoint.fields, name=str, id=ClassId
 )
 
-OperatingPointData = Object(
+DATA = Object(
     "OperatingPointData",
     "Precision, recall and F1 of --score-threshold.",
     score_threshold=field(float | None, "Of all classes; null if each class is at its best F1."),
@@ -39,8 +35,6 @@ OperatingPointData = Object(
     macro_F1=Fraction,
     classes=list_of(ClassPoint),
 )
-
-DATA = OperatingPointData
 
 _RECALLS = np.arange(101) / 100
 _FALSE = 5  # the types of errors.TYPES that false positives are of
@@ -70,26 +64,22 @@ def block_of(
     return Block(
         "operating_point",
         f"Operating point: {at}, IoU {point.iou:.6g}",
-        {
-            "score_threshold": score_threshold,
-            "iou": point.iou,
-            "overall": overall,
-            "macro_F1": point.macro_f1,
-            "classes": rows,
-        },
+        DATA(
+            point,
+            score_threshold=score_threshold,
+            overall=overall,
+            macro_F1=point.macro_f1,
+            classes=rows,
+        ),
         (f"Mean F1 over classes with ground truth: {mean}",),
         Table(_COLUMNS, tuple(rows), {"name": "all classes", **overall}),
     )
 
 
 def _numbers(point: Point) -> dict[str, Any]:
-    return {
-        "score": point.score,
-        **{AT_THRESHOLD[name].key: value for name, value in point.metrics().items()},
-        "true_positives": point.true_positives,
-        "false_positives": point.false_positives,
-        "false_negatives": point.false_negatives,
-    }
+    return OverallPoint(
+        point, **{AT_THRESHOLD[name].key: value for name, value in point.metrics().items()}
+    )
 
 
 _COLUMNS = (

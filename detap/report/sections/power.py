@@ -55,9 +55,6 @@ PowerData = Object(
     margins=field(list_of(MarginEntry), "Of metrics with a minimum or maximum."),
 )
 
-KEY = "power"
-"""The key of the block in the JSON report."""
-
 _MOST_MARGINS = 10
 _FEW = 30
 
@@ -74,18 +71,15 @@ def power_block(analysis: PowerAnalysis, most: int | None = 10) -> Block:
     known = any(not isnan(row.min_detectable_drop) for row in rows)
     shown = [*overall, *classes[:most]] if known else []
     return Block(
-        KEY,
+        "power",
         "Minimum detectable drop",
-        {
-            "level": criterion.level,
-            "power": criterion.power,
-            "paired": criterion.paired,
-            "unit": analysis.unit,
-            "drop": criterion.drop,
-            "metrics": [row._asdict() for row in analysis.metrics],
-            "classes": [row._asdict() for row in analysis.classes],
-            "margins": [margin._asdict() for margin in analysis.margins],
-        },
+        PowerData(
+            criterion,
+            unit=analysis.unit,
+            metrics=[row._asdict() for row in analysis.metrics],
+            classes=[row._asdict() for row in analysis.classes],
+            margins=[margin._asdict() for margin in analysis.margins],
+        ),
         tuple(_lines(analysis, shown)),
         Table(_columns(analysis, shown), tuple(row._asdict() for row in shown)) if shown else None,
     )

@@ -1,5 +1,6 @@
 """Regressions: the classes and images behind gates that did not pass."""
 
+from detap.analysis.comparison import KINDS
 from detap.decimals import nearly_equal
 from detap.escaping import escape
 from detap.gates.regressions import (
@@ -8,20 +9,16 @@ from detap.gates.regressions import (
     LocalizationRegression,
     Regressions,
 )
-from detap.report.fields import Count, Object, field, list_of
+from detap.report.fields import Count, Object, each, field, list_of
 from detap.report.model import Block
 from detap.report.numbers import change
-
-KEY = "regressions"
-"""The key of the block in the JSON report."""
 
 DropAt = Object("DropAt", "The drop of AP at an IoU threshold.", iou=float, drop=float)
 
 LocalizationDrop = Object(
     "LocalizationDrop",
     "The drop of AP at the lowest threshold and at the one with the largest drop.",
-    lowest=DropAt,
-    worst=DropAt,
+    **each(DropAt, "lowest", "worst"),
 )
 
 RegressedClass = Object(
@@ -37,12 +34,7 @@ ImageErrorRow = Object(
     "ImageErrorRow",
     "The errors of an image by type.",
     name=str | int,
-    errors=int,
-    missed=int,
-    localization=int,
-    duplicate=int,
-    classification=int,
-    background=int,
+    **each(int, "errors", *KINDS),
 )
 
 RegressionsData = Object(
@@ -73,15 +65,7 @@ def regressions_block(regressions: Regressions) -> Block:
     at_iou = "" if localization is None else f" at IoU {localization.iou[1]:.6g}"
     data = {
         "slice": regressions.slice,
-        "classes": [
-            {
-                "name": regression.name,
-                "AP": regression.average_precision,
-                "baseline": regression.baseline,
-                "ground_truths": regression.ground_truths,
-            }
-            for regression in regressions.classes
-        ],
+        "classes": [RegressedClass(one, AP=one.average_precision) for one in regressions.classes],
         "localization_regression": None
         if localization is None
         else {
@@ -104,7 +88,7 @@ def regressions_block(regressions: Regressions) -> Block:
             for image in regressions.images
         ),
     )
-    return Block(KEY, _title(regressions), data, lines)
+    return Block("regressions", _title(regressions), data, lines)
 
 
 def _title(regressions: Regressions) -> str:

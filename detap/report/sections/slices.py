@@ -30,25 +30,11 @@ def slices_block(
         Column("images", "images", "img", "count"),
         Column("ground_truths", "ground truths", "GT", "count"),
     )
-    rows: list[Mapping[str, Cell]] = [
-        {
-            "name": item.tag,
-            "images": item.images,
-            "ground_truths": item.ground_truths,
-            **item.summary,
-        }
-        for item in slices
+    rows: list[dict[str, Cell]] = [
+        {"name": one.tag, "images": one.images, "ground_truths": one.ground_truths, **one.summary}
+        for one in slices
     ]
-    data = {
-        item.tag: {
-            "images": item.images,
-            "images_sha256": item.images_sha256,
-            "ground_truths": item.ground_truths,
-            "summary": item.summary,
-            "classes": item.classes,
-        }
-        for item in slices
-    }
+    data = {one.tag: SliceEntry(one) for one in slices}
     return Block("slices", "Slices", data, table=Table(columns, tuple(rows)))
 
 

@@ -3,16 +3,14 @@
 from collections.abc import Mapping
 
 from detap.evaluation.tie_range import TieRange
-from detap.report.fields import Fraction, Object
+from detap.report.fields import Fraction, Object, each
 from detap.report.model import Block, Column, Table
 
 TieRangeEntry = Object(
     "TieRangeEntry",
     "A metric and its bounds over all orders of tied scores.",
     others=Fraction,
-    lowest=Fraction,
-    value=Fraction,
-    highest=Fraction,
+    **each(Fraction, "lowest", "value", "highest"),
 )
 
 _COLUMNS = (
@@ -25,7 +23,7 @@ _COLUMNS = (
 
 def tie_block(ranges: Mapping[str, TieRange]) -> Block:
     """Return the bounds of metrics over all orders of tied scores."""
-    rows = [{"name": name, **bounds._asdict()} for name, bounds in ranges.items()]
     data = {name: bounds._asdict() for name, bounds in ranges.items()}
+    rows = [{"name": name, **bounds} for name, bounds in data.items()]
     title = "Bounds over all orders of tied scores"
     return Block("tie_range", title, data, table=Table(_COLUMNS, tuple(rows)))
