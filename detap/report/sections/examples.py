@@ -6,10 +6,11 @@ from typing import Any, Literal
 from detap.analysis.errors import TYPES, Errors
 from detap.analysis.examples import REASONS, confident_errors, label_errors, worst_images
 from detap.analysis.match_results import MatchResults
-from detap.report.fields import Count, Object, field, list_of
+from detap.report.fields import Count, Object, each, field, list_of
 from detap.report.model import Block, Cell, Column, Table
 from detap.report.numbers import rows_of
 from detap.report.sections.analysis import Analysis
+from detap.report.sections.image import CORNERS
 
 _Row = Object(
     "_Row",
@@ -17,10 +18,7 @@ _Row = Object(
     **{
         "image": int | str,
         "class": str,
-        "x1": float,
-        "y1": float,
-        "x2": float,
-        "y2": float,
+        **each(float, *CORNERS),
         "score": float | None,
         "ground_truth": field(
             str | None, "The class of the ground truth that the error is attributed to."
@@ -32,8 +30,7 @@ WorstImage = Object(
     "WorstImage",
     "The false positives and false negatives of an image.",
     image=int | str,
-    false_positives=Count,
-    false_negatives=Count,
+    **each(Count, "false_positives", "false_negatives"),
 )
 
 ConfidentError = Object(
@@ -74,12 +71,12 @@ def blocks(analysis: Analysis, value: int) -> Iterator[Block]:
     confident = _confident_errors(match_results, errors, value)
     suspected = _label_errors(match_results, errors, value)
     minimum = "" if score is None else f", score >= {score:.6g}"
-    data = {
-        "score_threshold": score,
-        "worst_images": images,
-        "confident_errors": confident,
-        "label_errors": suspected,
-    }
+    data = DATA(
+        score_threshold=score,
+        worst_images=images,
+        confident_errors=confident,
+        label_errors=suspected,
+    )
     yield Block("examples", f"Worst images{minimum}", data, table=_table(_IMAGES, images))
     yield Block("", "Most confident errors", {}, table=_table(_CONFIDENT, confident))
     lines = tuple(
@@ -100,13 +97,8 @@ def _worst_images(
 ) -> tuple[dict[str, Cell], ...]:
     result = worst_images(match_results, score=score, max_count=most)
     names = match_results.run.ground_truth.images
-    return rows_of(
-        {
-            "image": [names[image] for image in result.image.tolist()],
-            "false_positives": result.false_positives.tolist(),
-            "false_negatives": result.false_negatives.tolist(),
-        }
-    )
+    images = [names[image] for image in result.image.tolist()]
+    return rows_of(WorstImage(result, image=images))
 
 
 def _confident_errors(
@@ -146,7 +138,7 @@ def _box(match_results: MatchResults, side: int, row: int) -> dict[str, Cell]:
     return {
         "image": match_results.run.ground_truth.images[boxes.image[row]],
         "class": match_results.classes[boxes.label[row]],
-        **dict(zip(("x1", "y1", "x2", "y2"), boxes.corners[row].tolist(), strict=True)),
+        **dict(zip(CORNERS, boxes.corners[row].tolist(), strict=True)),
         "score": None if side else float(boxes.score[row]),
     }
 

@@ -11,7 +11,7 @@ from detap.analysis.explanation.report_diff import Contribution, ReportDiff
 from detap.decimals import nearly_equal
 from detap.protocols import Protocol
 from detap.protocols.fields import display_name, protocol_fields
-from detap.report.fields import Count, Object, dict_of, field, list_of
+from detap.report.fields import Count, Object, dict_of, each, field, list_of
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.numbers import exact
 
@@ -32,12 +32,9 @@ StepRow = Object(
     "scored.",
     name=str,
     fields=field(str, "Separated by commas."),
-    fraction=float | None,
-    shapley=float | None,
-    in_order=float,
-    reversed=float,
-    min=float | None,
-    max=float | None,
+    **each(float | None, "fraction", "shapley"),
+    **each(float, "in_order", "reversed"),
+    **each(float | None, "min", "max"),
 )
 
 ProtocolMetric = Object(
@@ -52,8 +49,7 @@ ProtocolMetric = Object(
 ProtocolDiffMetrics = Object(
     "ProtocolDiffMetrics",
     "The metric under both protocols.",
-    first=ProtocolMetric,
-    second=ProtocolMetric,
+    **each(ProtocolMetric, "first", "second"),
     difference=float,
 )
 
@@ -80,9 +76,7 @@ ProtocolRow = Object(
 ScoredCounts = Object(
     "ScoredCounts",
     "The number of scored protocols, by changed fields.",
-    presets=Count,
-    one_field=Count,
-    two_fields=Count,
+    **each(Count, "presets", "one_field", "two_fields"),
 )
 
 NotSearched = Object(
@@ -104,8 +98,7 @@ ContributionRow = Object(
     "ContributionRow",
     "The contribution of some causes to the difference; null if unknown.",
     name=str,
-    fraction=float | None,
-    change=float | None,
+    **each(float | None, "fraction", "change"),
 )
 
 ReportMetric = Object("ReportMetric", "A metric of a report.", metric=str, value=float | None)
@@ -113,8 +106,7 @@ ReportMetric = Object("ReportMetric", "A metric of a report.", metric=str, value
 ReportDiffMetrics = Object(
     "ReportDiffMetrics",
     "The metric in both reports.",
-    first=ReportMetric,
-    second=ReportMetric,
+    **each(ReportMetric, "first", "second"),
     difference=float | None,
 )
 
@@ -123,8 +115,7 @@ CauseEntry = Object(
     "A possible cause of the difference.",
     name=str,
     differs=field(bool | None, "Null if unknown."),
-    first=str,
-    second=str,
+    **each(str, "first", "second"),
 )
 
 RemarksData = Object("RemarksData", "Further remarks.", messages=list[str])
@@ -245,17 +236,15 @@ _RANGE = (
 
 def steps_table(diff: ProtocolDiff) -> Table:
     """Return the contribution of each step to a difference, and their sum."""
-    rows: tuple[dict[str, Cell], ...] = tuple(
-        {
-            "name": step.name,
-            "fields": ",".join(field.name for field in step.fields),
-            "fraction": fraction,
-            "shapley": effect.shapley,
-            "in_order": effect.in_order,
-            "reversed": effect.reversed,
-            "min": effect.minimum,
-            "max": effect.maximum,
-        }
+    rows = tuple(
+        StepRow(
+            effect,
+            name=step.name,
+            fields=",".join(field.name for field in step.fields),
+            fraction=fraction,
+            min=effect.minimum,
+            max=effect.maximum,
+        )
         for step, effect, fraction in zip(diff.steps, diff.effects, diff.fractions, strict=True)
     )
     columns = [c for c in _STEPS if diff.is_exhaustive or c.key not in _OVER_ALL_COMBINATIONS]
@@ -265,21 +254,20 @@ def steps_table(diff: ProtocolDiff) -> Table:
 
 
 def _metrics_of_protocols(diff: ProtocolDiff) -> Block:
-    metrics = {"first": diff.first, "second": diff.second}
-    rows: list[dict[str, Cell]] = [
-        {"name": item.protocol.text, "metric": item.metric.name, "value": item.value}
-        for item in metrics.values()
-    ]
-    data: dict[str, Any] = {
-        key: {
-            "signature": item.protocol.signature(__version__),
-            "protocol": item.protocol.as_dict(),
-            "metric": item.metric.name,
-            "value": item.value,
-        }
-        for key, item in metrics.items()
+    data = {
+        key: ProtocolMetric(
+            item,
+            signature=item.protocol.signature(__version__),
+            protocol=item.protocol.as_dict(),
+            metric=item.metric.name,
+        )
+        for key, item in (("first", diff.first), ("second", diff.second))
     }
-    table = Table(_METRIC_COLUMNS, tuple(rows))
+    rows = tuple(
+        {"name": item.protocol.text, "metric": item.metric.name, "value": item.value}
+        for item in (diff.first, diff.second)
+    )
+    table = Table(_METRIC_COLUMNS, rows)
     return Block("metrics", "", {**data, "difference": diff.total}, table=table)
 
 
@@ -307,24 +295,20 @@ def protocol_diff_blocks(diff: ProtocolDiff) -> list[Block]:
 
 
 def _fields(diff: ProtocolDiff) -> Block:
-    first, second = (item.protocol.only_metric(item.metric) for item in (diff.first, diff.second))
-    plain = [protocol.as_dict() for protocol in (first, second)]
+    both = [item.protocol.only_metric(item.metric) for item in (diff.first, diff.second)]
+    plain = [protocol.as_dict() for protocol in both]
     names = [field.name for step in diff.steps for field in step.fields]
-    rows: tuple[dict[str, Cell], ...] = tuple(
-        {
-            "name": display_name(name),
-            "first": _KINDS[name].format_short(getattr(first, name)),
-            "second": _KINDS[name].format_short(getattr(second, name)),
-        }
-        for name in names
-    )
+    rows = []
+    for name in names:
+        first, second = (_KINDS[name].format_short(getattr(protocol, name)) for protocol in both)
+        rows.append({"name": display_name(name), "first": first, "second": second})
     columns = (
         Column("name", "field", "field", "name"),
         Column("first", "from", "from", "text"),
         Column("second", "to", "to", "text"),
     )
     data = {name: {"first": plain[0][name], "second": plain[1][name]} for name in names}
-    return Block("fields", "Protocol fields that differ", data, table=Table(columns, rows))
+    return Block("fields", "Protocol fields that differ", data, table=Table(columns, tuple(rows)))
 
 
 # --- a value
@@ -332,15 +316,14 @@ def _fields(diff: ProtocolDiff) -> Block:
 
 def protocol_search_report(search: ProtocolSearch, *, max_rows: int = 10) -> Report:
     """Return the report of the protocols that give a value or a near one."""
-    rows: tuple[dict[str, Cell], ...] = tuple(
-        {
-            "name": _name_of(match),
-            "metric": match.name,
-            "value": match.value,
-            "digits": match.digits,
-            "changes": len(match.changes),
-            "signature": match.protocol.signature(__version__),
-        }
+    rows = tuple(
+        ProtocolRow(
+            match,
+            name=_name_of(match),
+            metric=match.name,
+            changes=len(match.changes),
+            signature=match.protocol.signature(__version__),
+        )
         for match in search.candidates[:max_rows]
     )
     return Report(
@@ -407,16 +390,14 @@ def _search(search: ProtocolSearch, max_rows: int) -> Block:
         lines.append(f"{two} with two{likeliest}")
     shown = min(max_rows, len(search.candidates))
     text = f"Scored: {', '.join(lines)}. Shown: {shown} of {len(search.candidates)} values"
-    data: Mapping[str, Any] = {
-        "metric": search.target.text,
-        "digits": search.target.digits,
-        "equal": len(search.equal),
-        "scored": {"presets": none, "one_field": one, "two_fields": two},
-        "candidates": len(search.candidates),
-        "not_searched": [
-            {"presets": list(group.presets), "reason": group.reason} for group in search.skipped
-        ],
-    }
+    data = SearchData(
+        metric=search.target.text,
+        digits=search.target.digits,
+        equal=len(search.equal),
+        scored={"presets": none, "one_field": one, "two_fields": two},
+        candidates=len(search.candidates),
+        not_searched=[NotSearched(group) for group in search.skipped],
+    )
     groups = [f"{', '.join(group.presets)} ({group.reason})" for group in search.skipped]
     skipped = [f"Not searched: {'; '.join(groups)}"] if groups else []
     return Block("search", "", data, lines=(text, *skipped))
@@ -436,19 +417,17 @@ _CLAUSES = {
 
 def report_diff_report(diff: ReportDiff) -> Report:
     """Return the report of the difference between two reports."""
-    rows: tuple[dict[str, Cell], ...] = tuple(
-        {
-            "name": ", ".join(part.causes),
-            "fraction": part.value / diff.total if diff.differs else nan,
-            "change": part.value,
-        }
+    rows = tuple(
+        ContributionRow(
+            name=", ".join(part.causes),
+            fraction=part.value / diff.total if diff.differs else nan,
+            change=part.value,
+        )
         for part in diff.contributions
     )
-    totals: dict[str, Cell] = {
-        "name": "difference",
-        "change": diff.total,
-        "fraction": 1.0 if diff.differs else nan,
-    }
+    totals = ContributionRow(
+        name="difference", fraction=1.0 if diff.differs else nan, change=diff.total
+    )
     table = Table(_CONTRIBUTIONS, rows, totals)
     blocks = [_metrics_of_reports(diff), _causes(diff), *_remarks(diff)]
     if diff.protocols is not None:
@@ -527,11 +506,10 @@ def _unknown(diff: ReportDiff) -> str:
 
 
 def _metrics_of_reports(diff: ReportDiff) -> Block:
-    rows: list[dict[str, Cell]] = [
-        {"name": report, "metric": name, "value": value}
-        for report, name, value in zip(("first", "second"), diff.names, diff.values, strict=True)
-    ]
-    data = {str(row["name"]): {"metric": row["metric"], "value": row["value"]} for row in rows}
+    pairs = zip(diff.names, diff.values, strict=True)
+    metrics = [{"metric": name, "value": value} for name, value in pairs]
+    data = dict(zip(("first", "second"), metrics, strict=True))
+    rows = [{"name": report, **metric} for report, metric in data.items()]
     columns = (Column("name", "report", "report", "name"), *_METRIC_COLUMNS[1:])
     table = Table(columns, tuple(rows))
     return Block("metrics", "", {**data, "difference": diff.total}, table=table)
@@ -539,15 +517,7 @@ def _metrics_of_reports(diff: ReportDiff) -> Block:
 
 def _causes(diff: ReportDiff) -> Block:
     words = {True: "yes", False: "no", None: "unknown"}
-    rows: tuple[dict[str, Cell], ...] = tuple(
-        {
-            "name": cause.name,
-            "differs": words[cause.differs],
-            "first": cause.first,
-            "second": cause.second,
-        }
-        for cause in diff.causes
-    )
+    rows = tuple({**cause._asdict(), "differs": words[cause.differs]} for cause in diff.causes)
     columns = (
         Column("name", "cause", "cause", "name"),
         Column("differs", "differs", "differs", "text"),

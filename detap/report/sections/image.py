@@ -8,8 +8,10 @@ from detap.analysis.image_results import DetectionResult, GroundTruthResult, Ima
 from detap.analysis.row_results import DetectionStatus, GroundTruthStatus
 from detap.errors import Note
 from detap.evaluation.results import Result
-from detap.report.fields import Object, field, list_of
+from detap.report.fields import Object, each, field, list_of
 from detap.report.model import Block, Cell, Column, Report, Table
+
+CORNERS = ("x1", "y1", "x2", "y2")
 
 ShownDetection = Object(
     "ShownDetection",
@@ -27,10 +29,7 @@ ShownDetection = Object(
         "matched_by": field(
             int | None, "The number of the other detection that matches it.", minimum=1
         ),
-        "x1": float,
-        "y1": float,
-        "x2": float,
-        "y2": float,
+        **each(float, *CORNERS),
     },
 )
 
@@ -45,10 +44,7 @@ ShownGroundTruth = Object(
         "detection": field(
             int | None, "The number of the matching or near-miss detection.", minimum=1
         ),
-        "x1": float,
-        "y1": float,
-        "x2": float,
-        "y2": float,
+        **each(float, *CORNERS),
     },
 )
 
@@ -179,7 +175,7 @@ class _RowFormatter:
 
 
 def _box(corners: Any) -> dict[str, float]:
-    return dict(zip(("x1", "y1", "x2", "y2"), corners.tolist(), strict=True))
+    return dict(zip(CORNERS, corners.tolist(), strict=True))
 
 
 _WITHOUT_MATCH = {

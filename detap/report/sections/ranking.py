@@ -9,7 +9,7 @@ from detap._version import __version__
 from detap.ranking.classification import ClassificationResult
 from detap.ranking.objectives import Objectives
 from detap.ranking.retrieval import RetrievalResult
-from detap.report.fields import Count, NoteEntry, Object, field, list_of
+from detap.report.fields import Count, NoteEntry, Object, each, field, list_of
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.numbers import is_undefined, mean, rows_of
 from detap.tables.detection import Floats
@@ -18,10 +18,7 @@ RankingProtocol = Object(
     "RankingProtocol",
     "Every field of the protocol.",
     others=Any,
-    name=Any,
-    cutoffs=Any,
-    divisor=Any,
-    no_relevant=Any,
+    **each(Any, "name", "cutoffs", "divisor", "no_relevant"),
 )
 
 RankingInput = Object(
@@ -45,9 +42,10 @@ QueryRow = Object(
     "The metrics and counts of a query.",
     others=float | None,
     name=str,
-    relevant=Count,
-    ranked=Count,
+    **each(Count, "relevant", "ranked"),
 )
+
+_CLASS_COUNTS = ("positives", "negatives", "difficult", "unscored")
 
 RankedClassRow = Object(
     "RankedClassRow",
@@ -55,10 +53,7 @@ RankedClassRow = Object(
     others=float | None,
     name=str,
     AP=float | None,
-    positives=Count,
-    negatives=Count,
-    difficult=Count,
-    unscored=Count,
+    **each(Count, *_CLASS_COUNTS),
 )
 
 RankingCurve = Object(
@@ -69,8 +64,7 @@ RankingCurve = Object(
     others=Any,
     levels=list[float | None],
     interpolated_precision=list[float | None] | dict[str, list[float | None]],
-    precision_at_ranks=field(list[float | None], required=False),
-    recall_at_ranks=field(list[float | None], required=False),
+    **each(field(list[float | None], required=False), "precision_at_ranks", "recall_at_ranks"),
 )
 
 LossesData = Object(
@@ -81,14 +75,18 @@ LossesData = Object(
     parameters=dict[str, Any],
 )
 
+_GAP_TITLES = {
+    "gap": "mean AP of batches less AP over all",
+    "bound": "published upper bound",
+    "calibrated_bound": "published upper bound for calibrated scores",
+    "worst_bound": "largest bound over all orders of the batches",
+}
+
 DecomposabilityMeans = Object(
     "DecomposabilityMeans",
     "Means over the queries.",
     others=float | None,
-    gap=float | None,
-    bound=float | None,
-    calibrated_bound=float | None,
-    worst_bound=float | None,
+    **each(float | None, *_GAP_TITLES),
 )
 
 DecomposabilityData = Object(
@@ -156,12 +154,6 @@ LOSS_TITLES = {
     "fast_ap": "FastAP loss",
     "calibration": "calibration loss",
     "roadmap": "ROADMAP loss",
-}
-_GAP_TITLES = {
-    "gap": "mean AP of batches less AP over all",
-    "bound": "published upper bound",
-    "calibrated_bound": "published upper bound for calibrated scores",
-    "worst_bound": "largest bound over all orders of the batches",
 }
 _MOST_SHOWN = 50
 _SHOWN_RANKS = (1, 2, 5, 10, 20, 50, 100, 200, 500)
@@ -256,20 +248,25 @@ _QUANTILE_COLUMNS = (
 
 
 def _levels_block(result: RetrievalResult) -> Block:
-    levels, precision = result.levels.tolist(), result.precision_at_levels.tolist()
-    data: dict[str, Any] = {
-        "levels": levels,
-        "interpolated_precision": precision,
-        "precision_at_ranks": result.precision_at_ranks.tolist(),
-        "recall_at_ranks": result.recall_at_ranks.tolist(),
-    }
+    levels = result.levels.tolist()
+    data = RankingCurve(
+        result,
+        interpolated_precision=result.precision_at_levels,
+        precision_at_ranks=result.precision_at_ranks,
+        recall_at_ranks=result.recall_at_ranks,
+    )
     if not levels:  # only the first ranks were searched
         return _ranks_block(data)
     columns = (
         Column("recall", "recall", "recall", "name"),
         Column("precision", "interpolated precision", "int. prec.", "fraction"),
     )
-    rows = rows_of({"recall": [f"{level:.1f}" for level in levels], "precision": precision})
+    rows = rows_of(
+        {
+            "recall": [f"{level:.1f}" for level in levels],
+            "precision": data["interpolated_precision"],
+        }
+    )
     return Block("curve", "Precision at 11 levels of recall", data, table=Table(columns, rows))
 
 
@@ -309,12 +306,7 @@ def _objective_blocks(objectives: Objectives | None) -> Iterable[Block]:
             f"{objectives.batches} batches; the bounds suppose that each batch ranks all its "
             f"relevant items first, as in {applies} of {counted} queries",
         )
-        data = {
-            "batches": objectives.batches,
-            "applies": applies,
-            "queries": counted,
-            "means": means,
-        }
+        data = DecomposabilityData(objectives, applies=applies, queries=counted, means=means)
         yield Block("decomposability", "Decomposability", data, lines, table)
 
 
@@ -339,12 +331,8 @@ def classification_report(
     values: dict[str, Sequence[Cell]] = {
         "name": result.classes,
         "AP": result.average_precision.tolist(),
-        "positives": result.positives.tolist(),
-        "negatives": result.negatives.tolist(),
-        "difficult": result.difficult.tolist(),
-        "unscored": result.unscored.tolist(),
+        **{key: getattr(result, key).tolist() for key in _CLASS_COUNTS},
     }
-    counts = ("positives", "negatives", "difficult", "unscored")
     columns = (
         Column("name", "class", "class", "name"),
         Column("AP", "AP", "AP", "fraction"),
@@ -354,18 +342,12 @@ def classification_report(
         Column("unscored", "unscored", "uns", "count", 1),
     )
     totals: dict[str, Cell] = {"name": "mean / sum", "AP": result.summary["mAP"]}
-    totals |= {key: sum(int(value or 0) for value in values[key]) for key in counts}
-    data: dict[str, Any] = {
-        "levels": result.levels.tolist(),
-        "interpolated_precision": dict(
-            zip(result.classes, result.precision_at_levels.tolist(), strict=True)
-        ),
-    }
+    totals |= {key: sum(int(value or 0) for value in values[key]) for key in _CLASS_COUNTS}
     samples = {
         name: dict(zip(result.samples, column.tolist(), strict=True))
         for name, column in result.per_sample.items()
     }
-    blocks = [_class_levels_block(result, data)]
+    blocks = [_class_levels_block(result)]
     if samples:
         lines = (f"{len(result.samples)} samples; JSON has the AP@k of each",)
         blocks.append(Block("samples", "Samples", samples, lines=lines))
@@ -383,16 +365,18 @@ def classification_report(
     )
 
 
-def _class_levels_block(result: ClassificationResult, data: Mapping[str, Any]) -> Block:
-    levels = result.levels.tolist()
-    at_levels = zip(*result.precision_at_levels.tolist(), strict=True)
+def _class_levels_block(result: ClassificationResult) -> Block:
+    levels, precision = result.levels.tolist(), result.precision_at_levels.tolist()
     rows: list[dict[str, Cell]] = [
         {"recall": f"{level:.2f}", "precision": mean(values)}
-        for level, values in zip(levels, at_levels, strict=False)
+        for level, values in zip(levels, zip(*precision, strict=True), strict=False)
     ]
     columns = (
         Column("recall", "recall", "recall", "name"),
         Column("precision", "mean interpolated precision", "int. prec.", "fraction"),
+    )
+    data = RankingCurve(
+        result, interpolated_precision=dict(zip(result.classes, precision, strict=True))
     )
     title = f"Precision at {len(levels)} levels of recall"
     return Block("curve", title, data, table=Table(columns, tuple(rows)))
