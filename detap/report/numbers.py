@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isnan, nan
+from typing import NamedTuple
 
+from detap.evaluation.results import Result
 from detap.report.model import Cell, Column, Report, Table
 
 UNDEFINED = "\N{EN DASH}"
@@ -71,22 +73,57 @@ WORDS = ("name", "text")
 """The kinds of left-aligned columns."""
 
 
-def formatted_rows(
+def formatted_columns(
     columns: Sequence[Column],
     table: Table,
-    words: Callable[[str, str], str] = lambda text, kind: text,
+    words: Callable[[str, str], str],
+    decimals: int = 4,
 ) -> list[list[str]]:
-    """Return the texts of the rows and totals; `words` formats text of a kind of column."""
+    """Return the texts of columns, totals last; `words` formats text of a kind of column."""
     rows = [*table.rows, *([] if table.totals is None else [table.totals])]
     return [
         [
             words(value, column.kind)
             if isinstance(value := row.get(column.key), str)
-            else in_column(column.kind, value, 4)
-            for column in columns
+            else in_column(column.kind, value, decimals)
+            for row in rows
         ]
-        for row in rows
+        for column in columns
     ]
+
+
+class Grid(NamedTuple):
+    """The texts of a table: its headings, the side of each column, and its rows."""
+
+    headings: list[str]
+    sides: list[str]  # `left` or `right`
+    rows: list[tuple[str, ...]]
+
+
+def grid_of(columns: Sequence[Column], table: Table, words: Callable[[str, str], str]) -> Grid:
+    """Return the texts of some columns of a table."""
+    return Grid(
+        [words(column.heading, "text") for column in columns],
+        ["left" if column.kind in WORDS else "right" for column in columns],
+        [*zip(*formatted_columns(columns, table, words), strict=True)],
+    )
+
+
+def summary_grid(report: Report, words: Callable[[str, str], str]) -> Grid:
+    """Return the texts of the summary: name, value and parameters of each metric."""
+    columns = report.param_columns
+    return Grid(
+        ["metric", "value", *(column.heading for column in columns)],
+        ["left", "right", *("right" if column.kind == "count" else "left" for column in columns)],
+        [
+            (
+                words(name, "name"),
+                fraction(value, 4),
+                *(words(text, "text") for text in report.params.get(name, ())),
+            )
+            for name, value in report.summary.items()
+        ],
+    )
 
 
 def described(report: Report, name: str) -> str:
@@ -96,6 +133,12 @@ def described(report: Report, name: str) -> str:
         return "".join(texts)
     columns = zip(report.param_columns, texts, strict=True)
     return ", ".join(f"{column.heading} {text}" for column, text in columns)
+
+
+def names_of_classes(result: Result) -> list[dict[str, Cell]]:
+    """Return the name and id of each class; no ids if classes are scored as one."""
+    ids = [None] * len(result.classes) if result.protocol.class_agnostic else result.class_ids
+    return [{"name": name, "id": key} for name, key in zip(result.classes, ids, strict=True)]
 
 
 def rows_of(columns: Mapping[str, Sequence[Cell]]) -> tuple[dict[str, Cell], ...]:

@@ -11,6 +11,7 @@ from detap.analysis.match_results import Counts, MatchResults
 from detap.analysis.operating import Sweeps, sweeps
 from detap.evaluation.results import Result
 from detap.report.model import Block, Cell
+from detap.report.numbers import names_of_classes
 from detap.report.sections import SECTIONS
 from detap.tables.detection import Floats
 
@@ -27,9 +28,7 @@ class Analysis:
     @property
     def names(self) -> list[dict[str, Cell]]:
         """The name and id of each class, as in the class table."""
-        result = self.result
-        ids = [None] * len(result.classes) if result.protocol.class_agnostic else result.class_ids
-        return [{"name": name, "id": key} for name, key in zip(result.classes, ids, strict=True)]
+        return names_of_classes(self.result)
 
     @cached_property
     def match_results(self) -> MatchResults:

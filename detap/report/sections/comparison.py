@@ -11,6 +11,7 @@ from detap.errors import Note
 from detap.evaluation.results import class_rows
 from detap.report.fields import ClassId, Count, Object, each, field, list_of
 from detap.report.model import Block, Cell, Column, Report, Table
+from detap.report.sections.errors import SHORT
 from detap.report.sections.power import PowerData, power_block
 from detap.report.sections.selection import selection_blocks
 
@@ -112,7 +113,16 @@ def comparison_report(
 ) -> Report:
     """Return the report of two detectors side by side."""
     protocol = comparison.first.protocol
-    rows = tuple(_metric_row(comparison, name) for name in comparison.names)
+    rows = []
+    for name in comparison.names:
+        low, high = comparison.interval(name)
+        first, second = (side.summary[name] for side in (comparison.first, comparison.second))
+        change = comparison.difference(name)
+        rows.append(
+            MetricPair(name=name, first=first, second=second, difference=change, low=low, high=high)
+        )
+    analysis = power_analysis(comparison, drop)  # None if images were not resampled
+    power = () if analysis is None else (power_block(analysis, max_rows),)
     level = "" if comparison.resamples is None else f" ({100 * comparison.confidence:g}% CI)"
     return Report(
         kind="comparison",
@@ -120,21 +130,15 @@ def comparison_report(
         signature=comparison.second.signature,
         protocol=protocol.as_dict(),
         inputs=tuple(inputs),
-        table=Table(_columns("metric", comparison), rows),
+        table=Table(_columns("metric", comparison), tuple(rows)),
         notes=tuple(notes),
         blocks=(
             _classes(comparison, max_rows),
             *_error_blocks(comparison, max_rows),
-            *_power(comparison, max_rows, drop),
+            *power,
             *selection_blocks(comparison.second.selection),
         ),
     )
-
-
-def _power(comparison: Comparison, max_rows: int | None, drop: float | None) -> tuple[Block, ...]:
-    """Return the minimum detectable drops, if images were resampled."""
-    analysis = power_analysis(comparison, drop)
-    return () if analysis is None else (power_block(analysis, max_rows),)
 
 
 def _columns(heading: str, comparison: Comparison) -> tuple[Column, ...]:
@@ -152,18 +156,6 @@ def _columns(heading: str, comparison: Comparison) -> tuple[Column, ...]:
     return tuple(columns)
 
 
-def _metric_row(comparison: Comparison, name: str) -> dict[str, Cell]:
-    low, high = comparison.interval(name)
-    return {
-        "name": name,
-        "first": comparison.first.summary[name],
-        "second": comparison.second.summary[name],
-        "difference": comparison.difference(name),
-        "low": low,
-        "high": high,
-    }
-
-
 def _classes(comparison: Comparison, max_rows: int | None) -> Block:
     """Return the classes by descending change of the primary metric."""
     class_pairs = zip(class_rows(comparison.first), class_rows(comparison.second), strict=True)
@@ -174,19 +166,18 @@ def _classes(comparison: Comparison, max_rows: int | None) -> Block:
     for label, (first, second) in enumerate(class_pairs):
         low, high = comparison.interval(primary.name, label)
         kinds = {} if changes is None else dict(zip(KINDS, changes[label].tolist(), strict=True))
-        rows.append(
-            {
-                "name": second["name"],
-                "id": second["id"],
-                "first": first[key],
-                "second": second[key],
-                "difference": _class_difference(first[key], second[key]),
-                "low": low,
-                "high": high,
-                "ground_truths": second["ground_truths"],
-                **kinds,
-            }
+        change = difference(float(first[key]), float(second[key]))  # type: ignore[arg-type]
+        row = ClassPair(
+            name=second["name"],
+            id=second["id"],
+            first=first[key],
+            second=second[key],
+            difference=change,
+            low=low,
+            high=high,
+            ground_truths=second["ground_truths"],
         )
+        rows.append(row | kinds)
     rows.sort(key=lambda row: -_magnitude(row["difference"]))
     changed = [row for row in rows if _magnitude(row["difference"]) > 0]
     columns = (
@@ -194,18 +185,8 @@ def _classes(comparison: Comparison, max_rows: int | None) -> Block:
         Column("ground_truths", "ground truths", "GT", "count", 1),
     )
     title = _title("class", "classes", len(changed), len(rows), max_rows)
-    return Block(
-        "classes",
-        title,
-        {"changed": len(changed), "all": rows},
-        table=_top_rows(columns, changed, max_rows),
-    )
-
-
-def _class_difference(first: Cell, second: Cell) -> float:
-    assert isinstance(first, int | float)
-    assert isinstance(second, int | float)
-    return difference(float(first), float(second))
+    data = {"changed": len(changed), "all": rows}
+    return Block("classes", title, data, table=_top_rows(columns, changed, max_rows))
 
 
 def _magnitude(difference: Cell) -> float:
@@ -234,7 +215,7 @@ def _images(comparison: Comparison, max_rows: int | None) -> Block:
     columns = (
         Column("name", "image", "image", "name"),
         Column("errors", "errors", "all", "count_change"),
-        *(Column(kind, kind, _SHORT[kind], "count_change") for kind in KINDS),
+        *(Column(kind, kind, SHORT[kind], "count_change") for kind in KINDS),
     )
     title = _title("image", "images", len(rows), len(names), max_rows)
     data = {"changed": len(rows), "all": rows}
@@ -256,15 +237,6 @@ def _errors(iou: float, *error_counts: ErrorCounts) -> Block:
     data = {str(row["name"]): {k: v for k, v in row.items() if k != "name"} for row in rows}
     title = f"Errors at IoU {iou:g} and the best-F1 score of each class"
     return Block("errors", title, data, table=Table(columns, tuple(rows)))
-
-
-_SHORT = {
-    "missed": "Miss",
-    "localization": "Loc",
-    "duplicate": "Dupe",
-    "classification": "Cls",
-    "background": "Bkg",
-}
 
 
 def _title(singular: str, plural: str, changed: int, count: int, max_rows: int | None) -> str:

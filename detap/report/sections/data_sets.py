@@ -105,18 +105,7 @@ def data_sets_report(
     """Return the report of several data sets."""
     names = data.names
     primary = names[0]
-    specs = _specs(data)
-    columns = {
-        name: Column(
-            name,
-            name,
-            name,
-            "fraction",
-            min(i, 2),
-            higher_is_better=name not in specs or specs[name].metric.higher_is_better,
-        )
-        for i, name in enumerate(names)
-    }
+    columns = {name: _column(data, name, min(index, 2)) for index, name in enumerate(names)}
     rows: list[dict[str, Cell]] = [
         {
             "name": one.name,
@@ -161,14 +150,12 @@ def data_sets_report(
     )
 
 
-def _specs(data: DataSets) -> dict[str, Any]:
-    specs = {}
-    for name in data.names:
-        try:
-            specs[name] = metrics.named(data.protocol, name)
-        except UnknownNameError:  # of a report of another version
-            continue
-    return specs
+def _column(data: DataSets, name: str, priority: int) -> Column:
+    try:
+        higher_is_better = metrics.named(data.protocol, name).metric.higher_is_better
+    except UnknownNameError:  # of a report of another version
+        higher_is_better = True
+    return Column(name, name, name, "fraction", priority, higher_is_better)
 
 
 def _conclusion(data: DataSets, name: str) -> str:

@@ -44,6 +44,19 @@ DATA = Object(
 )
 
 
+SHORT = {
+    "classification": "Cls",
+    "localization": "Loc",
+    "both": "Both",
+    "duplicate": "Dupe",
+    "background": "Bkg",
+    "missed": "Miss",
+    "false_positives": "FP",
+    "false_negatives": "FN",
+}
+"""The short heading of each type of error."""
+
+
 def blocks(analysis: Analysis, value: Convention) -> Iterator[Block]:
     """Return the dAP of each type of error, the largest first, overall and by class."""
     result = analysis.errors if value == "protocol" else errors(analysis.result, value)
@@ -112,7 +125,7 @@ def _types(change: np.ndarray[Any, Any], count: np.ndarray[Any, Any]) -> dict[st
 
 def words(name: str) -> str:
     """Return the label of a type of error."""
-    return f"all {_SHORT[name]}" if name in ACROSS else name
+    return f"all {SHORT[name]}" if name in ACROSS else name
 
 
 def _table(result: Errors, order: Sequence[str]) -> Table:
@@ -136,7 +149,7 @@ def _class_table(
         Column("name", "class", "class", "name"),
         Column("AP", f"AP{100 * result.iou:.6g}", "AP", "fraction"),
         *(
-            Column(name, words(name), _SHORT[name], "change", 1 if name in ACROSS else 0)
+            Column(name, words(name), SHORT[name], "change", 1 if name in ACROSS else 0)
             for name in order
         ),
     )
@@ -153,15 +166,3 @@ def _class_table(
         for label, name in enumerate(names)
     ]
     return Table(columns, tuple(rows))
-
-
-_SHORT = {
-    "classification": "Cls",
-    "localization": "Loc",
-    "both": "Both",
-    "duplicate": "Dupe",
-    "background": "Bkg",
-    "missed": "Miss",
-    "false_positives": "FP",
-    "false_negatives": "FN",
-}

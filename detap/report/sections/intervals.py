@@ -10,7 +10,7 @@ from detap.analysis.intervals import Interval, MetricIntervals
 from detap.metrics.metric import MetricSpec
 from detap.report.fields import ClassId, Count, Object, dict_of, field, list_of
 from detap.report.model import Block, Cell, Column, Report, Table
-from detap.report.numbers import UNDEFINED, fraction
+from detap.report.numbers import UNDEFINED, fraction, names_of_classes
 
 Ends = field(
     list[float | None], "Lower and upper end; null without an interval.", minItems=2, maxItems=2
@@ -72,38 +72,25 @@ def with_intervals(report: Report, of_slices: Mapping[str | None, MetricInterval
 def _data(intervals: MetricIntervals) -> dict[str, Any]:
     """Return the intervals of the summary and of the classes."""
     ends = {name: table.tolist() for name, table in intervals.by_class.items()}
-    ids = _ids(intervals)
     return {
         "summary": intervals.summary,
         "classes": [
-            {"name": name, "id": ids[label], **{key: ends[key][label] for key in ends}}
-            for label, name in enumerate(intervals.result.classes)
+            {**name, **{key: ends[key][label] for key in ends}}
+            for label, name in enumerate(names_of_classes(intervals.result))
         ],
     }
-
-
-def _ids(intervals: MetricIntervals) -> Sequence[Any]:
-    result = intervals.result
-    return [None] * len(result.classes) if result.protocol.class_agnostic else result.class_ids
 
 
 def _class_table(table: Table, intervals: MetricIntervals, primary: MetricSpec) -> Table:
     """Return the class table with the intervals: columns of the primary metric, cells of all."""
     columns = metrics.columns(intervals.result.protocol)
-    labels = {
-        pair: k
-        for k, pair in enumerate(zip(intervals.result.classes, _ids(intervals), strict=True))
-    }
-    ends = {name: values.tolist() for name, values in intervals.by_class.items()}
-    rows = [
-        {
-            **row,
-            **interval_cells(
-                {name: ends[name][labels[str(row["name"]), row["id"]]] for name in ends}
-            ),
-        }
-        for row in table.rows
-    ]
+    names = names_of_classes(intervals.result)
+    labels = {(name["name"], name["id"]): label for label, name in enumerate(names)}
+    rows = []
+    for row in table.rows:
+        label = labels[row["name"], row["id"]]
+        ends = {name: values[label].tolist() for name, values in intervals.by_class.items()}
+        rows.append({**row, **interval_cells(ends)})
     of_means = {
         spec.class_name: intervals.of(spec.name) for spec in columns if spec.metric.scope == "both"
     }
@@ -114,16 +101,11 @@ def _class_table(table: Table, intervals: MetricIntervals, primary: MetricSpec) 
 def _slices_with(block: Block, name: str, slices: Mapping[str, MetricIntervals]) -> Block:
     """Return the block of slices with the interval of the primary metric."""
     assert block.table is not None
-    rows = tuple(
-        {
-            **row,
-            **interval_cells(
-                {name: slices[str(row["name"])].of(name) if row["name"] in slices else (nan, nan)}
-            ),
-        }
-        for row in block.table.rows
-    )
-    return replace(block, table=Table(with_ends(block.table.columns, name), rows))
+    rows = []
+    for row in block.table.rows:
+        ends = slices[str(row["name"])].of(name) if row["name"] in slices else (nan, nan)
+        rows.append({**row, **interval_cells({name: ends})})
+    return replace(block, table=Table(with_ends(block.table.columns, name), tuple(rows)))
 
 
 def interval_cells(ends: Mapping[str, Interval]) -> dict[str, Cell]:

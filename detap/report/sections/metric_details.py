@@ -9,6 +9,7 @@ from detap.metrics.metric import MetricSpec
 from detap.metrics.ranked import Ranked
 from detap.report.fields import ClassId, Count, Object, field, list_of
 from detap.report.model import Block
+from detap.report.numbers import names_of_classes
 
 Points = Object(
     "Points",
@@ -56,11 +57,8 @@ def _details(result: Result, spec: MetricSpec) -> tuple[dict[str, Any], str]:
         data["pooled"] = details.get(0, {})
         over = f"{count} classes ranked together"
     else:
-        ids = (None,) * len(result.classes) if result.protocol.class_agnostic else result.class_ids
-        data["by_class"] = [
-            {"name": result.classes[label], "id": ids[label], **points}
-            for label, points in details.items()
-        ]
+        names = names_of_classes(result)
+        data["by_class"] = [{**names[label], **points} for label, points in details.items()]
         of_all = "" if count == len(result.classes) else f" of {len(result.classes)}"
         over = "of 1 class" if len(result.classes) == 1 else f"mean over {count}{of_all} classes"
     remarks = metric.remarks(spec, [*details.values()], result.protocol) if details else []

@@ -12,7 +12,7 @@ from itertools import accumulate, takewhile
 
 from detap.escaping import escape
 from detap.report.model import Block, Report, Table
-from detap.report.numbers import WORDS, formatted_rows, fraction
+from detap.report.numbers import Grid, fraction, grid_of, summary_grid
 from detap.report.sections.gates import KEY, MARKS, checks_of, shortened
 from detap.report.writers.registry import Style
 
@@ -83,14 +83,14 @@ def _gates(report: Report, room: int) -> list[str]:
     if not checks:
         return []
     rows = [
-        [
+        (
             f"**{mark}**" if (mark := MARKS[check["status"]]) in _BOLD else mark,
             code(check["name"]),
             text_of(check["message"].removeprefix(check["name"]).strip()),
-        ]
+        )
         for check in shortened(checks)
     ]
-    lines = _grid(["", "gate", ""], rows, "lll")
+    lines = _grid(Grid(["", "gate", ""], ["left"] * 3, rows))
     shown = _fitting(lines, room)
     lines = lines[: shown + 2]
     if shown < len(checks):
@@ -107,13 +107,7 @@ def _gates(report: Report, room: int) -> list[str]:
 def _summary(report: Report) -> list[str]:
     if not report.summary:
         return []
-    rows = [
-        [code(name), fraction(value, 4), *map(text_of, report.params.get(name, ()))]
-        for name, value in report.summary.items()
-    ]
-    headings = [column.heading for column in report.param_columns]
-    sides = "".join("r" if column.kind == "count" else "l" for column in report.param_columns)
-    return [*_grid(["metric", "value", *headings], rows, f"lr{sides}"), ""]
+    return [*_grid(summary_grid(report, _words)), ""]
 
 
 def _notes(report: Report) -> list[str]:
@@ -144,14 +138,12 @@ def _details(title: str, table: Table, room: int) -> list[str]:
 
 def _table(table: Table, room: int) -> list[str]:
     """Return a table of the rows that fit."""
-    headings = [text_of(column.heading) for column in table.columns]
-    sides = "".join("l" if column.kind in WORDS else "r" for column in table.columns)
-    rows = formatted_rows(table.columns, table, _words)
-    lines = _grid(headings, rows, sides)
+    grid = grid_of(table.columns, table, _words)
+    lines = _grid(grid)
     shown = _fitting(lines, room)
     lines = lines[: shown + 2]
-    if shown < len(rows):
-        lines += ["", f"{len(rows) - shown} more rows in the JSON report."]
+    if shown < len(grid.rows):
+        lines += ["", f"{len(grid.rows) - shown} more rows in the JSON report."]
     return [*lines, ""]
 
 
@@ -165,13 +157,9 @@ def _fitting(lines: Sequence[str], room: int) -> int:
     return max(sum(1 for _ in takewhile(lambda size: size <= room - 200, sizes)) - 2, 0)
 
 
-def _grid(headings: Sequence[str], rows: Sequence[Sequence[str]], sides: str) -> list[str]:
-    marks = {"l": ":---", "r": "---:"}
-    return [
-        _joined(headings),
-        _joined([marks[side] for side in sides]),
-        *(_joined(row) for row in rows),
-    ]
+def _grid(grid: Grid) -> list[str]:
+    marks = {"left": ":---", "right": "---:"}
+    return [_joined(row) for row in (grid.headings, [marks[s] for s in grid.sides], *grid.rows)]
 
 
 def _joined(cells: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from detap.errors import UsageError
 from detap.escaping import escape
 from detap.evaluation.results import Result
 from detap.report.model import Block, Cell, Column, Report, Table
-from detap.report.numbers import WORDS, formatted_rows, fraction, rows_of
+from detap.report.numbers import Grid, fraction, grid_of, rows_of, summary_grid
 from detap.report.sections import breakdowns, calibration, confusion, errors, operating_point
 from detap.report.sections.comparison import comparison_report
 from detap.report.sections.data_sets import data_sets_report
@@ -171,7 +171,9 @@ def _parts(report: Report) -> Iterator[str]:
             f"<p><strong>{_text(name)} {fraction(value, 4)}</strong> "
             f"<code>{_text(report.signature)}</code></p>"
         )
-        yield _summary(report)
+        grid = summary_grid(report, _words)
+        sides = ["th", "right", *["left"] * len(report.param_columns)]
+        yield _table(grid._replace(sides=sides))
     yield _titled(report.title or report.conclusion, (), report.table)
     for block in report.blocks:
         if block.title:
@@ -184,35 +186,26 @@ def _titled(title: str, lines: Iterable[str], table: Table | None) -> str:
     return heading + _rows_html(table) + sentences if table is not None else heading + sentences
 
 
-def _summary(report: Report) -> str:
-    headings = ["metric", "value", *(column.heading for column in report.param_columns)]
-    rows = (
-        (_cell(name, "th"), _cell(fraction(value, 4)), *(_cell(param, "left") for param in params))
-        for (name, value), params in zip(
-            report.summary.items(), report.params.values(), strict=True
-        )
-    )
-    return _table([_cell(heading, "th") for heading in headings], rows)
-
-
 def _rows_html(table: Table) -> str:
     columns = [column for column in table.columns if column.priority == 0]
-    head = [_cell(column.heading, "th") for column in columns]
-    sides = ["left" if column.kind in WORDS else "right" for column in columns]
-    rows = [map(_cell, row, sides) for row in formatted_rows(columns, table)]
-    return _table(head, rows) if rows else ""
+    grid = grid_of(columns, table, _words)
+    return _table(grid) if grid.rows else ""
 
 
-def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    titles = "".join(head)
-    body = "".join(f"<tr>{''.join(cells)}</tr>" for cells in rows)
+def _table(grid: Grid) -> str:
+    titles = "".join(f"<th>{_text(heading)}</th>" for heading in grid.headings)
+    body = "".join(f"<tr>{''.join(map(_cell, row, grid.sides))}</tr>" for row in grid.rows)
     return f"<table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _cell(content: str, kind: str = "right") -> str:
-    if kind == "th":
+def _cell(content: str, side: str) -> str:
+    if side == "th":
         return f"<th>{_text(content)}</th>"
-    return f'<td style="text-align: {kind}">{_text(content)}</td>'
+    return f'<td style="text-align: {side}">{_text(content)}</td>'
+
+
+def _words(text: str, kind: str) -> str:
+    return text
 
 
 def _text(name: str) -> str:

@@ -5,13 +5,14 @@ needs rich, which takes 0.04 s to import.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cache, partial
 from itertools import zip_longest
 from math import isnan
 from typing import NamedTuple
 
 from detap.escaping import escape, fold, widest, width
 from detap.report.model import Block, Cell, Column, Report, Table
-from detap.report.numbers import RULE, WORDS, described, fraction, in_column
+from detap.report.numbers import RULE, WORDS, described, formatted_columns, fraction
 from detap.report.writers.registry import Style
 
 Piece = tuple[str, str]
@@ -176,14 +177,12 @@ class _Shown(NamedTuple):
 def table_lines(table: Table, style: Style, failed: Collection[str] = ()) -> list[Line]:
     """Return the lines of a table in the most detailed layout that fits."""
     # Columns of priority 0 are always shown, if needed in several parts, each with the names.
-    rows = [*table.rows, *([] if table.totals is None else [table.totals])]
-    made: dict[tuple[str, int, int], tuple[list[str], int]] = {}
+    texts = cache(partial(formatted_columns, table.columns, table, lambda text, _: escape(text)))
     for shape in _SHAPES:
-        # The last row alone may already be too wide: then the other cells are not formatted.
-        tried = (_layout(table, some, shape, made, style.width) for some in (rows[-1:], rows))
-        if all(room >= min(names.size, _NAME_WIDTH) for (names, *_), room in tried):
+        names, *others = _layout(table, shape, texts(shape.decimals))
+        room = style.width - sum(shape.gap + column.size for column in others)
+        if room >= min(names.size, _NAME_WIDTH):
             break
-    (names, *others), room = _layout(table, rows, shape, made, style.width)
     parts = [others]
     if room < min(names.size, _LEAST_NAME):
         room = max(_LEAST_NAME, style.width // 3)
@@ -197,32 +196,14 @@ def table_lines(table: Table, style: Style, failed: Collection[str] = ()) -> lis
     return lines[1:]
 
 
-def _layout(
-    table: Table,
-    rows: Sequence[Mapping[str, Cell]],
-    shape: _Shape,
-    made: dict[tuple[str, int, int], tuple[list[str], int]],
-    limit: int,
-) -> tuple[list[_Shown], int]:
-    """Return the columns of a table in a shape, and the width left for the names."""
-    # `made` caches the cells of a column and their width.
+def _layout(table: Table, shape: _Shape, texts: Sequence[list[str]]) -> list[_Shown]:
+    """Return the columns of a table in a shape."""
     shown = []
-    for column in table.columns:
+    for column, cells in zip(table.columns, texts, strict=True):
         if column.priority <= shape.priority:
-            key = column.key, shape.decimals, len(rows)
-            if key not in made:
-                values = [row.get(column.key) for row in rows]
-                texts = [
-                    escape(value)
-                    if isinstance(value, str)
-                    else in_column(column.kind, value, shape.decimals)
-                    for value in values
-                ]
-                made[key] = texts, widest(texts)
             heading = column.heading if shape.long_headings else column.short
-            cells, size = made[key]
-            shown.append(_Shown(column, heading, cells, max(width(heading), size)))
-    return shown, limit - sum(shape.gap + column.size for column in shown[1:])
+            shown.append(_Shown(column, heading, cells, max(width(heading), widest(cells))))
+    return shown
 
 
 def _split(columns: Sequence[_Shown], room: int, gap: int) -> list[list[_Shown]]:
