@@ -59,6 +59,10 @@ _STYLE = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.axisbelow": True,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 9,
+    "legend.fontsize": 7,
+    "legend.frameon": False,
     "grid.color": "#dddddd",
     "grid.linewidth": 0.6,
     "hatch.linewidth": 0.5,
@@ -162,13 +166,13 @@ def _name(name: str) -> str:
 
 
 def _precision_recall(match_results: MatchResults, result: Result, new_axes: NewAxes) -> "Figure":
-    fig, axes = new_axes(4.6, 3.6)
-    curves = _curves(match_results, result)
     grid = np.linspace(0, 1, 101)
-    tables = [_at(grid, curve.levels, curve.interpolated) for curve in curves]
-    _plot_classes(axes, result, curves, (grid, tables), [c.average_precision for c in curves])
+    curves = _curves(match_results, result)
+    lines = [_at(grid, curve.levels, curve.interpolated) for curve in curves]
+    labels = _labels(result, curves, [curve.average_precision for curve in curves])
+    fig, axes = _line_per_class(new_axes, grid, lines, labels)
     axes.set(xlabel="recall", ylabel="precision", xlim=(0, 1), ylim=(0, 1.02))
-    axes.set_title(f"Precision and recall at IoU {match_results.iou:.6g}", fontsize=9, loc="left")
+    axes.set_title(f"Precision and recall at IoU {match_results.iou:.6g}")
     return fig
 
 
@@ -178,29 +182,27 @@ def _curves(match_results: MatchResults, result: Result) -> list[Curve]:
     return [curve for curve in result.curves() if curve.threshold == threshold]
 
 
-def _plot_classes(
-    axes: "Axes",
-    result: Result,
-    curves: Sequence[Curve],
-    points: tuple[Floats, Sequence[Floats]],
-    numbers: Sequence[float],
-) -> None:
+def _labels(result: Result, curves: Sequence[Curve], values: Sequence[float]) -> list[str]:
+    pairs = zip(curves, values, strict=True)
+    return [f"{_name(result.classes[curve.label])} {value:.3f}" for curve, value in pairs]
+
+
+def _line_per_class(
+    new_axes: NewAxes, grid: Floats, lines: Sequence[Floats], labels: Sequence[str]
+) -> "tuple[Figure, Axes]":
     """Plot a line per class, named if they are few, and their mean."""
-    grid, tables = points
-    few = len(curves) <= _MOST_CURVES
-    lines = zip(curves, tables, numbers, cycle(_LINES), strict=False)
-    for curve, table, value, (color, dashes) in lines:
-        label = f"{_name(result.classes[curve.label])} {value:.3f}"
-        if few:
-            axes.plot(grid, table, color=color, linestyle=dashes, linewidth=1.4, label=label)
+    fig, axes = new_axes(4.6, 3.6)
+    for line, label, (color, dashes) in zip(lines, labels, cycle(_LINES), strict=False):
+        if len(lines) <= _MOST_CURVES:
+            axes.plot(grid, line, color=color, linestyle=dashes, linewidth=1.4, label=label)
         else:
-            axes.plot(grid, table, color="#bbbbbb", linewidth=0.5)
-    if len(tables) > 1:
-        mean = np.mean(tables, axis=0)
-        label = f"mean of {len(tables)} classes"
-        axes.plot(grid, mean, color="black", linewidth=2.4, label=label)
-    if tables:
-        axes.legend(frameon=False, fontsize=7)
+            axes.plot(grid, line, color="#bbbbbb", linewidth=0.5)
+    if len(lines) > 1:
+        label = f"mean of {len(lines)} classes"
+        axes.plot(grid, np.mean(lines, axis=0), color="black", linewidth=2.4, label=label)
+    if lines:
+        axes.legend()
+    return fig, axes
 
 
 def _at(grid: Floats, levels: Floats, precision: Floats) -> Floats:
@@ -213,14 +215,12 @@ def _at(grid: Floats, levels: Floats, precision: Floats) -> Floats:
 
 
 def _miss_rate(match_results: MatchResults, result: Result, new_axes: NewAxes) -> "Figure":
-    fig, axes = new_axes(4.6, 3.6)
-    curves = _curves(match_results, result)
     grid = np.geomspace(2e-4, 50, 1081)  # the range of KAIST's figures
+    curves = _curves(match_results, result)
     # Below the axis: a miss rate of 0 has no logarithm.
-    tables = [np.maximum(1 - _recall_at(grid, curve), 1e-3) for curve in curves]
-    _plot_classes(
-        axes, result, curves, (grid, tables), _values("MR-2", match_results, result, curves)
-    )
+    lines = [np.maximum(1 - _recall_at(grid, curve), 1e-3) for curve in curves]
+    labels = _labels(result, curves, _values("MR-2", match_results, result, curves))
+    fig, axes = _line_per_class(new_axes, grid, lines, labels)
     axes.set(xscale="log", yscale="log", xlim=(2e-4, 50), ylim=(0.01, 1))
     axes.set(xlabel="false positives per image", ylabel="miss rate")
     ticks = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1)
@@ -228,25 +228,22 @@ def _miss_rate(match_results: MatchResults, result: Result, new_axes: NewAxes) -
     powers = (0.001, 0.01, 0.1, 1, 10)  # the default labels are formulas, which are not drawn
     axes.set_xticks(powers, [f"{power:g}" for power in powers])
     axes.minorticks_off()
-    title = f"Miss rate at IoU {match_results.iou:.6g}, with MR-2"
-    axes.set_title(title, fontsize=9, loc="left")
+    axes.set_title(f"Miss rate at IoU {match_results.iou:.6g}, with MR-2")
     return fig
 
 
 def _froc(match_results: MatchResults, result: Result, new_axes: NewAxes) -> "Figure":
-    fig, axes = new_axes(4.6, 3.6)
-    curves = _curves(match_results, result)
     grid = np.geomspace(1 / 16, 16, 1025)
-    tables = [_recall_at(grid, curve, whole=True) for curve in curves]
-    _plot_classes(
-        axes, result, curves, (grid, tables), _values("CPM", match_results, result, curves)
-    )
+    curves = _curves(match_results, result)
+    lines = [_recall_at(grid, curve, whole=True) for curve in curves]
+    labels = _labels(result, curves, _values("CPM", match_results, result, curves))
+    fig, axes = _line_per_class(new_axes, grid, lines, labels)
     axes.set(xscale="log", xlim=(1 / 16, 16), ylim=(0, 1.02))
     axes.set(xlabel="false positives per image", ylabel="recall")
     ticks = [2.0**exponent for exponent in range(-4, 5)]
     axes.set_xticks(ticks, ["1/16", "1/8", "1/4", "1/2", "1", "2", "4", "8", "16"])
     axes.minorticks_off()
-    axes.set_title(f"FROC at IoU {match_results.iou:.6g}, with CPM", fontsize=9, loc="left")
+    axes.set_title(f"FROC at IoU {match_results.iou:.6g}, with CPM")
     return fig
 
 
@@ -288,8 +285,7 @@ def _errors(match_results: MatchResults, result: Result, new_axes: NewAxes) -> "
     axes.set_yticks(range(len(order)), [words(name) for name in order])
     axes.set_xlim(min(0, *values), max(*values, 0.1) * 1.3)
     axes.set_xlabel("dAP if fixed, in points (count)")
-    title = f"Errors at IoU {match_results.iou:.6g}: AP {100 * tide.average_precision:.2f}"
-    axes.set_title(title, fontsize=9, loc="left")
+    axes.set_title(f"Errors at IoU {match_results.iou:.6g}: AP {100 * tide.average_precision:.2f}")
     axes.grid(visible=False, axis="y")
     return fig
 
@@ -307,14 +303,8 @@ def _operating_point(match_results: MatchResults, result: Result, new_axes: NewA
     )
     for label, values, color, dashes in kinds:
         # A threshold between two scores keeps the detections from the higher one.
-        axes.step(
-            sweep.score[::-1],
-            values[::-1],
-            where="pre",
-            color=color,
-            linestyle=dashes,
-            label=label,
-        )
+        style = {"color": color, "linestyle": dashes, "label": label}
+        axes.step(sweep.score[::-1], values[::-1], where="pre", **style)
     best = sweep.best
     if len(sweep.score):
         axes.axvline(best.score, color=_GREY, linewidth=0.8, linestyle=":")
@@ -323,9 +313,8 @@ def _operating_point(match_results: MatchResults, result: Result, new_axes: NewA
             f"Best F1 {best.f1:.4f} at score {best.score:.4g}: precision {best.precision:.4f}, "
             f"recall {best.recall:.4f}",
             fontsize=8,
-            loc="left",
         )
-        axes.legend(frameon=False, fontsize=7)
+        axes.legend()
     axes.set(xlabel=f"score threshold (IoU {match_results.iou:.6g})", ylim=(0, 1.02))
     return fig
 
@@ -347,7 +336,7 @@ def _confusion(match_results: MatchResults, result: Result, new_axes: NewAxes) -
     axes.set_xticks(range(size), names, rotation=90)
     axes.set_yticks(range(size), names)
     axes.set(xlabel="detected as", ylabel="ground truth")
-    axes.set_title(f"Confusion at IoU {match_results.iou:.6g}", fontsize=9, loc="left")
+    axes.set_title(f"Confusion at IoU {match_results.iou:.6g}")
     small = 8 if size <= _MOST_NUMBERS else 5
     for row, column in zip(*np.nonzero(matrix), strict=True):
         color = "white" if shown[row, column] > 0.55 else "black"
@@ -367,7 +356,7 @@ def _pairs(match_results: MatchResults, cells: Confusion, new_axes: NewAxes) -> 
     axes.set_yticks(range(len(pairs)), names, fontsize=7)
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_xlabel("misclassified ground truths")
-    axes.set_title(f"Largest confusions at IoU {match_results.iou:.6g}", fontsize=9, loc="left")
+    axes.set_title(f"Largest confusions at IoU {match_results.iou:.6g}")
     axes.grid(visible=False, axis="y")
     return fig
 
@@ -381,15 +370,8 @@ def _calibration(match_results: MatchResults, result: Result, new_axes: NewAxes)
     fig, axes = new_axes(4.0, 3.8)
     width = np.diff(overall.edges)
     accuracy = np.nan_to_num(overall.mean_value)
-    axes.bar(
-        overall.edges[:-1],
-        accuracy,
-        width,
-        align="edge",
-        color="#9ecae1",
-        edgecolor="black",
-        label="accuracy",
-    )
+    style = {"color": "#9ecae1", "edgecolor": "black", "label": "accuracy"}
+    axes.bar(overall.edges[:-1], accuracy, width, align="edge", **style)
     axes.plot([0, 1], [0, 1], color=_GREY, linestyle="--", linewidth=1, label="calibrated")
     axes.plot(overall.mean_score, overall.mean_value, "o", color="black", markersize=3)
     for left, span, count in zip(overall.edges, width, overall.count, strict=False):
@@ -397,8 +379,8 @@ def _calibration(match_results: MatchResults, result: Result, new_axes: NewAxes)
     axes.set(xlabel="score (number of detections above)", ylabel="accuracy", xlim=(0, 1))
     axes.set_ylim(0, 1.14)
     title = f"ECE {bins.expected_error:.4f}, MCE {bins.largest_error:.4f} at IoU {bins.iou:.6g}"
-    axes.set_title(title, fontsize=9, loc="left")
-    fig.legend(frameon=False, fontsize=7, loc="outside lower center", ncols=2)
+    axes.set_title(title)
+    fig.legend(loc="outside lower center", ncols=2)
     return fig
 
 
