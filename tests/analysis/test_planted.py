@@ -10,8 +10,7 @@ import pytest
 
 import detap
 from detap.analysis.explanation.numbers import Tables, is_applicable
-from detap.analysis.explanation.protocol_search import protocol_search
-from detap.analysis.explanation.target_value import TargetValue
+from detap.analysis.explanation.protocol_search import TargetValue, protocol_search
 from detap.evaluation.detection import score_tables
 from detap.protocols import PRESETS, Protocol
 from detap.report.sections.explanation import protocol_search_report

@@ -20,8 +20,7 @@ from detap.analysis.explanation.numbers import (
     find_metric,
     primary_value,
 )
-from detap.analysis.explanation.protocol_diff import ProtocolDiff, protocol_diff
-from detap.analysis.explanation.shapley import walk_combinations
+from detap.analysis.explanation.protocol_diff import ProtocolDiff, protocol_diff, walk_combinations
 from detap.errors import UnknownNameError, UsageError
 from detap.evaluation.detection import score_tables
 from detap.protocols import PRESETS, Protocol, protocol

@@ -6,10 +6,8 @@ import pytest
 
 from detap import read_detections, read_ground_truth
 from detap.analysis.explanation import protocol_search as module
-from detap.analysis.explanation import searched
 from detap.analysis.explanation.numbers import Tables
-from detap.analysis.explanation.protocol_search import ProtocolMatch, protocol_search
-from detap.analysis.explanation.target_value import TargetValue
+from detap.analysis.explanation.protocol_search import ProtocolMatch, TargetValue, protocol_search
 from detap.errors import UnknownNameError, UsageError
 from detap.evaluation.detection import score_tables
 from detap.protocols import PRESETS, Protocol
@@ -161,17 +159,17 @@ def _voc2007(real_data: Path) -> Tables:
 
 def test_a_preset_of_an_unsupported_iou_type_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Protocol, "presets", {name: PRESETS[name] for name in ("coco", "dota")})
-    monkeypatch.setattr(searched, "_SHAPES", {})  # as if quadrilaterals were new
-    presets, skipped = searched.searched_presets({})
+    monkeypatch.setattr(module, "_SHAPES", {})  # as if quadrilaterals were new
+    presets, skipped = module.searched_presets({})
     assert [protocol.name for protocol in presets] == ["coco"]
     assert skipped == [("compare polygon: --iou-type polygon", ("dota",))]
 
 
 def search_among(
     monkeypatch: pytest.MonkeyPatch, names: list[str], changes: dict[str, str], **options: bool
-) -> tuple[list[str], list[searched.Skipped]]:
+) -> tuple[list[str], list[module.Skipped]]:
     monkeypatch.setattr(Protocol, "presets", {name: PRESETS[name] for name in names})
-    presets, skipped = searched.searched_presets(changes, **options)
+    presets, skipped = module.searched_presets(changes, **options)
     return [protocol.name for protocol in presets], skipped
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detap.analysis.explanation.shapley import (
+from detap.analysis.explanation.protocol_diff import (
     StepEffect,
     shapley_effects,
     walk_combinations,

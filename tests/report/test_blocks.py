@@ -14,9 +14,8 @@ import pytest
 from detap import metrics
 from detap.analysis.breakdowns import Breakdown, Breakdowns
 from detap.analysis.crosscheck import CrossCheck
-from detap.analysis.explanation.protocol_search import ProtocolSearch
+from detap.analysis.explanation.protocol_search import ProtocolSearch, TargetValue
 from detap.analysis.explanation.report_diff import Cause, Contribution, ReportDiff
-from detap.analysis.explanation.target_value import TargetValue
 from detap.analysis.power import Criterion, DetectableDrop, PowerAnalysis, ThresholdMargin
 from detap.checks.statistics import DataCheck, Statistic
 from detap.errors import OutputError, Problem

@@ -5,9 +5,8 @@ from math import nan
 import pytest
 
 from detap import metrics
-from detap.analysis.explanation.protocol_diff import ProtocolDiff, ProtocolValue
+from detap.analysis.explanation.protocol_diff import ProtocolDiff, ProtocolValue, StepEffect
 from detap.analysis.explanation.report_diff import Cause, Contribution, ReportDiff
-from detap.analysis.explanation.shapley import StepEffect
 from detap.protocols import protocol
 from detap.protocols.steps import steps
 from detap.report.sections.explanation import percent, protocol_diff_sentence, report_diff_sentence

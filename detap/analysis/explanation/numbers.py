@@ -37,12 +37,10 @@ def evaluate_protocols(
     classes: Sequence[str] | None = None,
     threads: int | None = None,
 ) -> list[Value]:
-    """Apply a function to the result of each protocol.
-
-    Protocols with the same matching are matched once: if they have only metrics of precision and
-    recall, also those with other thresholds, area ranges, max dets or ties. Protocols that are
-    equivalent on the ground truth are scored once. Only one result is in memory at a time.
-    """
+    """Apply a function to the result of each protocol."""
+    # Protocols with the same matching are matched once: if they have only metrics of precision and
+    # recall, also those with other thresholds, area ranges, max dets or ties. Protocols that are
+    # equivalent on the ground truth are scored once. Only one result is in memory at a time.
     canonical_protocols = [canonical(protocol, tables[0]) for protocol in protocols]
     groups: dict[tuple[bool, Protocol], dict[Protocol, Protocol]] = {}
     for canonical_protocol, protocol in zip(canonical_protocols, protocols, strict=True):
@@ -169,10 +167,7 @@ def _pooled_answers(
 
 
 def is_applicable(protocol: Protocol, tables: Tables) -> bool:
-    """Return True if the tables can be scored under a protocol.
-
-    False if its fields conflict, or if it needs unknown image sizes or missing attributes.
-    """
+    """Return False if fields of a protocol conflict or need data that the tables lack."""
     no_rows = np.zeros(0, np.int64)
     truth, detections = tables
     try:
@@ -184,10 +179,8 @@ def is_applicable(protocol: Protocol, tables: Tables) -> bool:
 
 
 def canonical(protocol: Protocol, ground_truth: GroundTruth) -> Protocol:
-    """Return one representative of the protocols equivalent on a ground truth.
-
-    Unused flags, an unused annotation id 0 and an IoU limit above all thresholds have no effect.
-    """
+    """Return one representative of the protocols equivalent on a ground truth."""
+    # Unused flags, an unused annotation id 0 and an IoU limit above all thresholds have no effect.
     uncapped = replace(protocol, max_iou_threshold=1.0).search_thresholds
     out_of_reach = uncapped == protocol.search_thresholds and protocol.matching == "by-score"
     return replace(
@@ -212,10 +205,7 @@ def primary_value(result: Result) -> float:
 
 
 def find_metric(protocol: Protocol, at: str | None) -> MetricSpec:
-    """Return a metric of a protocol by name, which may be AP for mAP and mAP for AP.
-
-    The default is the primary metric.
-    """
+    """Return a metric by name, AP also for mAP and the reverse; by default the primary metric."""
     if at is None:
         return metrics.summary(protocol)[0]
     for name in (f"m{at}", at.removeprefix("m")):

@@ -1,8 +1,13 @@
-"""Attribute the metric difference of two protocols to their fields."""
+"""Attribute the metric difference of two protocols to their fields, by Shapley values.
+
+A combination is a set of steps, as the bits of an integer. The Shapley value of a step is its mean
+effect over all orders of the steps (L. S. Shapley, A value for n-person games, 1953). The values
+sum to the difference; a step without any effect has the value 0.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import isnan, nan
+from math import comb, fsum, isnan, nan
 from typing import NamedTuple
 
 from detap.analysis.explanation.numbers import (
@@ -13,12 +18,6 @@ from detap.analysis.explanation.numbers import (
     is_applicable,
     occurring_flags,
     primary_value,
-)
-from detap.analysis.explanation.shapley import (
-    StepEffect,
-    shapley_effects,
-    walk_combinations,
-    walk_effects,
 )
 from detap.decimals import nearly_equal
 from detap.errors import UsageError
@@ -32,16 +31,18 @@ MAX_STEPS = 11
 """Maximal number of steps whose combinations are all scored: 2,048 combinations."""
 
 
-class ProtocolValue(NamedTuple):
-    """A protocol and the value of its metric.
+class StepEffect(NamedTuple):
+    """Effect of one step on a difference; NaN unless all combinations were scored."""
 
-    Attributes
-    ----------
-    protocol : Protocol
-    metric : MetricSpec
-        Metric of the protocol.
-    value : float
-    """
+    in_order: float
+    reversed: float
+    shapley: float = nan  # mean over all orders
+    minimum: float = nan  # over all combinations
+    maximum: float = nan
+
+
+class ProtocolValue(NamedTuple):
+    """A protocol and the value of its metric."""
 
     protocol: Protocol
     metric: MetricSpec
@@ -50,27 +51,14 @@ class ProtocolValue(NamedTuple):
 
 @dataclass(frozen=True)
 class ProtocolDiff:
-    """Effects of protocol fields on a metric difference.
-
-    Attributes
-    ----------
-    first, second : ProtocolValue
-    steps : tuple of Step
-        Differing fields that the metric depends on, in the order of their change.
-    effects : tuple of StepEffect
-        Effect of each step.
-    combinations : int
-        Number of scored combinations of changed fields.
-    descriptions : tuple of str
-        Description of each step, for this ground truth.
-    """
+    """Effects of protocol fields on a metric difference."""
 
     first: ProtocolValue
     second: ProtocolValue
-    steps: tuple[Step, ...]
+    steps: tuple[Step, ...]  # differing fields that the metric depends on, in order of change
     effects: tuple[StepEffect, ...]
-    combinations: int
-    descriptions: tuple[str, ...]
+    combinations: int  # number scored
+    descriptions: tuple[str, ...]  # of the steps, for this ground truth
 
     @property
     def total(self) -> float:
@@ -160,11 +148,9 @@ def _check_defined(protocols: Sequence[Protocol], values: Sequence[float], name:
 def _merge_dependent(
     differing: tuple[Step, ...], ends: Sequence[Protocol], tables: Tables
 ) -> tuple[Step, ...]:
-    """Merge the steps that are invalid without each other into one step.
-
-    Another matching uses other fields, so their values can only change together. The field that
-    is invalid both alone and as the only one unchanged comes first.
-    """
+    """Merge the steps that are invalid without each other into one step."""
+    # Another matching uses other fields, so their values can only change together. The field that
+    # is invalid both alone and as the only one unchanged comes first.
     full = (1 << len(differing)) - 1
     valid = [
         [_is_valid(ends, differing, taken, tables) for taken in (1 << index, full ^ 1 << index)]
@@ -208,3 +194,51 @@ def describe_step(
             more = ", and dependent fields" if step.is_long else ""
             return field.kind.describe_change(field.name, before, after) + more
     return describe_step(step, ends)
+
+
+def walk_combinations(steps: int) -> list[int]:
+    """Return the combinations of adding the steps in order, then in reversed order."""
+    everything = (1 << steps) - 1
+    forward = [(1 << taken) - 1 for taken in range(steps + 1)]
+    return [*forward, *(everything & ~context for context in forward[1:-1])]
+
+
+def walk_effects(values: Sequence[float], steps: int) -> list[StepEffect]:
+    """Compute the effect of each step in order and in reversed order."""
+    value_by_combination = dict(zip(walk_combinations(steps), values, strict=True))
+    everything = (1 << steps) - 1
+    effects = []
+    for step in range(steps):
+        before, after = (1 << step) - 1, everything & ~((2 << step) - 1)
+        change = value_by_combination[before | 1 << step] - value_by_combination[before]
+        effects.append(
+            StepEffect(
+                change, value_by_combination[after | 1 << step] - value_by_combination[after]
+            )
+        )
+    return effects
+
+
+def shapley_effects(values: Sequence[float]) -> list[StepEffect]:
+    """Compute the Shapley value of each step in the difference of last and first value."""
+    steps = (len(values) - 1).bit_length()
+    effects = walk_effects([values[context] for context in walk_combinations(steps)], steps)
+    return [
+        effect._replace(**_over_all(values, step, steps)) for step, effect in enumerate(effects)
+    ]
+
+
+def _over_all(values: Sequence[float], step: int, steps: int) -> dict[str, float]:
+    bit = 1 << step
+    changes = [
+        (context.bit_count(), values[context | bit] - values[context])
+        for context in range(len(values))
+        if not context & bit
+    ]
+    # Fraction of all orders in which a given set of `taken` steps precedes this one.
+    weight = [1 / (steps * comb(steps - 1, taken)) for taken in range(steps)]
+    return {
+        "shapley": fsum(change * weight[taken] for taken, change in changes),
+        "minimum": min(change for _, change in changes),
+        "maximum": max(change for _, change in changes),
+    }

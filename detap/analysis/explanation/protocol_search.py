@@ -3,6 +3,7 @@
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations
 from math import isnan
@@ -19,8 +20,7 @@ from detap.analysis.explanation.numbers import (
     is_applicable,
     occurring_flags,
 )
-from detap.analysis.explanation.searched import Skipped, searched_presets
-from detap.analysis.explanation.target_value import TargetValue
+from detap.decimals import fraction, to_fraction
 from detap.errors import UsageError
 from detap.evaluation.detection import Result, score_tables
 from detap.protocols import Protocol
@@ -29,61 +29,120 @@ from detap.protocols.fields import FLAGS, Choice, Flags, ProtocolField, YesNo, c
 MAX_PAIRS = 300
 """Maximal number of presets scored with two changed fields, the most likely first."""
 
+MIN_DIGITS = 3
+"""Minimal number of decimals: fewer match nearly every protocol."""
+
+_SHAPES = {
+    "bbox": "boxes",
+    "segm": "masks",
+    "boundary": "boundaries",
+    "keypoints": "keypoints",
+    "polygon": "quadrilaterals",
+}
+
+
+class TargetValue(NamedTuple):
+    """A metric value as text, compared by its digits."""
+
+    text: str
+    value: Fraction  # from 0 to 1; text above 1 is a percentage
+    digits: int  # decimals of the value
+
+    @classmethod
+    def of(cls, text: str) -> "TargetValue":
+        """Parse a value."""
+        try:
+            value = fraction(text)
+        except ValueError as error:
+            raise UsageError(f"--value: {error}") from None
+        digits = max(0, -int(Decimal(text.strip()).as_tuple().exponent))
+        if value > 1:
+            value, digits = value / 100, digits + 2
+        if not 0 <= value <= 1:
+            raise UsageError(f"--value {text} is outside [0, 1] and not a percentage")
+        if digits < MIN_DIGITS:
+            raise UsageError(
+                f"--value {text} has too few digits and matches many protocols; "
+                f"use {MIN_DIGITS} decimals, or 1 for a percentage"
+            )
+        return cls(text.strip(), value, digits)
+
+    def distance(self, value: float) -> Fraction:
+        """Return the absolute difference from a value."""
+        return abs(to_fraction(value) - self.value)
+
+    def digits_of(self, value: float) -> int:
+        """Return the number of matching decimals of a value, at most `digits`."""
+        off = self.distance(value)
+        return next((n for n in range(self.digits, 0, -1) if off <= Fraction(1, 2 * 10**n)), 0)
+
+
+class Skipped(NamedTuple):
+    """Presets that are not searched."""
+
+    reason: str
+    presets: tuple[str, ...]
+
 
 class ProtocolMatch(NamedTuple):
-    """A protocol and the value of one of its metrics.
-
-    Attributes
-    ----------
-    protocol : Protocol
-    changes : mapping
-        Fields changed from the preset.
-    name : str
-        Metric.
-    value : float
-    digits : int
-        Number of decimals equal to the target's.
-    """
+    """A protocol and the value of one of its metrics."""
 
     protocol: Protocol
-    changes: Mapping[str, Any]
-    name: str
+    changes: Mapping[str, Any]  # from the preset
+    name: str  # of the metric
     value: float
-    digits: int
+    digits: int  # decimals equal to the target's
 
 
 @dataclass(frozen=True)
 class ProtocolSearch:
-    """Protocols that give a metric value, or the nearest ones.
-
-    Attributes
-    ----------
-    target : TargetValue
-    candidates : tuple of ProtocolMatch
-        Equal values first, by number of changes; then the others, the nearest first.
-    scored : tuple of int
-        Number of protocols scored with none, one and two changed fields. The search ends at the
-        first equal value.
-    pairs, max_pairs : int
-        Number of pairs of changed fields that each alone change a metric, and the maximum scored.
-    skipped : tuple of Skipped
-        Presets that were not searched.
-    changes : mapping
-        Field values set in all presets.
-    """
+    """Protocols that give a metric value, or the nearest ones."""
 
     target: TargetValue
+    # Equal values first, by number of changes; then the others, the nearest first.
     candidates: tuple[ProtocolMatch, ...]
+    # Of protocols with none, one and two changed fields; the search ends at the first equal value.
     scored: tuple[int, ...]
-    pairs: int
+    pairs: int  # of changed fields that each alone change a metric
     max_pairs: int
     skipped: tuple[Skipped, ...] = ()
-    changes: Mapping[str, Any] = field(default_factory=dict)
+    changes: Mapping[str, Any] = field(default_factory=dict)  # in all presets
 
     @property
     def equal(self) -> tuple[ProtocolMatch, ...]:
         """Matches equal in all digits of the target."""
         return tuple(match for match in self.candidates if match.digits == self.target.digits)
+
+
+def searched_presets(
+    changes: Mapping[str, Any], *, polygons: bool = False
+) -> tuple[list[Protocol], list[Skipped]]:
+    """Return the presets to search, of the requested IoU type first, and the skipped ones."""
+    iou_type = changes.get("iou_type", "polygon" if polygons else "bbox")
+    iou_types = {iou_type, "bbox"} if "iou_type" in changes else {iou_type}
+    presets, skipped = [], dict[str, list[str]]()
+    rejected: list[UsageError] = []
+    for name, protocol in Protocol.presets.items():
+        if protocol.iou_type not in iou_types:
+            shapes = _SHAPES.get(protocol.iou_type, protocol.iou_type)
+            option = "--shapes" if protocol.iou_type == "bbox" else "--iou-type"
+            reason = f"compare {shapes}: {option} {protocol.iou_type}"
+            skipped.setdefault(reason, []).append(name)
+            continue
+        if protocol.attributes and "ignore_where" not in changes:
+            # Reading them would be slower for every search.
+            reason = "need attributes of annotations: --ignore-where"
+            skipped.setdefault(reason, []).append(name)
+            continue
+        try:
+            presets.append((protocol.iou_type != iou_type, protocol.with_changes(**changes)))
+        except UsageError as error:
+            rejected.append(error)
+            skipped.setdefault("reject the options given", []).append(name)
+    if not presets:
+        raise rejected[0]
+    searched = [protocol for _, protocol in sorted(presets, key=lambda pair: pair[0])]
+    return searched, [Skipped(reason, tuple(names)) for reason, names in skipped.items()]
 
 
 def protocol_search(
@@ -119,24 +178,12 @@ def protocol_search(
 
 
 class _Trial(NamedTuple):
-    """A protocol and its metrics, empty before scoring.
-
-    Attributes
-    ----------
-    protocol : Protocol
-    changes : mapping
-        Fields changed from the preset.
-    simpler : tuple of _Trial
-        Trials with fewer changes: the preset, and those with one of two changes. Their values are
-        not reported again.
-    values : mapping of str to float
-        Defined metric values by name.
-    """
+    """A protocol and its metrics, empty before scoring."""
 
     protocol: Protocol
-    changes: Mapping[str, Any] = MappingProxyType({})
-    simpler: "tuple[_Trial, ...]" = ()
-    values: Mapping[str, float] = MappingProxyType({})
+    changes: Mapping[str, Any] = MappingProxyType({})  # from the preset
+    simpler: "tuple[_Trial, ...]" = ()  # with fewer changes; their values are not reported again
+    values: Mapping[str, float] = MappingProxyType({})  # defined metrics by name
 
     @property
     def new_values(self) -> dict[str, float]:
@@ -268,10 +315,7 @@ class _Search:
         return dict.fromkeys(getattr(protocol, field.name) for protocol in self.given)
 
     def changed_twice(self, trials: Sequence[_Trial]) -> list[_Trial]:
-        """Score presets with two changed fields, nearest first if their effects add up.
-
-        `trials` have one changed field.
-        """
+        """Score presets with two changes of `trials`, nearest first if their effects add up."""
         pairs = [
             (first, second)
             for first, second in combinations([t for t in trials if t.new_values], 2)

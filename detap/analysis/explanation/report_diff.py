@@ -28,33 +28,16 @@ INPUT_ROLES = {"ground truth": "ground_truth", "detections": "detections"}
 
 
 class Cause(NamedTuple):
-    """A possible cause of a difference between two reports.
-
-    Attributes
-    ----------
-    name : {"ground truth", "selection", "reading", "detections", "protocol", "version"}
-    differs : bool or None
-        True if it differs and the metric depends on it; None if unknown.
-    first, second : str
-        Value in each report.
-    """
+    """A possible cause of a difference between two reports."""
 
     name: str
-    differs: bool | None
-    first: str
+    differs: bool | None  # True if the metric depends on it too; None if unknown
+    first: str  # in the first report
     second: str
 
 
 class Contribution(NamedTuple):
-    """Contribution of one or more causes to the difference.
-
-    Attributes
-    ----------
-    causes : tuple of str
-        Names; several if they cannot be separated.
-    value : float
-        NaN if unknown.
-    """
+    """Contribution of a cause, or of several that cannot be separated; NaN if unknown."""
 
     causes: tuple[str, ...]
     value: float
@@ -62,35 +45,16 @@ class Contribution(NamedTuple):
 
 @dataclass(frozen=True)
 class ReportDiff:
-    """Metric difference of two reports and its causes.
+    """Metric difference of two reports and its causes."""
 
-    Attributes
-    ----------
-    names : tuple of two str
-        Name of the metric in each report.
-    values : tuple of two float
-        NaN is undefined.
-    causes : tuple of Cause
-    contributions : tuple of Contribution
-        Contributions of the causes that differ or may differ.
-    steps : tuple of Step
-        Differing protocol fields that the metric depends on.
-    diff : str
-        Description of the first step.
-    protocols : ProtocolDiff or None
-        Effects of the steps; None without the inputs.
-    remarks : tuple of str
-        Reasons why contributions are unknown.
-    """
-
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # of the metric in each report
     values: tuple[float, ...]
     causes: tuple[Cause, ...]
-    steps: tuple[Step, ...] = ()
-    protocol_change: str = ""
-    contributions: tuple[Contribution, ...] = ()
-    protocols: ProtocolDiff | None = None
-    remarks: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()  # differing protocol fields that the metric depends on
+    protocol_change: str = ""  # by the first step
+    contributions: tuple[Contribution, ...] = ()  # of the causes that differ or may differ
+    protocols: ProtocolDiff | None = None  # None without the inputs
+    remarks: tuple[str, ...] = ()  # reasons why contributions are unknown
 
     @property
     def total(self) -> float:
@@ -114,22 +78,12 @@ class ReportDiff:
 
 
 class ReportInputs(NamedTuple):
-    """Inputs of a report.
-
-    Attributes
-    ----------
-    tables : (GroundTruth, Detections)
-    inputs : sequence of mapping
-        Records of the inputs in a report.
-    classes : sequence of str, optional
-        Classes to report.
-    read_again : callable, optional
-        Function that reads the same files with a mapping of other options.
-    """
+    """Inputs of a report."""
 
     tables: Tables
-    inputs: Sequence[Record]
-    classes: Sequence[str] | None = None
+    inputs: Sequence[Record]  # as in the report
+    classes: Sequence[str] | None = None  # to report
+    # Reads the same files with other options.
     read_again: Callable[[Mapping[str, str]], Tables] | None = None
 
 
@@ -305,10 +259,7 @@ def _from_tables(
 def _score_with_other_reading(
     diff: ReportDiff, record: Record, protocol: Protocol, source: ReportInputs, threads: int | None
 ) -> float | None:
-    """Score the other report's inputs with this report's protocol and reading options.
-
-    Returns None if the reading options are the same or cannot be used.
-    """
+    """Score the other report's inputs with this report's reading options; None if impossible."""
     if "reading" not in diff.differing or source.read_again is None:
         return None
     try:

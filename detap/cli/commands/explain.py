@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from detap.analysis.explanation.searched import searched_presets
-from detap.analysis.explanation.target_value import TargetValue
+from detap.analysis.explanation.protocol_search import TargetValue, searched_presets
 from detap.cli.command import files
 from detap.cli.commands.eval import command as eval_command
 from detap.cli.inputs import Inputs, selected
