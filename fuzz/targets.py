@@ -34,7 +34,7 @@ from detap.formats.text.reader import read_lines
 from detap.formats.voc._scan import Annotations as Scanned
 from detap.formats.voc.annotations import plain_start
 from detap.formats.voc.xml import read_annotation
-from detap.formats.yolo.lines import YoloForm
+from detap.formats.yolo.rows import YoloForm
 from detap.io.limits import Limits
 from detap.io.problems import FaultError
 from detap.io.stream import Stream

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from detap.formats.yolo import sniff
+from detap.formats.yolo.format import Yolo
 from tests.cli.conftest import Ended, Files, instances, results, write_coco, write_voc
 
 Run = Callable[..., Ended]
@@ -87,13 +87,13 @@ def test_a_folder_of_detections_is_listed_once(
 ) -> None:
     files = write_voc(tmp_path)
     looked: list[str] = []
-    real = sniff.fits
+    real = Yolo.fits
 
-    def fits(path: str) -> bool:
+    def fits(self: Yolo, path: str) -> bool:
         looked.append(path)
-        return real(path)
+        return real(self, path)
 
-    monkeypatch.setattr(sniff, "fits", fits)
+    monkeypatch.setattr(Yolo, "fits", fits)
     ended = detap(*files.arguments)
     assert ended.status == 0, ended.err
     assert looked == [str(files.dt)]

@@ -22,7 +22,7 @@ from detap.formats.text.lines import LineForm, decoded_lines, plain_lines
 from detap.formats.text.rows import Rows
 from detap.formats.voc import tables as voc
 from detap.formats.yolo import tables as yolo_tables
-from detap.formats.yolo.lines import YoloForm
+from detap.formats.yolo.rows import YoloForm
 from detap.io.problems import FaultError
 from detap.tables.detection import GroundTruth
 from tests.depth import examples

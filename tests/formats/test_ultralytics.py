@@ -12,8 +12,7 @@ import pytest
 
 import detap
 from detap.errors import InputError, UsageError
-from detap.formats.catalogue import default_protocol
-from detap.formats.yolo.geometry import geometry
+from detap.formats.catalogue import FORMATS, default_protocol
 from tests.cli.conftest import Ended
 from tests.cli.conftest import detap as command_fixture
 from tests.formats.test_yolo import codes, png
@@ -299,7 +298,7 @@ def test_the_geometry_of_real_labels(
     path = real_data / folder / name
     if not path.exists():
         pytest.skip(f"real data is absent: no {path}")
-    assert geometry(str(path), {}) == expected
+    assert FORMATS["yolo"].geometry(str(path), {}) == expected
     truth = detap.read_ground_truth(path, format="yolo", image_size="500x400")
     assert (truth.keypoints is not None) == (expected == "keypoints")
     assert (truth.polygons is not None) == (expected == "polygons")
@@ -307,11 +306,13 @@ def test_the_geometry_of_real_labels(
     if name == "data.yaml" and "cvat" in folder:
         split = "train"
         truth = detap.read_ground_truth(path, split=split, image_size="500x400")
-        assert geometry(str(path), {"split": split}) == ("polygons" if "orien" in folder else "")
+        assert FORMATS["yolo"].geometry(str(path), {"split": split}) == (
+            "polygons" if "orien" in folder else ""
+        )
     unexpected = {"track-ids", "keypoints-at-zero", "keypoints-zeroed"}
     assert not unexpected & codes(truth).keys()
     presets = {"keypoints": "ultralytics-pose", "polygons": "coco-polygon", "": "coco"}
-    assert default_protocol(truth) == presets[geometry(str(path), {"split": split})]
+    assert default_protocol(truth) == presets[FORMATS["yolo"].geometry(str(path), {"split": split})]
 
 
 @pytest.mark.parametrize(
@@ -352,13 +353,13 @@ def test_the_geometry_by_options(
     given = dict(options)
     if "class_names" in given:
         given["class_names"] = str(folder / given["class_names"])
-    assert geometry(str(folder / "data.yaml"), given) == expected
-    assert geometry(str(folder), given) == expected
+    assert FORMATS["yolo"].geometry(str(folder / "data.yaml"), given) == expected
+    assert FORMATS["yolo"].geometry(str(folder), given) == expected
 
 
 @pytest.mark.parametrize("text", ["names: [", "val: \x00", "val: nowhere\nnames: [a]\n", ""])
 def test_the_geometry_of_an_invalid_data_yaml(text: str, tmp_path: Path) -> None:
     """The reader reports it."""
     write(tmp_path, {"data.yaml": text})
-    assert not geometry(str(tmp_path / "data.yaml"), {})
-    assert not geometry(str(tmp_path / "missing"), {})
+    assert not FORMATS["yolo"].geometry(str(tmp_path / "data.yaml"), {})
+    assert not FORMATS["yolo"].geometry(str(tmp_path / "missing"), {})

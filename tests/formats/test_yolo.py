@@ -11,8 +11,8 @@ import pytest
 
 import detap
 from detap.errors import DetapWarning, InputError, UsageError
-from detap.formats.yolo.metadata import placeholder_ground_truth
-from detap.formats.yolo.sniff import fits
+from detap.formats.catalogue import FORMATS
+from detap.formats.yolo.format import placeholder_ground_truth
 from detap.io.limits import DEFAULT_LIMITS
 from detap.tables.detection import Detections, GroundTruth
 from tests.formats.test_image_headers import exif, jpeg
@@ -493,16 +493,16 @@ def test_classes_by_name_are_padillas(tmp_path: Path) -> None:
 )
 def test_the_format_is_detected(files: dict[str, str], expected: bool, tmp_path: Path) -> None:
     folder = write(tmp_path, files)
-    assert fits(str(folder)) is expected
+    assert FORMATS["yolo"].fits(str(folder)) is expected
     if files.keys() == {"a.txt"}:
-        assert fits(str(folder / "a.txt")) is expected
+        assert FORMATS["yolo"].fits(str(folder / "a.txt")) is expected
 
 
 def test_missing_paths_are_not_detected(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file or directory"):
         truth_of(tmp_path / "data.yaml")
-    assert not fits(str(tmp_path / "absent"))
-    assert fits("some/data.yaml")
+    assert not FORMATS["yolo"].fits(str(tmp_path / "absent"))
+    assert FORMATS["yolo"].fits("some/data.yaml")
 
 
 def test_image_sizes_that_contradict_the_images(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def test_every_line_is_regular(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
 
     read = []
     for name, other in (
-        ("detap.formats.yolo.lines.YoloForm.read_line", never),
+        ("detap.formats.yolo.rows.YoloForm.read_line", never),
         ("detap.formats.text.reader.RaggedLines", PlainLines),
     ):
         with monkeypatch.context() as patch:

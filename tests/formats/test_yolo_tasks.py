@@ -10,7 +10,7 @@ import pytest
 
 import detap
 from detap.errors import InputError, UsageError
-from detap.formats.yolo.tasks import all_axis_aligned
+from detap.formats.yolo.rows import all_axis_aligned
 from tests.cli.conftest import Ended
 from tests.cli.conftest import detap as command_fixture
 from tests.formats.test_yolo import codes, png

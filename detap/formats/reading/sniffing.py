@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import lru_cache
 from itertools import islice
 
-_HEAD_BYTES = 4096
+HEAD_BYTES = 4096
 _FILES = 16
 _JSON_FILES = 3
 _JSON_TOKEN = re.compile(rb'"((?:[^"\\]|\\.)*)"\s*(:?)|[\[\]{}]')
@@ -48,14 +48,14 @@ def head(path: str) -> bytes:
         if not stat.S_ISREG(os.stat(path).st_mode):
             return b""
         with open(path, "rb") as file:
-            data = file.read(_HEAD_BYTES)
+            data = file.read(HEAD_BYTES)
     except (OSError, ValueError):
         return b""
     if data.startswith(b"\x1f\x8b"):
         import zlib
 
         try:
-            return zlib.decompressobj(31).decompress(data, _HEAD_BYTES)
+            return zlib.decompressobj(31).decompress(data, HEAD_BYTES)
         except zlib.error:
             return b""
     return data

@@ -17,6 +17,11 @@ DATA_YAML = (".yaml", ".yml")
 """The suffixes of a `data.yaml`."""
 
 
+def is_data_yaml(path: str) -> bool:
+    """Return True for the path of a `data.yaml`."""
+    return path.lower().endswith(DATA_YAML)
+
+
 @dataclass(frozen=True, slots=True)
 class ClassNames:
     """The class names of a file, in the order of their numbers."""

@@ -17,11 +17,11 @@ from detap.errors import InputError, Problem, UsageError
 from detap.formats.by_name.problems import Problems
 from detap.formats.reading.image_headers import IMAGE_SUFFIXES
 from detap.formats.subsets import chosen_subset
-from detap.formats.text.class_names import DATA_YAML
+from detap.formats.text.class_names import is_data_yaml
 from detap.formats.text.data_yaml import SPLITS, DataYaml, read_data_yaml
 from detap.formats.text.folder import Folder, is_folder, is_regular
 from detap.formats.text.lines import plain_lines
-from detap.formats.yolo.darknet import OBJ_DATA, PREFIX, read_obj_data
+from detap.formats.yolo.names import NAME_LISTS, OBJ_DATA, PREFIX, read_obj_data
 from detap.io import stream as files
 from detap.io.limits import Limits
 from detap.io.paths import Path
@@ -29,11 +29,6 @@ from detap.tables.detection import GroundTruth
 from detap.text_input import quote
 
 _HIDDEN = "is invalid; details are hidden because it is outside the data set"
-
-NAME_LISTS = ("classes.txt", "obj.names", "data.yaml")
-"""Files of class names next to labels."""
-
-
 _MOST_OTHERS = 10_000
 """A folder with more other files than this and than images is rejected."""
 
@@ -55,8 +50,6 @@ class DataSet(NamedTuple):
         The data set's description.
     repeated : int
         Number of list lines that repeat an image.
-    skipped : tuple of str
-        Other files.
     outside : tuple of str
         Folders and lists that the `data.yaml` names outside its own folder.
     named : bool
@@ -69,7 +62,6 @@ class DataSet(NamedTuple):
     folder: Folder
     data: DataYaml | None
     repeated: int
-    skipped: tuple[str, ...]
     outside: tuple[str, ...] = ()
     named: bool = True
 
@@ -80,14 +72,10 @@ class DataSet(NamedTuple):
 
     def with_images(self, names: list[str]) -> "DataSet":
         """Return the data set with further images, without labels and files."""
-        added = dict.fromkeys(names, ("", ""))
-        rows = zip(self.images, zip(self.image_files, self.members, strict=True), strict=True)
-        images = sorted({**dict(rows), **added}.items())
-        return self._replace(
-            images=tuple(name for name, _ in images),
-            image_files=tuple(file for _, (file, _) in images),
-            members=tuple(member for _, (_, member) in images),
-        )
+        rows = [*zip(self.images, self.image_files, self.members, strict=True)]
+        rows = sorted(rows + [(name, "", "") for name in names])
+        images, image_files, members = zip(*rows, strict=True) if rows else ((), (), ())
+        return self._replace(images=images, image_files=image_files, members=members)
 
     def hide_outside(self, error: InputError, given: Path | None) -> InputError:
         """Return an error without the content of files outside the data set.
@@ -103,22 +91,17 @@ class DataSet(NamedTuple):
             Problem(problem.file, "", _HIDDEN, "use its folder as input to see them")
             if problem.file not in known
             and problem.file.endswith((".txt", *NAME_LISTS))
-            and not is_below(problem.file, own_folder)
+            and not _is_below(problem.file, own_folder)
             else problem
             for problem in error.problems
         )
         return InputError(problems, error.omitted + len(error.problems) - len(problems))
 
 
-def is_below(path: str, folder: str) -> bool:
+def _is_below(path: str, folder: str) -> bool:
     """Return True if a path is a folder or below it."""
     full, top = os.path.abspath(path), os.path.abspath(folder)
     return full == top or full.startswith(os.path.join(top, ""))
-
-
-def is_data_yaml(path: str) -> bool:
-    """Return True for the path of a `data.yaml`."""
-    return path.lower().endswith(DATA_YAML)
 
 
 def resolve_data_yaml(path: str) -> str:
@@ -158,11 +141,14 @@ def find_images(path: str, split: str | None, limits: Limits) -> DataSet:
 
 def labels_folder(path: str) -> str:
     """Return the folder with text files: the path, or its sub-folder ``labels``."""
-    if os.path.isdir(path) and not _text_files(path):
-        below = os.path.join(path, "labels")
-        if os.path.isdir(below):
-            return below
-    return path
+    below = os.path.join(path, "labels")
+    return below if os.path.isdir(below) and not _has_labels(path) else path
+
+
+def _has_labels(folder: str) -> bool:
+    with suppress(OSError):  # the reader reports it
+        return any(n.endswith(".txt") and n not in NAME_LISTS for n in os.listdir(folder))
+    return False
 
 
 def label_folder_of(folder: str, images: str = "images", labels: str = "labels") -> str:
@@ -178,13 +164,15 @@ def label_folder_of(folder: str, images: str = "images", labels: str = "labels")
     return other if os.path.isabs(folder) else os.path.relpath(other)
 
 
-def _text_files(folder: str) -> bool:
-    with suppress(OSError):  # the reader reports it
-        return any(n.endswith(".txt") and n not in NAME_LISTS for n in os.listdir(folder))
-    return False
+def common_folder(folders: list[str]) -> str:
+    """Return the common folder; relative if the first folder is relative."""
+    if not folders:
+        return "."
+    common = os.path.commonpath([os.path.abspath(folder) for folder in folders])
+    return common if os.path.isabs(folders[0]) else os.path.relpath(common)
 
 
-def flattened_stems(truth: GroundTruth) -> dict[str, set[str]]:
+def _flattened_stems(truth: GroundTruth) -> dict[str, set[str]]:
     """Return the stems of images by their path below ``labels`` or ``images``, joined by ``_``.
 
     Ultralytics' ``val`` writes the predictions of ``a/1.jpg`` to ``a_1.txt``.
@@ -196,8 +184,7 @@ def flattened_stems(truth: GroundTruth) -> dict[str, set[str]]:
             continue
         folder = os.path.abspath(source.path)
         paths = [os.path.join(folder, member) for member in source.members]
-        images = label_folder_of(folder, "labels", "images")
-        for top, _, names in os.walk(images):
+        for top, _, names in os.walk(label_folder_of(folder, "labels", "images")):
             paths += [os.path.join(top, name) for name in names if _is_image(name)]
         for path in paths:
             *above, name = os.path.splitext(path)[0].split(os.sep)
@@ -216,8 +203,8 @@ def without_flattened_paths(folder: Folder, truth: GroundTruth) -> tuple[Folder,
     unknown = [stem for stem in folder.members if stem not in images]
     if not unknown or truth.format != "yolo":
         return folder, 0
-    stems = flattened_stems(truth)
-    members = {stem: member for stem, member in folder.members.items() if stem not in unknown}
+    stems = _flattened_stems(truth)
+    members = {stem: member for stem, member in folder.members.items() if stem in images}
     count = 0
     for stem in unknown:
         names = sorted(stems.get(stem, ()))
@@ -234,11 +221,11 @@ def without_flattened_paths(folder: Folder, truth: GroundTruth) -> tuple[Folder,
 
 
 class _Image(NamedTuple):
-    """An image: its folder and name (empty if only labels are known)."""
+    """An image: its folder and name (empty if only labels are known), and its label folder."""
 
     folder: str
     name: str
-    label: str
+    labels: str
 
 
 @dataclass(slots=True)
@@ -253,7 +240,6 @@ class _Search:
     skipped: list[str] = field(default_factory=list)
     outside: dict[str, None] = field(default_factory=dict)
     _listed: dict[str, tuple[dict[str, bool], list[str]]] = field(default_factory=dict)
-    _with_images: dict[str, bool] = field(default_factory=dict)
 
     # --- a data.yaml
 
@@ -264,14 +250,9 @@ class _Search:
             hint = f"use the folder of the labels, and this file as --class-names {data.file}"
             files.refuse(data.file, message, hint)
         if split not in data.splits:
-            splits = ", ".join(data.splits)
-            files.refuse(
-                data.file,
-                f"no `{split}:` (available: {splits})",
-                "use another --split, or add its images",
-            )
-        base = self._base(data)
-        own_folder = os.path.abspath(os.path.dirname(data.file))
+            message = f"no `{split}:` (available: {', '.join(data.splits)})"
+            files.refuse(data.file, message, "use another --split, or add its images")
+        base = _base_folder(data)
         for entry in data.splits[split]:
             # Paths in Roboflow's files have one "../" too many.
             variants = [entry, entry.removeprefix("../"), entry.removeprefix(PREFIX)]
@@ -283,34 +264,23 @@ class _Search:
                 hint = "correct it, or `path:`, its base folder"
                 self.problems.add(data.file, "", message, hint)
             elif os.path.isfile(path):
-                self._find_listed(os.path.normpath(path), base, own_folder)
+                self._find_listed(os.path.normpath(path), base, data)
             else:
                 images = os.path.normpath(path)
-                self._note_outside(images, own_folder)
+                self._note_outside(images, data)
                 self._find_in(images, label_folder_of(images), data)
 
-    def _note_outside(self, path: str, own_folder: str) -> None:
+    def _note_outside(self, path: str, data: DataYaml) -> None:
         """Store a path that is not below the folder of the data.yaml."""
-        if not is_below(path, own_folder):
+        if not _is_below(path, os.path.dirname(data.file)):
             self.outside.setdefault(os.path.abspath(path))
 
-    def _base(self, data: DataYaml) -> str:
-        folder = os.path.dirname(data.file) or "."
-        for base in (os.path.join(folder, data.path), data.path or folder):
-            if "\0" not in base and os.path.isdir(base):
-                return base
-        return files.refuse(
-            data.file,
-            f"path: {quote(data.path)} is not a folder",
-            "correct it, or remove it to use the folder of this file",
-        )
-
-    def _find_listed(self, file: str, base: str, own_folder: str) -> None:
+    def _find_listed(self, file: str, base: str, data: DataYaml) -> None:
         """Find the images that a text file lists, one path per line.
 
         Lines are quoted only if most are paths of images, because a data.yaml may name any file.
         """
-        self._note_outside(file, own_folder)
+        self._note_outside(file, data)
         if not file.lower().endswith(".txt"):
             files.refuse(file, "not a list of images (.txt)", "use a folder or a list")
         problems = Problems(self.limits.problems)
@@ -320,28 +290,30 @@ class _Search:
             message = f"not a list of images: {images} of {len(lines)} lines are paths of images"
             files.refuse(file, message, "list one image per line")
         self.problems.extend(*problems.listed)
-        folder_of_list = os.path.dirname(file) or "."
-        roots = (folder_of_list, base)
-        root = next((r for r in roots if lines and _exists(_folder_of(r, lines[0][1]))), "")
-        if not root and lines and _exists(_folder_of(base, lines[0][1].removeprefix(PREFIX))):
+        own_folder = os.path.dirname(file) or "."
+        root = next((r for r in (own_folder, base) if lines and _has_folder(r, lines[0][1])), "")
+        if not root and lines and _has_folder(base, lines[0][1].removeprefix(PREFIX)):
             root, lines = base, [(number, text.removeprefix(PREFIX)) for number, text in lines]
         labels: dict[str, str] = {}
+        existing: dict[str, dict[str, bool]] = {}
         for number, text in lines:
-            path = os.path.join(folder_of_list if text.startswith("./") else root, text)
+            path = os.path.join(own_folder if text.startswith("./") else root, text)
             folder, name = os.path.split(os.path.normpath(path))
             if folder not in labels:
                 labels[folder] = label_folder_of(folder)
-                self._note_outside(folder, own_folder)
+                self._note_outside(folder, data)
+                # A folder with labels alone: the images are elsewhere.
+                names = self._files(folder)
+                existing[folder] = names if any(not n.endswith(".txt") for n in names) else {}
             if not _is_image(name):
                 message = f"{quote(text)} is not an image name"
                 self.problems.add(file, f"line {number}", message, "list one image per line")
-                continue
-            if self._has_images(folder) and name not in self._files(folder):
+            elif existing[folder] and name not in existing[folder]:
                 message = f"no such file or directory {quote(text)} (tried {folder}/{name})"
                 self.problems.add(file, f"line {number}", message, "correct the list")
-                continue
-            stem = name.rpartition(".")[0]
-            self._add(stem, _Image(folder, name, labels[folder]), relisted=True)
+            else:
+                stem = name.rpartition(".")[0]
+                self._add(stem, _Image(folder, name, labels[folder]), relisted=True)
         if not lines and not self.problems.count:
             self.problems.add(file, "", "no images", "list one image per line")
 
@@ -371,10 +343,10 @@ class _Search:
                 else:
                     others += 1
             if data is not None and others > max(_MOST_OTHERS, len(self.images) - count):
-                self._refuse_folder(data, images, f"has {others} files other than images")
+                _refuse_folder(data, images, f"has {others} files other than images")
         any_image = len(self.images) > count
         if data is not None and not any_image and images == labels and self.outside:
-            self._refuse_folder(data, images, "has no images, and is outside the data set")
+            _refuse_folder(data, images, "has no images, and is outside the data set")
         self._match_labels(labels, images, any_image=any_image)
 
     def _match_labels(self, labels: str, images: str, *, any_image: bool) -> None:
@@ -386,22 +358,12 @@ class _Search:
                     self.problems.add(os.path.join(folder, name), "", message, "rename it")
                 elif not name.endswith(".txt") or name in NAME_LISTS:
                     self.skipped += [] if _is_image(name) else [name]
-                elif any_image:
-                    self._check_image(name, folder, images)
-                else:
+                elif not any_image:
                     self._add(name[:-4], _Image("", "", folder))
-
-    def _refuse_folder(self, data: DataYaml, images: str, reason: str) -> None:
-        message = f"folder {os.path.abspath(images)} {reason}"
-        files.refuse(data.file, message, "use the folder of the images, or a list of them")
-
-    def _check_image(self, name: str, folder: str, images: str) -> None:
-        """Check that a label file has an image."""
-        image = self.images.get(name[:-4])
-        if image is None or image.label != folder:
-            message = f"no image {quote(name[:-4])} in {images}"
-            hint = "add the image, or remove the label file"
-            self.problems.add(os.path.join(folder, name), "", message, hint)
+                elif name[:-4] not in self.images or self.images[name[:-4]].labels != folder:
+                    message = f"no image {quote(name[:-4])} in {images}"
+                    hint = "add the image, or remove the label file"
+                    self.problems.add(os.path.join(folder, name), "", message, hint)
 
     def _walk(self, top: str) -> Iterator[tuple[str, dict[str, bool]]]:
         """Yield a folder and its sub-folders with their files, each once."""
@@ -415,13 +377,6 @@ class _Search:
             files_, below = self._entries(folder)
             yield folder, files_
             folders += [os.path.join(folder, name) for name in reversed(below)]
-
-    def _has_images(self, folder: str) -> bool:
-        """Return True if a folder has image files, or other files than labels."""
-        if folder not in self._with_images:
-            files_ = self._files(folder)
-            self._with_images[folder] = any(not name.endswith(".txt") for name in files_)
-        return self._with_images[folder]
 
     def _files(self, folder: str) -> dict[str, bool]:
         """Return the files of a folder, True for regular ones; empty if missing."""
@@ -458,62 +413,58 @@ class _Search:
             self.repeated += 1
             return
         path, other_path = (
-            os.path.join(i.folder or i.label, i.name or stem) for i in (image, other)
+            os.path.join(i.folder or i.labels, i.name or stem) for i in (image, other)
         )
         message = f"duplicate image name {quote(stem)} (also {other_path})"
         self.problems.add(path, "", message, "rename one of them")
 
-    # --- result
-
     def data_set(self, data: DataYaml | None) -> DataSet:
         """Return the data set."""
-        stems = sorted(self.images)
-        images = [self.images[stem] for stem in stems]
-        folders = sorted({image.label for image in images})
+        images = [self.images[stem] for stem in sorted(self.images)]
+        folders = sorted({image.labels for image in images})
         root = folders[0] if len(folders) == 1 else common_folder(folders)
-        inside = {folder: os.path.relpath(folder, root) for folder in folders}
-        members, irregular = [], set()
-        for stem, image in zip(stems, images, strict=True):
-            name = f"{stem}.txt"
-            below = inside[image.label]
-            member = name if below == "." else f"{below}/{name}"
-            regular = self._files(image.label).get(name)
-            members.append("" if regular is None else member)
-            if regular is False:
-                irregular.add(member)
-        image_files = tuple(
-            os.path.join(image.folder, image.name)
-            if image.name and image.name in self._files(image.folder)
-            else ""
-            for image in images
-        )
-        member_by_stem = {s: m for s, m in zip(stems, members, strict=True) if m}
+        inside = {f: "" if f == root else f"{os.path.relpath(f, root)}/" for f in folders}
+        members: dict[str, str] = {}
+        image_files, irregular = [], set()
+        for stem, (folder, image_name, labels) in zip(sorted(self.images), images, strict=True):
+            label_files, name = self._files(labels), f"{stem}.txt"
+            if name in label_files:
+                members[stem] = f"{inside[labels]}{name}"
+                if not label_files[name]:
+                    irregular.add(members[stem])
+            exists = image_name and image_name in self._files(folder)
+            image_files.append(os.path.join(folder, image_name) if exists else "")
         skipped = tuple(sorted(self.skipped))
-        folder = Folder(root, "", ".txt", member_by_stem, skipped, frozenset(irregular))
+        stems = tuple(sorted(self.images))
         return DataSet(
-            tuple(stems),
-            image_files,
-            tuple(members),
-            folder,
-            data,
-            self.repeated,
-            skipped,
-            tuple(self.outside),
-            any(image.name for image in images),
+            images=stems,
+            image_files=tuple(image_files),
+            members=tuple(members.get(stem, "") for stem in stems),
+            folder=Folder(root, "", ".txt", members, skipped, frozenset(irregular)),
+            data=data,
+            repeated=self.repeated,
+            outside=tuple(self.outside),
+            named=any(image.name for image in images),
         )
 
 
-def common_folder(folders: list[str]) -> str:
-    """Return the common folder; relative if the first folder is relative."""
-    if not folders:
-        return "."
-    absolute = os.path.isabs(folders[0])
-    common = os.path.commonpath([os.path.abspath(folder) for folder in folders])
-    return common if absolute else os.path.relpath(common)
+def _base_folder(data: DataYaml) -> str:
+    folder = os.path.dirname(data.file) or "."
+    for base in (os.path.join(folder, data.path), data.path or folder):
+        if "\0" not in base and os.path.isdir(base):
+            return base
+    message = f"path: {quote(data.path)} is not a folder"
+    hint = "correct it, or remove it to use the folder of this file"
+    return files.refuse(data.file, message, hint)
 
 
-def _folder_of(root: str, text: str) -> str:
-    return os.path.dirname(os.path.join(root, text))
+def _refuse_folder(data: DataYaml, images: str, reason: str) -> None:
+    message = f"folder {os.path.abspath(images)} {reason}"
+    files.refuse(data.file, message, "use the folder of the images, or a list of them")
+
+
+def _has_folder(root: str, text: str) -> bool:
+    return _exists(os.path.dirname(os.path.join(root, text)))
 
 
 def _exists(path: str) -> bool:

@@ -1,29 +1,86 @@
-"""Class names and ``kpt_shape`` of YOLO data sets and predictions."""
+"""Class names and ``kpt_shape`` of YOLO data sets and predictions; Darknet's ``obj.data``."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from detap.errors import InputError, Problem
 from detap.formats.by_name.problems import Problems
-from detap.formats.text.class_names import ClassNames
+from detap.formats.text.class_names import ClassNames, is_data_yaml
 from detap.formats.text.data_yaml import DataYaml
 from detap.formats.text.folder import Folder
-from detap.formats.yolo.dataset import NAME_LISTS, DataSet, is_data_yaml
+from detap.formats.text.lines import plain_lines
 from detap.io.limits import Limits
 from detap.io.paths import Path
+from detap.io.stream import read_bytes
 from detap.tables.detection import GroundTruth
 from detap.text_input import is_whole, quote
 
 TRUTH = "the ground truth"
 """The file of names that come from a ground truth, in messages."""
+NAME_LISTS = ("classes.txt", "obj.names", "data.yaml")
+"""Files of class names next to labels."""
+OBJ_DATA = "obj.data"
+PREFIX = "data/"
+"""CVAT writes paths below this folder, which its archives do not have."""
+_OTHER_KEYS = frozenset({"classes", "names", "backup", "eval", "results"})
+
+
+def read_obj_data(file: str, limits: Limits) -> DataYaml:
+    """Read the ``obj.data`` of CVAT's "YOLO 1.1" exports as if it were a `data.yaml`."""
+    problems = Problems(limits.problems)
+    values: dict[str, str] = {}
+    for number, text in plain_lines(read_bytes(file, limits), file, problems):
+        key, separator, value = (part.strip() for part in text.partition("="))
+        if text.startswith("#"):
+            continue
+        if not separator or not key or not value:
+            message = f"{quote(text)} is not `key = value`"
+            problems.add(file, f"line {number}", message, "correct it")
+        elif key in values:
+            message = f"duplicate key {quote(key)}"
+            problems.add(file, f"line {number}", message, "keep one of them")
+        values.setdefault(key, value)
+    problems.raise_any()
+    if "names" not in values:
+        problems.add(file, "", "has no `names =`", "add the file with one class name per line")
+    problems.raise_any()
+    folder = os.path.dirname(file) or "."
+    path = _existing(folder, values["names"])
+    # Otherwise any file of the machine could be shown as names.
+    if os.path.relpath(path, folder).startswith(os.pardir):
+        problems.add(file, "", f"names = {quote(values['names'])} is outside its folder", "move it")
+        problems.raise_any()
+    names = ClassNames.load(path, limits)
+    count = values.get("classes")
+    if count is not None and (not is_whole(count) or int(count[:9]) != len(names.names)):
+        message = f"classes is {quote(count)}, but {names.file} has {len(names.names)} names"
+        problems.add(file, "", message, "correct one of them")
+    splits = {key: (value,) for key, value in values.items() if key not in _OTHER_KEYS}
+    if not splits:
+        problems.add(file, "", "no list of images", "add one, such as `train = train.txt`")
+    problems.raise_any()
+    return DataYaml(file, names.names, "", splits)
+
+
+def _existing(folder: str, path: str) -> str:
+    """Return a path relative to a folder, without :data:`PREFIX` if nothing has it."""
+    full, stripped = (os.path.join(folder, p) for p in (path, path.removeprefix(PREFIX)))
+    if "\0" in path:
+        return full
+    return stripped if os.path.exists(stripped) and not os.path.exists(full) else full
+
+
+def folders_above(folder: str) -> Iterator[str]:
+    """Yield a folder and the two above it."""
+    for _ in range(3):
+        yield folder
+        folder = os.path.normpath(os.path.join(folder, os.pardir))
 
 
 def names_of_data(data: DataYaml | None) -> list[ClassNames]:
     """Return the names of a `data.yaml`, if there is one."""
-    if data is None:
-        return []
-    return [ClassNames(data.file, data.names, data.keypoints, data.sigmas)]
+    return [ClassNames(data.file, data.names, data.keypoints, data.sigmas)] if data else []
 
 
 def kpt_shape(lists: Sequence[ClassNames]) -> tuple[int, int] | None:
@@ -37,36 +94,13 @@ def kpt_shape(lists: Sequence[ClassNames]) -> tuple[int, int] | None:
 
 
 def names_of_truth(
-    data_set: DataSet, given: Path | None, limits: Limits, *, as_is: bool
+    data: DataYaml | None, labels: str, given: Path | None, limits: Limits, *, as_is: bool
 ) -> ClassNames:
-    """Return the list of class names; all existing lists must be equal."""
-    lists = [ClassNames.load(given, limits)]
-    if data_set.data is not None:
-        lists += names_of_data(data_set.data)
-    above = data_set.folder.given
-    for _ in range(3):
-        lists += [read_if_valid(os.path.join(above, name), limits) for name in NAME_LISTS]
-        above = os.path.normpath(os.path.join(above, os.pardir))
+    """Return the list of class names; all that exist in and above `labels` must be equal."""
+    lists = [ClassNames.load(given, limits), *names_of_data(data)]
+    for folder in folders_above(labels):
+        lists += [read_if_valid(os.path.join(folder, name), limits) for name in NAME_LISTS]
     return _single_list(lists, as_is=as_is)
-
-
-def read_if_valid(path: str, limits: Limits) -> ClassNames:
-    """Return the names that a file lists, or none if it is missing or invalid."""
-    if os.path.isfile(path):
-        problems = Problems(1)
-        with suppress(InputError):
-            names = ClassNames.read(path, problems, limits)
-            return ClassNames() if problems.count else names
-    return ClassNames()
-
-
-def _single_list(lists: Sequence[ClassNames], *, as_is: bool = False) -> ClassNames:
-    """Return the first list that is not empty; raise InputError if another one differs."""
-    existing = [names for names in lists if names.names]
-    if not as_is:
-        for other in existing[1:]:
-            existing[0].check_same(other)
-    return existing[0] if existing else ClassNames()
 
 
 def names_of_detections(
@@ -86,6 +120,24 @@ def names_of_detections(
     return _single_list(lists, as_is=as_is)
 
 
+def read_if_valid(path: str, limits: Limits) -> ClassNames:
+    """Return the names that a file lists, or none if it is missing or invalid."""
+    if os.path.isfile(path):
+        problems = Problems(1)
+        with suppress(InputError):
+            names = ClassNames.read(path, problems, limits)
+            return ClassNames() if problems.count else names
+    return ClassNames()
+
+
+def _single_list(lists: Sequence[ClassNames], *, as_is: bool = False) -> ClassNames:
+    """Return the first list that is not empty; raise InputError if another one differs."""
+    existing = [names for names in lists if names.names]
+    for other in [] if as_is else existing[1:]:
+        existing[0].check_same(other)
+    return existing[0] if existing else ClassNames()
+
+
 def _are_numbers(names: Sequence[str]) -> bool:
     return all(map(is_whole, names))
 
@@ -93,12 +145,7 @@ def _are_numbers(names: Sequence[str]) -> bool:
 def check_numbered(path: str, truth: GroundTruth, names: Sequence[str]) -> None:
     """Raise InputError for class numbers if the ground truth has names."""
     if any(map(str.isdigit, names)) and not _are_numbers(truth.classes):
-        raise InputError(
-            Problem(
-                path,
-                "",
-                f"the ground truth has class names (e.g. {quote(truth.classes[0])}), the results "
-                "have numbers",
-                "pass --class-names FILE: data.yaml, obj.names or classes.txt",
-            )
-        )
+        example = f"(e.g. {quote(truth.classes[0])})"
+        message = f"the ground truth has class names {example}, the results have numbers"
+        hint = "pass --class-names FILE: data.yaml, obj.names or classes.txt"
+        raise InputError(Problem(path, "", message, hint))

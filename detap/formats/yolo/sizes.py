@@ -1,4 +1,4 @@
-"""Image sizes for files with normalized boxes."""
+"""Image sizes for files with normalized boxes: from options, else from image headers."""
 
 import os
 import re
@@ -26,14 +26,8 @@ _SAMPLED = 16
 class GivenSizes:
     """Image sizes from options: one for all images (``"640x480"``), or a table.
 
-    Attributes
-    ----------
-    sizes : (I, 2) float64
-        Width and height of each image, NaN if unknown.
-    source : tuple of SourceFile
-        The table, if there is one.
-    table : dict of str to (int, int)
-        Its sizes by stem.
+    `sizes` (I, 2) has the width and height of each image, NaN if unknown, `table` the sizes by
+    stem, and `source` the table's file, if there is one.
     """
 
     def __init__(
@@ -59,11 +53,6 @@ class GivenSizes:
         """Look up the sizes of other images in the table."""
         self.sizes = sizes_of(images, self.table)
 
-    @property
-    def name(self) -> str:
-        """The origin of the sizes, for messages."""
-        return self.source[0].path if self.source else "--image-size"
-
     def check_against(self, other: Floats, images: Sequence[Name], path: str, source: str) -> None:
         """Raise InputError if other sizes (I, 2), those of `path`, differ."""
         wrong = (self.sizes != other) & ~np.isnan(self.sizes) & ~np.isnan(other)
@@ -71,17 +60,12 @@ class GivenSizes:
         if not len(differing):
             return
         first = differing[0]
-        given, actual = (_format_size(sizes[first]) for sizes in (self.sizes, other))
+        given, actual = ("{:g}x{:g}".format(*sizes[first]) for sizes in (self.sizes, other))
         swapped = (self.sizes[differing] == other[differing][:, ::-1]).all()
         looks = ": width and height look swapped" if swapped else ""
-        name = quote(str(images[first]))
-        message = f"image {name} is {actual} {source}, but {given} in {self.name}"
-        hint = f"correct {self.name}, or omit it"
-        raise InputError(Problem(path, "", f"{message}{looks}", hint))
-
-
-def _format_size(size: Floats) -> str:
-    return f"{size[0]:g}x{size[1]:g}"
+        origin = self.source[0].path if self.source else "--image-size"
+        message = f"image {quote(str(images[first]))} is {actual} {source}, but {given} in {origin}"
+        raise InputError(Problem(path, "", f"{message}{looks}", f"correct {origin}, or omit it"))
 
 
 def _parsed(size: Size) -> tuple[float, float]:
@@ -92,9 +76,8 @@ def _parsed(size: Size) -> tuple[float, float]:
         return float(width), float(height)
     match = _SIZE.fullmatch(size)
     if match is None:
-        raise UsageError(
-            f"--image-size {quote(size)} is not a size; use WIDTHxHEIGHT, e.g. 640x480"
-        )
+        usage = "use WIDTHxHEIGHT, e.g. 640x480"
+        raise UsageError(f"--image-size {quote(size)} is not a size; {usage}")
     return float(match[1]), float(match[2])
 
 
@@ -116,9 +99,8 @@ def sizes_of_images(
                 problems[image] = error.problems[0]
     if given.source and not as_is:
         _check_sample(data_set, given)
-    unknown = np.unique(required[np.isnan(sizes[required, 0])]) if len(required) else required
-    listed = [problems[image] for image in unknown.tolist() if image in problems]
-    if listed:
+    unknown = np.unique(required[np.isnan(sizes[required, 0])])
+    if listed := [problems[image] for image in unknown.tolist() if image in problems]:
         raise InputError(listed)
     first_hint = "put images next to their labels (labels/x.txt, images/x.jpg), or "
     refuse_unknown(unknown, data_set.images, data_set.folder.given, first_hint)
@@ -147,12 +129,9 @@ def refuse_unknown(
     if len(unknown):
         others = f" (and {len(unknown) - 1} others)" if len(unknown) > 1 else ""
         name = quote(str(images[int(unknown[0])]))
-        raise InputError(
-            Problem(
-                path,
-                "",
-                f"unknown size of image {name}{others}, required for normalized boxes",
-                f"{first_hint}pass --image-sizes FILE (image,width,height), or --image-size WxH if "
-                "all are equal",
-            )
+        message = f"unknown size of image {name}{others}, required for normalized boxes"
+        hint = (
+            f"{first_hint}pass --image-sizes FILE (image,width,height), or --image-size WxH if "
+            "all are equal"
         )
+        raise InputError(Problem(path, "", message, hint))

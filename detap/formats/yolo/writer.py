@@ -23,7 +23,7 @@ from detap.formats.content import (
     number_text,
     rows_of_images,
 )
-from detap.formats.yolo.boxes import (
+from detap.formats.yolo.shapes import (
     HIGHEST,
     LABELS_REACH,
     LOWEST,

@@ -8,32 +8,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.checks.tables import pair_key, repeats
+from detap.core.masks import pixel_counts
 from detap.core.polygons import box_polygons
 from detap.errors import InputError, Note, Problem
 from detap.formats.by_name.notes import nonzero_notes
+from detap.formats.by_name.objects import Objects
 from detap.formats.text.class_names import ClassNames
 from detap.formats.text.folder import Folder
 from detap.formats.text.lines import LineForm
 from detap.formats.text.reader import FolderReader
 from detap.formats.text.rows import Rows
-from detap.formats.yolo.boxes import (
-    LABELS_REACH,
-    PREDICTIONS_REACH,
-    check_areas,
-    check_fractions,
-    check_mixed,
-    in_pixels,
-)
-from detap.formats.yolo.keypoints import check_keypoints, keypoint_fields, keypoint_notes
-from detap.formats.yolo.lines import BOX, CORNERS, YoloForm
-from detap.formats.yolo.masks import Outlines, masks_of, outlines_of
-from detap.formats.yolo.tasks import (
+from detap.formats.yolo.rows import (
+    BOX,
+    CORNERS,
     Keypoints,
+    YoloForm,
     all_axis_aligned,
     check_tracks,
     form_of,
     refuse_equal_lengths,
     refuse_other_polygons,
+)
+from detap.formats.yolo.shapes import (
+    LABELS_REACH,
+    PREDICTIONS_REACH,
+    Outlines,
+    check_areas,
+    check_fractions,
+    check_keypoints,
+    check_mixed,
+    in_pixels,
+    keypoint_fields,
+    keypoint_notes,
 )
 from detap.io.limits import Limits
 from detap.io.problems import SHAPES, FaultError, check_choice
@@ -73,7 +79,7 @@ class LabelReader(FolderReader):
     keypoints : (N, K, 2) or (N, K, 3) float64 or None
         Normalized x and y, and visibility or confidence; None if no row has keypoints.
     outlines : Outlines or None
-        The polygons of the rows, if masks are read.
+        The polygons of the rows, if masks are read; `drawn` says how predicted ones were drawn.
     by_name : bool
         True if all rows have class names.
     selected : (n,) array of int or None
@@ -84,6 +90,7 @@ class LabelReader(FolderReader):
     corners: Floats | None = None
     keypoints: Floats | None = None
     outlines: Outlines | None = None
+    drawn = ""
     selected: NDArray[np.intp] | None = None
 
     def __init__(
@@ -101,7 +108,6 @@ class LabelReader(FolderReader):
         super().__init__(folder, task.as_is, limits)
         self.path = path
         self.task = task
-        self.scored = scored
         name_kinds: set[bool] = set()
         form = form_of(
             task.name,
@@ -114,17 +120,29 @@ class LabelReader(FolderReader):
         )
         rows = self.read(form)
         self.by_name = name_kinds == {True}
-        counts = rows.counts - scored
+        self._take_shapes(form, rows)
+
+    def read(self, form: LineForm) -> Rows:
+        """Read the rows; raise InputError with every invalid line."""
+        rows = super().read(form)
+        self.problems.raise_any()
+        return rows
+
+    def _take_shapes(self, form: YoloForm, rows: Rows) -> None:
+        """Set the arrays of the rows; raise InputError for rows of another task."""
+        task, counts = self.task, rows.counts - form.scored
         are_corners = form.used == CORNERS and not form.keypoints
         self.polygon = np.full(len(rows), are_corners) if form.counts else counts != len(BOX)
         if not task.as_is:
-            self._check_unknown_task()
+            check_tracks(form, task.name, (self.folder.given, ""))
+            if not form.counts and task.name is None and len(rows) and self.polygon.all():
+                refuse_equal_lengths(form, self.location(0), rows)
         if not (form.counts or task.masks or task.name == "segment"):
             are_corners = bool(self.polygon.any() and (counts[self.polygon] == CORNERS).all())
         self.oriented = are_corners
         if task.masks:
             self._check_outlines()
-            self.outlines = outlines_of(rows, scored=scored)
+            self.outlines = Outlines.of(rows, scored=form.scored)
             self.polygon = np.ones(len(rows), np.bool_)
         self.values = self._boxes(counts)
         if form.keypoints and form.used > len(BOX):
@@ -139,39 +157,25 @@ class LabelReader(FolderReader):
             if task.keep_corners or not all_axis_aligned(corners[self.polygon]):
                 self.corners = corners
 
-    def _check_unknown_task(self) -> None:
-        """Raise InputError if the task is not given, and rows may be those of several tasks."""
-        form, task = self.form, self.task.name
-        if form.tracks:
-            check_tracks(form, task, (self.folder.given, ""))
-        if not form.counts and task is None and len(self.rows) and self.polygon.all():
-            refuse_equal_lengths(form, self.location(0), self.rows)
-
     def _boxes(self, counts: NDArray[np.int64]) -> Floats:
         """Return the box, or the bounds of the polygon, and the score of each row."""
-        rows = self.rows
+        rows, scored = self.rows, self.form.scored
         if (counts == len(BOX)).all() and not self.polygon.any():
-            return rows.table(len(BOX) + self.scored)
+            return rows.table(len(BOX) + scored)
         values = _padded(rows, counts, len(BOX))
         if self.polygon.any():
-            outlines = self.outlines or outlines_of(rows, scored=self.scored)
+            outlines = self.outlines or Outlines.of(rows, scored=scored)
             values[self.polygon] = outlines.bounds()[self.polygon]
-        return np.column_stack([values, rows.numbers[rows.ends - 1]]) if self.scored else values
+        return np.column_stack([values, rows.numbers[rows.ends - 1]]) if scored else values
 
     def _check_outlines(self) -> None:
         """Raise InputError if rows are boxes; a prediction of two points is a contour."""
         boxes = ~self.polygon
-        if len(boxes) and (boxes.all() or (boxes.any() and not self.scored)):
+        if len(boxes) and (boxes.all() or (boxes.any() and not self.form.scored)):
             shape = "keypoints" if self.form.keypoints else "boxes"
             hint = "use polygons (`class x1 y1 x2 y2 x3 y3 ...`), or pass --iou-type bbox"
             location = self.location(int(np.argmax(boxes)))
             raise InputError(Problem(*location, f"masks need polygons, but rows are {shape}", hint))
-
-    def read(self, form: LineForm) -> Rows:
-        """Read the rows; raise InputError with every invalid line."""
-        rows = super().read(form)
-        self.problems.raise_any()
-        return rows
 
     def location(self, row: int) -> tuple[str, str]:
         """Return the file and line of a row in tables."""
@@ -179,21 +183,19 @@ class LabelReader(FolderReader):
 
     def check(self, box: Floats) -> None:
         """Raise InputError if boxes (N, 4) are not normalized, or rows are of several kinds."""
+        scored = self.form.scored
         mixed = bool(self.polygon.any() and not self.polygon.all())
         if mixed:
-            check_mixed(self.rows.file, self.polygon, self.location, self.problems)
+            check_mixed(self, self.polygon)
         if not self.as_is:
             reach = None
             if self.corners is not None or self.task.name == "obb":  # also if all are upright
-                reach = PREDICTIONS_REACH if self.scored else LABELS_REACH
-            box_format = self.form.box_format
-            check_fractions(
-                box, self.polygon, self.location, self.problems, box_format=box_format, reach=reach
-            )
+                reach = PREDICTIONS_REACH if scored else LABELS_REACH
+            check_fractions(self, box, self.polygon, self.form.box_format, reach)
             if self.keypoints is not None:
-                check_keypoints(self.keypoints, self.location, self.problems, scored=self.scored)
+                check_keypoints(self, self.keypoints, scored=scored)
         self.problems.raise_any()
-        if self.scored and mixed and not self.as_is:
+        if scored and mixed and not self.as_is:
             message = "is a box, but other files have polygons"
             hint = (
                 "use the predictions of one task, or predictions.json; rows of six columns may be "
@@ -201,14 +203,35 @@ class LabelReader(FolderReader):
             )
             raise InputError(Problem(*self.location(int(np.argmin(self.polygon))), message, hint))
 
-    def pixels(self, box: Floats, size: Floats) -> Floats:
-        """Return the boxes (N, 4) in pixels, in images of the sizes (N, 2)."""
-        pixels = in_pixels(box, self.polygon, size, self.task.boxes)
-        check_areas(pixels, self.location, self.problems)
-        self.problems.raise_any()
-        return pixels
+    def objects(
+        self, box: Floats, size: Floats, *, dropped: Flags | None = None, **columns: Any
+    ) -> Objects:
+        """Return the rows in pixels, of boxes (N, 4) in images of the sizes (N, 2).
 
-    def polygons(self, pixels: Floats, size: Floats) -> Floats | None:
+        `columns` are those of :class:`Objects`, by row or for all. Dropped rows (N,) are left out.
+        """
+        pixels = in_pixels(box, self.polygon, size, self.form.box_format)
+        check_areas(self, pixels)
+        self.problems.raise_any()
+        columns |= {"boxes": pixels, "polygons": self._polygons(pixels, size)}
+        fields: dict[str, Any] = {}
+        constant = {}
+        if self.outlines is not None:
+            masks, self.drawn = self.outlines.masks(size, self)
+            constant = {"masks": masks}
+            fields = {"mask": np.arange(len(masks), dtype=np.int32)}
+            columns["area"] = pixel_counts(masks.arrays).astype(np.float64)
+        elif self.keypoints is not None:
+            fields = keypoint_fields(self.keypoints, pixels, size, scored=self.form.scored)
+        if dropped is not None:
+            self.selected = np.flatnonzero(~dropped)
+            fields = {name: values[self.selected] for name, values in fields.items()}
+            for name in columns.keys() & {"image", "label", "boxes", "polygons", "area"}:
+                if columns[name] is not None:
+                    columns[name] = columns[name][self.selected]
+        return Objects(box_format="xywh", fields=fields | constant, **columns)
+
+    def _polygons(self, pixels: Floats, size: Floats) -> Floats | None:
         """Return the quadrilaterals (N, 8) in pixels; None for boxes, or with ``shapes="bbox"``.
 
         Raise InputError if they look like polygons or keypoints, and no task is given.
@@ -225,39 +248,33 @@ class LabelReader(FolderReader):
             refuse_other_polygons(
                 self.corners[polygon_rows],
                 corners[polygon_rows],
-                self.scored,
+                self.form.scored,
                 lambda row: self.location(int(polygon_rows[row])),
             )
         return corners
 
-    def fields(self, pixels: Floats, size: Floats) -> dict[str, Any]:
-        """Return the fields of a table that hold keypoints or masks."""
-        if self.outlines is not None:
-            masks = masks_of(self.outlines, size, self.rows.file, self, scored=self.scored)
-            return {"masks": masks, "mask": np.arange(len(masks), dtype=np.int32)}
-        if self.keypoints is None:
-            return {}
-        return keypoint_fields(self.keypoints, pixels, size, scored=self.scored)
-
     def repeated(self) -> Flags:
         """Return a mask of rows that equal an earlier one of their file."""
-        rows, values = self.rows, self.values
+        rows, values = self.rows, [self.values]
         if self.corners is not None:
-            values = np.hstack([values, self.corners])
+            values.append(self.corners)
         if self.keypoints is not None:
-            values = np.hstack([values, self.keypoints.reshape(len(rows), -1)])
-        return repeats(2 * pair_key(rows.file, rows.name) + self.polygon, values)
+            values.append(self.keypoints.reshape(len(rows), -1))
+        return repeats(2 * pair_key(rows.file, rows.name) + self.polygon, np.hstack(values))
 
     def notes(self, title: str) -> tuple[Note, ...]:
         """Return notes about the rows and their ignored parts."""
         notes: tuple[Note, ...] = ()
         if self.keypoints is not None:
-            notes = keypoint_notes(self.keypoints, scored=self.scored)
+            notes = keypoint_notes(self.keypoints, scored=self.form.scored)
         elif self.form.keypoints:
             message = f"keypoints of the {title} are ignored (--task detect)"
             notes = (Note("keypoints-left-out", message, len(self.rows), severity="info"),)
-        if self.outlines is not None:
-            notes += self.outlines.notes(title)
+        if self.drawn:
+            code = "contours" if self.drawn.startswith("contours") else "outlines"
+            exact = "predictions.json has exact masks"
+            message = f"polygons of the {title} are {self.drawn}; {exact}"
+            notes += (Note(code, message, len(self.rows), severity="info"),)
         polygons = int(np.count_nonzero(self.polygon))
         bounding = self.corners is not None and self.task.shapes == "bbox"
         bounded = bounding or not (self.form.counts or self.oriented or self.outlines)
@@ -306,9 +323,8 @@ def _resolver(names: ClassNames, known: frozenset[str], by_name: set[bool]) -> C
         if named:
             return word
         if not is_whole(word):
-            raise FaultError(
-                f"class {quote(word)} is not a whole number >= 0", "write the class number"
-            )
+            message = f"class {quote(word)} is not a whole number >= 0"
+            raise FaultError(message, "write the class number")
         return names.resolve(word) if names.names else word.lstrip("0") or "0"
 
     return resolve
