@@ -22,9 +22,8 @@ from detap.formats.by_name.notes import classes_without_file, files_skipped, non
 from detap.formats.reading.placeholder import empty_ground_truth
 from detap.formats.reading.sniffing import first_line
 from detap.formats.text.class_names import ClassNames
-from detap.formats.text.detections import read_class_files
+from detap.formats.text.detections import ClassOfFile, class_of_stem, read_class_files
 from detap.formats.text.folder import detections_folder, first_folder
-from detap.formats.text.layout import ClassOfFile, class_of_stem
 from detap.formats.text.lines import (
     Line,
     LineForm,
@@ -33,8 +32,7 @@ from detap.formats.text.lines import (
     has_columns,
     numbers_of,
 )
-from detap.formats.text.reader import FolderReader
-from detap.formats.text.rows import first_words
+from detap.formats.text.reader import FolderReader, first_words
 from detap.io.file_kinds import BYTE_ORDER_MARK
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path

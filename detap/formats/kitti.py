@@ -29,8 +29,7 @@ from detap.formats.text.lines import (
     has_columns,
     numbers_of,
 )
-from detap.formats.text.reader import FolderReader
-from detap.formats.text.rows import first_words
+from detap.formats.text.reader import FolderReader, first_words
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
 from detap.io.problems import FaultError, check_choice

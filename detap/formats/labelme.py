@@ -28,8 +28,8 @@ from detap.formats.shapes.json_values import (
 from detap.formats.stem_matching import base_name, without_suffix
 from detap.formats.text.folder import (
     Folder,
+    files_of,
     name_of_member,
-    nested_files_of,
     nested_names,
     one_file,
 )
@@ -76,7 +76,7 @@ class Shapes(Document):
         if path == STDIN:
             message = "cannot provide LabelMe's files: file names are needed"
             refuse(path, message, "use a folder")
-        folder = one_file(path) or nested_files_of(path, "", ".json")
+        folder = one_file(path) or files_of(path, "", ".json", nested=True)
         if not folder.members:
             message = "no LabelMe files: no file ends with .json"
             refuse(path, message, "use the folder with the files")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from detap.errors import InputError
-from detap.formats.text.data_yaml import read_data_yaml
+from detap.formats.text.class_names import read_data_yaml
 
 ROBOFLOW = """\
 train: ../train/images
@@ -120,6 +120,9 @@ def test_valid_files(
         ("names: {a}", "line 1: class 'a' is not a number from 0 to 0"),
         ("val: " + "[" * 5000, "line 1: invalid YAML: "),
         ("\x89PNG", "looks like a PNG image"),
+        ("val: x\nnames: [caf\xe9]", "line 2: b'names: [caf\\xe9]' is not UTF-8; save it as UTF-8"),
+        ("val: x\0", "looks like binary data"),
+        ("val: x\x01", "line 1: contains control character '\\x01'"),
     ],
 )
 def test_invalid_files(text: str, message: str, tmp_path: Path) -> None:

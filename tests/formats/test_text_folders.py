@@ -9,7 +9,7 @@ import pytest
 
 from detap.formats.by_name.problems import Problems
 from detap.formats.text.folder import Folder
-from detap.formats.text.rows import contents
+from detap.formats.text.reader import contents
 from detap.io.limits import Limits
 
 

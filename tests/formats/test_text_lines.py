@@ -19,7 +19,7 @@ from detap.formats.kitti import KittiForm
 from detap.formats.text import reader
 from detap.formats.text._ragged import RaggedLines
 from detap.formats.text.lines import LineForm, decoded_lines, plain_lines
-from detap.formats.text.rows import Rows
+from detap.formats.text.reader import Rows
 from detap.formats.voc import tables as voc
 from detap.formats.yolo import tables as yolo_tables
 from detap.formats.yolo.rows import YoloForm

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from detap.formats.text.layout import class_of_stem, classes_of_stems, detect_layout
+from detap.formats.text.detections import class_of_stem, classes_of_stems, detect_layout
 from detap.formats.voc import metadata
 from detap.formats.voc.tables import read_ground_truth
 from detap.io.limits import DEFAULT_LIMITS

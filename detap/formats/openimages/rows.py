@@ -15,7 +15,7 @@ import numpy as np
 from detap.formats.by_name.problems import Problems
 from detap.formats.openimages._scan import Scanner
 from detap.formats.text.lines import looks_like, number_fault
-from detap.formats.text.rows import used_names
+from detap.formats.text.reader import used_names
 from detap.io.digest import started
 from detap.io.file_kinds import BYTE_ORDER_MARK
 from detap.io.limits import Limits

@@ -1,12 +1,15 @@
-"""Lists of class names, for files with class numbers from 0."""
+"""Class names: a data.yaml, or a list for files with class numbers from 0."""
 
 import os
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
 
 from detap.errors import InputError, Problem
 from detap.formats.by_name.problems import Problems
-from detap.formats.text.lines import plain_lines
-from detap.io.limits import Limits
+from detap.formats.text.lines import decoded_lines, looks_like, number_fault, plain_lines
+from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
 from detap.io.problems import FaultError
 from detap.io.stream import read_bytes
@@ -15,6 +18,11 @@ from detap.text_input import is_whole, quote
 
 DATA_YAML = (".yaml", ".yml")
 """The suffixes of a `data.yaml`."""
+SPLITS = ("val", "test", "train")
+
+_NOTHING = frozenset({"", "~", "null", "Null", "NULL"})
+_HINT = "write `names:` as a list, or as a mapping from 0, 1, ... to names"
+_SHOWN = 60
 
 
 def is_data_yaml(path: str) -> bool:
@@ -24,14 +32,19 @@ def is_data_yaml(path: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ClassNames:
-    """The class names of a file, in the order of their numbers."""
+    """The class names of a file, in the order of their numbers; the content of a `data.yaml`.
+
+    `path` is the base folder of `splits`, empty for that of the file; `splits` has the folders or
+    image lists by ``train``, ``val`` and ``test``, as far as given. `keypoints` is ``kpt_shape``,
+    `sigmas` are ``kpt_oks_sigmas``.
+    """
 
     file: str = ""
     names: tuple[str, ...] = ()
+    path: str = ""
+    splits: dict[str, tuple[str, ...]] = field(default_factory=dict)
     keypoints: tuple[int, int] | None = None
-    """``kpt_shape`` of a `data.yaml`."""
     sigmas: tuple[float, ...] = ()
-    """``kpt_oks_sigmas`` of a `data.yaml`."""
 
     @classmethod
     def read(cls, path: Path | None, problems: Problems, limits: Limits) -> "ClassNames":
@@ -39,8 +52,15 @@ class ClassNames:
         if path is None:
             return cls()
         file = os.fspath(path)
-        if file.lower().endswith(DATA_YAML):
-            return cls(file, *_names_of_yaml(file, problems, limits))
+        if is_data_yaml(file):
+            try:
+                data = read_data_yaml(file, limits)
+            except InputError as error:
+                problems.extend(*error.problems)
+                return cls(file)
+            if not data.names:
+                problems.add(file, "", "has no `names:`", "list the classes under `names:`")
+            return data
         lines = plain_lines(read_bytes(file, limits), file, problems)
         if not lines and not problems.count:
             problems.add(file, "", "no class names", "list one class per line")
@@ -70,10 +90,9 @@ class ClassNames:
             return word
         number = int(word.lstrip("0")[:18] or "0")
         if number >= len(self.names):
-            raise FaultError(
-                f"class {quote(word)} is not in {self.file}, which has {len(self.names)} classes",
-                "check the list; classes are numbered from 0",
-            )
+            listed = f"is not in {self.file}, which has {len(self.names)} classes"
+            hint = "check the list; classes are numbered from 0"
+            raise FaultError(f"class {quote(word)} {listed}", hint)
         return self.names[number]
 
     def source(self) -> tuple[SourceFile, ...]:
@@ -99,16 +118,185 @@ class ClassNames:
         raise InputError(Problem(other.file, "", message, hint))
 
 
-def _names_of_yaml(
-    file: str, problems: Problems, limits: Limits
-) -> tuple[tuple[str, ...], tuple[int, int] | None, tuple[float, ...]]:
-    from detap.formats.text.data_yaml import read_data_yaml
+class _Fault(Exception):  # noqa: N818 - never seen outside
+    """A fault in the file: its node or line, the message and the hint."""
+
+
+def read_data_yaml(path: Path, limits: Limits = DEFAULT_LIMITS) -> ClassNames:
+    """Read the image folders and class names of a `data.yaml`.
+
+    PyYAML parses it; words stay text, so that a class ``no`` is no boolean. Keys other than those
+    of Ultralytics' data sets are skipped.
+    """
+    file = os.fspath(path)
+    problems = Problems(limits.problems)
+    data = read_bytes(path, limits)
+    appearance = looks_like(data)
+    if appearance and not data.lstrip().startswith(b"{"):
+        problems.add(file, "", f"looks like {appearance}", "expected a data.yaml")
+    problems.raise_any()
+    for _ in decoded_lines(data, file, problems):
+        pass
+    values: dict[str, Any] = {}
+    if not problems.count:
+        with _collect_fault(problems, file):
+            values = _values(data.decode("utf-8-sig"))
+    names: tuple[str, ...] = ()
+    path_, splits, keypoints = "", {}, None
+    sigmas: tuple[float, ...] = ()
+    for key, value in values.items():
+        with _collect_fault(problems, file):
+            if key == "names":
+                names = _names(value)
+            elif key == "path":
+                path_ = _single(value)
+            elif key == "kpt_shape":
+                keypoints = _keypoints(value)
+            elif key == "kpt_oks_sigmas":
+                sigmas = _sigmas(value)
+            elif key in SPLITS and (entries := _entries(value)):
+                splits[key] = entries
+    if "nc" in values and names and not problems.count:
+        with _collect_fault(problems, file):
+            _check_count(values["nc"], names)
+    if sigmas and keypoints and len(sigmas) != keypoints[0]:
+        with _collect_fault(problems, file):
+            message = f"kpt_oks_sigmas has {len(sigmas)} numbers for {keypoints[0]} keypoints"
+            raise _Fault(values["kpt_oks_sigmas"], message, "give one per keypoint of kpt_shape")
+    problems.raise_any()
+    return ClassNames(file, names, path_, splits, keypoints, sigmas)
+
+
+@contextmanager
+def _collect_fault(problems: Problems, file: str) -> Iterator[None]:
+    """Add a fault raised in the block to the problems."""
+    try:
+        yield
+    except _Fault as fault:
+        node, message, hint = fault.args
+        line = node if isinstance(node, int) else _line(node)
+        problems.add(file, f"line {line}", message, hint)
+
+
+def _line(node: Any) -> int:
+    return int(node.start_mark.line) + 1
+
+
+def _values(text: str) -> dict[str, Any]:
+    """Return the node of each key of the top-level mapping."""
+    import yaml  # takes 0.02 s
 
     try:
-        data = read_data_yaml(file, limits)
-    except InputError as error:
-        problems.extend(*error.problems)
-        return (), None, ()
-    if not data.names:
-        problems.add(file, "", "has no `names:`", "list the classes under `names:`")
-    return data.names, data.keypoints, data.sigmas
+        root = yaml.compose(text, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader))
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        position = getattr(error, "position", 0)
+        line = text.count("\n", 0, position) if mark is None else mark.line
+        reason = getattr(error, "problem", None) or getattr(error, "reason", "")
+        raise _Fault(line + 1, f"invalid YAML: {reason}", "correct it") from None
+    except RecursionError:
+        raise _Fault(1, "invalid YAML: nested too deeply", "correct it") from None
+    if root is None:
+        return {}
+    if not isinstance(root, yaml.MappingNode):
+        shown = root.value if isinstance(root.value, str) else "a list"
+        message = f"{quote(shown[:_SHOWN])} is not `key: value`"
+        raise _Fault(root, message, "indent lines that belong to the key above")
+    values: dict[str, Any] = {}
+    lines: dict[str, int] = {}
+    for key, value in root.value:
+        name = _word(key)
+        if name in values:
+            message = f"duplicate key {quote(name)} (also at line {lines[name]})"
+            raise _Fault(key, message, "keep one of them")
+        values[name], lines[name] = value, _line(key)
+    return values
+
+
+def _word(node: Any) -> str:
+    """Return the text of a scalar."""
+    if not isinstance(node.value, str):
+        kind = "a mapping" if node.id == "mapping" else "a list"
+        raise _Fault(node, f"{kind} is not a word", "put the name in quotes")
+    return node.value
+
+
+def _single(node: Any) -> str:
+    """Return a value that is a single word; empty if it is null."""
+    if not isinstance(node.value, str):
+        kind = "a mapping" if node.id == "mapping" else "a list"
+        raise _Fault(node, f"is {kind}, expected one word", "write it on the line of the key")
+    return "" if not node.style and node.value in _NOTHING else node.value
+
+
+def _entries(node: Any) -> tuple[str, ...]:
+    """Return a value that is a word or a list of words."""
+    if node.id == "sequence":
+        return tuple(map(_word, node.value))
+    if node.id == "mapping":
+        raise _Fault(node, "is a mapping", "use a folder, an image list, or a list of them")
+    word = _single(node)
+    return (word,) if word else ()
+
+
+def _keypoints(node: Any) -> tuple[int, int] | None:
+    words = _entries(node)
+    if not words:
+        return None
+    if len(words) == 2 and all(is_whole(word) and len(word) < 6 for word in words):
+        count, size = map(int, words)
+        if count > 0 and size in (2, 3):
+            return count, size
+    message = f"kpt_shape {quote(' '.join(words))} is not [K, 2] or [K, 3]"
+    raise _Fault(node, message, "write the number of keypoints, and of numbers per keypoint")
+
+
+def _sigmas(node: Any) -> tuple[float, ...]:
+    words = _entries(node)
+    for word in words:
+        if number_fault(word) or float(word) <= 0:
+            message = f"kpt_oks_sigmas has {quote(word)}, which is not a number above 0"
+            raise _Fault(node, message, "give one number per keypoint")
+    return tuple(map(float, words))
+
+
+def _names(node: Any) -> tuple[str, ...]:
+    if node.id == "scalar" and _single(node):
+        raise _Fault(node, f"{quote(node.value[:_SHOWN])} is not a list or mapping", _HINT)
+    nodes = node.value if node.id == "sequence" else []
+    if node.id == "mapping":
+        nodes = _ordered(node.value)
+    first: dict[str, int] = {}
+    for one in nodes:
+        word = _word(one)
+        if not word:
+            raise _Fault(one, "empty name", _HINT)
+        if word in first:
+            message = f"duplicate class {quote(word)} (also at line {first[word]})"
+            raise _Fault(one, message, "list each class once")
+        first[word] = _line(one)
+    if not nodes:
+        raise _Fault(node, "no class names", _HINT)
+    return tuple(first)
+
+
+def _ordered(pairs: list[tuple[Any, Any]]) -> list[Any]:
+    """Return the values of a mapping sorted by their keys, which must be 0, 1, ..."""
+    by_number: dict[int, tuple[Any, Any]] = {}
+    for key, value in pairs:
+        word = _word(key)
+        if not is_whole(word) or int(word[:9]) >= len(pairs) or len(word) > 9:
+            message = f"class {quote(word)} is not a number from 0 to {len(pairs) - 1}"
+            raise _Fault(key, message, "number the classes from 0 without gaps")
+        if int(word) in by_number:
+            message = f"duplicate class {word} (also at line {_line(by_number[int(word)][0])})"
+            raise _Fault(key, message, "list each class once")
+        by_number[int(word)] = key, value
+    return [by_number[number][1] for number in range(len(by_number))]
+
+
+def _check_count(node: Any, names: tuple[str, ...]) -> None:
+    count = _single(node)
+    if count and count != str(len(names)):
+        message = f"nc is {quote(count)}, but there are {len(names)} names"
+        raise _Fault(node, message, "correct one of them")

@@ -18,22 +18,10 @@ from detap.text_input import quote
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """Files with one suffix in a folder.
+    """Files with one suffix in the folder `inside` the `given` path.
 
-    Attributes
-    ----------
-    given : str
-        The path that the user gave.
-    inside : str
-        The folder below it, or "".
-    members : dict of str to str
-        File names by stem, sorted by stem.
-    skipped : tuple of str
-        Other entries, sorted.
-    irregular : frozenset of str
-        Members that are not regular files.
-    digests : dict of int to str
-        The sha256 of files hashed while reading, by index.
+    `members` are file names by stem, sorted, and `skipped` the other entries; `irregular` members
+    are not regular files. `digests` has the sha256 of files hashed while reading, by index.
     """
 
     given: str
@@ -94,62 +82,30 @@ def is_folder(entry: os.DirEntry[str]) -> bool:
     return False
 
 
-def files_of(given: str, inside: str, suffix: str) -> Folder:
-    """Return the files of a folder with a suffix; skip hidden files and sub-folders."""
-    path = os.path.join(given, inside) if inside else given
-    return _files_among(_list_folder(path), given, inside, suffix)
+def files_of(given: str, inside: str, suffix: str, *, nested: bool = False) -> Folder:
+    """Return the files of a folder with a suffix; skip hidden files and folders.
 
-
-def _files_among(
-    entries: Sequence[os.DirEntry[str]], given: str, inside: str, suffix: str
-) -> Folder:
-    path = os.path.join(given, inside) if inside else given
-    cut = -len(suffix)
-    members: dict[str, str] = {}
-    irregular = set()
-    for entry in entries:
-        name = entry.name
-        if name[cut:].lower() != suffix or name[0] == ".":
-            continue
-        if not is_regular(entry):
-            if os.path.isdir(entry):
-                continue
-            irregular.add(name)
-        other = members.setdefault(name[:cut], name)
-        if other != name:
-            message = f"{quote(name)} and {quote(other)} belong to the same image"
-            files.refuse(path, message, "keep one of them")
-    ordered = {stem: members[stem] for stem in sorted(members)}
-    skipped = sorted({entry.name for entry in entries} - {*ordered.values()})
-    return Folder(given, inside, suffix, ordered, tuple(skipped), frozenset(irregular))
-
-
-def nested_files_of(given: str, inside: str, suffix: str) -> Folder:
-    """Return the files of a folder and its sub-folders with a suffix.
-
-    Names are those of :func:`nested_names`. Hidden files and folders are skipped; a folder that
-    several links lead to is read once.
+    If `nested`, also those of its sub-folders, named by :func:`nested_names`; a folder that several
+    links lead to is read once. Else sub-folders are skipped.
     """
     top = os.path.join(given, inside) if inside else given
-    entries = _list_folder(top)
-    if not any(not e.name.endswith(suffix) and is_folder(e) for e in entries):
-        return _files_among(entries, given, inside, suffix)
     paths: list[str] = []
     skipped: list[str] = []
-    irregular = set()
+    irregular: set[str] = set()
     below, seen = [""], set()
     while below:
         prefix = below.pop()
-        folder = os.path.join(top, prefix)
-        if (real_path := os.path.realpath(folder)) in seen:
-            continue
-        seen.add(real_path)
+        folder = os.path.join(top, prefix) if prefix else top
+        if nested:
+            if (real_path := os.path.realpath(folder)) in seen:
+                continue
+            seen.add(real_path)
         for entry in _list_folder(folder):
             path = f"{prefix}{entry.name}"
             is_hidden = entry.name[0] == "." or entry.name == "__MACOSX"
-            if not is_hidden and is_folder(entry):
+            if nested and not is_hidden and is_folder(entry):
                 below.append(f"{path}/")
-            elif is_hidden or entry.name[-len(suffix) :].lower() != suffix:
+            elif is_hidden or entry.name[-len(suffix) :].lower() != suffix or is_folder(entry):
                 skipped.append(path)
             else:
                 paths.append(path)
@@ -174,11 +130,11 @@ def name_of_member(member: str, images: Container[str]) -> str | None:
 def nested_names(paths: Iterable[str]) -> dict[str, str]:
     """Return relative paths by image name: the stem, with its folder if it is not unique."""
     ordered = sorted(paths)
-    counts = Counter(_stem(path) for path in ordered)
+    stems = [_stem(path) for path in ordered]
+    counts = Counter(stems)
     members: dict[str, str] = {}
-    for path in ordered:
-        is_unique = counts[_stem(path)] == 1
-        members.setdefault(_stem(path) if is_unique else os.path.splitext(path)[0], path)
+    for path, stem in zip(ordered, stems, strict=True):
+        members.setdefault(stem if counts[stem] == 1 else os.path.splitext(path)[0], path)
     return members
 
 
@@ -201,11 +157,11 @@ def ground_truth_folder(path: str) -> Folder:
     if any(entry.name == "Annotations" and entry.is_dir() for entry in _list_folder(path)):
         inside = "Annotations"
     is_tree = bool(inside) or os.path.basename(os.path.abspath(path)) == "Annotations"
-    folder = (nested_files_of if is_tree else files_of)(path, inside, ".xml")
+    folder = files_of(path, inside, ".xml", nested=is_tree)
     if not folder.members and not inside:
         folder = files_of(path, inside, ".txt")
     if not folder.members and not is_tree:
-        folder = nested_files_of(path, inside, ".xml")
+        folder = files_of(path, inside, ".xml", nested=True)
     if not folder.members:
         files.refuse(
             folder.path,

@@ -5,8 +5,7 @@ import re
 import numpy as np
 
 from detap.formats.reading.attributes import Attributes
-from detap.formats.text.reader import FolderReader
-from detap.formats.text.rows import Rows, contents, used_names
+from detap.formats.text.reader import FolderReader, Rows, contents, used_names
 from detap.formats.voc._scan import Annotations
 from detap.tables.detection import Floats
 

@@ -9,9 +9,9 @@ from detap.formats.by_name.problems import Problems
 from detap.formats.image_folders import ImageFolder
 from detap.formats.reading.placeholder import empty_ground_truth
 from detap.formats.text.class_names import ClassNames
+from detap.formats.text.detections import class_of_stem, detect_layout
 from detap.formats.text.folder import detections_folder, name_of_member
-from detap.formats.text.layout import class_of_stem, detect_layout
-from detap.formats.text.rows import first_words
+from detap.formats.text.reader import first_words
 from detap.formats.voc.xml import element_text
 from detap.io.limits import Limits
 from detap.io.paths import Path

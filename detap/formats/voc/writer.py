@@ -19,7 +19,7 @@ from detap.formats.content import (
     sizes,
 )
 from detap.formats.stem_matching import base_name
-from detap.formats.text.layout import classes_of_stems
+from detap.formats.text.detections import classes_of_stems
 from detap.tables.detection import Detections, GroundTruth
 
 IMAGE_SET, DETECTIONS = "default", "detections"

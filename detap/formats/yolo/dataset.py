@@ -17,8 +17,7 @@ from detap.errors import InputError, Problem, UsageError
 from detap.formats.by_name.problems import Problems
 from detap.formats.reading.image_headers import IMAGE_SUFFIXES
 from detap.formats.subsets import chosen_subset
-from detap.formats.text.class_names import is_data_yaml
-from detap.formats.text.data_yaml import SPLITS, DataYaml, read_data_yaml
+from detap.formats.text.class_names import SPLITS, ClassNames, is_data_yaml, read_data_yaml
 from detap.formats.text.folder import Folder, is_folder, is_regular
 from detap.formats.text.lines import plain_lines
 from detap.formats.yolo.names import NAME_LISTS, OBJ_DATA, PREFIX, read_obj_data
@@ -46,7 +45,7 @@ class DataSet(NamedTuple):
         Their label files below `folder`; empty without one.
     folder : Folder
         The folder of the label files.
-    data : DataYaml or None
+    data : ClassNames or None
         The data set's description.
     repeated : int
         Number of list lines that repeat an image.
@@ -60,7 +59,7 @@ class DataSet(NamedTuple):
     image_files: tuple[str, ...]
     members: tuple[str, ...]
     folder: Folder
-    data: DataYaml | None
+    data: ClassNames | None
     repeated: int
     outside: tuple[str, ...] = ()
     named: bool = True
@@ -243,7 +242,7 @@ class _Search:
 
     # --- a data.yaml
 
-    def find_split(self, data: DataYaml, split: str) -> None:
+    def find_split(self, data: ClassNames, split: str) -> None:
         """Find the images of a split."""
         if not data.splits:
             message = "lists classes but no images: it has no `train:`, `val:` or `test:`"
@@ -270,12 +269,12 @@ class _Search:
                 self._note_outside(images, data)
                 self._find_in(images, label_folder_of(images), data)
 
-    def _note_outside(self, path: str, data: DataYaml) -> None:
+    def _note_outside(self, path: str, data: ClassNames) -> None:
         """Store a path that is not below the folder of the data.yaml."""
         if not _is_below(path, os.path.dirname(data.file)):
             self.outside.setdefault(os.path.abspath(path))
 
-    def _find_listed(self, file: str, base: str, data: DataYaml) -> None:
+    def _find_listed(self, file: str, base: str, data: ClassNames) -> None:
         """Find the images that a text file lists, one path per line.
 
         Lines are quoted only if most are paths of images, because a data.yaml may name any file.
@@ -329,7 +328,7 @@ class _Search:
             files.refuse(self.given, "no label files: no file ends with .txt", hint)
         self._find_in(label_folder_of(labels, "labels", "images"), labels)
 
-    def _find_in(self, images: str, labels: str, data: DataYaml | None = None) -> None:
+    def _find_in(self, images: str, labels: str, data: ClassNames | None = None) -> None:
         """Find the images of a folder and its sub-folders, and match their labels.
 
         A folder from a `data.yaml` that has mostly other files is an error.
@@ -418,7 +417,7 @@ class _Search:
         message = f"duplicate image name {quote(stem)} (also {other_path})"
         self.problems.add(path, "", message, "rename one of them")
 
-    def data_set(self, data: DataYaml | None) -> DataSet:
+    def data_set(self, data: ClassNames | None) -> DataSet:
         """Return the data set."""
         images = [self.images[stem] for stem in sorted(self.images)]
         folders = sorted({image.labels for image in images})
@@ -448,7 +447,7 @@ class _Search:
         )
 
 
-def _base_folder(data: DataYaml) -> str:
+def _base_folder(data: ClassNames) -> str:
     folder = os.path.dirname(data.file) or "."
     for base in (os.path.join(folder, data.path), data.path or folder):
         if "\0" not in base and os.path.isdir(base):
@@ -458,7 +457,7 @@ def _base_folder(data: DataYaml) -> str:
     return files.refuse(data.file, message, hint)
 
 
-def _refuse_folder(data: DataYaml, images: str, reason: str) -> None:
+def _refuse_folder(data: ClassNames, images: str, reason: str) -> None:
     message = f"folder {os.path.abspath(images)} {reason}"
     files.refuse(data.file, message, "use the folder of the images, or a list of them")
 

@@ -19,9 +19,13 @@ from detap.formats.options import GEOMETRIES
 from detap.formats.reading.image_headers import IMAGE_SUFFIXES
 from detap.formats.reading.placeholder import empty_ground_truth
 from detap.formats.reading.sniffing import HEAD_BYTES, head
-from detap.formats.text.class_names import ClassNames, is_data_yaml
-from detap.formats.text.data_yaml import SPLITS, DataYaml, read_data_yaml
-from detap.formats.text.rows import first_words
+from detap.formats.text.class_names import (
+    SPLITS,
+    ClassNames,
+    is_data_yaml,
+    read_data_yaml,
+)
+from detap.formats.text.reader import first_words
 from detap.formats.yolo import tables
 from detap.formats.yolo.dataset import (
     common_folder,
@@ -171,7 +175,7 @@ def _geometry_of_rows(path: str, reading: Mapping[str, Any]) -> str:
     return ""
 
 
-def _described(path: str, reading: Mapping[str, Any]) -> list[DataYaml]:
+def _described(path: str, reading: Mapping[str, Any]) -> list[ClassNames]:
     """Return the data.yaml of a ground truth, or those near a folder of labels."""
     files = [path] if is_data_yaml(path) else []
     if not files:
@@ -182,7 +186,7 @@ def _described(path: str, reading: Mapping[str, Any]) -> list[DataYaml]:
     return [read_data_yaml(file) for file in files if os.path.isfile(file)]
 
 
-def _label_folders(data: DataYaml, split: str) -> Iterator[str]:
+def _label_folders(data: ClassNames, split: str) -> Iterator[str]:
     """Yield the folders of the label files of a split."""
     folder = os.path.dirname(data.file) or "."
     base = next(filter(os.path.isdir, (os.path.join(folder, data.path), data.path)), folder)

@@ -16,8 +16,7 @@ from detap.formats.by_name.objects import Objects
 from detap.formats.text.class_names import ClassNames
 from detap.formats.text.folder import Folder
 from detap.formats.text.lines import LineForm
-from detap.formats.text.reader import FolderReader
-from detap.formats.text.rows import Rows
+from detap.formats.text.reader import FolderReader, Rows
 from detap.formats.yolo.rows import (
     BOX,
     CORNERS,

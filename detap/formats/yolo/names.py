@@ -7,7 +7,6 @@ from contextlib import suppress
 from detap.errors import InputError, Problem
 from detap.formats.by_name.problems import Problems
 from detap.formats.text.class_names import ClassNames, is_data_yaml
-from detap.formats.text.data_yaml import DataYaml
 from detap.formats.text.folder import Folder
 from detap.formats.text.lines import plain_lines
 from detap.io.limits import Limits
@@ -26,7 +25,7 @@ PREFIX = "data/"
 _OTHER_KEYS = frozenset({"classes", "names", "backup", "eval", "results"})
 
 
-def read_obj_data(file: str, limits: Limits) -> DataYaml:
+def read_obj_data(file: str, limits: Limits) -> ClassNames:
     """Read the ``obj.data`` of CVAT's "YOLO 1.1" exports as if it were a `data.yaml`."""
     problems = Problems(limits.problems)
     values: dict[str, str] = {}
@@ -60,7 +59,7 @@ def read_obj_data(file: str, limits: Limits) -> DataYaml:
     if not splits:
         problems.add(file, "", "no list of images", "add one, such as `train = train.txt`")
     problems.raise_any()
-    return DataYaml(file, names.names, "", splits)
+    return ClassNames(file, names.names, splits=splits)
 
 
 def _existing(folder: str, path: str) -> str:
@@ -78,11 +77,6 @@ def folders_above(folder: str) -> Iterator[str]:
         folder = os.path.normpath(os.path.join(folder, os.pardir))
 
 
-def names_of_data(data: DataYaml | None) -> list[ClassNames]:
-    """Return the names of a `data.yaml`, if there is one."""
-    return [ClassNames(data.file, data.names, data.keypoints, data.sigmas)] if data else []
-
-
 def kpt_shape(lists: Sequence[ClassNames]) -> tuple[int, int] | None:
     """Return the ``kpt_shape`` of the files; raise InputError if two differ."""
     given = {names.keypoints: names.file for names in lists if names.keypoints is not None}
@@ -94,10 +88,10 @@ def kpt_shape(lists: Sequence[ClassNames]) -> tuple[int, int] | None:
 
 
 def names_of_truth(
-    data: DataYaml | None, labels: str, given: Path | None, limits: Limits, *, as_is: bool
+    data: ClassNames | None, labels: str, given: Path | None, limits: Limits, *, as_is: bool
 ) -> ClassNames:
     """Return the list of class names; all that exist in and above `labels` must be equal."""
-    lists = [ClassNames.load(given, limits), *names_of_data(data)]
+    lists = [ClassNames.load(given, limits), data or ClassNames()]
     for folder in folders_above(labels):
         lists += [read_if_valid(os.path.join(folder, name), limits) for name in NAME_LISTS]
     return _single_list(lists, as_is=as_is)

@@ -13,7 +13,7 @@ import numpy as np
 from detap.core.polygons import is_self_intersecting
 from detap.errors import InputError, Problem
 from detap.formats.text.lines import Line, LineForm, columns_of, has_columns, numbers_of
-from detap.formats.text.rows import Rows
+from detap.formats.text.reader import Rows
 from detap.io.problems import FaultError, check_choice
 from detap.tables.detection import Flags, Floats
 from detap.tables.notes import too_many

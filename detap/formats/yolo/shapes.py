@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from detap.checks.masks import oversized_masks
 from detap.core.masks import contour_runs
 from detap.errors import InputError, Note, Problem
-from detap.formats.text.reader import FolderReader
-from detap.formats.text.rows import Rows
+from detap.formats.text.reader import FolderReader, Rows
 from detap.formats.yolo.rows import TITLES
 from detap.tables.detection import Flags, Floats
 from detap.tables.masks import Masks

@@ -36,7 +36,6 @@ from detap.formats.yolo.names import (
     TRUTH,
     check_numbered,
     kpt_shape,
-    names_of_data,
     names_of_detections,
     names_of_truth,
     read_if_valid,
@@ -89,7 +88,7 @@ def read_ground_truth(
     try:
         labels = data_set.folder.given
         names = names_of_truth(data_set.data, labels, class_names, limits, as_is=as_is)
-        lists = [names, *names_of_data(data_set.data)]
+        lists = [names, data_set.data or ClassNames()]
         given_task = Task(task, kpt_shape(lists), as_is, boxes, masks, keypoints, shapes)
         reader = LabelReader(path, data_set.folder, names, limits, given_task, scored=False)
         return _truth_of(reader, data_set, lists, given, listed=listed)
