@@ -32,7 +32,7 @@ from detap.formats.reading.attributes import Attributes
 from detap.formats.text.lines import LineForm
 from detap.formats.text.reader import read_lines
 from detap.formats.voc._scan import Annotations as Scanned
-from detap.formats.voc.annotations import plain_start
+from detap.formats.voc.tables import plain_start
 from detap.formats.voc.xml import read_annotation
 from detap.formats.yolo.rows import YoloForm
 from detap.io.limits import Limits

@@ -127,12 +127,6 @@ def without_head(data: bytes) -> bytes:
     return b"\n" * data.count(b"\n", 0, start) + data[start:]
 
 
-def fits(path: str) -> bool:
-    """Return True if the first line of files of a folder has eight coordinates in pixels."""
-    folders = (os.path.join(path, name) for name in _LABELS)
-    return any(_fits(first_line(folder, without_head).split()) for folder in folders)
-
-
 def _fits(columns: list[str]) -> bool:
     numbers = are_numbers(columns)
     labels = len(columns) in (9, 10) and all(numbers[:8]) and not numbers[8]
@@ -303,5 +297,6 @@ class Dota(Format):
     placeholder = staticmethod(placeholder_ground_truth)
 
     def fits(self, path: str) -> bool:
-        """Return True if the first line has eight coordinates in pixels."""
-        return fits(path)
+        """Return True if the first line of files of a folder has eight coordinates in pixels."""
+        folders = (os.path.join(path, name) for name in _LABELS)
+        return any(_fits(first_line(folder, without_head).split()) for folder in folders)

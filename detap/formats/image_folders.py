@@ -42,12 +42,17 @@ def nearby_folders(ground_truth: GroundTruth, relative: Iterable[str] = ()) -> l
     folders: dict[str, ImageFolder] = {}
     for source in [source for source in sources if source.members] or sources:
         base = _folder_of(source)
-        parent = os.path.dirname(os.path.abspath(base))
-        for name in relative or _near_file(source.path):
-            path = os.path.normpath(os.path.join(base, name))
-            root = os.path.realpath(parent if name.startswith(os.pardir) else base)
-            folders.setdefault(path, ImageFolder(path, root))
+        for folder in folders_at(base, relative or _near_file(source.path)):
+            folders.setdefault(folder.path, folder)
     return list(folders.values())
+
+
+def folders_at(base: str, relative: Iterable[str]) -> Iterator[ImageFolder]:
+    """Yield folders relative to that of the annotations."""
+    parent = os.path.dirname(os.path.abspath(base))
+    for name in relative:
+        root = os.path.realpath(parent if name.startswith(os.pardir) else base)
+        yield ImageFolder(os.path.normpath(os.path.join(base, name)), root)
 
 
 def _folder_of(source: SourceFile) -> str:

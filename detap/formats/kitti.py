@@ -29,14 +29,13 @@ from detap.formats.text.lines import (
     has_columns,
     numbers_of,
 )
-from detap.formats.text.reader import FolderReader, first_words
+from detap.formats.text.reader import FolderReader, Rows, first_words
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
 from detap.io.problems import FaultError, check_choice
 from detap.tables.detection import (
     BOX_FORMATS,
     Detections,
-    Flags,
     Floats,
     GroundTruth,
     encode_boxes,
@@ -53,14 +52,7 @@ _TRUNCATED, _OCCLUDED, _ALPHA, _BOX, _SCORE = 0, 1, 2, slice(3, 7), 14
 
 _DONT_CARE = "DontCare"
 _TYPES = (
-    "Car",
-    "Van",
-    "Truck",
-    "Pedestrian",
-    "Person_sitting",
-    "Cyclist",
-    "Tram",
-    "Misc",
+    *("Car", "Van", "Truck", "Pedestrian", "Person_sitting", "Cyclist", "Tram", "Misc"),
     _DONT_CARE,
 )
 """KITTI's types; other data sets have others."""
@@ -104,16 +96,6 @@ class KittiForm(LineForm):
         return message, hint
 
 
-def fits(path: str) -> bool:
-    """Return True if the first line of files of a folder is a word and 14 or 15 numbers."""
-    below = ("label_2", os.path.join("training", "label_2"), "data", "")
-    lines = (first_line(os.path.join(path, name)).split() for name in below)
-    return any(
-        len(columns) in (15, 16) and are_numbers(columns) == [False, *[True] * (len(columns) - 1)]
-        for columns in lines
-    )
-
-
 def read_ground_truth(
     path: Path,
     *,
@@ -131,10 +113,7 @@ def read_ground_truth(
     check_choice("boxes", boxes, BOX_FORMATS)
     folder = first_folder(os.fspath(path), _LABELS, "KITTI's", "labels")
     reader = FolderReader(folder, as_is, limits, image_set)
-    form = KittiForm("type", False, boxes, str)
-    rows = reader.read(form)
-    values = rows.table(form.width)
-    reader.raise_problems(_faults(values, boxes, of_labels=True))
+    rows, values = _read(reader, boxes, scored=False)
     names = _one_spelling(rows.names)
     return reader.ground_truth(
         names,
@@ -164,10 +143,7 @@ def read_detections(
     check_choice("boxes", boxes, BOX_FORMATS)
     reader = FolderReader(_results_folder(path), as_is, limits)
     _refuse_missing(reader.folder, ground_truth, reader.problems)
-    form = KittiForm("type", True, boxes, str)
-    rows = reader.read(form)
-    values = rows.table(form.width)
-    reader.raise_problems(_faults(values, boxes, of_labels=False))
+    rows, values = _read(reader, boxes, scored=True)
     return reader.detections(
         ground_truth,
         rows.name,
@@ -205,19 +181,23 @@ def _one_spelling(names: Iterable[str], known: Iterable[str] = ()) -> list[str]:
     return [spelling[name.casefold()] for name in names]
 
 
-def _faults(values: Floats, boxes: str, *, of_labels: bool) -> list[tuple[Flags, str]]:
-    """Return checks of the numbers (N, 14 or 15): the rows that fail, and a message."""
+def _read(reader: FolderReader, boxes: str, *, scored: bool) -> tuple[Rows, Floats]:
+    """Return the rows and their numbers (N, 14 or 15); raise InputError for invalid ones."""
+    form = KittiForm("type", scored, boxes, str)
+    rows = reader.read(form)
+    values = rows.table(form.width)
     corners, area = encode_boxes(values[:, _BOX], boxes)
     finite = np.isfinite(corners).all(axis=1) & np.isfinite(area)
     checks = [(~finite, "box area overflows")]
-    if of_labels:
+    if not scored:
         truncated, occluded = values[:, _TRUNCATED], values[:, _OCCLUDED]
         outside = (truncated != -1) & ((truncated < 0) | (truncated > 1))
         checks += [
             (outside, "truncated is not from 0 to 1, or -1"),
             (~np.isin(occluded, (-1, 0, 1, 2, 3)), "occluded is not 0, 1, 2, 3 or -1"),
         ]
-    return checks
+    reader.raise_problems(checks)
+    return rows, values
 
 
 def _refuse_missing(folder: Folder, truth: GroundTruth, problems: Problems) -> None:
@@ -246,5 +226,9 @@ class Kitti(Format):
     placeholder = staticmethod(placeholder_ground_truth)
 
     def fits(self, path: str) -> bool:
-        """Return True if the first line is a word and 14 or 15 numbers."""
-        return fits(path)
+        """Return True if the first line of files of a folder is a word and 14 or 15 numbers."""
+        lines = (first_line(os.path.join(path, name)).split() for name in (*_LABELS, "data"))
+        return any(
+            len(line) in (15, 16) and are_numbers(line) == [False, *[True] * (len(line) - 1)]
+            for line in lines
+        )

@@ -12,9 +12,9 @@ from numpy.testing import assert_array_equal
 from detap.analysis.errors import TYPES
 from detap.errors import InputError, UsageError
 from detap.evaluation.detection import evaluate
+from detap.formats.catalogue import FORMATS
 from detap.formats.detection import detect_format
 from detap.formats.dota import (
-    fits,
     placeholder_ground_truth,
     read_detections,
     read_ground_truth,
@@ -239,7 +239,7 @@ def test_tables_keep_their_quadrilaterals(truth: GroundTruth, tmp_path: Path) ->
 def test_the_format_is_detected_by_the_content_of_lines(labels: Path, tmp_path: Path) -> None:
     assert detect_format(labels).name == "dota"
     assert detect_format(labels.parent).name == "dota"
-    assert fits(str(written(tmp_path / "nine columns", {"1.txt": f"{SHIP} ship"})))
+    assert FORMATS["dota"].fits(str(written(tmp_path / "nine columns", {"1.txt": f"{SHIP} ship"})))
     assert detect_format(None, results(tmp_path, ship=f"P1 .9 {SHIP}")).name == "dota"
     for text in (
         "car 1 2 3 4",
@@ -250,8 +250,8 @@ def test_the_format_is_detected_by_the_content_of_lines(labels: Path, tmp_path: 
         "",
     ):
         other = written(tmp_path / "other", {"1.txt": text})
-        assert not fits(str(other)), text
-    assert not fits(str(tmp_path / "absent"))
+        assert not FORMATS["dota"].fits(str(other)), text
+    assert not FORMATS["dota"].fits(str(tmp_path / "absent"))
 
 
 def test_detections_without_ground_truth(tmp_path: Path) -> None:

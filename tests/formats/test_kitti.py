@@ -10,8 +10,9 @@ from numpy.testing import assert_array_equal
 
 from detap.errors import InputError, UsageError
 from detap.evaluation.detection import evaluate
+from detap.formats.catalogue import FORMATS
 from detap.formats.detection import detect_format
-from detap.formats.kitti import fits, read_detections, read_ground_truth
+from detap.formats.kitti import read_detections, read_ground_truth
 from detap.io.limits import Limits
 from detap.tables.concat import join_ground_truths
 from detap.tables.detection import GroundTruth
@@ -242,8 +243,8 @@ def test_the_format_is_detected_by_the_content_of_lines(labels: Path, tmp_path: 
     assert detect_format(None, results(tmp_path)).name == "kitti"
     for text in ("car 1 2 3 4", "0 .1 .2 .3 .4", "0 " + ".5 " * 14, "car red" + " 1" * 13, ""):
         other = written(tmp_path / "other", {"1.txt": text})
-        assert not fits(str(other))
-    assert not fits(str(tmp_path / "absent"))
+        assert not FORMATS["kitti"].fits(str(other))
+    assert not FORMATS["kitti"].fits(str(tmp_path / "absent"))
 
 
 def test_other_presets_read_boxes_and_difficult_flags(truth: GroundTruth, tmp_path: Path) -> None:

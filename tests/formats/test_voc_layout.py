@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from detap.formats.catalogue import FORMATS
 from detap.formats.text.detections import class_of_stem, classes_of_stems, detect_layout
-from detap.formats.voc import metadata
+from detap.formats.voc.format import placeholder_ground_truth
 from detap.formats.voc.tables import read_ground_truth
 from detap.io.limits import DEFAULT_LIMITS
 from tests.formats.voc_files import item, tree, write, xml
@@ -95,12 +96,12 @@ def test_names_in_detections_without_ground_truth(tmp_path: Path) -> None:
         {"comp4_det_test_0.txt": "a .5 1 2 3 4\nb .5 1 2 3 4\n", "comp4_det_test_9.txt": ""},
     )
     options: dict[str, Any] = {"dt_class_names": names}
-    truth = metadata.placeholder_ground_truth(by_class, options, DEFAULT_LIMITS)
+    truth = placeholder_ground_truth(by_class, options, DEFAULT_LIMITS)
     assert (truth.images, set(truth.classes)) == (("a", "b"), {"cat", "9"})
     assert options == {"dt_class_names": names, "layout": "class-files"}
     by_image = write(tmp_path / "images", {"a.txt": "1 .5 1 2 3 4\n"})
     options = {"class_names": names, "layout": "image-files"}
-    truth = metadata.placeholder_ground_truth(by_image, options, DEFAULT_LIMITS)
+    truth = placeholder_ground_truth(by_image, options, DEFAULT_LIMITS)
     assert (truth.images, truth.classes) == (("a",), ("dog",))
 
 
@@ -108,5 +109,5 @@ def test_elements_and_file_names_of_annotations(tmp_path: Path) -> None:
     more = "<filename>x.jpg</filename><source><database>VOC</database></source>"
     tree(tmp_path, {"a": f"<annotation>{more}{item()}</annotation>", "b": xml(item())})
     truth = read_ground_truth(tmp_path)
-    assert metadata.image_attribute(truth, "source/database") == {"a": "VOC"}
-    assert metadata.file_names(truth) == {"a": "a.jpg"}
+    assert FORMATS["voc"].attribute_values(truth, "source/database") == {"a": "VOC"}
+    assert FORMATS["voc"].file_names(truth) == {"a": "a.jpg"}

@@ -7,8 +7,7 @@ import pytest
 
 from detap.formats.text.lines import LineForm
 from detap.formats.voc._scan import Annotations
-from detap.formats.voc.annotations import plain_start
-from detap.formats.voc.tables import read_detections, read_ground_truth
+from detap.formats.voc.tables import plain_start, read_detections, read_ground_truth
 from tests.formats.voc_files import same, without_scanners
 
 __all__ = ["without_scanners"]

@@ -69,7 +69,7 @@ class PlainAnnotations(Annotations):
 def without_scanners(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read every line, and every annotation, by plain Python and lxml."""
     monkeypatch.setattr("detap.formats.text.reader.RaggedLines", PlainLines)
-    monkeypatch.setattr("detap.formats.voc.annotations.Annotations", PlainAnnotations)
+    monkeypatch.setattr("detap.formats.voc.tables.Annotations", PlainAnnotations)
 
 
 def same(first: Any, second: Any) -> None:

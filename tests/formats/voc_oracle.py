@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from detap.formats.by_name.problems import Problems
 from detap.formats.reading.attributes import Attributes
 from detap.formats.voc._scan import Annotations
-from detap.formats.voc.annotations import plain_start
+from detap.formats.voc.tables import plain_start
 from detap.formats.voc.xml import read_annotation
 from detap.io.limits import DEFAULT_LIMITS
 

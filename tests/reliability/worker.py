@@ -31,7 +31,7 @@ NEEDED = (
     "detap.formats.coco.masks",
     "detap.formats.coco.tables",
     "detap.io.digest",
-    "detap.formats.voc.metadata",
+    "detap.formats.voc.format",
     "detap.formats.voc.tables",
     "detap.report.sections.comparison",
     "detap.report.sections.data_checks",

@@ -1,7 +1,4 @@
-"""Read a VOC annotation with lxml, and report every problem.
-
-This is the only module of the format that imports lxml.
-"""
+"""Read a VOC annotation with lxml, and report every problem."""
 
 import math
 from functools import cache
@@ -32,10 +29,7 @@ class Object(NamedTuple):
 
 
 class Annotation(NamedTuple):
-    """The content of one XML file, as lxml reads it.
-
-    `size` is NaN if unknown, and `nested` the number of objects not directly under the root.
-    """
+    """Objects, the size of their image (NaN if unknown), and the number of nested objects."""
 
     objects: list[Object]
     size: tuple[float, float] = (math.nan, math.nan)
@@ -61,12 +55,8 @@ def read_annotation(
         return Annotation([])
     if not objects and root.tag != "annotation":
         note = " (an HTML page?)" if str(root.tag).lower().endswith("html") else ""
-        problems.add(
-            file,
-            "",
-            f"not a VOC annotation: the root is <{root.tag}>{note}",
-            "expected <annotation>",
-        )
+        message = f"not a VOC annotation: the root is <{root.tag}>{note}"
+        problems.add(file, "", message, "expected <annotation>")
     for child in root:
         local = str(child.tag).rpartition("}")[2]
         if child.tag != "object" and local.lower() == "object":
