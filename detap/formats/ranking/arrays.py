@@ -7,11 +7,11 @@ array's header must match its number of bytes.
 import os
 import zipfile
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from io import BytesIO
 from math import prod
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,18 +20,14 @@ from detap.io.json_text import looks_like
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
 from detap.io.stream import MIN_EXPANSION_LIMIT, Stream, refuse, refuse_os_error
+from detap.tables.detection import Flags
 
 Arrays = dict[str, NDArray[Any]]
 
-ZIP_MAGIC = b"PK\x03\x04"
-NPY_MAGIC = b"\x93NUMPY"
+_ZIP, _NPY = b"PK\x03\x04", b"\x93NUMPY"
 _ENCRYPTED = 1
-
-NUMBERS = "biuf"
-"""Kinds of data types that are numbers."""
-
-TEXT = "US"
-_WHOLE = "iu"
+NUMBERS, TEXT, _WHOLE = "biuf", "US", "iu"
+"""Kinds of data types."""
 _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
@@ -39,13 +35,9 @@ _HEADERS = {
 
 
 def read_npz(path: Path, requested: Collection[str], limits: Limits = DEFAULT_LIMITS) -> Arrays:
-    """Return the requested arrays of an .npz file, as far as it has them.
-
-    Raise InputError for a file that is damaged, too large, or has Python objects or none of the
-    arrays.
-    """
+    """Return the requested arrays of an .npz file, as far as it has them; at least one."""
     text = os.fspath(path)
-    with _opened(text, ZIP_MAGIC, "an .npz archive", limits) as file:
+    with _opened(text, _ZIP, "an .npz archive", limits) as file:
         try:
             with zipfile.ZipFile(file) as archive:
                 return _members(archive, text, requested, limits)
@@ -58,7 +50,7 @@ def read_npz(path: Path, requested: Collection[str], limits: Limits = DEFAULT_LI
 def read_npy(path: Path, limits: Limits = DEFAULT_LIMITS) -> NDArray[Any]:
     """Return the array of an .npy file."""
     text = os.fspath(path)
-    with _opened(text, NPY_MAGIC, "an .npy array", limits) as file:
+    with _opened(text, _NPY, "an .npy array", limits) as file:
         try:
             data = file.read()
         except OSError as error:
@@ -77,7 +69,7 @@ def _opened(path: str, magic: bytes, expected: str, limits: Limits) -> Iterator[
         if not head.startswith(magic):
             name, _ = looks_like(head)
             detected = f"looks like {name}" if name else "unknown kind of file"
-            save = "numpy.savez" if magic == ZIP_MAGIC else "numpy.save"
+            save = "numpy.savez" if magic == _ZIP else "numpy.save"
             refuse(path, f"{detected}, expected {expected}", f"write it with {save}")
         file.seek(0)
         yield file
@@ -101,11 +93,8 @@ def _members(
     size = sum(members[key].file_size for key in keys)
     allowed = min(limits.file_bytes, max(MIN_EXPANSION_LIMIT, limits.expansion * compressed))
     if size > allowed:
-        refuse(
-            path,
-            f"expands from {compressed} to {size} bytes",
-            f"the limit is {allowed}; if you trust the file, raise it with --max-expansion",
-        )
+        hint = f"the limit is {allowed}; if you trust the file, raise it with --max-expansion"
+        refuse(path, f"expands from {compressed} to {size} bytes", hint)
     return {key: _array(_expanded(archive, members[key], path), path, key) for key in keys}
 
 
@@ -132,22 +121,14 @@ def _array(data: bytes, path: str, key: str) -> NDArray[Any]:
         reason = " ".join(str(error).split())[:80]
         refuse(path, f"has a damaged header: {reason}", "write it again with numpy.save", location)
     if kind.hasobject:
-        refuse(
-            path,
-            "contains Python objects, which are never unpickled",
-            "save numbers or text: give the array a dtype",
-            location,
-        )
+        message = "contains Python objects, which are never unpickled"
+        refuse(path, message, "save numbers or text: give the array a dtype", location)
     if kind.names is not None or kind.kind not in NUMBERS + TEXT:
         refuse(path, f"has the type {kind}", "save numbers or text", location)
     start = stream.tell()
     if prod(shape) * kind.itemsize != len(data) - start or min(shape, default=0) < 0:
-        refuse(
-            path,
-            f"has {len(data) - start} bytes, expected {shape} of {kind}",
-            "write it again with numpy.save",
-            location,
-        )
+        message = f"has {len(data) - start} bytes, expected {shape} of {kind}"
+        refuse(path, message, "write it again with numpy.save", location)
     if prod(shape) == 0:
         return np.zeros(shape, kind)
     array = np.frombuffer(data, kind, offset=start)
@@ -155,45 +136,68 @@ def _array(data: bytes, path: str, key: str) -> NDArray[Any]:
     return array.astype(kind.newbyteorder("="), copy=False)
 
 
-def names_of(arrays: Arrays, path: str, key: str, count: int) -> tuple[str, ...]:
-    """Return `count` distinct names as text; without the array, numbers from 0."""
-    if key not in arrays:
-        return tuple(map(str, range(count)))
-    array, location = arrays[key], f"array {key!r}"
-    if array.ndim != 1 or array.dtype.kind not in _WHOLE + TEXT:
-        refuse(path, "not a column of names", "give text or whole numbers, (n,)", location)
-    if array.dtype.kind == "S":
-        names = tuple(name.decode("utf-8", "surrogateescape") for name in array.tolist())
-    else:
-        names = tuple(map(str, array.tolist()))
-    if len(set(names)) != len(names):
-        seen: set[str] = set()
-        twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        refuse(path, f"duplicate name {twice!r}", "use distinct names", location)
-    if len(names) != count:
-        refuse(path, f"has {len(names)} names", f"give {count}", location)
-    return names
+class ArraySource:
+    """The files of the arrays: one archive, or one file per array."""
 
+    def __init__(self, archive: str, paths: Mapping[str, str], arrays: Arrays) -> None:
+        self.archive = archive
+        self.paths = paths
+        self.arrays = arrays
 
-def inexact(array: NDArray[Any]) -> tuple[str, str, str] | None:
-    """Return the location, message and hint of a number that float64 cannot hold.
+    def refuse(self, name: str, message: str, hint: str, location: str = "") -> NoReturn:
+        """Raise InputError for an array."""
+        if self.archive:
+            location = f"array {name!r}" + (f", {location}" if location else "")
+        refuse(self.archive or self.paths[name], message, hint, location)
 
-    Rounding large integers or wider floats could make two values equal.
-    """
-    if array.dtype.itemsize < 8 or array.dtype == np.float64:
-        return None
-    bits = 8 * array.dtype.itemsize - (array.dtype.kind == "i")
-    with np.errstate(over="ignore"):
-        values = array.astype(np.float64)
-        fits = np.isfinite(values)
-    if array.dtype.kind in _WHOLE:
-        fits = values < 2.0**bits  # the largest are rounded beyond their own type
-    same = fits & (np.where(fits, values, 0.0).astype(array.dtype) == array)
-    if same.all():
-        return None
-    row, column = np.argwhere(~same)[0].tolist()
-    return (
-        f"row {row}, column {column}",
-        f"is {array[row, column]}, which float64 cannot represent",
-        "use whole numbers up to 2^53, or floats of at most 64 bits",
-    )
+    def refuse_cells(self, name: str, array: NDArray[Any], wrong: Flags, *words: str) -> None:
+        """Raise InputError for the first wrong cell of an array; the message may have its value."""
+        if wrong.any():
+            row, column = np.argwhere(wrong)[0].tolist()
+            message, hint = words
+            text = message.format(array[row, column].item())
+            self.refuse(name, text, hint, f"row {row}, column {column}")
+
+    def require(self, *names: str) -> None:
+        """Raise InputError if the archive lacks an array."""
+        for name in names:
+            if name not in self.arrays:
+                refuse(self.archive, f"has no array {name!r}", f"it has {', '.join(self.arrays)}")
+
+    def check_exact(self, name: str, array: NDArray[Any], hint: str) -> None:
+        """Raise InputError for a number that is not finite, or that float64 cannot hold.
+
+        Rounding large integers or wider floats could make two values equal.
+        """
+        self.refuse_cells(name, array, ~np.isfinite(array), "is {}, which is not finite", hint)
+        if array.dtype.itemsize < 8 or array.dtype == np.float64:
+            return
+        bits = 8 * array.dtype.itemsize - (array.dtype.kind == "i")
+        with np.errstate(over="ignore"):
+            values = array.astype(np.float64)
+            fits = np.isfinite(values)
+        if array.dtype.kind in _WHOLE:
+            fits = values < 2.0**bits  # the largest are rounded beyond their own type
+        same = fits & (np.where(fits, values, 0.0).astype(array.dtype) == array)
+        message = "is {}, which float64 cannot represent"
+        hint = "use whole numbers up to 2^53, or floats of at most 64 bits"
+        self.refuse_cells(name, array, ~same, message, hint)
+
+    def names(self, key: str, count: int) -> tuple[str, ...]:
+        """Return `count` distinct names as text; without the array, numbers from 0."""
+        if key not in self.arrays:
+            return tuple(map(str, range(count)))
+        array = self.arrays[key]
+        if array.ndim != 1 or array.dtype.kind not in _WHOLE + TEXT:
+            self.refuse(key, "not a column of names", "give text or whole numbers, (n,)")
+        names = array.tolist()
+        if array.dtype.kind == "S":
+            names = [name.decode("utf-8", "surrogateescape") for name in names]
+        names = tuple(map(str, names))
+        if len(set(names)) != len(names):
+            first = {name: row for row, name in reversed([*enumerate(names)])}
+            twice = next(name for row, name in enumerate(names) if first[name] != row)
+            self.refuse(key, f"duplicate name {twice!r}", "use distinct names")
+        if len(names) != count:
+            self.refuse(key, f"has {len(names)} names", f"give {count}")
+        return names

@@ -1,26 +1,13 @@
-"""Read retrievals: a run with judgments, or codes, embeddings or scores with labels.
-
-The notes of these readers: ``unjudged-query``, ``unjudged-item``, ``repeated-judgment``,
-``empty-run``, ``packed-codes``.
-"""
+"""Read retrievals: a run with judgments, or codes, embeddings or scores with labels."""
 
 import os
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.errors import InputError, Note, Problem
-from detap.formats.ranking.arrays import (
-    NUMBERS,
-    TEXT,
-    Arrays,
-    inexact,
-    names_of,
-    read_npy,
-    read_npz,
-)
+from detap.errors import Note
+from detap.formats.ranking.arrays import NUMBERS, TEXT, Arrays, ArraySource, read_npy, read_npz
 from detap.formats.ranking.rows import QRELS, RUN, Rows, read_rows
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import STDIN, Path, shown
@@ -50,39 +37,41 @@ def read_run(run: Path, qrels: Path, *, limits: Limits = DEFAULT_LIMITS) -> Run:
     are_files = STDIN not in (run, qrels) and os.path.exists(run) and os.path.exists(qrels)
     if are_files and os.path.samefile(run, qrels):
         refuse(os.fspath(run), "is both the run and its judgments", "use two files")
-    judged = _Judgments(qrels, limits)
+    judged = _read_judgments(qrels, limits)
     problems = Problems(shown(run), limits.problems)
     rows = read_rows(run, RUN, problems, limits)
     problems.raise_any()
     return _join(rows, judged, problems)
 
 
-class _Judgments:
+class _Judgments(NamedTuple):
     """The grade of each judged item of each query."""
 
-    def __init__(self, path: Path, limits: Limits) -> None:
-        problems = Problems(shown(path), limits.problems)
-        rows = read_rows(path, QRELS, problems, limits)
-        self.grades: dict[str, dict[str, float]] = {}
-        self.repeated = 0
-        first: dict[tuple[str, str], int] = {}
-        columns = zip(rows.query, rows.item, rows.number, strict=True)
-        for row, (query, item, grade) in enumerate(columns):
-            first_grade = self.grades.setdefault(query, {}).setdefault(item, grade)
-            earlier = first.setdefault((query, item), row)
-            if earlier == row:
-                continue
-            self.repeated += 1
-            if grade != first_grade:
-                new, old = (repr(value).removesuffix(".0") for value in (grade, first_grade))
-                message = f"judges item {item!r} of query {query!r} as {new}"
-                hint = f"{rows.location_of(earlier)} judges it as {old}; keep one of them"
-                problems.add(rows.location_of(row), message, hint)
-        problems.raise_any()
-        if not rows.query:
-            refuse(os.fspath(path), "no judgments", "use the judgments of the run")
-        self.file = SourceFile(shown(path), len(rows.query))
-        self.path = shown(path)
+    file: SourceFile
+    grades: dict[str, dict[str, float]]
+    repeated: int
+
+
+def _read_judgments(path: Path, limits: Limits) -> _Judgments:
+    problems = Problems(shown(path), limits.problems)
+    rows = read_rows(path, QRELS, problems, limits)
+    grades: dict[str, dict[str, float]] = {}
+    repeated = 0
+    first: dict[tuple[str, str], int] = {}
+    for row, (query, item) in enumerate(zip(rows.query, rows.item, strict=True)):
+        grade = rows.number[row]
+        first_grade = grades.setdefault(query, {}).setdefault(item, grade)
+        earlier = first.setdefault((query, item), row)
+        repeated += earlier != row
+        if grade != first_grade:
+            new, old = (repr(value).removesuffix(".0") for value in (grade, first_grade))
+            message = f"judges item {item!r} of query {query!r} as {new}"
+            hint = f"{rows.location_of(earlier)} judges it as {old}; keep one of them"
+            problems.add(rows.location_of(row), message, hint)
+    problems.raise_any()
+    if not rows.query:
+        refuse(os.fspath(path), "no judgments", "use the judgments of the run")
+    return _Judgments(SourceFile(shown(path), len(rows.query)), grades, repeated)
 
 
 def _join(rows: Rows, judged: _Judgments, problems: Problems) -> Run:
@@ -92,11 +81,9 @@ def _join(rows: Rows, judged: _Judgments, problems: Problems) -> Run:
     number = np.array([numbers.get(query, -1) for query in rows.query], np.int64)
     unknown_queries = {query for query in rows.query if query not in numbers}
     if rows.query and len(unknown_queries) == len(set(rows.query)):
-        problems.instead(
-            f"no query in common with {judged.path} (here: {rows.query[0]!r}; judgments: "
-            f"{queries[0]!r})",
-            "use a run and judgments of the same queries",
-        )
+        here = f"here: {rows.query[0]!r}; judgments: {queries[0]!r}"
+        message = f"no query in common with {judged.file.path} ({here})"
+        problems.instead(message, "use a run and judgments of the same queries")
     problems.raise_any()
     order = np.flatnonzero(number >= 0)
     order = order[np.argsort(number[order], kind="stable")]
@@ -152,16 +139,8 @@ def _name_order(names: list[str]) -> NDArray[np.int64]:
 # --- galleries
 
 _KEYS = (
-    "query_codes",
-    "gallery_codes",
-    "query_embeddings",
-    "gallery_embeddings",
-    "scores",
-    "query_labels",
-    "gallery_labels",
-    "relevance",
-    "query_names",
-    "gallery_names",
+    *("query_codes", "gallery_codes", "query_embeddings", "gallery_embeddings", "scores"),
+    *("query_labels", "gallery_labels", "relevance", "query_names", "gallery_names"),
 )
 
 Kind = Literal["codes", "embeddings", "scores"]
@@ -187,12 +166,10 @@ def read_npz_retrieval(path: Path, *, limits: Limits = DEFAULT_LIMITS) -> Galler
         return _graded(text, arrays)
     kind = kinds[0]
     names = ["scores"] if kind == "scores" else [f"query_{kind}", f"gallery_{kind}"]
-    for name in (*names, "query_labels", "gallery_labels"):
-        if name not in arrays:
-            refuse(text, f"has no array {name!r}", f"it has {', '.join(arrays)}")
+    source = ArraySource(text, {}, arrays)
+    source.require(*names, "query_labels", "gallery_labels")
     gallery = arrays[names[1]] if len(names) > 1 else None
     labels = (arrays["query_labels"], arrays["gallery_labels"])
-    source = _ArraySource(text, {}, arrays)
     return _gallery(kind, arrays[names[0]], gallery, labels, source)  # type: ignore[arg-type]
 
 
@@ -216,27 +193,8 @@ def read_arrays(
         "gallery_labels": os.fspath(gallery_labels),
     }
     arrays = [read_npy(path, limits) for path in paths.values()]
-    source = _ArraySource("", paths, {})
+    source = ArraySource("", paths, {})
     return _gallery(kind, arrays[0], arrays[1], (arrays[2], arrays[3]), source)
-
-
-class _ArraySource:
-    """The files of the arrays: one archive, or one file per array."""
-
-    def __init__(self, archive: str, paths: Mapping[str, str], arrays: Arrays) -> None:
-        self.archive = archive
-        self.paths = paths
-        self.arrays = arrays
-
-    def refuse(self, name: str, message: str, hint: str, location: str = "") -> None:
-        if self.archive:
-            location = f"array {name!r}" + (f", {location}" if location else "")
-        raise InputError(Problem(self.archive or self.paths[name], location, message, hint))
-
-    def files(self, records: Mapping[str, int]) -> tuple[SourceFile, ...]:
-        if self.archive:
-            return (SourceFile(self.archive, next(iter(records.values()))),)
-        return tuple(SourceFile(path, records[name]) for name, path in self.paths.items())
 
 
 def _gallery(
@@ -244,9 +202,8 @@ def _gallery(
     query: NDArray[Any],
     gallery: NDArray[Any] | None,
     labels: tuple[NDArray[Any], NDArray[Any]],
-    source: _ArraySource,
+    source: ArraySource,
 ) -> Gallery:
-    arrays = source.arrays
     first = "scores" if kind == "scores" else f"query_{kind}"
     _check_matrix(query, first, source)
     notes: tuple[Note, ...] = ()
@@ -268,31 +225,29 @@ def _gallery(
             query, gallery = query.astype(common, copy=False), gallery.astype(common, copy=False)
     _check_lengths(labels, (len(query), items), first, source)
     query_labels, gallery_labels = _labels(*labels, source)
-    named = "gallery_names" in arrays
-    item_names = names_of(arrays, source.archive, "gallery_names", items) if named else ()
+    if source.archive:
+        files: tuple[SourceFile, ...] = (SourceFile(source.archive, len(query)),)
+    else:
+        records = {"query": len(query), "gallery": items}
+        files = tuple(
+            SourceFile(path, records[name.split("_")[0]]) for name, path in source.paths.items()
+        )
     return Gallery(
         kind=kind,
         query=query,
         gallery=gallery,
         query_labels=query_labels,
         gallery_labels=gallery_labels,
-        queries=names_of(arrays, source.archive, "query_names", len(query)),
-        items=item_names,
-        files=source.files(
-            {
-                first: len(query),
-                f"gallery_{kind}": items,
-                "query_labels": len(query),
-                "gallery_labels": items,
-            }
-        ),
+        queries=source.names("query_names", len(query)),
+        items=source.names("gallery_names", items) if "gallery_names" in source.arrays else (),
+        files=files,
         notes=notes,
     )
 
 
 def _graded(path: str, arrays: Arrays) -> Run:
     """Return scores with grades as a run in which every query ranks every item."""
-    source = _ArraySource(path, {}, arrays)
+    source = ArraySource(path, {}, arrays)
     scores, grades = arrays["scores"], arrays["relevance"]
     _check_matrix(scores, "scores", source)
     if grades.shape != scores.shape:
@@ -300,11 +255,11 @@ def _graded(path: str, arrays: Arrays) -> Run:
     score = _numbers(scores, "scores", source).astype(np.float64)
     grade = _numbers(grades, "relevance", source).astype(np.float64)
     queries, items = scores.shape
-    names = names_of(arrays, source.archive, "gallery_names", items)
+    names = source.names("gallery_names", items)
     descending = -np.sort(-np.maximum(grade, 0.0), axis=1)
     positive = descending > 0
     return Run(
-        queries=names_of(arrays, source.archive, "query_names", queries),
+        queries=source.names("query_names", queries),
         start=np.arange(queries + 1) * items,
         score=score.ravel(),
         grade=grade.ravel(),
@@ -316,71 +271,52 @@ def _graded(path: str, arrays: Arrays) -> Run:
     )
 
 
-def _check_matrix(array: NDArray[Any], name: str, source: _ArraySource) -> None:
+def _check_matrix(array: NDArray[Any], name: str, source: ArraySource) -> None:
     if array.ndim != 2 or 0 in array.shape:
-        source.refuse(
-            name, f"has the shape {array.shape}", "give (rows, columns), at least one each"
-        )
+        hint = "give (rows, columns), at least one each"
+        source.refuse(name, f"has the shape {array.shape}", hint)
 
 
-def _numbers(array: NDArray[Any], name: str, source: _ArraySource) -> NDArray[Any]:
+def _numbers(array: NDArray[Any], name: str, source: ArraySource) -> NDArray[Any]:
     """Return finite numbers exactly: float16 and float32 as float32, others as float64."""
     if array.dtype.kind not in NUMBERS:
         source.refuse(name, f"has the type {array.dtype}", "give numbers")
+    source.check_exact(name, array, "give finite numbers")
     narrow = array.dtype in (np.float16, np.float32)
-    values = array.astype(np.float32 if narrow else np.float64, copy=False)
-    finite = np.isfinite(array)
-    if not finite.all():
-        row, column = np.argwhere(~finite)[0].tolist()
-        message = f"is {array[row, column]}, which is not finite"
-        source.refuse(name, message, "give finite numbers", f"row {row}, column {column}")
-    if rounded := inexact(array):
-        location, message, hint = rounded
-        source.refuse(name, message, hint, location)
-    return values
+    return array.astype(np.float32 if narrow else np.float64, copy=False)
 
 
 def _codes(
-    query: NDArray[Any], gallery: NDArray[Any], source: _ArraySource
+    query: NDArray[Any], gallery: NDArray[Any], source: ArraySource
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], tuple[Note, ...]]:
     codes = {"query_codes": query, "gallery_codes": gallery}
     for name, array in codes.items():
         if array.dtype.kind not in NUMBERS:
             source.refuse(name, f"has the type {array.dtype}", "give -1 and 1, or 0 and 1")
+    notes: tuple[Note, ...] = ()
     if all(array.dtype == np.uint8 for array in codes.values()) and (
         max(int(array.max()) for array in codes.values()) > 1
     ):
-        bits = [np.unpackbits(array, axis=1).view(np.bool_) for array in codes.values()]
-        _check_bits(bits[0].shape[1], source)
-        note = Note("packed-codes", "codes are bytes with 8 bits each", severity="info")
-        return bits[0], bits[1], (note,)
-    low = -1 if any((array == -1).any() for array in codes.values()) else 0
-    for name, array in codes.items():
-        wrong = (array != low) & (array != 1)
-        if wrong.any():
-            row, column = np.argwhere(wrong)[0].tolist()
-            value = array[row, column].item()
-            hint = " (where another code has -1)" if low == -1 and value == 0 else ""
-            source.refuse(
-                name,
-                f"is {value:g}{hint}, expected {low} or 1",
-                "give -1 and 1, or 0 and 1, or bytes of 8 bits each (uint8)",
-                f"row {row}, column {column}",
-            )
-    _check_bits(query.shape[1], source)
-    return query == 1, gallery == 1, ()
-
-
-def _check_bits(bits: int, source: _ArraySource) -> None:
-    if bits > _MOST_BITS:
+        query, gallery = (np.unpackbits(array, axis=1) for array in codes.values())
+        notes = (Note("packed-codes", "codes are bytes with 8 bits each", severity="info"),)
+    else:
+        low = -1 if any((array == -1).any() for array in codes.values()) else 0
+        hint = "give -1 and 1, or 0 and 1, or bytes of 8 bits each (uint8)"
+        for name, array in codes.items():
+            wrong = (array != low) & (array != 1)
+            is_zero = low == -1 and bool((array[wrong][:1] == 0).any())
+            other = " (where another code has -1)" * is_zero
+            source.refuse_cells(name, array, wrong, f"is {{:g}}{other}, expected {low} or 1", hint)
+    if (bits := query.shape[1]) > _MOST_BITS:
         source.refuse("query_codes", f"has {bits} bits", f"at most {_MOST_BITS} are supported")
+    return query == 1, gallery == 1, notes
 
 
 def _check_lengths(
     labels: tuple[NDArray[Any], NDArray[Any]],
     expected: tuple[int, int],
     first: str,
-    source: _ArraySource,
+    source: ArraySource,
 ) -> None:
     of = (f"{first} has", "scores has" if first == "scores" else "the gallery has")
     units = ("rows", "columns" if first == "scores" else "rows")
@@ -392,47 +328,40 @@ def _check_lengths(
 
 
 def _labels(
-    query: NDArray[Any], gallery: NDArray[Any], source: _ArraySource
+    query: NDArray[Any], gallery: NDArray[Any], source: ArraySource
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     if query.ndim != gallery.ndim:
-        source.refuse(
-            "gallery_labels",
-            f"has the shape {gallery.shape}, query_labels has {query.shape}",
-            "give class numbers on both sides, or 0 and 1 for each label on both",
-        )
+        message = f"has the shape {gallery.shape}, query_labels has {query.shape}"
+        hint = "give class numbers on both sides, or 0 and 1 for each label on both"
+        source.refuse("gallery_labels", message, hint)
     if query.ndim == 1:
         return _classes(query, gallery, source)
     if query.shape[1] != gallery.shape[1]:
         message = f"has {gallery.shape[1]} labels, query_labels has {query.shape[1]}"
         source.refuse("gallery_labels", message, "give both the same labels")
+    hint = "give 1 for each label that there is; or class numbers as (n,)"
     for name, array in (("query_labels", query), ("gallery_labels", gallery)):
         if array.shape[1] == 1:
             source.refuse(name, "has one column", "give class numbers as (n,)")
         if array.dtype.kind not in NUMBERS:
             source.refuse(name, f"has the type {array.dtype}", "give 0 and 1 for each label")
         wrong = (array != 0) & (array != 1)
-        if wrong.any():
-            row, column = np.argwhere(wrong)[0].tolist()
-            message = f"is {array[row, column].item()!r}, expected 0 or 1"
-            hint = "give 1 for each label that there is; or class numbers as (n,)"
-            source.refuse(name, message, hint, f"row {row}, column {column}")
+        source.refuse_cells(name, array, wrong, "is {!r}, expected 0 or 1", hint)
     return query.astype(np.bool_), gallery.astype(np.bool_)
 
 
 def _classes(
-    query: NDArray[Any], gallery: NDArray[Any], source: _ArraySource
+    query: NDArray[Any], gallery: NDArray[Any], source: ArraySource
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     for name, array in (("query_labels", query), ("gallery_labels", gallery)):
         if array.dtype.kind == "f" and not (
             np.isfinite(array).all() and (array == np.floor(array)).all()
         ):
-            source.refuse(
-                name, "has a class number that is not whole", "give whole numbers or names"
-            )
+            hint = "give whole numbers or names"
+            source.refuse(name, "has a class number that is not whole", hint)
     if (query.dtype.kind in TEXT) != (gallery.dtype.kind in TEXT):
-        source.refuse(
-            "gallery_labels", "has names on one side alone", "give names, or numbers, on both"
-        )
+        hint = "give names, or numbers, on both"
+        source.refuse("gallery_labels", "has names on one side alone", hint)
     if query.dtype != gallery.dtype and query.dtype.kind in NUMBERS:
         # Python integers: a common float type may merge large numbers.
         query, gallery = (np.array([int(x) for x in y], object) for y in (query, gallery))

@@ -1,19 +1,16 @@
-"""Read classifications: a score per sample and class, and the ground truth.
-
-The note of these readers: ``class-without-scores``.
-"""
+"""Read classifications: a score per sample and class, and the ground truth."""
 
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detap.errors import Note, UsageError
-from detap.formats.ranking.arrays import NUMBERS, inexact, names_of, read_npz
+from detap.formats.ranking.arrays import NUMBERS, ArraySource, read_npz
 from detap.formats.ranking.rows import csv_table, name_of, refuse_others, text_fault, value_fault
 from detap.io.json_text import JsonText, NotJsonError, decode, short_json
 from detap.io.limits import DEFAULT_LIMITS, Limits
@@ -29,6 +26,8 @@ __all__ = ["read_npz_samples", "read_samples", "read_voc"]
 
 
 DIFFICULT, NOT_LISTED = -1, -2
+_TRUTH_OF_LABEL = {1.0: 1, -1.0: 0, 0.0: DIFFICULT}
+"""Truth by the label of an image set."""
 _RESULTS = re.compile(r"(?:^|_)cls_[^_]+_(.+)$")
 
 
@@ -45,76 +44,66 @@ def read_npz_samples(path: Path, *, limits: Limits = DEFAULT_LIMITS) -> Samples:
     text = os.fspath(path)
     keys = ("scores", "labels", "difficult", "class_names", "sample_names")
     arrays = read_npz(path, keys, limits)
-    for key in ("scores", "labels"):
-        if key not in arrays:
-            refuse(text, f"has no array {key!r}", f"it has {', '.join(arrays)}")
+    source = ArraySource(text, {}, arrays)
+    source.require("scores", "labels")
     scores = arrays["scores"]
     if scores.ndim != 2 or 0 in scores.shape or scores.dtype.kind not in NUMBERS:
         message = f"is {scores.dtype} of the shape {scores.shape}"
-        refuse(text, message, "give numbers, (samples, classes)", "array 'scores'")
-    finite = np.isfinite(scores)
-    if not finite.all():
-        row, column = np.argwhere(~finite)[0].tolist()
-        message = f"is {scores[row, column]}, which is not finite"
-        refuse(text, message, "use finite numbers", f"array 'scores', row {row}, column {column}")
-    if rounded := inexact(scores):
-        location, message, hint = rounded
-        refuse(text, message, hint, f"array 'scores', {location}")
+        source.refuse("scores", message, "give numbers, (samples, classes)")
+    source.check_exact("scores", scores, "use finite numbers")
     samples, count = scores.shape
-    classes = names_of(arrays, text, "class_names", count)
-    truth = _truth(arrays["labels"], scores.shape, classes, text)
+    classes = source.names("class_names", count)
+    truth = _truth(source, scores.shape, classes)
     if "difficult" in arrays:
         flags = arrays["difficult"]
         if flags.shape != scores.shape or not np.isin(flags, (0, 1)).all():
             hint = f"give 0 or 1 for each sample and class, {scores.shape}"
-            refuse(text, f"has the shape {flags.shape}", hint, "array 'difficult'")
+            source.refuse("difficult", f"has the shape {flags.shape}", hint)
         truth[flags == 1] = DIFFICULT
     return Samples(
         score=scores.astype(np.float64),
         scored=np.ones(scores.shape, np.bool_),
         truth=truth,
         classes=classes,
-        samples=names_of(arrays, text, "sample_names", samples),
+        samples=source.names("sample_names", samples),
         files=(SourceFile(text, samples),),
     )
 
 
 def _truth(
-    labels: NDArray[Any], shape: tuple[int, ...], classes: tuple[str, ...], path: str
+    source: ArraySource, shape: tuple[int, ...], classes: tuple[str, ...]
 ) -> NDArray[np.int8]:
-    location = "array 'labels'"
+    labels = source.arrays["labels"]
     samples, count = shape
     if labels.shape == shape and labels.dtype.kind in NUMBERS:
         wrong = (labels != 0) & (labels != 1)
-        if wrong.any():
-            row, column = np.argwhere(wrong)[0].tolist()
-            message = f"is {labels[row, column].item():g}, expected 0 or 1"
-            hint = "give 1 for each label that there is; difficult ones go to 'difficult'"
-            refuse(path, message, hint, f"{location}, row {row}, column {column}")
+        hint = "give 1 for each label that there is; difficult ones go to 'difficult'"
+        source.refuse_cells("labels", labels, wrong, "is {:g}, expected 0 or 1", hint)
         return labels.astype(np.int8)
     if labels.shape != (samples,):
         message = f"has the shape {labels.shape}, scores has {shape}"
-        refuse(path, message, f"give ({samples},) or {shape}", location)
-    numbers = _class_numbers(labels, classes, path, location)
+        source.refuse("labels", message, f"give ({samples},) or {shape}")
+    numbers = _class_numbers(labels, classes, source)
     wrong = (numbers < 0) | (numbers >= count)
     if wrong.any():
         row = int(np.argmax(wrong))
         message = f"is {labels[row].item()!r}, expected a class from 0 to {count - 1}"
-        refuse(path, message, "number classes as the columns of scores", f"{location}, row {row}")
+        hint = "number classes as the columns of scores"
+        source.refuse("labels", message, hint, f"row {row}")
     truth = np.zeros(shape, np.int8)
     truth[np.arange(samples), numbers] = 1
     return truth
 
 
 def _class_numbers(
-    labels: NDArray[Any], classes: tuple[str, ...], path: str, location: str
+    labels: NDArray[Any], classes: tuple[str, ...], source: ArraySource
 ) -> NDArray[np.int64]:
     if labels.dtype.kind == "U":
         return indices_in(labels.tolist(), classes).astype(np.int64)
     kind = labels.dtype.kind
     whole = kind != "f" or (np.isfinite(labels) & (labels == np.floor(labels))).all()
     if kind not in NUMBERS or not whole:
-        refuse(path, f"is {labels.dtype}, not class numbers", "use whole numbers", location)
+        source.refuse("labels", f"is {labels.dtype}, not class numbers", "use whole numbers")
     return labels.astype(np.int64)
 
 
@@ -299,14 +288,6 @@ def _add_labels(sample: str, value: Any, location: str, cells: _Cells) -> None:
 # --- PASCAL VOC
 
 
-class _ImageSets(NamedTuple):
-    """The folder of image sets, the index of each image, and the file of each class."""
-
-    folder: str
-    images: Mapping[str, int]
-    files: Mapping[str, str]
-
-
 def read_voc(
     image_sets: Path,
     results: Path,
@@ -324,43 +305,15 @@ def read_voc(
     """
     folder = os.path.join(image_sets, "ImageSets", "Main")
     folder = folder if os.path.isdir(folder) else os.fspath(image_sets)
+    results = os.fspath(results)
     truths = _truth_files(folder, image_set)
-    problems = Problems(shown(folder), limits.problems)
-    images: dict[str, int] = {}
-    listed = {
-        name: _columns(os.path.join(folder, file), ("image", "label"), problems, limits)
-        for name, file in truths.items()
-    }
-    for name, rows in listed.items():
-        for image, value, location in rows:
-            images.setdefault(image, len(images))
-            if value not in (-1.0, 0.0, 1.0):
-                message = f"label {value:g} of image {image!r} is not -1, 0 or 1"
-                problems.add(f"{truths[name]}: {location}", message, "use -1, 0 or 1")
-    problems.raise_any()
-    if not images:
-        refuse(folder, "no images", "use image sets with lines `image label`")
-    shape = len(images), len(truths)
-    truth = np.full(shape, NOT_LISTED, np.int8)
-    of_label = {1.0: 1, -1.0: 0, 0.0: DIFFICULT}
-    for number, rows in enumerate(listed.values()):
-        for image, value, _ in rows:
-            truth[images[image], number] = of_label[value]
-    return _with_results(os.fspath(results), truth, _ImageSets(folder, images, truths), limits)
-
-
-def _with_results(
-    results: str, truth: NDArray[np.int8], sets: _ImageSets, limits: Limits
-) -> Samples:
-    folder, images, truths = sets
+    truth, images = _read_truth(folder, truths, limits)
     files = _result_files(results, truths)
     problems = Problems(shown(results), limits.problems)
     score, scored = np.zeros(truth.shape), np.zeros(truth.shape, np.bool_)
     records = 0
-    absent = []
     for number, name in enumerate(truths):
         if name not in files:
-            absent.append(name)
             continue
         path = os.path.join(results, files[name])
         for image, value, location in _columns(path, ("image", "score"), problems, limits):
@@ -369,11 +322,11 @@ def _with_results(
             if sample < 0 or truth[sample, number] == NOT_LISTED:
                 message = f"image {image!r} is not in {truths[name]}"
                 problems.add(f"{files[name]}: {location}", message, "score the images of the set")
-                continue
-            score[sample, number], scored[sample, number] = value, True
+            else:
+                score[sample, number], scored[sample, number] = value, True
     problems.raise_any()
+    absent = [name for name in truths if name not in files]
     message = f"classes without a results file have AP 0: {join_names(absent)}"
-    note = Note("class-without-scores", message, len(absent))
     return Samples(
         score=score,
         scored=scored,
@@ -384,8 +337,34 @@ def _with_results(
             SourceFile(results, records, tuple(sorted(files.values()))),
             SourceFile(folder, len(images), tuple(sorted(truths.values()))),
         ),
-        notes=(note,) if absent else (),
+        notes=(Note("class-without-scores", message, len(absent)),) if absent else (),
     )
+
+
+def _read_truth(
+    folder: str, files: Mapping[str, str], limits: Limits
+) -> tuple[NDArray[np.int8], dict[str, int]]:
+    """Return the truth (N, K) of the images of each class's file, and the index of each image."""
+    problems = Problems(shown(folder), limits.problems)
+    images: dict[str, int] = {}
+    listed = [
+        _columns(os.path.join(folder, file), ("image", "label"), problems, limits)
+        for file in files.values()
+    ]
+    for file, rows in zip(files.values(), listed, strict=True):
+        for image, value, location in rows:
+            images.setdefault(image, len(images))
+            if value not in _TRUTH_OF_LABEL:
+                message = f"label {value:g} of image {image!r} is not -1, 0 or 1"
+                problems.add(f"{file}: {location}", message, "use -1, 0 or 1")
+    problems.raise_any()
+    if not images:
+        refuse(folder, "no images", "use image sets with lines `image label`")
+    truth = np.full((len(images), len(files)), NOT_LISTED, np.int8)
+    for number, rows in enumerate(listed):
+        for image, value, _ in rows:
+            truth[images[image], number] = _TRUTH_OF_LABEL[value]
+    return truth, images
 
 
 def _text_files(folder: str) -> Iterator[str]:
