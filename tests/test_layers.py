@@ -199,7 +199,7 @@ def _reads_no_file(path: Path) -> None:
         ("click", {"cli"}),
         (
             "pyarrow",
-            {f"formats/arrow/{file}.py" for file in ("files", "gather", "shape")}
+            {f"formats/arrow/{file}.py" for file in ("files", "format", "columns", "schema")}
             | {"report/writers/matches.py"},
         ),
         ("fsspec", {"io/remote.py"}),

@@ -12,9 +12,7 @@ import pytest
 
 import detap
 from detap.errors import InputError, UsageError
-from detap.formats.arrow import prefetch
-from detap.formats.arrow.table import Table
-from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.io.limits import Limits
 from detap.tables.detection import Detections, GroundTruth
 from tests.cli.conftest import Ended
 from tests.cli.conftest import detap as run
@@ -801,22 +799,3 @@ def test_voc_ground_truth_with_parquet(tmp_path: Path, run: Run) -> None:
     theirs = json.loads(run(*call, root / "detections").out)
     assert mine["summary"] == theirs["summary"]
     assert mine["classes"] == theirs["classes"]
-
-
-def test_reading_in_the_background(tmp_path: Path) -> None:
-    truth = truth_of(tmp_path, truth_columns(TRUTH))
-    detections_of(tmp_path, result_columns(RESULTS), truth)
-    begun = prefetch.ground_truth(tmp_path / "gt.parquet")
-    expected = Table(str(tmp_path / "gt.parquet"), False, None, DEFAULT_LIMITS)
-    assert begun._thread is not None
-    assert begun._thread.daemon
-    begun._thread.join()
-    assert begun.fraction() == 1
-    assert list(begun.result().rows.image.number) == list(expected.rows.image.number) == [1, 2, 3]
-    assert begun.fraction() == 0
-
-
-def test_errors_in_the_background_are_raised_with_the_result(tmp_path: Path) -> None:
-    begun = prefetch.detections(tmp_path / "absent.parquet")
-    with pytest.raises(InputError, match=r"absent\.parquet"):
-        begun.result()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.formats.arrow_files import pa
 
 # Imports pyarrow, which the line above skips without.
-from detap.formats.arrow.gather import Codes  # isort: skip
+from detap.formats.arrow.columns import Codes  # isort: skip
 
 KINDS = (pa.int8(), pa.uint8(), pa.int16(), pa.uint16(), pa.int32(), pa.uint32(), pa.int64())
 
@@ -19,7 +19,7 @@ def named(codes: Codes) -> list[Any]:
     """Return the name of each row."""
     names = list(codes.number)
     assert list(codes.number.values()) == list(range(len(names)))
-    return [names[number] for number in codes.rows().tolist()]
+    return [names[number] for number in codes.rows.tolist()]
 
 
 @st.composite
@@ -42,6 +42,7 @@ def test_whole_numbers_of_any_type(case: tuple[Any, list[list[int | None]]]) -> 
     kind, parts = case
     codes = Codes()
     without = [codes.add(pa.array(part, kind)).tolist() for part in parts]
+    codes.finish()
     assert without == [[k for k, value in enumerate(part) if value is None] for part in parts]
     rows = [value for part in parts for value in part]
     if not any(value is not None for value in rows):
@@ -50,26 +51,6 @@ def test_whole_numbers_of_any_type(case: tuple[Any, list[list[int | None]]]) -> 
     assert set(codes.number) == {value for value in rows if value is not None}
     for name, value in zip(named(codes), rows, strict=True):
         assert value in (None, name)
-    places = np.arange(len(codes.number), dtype=np.int32)[::-1] * 3
-    expected = [places[number] for number in codes.rows().tolist()]
-    assert codes.rows(places).tolist() == expected
-
-
-@given(batches(), st.data())
-def test_positions_of_names_in_a_list(
-    case: tuple[Any, list[list[int | None]]], data: st.DataObject
-) -> None:
-    kind, parts = case
-    met = [value for part in parts for value in part if value is not None]
-    other = st.integers(-(2**64), 2**64) | st.text(max_size=2)
-    if met:  # or close to one that is there, where the table of those may end
-        other |= st.builds(int.__add__, st.sampled_from(met), st.integers(-9, 9))
-    known = data.draw(st.lists(other, unique=True))
-    codes = Codes()
-    for part in parts:
-        codes.add(pa.array(part, kind))
-    actual = codes.positions(known).tolist()
-    assert actual == [known.index(name) if name in known else -1 for name in codes.number]
 
 
 def test_dense_and_sparse_integers() -> None:
@@ -77,6 +58,7 @@ def test_dense_and_sparse_integers() -> None:
     parts = [[7, 8, 7], [2**40, 8, 6], [5, None, 2**40]]
     for part in parts:
         codes.add(pa.array(part, pa.int64()))
+    codes.finish()
     assert named(codes)[:7] == [7, 8, 7, 2**40, 8, 6, 5]
     assert named(codes)[8] == 2**40
 
@@ -88,4 +70,5 @@ def test_unaligned_integers(offset: int) -> None:
     data = pa.py_buffer(bytes(offset) + values.tobytes()).slice(offset)
     codes = Codes()
     codes.add(pa.Array.from_buffers(pa.int64(), 4, [None, data]))
+    codes.finish()
     assert named(codes) == values.tolist()

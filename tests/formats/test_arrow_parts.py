@@ -1,8 +1,6 @@
 """Parts of the readers of Parquet and Arrow files, which other tests do not see from outside."""
 
 import struct
-import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,67 +10,15 @@ import pytest
 pa = pytest.importorskip("pyarrow")
 
 import detap  # noqa: E402 - after what it needs was asked for
-from detap.errors import InputError, Problem  # noqa: E402
-from detap.formats.arrow import ipc, prefetch  # noqa: E402
-from detap.formats.arrow import table as arrow_table  # noqa: E402
+from detap.errors import InputError  # noqa: E402
+from detap.formats.arrow import ipc  # noqa: E402
 from detap.formats.arrow.files import opened  # noqa: E402
 from detap.formats.catalogue import FORMATS  # noqa: E402
-from detap.io.limits import DEFAULT_LIMITS, Limits  # noqa: E402
+from detap.io.limits import DEFAULT_LIMITS  # noqa: E402
 from tests.formats.arrow_files import write_file, write_parquet  # noqa: E402
 
 BOXES = {"x1": [0.0, 0.0], "y1": [0.0, 0.0], "x2": [10.0, 10.0], "y2": [10.0, 10.0]}
 TRUTH = {"image_id": [3, 5], "category_id": [7, 8], **BOXES}
-
-
-# --- reading in a thread
-
-
-@pytest.mark.parametrize(("begin", "scored"), [("ground_truth", False), ("detections", True)])
-def test_a_file_is_read_in_a_thread(
-    begin: str, scored: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    go_on, calls = threading.Event(), []
-
-    def read(*arguments: Any) -> Any:
-        assert go_on.wait(60)
-        calls.append((arguments, threading.current_thread().daemon))
-        return calls
-
-    monkeypatch.setattr(prefetch, "memory_is_tight", lambda: False)
-    monkeypatch.setattr(arrow_table, "Table", read)
-    limits = Limits(records=9)
-    source = getattr(prefetch, begin)(Path("a.parquet"), boxes="xyxy", limits=limits)
-    assert source.fraction() == 0
-    go_on.set()
-    end = time.monotonic() + 60
-    while source.fraction() != 1:
-        assert time.monotonic() < end
-        time.sleep(0.001)
-    assert source.result() is calls
-    assert calls == [(("a.parquet", scored, "xyxy", limits), True)]
-    assert calls[0][0][1] is scored
-
-
-def test_the_thread_is_given_the_options(tmp_path: Path) -> None:
-    boxes = [[2.0, 3.0, 8.0, 9.0]] * 2
-    write_parquet(
-        pa.table({"image_id": [3, 5], "category_id": [7, 8], "bbox": boxes}), tmp_path / "gt"
-    )
-    options = {"boxes": "xyxy"}
-    source = FORMATS["arrow"].begin("ground truth", str(tmp_path / "gt"), options)
-    truth = FORMATS["arrow"].read_ground_truth(source, options)
-    assert truth.corners.tolist() == boxes
-
-
-def test_prefetched_ground_truth_is_no_detections(tmp_path: Path) -> None:
-    path = tmp_path / "gt.parquet"
-    write_parquet(pa.table(TRUTH), path)
-    truth = detap.read_ground_truth(path)
-    read = FORMATS["arrow"].read_detections
-    with pytest.raises(InputError) as raised:
-        read(prefetch.detections(path), truth, {})
-    message = "this is the ground-truth file"
-    assert raised.value.problems == (Problem(str(path), "", message, "expected detections"),)
 
 
 # --- names and images
@@ -147,17 +93,17 @@ def flat_table(offset: int, content: bytes) -> Any:
     fields = struct.pack("<HHHxx", 6, 4, offset)  # sizes of the list and the table, the field
     start = struct.pack("<i", len(fields))  # from the table back to the list
     data = (fields + start).ljust(len(fields) + offset, b"\0") + content
-    return ipc._Table(data, len(fields))
+    return ipc.FlatTable(data, len(fields))
 
 
 def test_a_field_far_from_its_table() -> None:
     """An offset has no sign."""
-    assert flat_table(40_000, struct.pack("<q", -7)).long(0) == -7
+    assert flat_table(40_000, struct.pack("<q", -7)).number(0, "<q") == -7
 
 
 def test_absent_fields() -> None:
     table = flat_table(4, b"\5")
-    assert (table.byte(0), table.byte(1), table.long(1)) == (5, 0, 0)
+    assert (table.number(0, "<B"), table.number(1, "<B"), table.number(1, "<q")) == (5, 0, 0)
     assert (table.table(1), table.ranges(1)) == (None, [])
 
 

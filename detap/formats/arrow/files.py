@@ -3,14 +3,19 @@
 The files are untrusted, so their decompressed size is checked before reading.
 """
 
+import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
 from typing import Any, BinaryIO, NoReturn
 
+import pyarrow as pa
+from pyarrow import ipc as arrow_ipc
+from pyarrow import parquet
+
 from detap.core.threads import memory_is_tight
-from detap.errors import InputError, UsageError
+from detap.errors import InputError
 from detap.formats.arrow import ipc
 from detap.io.digest import sha256_of_stream
 from detap.io.json_text import looks_like
@@ -24,7 +29,6 @@ _ENCRYPTED = b"PARE"
 _BATCH_ROWS = 1 << 16
 _BUFFER_BYTES = 1 << 18
 _BATCH_LISTS = 1 << 14
-_WIDTH = 8
 WRITE_AGAIN = "write or download it again"
 
 
@@ -33,89 +37,75 @@ class Container:
 
     Attributes
     ----------
-    path : str
     schema : pyarrow.Schema
     rows : list of int
         Rows of each row group or record batch.
-    unit : str
-        "row group" or "record batch".
     size : int
-        Bytes of the file.
+        Bytes of the decompressed file.
     sha256 : str
         Of standard input, and of a file if the limits require it; else empty.
     """
 
     unit: str
+    width = 0  # least bytes of a value
+    schema: Any
+    rows: list[int]
+    size: int
 
-    def __init__(self, path: str, file: BinaryIO, schema: Any, rows: list[int]) -> None:
-        self.path = path
-        self.size = file.seek(0, os.SEEK_END)
-        self.schema = schema
-        self.rows = rows
+    def __init__(self, path: str, file: BinaryIO) -> None:
+        self.path, self.file = path, file
         self.sha256 = ""
-        self._ends = list(accumulate(rows))
+        self.open()
+        self._ends = list(accumulate(self.rows))
+
+    def open(self) -> None:
+        """Read the schema and the sizes."""
+        raise NotImplementedError  # pragma: no cover - overridden
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield the record batches of columns, in row order; call within `damage`."""
+        raise NotImplementedError  # pragma: no cover - overridden
 
     def location(self, row: int) -> str:
         """Return the location of a row."""
         part = next((k for k, end in enumerate(self._ends) if row < end), 0)
         return f"row {row} ({self.unit} {part})" if len(self.rows) > 1 else f"row {row}"
 
-    def size_of(self, columns: Sequence[str]) -> int:
-        """Return the decompressed size of columns."""
-        raise NotImplementedError  # pragma: no cover - overridden
-
     def check_size(self, columns: Sequence[str], limits: Limits) -> None:
-        """Raise InputError if the decompressed columns exceed the limits.
-
-        Raises
-        ------
-        InputError
-        """
-        times = max(MIN_EXPANSION_LIMIT, limits.expansion * self.size)
+        """Raise InputError if the decompressed columns exceed the limits."""
+        given = self.file.seek(0, os.SEEK_END)
+        times = max(MIN_EXPANSION_LIMIT, limits.expansion * given)
         allowed = min(limits.file_bytes, times)
-        size = self.size_of(columns)
+        size = max(self.size, self.width * len(columns) * sum(self.rows))
         if size > allowed:
             option = "--max-expansion" if allowed == times else "--max-file-size"
             refuse(
                 self.path,
-                f"expands from {self.size} to {size} bytes, the limit is {allowed}",
+                f"expands from {given} to {size} bytes, the limit is {allowed}",
                 f"if the file is trusted, raise the limit ({option})",
             )
-
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Yield the record batches of columns, in row order; call within `damage`."""
-        raise NotImplementedError  # pragma: no cover - overridden
 
 
 class _Parquet(Container):
     unit = "row group"
+    width = 8
 
-    def __init__(self, path: str, file: BinaryIO) -> None:
-        from pyarrow import parquet
-
-        self._source = file
-        self._file = parquet.ParquetFile(file)
-        groups = self._file.metadata
-        rows = [groups.row_group(k).num_rows for k in range(groups.num_row_groups)]
-        super().__init__(path, file, self._file.schema_arrow, rows)
-
-    def size_of(self, columns: Sequence[str]) -> int:
-        # All columns, because pyarrow aborts the process on damaged metadata of a column.
-        groups = self._file.metadata
-        size = sum(groups.row_group(k).total_byte_size for k in range(groups.num_row_groups))
-        return int(max(size, _WIDTH * len(columns) * sum(self.rows)))
+    def open(self) -> None:
+        file = parquet.ParquetFile(self.file)
+        self._metadata, self.schema = file.metadata, file.schema_arrow
+        groups = [self._metadata.row_group(k) for k in range(self._metadata.num_row_groups)]
+        self.rows = [group.num_rows for group in groups]
+        # Of all columns, because pyarrow aborts the process on damaged metadata of a column.
+        self.size = sum(group.total_byte_size for group in groups)
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        import pyarrow as pa
-        from pyarrow import parquet
-
         # Dictionary encoding reads a repeated text only once.
         text = [name for name in columns if pa.types.is_string(self.schema.field(name).type)]
         # Remote files are read at once; local ones in small buffers, whose memory is reused.
         remote = is_url(self.path)
         file = parquet.ParquetFile(
-            self._source,
-            metadata=self._file.metadata,
+            self.file,
+            metadata=self._metadata,
             read_dictionary=text,
             pre_buffer=remote,
             buffer_size=0 if remote else _BUFFER_BYTES,
@@ -131,70 +121,41 @@ class _Parquet(Container):
 class _Ipc(Container):
     unit = "record batch"
 
-    def __init__(self, path: str, file: BinaryIO) -> None:
-        import pyarrow.ipc
-
-        rows, self._size = ipc.batches_of(file)
-        self._source = file
-        ipc.start_of(file)
-        super().__init__(path, file, pyarrow.ipc.open_stream(file).schema, rows)
-
-    def size_of(self, columns: Sequence[str]) -> int:
-        del columns  # messages do not name their columns
-        return self._size
+    def open(self) -> None:
+        self.rows, self.size = ipc.batches_of(self.file)
+        ipc.start_of(self.file)
+        self.schema = arrow_ipc.open_stream(self.file).schema
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        import pyarrow.ipc
-
-        ipc.start_of(self._source)
+        ipc.start_of(self.file)
         fields = sorted(self.schema.get_field_index(name) for name in columns)
-        options = pyarrow.ipc.IpcReadOptions(
+        options = arrow_ipc.IpcReadOptions(
             included_fields=fields, use_threads=not memory_is_tight()
         )
-        for batch in pyarrow.ipc.open_stream(self._source, options=options):
+        for batch in arrow_ipc.open_stream(self.file, options=options):
             batch.validate(full=True)  # pyarrow trusts offsets and lengths otherwise
             for start in range(0, batch.num_rows, _BATCH_ROWS):
                 yield batch.slice(start, _BATCH_ROWS)
-
-
-def check_installed() -> None:
-    """Raise UsageError if pyarrow is not installed.
-
-    Raises
-    ------
-    UsageError
-        If pyarrow is not installed.
-    """
-    try:
-        import pyarrow  # noqa: F401
-    except ImportError:
-        raise UsageError(
-            "Parquet and Arrow files require pyarrow: pip install 'detap[arrow]'"
-        ) from None
 
 
 @contextmanager
 def opened(path: Path, limits: Limits) -> Iterator[Container]:
     """Open a Parquet or Arrow file, detected by its first bytes.
 
-    Raises
-    ------
-    UsageError
-        If pyarrow is not installed.
-    InputError
-        If the file cannot be opened, has another format, is damaged, or exceeds a limit.
+    Raises InputError if it cannot be opened, is of another format or damaged, or exceeds a limit.
     """
-    check_installed()
     text = os.fspath(path)
     with Stream(text, limits) as stream:
         file = stream.seekable()
         container = _container(text, file)
-        count = sum(container.rows)
-        if count > limits.records:
+        if sum(container.rows) > limits.records:
             refuse(text, f"more than {limits.records} rows", MORE_RECORDS)
         yield container
-        if text == STDIN or limits.digests:
-            container.sha256 = _digest(stream, file)
+        if text == STDIN:
+            file.seek(0)
+            container.sha256 = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
+        elif limits.digests:
+            container.sha256 = sha256_of_stream(stream)
         stream.check_unchanged()
 
 
@@ -203,11 +164,11 @@ def _container(path: str, file: BinaryIO) -> Container:
     if not head:
         refuse(path, "is empty", WRITE_AGAIN)
     kinds = {PARQUET: _Parquet, ipc.MAGIC: _Ipc, ipc.CONTINUATION: _Ipc}
-    container = next((kind for magic, kind in kinds.items() if head.startswith(magic)), None)
-    if container is None:
+    kind = next((kind for magic, kind in kinds.items() if head.startswith(magic)), None)
+    if kind is None:
         _refuse_other(path, head)
     with damage(path):
-        return container(path, file)
+        return kind(path, file)
 
 
 def _refuse_other(path: str, head: bytes) -> NoReturn:
@@ -224,21 +185,10 @@ def _refuse_other(path: str, head: bytes) -> NoReturn:
 @contextmanager
 def damage(path: str) -> Iterator[None]:
     """Convert pyarrow errors for damaged files to InputError."""
-    from pyarrow import ArrowException
-
     try:
         yield
     except (InputError, MemoryError):
         raise
-    except (ArrowException, OSError, ValueError, ArithmeticError) as error:
+    except (pa.ArrowException, OSError, ValueError, ArithmeticError) as error:
         reason = " ".join(str(error).split())[:160]
         refuse(path, f"is damaged: {reason}", WRITE_AGAIN)
-
-
-def _digest(stream: Stream, file: BinaryIO) -> str:
-    if stream.path != STDIN:
-        return sha256_of_stream(stream)
-    import hashlib
-
-    file.seek(0)
-    return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]

@@ -1,13 +1,24 @@
 """The format of Parquet and Arrow files."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from typing import Any
 
-from detap.formats.arrow import metadata, prefetch
-from detap.formats.arrow.files import check_installed
+from detap.errors import InputError, Problem, UsageError
 from detap.formats.base import Format
-from detap.formats.options import TRUTH
+from detap.formats.reading.placeholder import empty_ground_truth
+from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.io.paths import Path, shown
+from detap.tables.columns import name_of
 from detap.tables.detection import Detections, GroundTruth, Name
+
+
+def check_installed() -> None:
+    """Raise UsageError if pyarrow is not installed."""
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        message = "Parquet and Arrow files require pyarrow: pip install 'detap[arrow]'"
+        raise UsageError(message) from None
 
 
 class Arrow(Format):
@@ -15,31 +26,54 @@ class Arrow(Format):
 
     by_ids = True
 
-    placeholder = staticmethod(metadata.placeholder_ground_truth)
-
-    def read_truth_file(self, path: Any, **options: Any) -> GroundTruth:
+    def read_truth_file(self, path: Path, **options: Any) -> GroundTruth:
         """Read ground truth."""
-        check_installed()
-        from detap.formats.arrow import tables  # imports pyarrow
+        return _tables().read_ground_truth(path, **options)
 
-        return tables.read_ground_truth(path, **options)
-
-    def read_detections_file(self, path: Any, truth: GroundTruth, **options: Any) -> Detections:
+    def read_detections_file(self, path: Path, truth: GroundTruth, **options: Any) -> Detections:
         """Read detections."""
-        check_installed()
-        from detap.formats.arrow import tables  # imports pyarrow
+        return _tables().read_detections(path, truth, **options)
 
-        return tables.read_detections(path, truth, **options)
-
-    def begin(self, role: str, path: str, reading: Mapping[str, Any]) -> Any:
-        """Start to read the file in a thread."""
-        begin = prefetch.ground_truth if role == TRUTH else prefetch.detections
-        return begin(path, **self.reader_options(role, reading))
+    def placeholder(self, path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
+        """Return the image and class names in detections."""
+        rows = _tables().Table(path, True, options.get("boxes"), limits).rows
+        classes = rows.codes[rows.shape.class_columns[0]]
+        return empty_ground_truth(rows.image.number, classes.number)
 
     def attribute_values(self, ground_truth: GroundTruth, name: str) -> dict[Name, Any]:
-        """Return the value of a column by image."""
-        return metadata.image_attribute(ground_truth, name)
+        """Return the value of a column by image; files are read again.
+
+        Raises InputError if rows of one image differ.
+        """
+        values: dict[Name, Any] = {}
+        for source in ground_truth.files:
+            for image, value in _values(source.path, name):
+                if value is not None and values.setdefault(image, value) != value:
+                    one = f"{values[image]!r}, {value!r}"
+                    message = f"image {image!r} has two values of {name}: {one}"
+                    hint = "use one value per image"
+                    raise InputError(Problem(shown(source.path), "", message, hint))
+        return values
 
     def file_names(self, ground_truth: GroundTruth) -> dict[Name, str]:
         """Return the ``file_name`` of each image, if there is such a column."""
-        return metadata.file_names(ground_truth)
+        return self.attribute_values(ground_truth, "file_name")
+
+
+def _tables() -> Any:
+    check_installed()
+    from detap.formats.arrow import tables  # imports pyarrow
+
+    return tables
+
+
+def _values(path: str, name: str) -> Iterator[tuple[Name, Any]]:
+    """Yield the image and value of each row, if there is a column `name`."""
+    files = _tables().files
+    with files.opened(path, DEFAULT_LIMITS) as container, files.damage(path):
+        if name not in container.schema.names:
+            return
+        for batch in container.batches(tuple(dict.fromkeys(("image_id", name)))):
+            images = map(name_of, batch.column("image_id").to_pylist())
+            values = batch.column(name).to_pylist()
+            yield from ((i, v) for i, v in zip(images, values, strict=True) if i is not None)

@@ -1,7 +1,6 @@
-"""Decompressed size of an Arrow file, computed before reading it.
+"""Decompressed size of an Arrow file, from its message headers.
 
-Arrow decompresses a buffer to the length in its header, so a small file could use all memory. Only
-the message headers are read.
+Arrow decompresses a buffer to the length in its header, so a small file could use all memory.
 
 Source: the Arrow columnar format, "Serialization and Interprocess Communication", and the schemas
 ``Message.fbs`` and ``Schema.fbs`` for the numbers of fields.
@@ -21,15 +20,7 @@ _MAX_METADATA = 64 << 20
 def batches_of(file: BinaryIO) -> tuple[list[int], int]:
     """Return the rows of each record batch, and the decompressed size of all buffers.
 
-    Parameters
-    ----------
-    file : binary file
-        At any position, which changes.
-
-    Raises
-    ------
-    ValueError
-        If it is damaged.
+    Raises ValueError for a damaged file.
     """
     rows: list[int] = []
     size = 0
@@ -38,7 +29,7 @@ def batches_of(file: BinaryIO) -> tuple[list[int], int]:
         while (message := _message(file, position)) is not None:
             header_type, batch, body, position = message
             if header_type == _RECORDS:
-                rows.append(batch.long(0))
+                rows.append(batch.number(0, "<q"))
             if header_type in (_DICTIONARY, _RECORDS):
                 size += _expanded(file, batch, body, position)
     except (struct.error, IndexError) as error:
@@ -49,19 +40,17 @@ def batches_of(file: BinaryIO) -> tuple[list[int], int]:
 def start_of(file: BinaryIO) -> int:
     """Seek to the first message of a file or stream, and return its position."""
     file.seek(0)
-    start = _AFTER_MAGIC if file.read(len(MAGIC)) == MAGIC else 0
-    return file.seek(start)
+    return file.seek(_AFTER_MAGIC if file.read(len(MAGIC)) == MAGIC else 0)
 
 
-class _Table:
-    """A flatbuffer table: fields located through a list of offsets."""
+class FlatTable:
+    """A FlatBuffers table: fields located through a list of offsets."""
 
     def __init__(self, data: bytes, position: int) -> None:
-        self.data = data
-        self.position = position
-        self._fields = position - self._number("<i", position)
+        self.data, self.position = data, position
+        self._fields = position - self._unpack("<i", position)
 
-    def _number(self, kind: str, position: int) -> int:
+    def _unpack(self, kind: str, position: int) -> int:
         if position < 0:
             raise IndexError(position)
         number: int = struct.unpack_from(kind, self.data, position)[0]
@@ -70,37 +59,34 @@ class _Table:
     def _field(self, number: int) -> int:
         """Return the position of a field; 0 if absent."""
         entry = 4 + 2 * number
-        if entry >= self._number("<H", self._fields):
+        if entry >= self._unpack("<H", self._fields):
             return 0
-        offset = self._number("<H", self._fields + entry)
+        offset = self._unpack("<H", self._fields + entry)
         return offset and self.position + offset
 
-    def long(self, number: int) -> int:
-        """Return a 64-bit integer, 0 by default."""
+    def number(self, number: int, kind: str) -> int:
+        """Return an integer of a struct format, 0 by default."""
         position = self._field(number)
-        return self._number("<q", position) if position else 0
+        return self._unpack(kind, position) if position else 0
 
-    def byte(self, number: int) -> int:
+    def table(self, number: int) -> "FlatTable | None":
+        """Return a table, None if absent."""
         position = self._field(number)
-        return self._number("<B", position) if position else 0
-
-    def table(self, number: int) -> "_Table | None":
-        position = self._field(number)
-        return _Table(self.data, position + self._number("<I", position)) if position else None
+        return FlatTable(self.data, position + self._unpack("<I", position)) if position else None
 
     def ranges(self, number: int) -> list[tuple[int, int]]:
         """Return the start and length of each buffer."""
         position = self._field(number)
         if not position:
             return []
-        start = position + self._number("<I", position)
-        count = self._number("<I", start)
+        start = position + self._unpack("<I", position)
+        count = self._unpack("<I", start)
         if start + 4 + 16 * count > len(self.data):
             raise IndexError(count)
         return [struct.unpack_from("<qq", self.data, start + 4 + 16 * k) for k in range(count)]
 
 
-def _message(file: BinaryIO, position: int) -> tuple[int, _Table, int, int] | None:
+def _message(file: BinaryIO, position: int) -> tuple[int, FlatTable, int, int] | None:
     """Return a message's type, header, body position and the next position.
 
     Returns None at the end marker; a file without one is truncated.
@@ -120,15 +106,15 @@ def _message(file: BinaryIO, position: int) -> tuple[int, _Table, int, int] | No
         raise IndexError(length)
     file.seek(position + 8)
     data = file.read(length)
-    message = _Table(data, struct.unpack_from("<I", data)[0])
-    header, size = message.table(2), message.long(3)
+    message = FlatTable(data, struct.unpack_from("<I", data)[0])
+    header, size = message.table(2), message.number(3, "<q")
     if header is None or size < 0:
         raise IndexError(size)
     body = position + 8 + length
-    return message.byte(1), header, body, body + size
+    return message.number(1, "<B"), header, body, body + size
 
 
-def _expanded(file: BinaryIO, batch: _Table, body: int, end: int) -> int:
+def _expanded(file: BinaryIO, batch: FlatTable, body: int, end: int) -> int:
     """Return the decompressed size of a batch's buffers."""
     if batch.table(3) is None:  # no compression
         return end - body

@@ -3,84 +3,502 @@
 The same data as a COCO file gives bit-identical tables.
 """
 
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import isfinite, isnan
+from typing import Any
 
-from detap.formats.arrow.detections import detection_columns
-from detap.formats.arrow.prefetch import Prefetched
-from detap.formats.arrow.table import Table
-from detap.formats.arrow.truth import truth_columns
+import numpy as np
+from numpy.typing import NDArray
+
+from detap.errors import Note
+from detap.formats.arrow import files
+from detap.formats.arrow.columns import Codes, Gathered
+from detap.formats.arrow.schema import shape_of
 from detap.formats.by_name.notes import images_without_objects, nonzero_notes
-from detap.formats.coco.assembly import detection_table, refuse_same_file, truth_table
+from detap.formats.coco.assembly import Source, detection_table, refuse_same_file, truth_table
+from detap.formats.coco.columns import DetectionColumns, TruthColumns
+from detap.formats.coco.values import no_common_id, other_name
+from detap.io.json_text import short_json
 from detap.io.limits import DEFAULT_LIMITS, Limits
-from detap.io.paths import Path
-from detap.tables.detection import Detections, GroundTruth
+from detap.io.paths import Path, shown
+from detap.io.problems import FaultError, Problems, check_choice
+from detap.tables.columns import indices_in
+from detap.tables.detection import (
+    BOX_FORMATS,
+    Detections,
+    Flags,
+    Floats,
+    GroundTruth,
+    Integers,
+    Name,
+    SourceFile,
+    distinct_name,
+    encode_boxes,
+)
+from detap.tables.notes import INSIST
+
+_NONE = np.zeros(0, np.intp)
+_NAME_TYPE = ", expected an integer or a string"
+_LAYOUT = (
+    "name the columns after the box format (x1, y1, x2, y2 or x, y, width, height), or set the "
+    "metadata `boxes` of bbox"
+)
+_FLAGS = {"crowd": "iscrowd", "difficult": "difficult", "ignore": "ignore", "group_of": "group_of"}
 
 
 def read_ground_truth(
-    path: Path | Prefetched,
-    *,
-    boxes: str | None = None,
-    as_is: bool = False,
-    limits: Limits = DEFAULT_LIMITS,
+    path: Path, *, boxes: str | None = None, as_is: bool = False, limits: Limits = DEFAULT_LIMITS
 ) -> GroundTruth:
-    """Read ground truth from a Parquet or Arrow file.
+    """Read ground truth; images and classes are in ascending order of id or name.
 
-    Images and classes are in ascending order of id or name. A row with only an image, or with
-    empty lists (Hugging Face datasets), is an image without objects.
-
-    Parameters
-    ----------
-    path : str or path or Prefetched
-        The file or URL. A value of :mod:`detap.formats.arrow.prefetch` has its own `boxes` and
-        `limits`.
-    boxes : {"xywh", "xyxy"}, optional
-        Format of a column `bbox` without metadata.
-    as_is : bool
-        As in :func:`detap.formats.coco.tables.read_ground_truth`.
-    limits : Limits
-        Limits on the input.
-
-    Raises
-    ------
-    UsageError
-        If pyarrow is not installed.
-    InputError
-        With all problems of the file, up to `limits.problems`.
+    A row with only an image, or with empty lists (Hugging Face datasets), is an image without
+    objects. `boxes` is the format of a column `bbox` without metadata.
     """
-    table = _read(path, False, boxes, limits)
-    columns = truth_columns(table)
+    table = Table(path, False, boxes, limits)
+    columns = _truth_columns(table)
     truth = truth_table(columns, table.source(columns.records, as_is, columns.origin))
     empty = images_without_objects(len(columns.image_ids), columns.image)
     return replace(truth, notes=(*truth.notes, *table.notes(), *nonzero_notes(empty)))
 
 
 def read_detections(
-    path: Path | Prefetched,
+    path: Path,
     ground_truth: GroundTruth,
     *,
     boxes: str | None = None,
     as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Detections:
-    """Read detections from a Parquet or Arrow file.
-
-    Parameters
-    ----------
-    path, boxes, limits
-        As in :func:`read_ground_truth`, which also lists the errors. ``"-"`` is standard input.
-    ground_truth : GroundTruth
-        Defines the image ids, and the category ids or names. Detections of other classes are
-        ignored, with a note.
-    as_is : bool
-        As in :func:`detap.formats.coco.tables.read_detections`.
-    """
-    given = path.path if isinstance(path, Prefetched) else path
-    refuse_same_file(given, ground_truth, "expected detections")
-    table = _read(path, True, boxes, limits)
-    columns = detection_columns(table, ground_truth, as_is)
+    """Read detections with the ids of a ground truth; those of other classes are noted."""
+    refuse_same_file(path, ground_truth, "expected detections")
+    table = Table(path, True, boxes, limits)
+    columns = _detection_columns(table, ground_truth, as_is)
     detections = detection_table(columns, ground_truth, table.source(len(columns.image), as_is))
     return replace(detections, notes=(*detections.notes, *table.notes()))
 
 
-def _read(path: Path | Prefetched, scored: bool, boxes: str | None, limits: Limits) -> Table:
-    return path.result() if isinstance(path, Prefetched) else Table(path, scored, boxes, limits)
+class Table:
+    """The columns of a file, and their problems."""
+
+    def __init__(self, path: Path, scored: bool, boxes: str | None, limits: Limits) -> None:
+        if boxes is not None:
+            check_choice("boxes", boxes, BOX_FORMATS)
+        self.path = os.fspath(path)
+        self.limits = limits
+        self.problems = Problems(shown(self.path), limits.problems)
+        with files.opened(path, limits) as container, files.damage(self.path):
+            self.shape = shape_of(container.schema, scored, boxes, self.problems)
+            container.check_size(self.shape.columns, limits)
+            batches = container.batches(self.shape.columns)
+            try:
+                self.rows = Gathered(self.shape, batches, sum(container.rows), limits.records)
+            except FaultError as error:
+                self.problems.add("", error.message, error.hint)
+        self.problems.raise_any()
+        self._container = container
+        self._starts = None if self.rows.counts is None else np.cumsum(self.rows.counts)
+
+    def source(self, records: int, as_is: bool, origin: Any = None) -> Source:
+        """Return the origin of the columns, for messages."""
+
+        def location(row: int) -> str:
+            return self.location(row if origin is None else int(origin[row]))
+
+        file = SourceFile(self.path, records, sha256=self._container.sha256)
+        return Source(file, self.limits, as_is, location, self.shape.box_format, _LAYOUT)
+
+    def location(self, row: int) -> str:
+        """Return the location of a box."""
+        if self._starts is None:
+            return self._container.location(row)
+        image = int(np.searchsorted(self._starts, row, side="right"))
+        first = int(self._starts[image - 1]) if image else 0
+        return f"{self._container.location(image)}, objects[{row - first}]"
+
+    def notes(self) -> Iterator[Note]:
+        """Yield the notes of the table."""
+        if self.rows.single:
+            message = (
+                "boxes or scores are float32; AP may differ from that of JSON results in the "
+                "eighth decimal"
+            )
+            yield Note("float32-columns", message, severity="info")
+
+    def report(
+        self, rows: Any, message: str | Callable[[int], str], hint: str = "", location: Any = None
+    ) -> None:
+        """Report a problem of rows, listing as many as the limit allows."""
+        for row in rows[: self.limits.problems].tolist():
+            text = message if isinstance(message, str) else message(row)
+            self.problems.add((location or self.location)(row), text, hint)
+        self.problems.count += max(0, len(rows) - self.limits.problems)
+
+    def check_names(
+        self, name: str, codes: Codes, empty: Any = _NONE, location: Any = None
+    ) -> None:
+        """Report rows without a valid name, but the empty ones."""
+        missing = _exclude(self.rows.without(name), empty)
+        self.report(missing, f"{name} is null{_NAME_TYPE}", location=location)
+        if wrong := codes.wrong:
+            rows = np.flatnonzero(np.isin(codes.rows, list(wrong)))
+            self.report(
+                np.setdiff1d(rows, missing),
+                lambda row: f"{name} is {_format_value(wrong[codes.rows[row]])}{_NAME_TYPE}",
+                location=location,
+            )
+
+    def check_classes(self, empty: Any = _NONE) -> None:
+        """Report rows without a class."""
+        for name in self.shape.class_columns:
+            self.check_names(name, self.rows.codes[name], empty)
+
+    def image(self, index: Integers) -> Integers:
+        """Return the image of each box, by the index of each code."""
+        rows = index[self.rows.image.rows] if len(index) else self.rows.image.rows
+        return rows if self.rows.counts is None else np.repeat(rows, self.rows.counts)
+
+    def check_images(self) -> None:
+        """Report rows without an image, and repeated images of nested tables."""
+        location = self._container.location
+        self.check_names("image_id", self.rows.image, _NONE, location)
+        if self.rows.counts is None:
+            return
+        code = self.rows.image.rows
+        first = _first_rows(code, len(self.rows.image.number))
+        self.report(
+            np.flatnonzero(first[code] != np.arange(len(code))),
+            lambda row: f"duplicate image_id (also at {location(first[code[row]])})",
+            "write one row per image",
+            location,
+        )
+
+    def boxes(self, empty: Any = _NONE) -> tuple[Floats, Floats]:
+        """Return the corners (N, 4) and areas (N,) of all boxes."""
+        box = self.rows.boxes
+        names = self.shape.box
+        columns = dict(zip(names, [box] if len(names) == 1 else list(box.T), strict=True))
+        for name, column in columns.items():
+            self.check_given(name, column, empty)
+        for name, column in columns.items() if not np.isfinite(box).all() else ():
+            self.check_finite(name, column)
+        corners, areas = encode_boxes(box, self.shape.box_format, copy=False)
+        if not (self.problems.count or (np.isfinite(areas).all() and np.isfinite(corners).all())):
+            finite = np.isfinite(areas) & np.isfinite(corners).all(axis=1)
+            message = "box overflows, expected finite corners and area"
+            self.report(np.flatnonzero(~finite), message)
+        return corners, areas
+
+    def check_given(self, name: str, column: Floats, empty: Any = _NONE) -> None:
+        """Report rows of a column, (N,) or (N, 4), without numbers or with inexact ones."""
+        missing = _exclude(self.rows.without(name), empty)
+        problem = "null, expected a number"
+        if column.ndim > 1:
+            problem = "null or not of length 4, expected 4 numbers"
+        self.report(missing, f"{name} is {problem}")
+        self.report(
+            self.rows.inexact(name),
+            lambda row: f"{name} is about {_format_value(column[row].tolist())}, beyond 2^53",
+            "use numbers that float64 represents exactly, such as integers below 2^53",
+        )
+
+    def check_finite(self, name: str, column: Floats) -> None:
+        """Report rows of a column, (N,) or (N, 4), whose numbers are not finite."""
+        finite = np.isfinite(column)
+        finite = finite if column.ndim == 1 else finite.all(axis=1)
+        expected = "a finite number" if column.ndim == 1 else "finite numbers"
+        self.report(
+            _exclude(np.flatnonzero(~finite), self.rows.without(name)),
+            lambda row: f"{name} is {_format_value(column[row].tolist())}, expected {expected}",
+        )
+
+    def category_names(self, empty: Any = _NONE) -> dict[Name, str]:
+        """Return the name of each category id; report ids with several names."""
+        ids, names = (self.rows.codes[k] for k in ("category_id", "category"))
+        by_id, by_name = list(ids.number), list(names.number)
+        count = len(by_name) + 1
+        rows = np.setdiff1d(np.arange(len(ids.rows)), empty)
+        keys = ids.rows[rows].astype(np.int64) * count + names.rows[rows]
+        pairs, first = np.unique(keys, return_index=True)
+        name_by_id: dict[Name, str] = {}
+        for pair, row in zip(pairs.tolist(), rows[first].tolist(), strict=True):
+            id_code, name_code = divmod(pair, count)
+            identifier, name = by_id[id_code], str(by_name[name_code])
+            if name_by_id.setdefault(identifier, name) != name:
+                message = (
+                    f"category {short_json(identifier)} has the names {short_json(name)} and "
+                    f"{short_json(name_by_id[identifier])}"
+                )
+                self.problems.add(self.location(row), message, "use one name per category")
+        return name_by_id
+
+
+def _first_rows(code: Integers, count: int) -> NDArray[np.intp]:
+    """Return the first row of each code."""
+    first = np.full(count, -1)
+    first[code[::-1]] = np.arange(len(code))[::-1]
+    return first
+
+
+def _exclude(rows: Any, others: Any) -> Any:
+    """Return the rows that are not in `others`."""
+    return np.setdiff1d(rows, others) if len(rows) else rows  # the first call takes 0.007 s
+
+
+def _format_value(value: Any) -> str:
+    """Return the text of a number, or of four, for messages."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_format_value, value))}]"
+    if isinstance(value, float):
+        return f"{value:g}" if isfinite(value) else "NaN" if isnan(value) else "infinite"
+    return short_json(value)
+
+
+# --- ground truth
+
+
+def _truth_columns(table: Table) -> TruthColumns:
+    """Return the columns; raise InputError for invalid rows."""
+    table.check_images()
+    empty = _empty_rows(table)
+    label, class_ids, class_names = _classes(table, empty)
+    corners, box_area = table.boxes(empty)
+    area, without_area = _areas(table, box_area)
+    columns: dict[str, Any] = {
+        "label": label,
+        "corners": corners,
+        "box_area": box_area,
+        "area": area,
+        **{flag: _flag(table, name) for flag, name in _FLAGS.items()},
+    }
+    ids = _ids(table)
+    table.problems.raise_any()
+    names = tuple(sorted(table.rows.image.number))
+    index = indices_in(table.rows.image.number, names)
+    columns["image"] = table.image(index)
+    mask = np.ones(len(label), np.bool_)
+    mask[empty] = False
+    records = int(np.count_nonzero(mask))
+    if not records and not table.limits.empty:
+        table.problems.add("", "no annotations")
+    repeated = _drop_repeated(table, ids, columns, mask)
+    table.problems.raise_any()
+    missing = {
+        "missing-annotation-ids": table.rows.without("id"),
+        "missing-area": without_area,
+        "missing-iscrowd": table.rows.without("iscrowd"),
+    }
+    counts = {code: int(np.count_nonzero(mask[rows])) for code, rows in missing.items()}
+    is_zero = (ids == table.rows.codes["id"].number.get(0, -2))[mask]
+    counts["annotation-id-zero"] = int(np.count_nonzero(is_zero))
+    sizes = np.full((len(names), 2), np.nan)
+    if table.rows.sizes is not None and names:
+        sizes[index[table.rows.image.rows]] = table.rows.sizes
+    origin = None
+    if not mask.all():
+        origin = np.flatnonzero(mask)
+        columns = {name: column[mask] for name, column in columns.items()}
+    return TruthColumns(
+        **columns,
+        image_ids=names,
+        image_sizes=sizes,
+        class_ids=class_ids,
+        class_names=class_names,
+        records=records,
+        zero_row=int(is_zero.argmax()) if is_zero.any() else -1,
+        origin=origin,
+        counts=counts,
+        repeated={"annotations": repeated},
+    )
+
+
+def _empty_rows(table: Table) -> Any:
+    """Return the rows of images without objects."""
+    rows = np.arange(0 if table.shape.nested else len(table.rows))
+    for name in (*table.shape.box, *table.shape.class_columns):
+        rows = np.intersect1d(rows, table.rows.without(name)) if len(rows) else rows
+    return rows
+
+
+def _classes(table: Table, empty: Any) -> tuple[Integers, tuple[Name, ...], tuple[str | None, ...]]:
+    """Return the label of each row, and the ids and names of the classes."""
+    table.check_classes(empty)
+    column, *others = table.shape.class_columns
+    codes = table.rows.codes[column]
+    if table.problems.count:
+        return codes.rows, (), ()
+    listed = table.shape.class_names
+    if column == "category" and table.shape.id_column and listed is not None:
+        ids: tuple[Name, ...] = tuple(range(len(listed)))
+        label = _indexed(codes, ids)
+        label[empty] = 0
+        numbers = list(codes.number)
+        table.report(
+            np.flatnonzero(label < 0),
+            lambda row: (
+                f"category is {numbers[codes.rows[row]]}, expected 0 to {len(listed) - 1} as in "
+                "the metadata huggingface"
+            ),
+        )
+        return label, ids, listed
+    ids = tuple(sorted(codes.number))
+    names: tuple[str | None, ...] = tuple(map(str, ids))
+    if table.shape.id_column:
+        names = (None,) * len(ids)
+    if others:
+        name_by_id = table.category_names(empty)
+        names = tuple(name_by_id.get(identifier) for identifier in ids)
+    return _indexed(codes, ids), ids, names
+
+
+def _indexed(codes: Codes, order: Sequence[Name]) -> Integers:
+    """Return the position in an order of the name of each row, -1 if absent."""
+    return indices_in(codes.number, order)[codes.rows] if codes.number else codes.rows
+
+
+def _areas(table: Table, box_area: Floats) -> tuple[Floats, Any]:
+    """Return the annotated areas, or those of the boxes, and the rows without."""
+    area = table.rows.numbers("area")
+    missing = table.rows.without("area")
+    table.check_given("area", area, missing)
+    table.check_finite("area", area)
+    negative = np.flatnonzero(area < 0)
+    table.report(negative, lambda row: f"area is {area[row]:g}, expected a number >= 0")
+    area[missing] = box_area[missing]
+    return area, missing
+
+
+def _flag(table: Table, name: str) -> Flags:
+    """Return a flag, False if missing."""
+    values = table.rows.numbers(name)
+    table.report(
+        np.flatnonzero((values != 0) & (values != 1)),
+        lambda row: f"{name} is {_format_value(values[row].item())}, expected 0 or 1",
+    )
+    return np.asarray(values == 1)
+
+
+def _ids(table: Table) -> Integers:
+    """Return the code of each annotation's id, -1 if missing."""
+    ids = np.full(len(table.rows), -1, np.int32)
+    if "id" in table.shape.fields:
+        missing = table.rows.without("id")
+        table.check_names("id", table.rows.codes["id"], missing)
+        ids[:] = table.rows.codes["id"].rows
+        ids[missing] = -1
+    return ids
+
+
+def _drop_repeated(
+    table: Table, ids: Integers, columns: Mapping[str, Any], mask: Flags
+) -> list[Name]:
+    """Unset the mask of identical records with the same id; return their ids."""
+    rows = np.flatnonzero(ids >= 0)
+    names = list(table.rows.codes["id"].number)
+    if len(names) == len(rows):
+        return []
+    first = rows[_first_rows(ids[rows], len(names))]
+    repeated = rows[first[ids[rows]] != rows]
+    original = first[ids[repeated]]
+    same = np.ones(len(repeated), np.bool_)
+    for column in columns.values():
+        equal = column[repeated] == column[original]
+        same &= equal.all(axis=1) if equal.ndim > 1 else equal
+    table.report(
+        repeated[~same],
+        lambda row: (
+            f"duplicate id {short_json(names[ids[row]])} "
+            f"(also at {table.location(first[ids[row]])})"
+        ),
+    )
+    mask[repeated[same]] = False
+    return [names[code] for code in ids[repeated[same]].tolist()]
+
+
+# --- detections
+
+
+def _detection_columns(table: Table, truth: GroundTruth, as_is: bool) -> DetectionColumns:
+    """Return the columns with the indices of `truth`."""
+    table.check_images()
+    label, unknown = _labels(table, truth, as_is or table.limits.part)
+    corners, box_area = table.boxes()
+    score = table.rows.numbers("score")
+    table.check_given("score", score)
+    table.check_finite("score", score)
+    table.problems.raise_any()
+    index = indices_in(table.rows.image.number, truth.images)
+    image = table.image(index)
+    if (index < 0).any():
+        _refuse_unknown_images(table, np.flatnonzero(image < 0), truth.images)
+    return DetectionColumns(image, label, corners, box_area, score, unknown, {})
+
+
+def _labels(table: Table, truth: GroundTruth, as_is: bool) -> tuple[Integers, dict[Name, int]]:
+    """Return the label of each row, and the counts of unknown classes."""
+    table.check_classes()
+    column = table.shape.class_columns[0]
+    has_both = len(table.shape.class_columns) > 1  # ids and names
+    known: Sequence[Name] = truth.class_ids
+    if not table.shape.id_column or (has_both and truth.class_ids == truth.classes):
+        column, known = "category", truth.classes
+    codes = table.rows.codes[column]
+    if table.problems.count:
+        return codes.rows, {}
+    _check_type(table, column, codes, known)
+    if has_both and column == "category_id":
+        _check_names(table, table.category_names(), truth)
+    unknown = sorted(codes.number.keys() - set(known), key=codes.number.__getitem__)
+    if column == "category" and unknown and len(unknown) == len(codes.number) and not as_is:
+        table.problems.instead(
+            no_common_id("category", unknown, known),
+            f"use the ground truth's names, or pass {INSIST}",
+        )
+    label = _indexed(codes, (*known, *unknown))
+    counts = np.bincount(label)[len(known) :].tolist() if unknown else []
+    return label, dict(zip(unknown, counts, strict=True))
+
+
+def _check_names(table: Table, names: dict[Name, str], truth: GroundTruth) -> None:
+    """Report categories with another name than in the ground truth."""
+    expected = dict(zip(truth.class_ids, truth.classes, strict=True))
+    for identifier, name in names.items():
+        true_name = expected.get(identifier, name)
+        if true_name not in (name, distinct_name(name, identifier)):
+            message = other_name(identifier, name, true_name)
+            table.problems.add("", message, "use the ground truth's category ids or names")
+
+
+def _check_type(table: Table, column: str, codes: Codes, known: Sequence[Name]) -> None:
+    """Report strings if the ground truth has numbers, or the reverse."""
+    if not codes.number or not known:
+        return
+    name = next(iter(codes.number))
+    if isinstance(name, str) != isinstance(known[0], str):
+        table.problems.add(
+            "",
+            f"{column} has {_type_name(name)} (e.g. {short_json(name)}), expected "
+            f"{_type_name(known[0])} as in the ground truth (e.g. {short_json(known[0])})",
+        )
+
+
+def _refuse_unknown_images(table: Table, rows: Any, known: tuple[Name, ...]) -> None:
+    """Report detections of unknown images."""
+    _check_type(table, "image_id", table.rows.image, known)
+    table.problems.raise_any()
+    names = list(table.rows.image.number)
+    if len(rows) == len(table.rows):
+        message = no_common_id("image_id", names, known)
+        table.problems.instead(message, "use results for the same images")
+        table.problems.raise_any()
+    codes = table.image(_NONE.astype(np.int32))
+    table.report(
+        rows,
+        lambda row: f"image_id {short_json(names[codes[row]])} is not in the ground truth",
+    )
+    table.problems.raise_any()
+
+
+def _type_name(name: Name) -> str:
+    return "strings" if isinstance(name, str) else "numbers"

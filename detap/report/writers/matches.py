@@ -37,7 +37,7 @@ def check(path: str, protocol: Protocol) -> None:
         )
     protocol.require_score_matching(NOT_ANALYZED)
     if suffix == ".parquet":
-        from detap.formats.arrow.files import check_installed
+        from detap.formats.arrow.format import check_installed
 
         check_installed()
 

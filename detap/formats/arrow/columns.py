@@ -1,18 +1,17 @@
 """Columns of record batches as NumPy arrays, and the rows with missing values."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from detap.formats.arrow.shape import BOX, FLAGS, Shape, list_lengths
+from detap.formats.arrow.schema import BOX, FLAGS, Shape, list_lengths
 from detap.io.limits import MORE_RECORDS
 from detap.io.problems import FaultError
-from detap.tables.columns import Name, indices_in, name_of
+from detap.tables.columns import Columns, Name, name_of
 from detap.tables.detection import Floats
 
 Rows = NDArray[np.intp]
@@ -21,12 +20,7 @@ NAMES = ("image_id", "category_id", "category", "id")
 """Columns of numbers or text that identify something."""
 
 _NONE = np.zeros(0, np.intp)
-_SPARSE = 4
-_SMALL = 1 << 20
-"""Integers are indexed by a table of at most `_SPARSE` per row plus `_SMALL`."""
 _EXACT = 2**53
-_LARGE = 1e150
-"""Numbers below have finite sums and products."""
 
 
 def to_numpy(column: Any, missing: float = 0) -> NDArray[Any]:
@@ -41,9 +35,8 @@ def to_numpy(column: Any, missing: float = 0) -> NDArray[Any]:
     if len(nulls):
         buffers = [None, column.buffers()[1]]
         column = pa.Array.from_buffers(column.type, len(column), buffers, offset=column.offset)
-    values = np.require(
-        np.from_dlpack(column), requirements="A"
-    )  # a file may not align its buffers
+    # A file may not align its buffers.
+    values = np.require(np.from_dlpack(column), requirements="A")
     if len(nulls):
         values = values.copy()
         values[nulls] = missing
@@ -60,30 +53,47 @@ class Codes:
 
     Attributes
     ----------
+    number : dict of int or str to int
+        The code of each name that occurs.
+    rows : (n,) int32
+        The code of each row, 0 if missing.
     wrong : dict of int to object
         Values that are not names, by code.
     """
 
     def __init__(self) -> None:
+        self.number: dict[Name, int] = {}
         self.wrong: dict[int, Any] = {}
-        self._number: dict[Name, int] = {}
-        self._chunks: list[NDArray[Any]] = [np.zeros(0, np.int32)]
-        self._missing: list[Rows] = [_NONE]
-        self._length = 0
-        self._integers = False
+        self.rows = np.zeros(0, np.int32)
+        self._parts: list[NDArray[Any]] = []
+        self._given: list[NDArray[np.bool_]] = []  # of integers, the rows with a value
 
     def add(self, column: Any) -> Rows:
         """Append the rows of a batch; return those without a name."""
-        self._integers = pa.types.is_integer(column.type)
-        if self._integers:
-            missing = null_rows(column)
-            values = to_numpy(column)
-        else:
+        if not pa.types.is_integer(column.type):
             values, missing = self._encode(column)
-        self._chunks.append(values)
-        self._missing.append(missing + self._length)
-        self._length += len(column)
+            self._parts.append(values)
+            return missing
+        missing = null_rows(column)
+        given = np.ones(len(column), np.bool_)
+        given[missing] = False
+        self._parts.append(to_numpy(column))
+        self._given.append(given)
         return missing
+
+    def finish(self) -> None:
+        """Set the codes, after the last batch."""
+        self.rows = np.concatenate(self._parts or [self.rows])
+        if self._given:
+            given = np.concatenate(self._given)
+            values = self.rows if given.all() else self.rows[given]
+            names, codes = Columns("").index_names("", values)
+            self.number = {name: code for code, name in enumerate(names)}
+            self.rows = codes
+            if len(codes) < len(given):
+                self.rows = np.zeros(len(given), np.int32)
+                self.rows[given] = codes
+        self._parts, self._given = [], []
 
     def _encode(self, column: Any) -> tuple[NDArray[np.int32], Rows]:
         """Return the code of each row, and the rows without a name."""
@@ -99,8 +109,8 @@ class Codes:
         if given:  # a dictionary may hold names that no row has
             used = np.flatnonzero(np.bincount(rows, minlength=len(names))).tolist()
         codes = np.zeros(len(names), np.int32)
-        for index_of_name in used:
-            codes[index_of_name] = self._code(names[index_of_name])
+        for k in used:
+            codes[k] = self._code(names[k])
         null = np.array([name is None for name in names])
         return codes[rows], np.flatnonzero(null[rows])
 
@@ -108,52 +118,10 @@ class Codes:
         if value is None:
             return 0
         name = name_of(value)
-        code = self._number.setdefault(value if name is None else name, len(self._number))
+        code = self.number.setdefault(value if name is None else name, len(self.number))
         if name is None:
             self.wrong[code] = value
         return code
-
-    @cached_property
-    def _codes(self) -> NDArray[np.int32]:
-        values = np.concatenate(self._chunks[1:] or self._chunks)
-        self._chunks.clear()
-        if not self._integers:
-            return values
-        missing = np.concatenate(self._missing)
-        valid = np.ones(len(values), np.bool_)
-        valid[missing] = False
-        codes = np.zeros(len(values), np.int32)
-        if valid.any():
-            names, codes[valid] = _index_integers(values[valid] if len(missing) else values)
-            self._number = {name: code for code, name in enumerate(names)}
-        return codes
-
-    @property
-    def number(self) -> dict[Name, int]:
-        """The code of each name that occurs."""
-        _ = self._codes
-        return self._number
-
-    def positions(self, order: Sequence[Name]) -> NDArray[np.int32]:
-        """Return the position of each name in an order, (n,); -1 if absent."""
-        return indices_in(self.number, order)
-
-    def rows(self, positions: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
-        """Return the code of each row, or the value of `positions` for it."""
-        return self._codes if positions is None or not len(positions) else positions[self._codes]
-
-
-def _index_integers(values: NDArray[Any]) -> tuple[list[int], NDArray[np.int32]]:
-    """Return the distinct values, sorted, and the index of each value among them."""
-    low, high = int(values.min()), int(values.max())
-    if high - low >= _SPARSE * len(values) + _SMALL:
-        names, index = np.unique(values, return_inverse=True)
-        return names.tolist(), index.astype(np.int32)
-    offset = (values if values.dtype == np.uint64 else values.astype(np.int64)) - low
-    occurs = np.zeros(high - low + 1, np.bool_)
-    occurs[offset] = True
-    index = np.cumsum(occurs, dtype=np.int32) - np.int32(1)
-    return [low + k for k in np.flatnonzero(occurs).tolist()], index[offset]
 
 
 class Gathered:
@@ -166,14 +134,13 @@ class Gathered:
         Of each row of the table: a box, or an image if nested.
     codes : dict of str to Codes
         The other columns of names, per box.
+    boxes : (N, 4) float64
     counts : (rows,) int64 or None
         Number of boxes of each image; nested only.
     sizes : (rows, 2) float64 or None
         Width and height of each image, NaN if unknown; nested only.
     single : bool
         True if boxes or scores have less than double precision.
-    small : bool
-        True if all box values are finite, and so small that corners and areas are finite too.
     """
 
     def __init__(self, shape: Shape, batches: Iterable[Any], rows: int, max_boxes: int) -> None:
@@ -181,60 +148,47 @@ class Gathered:
         self.image = Codes()
         self.codes: dict[str, Codes] = defaultdict(Codes)
         self.single = False
-        self.small = True
         self._length = 0
-        self._box = np.empty((rows, 4))
         self._numbers: dict[str, list[NDArray[Any]]] = defaultdict(list)
         self._without: dict[str, list[Rows]] = defaultdict(list)
         self._inexact: dict[str, list[Rows]] = defaultdict(list)
-        self._counts: list[NDArray[np.int64]] = []
-        self._sizes: list[Floats] = []
+        self.boxes: Floats = np.empty((rows, 4))
+        counts, sizes = [np.zeros(0, np.int64)], [np.zeros((0, 2))]
         start = 0
         for batch in batches:
-            columns = self._columns(batch)
+            columns, lengths = shape.rows(batch)
+            if lengths is not None:
+                counts.append(to_numpy(lengths).astype(np.int64))
+            if shape.sized:
+                sides = [_sides(batch.column(name)) for name in ("width", "height")]
+                sizes.append(np.stack(sides, axis=1))
             self._without["image_id"].append(self.image.add(batch.column("image_id")) + start)
-            self._add_boxes(columns)
-            self._add_others(columns)
-            self._length += len(next(iter(columns.values())))
+            self._length += self._add(columns)
             start += batch.num_rows
             if self._length > max_boxes:
                 raise FaultError(f"more than {max_boxes} boxes", MORE_RECORDS)
-        self.counts = self._of_images(self._counts, np.zeros(0, np.int64), shape.nested)
-        self.sizes = self._of_images(self._sizes, np.zeros((0, 2)), shape.sized)
+        self.boxes = self.boxes[: self._length]
+        self.counts = np.concatenate(counts) if shape.nested else None
+        self.sizes = np.concatenate(sizes) if shape.sized else None
+        for codes in (self.image, *self.codes.values()):
+            codes.finish()
 
-    @staticmethod
-    def _of_images(parts: list[Any], empty: Any, present: bool) -> Any:
-        return np.concatenate([empty, *parts]) if present else None
-
-    def _columns(self, batch: Any) -> dict[str, Any]:
-        """Return the box columns of a batch; store its image counts and sizes."""
-        columns, counts = self.shape.rows(batch)
-        if counts is not None:
-            self._counts.append(to_numpy(counts).astype(np.int64))
-        if self.shape.sized:
-            sides = [_size(batch.column(name)) for name in ("width", "height")]
-            self._sizes.append(np.stack(sides, axis=1))
-        return columns
-
-    def _add_boxes(self, columns: Mapping[str, Any]) -> None:
-        values = [self._values(name, columns[name]) for name in self.shape.box]
+    def _add(self, columns: Mapping[str, Any]) -> int:
+        """Store the columns of a batch; return its number of boxes."""
+        box = [self._values(name, columns[name]) for name in self.shape.box]
         if self.shape.box == (BOX,):
-            values = list(values[0].reshape(-1, 4).T)
-        count = len(values[0])
-        short = self._length + count - len(self._box)
-        if short > 0:
-            self._box = np.concatenate([self._box, np.empty((max(short, len(self._box)), 4))])
-        for k, column in enumerate(values):
-            self._box[self._length : self._length + count, k] = column
-            low, high = float(column.min(initial=0)), float(column.max(initial=0))
-            self.small &= low > -_LARGE and high < _LARGE
-
-    def _add_others(self, columns: Mapping[str, Any]) -> None:
+            box = list(box[0].reshape(-1, 4).T)
         for name, column in columns.items():
             if name in NAMES:
                 self._without[name].append(self.codes[name].add(column) + self._length)
             elif name not in self.shape.box:
                 self._numbers[name].append(self._values(name, column))
+        end = self._length + len(box[0])
+        if end > len(self.boxes):  # rows are images
+            self.boxes = np.concatenate([self.boxes, np.empty((end, 4))])
+        for k, column in enumerate(box):
+            self.boxes[self._length : end, k] = column
+        return len(box[0])
 
     def _values(self, name: str, column: Any) -> NDArray[Any]:
         """Return the numbers of a column; store the rows without one."""
@@ -267,10 +221,6 @@ class Gathered:
         """Return the rows whose integer float64 may not represent."""
         return np.concatenate([_NONE, *self._inexact.get(name, ())])
 
-    def boxes(self) -> Floats:
-        """Return the numbers of the boxes, (N, 4)."""
-        return self._box[: self._length]
-
     def numbers(self, name: str) -> Floats:
         """Return another column of numbers, (N,); zeros if there is none."""
         if name not in self._numbers:
@@ -290,7 +240,7 @@ def _fours(column: Any) -> tuple[Any, Rows]:
     return pa.array(values.ravel()), np.flatnonzero(~four)
 
 
-def _size(column: Any) -> Floats:
+def _sides(column: Any) -> Floats:
     """Return widths or heights, NaN if unusable."""
     if column.null_count:
         column = column.cast(pa.float64())

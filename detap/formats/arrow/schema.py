@@ -12,14 +12,13 @@ import pyarrow as pa
 
 from detap.io.problems import FaultError, Problems
 
-SHAPE_OF_DETECTIONS = (
-    "expected the columns image_id, category_id or category, score, and x, y, width, height "
-    "or x1, y1, x2, y2 or bbox"
-)
-SHAPE_OF_TRUTH = (
-    "expected the columns image_id, category_id or category, and x, y, width, height or "
-    "x1, y1, x2, y2 or bbox; optionally area, iscrowd, difficult, ignore, group_of and id"
-)
+_HINTS = {
+    True: "expected the columns image_id, category_id or category, score, and x, y, width, height "
+    "or x1, y1, x2, y2 or bbox",
+    False: "expected the columns image_id, category_id or category, and x, y, width, height or "
+    "x1, y1, x2, y2 or bbox; optionally area, iscrowd, difficult, ignore, group_of and id",
+}
+"""Hints by whether rows have scores."""
 
 BOX = "bbox"
 XYWH = ("x", "y", "width", "height")
@@ -44,7 +43,6 @@ class Shape:
     box : tuple of str
         The four columns of a box, or the one with all four values.
     box_format : {"xywh", "xyxy"}
-        Box format.
     class_names : tuple of str or None
         Names of the classes 0, 1, ..., if in the schema.
     sized : bool
@@ -63,17 +61,16 @@ class Shape:
         """The column of class ids; a numeric `category` has ids."""
         if "category_id" in self.fields:
             return "category_id"
-        return None if self.has_names else "category"
+        return None if self._has_names else "category"
 
     @property
-    def has_names(self) -> bool:
-        """True if boxes have class names."""
-        return "category" in self.fields and is_text(self.fields["category"].type)
+    def _has_names(self) -> bool:
+        return "category" in self.fields and _is_text(self.fields["category"].type)
 
     @property
     def class_columns(self) -> tuple[str, ...]:
         """The columns of classes: ids, if there are any, then names."""
-        names = ("category",) if self.has_names else ()
+        names = ("category",) if self._has_names else ()
         return names if self.id_column is None else (self.id_column, *names)
 
     @property
@@ -84,23 +81,15 @@ class Shape:
         return ("image_id", _OBJECTS, *(("width", "height") if self.sized else ()))
 
     def rows(self, batch: Any) -> tuple[dict[str, Any], Any | None]:
-        """Return the box columns of a batch, and the number of boxes per image if nested.
-
-        Raises
-        ------
-        FaultError
-            If an image has no lists, or lists of different lengths.
-        """
+        """Return the box columns of a batch, and the number of boxes per image if nested."""
         if not self.nested:
             return {name: batch.column(name) for name in self.fields}, None
         objects = batch.column(_OBJECTS)
         if objects.null_count:
             raise FaultError("objects is null", "use an empty list for an image without objects")
         if not pa.types.is_struct(objects.type):
-            counts = list_lengths(objects)
-            parts = objects.flatten()
-            columns = _flat(parts)
-            return {name: columns[name] for name in self.fields}, counts
+            columns = _flat(objects.flatten())
+            return {name: columns[name] for name in self.fields}, list_lengths(objects)
         lists = _flat(objects)
         counts = list_lengths(lists[self.box[0]])
         for name in self.fields:
@@ -112,23 +101,10 @@ class Shape:
 
 
 def shape_of(schema: Any, scored: bool, boxes: str | None, problems: Problems) -> Shape:
-    """Detect the meaning of the columns.
+    """Detect the meaning of the columns; raise the problems.
 
-    Parameters
-    ----------
-    schema : pyarrow.Schema
-    scored : bool
-        True for detections, which have a score.
-    boxes : {"xywh", "xyxy"} or None
-        Format of `bbox`, if given.
-    problems : Problems
-        Receives the problems, which are raised.
-
-    Raises
-    ------
-    InputError
+    `boxes` is the format of `bbox`, if given.
     """
-    hint = SHAPE_OF_DETECTIONS if scored else SHAPE_OF_TRUTH
     for name in sorted({name for name in schema.names if schema.names.count(name) > 1}):
         problems.add("", f"duplicate column {name}", "keep one of them")
     problems.raise_any()
@@ -137,22 +113,27 @@ def shape_of(schema: Any, scored: bool, boxes: str | None, problems: Problems) -
     fields = dict(_inner(top[_OBJECTS])) if nested else top
     prefix = f"{_OBJECTS}." if nested else ""
     metadata = schema.metadata or {}
-    names = _class_names(metadata, nested, problems)
-    known = ("category_id", "category", *FLAGS, *(("score",) if scored else ("area", "id")))
-    _check_presence(top, fields, scored, problems, hint)
-    box = _box_columns(fields, prefix, problems, hint)
+    class_names = _class_names(metadata, nested, problems)
+    _check_presence(top, fields, scored, problems)
+    box = _box_columns(fields, prefix, scored, problems)
     problems.raise_any()
     box_format = _box_format(fields, box, metadata, boxes, problems)
-    ours = (*known, *box) if nested else ("image_id", *known, *box)
+    names = ["category_id", "category", *(("score",) if scored else (*FLAGS, "area", "id")), *box]
+    if not nested:
+        names.insert(0, "image_id")
     shape = Shape(
         nested,
-        {name: fields[name] for name in ours if name in fields and not (scored and name in FLAGS)},
+        {name: fields[name] for name in names if name in fields},
         box,
         box_format,
-        names,
+        class_names,
         nested and {"width", "height"} <= top.keys(),
     )
-    _check_types({"image_id": top["image_id"], **shape.fields}, shape, prefix, problems)
+    for name, field in {"image_id": top["image_id"], **shape.fields}.items():
+        expected = _expected(name, field.type, nested or bool(class_names))
+        if expected:
+            where = name if name == "image_id" else f"{prefix}{name}"
+            problems.add("", f"column {where} has type {field.type}, expected {expected}")
     problems.raise_any()
     return shape
 
@@ -160,11 +141,11 @@ def shape_of(schema: Any, scored: bool, boxes: str | None, problems: Problems) -
 def _inner(field: Any) -> Iterator[tuple[str, Any]]:
     """Yield the fields of the objects: structs in a list, or lists in a struct."""
     kind = field.type
-    if is_list(kind) and pa.types.is_struct(kind.value_type):
+    if _is_list(kind) and pa.types.is_struct(kind.value_type):
         yield from ((part.name, part) for part in kind.value_type)
     elif pa.types.is_struct(kind):
         for part in kind:
-            if is_list(part.type):
+            if _is_list(part.type):
                 inner = part.type.value_field
                 yield part.name, inner.with_metadata(part.metadata or inner.metadata)
 
@@ -174,12 +155,6 @@ def _flat(structs: Any) -> dict[str, Any]:
     return {field.name: part for field, part in zip(structs.type, structs.flatten(), strict=True)}
 
 
-def is_list(kind: Any) -> bool:
-    """Return True if a type is a list."""
-    types = pa.types
-    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
-
-
 def list_lengths(column: Any) -> Any:
     """Return the length of each list."""
     import pyarrow.compute  # takes 0.04 s, only for lists
@@ -187,39 +162,53 @@ def list_lengths(column: Any) -> Any:
     return pyarrow.compute.list_value_length(column)
 
 
-def is_text(kind: Any) -> bool:
+def _is_list(kind: Any) -> bool:
+    types = pa.types
+    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
+
+
+def _is_text(kind: Any) -> bool:
     """Return True if a type is text, dictionary-encoded or not."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def _is_name(kind: Any) -> bool:
-    """Return True if a type may have ids of images, classes or annotations."""
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    return is_text(kind) or is_number(kind)
-
-
-def is_number(kind: Any) -> bool:
-    """Return True if a type is numeric."""
+def _is_number(kind: Any) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
+def _expected(name: str, kind: Any, numbered: bool) -> str:
+    """Return the expected type of a column if it has another one, else ""."""
+    is_integer, is_number = pa.types.is_integer(kind), _is_number(kind)
+    if name in ("image_id", "category_id", "id"):
+        if pa.types.is_dictionary(kind):
+            is_number = _is_number(kind.value_type)
+        return "" if is_number or _is_text(kind) else "integers or strings"
+    if name == "category":
+        valid = _is_text(kind) or (is_integer and numbered)
+        return "" if valid else "strings (category_id has numbers)"
+    if name in FLAGS:
+        return "" if pa.types.is_boolean(kind) or is_number else "booleans, or 0 and 1"
+    if name == BOX:
+        valid = _is_list(kind) and _is_number(kind.value_type)
+        uneven = pa.types.is_fixed_size_list(kind) and kind.list_size != 4
+        return "" if valid and not uneven else "lists of 4 numbers"
+    return "" if is_number else "numbers"
+
+
 def _check_presence(
-    top: Mapping[str, Any],
-    fields: Mapping[str, Any],
-    scored: bool,
-    problems: Problems,
-    hint: str,
+    top: Mapping[str, Any], fields: Mapping[str, Any], scored: bool, problems: Problems
 ) -> None:
+    """Report missing columns, and a score in ground truth."""
+    hint = _HINTS[scored]
     if "image_id" not in top:
         listed = ", ".join(list(top)[:12])
         problems.add("", f"no column image_id (columns: {listed or 'none'})", hint)
     if not {"category_id", "category"} & fields.keys():
         problems.add("", "no column category_id or category", hint)
     if scored and "score" not in fields:
-        truth = sorted(fields.keys() & {"area", "iscrowd", "difficult", "ignore", "group_of"})
+        truth = sorted(fields.keys() & {"area", *FLAGS})
         looks = f" (has {' and '.join(truth)}: ground truth?)" if truth else ""
         problems.add("", f"no column score{looks}", hint)
     if not scored and "score" in fields:
@@ -228,14 +217,14 @@ def _check_presence(
 
 
 def _box_columns(
-    fields: Mapping[str, Any], prefix: str, problems: Problems, hint: str
+    fields: Mapping[str, Any], prefix: str, scored: bool, problems: Problems
 ) -> tuple[str, ...]:
     complete = [names for names in (XYWH, CORNERS, (BOX,)) if set(names) <= fields.keys()]
     if len(complete) > 1:
         listed = " and ".join(f"{prefix}{', '.join(names)}" for names in complete)
         problems.add("", f"several box columns: {listed}", "keep one of them")
     elif not complete:
-        problems.add("", "no box columns", hint)
+        problems.add("", "no box columns", _HINTS[scored])
     return complete[0] if complete else ()
 
 
@@ -268,30 +257,6 @@ def _box_format(
         message = f"boxes are {named} according to {source}, but --boxes is {boxes}"
         problems.add("", message, "omit --boxes, or correct the file")
     return named or boxes or "xywh"
-
-
-def _check_types(fields: Mapping[str, Any], shape: Shape, prefix: str, problems: Problems) -> None:
-    for name, field in fields.items():
-        kind = field.type
-        where = name if name == "image_id" else f"{prefix}{name}"
-        expected = ""
-        if name in ("image_id", "category_id", "id"):
-            expected = "" if _is_name(kind) else "integers or strings"
-        elif name == "category":
-            numbers = pa.types.is_integer(kind) and (shape.nested or shape.class_names)
-            expected = "" if is_text(kind) or numbers else "strings (category_id has numbers)"
-        elif name in FLAGS:
-            valid = pa.types.is_boolean(kind) or is_number(kind)
-            expected = "" if valid else "booleans, or 0 and 1"
-        elif name == BOX:
-            valid = is_list(kind) and is_number(kind.value_type)
-            if valid and pa.types.is_fixed_size_list(kind) and kind.list_size != 4:
-                valid = False
-            expected = "" if valid else "lists of 4 numbers"
-        elif not is_number(kind):
-            expected = "numbers"
-        if expected:
-            problems.add("", f"column {where} has type {kind}, expected {expected}")
 
 
 def _class_names(
