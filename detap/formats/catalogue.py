@@ -182,7 +182,7 @@ LINES = (
     Line(
         "openimages",
         "Open Images",
-        "detap.formats.openimages.format.OpenImages",
+        "detap.formats.openimages.tables.OpenImages",
         _CSV,
         (*BOX_OPTIONS, IMAGE_SIZES, CLASS_DESCRIPTIONS, IMAGE_LABELS, HIERARCHY),
         heads=(b"ImageID,",),

@@ -10,9 +10,8 @@ import pytest
 from detap import evaluate
 from detap.errors import InputError
 from detap.formats.by_name.problems import Problems
-from detap.formats.openimages.descriptions import Descriptions
-from detap.formats.openimages.hierarchy import Hierarchy
-from detap.formats.openimages.metadata import placeholder_ground_truth
+from detap.formats.catalogue import FORMATS
+from detap.formats.openimages.labels import Descriptions, Hierarchy
 from detap.formats.openimages.tables import read_detections, read_ground_truth
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.tables.detection import GroundTruth
@@ -191,11 +190,11 @@ def test_detections_without_ground_truth(tmp_path: Path) -> None:
     header = "ImageID,LabelName,Score,XMin,XMax,YMin,YMax"
     rows = (f"{image},{label},.5,0,1,0,1" for image, label in (("b.jpg", "/m/1"), ("a", "/m/3")))
     path = written(tmp_path, "dt.csv", header, *rows)
-    truth = placeholder_ground_truth(path, {"class_descriptions": names}, DEFAULT_LIMITS)
+    truth = FORMATS["openimages"].placeholder(path, {"class_descriptions": names}, DEFAULT_LIMITS)
     assert (truth.images, truth.classes, len(truth)) == (("a", "b"), ("/m/3", "dog"), 0)
     # Reading the detections reports the problems of both files.
     names = written(tmp_path, "names.csv", "/m/1,dog", "/m/2")
-    truth = placeholder_ground_truth(path, {"class_descriptions": names}, DEFAULT_LIMITS)
+    truth = FORMATS["openimages"].placeholder(path, {"class_descriptions": names}, DEFAULT_LIMITS)
     assert truth.classes == ("/m/3", "dog")
 
 

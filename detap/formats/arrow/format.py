@@ -28,11 +28,13 @@ class Arrow(Format):
 
     def read_truth_file(self, path: Path, **options: Any) -> GroundTruth:
         """Read ground truth."""
-        return _tables().read_ground_truth(path, **options)
+        truth: GroundTruth = _tables().read_ground_truth(path, **options)
+        return truth
 
     def read_detections_file(self, path: Path, truth: GroundTruth, **options: Any) -> Detections:
         """Read detections."""
-        return _tables().read_detections(path, truth, **options)
+        detections: Detections = _tables().read_detections(path, truth, **options)
+        return detections
 
     def placeholder(self, path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
         """Return the image and class names in detections."""

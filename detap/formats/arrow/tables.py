@@ -205,8 +205,7 @@ class Table:
 
     def check_finite(self, name: str, column: Floats) -> None:
         """Report rows of a column, (N,) or (N, 4), whose numbers are not finite."""
-        finite = np.isfinite(column)
-        finite = finite if column.ndim == 1 else finite.all(axis=1)
+        finite: Flags = np.all(np.isfinite(column), axis=tuple(range(1, column.ndim)))
         expected = "a finite number" if column.ndim == 1 else "finite numbers"
         self.report(
             _exclude(np.flatnonzero(~finite), self.rows.without(name)),

@@ -8,7 +8,7 @@ import csv
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -27,8 +27,7 @@ from detap.text_input import quote
 CORNERS = ("XMin", "YMin", "XMax", "YMax")
 
 _NAMES = ("ImageID", "LabelName")
-_SCORE = "Score"
-_CONFIDENCE = "Confidence"
+_SCORE, _CONFIDENCE = "Score", "Confidence"
 _GROUP = "IsGroupOf"
 _GROUPS = {"0": 0, "1": 1, "-1": 2, "": 0}
 _FORM = "ImageID,LabelName,XMin,XMax,YMin,YMax"
@@ -54,9 +53,7 @@ class Rows:
     Attributes
     ----------
     image, label : (N,) int32
-        Index into `images` and `labels`.
-    images, labels : tuple of str
-        The words of the file in input order.
+        Index into `images` and `labels`, the words of the file in input order.
     corners : (N, 4) float64
         x1, y1, x2, y2, normalized.
     score : (N,) float64 or None
@@ -81,7 +78,7 @@ class Rows:
     group_of: Flags
     unknown: int
     commas: bool
-    blanks: list[int] = field(default_factory=list)
+    blanks: list[int]
     sha256: str = ""
 
     def __len__(self) -> int:
@@ -101,27 +98,13 @@ def read_rows(
     as_is: bool = False,
     labels: bool = False,
 ) -> Rows:
-    """Read a CSV of boxes, with columns by the names in its first line.
+    """Read a CSV of boxes, with columns by the names in its first line; collect problems.
 
-    Parameters
-    ----------
-    path : str
-        The file, or ``"-"``.
-    problems : Problems
-        Collects one problem per invalid line.
-    limits : Limits
-        Limits on the input size.
-    scored : bool
-        Rows have a score, for detections.
-    as_is : bool
-        Accept normalized numbers that look like pixels.
-    labels : bool
-        Rows are image labels, with a confidence and no box.
+    With `as_is`, normalized numbers that look like pixels are accepted. Rows of `labels` have a
+    confidence and no box.
     """
     with Stream(path, limits) as stream:
-        reader = _Reader(
-            stream, problems, limits, scored=scored, as_is=as_is or labels, labels=labels
-        )
+        reader = _Reader(stream, problems, limits, scored, as_is=as_is or labels, labels=labels)
         try:
             reader.read()
             stream.check_unchanged()
@@ -138,16 +121,13 @@ class _Reader:
         stream: Stream,
         problems: Problems,
         limits: Limits,
-        *,
         scored: bool,
+        *,
         as_is: bool,
         labels: bool,
     ) -> None:
-        self.stream = stream
+        self.stream, self.problems, self.limits, self.scored = stream, problems, limits, scored
         self.form = _FORM_LABELS if labels else _FORM_SCORED if scored else _FORM
-        self.problems = problems
-        self.limits = limits
-        self.scored = scored
         low, high = (-_FAR, _FAR) if scored else (-_SLACK, 1 + _SLACK)
         self.low, self.high = (-np.inf, np.inf) if as_is else (low, high)
         self.digest = started(stream)
@@ -166,12 +146,9 @@ class _Reader:
         self._add(location, message, hint)
         raise _StopError
 
-    # --- bytes to lines
-
     def _blocks(self) -> Iterator[bytes]:
         """Yield blocks of complete lines."""
-        line_start = b""
-        first = True
+        line_start, first = b"", True
         while block := self.stream.read():
             if self.digest is not None:
                 self.digest.update(block)
@@ -236,17 +213,17 @@ class _Reader:
             self._stop(location, f"invalid CSV: {error}", "correct the line")
 
     def _read_fallback(self, lines: bytes) -> None:
-        for row in self._fields(lines.removesuffix(b"\n")):
-            if not row:
+        for fields in self._fields(lines.removesuffix(b"\n")):
+            if not fields:
                 self.blanks.append(len(self.scanner))
-            elif fault := self._fault(row):
+                continue
+            row = {name: fields[k] for name, k in self.columns.items() if k < len(fields)}
+            if fault := self._fault(fields, row):
                 self._add(f"line {self.line}", *fault)
             elif not self.problems.count:
-                texts = [row[self.columns[name]] for name in self.numeric]
-                image, label = (row[self.columns[name]].encode() for name in _NAMES)
-                group = _GROUPS[row[self.columns[_GROUP]]] if _GROUP in self.columns else 0
-                values = [float(text.replace(",", ".")) for text in texts]
-                self.scanner.add(image, label, values, group)
+                image, label = (row[name].encode() for name in _NAMES)
+                values = [float(row[name].replace(",", ".")) for name in self.numeric]
+                self.scanner.add(image, label, values, _GROUPS[row.get(_GROUP, "")])
 
     def _header(self, header: Sequence[str]) -> None:
         """Find the index of each column."""
@@ -258,9 +235,8 @@ class _Reader:
             self._stop("line 1", "columns are not separated by commas", "use commas")
         missing = [name for name in required if name not in header]
         if missing:
-            self._stop(
-                "line 1", f"has no column {missing[0]}{_detected_kind(header, missing)}", hint
-            )
+            kind = _detected_kind(header, missing)
+            self._stop("line 1", f"has no column {missing[0]}{kind}", hint)
         if self.form == _FORM_LABELS and set(CORNERS) <= set(header):
             self._stop("line 1", "has box columns", "use the image labels")
         if not self.scored and _SCORE in header:
@@ -275,26 +251,21 @@ class _Reader:
         column_roles = [roles.get(name, -1) for name in header]
         self.scanner = Scanner(column_roles, len(self.numeric), self.low, self.high)
 
-    def _fault(self, row: list[str]) -> tuple[str, str] | None:
+    def _fault(self, fields: list[str], row: dict[str, str]) -> tuple[str, str] | None:
         """Return the message and hint for an invalid row, or None."""
-        if len(row) != self.width:
-            columns = f"has {len(row)} column{'s' * (len(row) != 1)}, expected {self.width}"
+        if len(fields) != self.width:
+            columns = f"has {len(fields)} column{'s' * (len(fields) != 1)}, expected {self.width}"
             return columns, "write as many as the header has; quote decimal commas"
         for name in _NAMES:
-            word = row[self.columns[name]]
-            if not word.strip():
+            if not row[name].strip():
                 return f"has no {name}", "add it"
-            if control := _CONTROL.search(word):
+            if control := _CONTROL.search(row[name]):
                 return f"{name} contains control character {control.group()!r}", "remove it"
         for name in self.numeric:
-            fault = self._number_fault(name, row[self.columns[name]])
-            if fault:
+            if fault := self._number_fault(name, row[name]):
                 return fault
-        if _GROUP in self.columns and row[self.columns[_GROUP]] not in _GROUPS:
-            return (
-                f"{_GROUP} is {quote(row[self.columns[_GROUP]])}",
-                "expected 1, 0, or -1 for unknown",
-            )
+        if row.get(_GROUP, "") not in _GROUPS:
+            return f"{_GROUP} is {quote(row[_GROUP])}", "expected 1, 0, or -1 for unknown"
         return None
 
     def _number_fault(self, name: str, text: str) -> tuple[str, str] | None:
@@ -305,16 +276,12 @@ class _Reader:
             message = f"{name} {quote(text)} has a decimal {used}, but others have a {other}"
             return message, "write every number of the file with a point"
         plain = text.replace(",", ".", 1) if mark == "," else text
-        fault = number_fault(plain)
-        if fault:
+        if fault := number_fault(plain):
             return f"{name} {quote(text)} {fault}", "use a decimal number"
         if name != _SCORE and not self.low <= float(plain) <= self.high:
-            dimension = "width" if name[0] == "X" else "height"
-            insist = "; or pass as_is=True (--as-is)"
-            return (
-                f"{name} {quote(text)} is outside [0, 1]",
-                f"write pixels divided by the {dimension}{insist}",
-            )
+            side = "width" if name[0] == "X" else "height"
+            hint = f"write pixels divided by the {side}; or pass as_is=True (--as-is)"
+            return f"{name} {quote(text)} is outside [0, 1]", hint
         return None
 
     def rows(self) -> Rows:

@@ -5,24 +5,34 @@ detections the columns of the Challenge's evaluator in TensorFlow's object detec
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from detap.checks.tables import negative_size_error, of_unknown_size
 from detap.errors import InputError, Note, Problem
+from detap.formats.base import Format
 from detap.formats.by_name import objects
 from detap.formats.by_name.notes import images_without_objects, nonzero_notes
 from detap.formats.by_name.problems import Problems, RowReader, refuse_empty
-from detap.formats.openimages.descriptions import Descriptions
-from detap.formats.openimages.hierarchy import Hierarchy
+from detap.formats.openimages.labels import Descriptions, Hierarchy
 from detap.formats.openimages.rows import CORNERS, read_rows
 from detap.formats.reading.image_sizes import read_image_sizes, sizes_of, stem_of
+from detap.formats.reading.placeholder import empty_ground_truth
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path, shown
 from detap.tables.columns import indices_in
-from detap.tables.detection import Detections, Floats, GroundTruth, Integers, Name, SourceFile
+from detap.tables.detection import (
+    Detections,
+    Flags,
+    Floats,
+    GroundTruth,
+    Integers,
+    Name,
+    SourceFile,
+)
 from detap.tables.notes import FRACTIONS, backward, too_many
 from detap.text_input import quote
 
@@ -40,43 +50,13 @@ def read_ground_truth(
     as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> GroundTruth:
-    """Read the ground truth of a CSV with one row per box.
+    """Read a CSV with one row per box; images and classes are sorted by name.
 
-    The first line names the columns: ``ImageID``, ``LabelName``, ``XMin``, ``XMax``, ``YMin``,
-    ``YMax`` (normalized), and ``IsGroupOf`` (0, 1, or -1 for unknown, read as 0). The name of an
-    image is its ``ImageID`` without the suffix.
-
-    Parameters
-    ----------
-    path : str or path
-    class_descriptions : str or path, optional
-        A CSV of ``LabelName,DisplayName``, with or without that header.
-    image_sizes : str or path, optional
-        A CSV of ``image,width,height``. With it, boxes are converted to pixels, and images that
-        only it lists have no boxes. Without it boxes stay normalized: IoU is the same, but area
-        ranges and inclusive pixels are refused.
-    image_labels : str or path, optional
-        A CSV of image-level labels, ``ImageID,LabelName,Confidence``: 1 if the class is in the
-        image, 0 if not. Its images and classes are added to the ground truth. The labels become
-        the lists ``positive`` and ``negative`` of ``GroundTruth.listed``.
-    hierarchy : str or path, optional
-        A JSON file of the class tree. A box, or a label of confidence 1, is repeated for every
-        ancestor of its class, a label of confidence 0 for every descendant. The root is not a
-        class.
-    as_is : bool
-        Accept coordinates that look like pixels, and any number of boxes of negative size.
-    limits : Limits
-        Limits on the input size.
-
-    Returns
-    -------
-    GroundTruth
-        Images and classes sorted by name, rows in the order of the file.
-
-    Raises
-    ------
-    InputError
-        If an input is invalid; lists every problem, up to the limit.
+    The name of an image is its ``ImageID`` without the suffix. Without `image_sizes`, boxes stay
+    normalized: IoU is the same, but area ranges and inclusive pixels are refused. Image labels add
+    their images and classes, and the lists ``positive`` and ``negative``. With a hierarchy, a box
+    or a label of confidence 1 is repeated for every ancestor of its class, a label of confidence 0
+    for every descendant.
     """
     read = _Read(path, class_descriptions, image_sizes, limits, scored=False, as_is=as_is)
     refuse_empty(read.path, len(read.rows), limits, "boxes", "annotations")
@@ -91,7 +71,7 @@ def read_ground_truth(
         read.expand(tree)
         if labels is not None:
             labels.expand(tree)
-        sources += (tree.source(),)
+        sources += (SourceFile(tree.file, len(tree.above)),)
     images = sorted({*read.stems, *(read.table or ()), *(labels.stems if labels else ())})
     sizes = None if read.table is None else sizes_of(images, read.table)
     if sizes is not None:
@@ -131,29 +111,9 @@ def read_detections(
     as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Detections:
-    """Read detections from a CSV with one row per detection.
+    """Read a CSV of detections, with a column ``Score``.
 
-    The columns are those of the ground truth and ``Score``, in any order.
-
-    Parameters
-    ----------
-    path : str or path
-        ``"-"`` is standard input.
-    ground_truth : GroundTruth
-        Its images, classes and image sizes are used. If it is normalized without image sizes,
-        detections stay normalized too.
-    class_descriptions, image_sizes, as_is, limits
-        As in :func:`read_ground_truth`.
-
-    Returns
-    -------
-    Detections
-        Indexed as `ground_truth`; classes that it lacks follow, sorted by name.
-
-    Raises
-    ------
-    InputError
-        If an input is invalid; lists every problem, up to the limit.
+    They have the image sizes of the ground truth; if it has none, they stay normalized too.
     """
     read = _Read(path, class_descriptions, image_sizes, limits, scored=True, as_is=as_is)
     images = sorted(set(read.stems))
@@ -221,23 +181,17 @@ class _Read(RowReader):
             self._check_order()
 
     def _raise_for_names(self, column: Integers, faults: dict[int, str], hint: str) -> None:
-        """Raise InputError for invalid names, located at the first row of each.
-
-        Parameters
-        ----------
-        column : (N,) int32
-            The index of each row's name; every name is used.
-        faults : dict of int to str
-            The message by index of the name.
-        hint : str
-        """
+        """Raise InputError for names, with messages by index, at the first row of each."""
         if faults:
-            problems = Problems(self.limits.problems)
             first = np.unique(column, return_index=True)[1].tolist()
-            for number, message in faults.items():
-                line = self.rows.line(first[number])
-                problems.add(self.path, f"line {line}", message, hint)
-            problems.raise_any()
+            self._raise(((first[number], message) for number, message in faults.items()), hint)
+
+    def _raise(self, faults: Iterable[tuple[int, str]], hint: str) -> None:
+        """Raise InputError for rows with their messages."""
+        problems = Problems(self.limits.problems)
+        for row, message in faults:
+            problems.add(self.path, f"line {self.rows.line(row)}", message, hint)
+        problems.raise_any()
 
     def _check_stems(self) -> None:
         """Raise InputError for images that differ only in the suffix."""
@@ -262,49 +216,43 @@ class _Read(RowReader):
         self._label = number_of[self.rows.label]
 
     def _check_confidences(self) -> None:
-        """Raise InputError for labels that are not human-verified."""
-        assert self.rows.score is not None
-        rows = np.flatnonzero(~np.isin(self.rows.score, (0.0, 1.0)))
-        problems = Problems(self.limits.problems)
-        for row in rows.tolist():
-            message = f"Confidence {self.rows.score[row]:g} is not 0 or 1"
-            line = f"line {self.rows.line(row)}"
-            problems.add(self.path, line, message, "use the human-verified labels")
-        problems.raise_any()
-        self._check_contradictions(problems)
-
-    def _check_contradictions(self, problems: Problems) -> None:
-        """Raise InputError for contradicting labels of an image and class."""
-        assert self.rows.score is not None
+        """Raise InputError for labels that are not human-verified, or contradict each other."""
+        score = self._score()
+        rows = np.flatnonzero(~np.isin(score, (0.0, 1.0))).tolist()
+        faults = ((row, f"Confidence {score[row]:g} is not 0 or 1") for row in rows)
+        self._raise(faults, "use the human-verified labels")
         number = objects.name_index(self.stems)[1]  # an image may have its suffix in some rows
         pair = number[self.rows.image].astype(np.int64) * max(len(self.classes), 1) + self._label
         _, first, entry = np.unique(pair, return_index=True, return_inverse=True)
         earlier = first[entry]
-        for row in np.flatnonzero(self.rows.score != self.rows.score[earlier]).tolist():
+
+        def message(row: int) -> str:
             image = self.rows.images[self.rows.image[row]]
-            message = (
+            return (
                 f"class {quote(self.classes[self._label[row]])} of image {quote(image)} has "
-                f"Confidence {self.rows.score[row]:g}, and "
-                f"{self.rows.score[earlier[row]]:g} in line {self.rows.line(int(earlier[row]))}"
+                f"Confidence {score[row]:g}, and {score[earlier[row]]:g} in line "
+                f"{self.rows.line(int(earlier[row]))}"
             )
-            line = f"line {self.rows.line(row)}"
-            problems.add(self.path, line, message, "keep one of them")
-        problems.raise_any()
+
+        rows = np.flatnonzero(score != score[earlier]).tolist()
+        self._raise(((row, message(row)) for row in rows), "keep one of them")
+
+    def _score(self) -> Floats:
+        assert self.rows.score is not None
+        return self.rows.score
 
     def expand(self, tree: Hierarchy) -> None:
         """Repeat rows for the ancestors of their class; labels of absence, for the descendants.
 
         The copies of a row replace it in place, its own class first.
         """
-        unknown = [name for name in self.classes if name not in tree.above]
-        self._raise_for_names(
-            self._label,
-            {
-                self.classes.index(name): f"class {quote(name)} is not in {tree.file}"
-                for name in unknown
-            },
-            "use the hierarchy of these classes; its root is not a class",
-        )
+        faults = {
+            number: f"class {quote(name)} is not in {tree.file}"
+            for number, name in enumerate(self.classes)
+            if name not in tree.above
+        }
+        hint = "use the hierarchy of these classes; its root is not a class"
+        self._raise_for_names(self._label, faults, hint)
         # The ancestors of each class, followed by the descendants of each.
         relatives = [[*tree.above[name]] for name in self.classes]
         relatives += [[*tree.below[name]] for name in self.classes]
@@ -332,10 +280,9 @@ class _Read(RowReader):
 
     def listed(self, images: list[str], classes: Sequence[str]) -> dict[str, Integers]:
         """Return the distinct labels as the ``positive`` and ``negative`` lists of a table."""
-        assert self.rows.score is not None
         image = indices_in(self.stems, images)[self.rows.image[self.origin]]
         pairs = np.stack([image, indices_in(self.classes, classes)[self._label]], axis=1)
-        present = self.rows.score[self.origin] == 1
+        present = self._score()[self.origin] == 1
         lists = {"negative": ~present, "positive": present}
         return {name: np.unique(pairs[rows], axis=0) for name, rows in lists.items()}
 
@@ -351,33 +298,31 @@ class _Read(RowReader):
     def check_sizes(self, sizes: Floats, images: list[str]) -> None:
         """Raise InputError for boxes of images of unknown size (I, 2)."""
         source = self.table_file or "the ground truth"
-        index_by_stem = {stem: index for index, stem in enumerate(self.stems)}
-        unknown = np.flatnonzero(np.isnan(sizes).any(axis=1)).tolist()
-        self._raise_for_names(
-            self.rows.image,
-            {
-                index_by_stem[images[i]]: f"image {quote(images[i])} has no size in {source}"
-                for i in unknown
-                if images[i] in index_by_stem
-            },
+        self._raise_for_images(
+            np.isnan(sizes).any(axis=1),
+            images,
+            lambda i: f"image {quote(images[i])} has no size in {source}",
             "pass --image-sizes FILE with the size of each image",
         )
 
     def check_same_sizes(self, sizes: Floats, others: Floats, images: list[str]) -> None:
         """Raise InputError if a table's sizes (I, 2) differ from the ground truth."""
-        index_by_stem = {stem: index for index, stem in enumerate(self.stems)}
-        differ = np.flatnonzero((np.abs(sizes - others) > 0).any(axis=1)).tolist()
         message = "image {} is {:g} by {:g} pixels in {}, and {:g} by {:g} in the ground truth"
-        self._raise_for_names(
-            self.rows.image,
-            {
-                index_by_stem[images[i]]: message.format(
-                    quote(images[i]), *sizes[i], self.table_file, *others[i]
-                )
-                for i in differ
-            },
+        self._raise_for_images(
+            np.any(np.abs(sizes - others) > 0, axis=1),
+            images,
+            lambda i: message.format(quote(images[i]), *sizes[i], self.table_file, *others[i]),
             "correct the table, or omit it",
         )
+
+    def _raise_for_images(
+        self, wrong: Flags, images: list[str], message: Callable[[int], str], hint: str
+    ) -> None:
+        """Raise InputError for wrong images of the file, with a message by index."""
+        number = {stem: index for index, stem in enumerate(self.stems)}
+        rows = [i for i in np.flatnonzero(wrong).tolist() if images[i] in number]
+        faults = {number[images[i]]: message(i) for i in rows}
+        self._raise_for_names(self.rows.image, faults, hint)
 
     def box_rows(self, images: list[str], sizes: Floats | None) -> objects.Objects:
         """Return the boxes, in pixels where sizes (I, 2) are known."""
@@ -405,3 +350,20 @@ class _Read(RowReader):
         message = "rows have decimal commas"
         unknown = (FRACTIONS,) if sizes is None else ()
         return (*unknown, *nonzero_notes(Note("decimal-commas", message, commas, severity="info")))
+
+
+class OpenImages(Format):
+    """CSV files of boxes in fractions of the image."""
+
+    coordinates = "XMin, XMax, YMin, YMax"
+
+    read_truth_file = staticmethod(read_ground_truth)
+    read_detections_file = staticmethod(read_detections)
+
+    def placeholder(self, path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
+        """Return the images and classes named in a file, unchecked."""
+        problems = Problems(1)
+        rows = read_rows(os.fspath(path), problems, limits, scored=True, as_is=True)
+        names = Descriptions(options.get("class_descriptions"), problems, limits)
+        classes = {names.name(label) or label for label in rows.labels}
+        return empty_ground_truth(set(map(stem_of, rows.images)), classes)

@@ -1,0 +1,153 @@
+"""Labels of Open Images: their names, and the hierarchy of classes."""
+
+import csv
+import os
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+from detap.errors import InputError, Problem
+from detap.formats.by_name.problems import Problems
+from detap.formats.text.lines import looks_like
+from detap.io.json_text import JsonText, NotJsonError, decode, short_json
+from detap.io.limits import Limits
+from detap.io.paths import Path, shown
+from detap.io.problems import Problems as FileProblems
+from detap.io.stream import read_bytes
+from detap.tables.detection import SourceFile
+from detap.text_input import quote
+
+_HEADER = ("LabelName", "DisplayName")
+_LINES = "lines `/m/0...,name`, one per class"
+_NAME, _BELOW = "LabelName", "Subcategory"
+_TREE = 'expected `{"LabelName": ..., "Subcategory": [{"LabelName": ...}, ...]}`'
+_MAX_DEPTH = 100
+
+
+class Descriptions:
+    """The names of labels, of ``class-descriptions*.csv``; without a file, labels are names."""
+
+    def __init__(self, path: Path | None, problems: Problems, limits: Limits) -> None:
+        self.file = "" if path is None else os.fspath(path)
+        self.problems = problems
+        self.names: dict[str, str] = {}
+        if self.file:
+            self._read(read_bytes(self.file, limits))
+        alike = Counter(self.names.values())
+        # Labels of the same name stay separate classes.
+        self.name_by_label = {
+            label: name if alike[name] == 1 else f"{name} ({label})"
+            for label, name in self.names.items()
+        }
+        self.known = set(self.name_by_label.values())
+
+    def _read(self, data: bytes) -> None:
+        if appearance := looks_like(data):
+            self._add("", f"looks like {appearance}", f"expected {_LINES}")
+            return
+        try:
+            text = data.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            line = data.count(b"\n", 0, error.start) + 1
+            self._add(f"line {line}", "is not UTF-8", "save it as UTF-8")
+            return
+        lines = csv.reader(text.split("\n"), strict=True)
+        try:
+            for row in lines:
+                self._take(row, f"line {lines.line_num}")
+        except csv.Error as error:
+            self._add(f"line {lines.line_num}", f"invalid CSV: {error}", "correct the line")
+        if not self.names and not self.problems.count:
+            self._add("", "no class names", f"write {_LINES}")
+
+    def _take(self, row: list[str], location: str) -> None:
+        if not row or tuple(row[:2]) == _HEADER:
+            return
+        if len(row) < 2 or not all(row[:2]) or row[0] == _HEADER[0]:
+            message = f"{quote(','.join(row))} is not a label and a name"
+            self._add(location, message, f"write {_LINES}")
+        elif self.names.setdefault(row[0], row[1]) != row[1]:
+            message = f"duplicate label {quote(row[0])} with another name"
+            self._add(location, message, "list each class once")
+
+    def _add(self, location: str, message: str, hint: str) -> None:
+        self.problems.add(self.file, location, message, hint)
+
+    def name(self, label: str) -> str | None:
+        """Return the class name for a label or name; None if unknown."""
+        if not self.file or label in self.known:
+            return label
+        return self.name_by_label.get(label)
+
+    def source(self) -> tuple[SourceFile, ...]:
+        """Return the file as an input source, if there is one."""
+        return (SourceFile(self.file, len(self.names)),) if self.file else ()
+
+
+class Hierarchy:
+    """The ancestors and descendants of each class, of ``bbox_labels_*_hierarchy.json``.
+
+    The root is not a class. A class that occurs several times has the relatives of all
+    occurrences. Parts (``Part``) of a class are not its descendants.
+
+    Attributes
+    ----------
+    above, below : dict of str to dict of str to None
+        Ordered sets by class name, each with the class itself first.
+
+    References
+    ----------
+    oid_hierarchical_labels_expansion.py of TensorFlow's object detection library.
+    """
+
+    def __init__(self, path: Path, descriptions: Descriptions, limits: Limits) -> None:
+        self.file = os.fspath(path)
+        self.descriptions = descriptions
+        self.above: dict[str, dict[str, None]] = {}
+        self.below: dict[str, dict[str, None]] = {}
+        root = self._json(read_bytes(path, limits), FileProblems(shown(self.file), limits.problems))
+        if not isinstance(root, dict) or _BELOW not in root:
+            self._refuse("", f"not a hierarchy: no {_BELOW}")
+        for child in self._children(root, ""):
+            self._add(child, (), "")
+        if not self.above:
+            self._refuse("", "no classes below the root")
+
+    @staticmethod
+    def _json(data: bytes, problems: FileProblems) -> Any:
+        text = JsonText(decode(data, problems), problems)
+        value = None
+        try:
+            text.peek()
+            value = text.value("hierarchy")
+            text.finish()
+        except NotJsonError as error:
+            problems.add(*text.fault(error))
+        problems.raise_any()
+        return value
+
+    def _refuse(self, location: str, message: str) -> NoReturn:
+        raise InputError(Problem(shown(self.file), location, message, _TREE))
+
+    def _children(self, node: dict[str, Any], location: str) -> Iterator[Any]:
+        children = node.get(_BELOW, [])
+        if not isinstance(children, list):
+            self._refuse(location, f"{_BELOW} is {short_json(children)}, not a list")
+        yield from children
+
+    def _add(self, node: Any, ancestors: tuple[str, ...], location: str) -> None:
+        """Add a class and its descendants; the nearest ancestor comes first."""
+        label = node.get(_NAME) if isinstance(node, dict) else None
+        if not isinstance(label, str) or not label:
+            self._refuse(location, f"class without a {_NAME}")
+        name = self.descriptions.name(label) or label
+        location = f"class {label!r}"
+        if name in ancestors:
+            self._refuse(location, "is its own descendant")
+        if len(ancestors) > _MAX_DEPTH:
+            self._refuse(location, f"is more than {_MAX_DEPTH} levels deep")
+        self.above.setdefault(name, {name: None}).update(dict.fromkeys(ancestors))
+        for above in (name, *ancestors):
+            self.below.setdefault(above, {above: None})[name] = None
+        for child in self._children(node, location):
+            self._add(child, (name, *ancestors), location)
