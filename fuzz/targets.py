@@ -9,6 +9,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -20,7 +21,8 @@ import numpy as np
 from detap.core.masks import areas_and_boxes
 from detap.errors import InputError
 from detap.formats.by_name.problems import Problems
-from detap.formats.coco.read import ResultsFile, TruthFile
+from detap.formats.coco.results import ResultsFile
+from detap.formats.coco.truth import TruthFile
 from detap.formats.cvat import CORNERS as CVAT_CORNERS
 from detap.formats.cvat import Annotations
 from detap.formats.json._fields import Reader
@@ -39,7 +41,6 @@ from detap.io.limits import Limits
 from detap.io.problems import FaultError
 from detap.io.stream import Stream
 from detap.tables.detection import GroundTruth
-from detap.tables.masks import Masks
 from fuzz import labelling as labelling_tools
 from fuzz import oracle, seeds
 
@@ -199,13 +200,14 @@ def _shaped(both: Any, rows_of: Callable[[Any], Any]) -> str:
         return "refused"
     one, other = both
     _differ(not same(rows_of(one), rows_of(other)), "the readings have different values")
-    for name in vars(other.segmentations):
-        ours, theirs = (np.asarray(getattr(of.segmentations, name)) for of in both)
+    masks, has = other.segmentations.masks, other.segmentations.has
+    _differ(not np.array_equal(has, one.segmentations.has), "the readings have different masks")
+    for name in vars(masks):
+        ours, theirs = (getattr(of.segmentations.masks, name) for of in both)
         _differ(ours.dtype != theirs.dtype, f"{name} is of different kinds")
         _differ(ours.tobytes() != theirs.tobytes(), f"the readings have different {name}")
-    has, sizes, *columns, _ = vars(other.segmentations).values()
-    sizes[sizes[:, 0] == 0] = (48, 64)
-    areas, boxes = areas_and_boxes(Masks(sizes, *columns).arrays)
+    sizes = np.where(masks.sizes == 0, np.array([48, 64], np.int32), masks.sizes)
+    areas, boxes = areas_and_boxes(replace(masks, sizes=sizes).arrays)
     _differ(len(areas) != np.count_nonzero(has), "masks are not those of the rows")
     _differ(bool((areas > boxes[:, 2] * boxes[:, 3]).any()), "more pixels than their box has")
     return "valid"

@@ -1,5 +1,6 @@
 """Columns that compiled readers fill row by row, and hand over without copying."""
 
+from libc.stdint cimport int64_t
 from libc.stdlib cimport realloc
 
 
@@ -21,4 +22,36 @@ cdef inline bint grow(void **data, Py_ssize_t room, Py_ssize_t size) noexcept no
     if grown == NULL:
         return False
     data[0] = grown
+    return True
+
+
+cdef struct Buffer:
+    # Values of one size, one after the other.
+    char *at
+    Py_ssize_t count, room
+
+
+cdef inline void *put(Buffer *buffer, Py_ssize_t size) noexcept nogil:
+    """Return the place of one more value of `size` bytes; NULL when out of memory."""
+    if buffer.count == buffer.room:
+        if not grow(<void **>&buffer.at, max(2 * buffer.room, <Py_ssize_t>1024), size):
+            return NULL
+        buffer.room = max(2 * buffer.room, <Py_ssize_t>1024)
+    buffer.count += 1
+    return buffer.at + (buffer.count - 1) * size
+
+
+cdef inline bint put_number(Buffer *buffer, double value) noexcept nogil:
+    cdef double *place = <double *>put(buffer, sizeof(double))
+    if place == NULL:
+        return False
+    place[0] = value
+    return True
+
+
+cdef inline bint put_integer(Buffer *buffer, int64_t value) noexcept nogil:
+    cdef int64_t *place = <int64_t *>put(buffer, sizeof(int64_t))
+    if place == NULL:
+        return False
+    place[0] = value
     return True

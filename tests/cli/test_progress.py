@@ -5,17 +5,18 @@ import pty
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from detap.cli.progress import Progress
 from detap.cli.session import Session
 from detap.errors import InputError
-from detap.formats.coco import prefetch
+from detap.formats.coco.results import ResultsFile
+from detap.formats.json.document import JsonFile
+from detap.io.limits import DEFAULT_LIMITS
 
 SLOW = """
 import threading
@@ -70,21 +71,12 @@ def test_nothing_is_drawn_without_a_terminal(
     assert capsys.readouterr().err == ""
 
 
-def test_reading_shows_its_progress(tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", ["[]", '{"images": [}'])
+def test_reading_shows_its_progress(text: str, tmp_path: Path) -> None:
     path = tmp_path / "results.json"
-    path.write_text("[]")
-    handle = prefetch.detections(path)
-    handle.result()
-    assert handle.fraction() == 1
-
-
-@pytest.mark.parametrize("begin", [prefetch.detections, prefetch.ground_truth])
-def test_an_invalid_file_shows_its_progress(
-    begin: Callable[[Path], prefetch.Handle[Any]], tmp_path: Path
-) -> None:
-    path = tmp_path / "invalid.json"
-    path.write_text('{"images": [}')
-    handle = begin(path)
-    with pytest.raises(InputError):
-        handle.result()
-    assert handle.fraction() == 1
+    path.write_text(text)
+    file = JsonFile(path)
+    assert file.fraction() == 0
+    with suppress(InputError), file.opened(DEFAULT_LIMITS) as document:
+        ResultsFile().read(document)
+    assert file.fraction() == 1

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from detap.errors import InputError, Note
-from detap.formats.coco import read
+from detap.formats.coco import results
 from detap.formats.coco import tables as coco
+from detap.formats.coco import truth as instances
 from detap.formats.coco.columns import DetectionColumns, TruthColumns
 from detap.formats.json._fields import Fields, Reader
 from detap.formats.json.document import Document
@@ -102,7 +103,8 @@ class Files:
         self.truth_path = folder / "truth.json"
         self.results_path = folder / "results.json"
         if one_by_one:
-            monkeypatch.setattr(read, "Fields", odd_fields)
+            monkeypatch.setattr(results, "Fields", odd_fields)
+            monkeypatch.setattr(instances, "Fields", odd_fields)
 
     def read_truth(self, document: Any, limits: Limits = DEFAULT_LIMITS) -> GroundTruth:
         self.truth_path.write_bytes(as_bytes(document))
@@ -164,7 +166,7 @@ def truth_columns(
     **options: Any,
 ) -> TruthColumns:
     """Read ground truth, each record by `json.loads` if `one_by_one`."""
-    file = read.TruthFile(**options)
+    file = instances.TruthFile(**options)
     for fields in file.fields:
         fields.each |= one_by_one
     file.read(document_of(data, limits, feed))
@@ -181,7 +183,7 @@ def result_columns(
     **options: Any,
 ) -> DetectionColumns:
     """Read results, each record by `json.loads` if `one_by_one`."""
-    file = read.ResultsFile(**options)
+    file = results.ResultsFile(**options)
     for fields in file.fields:
         fields.each |= one_by_one
     file.read(document_of(data, limits, feed))
@@ -222,7 +224,7 @@ def assert_equal_columns(one: Any, other: Any) -> None:
             assert {k: v.tolist() for k, v in left.items()} == {
                 k: v.tolist() for k, v in right.items()
             }
-        elif name in ("segmentations", "keypoints") and left is not None:
+        elif name in ("segmentations", "keypoints", "masks") and left is not None:
             assert_equal_columns(left, right)
         elif name in ("counts", "repeated"):
             assert {k: v for k, v in left.items() if v} == {k: v for k, v in right.items() if v}

@@ -9,12 +9,14 @@ import pytest
 
 from detap import read_detections, read_ground_truth
 from detap.errors import InputError, UsageError
-from detap.formats.coco import metadata, read
+from detap.formats.catalogue import FORMATS
+from detap.formats.coco import results
 from detap.formats.coco.category_offset import sample_categories
-from detap.formats.coco.prefetch import detections as scan_of
+from detap.formats.coco.format import placeholder_ground_truth
+from detap.formats.coco.truth import listed_file_names
 from detap.io.limits import DEFAULT_LIMITS
 from tests.cli.conftest import Ended, detap
-from tests.formats.coco_files import odd_fields
+from tests.formats.coco_files import odd_fields, result_columns
 from tests.formats.voc_files import item, tree, xml
 
 __all__ = ["detap"]
@@ -84,10 +86,10 @@ def test_image_ids_may_be_stems(tmp_path: Path, name: str) -> None:
 def test_stems_may_be_mixed_with_ids_if_all_are_known(tmp_path: Path) -> None:
     truth = read_ground_truth(coco_truth(tmp_path, {5: "a.jpg", 6: "b.jpg"}))
     path = write(tmp_path / "dt.json", [record("b", 3, [0, 0, 9, 9])])
-    assert scan_of(path).result().columns(truth).image.tolist() == [1]
+    assert result_columns(path.read_bytes(), truth).image.tolist() == [1]
     mixed = write(tmp_path / "dt.json", [record("b", 3, [0, 0, 9, 9]), record(5, 3, [0, 0, 9, 9])])
     with pytest.raises(InputError, match='image_id "b" is not in the ground truth'):
-        scan_of(mixed).result().columns(truth)
+        result_columns(mixed.read_bytes(), truth)
 
 
 def test_a_stem_that_no_image_has_is_an_error(tmp_path: Path) -> None:
@@ -410,7 +412,7 @@ def named_classes(folder: Path, listed: Any, used: list[int]) -> tuple[list[str]
     truth = read_ground_truth(gt)
     fast = read_detections(dt, truth)
     with pytest.MonkeyPatch.context() as patch:  # the same if Python parses every record
-        patch.setattr(read, "Fields", odd_fields)
+        patch.setattr(results, "Fields", odd_fields)
         other = read_detections(dt, truth)
     assert other.label.tolist() == fast.label.tolist()
     assert other.notes == fast.notes
@@ -496,7 +498,7 @@ def test_at_most_32_objects_are_sampled_of_an_image(
     document["annotations"] = [document["annotations"][0] | {"id": k + 1} for k in range(count)]
     truth = read_ground_truth(write(path, document))
     results = write(tmp_path / "dt.json", [record(1, 3, [100, 0, 10, 10])])
-    columns = scan_of(results).result().columns(truth)
+    columns = result_columns(results.read_bytes(), truth)
     sample = sample_categories(columns, truth)
     assert sample.ground_truths == sampled
     assert sample.pairs == [(2, 2)] * sampled
@@ -515,13 +517,13 @@ def test_attributes_and_file_names_of_images(tmp_path: Path) -> None:
     document["info"] = {"version": 0}
     text = json.dumps(document).replace('"version": 0', f'"version": {LONG}')
     truth = read_ground_truth(write(path, text))
-    assert metadata.image_attribute(truth, "weather") == {1: "rain"}
+    assert FORMATS["coco"].image_attribute(truth, "weather") == {1: "rain"}
     del document["info"]
     document["images"][0]["id"] = 1
     names = {1: "a.jpg", 2: "b.jpg"}
     broken = json.dumps(document)[:-1] + f', "info": NaN, "more": {LONG}' + "}"
-    assert metadata.listed_file_names(str(write(tmp_path / "nan.json", broken))) == names
-    assert metadata.listed_file_names(str(write(path, document))) == names
+    assert listed_file_names(str(write(tmp_path / "nan.json", broken))) == names
+    assert listed_file_names(str(write(path, document))) == names
 
 
 def test_names_in_results_without_ground_truth(tmp_path: Path) -> None:
@@ -533,6 +535,6 @@ def test_names_in_results_without_ground_truth(tmp_path: Path) -> None:
         text = text.replace('"image_id": 0', f'"image_id": {LONG}')
         options = {"class_names": "names.txt", "boxes": "xyxy"}
         path = write(tmp_path / "dt.json", text)
-        truth = metadata.placeholder_ground_truth(path, options, DEFAULT_LIMITS)
+        truth = placeholder_ground_truth(path, options, DEFAULT_LIMITS)
         assert (truth.images, truth.class_ids, truth.classes) == ((1, 2), (7, 8), classes)
         assert options == {"boxes": "xyxy"}

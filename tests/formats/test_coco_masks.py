@@ -19,7 +19,6 @@ from detap.errors import InputError, UsageError
 from detap.evaluation.detection import evaluate
 from detap.formats import read_detections as read_any_detections
 from detap.formats import read_ground_truth as read_any_ground_truth
-from detap.formats.coco import prefetch
 from detap.formats.coco.tables import (
     read_detections,
     read_ground_truth,
@@ -145,10 +144,10 @@ def test_blocks_end_anywhere(tmp_path: Path) -> None:
     path.write_text("[" + ",".join(json.dumps(row, indent=n % 3) for n in range(6000)) + "]")
     assert path.stat().st_size > 2 * 262144
     truth = read_ground_truth(truth_file(tmp_path), masks=True)
-    detections = prefetch.detections(path, masks=True).result().columns(truth)
+    detections = result_columns(path.read_bytes(), truth, masks=True)
     assert detections.segmentations is not None
-    assert len(detections.segmentations.sizes) == 6000
-    assert detections.segmentations.runs.tolist() == LISTED["counts"] * 6000
+    assert len(detections.segmentations.masks) == 6000
+    assert detections.segmentations.masks.runs.tolist() == LISTED["counts"] * 6000
 
 
 def test_masks_are_not_kept_when_scoring_boxes(tmp_path: Path) -> None:

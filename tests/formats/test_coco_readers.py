@@ -1,6 +1,5 @@
 """Files equal their records one by one, read by `json.loads`: to the bit, or the same error."""
 
-import gzip
 import json
 import os
 import random
@@ -8,7 +7,6 @@ import re
 from copy import deepcopy
 from itertools import pairwise
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detap.errors import InputError
-from detap.formats.coco import prefetch
 from detap.formats.coco import tables as coco
+from detap.formats.coco.results import ResultsFile
 from detap.formats.coco.values import size_of
-from detap.formats.json.document import RecordList
+from detap.formats.json.document import JsonFile, RecordList
+from detap.io.limits import DEFAULT_LIMITS
 from detap.io.stream import read_bytes
 from detap.tables.detection import GroundTruth
 from tests.depth import sampled
@@ -257,30 +256,13 @@ RECORD = '{"image_id": 1, "category_id": 2, "bbox": [1, 2, 3, 4], "score": 0.5%s
 
 def test_the_fraction_of_a_file_that_is_read(tmp_path: Path) -> None:
     path = tmp_path / "results.json"
-    path.write_text(f"[{RECORD % ''}]")
-    handle = prefetch.detections(path)
-    assert handle.result() is not None
-    assert handle.fraction() == 1.0
-    handle._is_read = False
-    for count, size, fraction in ((0, 8, 0.0), (2, 8, 0.25), (9, 8, 1.0), (5, 0, 0.0)):
-        reader: Any = SimpleNamespace(given=count)
-        handle._reader, handle._size = reader, size
-        assert handle.fraction() == fraction
-    handle._reader = None
-    assert handle.fraction() == 0.0
-
-
-def test_no_thread_is_started_if_memory_is_tight(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nor are the blocks of a file kept, which can be read again."""
-    monkeypatch.setattr(prefetch, "memory_is_tight", lambda: True)
-    path = tmp_path / "results.json.gz"
-    path.write_bytes(gzip.compress(f"[{RECORD % ''}]".encode()))
-    handle = prefetch.detections(path)
-    assert handle._thread is None
-    assert handle.result()._fields.count == 1
-    assert handle._blocks == []
+    path.write_text("[" + ", ".join([RECORD % ""] * 20_000) + "]")
+    file, seen = JsonFile(path), []
+    with file.opened(DEFAULT_LIMITS) as document:
+        seen.append(file.fraction())
+        ResultsFile().read(document)
+    assert file.fraction() == 1.0
+    assert 0 < seen[0] < 0.5
 
 
 def test_the_box_format_holds_for_results_of_which_some_have_no_box(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from detap.errors import InputError
-from detap.formats.coco.read import ResultsFile, TruthFile
+from detap.formats.coco.results import ResultsFile
+from detap.formats.coco.truth import TruthFile
 from detap.formats.json._fields import DONE, Fields, Reader, nesting
 from detap.tables.detection import GroundTruth
 from tests.formats.coco_files import agreed, document_of, feeder, truth_columns

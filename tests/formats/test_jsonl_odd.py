@@ -32,7 +32,7 @@ def read(data: bytes, scored: bool, *, one_by_one: bool = False) -> module.Lines
     reading = module._Reader(data, "a.jsonl", DEFAULT_LIMITS, scored, ())
     reading.lines.each = reading.objects.each = one_by_one
     try:
-        return reading.read()
+        return reading.read("")
     except InputError as error:
         return str(error)
 
@@ -43,12 +43,12 @@ def check(data: bytes, scored: bool = False) -> bool:
     if isinstance(expected, str) or isinstance(fast, str):
         assert fast == expected
         return False
-    assert repr(fast.sizes) == repr(expected.sizes)
+    assert repr(fast.images) == repr(expected.images)
     assert fast.file_names == expected.file_names
     assert [(type(name), name) for name in fast.classes] == [
         (type(name), name) for name in expected.classes
     ]
-    for name in ("numbers", "end", "label", "box", "area", "score", "image"):
+    for name in ("sizes", "numbers", "end", "label", "box", "area", "score", "image"):
         one, other = getattr(fast, name), getattr(expected, name)
         assert one.dtype == other.dtype
         assert one.shape == other.shape

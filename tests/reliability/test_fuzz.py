@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detap.formats.coco.read import ResultsFile
+from detap.formats.coco.results import ResultsFile
 from fuzz import targets
 from fuzz.__main__ import run
 from fuzz.mutate import Mutator

@@ -4,14 +4,14 @@ Values of an unusual type, or that are invalid, go to Python: see `masks.py` and
 """
 
 from libc.math cimport fabs
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport free
 
 from detap.formats.json._fields cimport Fields
 from detap.formats.json._grammar cimport Cursor, skip_space, skip_string
 from detap.formats.reading._bytes cimport Bytes, is_digit, is_word
 from detap.formats.reading._numbers cimport read_integer, read_number
-from detap.tables._columns cimport Column, grow, take
+from detap.tables._columns cimport Buffer, Column, put, put_integer, put_number, take
 from detap.tables._runs cimport SOUND, Runs, decode, put_run
 
 from typing import TYPE_CHECKING
@@ -24,54 +24,43 @@ cdef enum:
     FARTHEST = 100000000        # as `tables.columns.FARTHEST`
 
 
-cdef class Outlines:
-    """Segmentations of rows, one after the other.
+cdef struct Row:
+    int64_t height, width       # of RLE; 0 for polygons, -1 without a segmentation
+    int64_t runs, rings         # the ends of its runs and polygons
 
-    Attributes
-    ----------
-    listed : int
-        Number of polygons and uncompressed RLE.
-    """
+
+cdef class Outlines:
+    """Segmentations of rows, one after the other; `listed` counts polygons and uncompressed RLE."""
 
     cdef Runs runs
-    cdef double *points
-    cdef int64_t *rings         # after the last point of each polygon
-    cdef Py_ssize_t points_count, points_room, rings_count, rings_room
-    cdef int32_t *sizes
-    cdef int64_t *run_start
-    cdef int64_t *ring_start
-    cdef uint8_t *has           # of all rows
-    cdef Py_ssize_t rows, count, room, has_room
-    cdef int64_t height, width  # of the current row; 0 for polygons
-    cdef bint is_listed         # polygons or uncompressed RLE
+    cdef Buffer points, rings, rows     # float64 x and y; the end of each polygon; `Row`
+    cdef int64_t height, width          # of the current row
+    cdef bint is_listed
     cdef readonly Py_ssize_t listed
 
     def __dealloc__(self):
         free(self.runs.at)
-        free(self.points)
-        free(self.rings)
-        free(self.sizes)
-        free(self.run_start)
-        free(self.ring_start)
-        free(self.has)
+        free(self.points.at)
+        free(self.rings.at)
+        free(self.rows.at)
 
     def read(self, Fields fields, str name) -> int:
-        """Decode the spans of the next rows; return the row of an odd one, or -1.
-
-        The caller appends the odd one.
-        """
+        """Decode the spans of the next rows; return the row of an odd one, to append, or -1."""
         cdef int field = fields.field(name)
         cdef Py_ssize_t length, odd = -1
         cdef Cursor cursor
         cdef Bytes p
         with nogil:
-            while self.rows < fields.rows:
-                length = fields.span(field, self.rows, &p)
+            while self.rows.count < fields.rows:
+                length = fields.span(field, self.rows.count, &p)
                 cursor.end = p + length + 1
-                if length and not self.decode(&cursor, p):
-                    odd = self.rows
+                self.begin_row()
+                if length == 0:
+                    self.height = -1
+                elif not self.decode(&cursor, p):
+                    odd = self.rows.count
                     break
-                if not self.end_row(length > 0):
+                if not self.end_row():
                     with gil:
                         raise MemoryError
         return odd
@@ -80,132 +69,77 @@ cdef class Outlines:
         self, int height, int width, rings: Sequence[Sequence[float]],
         runs: Sequence[int] | NDArray[np.uint32] | None, bint is_listed
     ) -> None:
-        """Append a segmentation."""
-        self.forget()
+        """Append a segmentation; without one, the height is -1."""
+        self.begin_row()
         self.height, self.width, self.is_listed = height, width, is_listed
         for ring in rings:
             for value in ring:
-                self.put_point(value)
-            self.put_ring()
+                put_number(&self.points, value)
+            put_integer(&self.rings, self.points.count // 2)
         for length in () if runs is None else runs:
             put_run(&self.runs, length)
-        self.end_row(True)
-
-    def skip(self) -> None:
-        """Append a row without a segmentation."""
-        self.forget()
-        self.end_row(False)
-
-    cdef void forget(self) noexcept nogil:
-        """Drop the values of a row that was not ended."""
-        self.runs.count = self.run_start[self.count] if self.count else 0
-        self.rings_count = self.ring_start[self.count] if self.count else 0
-        self.points_count = 2 * self.rings[self.rings_count - 1] if self.rings_count else 0
-
-    cdef bint end_row(self, bint has) noexcept nogil:
-        cdef Py_ssize_t i = self.count
-        if self.rows >= self.has_room:
-            self.has_room = max(2 * self.has_room, <Py_ssize_t>8192)
-            if not grow(<void **>&self.has, self.has_room, 1):
-                return False
-        self.has[self.rows] = has
-        self.rows += 1
-        if not has:
-            return True
-        if not self.reserve():
-            return False
-        self.sizes[2 * i], self.sizes[2 * i + 1] = <int32_t>self.height, <int32_t>self.width
-        self.run_start[i + 1] = self.runs.count
-        self.ring_start[i + 1] = self.rings_count
-        self.listed += self.is_listed
-        self.count = i + 1
-        return True
-
-    cdef bint reserve(self) noexcept nogil:
-        cdef Py_ssize_t i = self.count
-        if i + 1 >= self.room:
-            self.room = max(2 * self.room, <Py_ssize_t>8192)
-            if not (grow(<void **>&self.sizes, self.room, 2 * sizeof(int32_t))
-                    and grow(<void **>&self.run_start, self.room, sizeof(int64_t))
-                    and grow(<void **>&self.ring_start, self.room, sizeof(int64_t))):
-                return False
-        if i == 0:
-            self.run_start[0] = self.ring_start[0] = 0
-        return True
-
-    def columns(self) -> tuple[Column, ...]:
-        """Return the columns, which are empty afterwards.
-
-        Returns
-        -------
-        tuple
-            A flag of each row, and the columns of :class:`detap.tables.masks.Masks` of those with
-            one: sizes (0 for polygons), run_start, runs, ring_start, ring_end, points.
-        """
-        if not self.reserve() or not grow(<void **>&self.has, self.rows + 1, 1):
+        if not self.end_row():
             raise MemoryError
-        self.forget()
+
+    cdef void begin_row(self) noexcept nogil:
+        """Drop the values of a row that was not ended."""
+        cdef Row *last = <Row *>self.rows.at + self.rows.count - 1
+        self.runs.count = last.runs if self.rows.count else 0
+        self.rings.count = last.rings if self.rows.count else 0
+        self.points.count = (
+            2 * (<int64_t *>self.rings.at)[self.rings.count - 1] if self.rings.count else 0
+        )
+        self.height = self.width = self.is_listed = 0
+
+    cdef bint end_row(self) noexcept nogil:
+        cdef Row *row = <Row *>put(&self.rows, sizeof(Row))
+        if row == NULL:
+            return False
+        row[0] = Row(self.height, self.width, self.runs.count, self.rings.count)
+        self.listed += self.is_listed
+        return True
+
+    def columns(self) -> tuple[Column, Column, Column, Column]:
+        """Return `Row` (N, 4), runs, ends of polygons and coordinates; empty afterwards."""
+        self.begin_row()
         return (
-            take(<void **>&self.has, self.rows, 1, 1, b"?"),
-            take(<void **>&self.sizes, self.count, 2, 4, b"i"),
-            take(<void **>&self.run_start, self.count + 1, 1, 8, b"q"),
+            take(<void **>&self.rows.at, self.rows.count, 4, 8, b"q"),
             take(<void **>&self.runs.at, self.runs.count, 1, 4, b"I"),
-            take(<void **>&self.ring_start, self.count + 1, 1, 8, b"q"),
-            take(<void **>&self.rings, self.rings_count, 1, 8, b"q"),
-            take(<void **>&self.points, self.points_count // 2, 2, 8, b"d"),
+            take(<void **>&self.rings.at, self.rings.count, 1, 8, b"q"),
+            take(<void **>&self.points.at, self.points.count, 1, 8, b"d"),
         )
 
     # --- one segmentation; its syntax was checked
 
     cdef bint decode(self, Cursor *cursor, Bytes p) noexcept nogil:
-        self.forget()
-        self.height = self.width = 0
         self.is_listed = p[0] == c'['
         if self.is_listed:
             return self.read_polygons(cursor, p + 1)
         return p[0] == c'{' and self.read_rle(cursor, p)
 
-    cdef bint put_point(self, double value) noexcept nogil:
-        if self.points_count == self.points_room:
-            self.points_room = max(2 * self.points_room, <Py_ssize_t>4096)
-            if not grow(<void **>&self.points, self.points_room, sizeof(double)):
-                return False
-        self.points[self.points_count] = value
-        self.points_count += 1
-        return True
-
-    cdef bint put_ring(self) noexcept nogil:
-        if self.rings_count == self.rings_room:
-            self.rings_room = max(2 * self.rings_room, <Py_ssize_t>512)
-            if not grow(<void **>&self.rings, self.rings_room, sizeof(int64_t)):
-                return False
-        self.rings[self.rings_count] = self.points_count // 2
-        self.rings_count += 1
-        return True
-
     cdef bint read_polygons(self, Cursor *cursor, Bytes p) noexcept nogil:
         """Read [[x, y, x, y, x, y, ...], ...]; `p` is after the first bracket."""
-        cdef Py_ssize_t before = self.rings_count, first, count
+        cdef Py_ssize_t before = self.rings.count, first, count
         cdef double value
         while True:
             p = skip_space(p)
             if p[0] != c'[':
                 return False
-            first = self.points_count
+            first = self.points.count
             while True:
                 p = skip_space(p + 1)
                 p = read_number(p, cursor.end, &cursor.failed, &value)
-                if p == NULL or not fabs(value) <= FARTHEST or not self.put_point(value):
+                if p == NULL or not fabs(value) <= FARTHEST or not put_number(&self.points, value):
                     return False
                 p = skip_space(p)
                 if p[0] == c']':
                     break
-            count = self.points_count - first
-            if count & 1 or count < 6 and self.rings_count == before:
+            count = self.points.count - first
+            if count & 1 or count < 6 and self.rings.count == before:
                 return False
             if count < 6:
-                self.points_count = first   # two points have no area
-            elif not self.put_ring():
+                self.points.count = first   # two points have no area
+            elif not put_integer(&self.rings, self.points.count // 2):
                 return False
             p = skip_space(p + 1)
             if p[0] == c']':
@@ -290,38 +224,38 @@ cdef class Outlines:
 cdef class Numbers:
     """Lists of pixels of rows, one after the other."""
 
-    cdef double *values
-    cdef int64_t *ends
-    cdef Py_ssize_t count, room, rows, rows_room
+    cdef Buffer values, ends
 
     def __dealloc__(self):
-        free(self.values)
-        free(self.ends)
+        free(self.values.at)
+        free(self.ends.at)
 
     def read(self, Fields fields, str name) -> int:
-        """Decode the spans of the next rows; return the row of an odd one, or -1.
+        """Decode the spans of the next rows; return the row of an odd one, to append, or -1.
 
-        Without a span, the list is empty. The caller appends or skips the odd one.
+        Without a span, the list is empty.
         """
         cdef int field = fields.field(name)
         cdef Py_ssize_t length, before, odd = -1
         cdef Cursor cursor
         cdef Bytes p
         with nogil:
-            while self.rows < fields.rows:
-                length = fields.span(field, self.rows, &p)
+            while self.ends.count < fields.rows:
+                length = fields.span(field, self.ends.count, &p)
                 cursor.end = p + length + 1
-                before = self.count
+                before = self.values.count
                 if length and not self.read_list(&cursor, p):
-                    self.count = before
-                    odd = self.rows
+                    self.values.count = before
+                    odd = self.ends.count
                     break
-                self.end_row()
+                if not put_integer(&self.ends, self.values.count):
+                    with gil:
+                        raise MemoryError
         return odd
 
     cdef bint read_list(self, Cursor *cursor, Bytes p) noexcept nogil:
         """Read triplets of pixels; v is mostly a digit, which needs no number parser."""
-        cdef Py_ssize_t start = self.count
+        cdef Py_ssize_t start = self.values.count
         cdef double value
         if p[0] != c'[':
             return False
@@ -334,45 +268,22 @@ cdef class Numbers:
                 p = read_number(p, cursor.end, &cursor.failed, &value)
                 if p == NULL or not fabs(value) <= FARTHEST:
                     return False
-            if not self.put(value):
+            if not put_number(&self.values, value):
                 return False
             p = skip_space(p)
             if p[0] == c']':
-                return (self.count - start) % 3 == 0
+                return (self.values.count - start) % 3 == 0
 
-    cdef bint put(self, double value) noexcept nogil:
-        if self.count == self.room:
-            self.room = max(2 * self.room, <Py_ssize_t>32768)
-            if not grow(<void **>&self.values, self.room, sizeof(double)):
-                return False
-        self.values[self.count] = value
-        self.count += 1
-        return True
-
-    cdef bint end_row(self) noexcept nogil:
-        if self.rows == self.rows_room:
-            self.rows_room = max(2 * self.rows_room, <Py_ssize_t>8192)
-            if not grow(<void **>&self.ends, self.rows_room, sizeof(int64_t)):
-                return False
-        self.ends[self.rows] = self.count
-        self.rows += 1
-        return True
-
-    def append(self, values: Sequence[float] = ()) -> None:
+    def append(self, values: Sequence[float]) -> None:
         """Append a row."""
         for value in values:
-            if not self.put(value):
-                raise MemoryError
-        if not self.end_row():
+            put_number(&self.values, value)
+        if not put_integer(&self.ends, self.values.count):
             raise MemoryError
 
     def columns(self) -> tuple[Column, Column]:
         """Return the values and the end of each row's; empty afterwards."""
-        if not self.room and not grow(<void **>&self.values, 1, 8):
-            raise MemoryError
-        if not self.rows and not grow(<void **>&self.ends, 1, 8):
-            raise MemoryError
         return (
-            take(<void **>&self.values, self.count, 1, 8, b"d"),
-            take(<void **>&self.ends, self.rows, 1, 8, b"q"),
+            take(<void **>&self.values.at, self.values.count, 1, 8, b"d"),
+            take(<void **>&self.ends.at, self.ends.count, 1, 8, b"q"),
         )

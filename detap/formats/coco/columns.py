@@ -1,4 +1,4 @@
-"""Validated columns of COCO files, as returned by both readers."""
+"""Validated columns of COCO files, from which `assembly.py` makes tables."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from detap.protocols.summary import FREQUENCIES
 from detap.tables.detection import Flags, Floats, GroundTruth, Integers, Name
+from detap.tables.masks import Masks
 
 SHAPE_OF_TRUTH = "expected an object with images, annotations, categories"
 SHAPE_OF_RESULTS = "expected a results list with image_id, category_id, bbox, score"
@@ -16,163 +17,71 @@ SHAPE_OF_RESULTS = "expected a results list with image_id, category_id, bbox, sc
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Segmentations:
-    """The segmentations of N rows; M rows have one.
-
-    Attributes
-    ----------
-    has : (N,) bool
-        True if the row has one.
-    sizes : (M, 2) int32
-        Height and width of RLE; 0 for polygons.
-    run_start, runs, ring_start, ring_end, points
-        As in :class:`detap.tables.masks.Masks`.
-    listed : int
-        Number of polygons and uncompressed RLE.
-    """
+    """The segmentations of N rows; M rows have one."""
 
     has: Flags
-    sizes: Integers
-    run_start: NDArray[np.int64]
-    runs: NDArray[np.uint32]
-    ring_start: NDArray[np.int64]
-    ring_end: NDArray[np.int64]
-    points: Floats
-    listed: int
+    masks: Masks  # sizes are 0 for polygons
+    listed: int  # polygons and uncompressed RLE
+
+    def select(self, kept: NDArray[np.bool_]) -> "Segmentations":
+        """Select rows, if all have a segmentation."""
+        return self if kept.all() else Segmentations(self.has[kept], self.masks[kept], self.listed)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeypointColumns:
-    """The keypoints of G annotations, P each.
+    """The keypoints of G annotations, P each."""
 
-    Attributes
-    ----------
-    points : (G, P, 3) float64
-        x, y, v.
-    width_height : (G, 2) float64
-        Size of the bbox.
-    no_keypoints : (G,) bool
-        True if the annotation has no labeled keypoint.
-    """
-
-    points: Floats
-    width_height: Floats
-    no_keypoints: Flags
+    points: Floats  # (G, P, 3): x, y, v
+    width_height: Floats  # (G, 2), of the bbox
+    no_keypoints: Flags  # True if no keypoint is labeled
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TruthColumns:
-    """An instances file: G annotations in file order; I images, K categories by id.
-
-    Attributes
-    ----------
-    image_ids : tuple of int or str, length I
-    image_sizes : (I, 2) float64
-        Width and height in pixels; NaN if missing or unusable.
-    class_ids : tuple of int or str, length K
-    class_names : tuple of str or None, length K
-        None if missing.
-    image, label : (G,) int32
-        Index into `image_ids` and `class_ids`.
-    corners : (G, 4) float64
-        x, y, x + w, y + h.
-    box_area : (G,) float64
-        w * h; NaN if the row has a mask and no box.
-    area : (G,) float64
-        Annotated area, or w * h.
-    crowd, ignore, group_of : (G,) bool
-        The flags `iscrowd`, `ignore` and `isgroupof`.
-    records : int
-        Annotations in the file, including repeated ones.
-    zero_row : int
-        Row of the annotation with id 0, or -1.
-    origin : (G,) int64 or None
-        Record index of each row; None if they are equal.
-    counts : dict of str to int
-        Counts of the notes, by code.
-    repeated : dict of str to sequence of int or str
-        Ids of repeated images, annotations and categories.
-    difficult : (G,) bool or None
-        The flag of other formats that use these columns.
-    listed : mapping of str to (P, 2) int32
-        As in :class:`detap.tables.detection.GroundTruth`.
-    groups : mapping of int or str to str
-        As in :class:`detap.tables.detection.GroundTruth`.
-    segmentations : Segmentations or None
-        If masks are read; every row has one.
-    keypoints : KeypointColumns or None
-        If keypoints are read.
-    extra : mapping of str to (G,) array
-        Further attributes, of numbers or text.
-    """
+    """An instances file: G annotations in file order; I images, K categories by id."""
 
     image_ids: tuple[Name, ...]
-    image_sizes: Floats
+    image_sizes: Floats  # (I, 2): width and height, NaN if missing or unusable
     class_ids: tuple[Name, ...]
     class_names: tuple[str | None, ...]
-    image: Integers
-    label: Integers
-    corners: Floats
-    box_area: Floats
-    area: Floats
+    image: Integers  # index into `image_ids`
+    label: Integers  # index into `class_ids`
+    corners: Floats  # x, y, x + w, y + h
+    box_area: Floats  # w * h; NaN if the row has a mask and no box
+    area: Floats  # annotated, or w * h
     crowd: Flags
     ignore: Flags
     group_of: Flags
-    records: int
-    zero_row: int
-    origin: NDArray[np.int64] | None
-    counts: dict[str, int]
+    records: int  # annotations in the file, including repeated ones
+    zero_row: int  # row of the annotation with id 0, or -1
+    origin: NDArray[np.int64] | None  # record index of each row, if not the row itself
+    counts: dict[str, int]  # of the notes, by code
     repeated: Mapping[str, Sequence[Name]] = field(default_factory=dict)
-    difficult: Flags | None = None
-    listed: Mapping[str, Integers] = field(default_factory=dict)
+    difficult: Flags | None = None  # only of other formats
+    listed: Mapping[str, Integers] = field(default_factory=dict)  # as in `GroundTruth`
     groups: Mapping[Name, str] = field(default_factory=dict)
-    segmentations: Segmentations | None = None
+    segmentations: Segmentations | None = None  # every row has one
     keypoints: KeypointColumns | None = None
     extra: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DetectionColumns:
-    """A results file: N detections in file order.
-
-    Attributes
-    ----------
-    image : (N,) int32
-        Index into the images of the ground truth.
-    label : (N,) int32
-        Index into its K classes; from K on, into `unknown`.
-    corners : (N, 4) float64
-        x, y, x + w, y + h.
-    box_area : (N,) float64
-        w * h; NaN if the row has a mask and no box.
-    score : (N,) float64
-    unknown : dict of int or str to int
-        Number of detections by category that is not in the ground truth, in order of occurrence.
-    file_names : dict of int or str to str
-        File names in the results' own list of images.
-    categories : dict of int or str to str
-        Names in the results' own list of categories.
-    segmentations : Segmentations or None
-        If masks are read, or a row has no box.
-    keypoints : (N, P, 2) float64 or None
-        If keypoints are read.
-    polygons : (N, 8) float64 or None
-        Corners of oriented boxes, if a row has them instead of a box.
-    by_file : bool
-        True if images were matched by file name, not by id.
-    """
+    """A results file: N detections in file order, indexed as the ground truth with K classes."""
 
     image: Integers
-    label: Integers
-    corners: Floats
-    box_area: Floats
+    label: Integers  # from K on, index into `unknown`
+    corners: Floats  # x, y, x + w, y + h
+    box_area: Floats  # w * h; NaN if the row has a mask and no box
     score: Floats
-    unknown: dict[Name, int]
-    file_names: Mapping[Name, str]
-    categories: Mapping[Name, str] = field(default_factory=dict)
-    segmentations: Segmentations | None = None
-    keypoints: Floats | None = None
-    polygons: Floats | None = None
-    by_file: bool = False
+    unknown: dict[Name, int]  # detections of each other category, in order of occurrence
+    file_names: Mapping[Name, str]  # by image id, from the results' own list
+    categories: Mapping[Name, str] = field(default_factory=dict)  # the same of the names
+    segmentations: Segmentations | None = None  # if masks are read, or a row has no box
+    keypoints: Floats | None = None  # (N, P, 2)
+    polygons: Floats | None = None  # (N, 8), if a row has one instead of a box
+    by_file: bool = False  # True if images were matched by file name, not by id
 
 
 def keypoints_of(truth: GroundTruth) -> int | None:
@@ -186,31 +95,25 @@ LISTS = {"negative": "neg_category_ids", "not_exhaustive": "not_exhaustive_categ
 """Keys of the category lists in image records."""
 
 
-def listed_pairs(
-    image: Integers, label: Integers, lists: int, name: str, columns: "TruthColumns"
-) -> "TruthColumns":
-    """Add a category list of the images to the columns, without unknown categories.
-
-    Parameters
-    ----------
-    image, label : (P,) int32
-        Indices; -1 for an unknown category.
-    lists : int
-        Number of images with a list.
-    name : str
-        A key of :data:`LISTS`.
-    columns : TruthColumns
-    """
-    known, width = label >= 0, len(columns.class_ids)
-    keys = np.sort(image[known] * np.int64(width) + label[known])
-    distinct = keys[np.diff(keys, prepend=-1) > 0]  # np.unique would import numpy.ma
-    pairs = np.stack(np.divmod(distinct, width), axis=1).astype(np.int32)
+def with_list(columns: TruthColumns, name: str, lists: Sequence[list[Name] | None]) -> TruthColumns:
+    """Add a category list of each image, without unknown categories."""
+    label_by_id = {identifier: label for label, identifier in enumerate(columns.class_ids)}
+    pairs = [
+        (image, label_by_id.get(identifier, -1))
+        for image, categories in enumerate(lists)
+        for identifier in categories or ()
+    ]
+    array = np.array(pairs, np.int32).reshape(-1, 2)
+    known = array[array[:, 1] >= 0]
+    width = max(len(columns.class_ids), 1)
+    keys = np.unique(known[:, 0] * np.int64(width) + known[:, 1])
+    distinct = np.stack(np.divmod(keys, width), axis=1).astype(np.int32)
     counts = {
-        f"{name}-of-unknown-categories": int(np.count_nonzero(~known)),
-        f"images-without-{name}": len(columns.image_ids) - lists,
+        f"{name}-of-unknown-categories": len(array) - len(known),
+        f"images-without-{name}": sum(categories is None for categories in lists),
     }
     return replace(
-        columns, listed={**columns.listed, name: pairs}, counts={**columns.counts, **counts}
+        columns, listed={**columns.listed, name: distinct}, counts={**columns.counts, **counts}
     )
 
 

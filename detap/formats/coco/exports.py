@@ -13,7 +13,7 @@ import numpy as np
 
 from detap.errors import InputError, Note, Problem
 from detap.formats.coco.columns import TruthColumns
-from detap.formats.coco.read import TruthFile
+from detap.formats.coco.truth import TruthFile
 from detap.io.paths import shown
 from detap.io.problems import SHAPES, check_choice
 from detap.tables.detection import Floats, Name

@@ -7,27 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.formats.coco._spans import Numbers
-from detap.formats.coco.columns import KeypointColumns
-from detap.formats.coco.values import Record, number_of
-from detap.formats.json._fields import Fields
+from detap.formats.coco.records import keypoint_values, keypoints_of_result
 from detap.formats.json.document import RecordList
-from detap.io.json_text import integer, short_json
+from detap.io.json_text import integer
 from detap.io.problems import FaultError
-from detap.tables.columns import FARTHEST
 from detap.tables.detection import Floats
-
-_LAYOUT = "[x, y, v, x, y, v, ...]"
 
 
 class KeypointLists:
-    """The keypoints of a list of records, P each.
-
-    Parameters
-    ----------
-    records : RecordList
-    pairs : bool
-        If True, x and y without v may be accepted, where the record has a box.
-    """
+    """The keypoints of a list of records; `pairs` may be without v where the record has a box."""
 
     def __init__(self, records: RecordList, *, pairs: bool = False) -> None:
         self._records = records
@@ -56,16 +44,9 @@ class KeypointLists:
             self._numbers.append(numbers)
 
     def finish(self, count: int | None = None, *, pairs: bool = False, same: bool = True) -> None:
-        """Add the problems of all rows.
+        """Add problems of all rows; if `same`, each has `count` keypoints, or those of the first.
 
-        Parameters
-        ----------
-        count : int, optional
-            Keypoints per row; by default those of the first row.
-        pairs : bool
-            Accept x and y without v, if `count` is given.
-        same : bool
-            If True, all rows have as many.
+        With `pairs` and a `count`, x and y without v are accepted.
         """
         values, ends = map(np.asarray, self._numbers.columns())
         self._values, self._starts = values, np.concatenate([[0], ends])
@@ -125,56 +106,3 @@ class KeypointLists:
         high = [np.maximum.reduceat(values, starts) for values in (x, y)]
         boxes = np.stack([*low, high[0] - low[0], high[1] - low[1]], axis=1)
         return given, boxes[np.isin(every, given)]
-
-    def columns(self, fields: Fields, sides: Floats) -> KeypointColumns:
-        """Return the columns of the annotations; `sides` are the sizes of the boxes."""
-        points = self.array()
-        numbers = np.asarray(fields.take("num_keypoints"))
-        labeled = np.where(np.isnan(numbers), (points[:, :, 2] > 0).sum(axis=1), numbers)
-        return KeypointColumns(points, sides, labeled == 0)
-
-
-def keypoints_of_result(record: Record) -> list[float]:
-    """Return the keypoints of a record as (x, y, v) values.
-
-    Raises
-    ------
-    FaultError
-    """
-    numbers, values = keypoint_values(record), record["keypoints"]
-    if len(numbers) % 3:
-        message = f"keypoints has {len(numbers)} values, expected {_LAYOUT}"
-        hint = "x, y without v (kpt_shape [K, 2]) need ground truth with a data.yaml"
-        raise FaultError(message, hint if len(numbers) % 2 == 0 else "")
-    for i, number in enumerate(numbers):
-        if not abs(number) <= FARTHEST:
-            raise FaultError(f"keypoints[{i}] is {short_json(values[i])}, expected pixels")
-    return numbers
-
-
-def keypoint_values(record: Record) -> list[float]:
-    """Return the keypoints of a record as numbers, of any count."""
-    if "keypoints" not in record:
-        raise FaultError("keypoints is missing", "add it, or use --iou-type bbox")
-    values = record["keypoints"]
-    if not isinstance(values, list):
-        raise FaultError(f"keypoints is {short_json(values)}, expected {_LAYOUT}")
-    if not values:
-        raise FaultError(f"keypoints is empty, expected {_LAYOUT}")
-    return [number_of(f"keypoints[{i}]", value) for i, value in enumerate(values)]
-
-
-def number_of_keypoints(record: Record) -> int | None:
-    """Return the `num_keypoints` of a record; None if it is absent.
-
-    Raises
-    ------
-    FaultError
-    """
-    if "num_keypoints" not in record:
-        return None
-    value: Any = record["num_keypoints"]
-    number = number_of("num_keypoints", value)
-    if number < 0 or number != int(number) or number >= 2.0**53:
-        raise FaultError(f"num_keypoints is {short_json(value)}, expected an integer >= 0")
-    return int(number)

@@ -1,5 +1,6 @@
-"""Convert segmentations to masks, and check their sizes."""
+"""Decode segmentations to masks, and check their sizes."""
 
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -10,9 +11,14 @@ from numpy.typing import NDArray
 from detap.checks.masks import oversized_masks
 from detap.core.masks import areas_and_boxes
 from detap.errors import InputError, Note, Problem
+from detap.formats.coco._spans import Outlines
 from detap.formats.coco.assembly import Source, detection_table, truth_table
 from detap.formats.coco.columns import DetectionColumns, Segmentations, TruthColumns
+from detap.formats.coco.records import parse_segmentation
+from detap.formats.json.document import RecordList
+from detap.io.json_text import integer
 from detap.io.paths import shown
+from detap.io.problems import FaultError
 from detap.tables.columns import FARTHEST
 from detap.tables.detection import Detections, Floats, GroundTruth, Integers, Name
 from detap.tables.masks import Masks
@@ -25,15 +31,38 @@ _MAX_SQUARE = 2**16 - 1
 _MAX_SIDE = 2.0**31
 
 
-def masked_ground_truth(columns: TruthColumns, source: Source) -> GroundTruth:
-    """Build the ground-truth table with masks.
+class SegmentationLists:
+    """The segmentations of a list of records."""
 
-    Raises
-    ------
-    InputError
-        If a mask and its image differ in size, or the image of a polygon has no size. Also as
-        :func:`detap.formats.coco.assembly.truth_table`.
-    """
+    def __init__(self, records: RecordList) -> None:
+        self._records = records
+        self._outlines = Outlines()
+
+    def drain(self) -> None:
+        """Decode the spans of the next rows."""
+        fields = self._records.fields
+        while (row := self._outlines.read(fields, "segmentation")) >= 0:
+            span = fields.span_of("segmentation", row)
+            try:
+                parsed = parse_segmentation(json.loads(span, parse_int=integer))
+            except FaultError as error:
+                self._outlines.append(-1, 0, (), None, is_listed=False)
+                self._records.fault_of_row(row, error)
+            else:
+                self._outlines.append(*parsed)
+
+    def columns(self) -> Segmentations:
+        """Return the columns; call once."""
+        rows, runs, ring_end, points = map(np.asarray, self._outlines.columns())
+        has = rows[:, 0] >= 0
+        sizes = rows[has, :2].astype(np.int32)
+        run_start, ring_start = np.vstack([np.zeros((1, 2), np.int64), rows[has, 2:]]).T.copy()
+        masks = Masks(sizes, run_start, runs, ring_start, ring_end, points.reshape(-1, 2))
+        return Segmentations(has, masks, self._outlines.listed)
+
+
+def masked_ground_truth(columns: TruthColumns, source: Source) -> GroundTruth:
+    """Build the ground-truth table with masks, whose sizes must be those of their images."""
     assert columns.segmentations is not None
     sizes = _listed_sizes(columns.image_ids, columns.image_sizes)
     masks = _masks(columns.segmentations, columns.image, sizes, columns.image_ids, source)
@@ -49,20 +78,7 @@ def masked_ground_truth(columns: TruthColumns, source: Source) -> GroundTruth:
 def masked_detections(
     columns: DetectionColumns, truth: GroundTruth, source: Source, *, keep: bool
 ) -> Detections:
-    """Build the table of detections, some of which have masks.
-
-    Parameters
-    ----------
-    columns, truth, source
-        As in :func:`detap.formats.coco.assembly.detection_table`.
-    keep : bool
-        If True, the table has masks. Otherwise they only provide missing boxes.
-
-    Raises
-    ------
-    InputError
-        As for ground truth, and as that function.
-    """
+    """Build the table of detections; unless `keep`, masks only give missing boxes."""
     segmentations = columns.segmentations
     assert segmentations is not None
     sizes = _listed_sizes(truth.images, truth.image_sizes)
@@ -116,8 +132,8 @@ def _masks_of_boxes(
         sizes[table.image[missing]].astype(np.int32),
         np.zeros(count + 1, np.int64),
         np.zeros(0, np.uint32),
-        np.arange(count + 1, dtype=np.int64),
-        4 * np.arange(1, count + 1, dtype=np.int64),
+        np.arange(count + 1),
+        4 * np.arange(1, count + 1),
         points.reshape(-1, 2),
     )
     index = mask.copy()
@@ -149,7 +165,7 @@ def _fill_sizes(sizes: Sizes, image: Integers, mask_sizes: Sizes) -> None:
 
 def _fill_sizes_from_rle(sizes: Sizes, segmentations: Segmentations, image: Integers) -> None:
     """Set unknown image sizes to the size of the image's first RLE."""
-    mask_sizes = segmentations.sizes.astype(np.int64)
+    mask_sizes = segmentations.masks.sizes.astype(np.int64)
     is_rle = mask_sizes[:, 0] > 0
     _fill_sizes(sizes, image[np.flatnonzero(segmentations.has)[is_rle]], mask_sizes[is_rle])
 
@@ -167,19 +183,13 @@ def _masks(
     images: tuple[Name, ...],
     source: Source,
 ) -> Masks:
+    """Return the masks with the sizes of their images, which are set if unknown."""
     rows = np.flatnonzero(segmentations.has)
-    mask_sizes = segmentations.sizes.astype(np.int64)
+    mask_sizes = segmentations.masks.sizes.astype(np.int64)
     _fill_sizes_from_rle(sizes, segmentations, image)
     expected = sizes[image[rows]]
     _refuse(_wrong_sizes(rows, mask_sizes, expected, images, image), source)
-    masks = Masks(
-        expected.astype(np.int32),
-        segmentations.run_start,
-        segmentations.runs,
-        segmentations.ring_start,
-        segmentations.ring_end,
-        segmentations.points,
-    )
+    masks = replace(segmentations.masks, sizes=expected.astype(np.int32))
     _refuse(oversized_masks(rows, masks, image[rows], source.limits.mask_runs), source)
     return masks
 

@@ -1,18 +1,22 @@
-"""Values of odd records, which the fast reader hands to Python."""
+"""Values of records that `json.loads` parsed, because the compiled reader found them odd."""
 
 import json
+import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from detap.formats.coco.columns import LISTS
-from detap.formats.coco.keypoints import keypoint_values, keypoints_of_result, number_of_keypoints
-from detap.formats.coco.segmentation import parse_segmentation
 from detap.formats.coco.values import (
     Record,
     area_of,
     box_of,
     flag_of,
+    format_infinite,
     identifier_of,
+    number_of,
     polygon_of,
     required,
     score_of,
@@ -21,11 +25,19 @@ from detap.formats.coco.values import (
 from detap.formats.reading.attributes import Attributes
 from detap.io.json_text import short_json
 from detap.io.problems import FaultError
+from detap.tables import _runs
+from detap.tables.columns import FARTHEST
 from detap.tables.detection import Name
+from detap.tables.masks import MOST_PIXELS
 
 Values = Mapping[str, Any]
 FLAGS = ("iscrowd", "ignore", "isgroupof")
 ROTATION = "attributes.rotation"
+_KEYPOINTS = "[x, y, v, x, y, v, ...]"
+_SEGMENTATION = "polygons [[x, y, x, y, x, y, ...]] or RLE {size, counts}"
+_SIZE = "[height, width] as integers > 0"
+_MIN_VALUES = 6
+"""Values of a polygon with an area; pycocotools requires them of the first only."""
 
 
 def image_values(record: Record) -> Values:
@@ -48,12 +60,7 @@ def category_ids(key: str, values: Any) -> list[Name]:
 def annotation_values(
     record: Record, boxes: str, attributes: Attributes, *, masks: bool, keypoints: bool
 ) -> Values:
-    """Return the values of an annotation.
-
-    Raises
-    ------
-    FaultError
-    """
+    """Return the values of an annotation."""
     values: dict[str, Any] = {"id": identifier_of(record, "id") if "id" in record else None}
     values |= {key: identifier_of(record, key) for key in ("image_id", "category_id")}
     if not (masks and has_no_box(record)):
@@ -80,12 +87,7 @@ def annotation_values(
 
 
 def result_values(record: Record, boxes: str, *, masks: bool, keypoints: bool) -> Values:
-    """Return the values of a detection.
-
-    Raises
-    ------
-    FaultError
-    """
+    """Return the values of a detection."""
     values: dict[str, Any] = {}
     values |= {key: identifier_of(record, key) for key in ("image_id", "category_id")}
     if isinstance(record.get("file_name"), str):
@@ -139,3 +141,143 @@ def _sides(box: Any, boxes: str) -> tuple[float, float]:
 
 def _json(value: Any) -> bytes:
     return json.dumps(value).encode()
+
+
+# --- keypoints
+
+
+def keypoints_of_result(record: Record) -> list[float]:
+    """Return the keypoints of a record as (x, y, v) values."""
+    numbers, values = keypoint_values(record), record["keypoints"]
+    if len(numbers) % 3:
+        message = f"keypoints has {len(numbers)} values, expected {_KEYPOINTS}"
+        hint = "x, y without v (kpt_shape [K, 2]) need ground truth with a data.yaml"
+        raise FaultError(message, hint if len(numbers) % 2 == 0 else "")
+    for i, number in enumerate(numbers):
+        if not abs(number) <= FARTHEST:
+            raise FaultError(f"keypoints[{i}] is {short_json(values[i])}, expected pixels")
+    return numbers
+
+
+def keypoint_values(record: Record) -> list[float]:
+    """Return the keypoints of a record as numbers, of any count."""
+    if "keypoints" not in record:
+        raise FaultError("keypoints is missing", "add it, or use --iou-type bbox")
+    values = record["keypoints"]
+    if not isinstance(values, list):
+        raise FaultError(f"keypoints is {short_json(values)}, expected {_KEYPOINTS}")
+    if not values:
+        raise FaultError(f"keypoints is empty, expected {_KEYPOINTS}")
+    return [number_of(f"keypoints[{i}]", value) for i, value in enumerate(values)]
+
+
+def number_of_keypoints(record: Record) -> int | None:
+    """Return the `num_keypoints` of a record; None if it is absent."""
+    if "num_keypoints" not in record:
+        return None
+    value: Any = record["num_keypoints"]
+    number = number_of("num_keypoints", value)
+    if number < 0 or number != int(number) or number >= 2.0**53:
+        raise FaultError(f"num_keypoints is {short_json(value)}, expected an integer >= 0")
+    return int(number)
+
+
+# --- segmentations
+
+
+class Segmentation(NamedTuple):
+    """One segmentation: polygons, with size 0, or runs with their own size."""
+
+    height: int
+    width: int
+    rings: list[list[float]]
+    runs: NDArray[np.uint32] | None
+    listed: bool
+
+
+def parse_segmentation(value: Any) -> Segmentation:
+    """Parse a record's segmentation."""
+    if isinstance(value, dict):
+        return _parse_rle(value)
+    if not isinstance(value, list):
+        raise FaultError(f"segmentation is {short_json(value)}, expected {_SEGMENTATION}")
+    if not value:
+        raise FaultError(f"segmentation is empty, expected {_SEGMENTATION}")
+    rings = [_parse_polygon(i, ring) for i, ring in enumerate(value)]
+    return Segmentation(0, 0, [ring for ring in rings if len(ring) >= _MIN_VALUES], None, True)
+
+
+def _parse_polygon(index: int, ring: Any) -> list[float]:
+    name = f"segmentation[{index}]"
+    if not isinstance(ring, list):
+        raise FaultError(
+            f"{name} is {short_json(ring)}, expected a polygon [x, y, x, y, x, y, ...]"
+        )
+    for i, value in enumerate(ring):
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise FaultError(f"{name}[{i}] is {short_json(value)}, expected a number")
+        if not abs(value) <= FARTHEST:
+            finite = not isinstance(value, float) or math.isfinite(value)
+            text = short_json(value) if finite else format_infinite(value)
+            raise FaultError(f"{name}[{i}] is {text}, expected pixels")
+    if len(ring) % 2:
+        raise FaultError(f"{name} has {len(ring)} values, expected x and y of each point")
+    if len(ring) < _MIN_VALUES and index == 0:
+        raise FaultError(f"{name} has {len(ring)} values, expected three points or more")
+    return [float(value) for value in ring]
+
+
+def _parse_rle(value: dict[str, Any]) -> Segmentation:
+    for key in ("size", "counts"):
+        if key not in value:
+            raise FaultError(f"segmentation has no {key}, expected {_SEGMENTATION}")
+    height, width = _parse_size(value["size"])
+    counts = value["counts"]
+    if isinstance(counts, str):
+        runs = _parse_compressed(counts)
+    elif isinstance(counts, list):
+        runs = _parse_uncompressed(counts)
+    else:
+        raise FaultError(f"counts is {short_json(counts)}, expected a list or a string")
+    total = int(runs.sum(dtype=np.uint64))
+    if total != height * width:
+        raise FaultError(
+            f"counts sum to {total}, expected {height * width} for size [{height}, {width}]",
+            "size is [height, width]",
+        )
+    return Segmentation(height, width, [], runs, isinstance(counts, list))
+
+
+def _parse_size(value: Any) -> tuple[int, int]:
+    if not isinstance(value, list) or len(value) != 2:
+        raise FaultError(f"size is {short_json(value)}, expected {_SIZE}")
+    for number in value:
+        is_integer = (
+            isinstance(number, int | float)
+            and not isinstance(number, bool)
+            and number == number // 1
+        )
+        if not (is_integer and 0 < number < 2**31):
+            raise FaultError(f"size is {short_json(value)}, expected {_SIZE}")
+    height, width = int(value[0]), int(value[1])
+    if height * width > MOST_PIXELS:
+        pixels = height * width
+        raise FaultError(
+            f"size is {short_json(value)} ({pixels} pixels), the limit is {MOST_PIXELS}"
+        )
+    return height, width
+
+
+def _parse_compressed(text: str) -> NDArray[np.uint32]:
+    runs = _runs.decoded(text.encode("utf-8", "replace"), MOST_PIXELS)
+    if isinstance(runs, str):
+        raise FaultError(f"counts {runs}", "encode the mask again")
+    return runs
+
+
+def _parse_uncompressed(counts: list[Any]) -> NDArray[np.uint32]:
+    for i, value in enumerate(counts):
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not (is_number and 0 <= value <= MOST_PIXELS and value == value // 1):
+            raise FaultError(f"counts[{i}] is {short_json(value)}, expected an integer >= 0")
+    return np.array(counts, np.uint32)

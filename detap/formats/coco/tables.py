@@ -6,14 +6,14 @@ References: the data format of the COCO API (pycocotools ``coco.py``, ``loadRes`
 from dataclasses import replace
 
 from detap.errors import InputError, Note, UsageError
-from detap.formats.coco import id_mapping, prefetch
+from detap.formats.coco import id_mapping
 from detap.formats.coco.assembly import Source, detection_table, refuse_same_file, truth_table
 from detap.formats.coco.columns import SHAPE_OF_RESULTS, DetectionColumns
 from detap.formats.coco.exports import as_exported
 from detap.formats.coco.masks import masked_detections, masked_ground_truth
-from detap.formats.coco.metadata import listed_file_names
-from detap.formats.coco.prefetch import Handle
-from detap.formats.coco.read import ResultsFile, TruthFile
+from detap.formats.coco.results import ResultsFile
+from detap.formats.coco.truth import TruthFile, listed_file_names
+from detap.formats.json.document import JsonFile
 from detap.formats.text.class_names import ClassNames
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import STDIN, Path, shown
@@ -25,7 +25,7 @@ _BOUNDED = "segmentations of the detections are replaced by their boxes"
 
 
 def read_ground_truth(
-    path: Path | Handle[TruthFile],
+    path: Path | JsonFile,
     *,
     class_names: Path | None = None,
     boxes: str = "xywh",
@@ -36,67 +36,34 @@ def read_ground_truth(
     shapes: str = "reject",
     limits: Limits = DEFAULT_LIMITS,
 ) -> GroundTruth:
-    """Read an instances file.
+    """Read an instances file; images and classes in ascending order of id, rows in file order.
 
-    Images and classes are in ascending order of id, rows in file order. Images without annotations
-    are kept.
-
-    Parameters
-    ----------
-    path : str or path or Handle
-        The file, gzip or not; ``"-"`` is standard input. A handle of
-        :mod:`detap.formats.coco.prefetch` has its own `boxes`, `masks`, `keypoints`, `attributes`
-        and `limits`.
-    class_names : str or path, optional
-        No effect: an instances file has class names.
-    boxes : {"xywh", "xyxy"}
-        Format of the bbox.
-    as_is : bool
-        If True, accept any number of boxes of negative width or height, which overlap nothing. By
-        default, one in twenty is an error.
-    masks : bool
-        If True, read masks, which every annotation must have. They also give missing boxes.
-    keypoints : bool
-        If True, read keypoints, which every annotation must have.
-    attributes : tuple of str
-        Further keys of annotations to read, as `extra` columns of numbers or text.
-    shapes : {"reject", "bbox"}
-        Reject boxes that CVAT's ``attributes.rotation`` rotates, or read their bounding boxes.
-    limits : Limits
-        Limits on the input.
-
-    Raises
-    ------
-    InputError
-        With all problems of the file, up to `limits.problems`.
+    Every annotation must have a mask with `masks`, which also gives a missing box, and keypoints
+    with `keypoints`. `shapes` are rejected or replaced by a ``"bbox"`` if CVAT rotates them.
     """
-    del class_names
+    del class_names  # the file has class names
     check_choice("boxes", boxes, BOX_FORMATS)
-    handle = (
-        path
-        if isinstance(path, Handle)
-        else prefetch.ground_truth(
-            path, limits, masks=masks, keypoints=keypoints, boxes=boxes, attributes=attributes
-        )
-    )
-    document = handle.result()
-    columns, notes = as_exported(document.columns(), document, path=handle.path, shapes=shapes)
+    source = path if isinstance(path, JsonFile) else JsonFile(path)
+    truth = TruthFile(boxes=boxes, masks=masks, keypoints=keypoints, attributes=attributes)
+    with source.opened(limits) as document:
+        truth.read(document)
+    columns, notes = as_exported(truth.columns(), truth, path=source.path, shapes=shapes)
     origin = columns.origin
 
     def location(row: int) -> str:
         return f"annotations[{row if origin is None else origin[row]}]"
 
-    file = SourceFile(handle.path, columns.records, sha256=handle.sha256)
-    source = Source(file, handle.limits, as_is, location, document.boxes)
+    file = SourceFile(source.path, columns.records, sha256=source.sha256)
+    described = Source(file, limits, as_is, location, boxes)
     if columns.segmentations is None:
-        table = truth_table(columns, source)
+        table = truth_table(columns, described)
     else:
-        table = masked_ground_truth(columns, source)
+        table = masked_ground_truth(columns, described)
     return replace(table, notes=(*table.notes, *notes)) if notes else table
 
 
 def read_detections(
-    path: Path | Handle[ResultsFile],
+    path: Path | JsonFile,
     ground_truth: GroundTruth,
     *,
     class_names: Path | None = None,
@@ -112,53 +79,20 @@ def read_detections(
     """Read a results file: a list of detections, or an object with one.
 
     An ``image_id`` may also be a file stem, as text or number. If the ground truth has class names
-    instead of ids, names come from the results' own list of categories or from `class_names`.
-
-    Parameters
-    ----------
-    path : str or path or Handle
-        As in :func:`read_ground_truth`.
-    ground_truth : GroundTruth
-        Defines the image and class indices. Detections of other categories are ignored, with a
-        note.
-    class_names : str or path, optional
-        Names of the category ids: a file with one name per line, or a `data.yaml`.
-    dt_class_names : str or path, optional
-        The same, overriding `class_names`.
-    first_category_id : int, optional
-        Id of the first name, 0 or 1; by default detected from the ids or boxes.
-    boxes : {"xywh", "xyxy"}
-        Format of the bbox.
-    as_is : bool
-        If True, accept offset category ids with a warning, and negative sizes as
-        :func:`read_ground_truth`.
-    masks : bool
-        If True, read masks; the box replaces a missing one. In any case, a missing box is that of
-        the mask or of the keypoints.
-    keypoints : bool
-        If True, read keypoints, which every detection must have, as many as the ground truth.
-    shapes : {"reject", "bbox"}
-        ``"bbox"`` reads a `poly` as its bounding box, which protocols that compare boxes require.
-    limits : Limits
-        Limits on the input.
-
-    Raises
-    ------
-    InputError
-        With all problems of the file, up to `limits.problems`.
+    instead of ids, names come from the results' own list of categories or from `dt_class_names` or
+    `class_names`, of which the first has `first_category_id`, by default detected. A missing box is
+    that of the mask or of the keypoints. With `shapes` ``"bbox"``, so is a `poly`.
     """
     check_choice("shapes", shapes, SHAPES)
     check_choice("boxes", boxes, BOX_FORMATS)
-    handle = (
-        path
-        if isinstance(path, Handle)
-        else prefetch.detections(path, limits, masks=masks, keypoints=keypoints, boxes=boxes)
-    )
-    refuse_same_file(handle.path, ground_truth, SHAPE_OF_RESULTS)
+    source = path if isinstance(path, JsonFile) else JsonFile(path)
+    refuse_same_file(source.path, ground_truth, SHAPE_OF_RESULTS)
     listed = class_names if dt_class_names is None else dt_class_names
     by_name = goes_by_names(ground_truth, listed, first_category_id)
-    document, file = handle.result(), shown(handle.path)
-    columns = document.columns(ground_truth, by_name=by_name)
+    results, file = ResultsFile(boxes=boxes, masks=masks, keypoints=keypoints), shown(source.path)
+    with source.opened(limits) as document:
+        results.read(document)
+    columns = results.columns(ground_truth, by_name=by_name)
     sources: tuple[SourceFile, ...] = ()
     notes: tuple[Note, ...] = ()
     if by_name:
@@ -175,28 +109,21 @@ def read_detections(
     if columns.file_names and not columns.by_file:
         columns, image_notes = _match_images(columns, ground_truth)
         notes += image_notes
-    source_file = SourceFile(handle.path, len(columns.image), sha256=handle.sha256)
-    source = Source(source_file, handle.limits, as_is, "[{}]".format, document.boxes)
+    source_file = SourceFile(source.path, len(columns.image), sha256=source.sha256)
+    described = Source(source_file, limits, as_is, "[{}]".format, boxes)
     if columns.segmentations is None:
-        table = detection_table(columns, ground_truth, source)
+        table = detection_table(columns, ground_truth, described)
     else:
-        table = masked_detections(columns, ground_truth, source, keep=document.masks)
-    document.release()
+        table = masked_detections(columns, ground_truth, described, keep=masks)
     if shapes == "bbox":
         table = replace(table, polygons=None)
-    if ground_truth.polygons is not None and document.has_segmentations:
+    if ground_truth.polygons is not None and results.has_segmentations:
         notes += (Note(POLYGONS_BOUNDED, _BOUNDED, len(table), severity="info"),)
     return replace(table, notes=(*table.notes, *notes), files=(*table.files, *sources))
 
 
 def goes_by_names(truth: GroundTruth, class_names: object, first: object) -> bool:
-    """Return True if categories are matched by name instead of id.
-
-    Raises
-    ------
-    UsageError
-        If the id of the first class name is given without names.
-    """
+    """Return True if categories are matched by name; refuse a first id without names."""
     if first is not None and class_names is None and truth.format != "yolo":
         raise UsageError(
             "first_category_id (--first-category-id) requires class_names (--class-names)"

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from detap.io.json_text import LongInteger, short_json
 from detap.io.problems import FaultError
@@ -91,16 +91,12 @@ def box_of(record: Record, box_format: str = "xywh") -> tuple[float, float, floa
         raise FaultError(f"bbox is {short_json(value)}, expected {layout}")
     if len(value) != 4:
         raise FaultError(f"bbox has {len(value)} values, expected 4: {layout}")
-    if not all(type(number) is float for number in value):
-        value = [number_of(f"bbox[{i}]", number) for i, number in enumerate(value)]
-    x, y, width, height = value
-    far = (x + width, y + height)
-    if box_format == "xyxy":
-        far = (width, height)
-        width, height = width - x, height - y
-    if not (math.isfinite(width * height) and all(map(math.isfinite, far))):
-        _refuse_box(record["bbox"])
-    return x, y, value[2], value[3]
+    x, y, third, fourth = (number_of(f"bbox[{i}]", number) for i, number in enumerate(value))
+    far = (x + third, y + fourth) if box_format == "xywh" else (third, fourth)
+    sides = (third, fourth) if box_format == "xywh" else (third - x, fourth - y)
+    if not all(map(math.isfinite, (sides[0] * sides[1], *far))):
+        raise FaultError(f"bbox {short_json(value)} overflows, expected finite corners and area")
+    return x, y, third, fourth
 
 
 def polygon_of(record: Record) -> list[float]:
@@ -120,13 +116,6 @@ def bounds_of(polygon: list[float]) -> tuple[float, float, float, float]:
     return min(x), min(y), max(x), max(y)
 
 
-def _refuse_box(box: list[Any]) -> NoReturn:
-    """Raise the FaultError of an invalid box."""
-    for i, number in enumerate(box):
-        number_of(f"bbox[{i}]", number)
-    raise FaultError(f"bbox {short_json(box)} overflows, expected finite corners and area")
-
-
 def flag_of(record: Record, key: str) -> bool:
     """Return a flag: 0, 1, true or false."""
     value = record[key]
@@ -144,10 +133,7 @@ def size_of(value: Any) -> float:
 
 
 def area_of(record: Record, width: float, height: float) -> float:
-    """Return the annotated area, or the box area if there is none.
-
-    A negative area is an error, unless it is the area of a box of negative width or height.
-    """
+    """Return the annotated area or that of the box; negative only for a box of negative size."""
     if "area" not in record:
         return width * height
     area = number_of("area", record["area"])
@@ -179,3 +165,10 @@ def other_name(identifier: Name, name: str | None, expected: str | None) -> str:
         f"category {short_json(identifier)} has the name {short_json(name)}, expected "
         f"{short_json(expected)} as in the ground truth"
     )
+
+
+def other_type(name: Name, known: Sequence[Name]) -> str:
+    """Return the end of a message on an unknown id of another type than the known ones."""
+    if not known or isinstance(known[0], str) == isinstance(name, str):
+        return ""
+    return " (ids are strings)" if isinstance(known[0], str) else " (ids are numbers)"

@@ -738,6 +738,8 @@ cdef class Fields:
         if value < WORD:
             return value
         text = self.words.text[self.words.start[word] : self.words.start[word + 1]]
+        if text[0] == c'"' and b"\\" not in text:
+            return text[1 : len(text) - 1].decode()
         return json.loads(text)
 
     cdef Py_ssize_t span(self, int field, Py_ssize_t row, Bytes *start) noexcept nogil:

@@ -1,13 +1,19 @@
 """A JSON file that is read once: its members, its lists of records, and their problems."""
 
 import json
+import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from io import BytesIO
 from typing import Any, NoReturn
 
+import numpy as np
+from numpy.typing import NDArray
+
 from detap.errors import Problem
 from detap.formats.json._fields import DONE, LIMIT, ODD, Fields, Reader, nesting
+from detap.io.digest import new, sha256_of_stream
 from detap.io.file_kinds import BYTE_ORDER_MARK
 from detap.io.json_text import (
     HOLDS_CONSTANTS,
@@ -18,20 +24,17 @@ from detap.io.json_text import (
     text_of,
 )
 from detap.io.limits import MORE_RECORDS, Limits
+from detap.io.paths import STDIN, Path, shown
 from detap.io.problems import FaultError, Problems
+from detap.io.stream import Stream, read_bytes
+from detap.tables.detection import Integers, Name
 
 Record = dict[str, Any]
 _MANY = 1 << 60
 
 
 class RecordProblems(Problems):
-    """Problems in the order of the records, whenever they are added.
-
-    Attributes
-    ----------
-    section : int
-        Number of the list that is read.
-    """
+    """Problems in the order of the records, whenever they are added; `section` is the list's."""
 
     def __init__(self, file: str, limit: int) -> None:
         super().__init__(file, limit)
@@ -62,13 +65,6 @@ class RecordProblems(Problems):
         super().instead(message, hint)
         self._order = [(-1, 0)]
 
-    def copy(self) -> "RecordProblems":
-        """Return a copy."""
-        other = RecordProblems(self.file, self.limit)
-        other.section, other.count = self.section, self.count
-        other.listed, other._order = [*self.listed], [*self._order]
-        return other
-
     def _insert(self, position: tuple[int, int], problem: Problem) -> None:
         self.count += 1
         row = bisect_right(self._order, position)
@@ -77,25 +73,60 @@ class RecordProblems(Problems):
         del self._order[self.limit :], self.listed[self.limit :]
 
 
+class JsonFile:
+    """A JSON file to be read; its progress may be asked for from another thread."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = os.fspath(path)
+        self.sha256 = ""  # of standard input, or if the limits require digests
+        self._reader: Reader | None = None
+        self._size = 0
+        self._is_read = False
+
+    @contextmanager
+    def opened(self, limits: Limits) -> "Iterator[Document]":
+        """Open the file as a document, which can be read again later.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be opened, is too large, or changed.
+        """
+        try:
+            with Stream(self.path, limits) as stream:
+                data = stream.read_all() if self.path == STDIN else None
+                read = stream.read if data is None else BytesIO(data).read
+                self._size = stream.size
+                self._reader = Reader(
+                    stream.descriptor,
+                    None if stream.descriptor >= 0 else read,
+                    limits.file_bytes,
+                    limits.nesting,
+                )
+
+                def content() -> bytes:
+                    return read_bytes(self.path, limits) if data is None else data
+
+                yield Document(self._reader, content, shown(self.path), limits)
+                if data is not None:
+                    digest = new()
+                    digest.update(data)
+                    self.sha256 = digest.hexdigest()
+                elif limits.digests:
+                    self.sha256 = stream.sha256() or sha256_of_stream(stream)
+                stream.check_unchanged()
+        finally:
+            self._is_read = True
+
+    def fraction(self) -> float:
+        """Return the fraction of the file read so far, where known."""
+        if self._is_read or self._reader is None or not self._size:
+            return float(self._is_read)
+        return min(self._reader.given / self._size, 1.0)
+
+
 class Document:
-    """A JSON file and a position in it.
-
-    Parameters
-    ----------
-    reader : Reader
-    content : callable
-        Returns the whole file, to explain invalid JSON.
-    file : str
-        Its name in messages.
-    limits : Limits
-        Uses `records`, `nesting` and `problems`.
-
-    Attributes
-    ----------
-    problems : RecordProblems
-    depth : int
-        Level of lists of records.
-    """
+    """A JSON file and a position in it; `content` returns the whole file, to explain a fault."""
 
     def __init__(
         self, reader: Reader, content: Callable[[], bytes], file: str, limits: Limits
@@ -115,13 +146,7 @@ class Document:
         return self.reader.peek()
 
     def members(self) -> Iterator[str]:
-        """Step through an object; the caller reads each value.
-
-        Yields
-        ------
-        str
-            The key.
-        """
+        """Step through an object: yield each key; the caller reads the value."""
         reader, self.depth = self.reader, 2
         reader.skip()
         if reader.peek() == "}":
@@ -156,6 +181,11 @@ class Document:
         if self.constants and self.problems.count == before:
             self.problems.add(name, *HOLDS_CONSTANTS)
         return value
+
+    def add_repeated(self, key: str) -> None:
+        """Add the problem of a repeated key."""
+        message = f"duplicate key {short_json(key)} in one object"
+        self.problems.add("", message, "keep one of them")
 
     def skip(self, name: str) -> None:
         """Step over a member as :meth:`value`."""
@@ -192,10 +222,9 @@ class Document:
     def parse(
         self, name: str, number: int, depth: int, explain: Callable[[JsonText], object]
     ) -> Any:
-        """Read the next value, at a level below `depth`.
+        """Read the next value, at a level below `depth`; `number` is that in the list `name`.
 
-        `name` is its name, or that of its list, in which it has a `number`. `explain` reads
-        invalid JSON again and raises NotJsonError.
+        `explain` reads invalid JSON again and raises NotJsonError.
         """
         self.reader.peek()
         start = self.reader.offset
@@ -247,24 +276,8 @@ class Document:
 class RecordList:
     """A list of records, read into the rows of columns.
 
-    Parameters
-    ----------
-    document : Document
-    name : str
-        Name of the list in locations.
-    fields : Fields
-        The columns.
-    values_of : callable, optional
-        Returns the values of an odd record, or None; raises FaultError.
-
-    Attributes
-    ----------
-    drain : callable or None
-        Takes the spans of the rows.
-    identify : callable
-        Returns the id of a row.
-    faulty : set of int
-        Rows in which `drain` found problems.
+    `values_of` returns the values of an odd record or raises FaultError. `drain` takes the spans of
+    the rows, and adds rows with problems to `faulty`; `identify` returns the id of a row.
     """
 
     def __init__(
@@ -405,3 +418,32 @@ def _item(text: JsonText) -> None:
 
 def _trailing_comma(text: JsonText) -> NoReturn:
     raise text.unexpected(text.index, "trailing comma")
+
+
+def loaded(fields: Fields, name: str, row: int) -> Any:
+    """Return the value of a row's span; None if it has none."""
+    span = fields.span_of(name, row)
+    return json.loads(span, parse_int=integer) if span else None
+
+
+class Ids:
+    """A column of ids as `rows` of indices of the distinct ids, in order of occurrence."""
+
+    def __init__(self, fields: Fields, column: str) -> None:
+        names: list[Name] = fields.ids(column)
+        self.rows: Integers = np.asarray(fields.take(column))
+        self.index = dict(zip(names, range(len(names)), strict=True))
+        if len(self.index) < len(names):  # written in several ways, with escapes
+            self.index = {identifier: k for k, identifier in enumerate(self.index)}
+            same = np.array([self.index[identifier] for identifier in names], np.int32)
+            self.rows = same[self.rows]
+
+    def indices(self, index_by_id: Mapping[Name, int]) -> NDArray[np.int32]:
+        """Return the index of each row's id, -1 for an unknown id."""
+        distinct = np.array([index_by_id.get(name, -1) for name in self.index], np.int32)
+        return distinct[self.rows] if len(self.rows) else self.rows.astype(np.int32)
+
+    @property
+    def names(self) -> list[Name]:
+        """The distinct ids."""
+        return list(self.index)

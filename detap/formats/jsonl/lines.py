@@ -3,16 +3,16 @@
 import json
 import math
 import os
+from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from io import BytesIO
-from itertools import count
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.formats.coco.read import Ids
+from detap.formats.coco.records import attribute_column
 from detap.formats.coco.values import (
     WHOLE_FLOATS,
     Record,
@@ -26,7 +26,7 @@ from detap.formats.coco.values import (
     size_of,
 )
 from detap.formats.json._fields import DONE, ODD, Fields, Reader
-from detap.formats.json.document import RecordProblems
+from detap.formats.json.document import Ids, RecordProblems, loaded
 from detap.formats.reading.attributes import Attributes
 from detap.formats.stem_matching import base_name, without_suffix
 from detap.io.digest import read_hashed
@@ -35,7 +35,6 @@ from detap.io.json_text import (
     JsonText,
     NotJsonError,
     decode,
-    integer,
     looks_like,
     refuse_utf16,
     short_json,
@@ -53,43 +52,20 @@ _CLASSES = ("category", "categories", "category_id", "label", "labels")
 
 @dataclass(slots=True)
 class Lines:
-    """The content of a file: I images with N boxes of K classes.
-
-    Attributes
-    ----------
-    path, sha256 : str
-    sizes : dict of Name to (float, float)
-        Width and height of each image, in file order; NaN if unknown.
-    file_names : dict of Name to str
-        Of the images that have one.
-    numbers : (I,) int64
-        The line of each image.
-    end : (I,) int64
-        The end of the rows of each image.
-    classes : list of K Name
-    label : (N,) int32
-        Indices into `classes`.
-    box : (N, 4) float64
-        As written.
-    area : (N,) float64
-        NaN if a box has none of its own.
-    score : (N,) float64
-        0 for ground truth.
-    flags : dict of str to (N,) bool
-    attributes : Attributes
-    """
+    """The content of a file: I images with N boxes of K classes, in file order."""
 
     path: str
     sha256: str
-    sizes: dict[Name, tuple[float, float]]
-    file_names: dict[Name, str]
-    numbers: NDArray[np.int64]
-    end: NDArray[np.int64]
+    images: list[Name]
+    file_names: dict[Name, str]  # of the images that have one
+    sizes: Floats  # (I, 2): width and height, NaN if unknown
+    numbers: NDArray[np.int64]  # (I,): the line of each image
+    end: NDArray[np.int64]  # (I,): the end of the rows of each image
     classes: list[Name]
-    label: Integers
-    box: Floats
-    area: Floats
-    score: Floats
+    label: Integers  # index into `classes`
+    box: Floats  # as written
+    area: Floats  # NaN if a box has none of its own
+    score: Floats  # 0 for ground truth
     flags: dict[str, Flags]
     attributes: Attributes
 
@@ -98,7 +74,7 @@ class Lines:
 
     @property
     def image(self) -> Integers:
-        """The index of the image of each box, (N,) int32."""
+        """The index of the image of each box."""
         counts = np.diff(self.end, prepend=0)
         return np.repeat(np.arange(len(counts), dtype=np.int32), counts)
 
@@ -112,27 +88,10 @@ class Lines:
 def read_lines(
     path: Path, limits: Limits, *, scored: bool, attributes: tuple[str, ...] = ()
 ) -> Lines:
-    """Read a file.
-
-    Parameters
-    ----------
-    path : str or path
-    limits : Limits
-        Limits on the input size.
-    scored : bool
-        Require a score for every box.
-    attributes : tuple of str
-        Further keys of objects to read.
-
-    Raises
-    ------
-    InputError
-        If the file is invalid; lists every problem, up to the limit.
-    """
+    """Read a file, whose objects have a score if `scored`, and further `attributes`."""
     file = os.fspath(path)
     data, digest = read_hashed(file, limits)
-    lines = _Reader(data, file, limits, scored, attributes).read()
-    return replace(lines, sha256=digest)
+    return _Reader(data, file, limits, scored, attributes).read(digest)
 
 
 class _Reader:
@@ -144,12 +103,10 @@ class _Reader:
         self.data, self.path, self.limits, self.scored = data, path, limits, scored
         self.problems = RecordProblems(path, limits.problems)
         self.attributes = Attributes(attributes)
-        self.images: list[Name] = []
-        self.file_names: dict[Name, str] = {}
         self.faulty: set[int] = set()
         self.lines = Fields(
             [
-                *(("image_id", "id"), ("file_name", "span"), ("objects", "span")),
+                *(("image_id", "key"), ("file_name", "key"), ("objects", "span")),
                 *(("width", "number"), ("height", "number")),
             ],
             [("objects",), ("image_id", "file_name")],
@@ -158,7 +115,7 @@ class _Reader:
             [
                 *((_CLASSES, "id"), ("bbox", "box"), ("area", "area"), ("score", "score")),
                 *((name, "flag") for name in FLAGS),
-                *(((f"\0{name}", name), "span") for name in attributes),
+                *(((attribute_column(name), name), "span") for name in attributes),
             ],
             [("category",), ("bbox",), *((("score",),) if scored else ())],
             forbidden=() if scored else ("score",),
@@ -166,7 +123,7 @@ class _Reader:
         self.objects.most = limits.records
         self.objects.each = not {*_CLASSES, "bbox", "area", "score", *FLAGS}.isdisjoint(attributes)
 
-    def read(self) -> Lines:
+    def read(self, digest: str) -> Lines:
         """Return the content; raise InputError if it is invalid."""
         refuse_utf16(self.data, Problems(self.path, 1))
         reader = Reader(-1, BytesIO(self.data).read, len(self.data), self.limits.nesting)
@@ -177,29 +134,25 @@ class _Reader:
             self._read_objects()
             if state == ODD and not self._read_odd(reader.rest_of_line(), reader.line):
                 break
-        self._refuse_repeated()
-        if not self.images and not self.problems.count:
+        images, file_names = self._images()
+        if not images and not self.problems.count:
             self.problems.add("", "is empty", SHAPE)
         self.problems.raise_any()
-        return self._columns()
+        return self._columns(images, file_names, digest)
 
     def _read_objects(self) -> None:
         """Read the objects of the next rows of lines."""
         lines, objects, nesting = self.lines, self.objects, self.limits.nesting
-        self._read_names()
         while not objects.read_nested(lines, "objects", nesting) and self._has_room():
             row = objects.mark_total
-            value = json.loads(lines.span_of("objects", row), parse_int=integer)
             try:
-                self._append_objects(_objects(value))
+                self._append_objects(_objects(loaded(lines, "objects", row)))
             except FaultError as wrong:
                 self._refuse(lines.mark_at(row), wrong)
             objects.mark(objects.rows)
             if not self._has_room():
                 break
-        self._read_attributes()
-        lines.drain()
-        objects.drain()
+        self._drain()
 
     def _has_room(self) -> bool:
         """Return False, and add a problem, if there are too many objects."""
@@ -209,44 +162,23 @@ class _Reader:
         self.problems.at(line, f"line {line}", *self.limits.exceeded)
         return False
 
-    def _read_names(self) -> None:
-        """Read the image and the file name of the next lines."""
-        lines = self.lines
-        for row in range(lines.drained, lines.rows):
-            span = lines.span_of("file_name", row)
-            record = {"file_name": json.loads(span) if span else None}
-            image = lines.id_of("image_id", row)
-            try:
-                if image is None:
-                    image = _image(record)
-            except FaultError as wrong:
-                image = "\0"  # of no valid file
-                self._refuse(lines.mark_at(row), wrong)
-            if isinstance(record["file_name"], str):
-                self.file_names[image] = record["file_name"]
-            self.images.append(image)
-
-    def _read_attributes(self) -> None:
+    def _drain(self) -> None:
+        """Read the attributes of the next objects."""
         objects, names = self.objects, self.attributes.names
-        if not names:
-            return
-        for row in range(objects.drained, objects.rows):
-            spans = {name: objects.span_of(f"\0{name}", row) for name in names}
-            record = {
-                name: json.loads(span, parse_int=integer) for name, span in spans.items() if span
-            }
+        for row in range(objects.drained, objects.rows if names else 0):
+            record = {name: loaded(objects, attribute_column(name), row) for name in names}
             try:
-                values = self.attributes.values(record.get)
+                self.attributes.append(self.attributes.values(record.get))
             except FaultError as wrong:
-                group = next(k for k in count() if row < objects.mark_at(k))
-                first = objects.mark_at(group - 1) if group else 0
+                ends = [objects.mark_at(k) for k in range(objects.mark_total)]
+                group = bisect_right(ends, row)
+                first = ends[group - 1] if group else 0
                 self._refuse(self.lines.mark_at(group), _within(row - first, wrong))
-            else:
-                self.attributes.append(values)
+        self.lines.drain()
+        objects.drain()
 
     def _read_odd(self, line: bytes, number: int) -> bool:
         """Read a line by `json.loads`; return False if nothing after it is to be read."""
-        location = f"line {number}"
         try:
             text = line.decode()
         except UnicodeDecodeError:
@@ -261,7 +193,7 @@ class _Reader:
             if name and name != "JSON Lines":
                 self.problems.lead("", f"looks like {name}", hint)
                 return False
-            self.problems.at(number, location, error.message, error.hint)
+            self.problems.at(number, f"line {number}", error.message, error.hint)
         except FaultError as wrong:
             self._refuse(number, wrong)
         return self._has_room() if self.objects.mark_total else True
@@ -285,22 +217,18 @@ class _Reader:
         if "objects" not in record and "bbox" in record:
             message = "is a single box, expected an image with its objects"
             raise FaultError(message, f"{SHAPE}; for a list of results use COCO JSON")
-        image = _image(record)
+        values: dict[str, Any] = {"image_id": image_of(record)}
         objects = _objects(required(record, "objects"))
-        name = record.get("file_name")
-        sizes: dict[str, Any] = {side: size_of(record.get(side)) for side in ("width", "height")}
-        if isinstance(name, str):
-            sizes["file_name"] = json.dumps(name).encode()
-        self.lines.append({"image_id": image, **sizes})
+        values |= {side: size_of(record.get(side)) for side in ("width", "height")}
+        if isinstance(record.get("file_name"), str):
+            values["file_name"] = record["file_name"]
+        self.lines.append(values)
         self.lines.mark(number)
         try:
             self._append_objects(objects)
         finally:
             self.objects.mark(self.objects.rows)
-            self._read_names()
-            self._read_attributes()
-            self.lines.drain()
-            self.objects.drain()
+            self._drain()
 
     def _append_objects(self, objects: list[Mapping[str, Any]]) -> None:
         for index, item in enumerate(objects):
@@ -323,7 +251,9 @@ class _Reader:
             raise FaultError("has a score (detections?)", "use the ground truth")
         self.attributes.values(record.get)
         names = (name for name in self.attributes.names if name in record)
-        return values | {f"\0{name}": json.dumps(record[name]).encode() for name in names}
+        return values | {
+            attribute_column(name): json.dumps(record[name]).encode() for name in names
+        }
 
     def _refuse(self, number: int, error: FaultError) -> None:
         """Add the first problem of a line."""
@@ -332,28 +262,40 @@ class _Reader:
         self.faulty.add(number)
         self.problems.at(number, f"line {number}", error.message, error.hint)
 
-    def _refuse_repeated(self) -> None:
-        seen: set[Name] = set()
-        for row, image in enumerate(self.images):
-            number = self.lines.mark_at(row)
-            if image in seen:
-                message = f"duplicate image {short_json(image)}"
-                self._refuse(number, FaultError(message, "keep one line per image"))
-            seen.add(image)
+    def _images(self) -> tuple[list[Name], dict[Name, str]]:
+        """Return the image of each line, and the file names; add problems of equal ones."""
+        images: dict[Name, None] = {}
+        file_names: dict[Name, str] = {}
+        rows = zip(self.lines.keys("image_id"), self.lines.keys("file_name"), strict=True)
+        for row, (identifier, name) in enumerate(rows):
+            try:
+                image = identifier
+                if image is None:
+                    image = image_of({"file_name": name})
+                if image in images:
+                    message = f"duplicate image {short_json(image)}"
+                    raise FaultError(message, "keep one line per image")
+            except FaultError as wrong:
+                self._refuse(self.lines.mark_at(row), wrong)
+                continue
+            images[image] = None
+            if isinstance(name, str):
+                file_names[image] = name
+        return list(images), file_names
 
-    def _columns(self) -> Lines:
+    def _columns(self, images: list[Name], file_names: dict[Name, str], digest: str) -> Lines:
         lines, objects = self.lines, self.objects
         sizes = np.stack([np.asarray(lines.take(side)) for side in ("width", "height")], axis=1)
         with np.errstate(invalid="ignore"):
-            usable = (sizes > 0) & (sizes < WHOLE_FLOATS)
-        sizes = np.where(usable, sizes, np.nan)
+            sizes[~((sizes > 0) & (sizes < WHOLE_FLOATS))] = np.nan
         label = Ids(objects, "category")
         box, area, score = (np.asarray(objects.take(name)) for name in ("bbox", "area", "score"))
         return Lines(
             path=self.path,
-            sha256="",
-            sizes=dict(zip(self.images, map(tuple, sizes.tolist()), strict=True)),
-            file_names=self.file_names,
+            sha256=digest,
+            images=images,
+            file_names=file_names,
+            sizes=sizes,
             numbers=np.asarray(lines.marks()),
             end=np.asarray(objects.marks()),
             classes=label.names,
@@ -370,7 +312,7 @@ def _within(index: int, error: FaultError) -> FaultError:
     return FaultError(f"objects[{index}]: {error.message}", error.hint)
 
 
-def _image(record: Record) -> Name:
+def image_of(record: Record) -> Name:
     """Return the image's id, or the stem of its file name."""
     if "image_id" in record:
         return identifier_of(record, "image_id")

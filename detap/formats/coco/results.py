@@ -1,0 +1,266 @@
+"""Read results files into columns: records by `Fields`, odd ones by `records.py`."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from detap.core.polygons import box_polygons
+from detap.formats.coco.columns import (
+    SHAPE_OF_RESULTS,
+    DetectionColumns,
+    Segmentations,
+    keypoints_of,
+    listed_names,
+)
+from detap.formats.coco.id_mapping import ambiguous_number, image_indices
+from detap.formats.coco.keypoints import KeypointLists
+from detap.formats.coco.masks import SegmentationLists
+from detap.formats.coco.records import Values, result_values
+from detap.formats.coco.truth import NO_BOX
+from detap.formats.coco.values import Record, bounds_of, no_common_id, other_type, polygon_of
+from detap.formats.json._fields import Fields
+from detap.formats.json.document import Document, Ids, RecordList, loaded
+from detap.io.json_text import short_json
+from detap.io.problems import FaultError
+from detap.tables.detection import Floats, GroundTruth, Integers, Name, encode_boxes
+
+
+class ResultsFile:
+    """A results file being read; with `masks`, rows with a box have a segmentation too."""
+
+    def __init__(
+        self, *, boxes: str = "xywh", masks: bool = False, keypoints: bool = False
+    ) -> None:
+        self.boxes = boxes
+        self.masks = masks
+        self.keypoints = keypoints
+        self._keys: list[str] = []
+        self._categories: list[Any] = []
+        self._images: list[Any] = []
+        self._polygons: dict[int, list[float]] = {}
+        self._ids: tuple[Ids, Ids] | None = None
+        self._unscored = 0
+        self._has_masks = masks or not keypoints
+        spans = {"keypoints", "poly"} | ({"segmentation"} if self._has_masks else set())
+        if masks or keypoints:
+            spans.add("id")
+        kept = ({"segmentation", "id"} if masks else set()) | (
+            {"keypoints", "id"} if keypoints else set()
+        )
+        geometries = ("bbox", "keypoints", "poly")
+        self._fields = Fields(
+            [
+                *(("image_id", "id"), ("category_id", "id"), ("bbox", "box"), ("score", "score")),
+                ("file_name", "id"),
+                *((name, "span") for name in sorted(spans)),
+            ],
+            [
+                *(("image_id",), ("category_id",), ("score",)),
+                (*geometries, *(("segmentation",) if self._has_masks else ())),
+                *((("keypoints",),) if keypoints else ()),
+            ],
+            xyxy=boxes == "xyxy",
+            only_boxless=sorted(spans - kept),
+        )
+        self.fields = (self._fields,)
+
+    def read(self, document: Document) -> None:
+        """Read the file; its problems are raised by :meth:`columns`."""
+        self._document, fields = document, self._fields
+        self._records = RecordList(document, "", fields, self._result)
+        self._records.drain = self._drain
+        if self.masks or self.keypoints:
+            self._records.identify = lambda row: loaded(fields, "id", row)
+        self._segmentations = SegmentationLists(self._records)
+        self._lists = KeypointLists(self._records, pairs=self.keypoints)
+        first = document.peek()
+        if first == "[":
+            self._records.read()
+        elif first == "{":
+            self._read_members(document)
+        else:
+            document.fail(lambda text: text.refuse("not a JSON array", SHAPE_OF_RESULTS))
+        document.finish()
+
+    def _read_members(self, document: Document) -> None:
+        problems = document.problems
+        for key in document.members():
+            if key in self._keys:
+                document.add_repeated(key)
+            self._keys.append(key)
+            if key in ("annotations", "predictions") and document.peek() == "[":
+                if not self._records.name:
+                    self._records.name = key
+                    self._records.section = problems.section
+                    self._records.read()
+                    continue
+                message = "both annotations and predictions are lists"
+                problems.add("", message, "keep the one with the detections")
+            if key in ("categories", "images"):
+                value = document.value(key)
+                setattr(self, f"_{key}", value if isinstance(value, list) else [])
+            else:
+                document.skip(key)
+        if not self._records.name:
+            message = "is an object without a list of annotations or predictions"
+            problems.lead("", message, SHAPE_OF_RESULTS)
+
+    def _result(self, record: Record) -> Values:
+        self._unscored += "score" not in record
+        return result_values(record, self.boxes, masks=self.masks, keypoints=self.keypoints)
+
+    @property
+    def has_segmentations(self) -> bool:
+        """True if a record has a segmentation."""
+        return self._has_masks and self._fields.holds("segmentation")
+
+    def _drain(self) -> None:
+        fields = self._fields
+        if self.masks or self.has_segmentations:
+            self._segmentations.drain()
+        self._lists.drain()
+        if fields.missing("poly") == fields.rows:
+            return
+        for row in range(fields.drained, fields.rows):
+            try:
+                if fields.span_of("poly", row):
+                    self._polygons[row] = polygon_of({"poly": loaded(fields, "poly", row)})
+            except FaultError as error:
+                self._records.fault_of_row(row, error)
+
+    def columns(self, truth: GroundTruth, *, by_name: bool = False) -> DetectionColumns:
+        """Return the columns; raise InputError with all problems of the file.
+
+        If `by_name`, the caller maps categories by name, and all are unknown here.
+        """
+        fields, problems, of_yolo = self._fields, self._document.problems, truth.format == "yolo"
+        if self.keypoints:
+            self._lists.finish(keypoints_of(truth), pairs=of_yolo)
+        else:
+            self._lists.finish(same=False)
+        image, label = self._image_ids(by_file=of_yolo), Ids(fields, "category_id")
+        self._check_shape()
+        class_ids = () if by_name else truth.class_ids
+        listed = listed_names(self._images, "file_name")
+        index_by_id = image_indices(truth, image.index, listed)
+        image_index = image.indices(index_by_id)
+        unknown = _unknown(label, class_ids)
+        label_index = label.indices({name: i for i, name in enumerate((*class_ids, *unknown))})
+        if not image.index.keys() <= index_by_id.keys():
+            self._check_images(image_index, image, truth.images)
+        self._check_category_types(label, class_ids)
+        problems.raise_any()
+        segmentations = None
+        if self.masks or self.has_segmentations:
+            segmentations = self._segmentations.columns()
+            if not (self.masks or segmentations.has.any()):
+                segmentations = None
+        missing = fields.missing("bbox")
+        box = np.asarray(fields.take("bbox")).reshape(-1, 4)
+        if missing:
+            self._fill_boxes(box, segmentations)
+        corners, box_area = encode_boxes(box, self.boxes, copy=False)
+        return DetectionColumns(
+            image=image_index,
+            label=label_index,
+            corners=corners,
+            box_area=box_area,
+            score=np.asarray(fields.take("score")),
+            unknown=unknown,
+            file_names=listed,
+            categories=listed_names(self._categories, "name"),
+            segmentations=segmentations,
+            keypoints=self._lists.array()[:, :, :2].copy() if self.keypoints else None,
+            polygons=self._quadrilaterals(corners),
+            by_file=not image.index.keys() <= set(truth.images),
+        )
+
+    def _image_ids(self, *, by_file: bool) -> Ids:
+        """Return the ids of the images; a file name comes first if `by_file`."""
+        image = Ids(self._fields, "image_id")
+        if by_file and self._fields.holds("file_name"):
+            files = Ids(self._fields, "file_name")
+            names, file_names = image.names, [*files.names, None]
+            rows = [
+                file if isinstance(file := file_names[k], str) else names[row]
+                for row, k in zip(image.rows.tolist(), files.rows.tolist(), strict=True)
+            ]
+            image.index = {}
+            index = [image.index.setdefault(name, len(image.index)) for name in rows]
+            image.rows = np.array(index, np.int32)
+        return image
+
+    def _fill_boxes(self, box: Floats, segmentations: Segmentations | None) -> None:
+        """Set the boxes that records lack: of the mask, later; of the keypoints; of the polygon."""
+        missing = np.isnan(box[:, 0])
+        if segmentations is not None:
+            box[missing & segmentations.has] = NO_BOX
+            missing &= ~segmentations.has
+        rows, extents = self._lists.extents(missing)
+        box[rows] = extents
+        if self.boxes == "xyxy":
+            box[rows, 2:] += box[rows, :2]
+        missing[rows] = False
+        for row in np.flatnonzero(missing).tolist():
+            x, y, right, bottom = bounds_of(self._polygons[row])
+            far = (right, bottom) if self.boxes == "xyxy" else (right - x, bottom - y)
+            box[row] = x, y, *far
+
+    def _check_shape(self) -> None:
+        """Raise InputError if no record has a score."""
+        count = self._fields.count
+        if count and self._unscored == count:
+            looks = ""
+            if "images" in self._keys and "annotations" in self._keys:
+                looks = " (has images and annotations: ground truth?)"
+            message = f"none of the {count} records has a score{looks}"
+            self._document.problems.instead(message, SHAPE_OF_RESULTS)
+            self._document.problems.raise_any()
+
+    def _quadrilaterals(self, corners: Floats) -> Floats | None:
+        """Return the quadrilaterals (N, 8), boxes among them; None if all are boxes."""
+        if not self._polygons:
+            return None
+        polygons: Floats = box_polygons(corners)
+        for row, polygon in self._polygons.items():
+            polygons[row] = polygon
+        return polygons
+
+    def _check_images(self, indices: Integers, ids: Ids, known: Sequence[Name]) -> None:
+        records, problems = self._records, self._document.problems
+        unknown, names = np.flatnonzero(indices < 0), ids.names
+        if len(unknown) == len(indices):
+            message = no_common_id("image_id", names, known)
+            problems.instead(message, "use results for the same images")
+            return
+        for row in unknown.tolist():
+            name = names[ids.rows[row]]
+            problems.add(
+                records.location(records.number_of(row)),
+                f"image_id {short_json(name)} is not in the ground truth{other_type(name, known)}",
+                ambiguous_number(name, known),
+            )
+
+    def _check_category_types(self, ids: Ids, known: Sequence[Name]) -> None:
+        if not known:
+            return
+        names, records = ids.names, self._records
+        expects_text = isinstance(known[0], str)
+        expected = "a string" if expects_text else "a number"
+        wrong = np.array([isinstance(name, str) != expects_text for name in names], np.bool_)
+        for row in np.flatnonzero(wrong[ids.rows]).tolist() if wrong.any() else ():
+            self._document.problems.add(
+                records.location(records.number_of(row)),
+                f"category_id is {short_json(names[ids.rows[row]])}, expected {expected} as in the "
+                "ground truth",
+            )
+
+
+def _unknown(ids: Ids, known: Sequence[Name]) -> dict[Name, int]:
+    """Return the number of detections of each unknown category."""
+    known_ids = set(known)
+    if ids.index.keys() <= known_ids:
+        return {}
+    counts = np.bincount(ids.rows, minlength=len(ids.index)).tolist()
+    return {name: counts[k] for k, name in enumerate(ids.names) if name not in known_ids}

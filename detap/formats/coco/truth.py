@@ -1,0 +1,388 @@
+"""Read instances files into columns: records by `Fields`, odd ones by `records.py`."""
+
+import json
+from collections.abc import Sequence
+from itertools import compress
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detap.formats.coco.columns import (
+    LISTS,
+    SHAPE_OF_TRUTH,
+    KeypointColumns,
+    TruthColumns,
+    groups_of,
+    with_list,
+)
+from detap.formats.coco.keypoints import KeypointLists
+from detap.formats.coco.masks import SegmentationLists
+from detap.formats.coco.records import (
+    FLAGS,
+    ROTATION,
+    Values,
+    annotation_values,
+    attribute_column,
+    category_ids,
+    image_values,
+)
+from detap.formats.coco.values import WHOLE_FLOATS, Record, check_text, identifier_of, other_type
+from detap.formats.json._fields import Fields
+from detap.formats.json.document import Document, Ids, JsonFile, RecordList, loaded
+from detap.formats.reading.attributes import Attributes
+from detap.io.json_text import short_json
+from detap.io.limits import DEFAULT_LIMITS
+from detap.io.problems import FaultError
+from detap.tables.detection import Floats, Name, encode_boxes
+
+_SECTIONS = ("images", "annotations", "categories")
+NO_BOX = (0.0, 0.0, np.nan, np.nan)
+"""Box of a row whose box comes from its mask."""
+
+
+class TruthFile:
+    """An instances file being read."""
+
+    def __init__(
+        self,
+        *,
+        boxes: str = "xywh",
+        masks: bool = False,
+        keypoints: bool = False,
+        attributes: tuple[str, ...] = (),
+    ) -> None:
+        self.boxes = boxes
+        self.masks = masks
+        self.keypoints = keypoints
+        self.attributes = Attributes(attributes)
+        self.rotation: Floats | None = None
+        self.info: Any = None
+        self._keys: set[str] = set()
+        self._repeated: dict[str, list[Name]] = {name: [] for name in _SECTIONS}
+        self._repeated_without_crowd = 0
+        self._categories: dict[Name, tuple[int, Record]] = {}
+        self._lists: dict[str, list[list[Name] | None]] = {name: [] for name in LISTS}
+        self._images = Fields(
+            [
+                ("id", "key"),
+                *(("width", "number"), ("height", "number")),
+                *((key, "span") for key in LISTS.values()),
+            ],
+            [("id",)],
+        )
+        self._annotations = Fields(
+            [
+                *(("id", "key"), ("image_id", "id"), ("category_id", "id")),
+                *(("bbox", "box"), ("area", "area"), ("score", "span"), (ROTATION, "inner")),
+                *((name, "flag") for name in FLAGS),
+                *((("segmentation", "span"),) if masks else ()),
+                *((("keypoints", "span"), ("num_keypoints", "count")) if keypoints else ()),
+                *(((attribute_column(name), name), "span") for name in attributes),
+            ],
+            [
+                *(("image_id",), ("category_id",), ("segmentation" if masks else "bbox",)),
+                *((("keypoints",),) if keypoints else ()),
+            ],
+            xyxy=boxes == "xyxy",
+        )
+        read = {"id", "bbox", "area", "attributes", "segmentation", "keypoints", "num_keypoints"}
+        read |= {"image_id", "category_id", "score", *FLAGS}
+        self._annotations.each = not read.isdisjoint(attributes)
+        self.fields = self._images, self._annotations
+
+    def read(self, document: Document) -> None:
+        """Read the file; its problems are raised by :meth:`columns`."""
+        self._document = document
+        first = document.peek()
+        if first == "[":
+            document.text()
+            document.problems.lead("", "is a JSON list (results?)", SHAPE_OF_TRUTH)
+            document.problems.raise_any()
+        if first != "{":
+            document.fail(lambda text: text.refuse("not a JSON object", SHAPE_OF_TRUTH))
+        lists = self._sections(document)
+        for key in document.members():
+            repeated = key in self._keys
+            if repeated:
+                document.add_repeated(key)
+            self._keys.add(key)
+            if key == "info" and not repeated and document.peek() == "{":
+                self.info = document.value(key)
+            elif key not in lists or repeated:
+                document.skip(key)
+            elif document.peek() == "[":
+                lists[key].section = document.problems.section
+                lists[key].read()
+            else:
+                message = f"{key} is {short_json(document.value(key))}, expected an array"
+                document.problems.add("", message, SHAPE_OF_TRUTH)
+        document.finish()
+
+    @property
+    def categories(self) -> list[Record]:
+        """The records of the categories."""
+        return [record for _, record in self._categories.values()]
+
+    def image_values(self, key: str) -> dict[Name, Any]:
+        """Return a value of the images by id, from reading the file again."""
+        return image_values_of(self._document.again(), key)
+
+    def _sections(self, document: Document) -> dict[str, RecordList]:
+        images, annotations = self._images, self._annotations
+        categories = Fields()
+        categories.each = True
+        self._records = RecordList(document, "annotations", annotations, self._annotation)
+        self._records.drain = self._drain
+        self._records.identify = lambda row: annotations.id_of("id", row)
+        self._image_records = RecordList(document, "images", images, image_values)
+        self._image_records.drain = self._drain_lists
+        self._image_records.identify = lambda row: images.id_of("id", row)
+        self._category_records = RecordList(document, "categories", categories, self._category)
+        self._segmentations = SegmentationLists(self._records) if self.masks else None
+        self._keypoints = KeypointLists(self._records) if self.keypoints else None
+        return {
+            "images": self._image_records,
+            "annotations": self._records,
+            "categories": self._category_records,
+        }
+
+    def _annotation(self, record: Record) -> Values:
+        return annotation_values(
+            record, self.boxes, self.attributes, masks=self.masks, keypoints=self.keypoints
+        )
+
+    def _category(self, record: Record) -> None:
+        identifier = identifier_of(record, "id")
+        name = record.get("name")
+        if "name" in record and not isinstance(name, str):
+            raise FaultError(f"name is {short_json(name)}, expected a string")
+        if name is not None:
+            check_text("name", name)
+        number = self._category_records.fields.count
+        first, same = self._categories.setdefault(identifier, (number, record))
+        if first == number:
+            return
+        if same != record:
+            raise _duplicate(identifier, self._category_records.location(first))
+        self._repeated["categories"].append(identifier)
+
+    def _drain(self) -> None:
+        """Decode what the next annotations have as spans."""
+        fields, names = self._annotations, self.attributes.names
+        for lists in (self._segmentations, self._keypoints):
+            if lists is not None:
+                lists.drain()
+        for row in range(fields.drained, fields.rows if names else 0):
+            record = {name: loaded(fields, attribute_column(name), row) for name in names}
+            try:
+                values = self.attributes.values(record.get)
+            except FaultError as error:
+                self._records.fault_of_row(row, error)
+            else:
+                self.attributes.append(values)
+
+    def _drain_lists(self) -> None:
+        """Decode the category lists of the next images."""
+        fields = self._images
+        for name, key in LISTS.items():
+            self._lists[name] += [None] * (fields.drained - len(self._lists[name]))
+            for row in range(fields.drained, fields.rows if fields.holds(key) else 0):
+                categories = None
+                try:
+                    if fields.span_of(key, row):
+                        categories = category_ids(key, loaded(fields, key, row))
+                except FaultError as error:
+                    self._image_records.fault_of_row(row, error)
+                self._lists[name].append(categories)
+
+    def columns(self) -> TruthColumns:
+        """Return the columns; raise InputError with all problems of the file."""
+        problems, records, fields = self._document.problems, self._records, self._annotations
+        if self._keypoints is not None:
+            self._keypoints.finish()
+        kept_images = self._kept("images", self._image_records)
+        kept = self._kept("annotations", records)
+        images: list[Any] = list(compress(self._images.keys("id"), kept_images))
+        self._check_sections()
+        image_ids, order = self._sorted("images", images)
+        class_ids, _ = self._sorted("categories", list(self._categories))
+        problems.raise_any()
+        rows = np.flatnonzero(kept)
+        image = self._indices("images", image_ids, rows)
+        label = self._indices("categories", class_ids, rows)
+        problems.raise_any()
+        every = len(rows) == len(kept)
+        select: Any = slice(None) if every else rows
+
+        def taken(name: str) -> NDArray[Any]:
+            values: NDArray[Any] = np.asarray(fields.take(name))[select]
+            return values
+
+        counts = {
+            "missing-annotation-ids": fields.missing("id"),
+            "missing-iscrowd": fields.missing("iscrowd") - self._repeated_without_crowd,
+        }
+        box = np.asarray(fields.take("bbox")).reshape(-1, 4)
+        box[np.isnan(box[:, 0])] = NO_BOX
+        keypoints = None
+        if self._keypoints is not None:
+            sides = box[:, 2:] - box[:, :2] if self.boxes == "xyxy" else box[:, 2:].copy()
+            numbers, points = taken("num_keypoints"), self._keypoints.array()[select]
+            counts["missing-num-keypoints"] = int(np.isnan(numbers).sum())
+            labeled = np.where(np.isnan(numbers), (points[:, :, 2] > 0).sum(axis=1), numbers)
+            keypoints = KeypointColumns(points, sides[select], labeled == 0)
+        corners, box_area = encode_boxes(box, self.boxes, copy=False)
+        area = taken("area")
+        counts["missing-area"] = int(np.isnan(area).sum())
+        if fields.holds(ROTATION):
+            self.rotation = taken(ROTATION)
+        crowd, ignore, group_of = (taken(name) for name in FLAGS)
+        segmentations = None
+        if self._segmentations is not None:
+            segmentations = self._segmentations.columns().select(kept)
+        zero = taken("id") == 0
+        counts["annotation-id-zero"] = int(zero.sum())
+        columns = TruthColumns(
+            image_ids=image_ids,
+            image_sizes=self._sizes()[kept_images][order],
+            class_ids=class_ids,
+            class_names=tuple(self._categories[name][1].get("name") for name in class_ids),
+            image=image[select],
+            label=label[select],
+            corners=corners[select],
+            box_area=box_area[select],
+            area=np.where(np.isnan(area), box_area[select], area),
+            crowd=crowd,
+            ignore=ignore,
+            group_of=group_of,
+            records=fields.count,
+            zero_row=int(np.flatnonzero(zero)[-1]) if zero.any() else -1,
+            origin=None if every else rows.astype(np.int64),
+            counts=counts,
+            repeated=self._repeated,
+            groups=groups_of(self.categories),
+            segmentations=segmentations,
+            keypoints=keypoints,
+            extra={name: values[select] for name, values in self.attributes.columns().items()},
+        )
+        image_rows = np.flatnonzero(kept_images)[order].tolist()
+        for name, lists in self._lists.items():
+            if self._images.holds(LISTS[name]):
+                columns = with_list(columns, name, [lists[row] for row in image_rows])
+        return columns
+
+    def _kept(self, name: str, records: RecordList) -> NDArray[np.bool_]:
+        """Return the rows without those that repeat a record; add problems for equal ids."""
+        kept = np.ones(records.fields.rows, np.bool_)
+        if records.fields.are_distinct("id"):
+            return kept
+        first: dict[Name, int] = {}
+        keys = records.fields.keys("id")
+        pairs = [
+            (first[key], row)
+            for row, key in enumerate(keys)
+            if key is not None and row not in records.faulty and first.setdefault(key, row) != row
+        ]
+        if not pairs:
+            return kept
+        numbers = sorted({records.number_of(row) for pair in pairs for row in pair})
+        picked = dict(zip(numbers, self._document.pick(name, numbers), strict=True))
+        for row, other in pairs:
+            one, two = records.number_of(row), records.number_of(other)
+            identifier: Any = keys[other]
+            if picked[one] != picked[two]:
+                records.fault(two, identifier, _duplicate(identifier, records.location(one)))
+            else:
+                kept[other] = False
+                self._repeated[name].append(identifier)
+                if name == "annotations":
+                    self._repeated_without_crowd += "iscrowd" not in picked[two]
+        return kept
+
+    def _sizes(self) -> Floats:
+        columns = [np.asarray(self._images.take(side)) for side in ("width", "height")]
+        sizes = np.stack(columns, axis=1)
+        with np.errstate(invalid="ignore"):
+            sizes[~((sizes > 0) & (sizes < WHOLE_FLOATS))] = np.nan
+        return sizes
+
+    def _check_sections(self) -> None:
+        problems, fields = self._document.problems, self._annotations
+        missing = [name for name in _SECTIONS if name not in self._keys]
+        if missing:
+            scored = fields.missing("score") < fields.rows or "predictions" in self._keys
+            looks = " (records have scores: results?)" if scored else ""
+            problems.lead("", f"no {' and no '.join(missing)}{looks}", SHAPE_OF_TRUTH)
+        elif not (fields.count or self._document.limits.empty or problems.count):
+            problems.add("", "no annotations")
+
+    def _sorted(self, name: str, ids: list[Name]) -> tuple[tuple[Name, ...], list[int]]:
+        """Return the ids in ascending order, and their positions."""
+        types = set(map(type, ids))
+        if len(types) > 1 and str in types:
+            problems = self._document.problems
+            problems.add("", f"ids of {name} mix numbers and strings", "use one type")
+            return tuple(ids), []
+        order = sorted(range(len(ids)), key=ids.__getitem__)
+        return tuple(ids[k] for k in order), order
+
+    def _indices(
+        self, section: str, known: Sequence[Name], rows: NDArray[np.intp]
+    ) -> NDArray[np.int32]:
+        """Return the index of each annotation's image or category; add problems for unknown ids."""
+        key = {"images": "image_id", "categories": "category_id"}[section]
+        ids = Ids(self._annotations, key)
+        indices = ids.indices({name: i for i, name in enumerate(known)})
+        names = ids.names
+        for row in rows[indices[rows] < 0].tolist():
+            name = names[ids.rows[row]]
+            self._document.problems.add(
+                self._records.location(self._records.number_of(row)),
+                f"{key} {short_json(name)} is not in {section}{other_type(name, known)}",
+            )
+        return indices
+
+
+def _duplicate(identifier: Name, first: str) -> FaultError:
+    return FaultError(f"duplicate id {short_json(identifier)} (also at {first})")
+
+
+def image_values_of(document: Document, key: str) -> dict[Name, Any]:
+    """Return a value of the images of ground truth by id, unless it is null."""
+    values: dict[Name, Any] = {}
+    column = attribute_column("value")
+    fields = Fields([("id", "id"), ((column, key), "span")], [("id",)])
+    fields.each = key == "id"
+
+    def drain() -> None:
+        for row in range(fields.drained, fields.rows):
+            value, identifier = loaded(fields, column, row), fields.id_of("id", row)
+            if identifier is not None and value is not None:
+                values[identifier] = value
+
+    def values_of(record: Record) -> Values:
+        value = record.get(key)
+        text = None if value is None else json.dumps(value, default=repr).encode()
+        return {"id": identifier_of(record, "id"), column: text}
+
+    for name in document.members() if document.peek() == "{" else ():
+        if name == "images" and document.peek() == "[":
+            records = RecordList(document, name, fields, values_of)
+            records.drain = drain
+            records.read()
+            break
+        document.skip(name)
+    return values
+
+
+def image_values_of_file(path: str, key: str) -> dict[Name, Any]:
+    """Return a value of the images of a ground-truth file by id."""
+    with JsonFile(path).opened(DEFAULT_LIMITS) as document:
+        return image_values_of(document, key)
+
+
+def listed_file_names(path: str) -> dict[Name, str]:
+    """Return the file_name by image id of a ground-truth file."""
+    names = image_values_of_file(path, "file_name")
+    return {image: name for image, name in names.items() if isinstance(name, str)}
