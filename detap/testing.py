@@ -18,7 +18,7 @@ from detap.gates.evaluate import evaluate_gates
 if TYPE_CHECKING:
     from detap.analysis.operating import Threshold
     from detap.evaluation.results import Result
-    from detap.gates.checks import Limit
+    from detap.gates.config import Limit
     from detap.gates.detection import Scored
     from detap.protocols import Protocol
     from detap.tables.detection import Detections, GroundTruth, Name
@@ -163,7 +163,7 @@ def _earlier_detections(
 
 
 def _limits(**values: Limits | None) -> "list[Limit]":
-    from detap.gates.checks import Limit
+    from detap.gates.config import Limit
 
     limits = []
     for name, value in values.items():

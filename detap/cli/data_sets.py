@@ -24,7 +24,7 @@ from detap.protocols import Protocol
 
 if TYPE_CHECKING:
     from detap.analysis.data_sets import DataSet
-    from detap.gates.checks import Limit
+    from detap.gates.config import Limit
     from detap.metrics.metric import MetricSpec
     from detap.tables.detection import SourceFile
 

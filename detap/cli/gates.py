@@ -25,7 +25,7 @@ from detap.protocols.summary import DEFAULT_MIN_GROUND_TRUTHS
 from detap.text_input import parse_fraction
 
 if TYPE_CHECKING:
-    from detap.gates.checks import Limit
+    from detap.gates.config import Limit
     from detap.tables.detection import Name
 
 GATE_FAILED = 1
@@ -43,7 +43,7 @@ class _Limits(Text):
 
 def _read_limit(kind: Kind, text: str) -> "Limit":
     """Parse ``[NAME=]NUMBER``."""
-    from detap.gates.checks import Limit
+    from detap.gates.config import Limit
 
     return Limit.of(kind, text)
 

@@ -229,7 +229,7 @@ def _evaluate_gates(
     options: Mapping[str, Any],
 ) -> "tuple[GateResults, Report]":
     """Evaluate the gates; return the results and the report with them."""
-    from detap.gates.detection import Intervals, Scored
+    from detap.gates.detection import ImageResamples, Scored
     from detap.gates.evaluate import evaluate_gates  # lazy import (start-up time)
     from detap.report.sections.gates import gate_blocks
     from detap.report.writers.json import as_dict
@@ -268,7 +268,9 @@ def _evaluate_gates(
         before=evaluated.baseline,
         record=None if baseline_report is None else baseline_report.record,
         earlier=gates.baseline_detections or gates.baseline or "",
-        resamples=drawn.pair if isinstance(drawn := gate_results.resampled, Intervals) else None,
+        resamples=drawn.pair
+        if isinstance(drawn := gate_results.resampled, ImageResamples)
+        else None,
     )
     return gate_results, replace(
         report,

@@ -364,15 +364,7 @@ def raise_baseline(
 
 
 class _Ratchet:
-    """Retention of metrics that would drop from one report to the next.
-
-    Attributes
-    ----------
-    retained : list of str
-        The metrics that retain their old values.
-    changes : list of (str, float, float)
-        As :func:`raise_baseline` returns them.
-    """
+    """Retention of metrics that would drop from one report to the next."""
 
     def __init__(
         self, key: str, metric_of: Callable[[str], Metric | None], *, allow_drop: bool

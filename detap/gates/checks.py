@@ -4,112 +4,46 @@ Limits and metrics are compared without rounding; differences caused by rounding
 (``detap/decimals.py``).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from math import isnan, nan
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
-from detap.analysis.intervals import MetricIntervals
-from detap.decimals import decimal, format_against, fraction, snap, to_fraction
+from detap.decimals import decimal, format_against, snap, to_fraction
 from detap.errors import UsageError
-from detap.gates.config import CHANGES, FOR_HIGHER, LIMITS, OPPOSITES, RELATIONS, Kind, OptionNames
+from detap.gates.config import CHANGES, RULES, Kind, Limit, OptionNames
 from detap.gates.metric_names import EXTREMES, MetricName, Metrics, endings, resolve, row_key
 
 GateStatus = Literal["passed", "failed", "undefined", "inconclusive", "too-few-ground-truths"]
 Interval = tuple[float, float]
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
-    """A limit on a metric.
-
-    Attributes
-    ----------
-    kind : {"minimum", "maximum", "drop", "rise"}
-        Minimum, maximum, or maximum drop or rise from a baseline.
-    name : str or None
-        As given; None for the primary metric.
-    bound : Fraction
-    relative : bool
-        True if a drop or rise is a fraction of the baseline's value.
-    text : str
-        The bound as given.
-    """
-
-    kind: Kind
-    name: str | None
-    bound: Fraction
-    relative: bool
-    text: str
-
-    @classmethod
-    def of(cls, kind: Kind, text: str) -> "Limit":
-        """Parse ``0.005``, ``NAME=0.005`` or ``NAME=1%``."""
-        name, equals, value = text.rpartition("=")
-        value = value.strip()
-        if equals and not name:
-            raise ValueError(f"{text!r}: no metric name before '='")
-        relative = value.endswith("%")
-        if relative and kind not in CHANGES:
-            raise ValueError(f"{value!r}: expected a number such as 0.5, not a percentage")
-        try:
-            bound = fraction(value.removesuffix("%"))
-        except ValueError as error:
-            raise ValueError(f"{error}; use 0.5 or NAME=0.5") from None
-        if kind in CHANGES and bound < 0:
-            raise ValueError(f"{value!r}: a {kind} limit must be at least 0")
-        if kind == "minimum" and bound < 0:
-            raise ValueError(f"{value!r}: a minimum below 0 can never fail; use 0.5 or NAME=0.5")
-        bound = bound / 100 if relative else bound
-        if kind == "drop" and relative and bound >= 1:
-            raise ValueError(
-                f"{value!r}: a drop limit of 100% or more can never fail; use 1% or NAME=1%"
-            )
-        return cls(kind, name if equals else None, bound, relative, value)
+_RECORDED = (
+    *("kind", "name", "status", "value", "limit", "baseline", "drop", "interval", "confidence"),
+    *("ground_truths", "message"),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """The result of one limit on one metric.
-
-    Attributes
-    ----------
-    kind : {"minimum", "maximum", "drop", "rise"}
-    name : str
-        The full name of the metric.
-    status : {"passed", "failed", "undefined", "inconclusive", "too-few-ground-truths"}
-        ``undefined`` fails too. The last two are warnings: the interval contains the limit, or the
-        class has too few ground truths.
-    value : float
-        NaN is undefined.
-    limit : str
-        The bound as given.
-    message : str
-        The reason for the status.
-    baseline, drop, bound : float or None
-        Of a drop or rise: the baseline's value, the drop (negative if the metric rose), and the
-        maximum change.
-    interval : (float, float) or None
-        The confidence interval: of the drop or rise, or of the metric with a minimum or maximum.
-    confidence : float or None
-    ground_truths : int or None
-        Ground truths behind the metric: of its class, area range, slice or group of classes.
-    metric_name : MetricName or None
-    """
+    """The result of one limit on one metric; ``undefined`` fails too."""
 
     kind: Kind
-    name: str
+    name: str  # the full name of the metric
+    # Warnings: the interval contains the limit, or the class has too few ground truths.
     status: GateStatus
     value: float
-    limit: str
-    message: str
+    limit: str  # the bound as given
+    message: str  # the reason for the status
+    # Of a drop or rise: the earlier value, the drop (negative if it rose), the maximum change.
     baseline: float | None = None
     drop: float | None = None
     bound: float | None = None
-    interval: Interval | None = None
+    interval: Interval | None = None  # of the drop or rise, or of the metric
     confidence: float | None = None
-    ground_truths: int | None = None
+    ground_truths: int | None = None  # of the metric's class, area range, slice or class group
     metric_name: MetricName | None = None
 
     @property
@@ -124,54 +58,24 @@ class Gate:
 
     def as_dict(self) -> dict[str, Any]:
         """Return its entry in the JSON report."""
-        low, high = self.interval or (None, None)
-        return {
-            "kind": self.kind,
-            "name": self.name,
-            "status": self.status,
-            "value": self.value,
-            "limit": self.limit,
-            "baseline": self.baseline,
-            "drop": self.drop,
-            "interval": None if self.interval is None else [low, high],
-            "confidence": self.confidence,
-            "ground_truths": self.ground_truths,
-            "message": self.message,
-        }
+        record = {name: getattr(self, name) for name in _RECORDED}
+        return record | {"interval": None if self.interval is None else [*self.interval]}
 
 
-class ValueIntervals(Protocol):
-    """Confidence intervals of metrics."""
+class Intervals(Protocol):
+    """Confidence intervals of metrics, or of their drops."""
 
-    @property
-    def confidence(self) -> float:
-        """The level of the intervals."""
-
-    @property
-    def of_slices(self) -> Mapping[str | None, MetricIntervals]:
-        """The intervals for the report, of all images (None) and of each slice."""
+    confidence: float
 
     def interval(self, name: MetricName) -> Interval | None:
         """Return the confidence interval of a metric; None without one."""
 
 
-class DropIntervals(Protocol):
-    """Confidence intervals of drops."""
-
-    @property
-    def confidence(self) -> float:
-        """The level of the intervals."""
-
-    def interval(self, name: MetricName) -> Interval:
-        """Return the confidence interval of the drop of a metric."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Against:
+class _Against(NamedTuple):
     """The baseline of drops and rises, with the intervals."""
 
     baseline: Metrics
-    intervals: DropIntervals | None
+    intervals: Intervals | None
     min_ground_truths: int
 
 
@@ -180,14 +84,11 @@ def check(
     metrics: Metrics,
     baseline: Metrics | None = None,
     *,
-    intervals: DropIntervals | None = None,
-    values: ValueIntervals | None = None,
+    intervals: Intervals | None = None,
+    values: Intervals | None = None,
     min_ground_truths: int = 0,
 ) -> list[Gate]:
-    """Check metrics against limits, in the order of the limits.
-
-    A metric equal to its bound passes. Changes caused by rounding are ignored.
-    """
+    """Check metrics against limits, in the order of the limits."""
     gates: list[Gate] = []
     against = None if baseline is None else _Against(baseline, intervals, min_ground_truths)
     full = metrics if baseline is None else metrics.with_missing(baseline)
@@ -206,17 +107,15 @@ def check(
 
 def check_direction(limits: Sequence[Limit], metrics: Metrics, option_names: OptionNames) -> None:
     """Raise UsageError for a limit that passes when its metric gets worse."""
-    settings = {kind: setting for setting, kind in LIMITS.items()}
     for limit in limits:
-        name = limit.name or metrics.primary_metric
-        for_higher = limit.kind in FOR_HIGHER
-        wrong = metrics.lower_is_better if for_higher else metrics.higher_is_better
+        name, rule = limit.name or metrics.primary_metric, RULES[limit.kind]
+        wrong = metrics.lower_is_better if rule.for_higher else metrics.higher_is_better
         if any(map(wrong, endings(name))):
-            given = option_names.limit(settings[limit.kind], name, limit.text)
-            better = "lower" if for_higher else "higher"
+            better = "lower" if rule.for_higher else "higher"
             raise UsageError(
-                f"{given} passes when the metric gets worse ({better} is better); use "
-                f"{option_names(settings[OPPOSITES[limit.kind]])}"
+                f"{option_names.limit(rule.option, name, limit.text)} passes when the metric "
+                f"gets worse ({better} is better); use "
+                f"{option_names(RULES[rule.opposite].option)}"
             )
         _check_extreme(name, metrics)
 
@@ -224,7 +123,7 @@ def check_direction(limits: Sequence[Limit], metrics: Metrics, option_names: Opt
 def _check_extreme(name: str, metrics: Metrics) -> None:
     """Raise UsageError if a name is the best value of a metric over rows."""
     for metric in endings(name):
-        declared = None if metrics.metric_of is None else metrics.metric_of(metric)
+        declared = metrics.metric_of(metric)
         if declared is None:
             continue  # a count, or the ending of another name
         higher = declared.higher_is_better
@@ -237,32 +136,26 @@ def _check_extreme(name: str, metrics: Metrics) -> None:
             )
 
 
-def _level(limit: Limit, name: MetricName, metrics: Metrics, values: ValueIntervals | None) -> Gate:
+def _level(limit: Limit, name: MetricName, metrics: Metrics, values: Intervals | None) -> Gate:
     """Check a metric against a minimum or maximum."""
-    value, count = name.of(metrics), name.is_count(metrics)
+    value = name.of(metrics)
     interval = None if values is None else values.interval(name)
-    minimum = limit.kind == "minimum"
     if _is_fraction(name, metrics, value):
         _check_reachable(limit, name)
-    relation = RELATIONS[limit.kind]
+    relation = RULES[limit.kind].relation
     if isnan(value):
         status: GateStatus = "undefined"
         message = f"{name.text} undefined, required {relation} {limit.text}"
     else:
-        text = format_against(to_fraction(value), limit.bound, 0 if count else 4)
         exact = to_fraction(value)
-        passed = exact >= limit.bound if minimum else exact <= limit.bound
+        text = format_against(exact, limit.bound, 0 if name.is_count(metrics) else 4)
+        passed = exact >= limit.bound if limit.kind == "minimum" else exact <= limit.bound
         status = "passed" if passed else "failed"
         message = f"{_with_row(name, metrics)} {text}, required {relation} {limit.text}"
     if values is not None and interval is not None:
         message += _format_position(limit, interval, values.confidence)
     return Gate(
-        limit.kind,
-        name.text,
-        status,
-        value,
-        limit.text,
-        message,
+        *(limit.kind, name.text, status, value, limit.text, message),
         interval=interval,
         confidence=None if values is None or interval is None else values.confidence,
         ground_truths=name.ground_truths(metrics),
@@ -283,7 +176,7 @@ def _is_fraction(name: MetricName, metrics: Metrics, *values: float) -> bool:
     """Return True if a metric is between 0 and 1."""
     if name.is_count(metrics):
         return False
-    metric = None if metrics.metric_of is None else metrics.metric_of(name.metric)
+    metric = metrics.metric_of(name.metric)
     if metric is not None and metric.bounds != (0, 1):
         return False
     return all(isnan(value) or value <= 1 for value in values)
@@ -306,10 +199,8 @@ def _check_reachable(limit: Limit, name: MetricName) -> None:
 
 
 def _undefined_in_both(limit: Limit, name: MetricName, metrics: Metrics, baseline: Metrics) -> bool:
-    """Return True if a wildcard metric is undefined now and in the baseline.
-
-    A slice without images is excepted, and fails.
-    """
+    """Return True if a wildcard metric is undefined now and in the baseline."""
+    # A slice without images is excepted, and fails.
     if limit.name is None or "*" not in limit.name or metrics.of_slice(name.slice).empty:
         return False
     return isnan(name.of(metrics)) and isnan(_baseline_value(name, metrics, baseline))
@@ -321,9 +212,8 @@ def _baseline_value(name: MetricName, metrics: Metrics, baseline: Metrics) -> fl
         raise UsageError(f"{name.text!r}: slice {name.slice!r} is not in the baseline")
     row = name.row
     if row is not None:
-        row = baseline.of_slice(name.slice).row_index(
-            row_key(metrics.of_slice(name.slice).rows[row])
-        )
+        key = row_key(metrics.of_slice(name.slice).rows[row])
+        row = baseline.of_slice(name.slice).row_index(key)
         if row is None:
             return nan
     try:
@@ -336,26 +226,28 @@ def _baseline_value(name: MetricName, metrics: Metrics, baseline: Metrics) -> fl
 
 def _change(limit: Limit, name: MetricName, metrics: Metrics, against: _Against) -> Gate:
     """Check the change of a metric from the baseline."""
-    moved = "dropped" if limit.kind == "drop" else "rose"
     value, before = name.of(metrics), _baseline_value(name, metrics, against.baseline)
     if _is_fraction(name, metrics, value, before):
         _check_reachable(limit, name)
     intervals, minimum = against.intervals, against.min_ground_truths
     count = name.ground_truths(metrics)
-    details: dict[str, Any] = {
-        "baseline": before,
-        "confidence": None if intervals is None else intervals.confidence,
-        "ground_truths": count,
-        "metric_name": name,
-    }
+    gate = partial(
+        Gate,
+        kind=limit.kind,
+        name=name.text,
+        value=value,
+        limit=limit.text,
+        baseline=before,
+        confidence=None if intervals is None else intervals.confidence,
+        ground_truths=count,
+        metric_name=name,
+    )
     if isnan(value) or isnan(before):
         where = "" if isnan(value) else " in the baseline"
         message = f"{name.text} undefined{where}, allowed {limit.kind} {limit.text}"
-        return Gate(
-            limit.kind, name.text, "undefined", value, limit.text, message, drop=nan, **details
-        )
-    bound = limit.bound * abs(to_fraction(before)) if limit.relative else limit.bound
-    change = _signed_change(limit, value, before, bound)
+        return gate(status="undefined", message=message, drop=nan)
+    bound = limit.allowed(before)
+    change = _signed_change(limit, value, before)
     scarce = count is not None and count < minimum
     interval = None if intervals is None or scarce else intervals.interval(name)
     status = _status(limit, change, bound, interval)
@@ -366,38 +258,30 @@ def _change(limit: Limit, name: MetricName, metrics: Metrics, against: _Against)
         message += _format_interval(limit, interval, intervals.confidence)
     if status == "inconclusive":
         message += "; inconclusive: the CI contains the limit"
-    if status == "failed" and scarce:
+    elif status == "failed" and scarce:
         status = "too-few-ground-truths"
         message += f"; warning only: {count} ground truths, minimum {minimum}"
-    elif (
-        status == "failed"
-        and name.extreme is not None
-        and _due_to_scarce_classes(limit, name, metrics, against)
-    ):
+    elif status == "failed" and _due_to_scarce_classes(limit, name, metrics, against):
         status = "too-few-ground-truths"
+        moved = "dropped" if limit.kind == "drop" else "rose"
         message += f"; warning only: no class with {minimum} ground truths {moved} as far"
-    return Gate(
-        limit.kind,
-        name.text,
-        status,
-        value,
-        limit.text,
-        message,
+    return gate(
+        status=status,
+        message=message,
         drop=float(change if limit.kind == "drop" else -change),
         bound=float(bound),
         interval=interval,
-        **details,
     )
 
 
 def _due_to_scarce_classes(
     limit: Limit, name: MetricName, metrics: Metrics, against: _Against
 ) -> bool:
-    """Return True if the extreme over classes with enough ground truths passes."""
-    if not against.min_ground_truths:
+    """Return True for an extreme that passes over the classes with enough ground truths."""
+    if name.extreme is None or not against.min_ground_truths:
         return False
     current, baseline = metrics.of_slice(name.slice), against.baseline.of_slice(name.slice)
-    earlier = dict(zip(map(row_key, baseline.rows), baseline.by_row(name.metric), strict=True))
+    earlier = baseline.by_key(name.metric)
     counts = current.counts(name.metric)
     counts = counts or [row.get("ground_truths") or 0 for row in current.rows]
     rows = zip(current.rows, current.by_row(name.metric), counts, strict=True)
@@ -409,16 +293,20 @@ def _due_to_scarce_classes(
     if not pairs:
         return True
     value, before = (name.extreme_of(values) for values in zip(*pairs, strict=True))
-    bound = limit.bound * abs(to_fraction(before)) if limit.relative else limit.bound
-    return _signed_change(limit, value, before, bound) <= bound
+    return _signed_change(limit, value, before) <= limit.allowed(before)
 
 
-def _signed_change(limit: Limit, value: float, before: float, bound: Fraction) -> Fraction:
+def _signed_change(limit: Limit, value: float, before: float) -> Fraction:
     """Return the change in the direction of the limit; 0 if rounding causes it."""
     new, old = to_fraction(value), to_fraction(before)
     if snap(new, old) == old:
         return Fraction(0)
-    return snap(old - new if limit.kind == "drop" else new - old, bound)
+    return snap(old - new if limit.kind == "drop" else new - old, limit.allowed(before))
+
+
+def _directed(limit: Limit, interval: Interval) -> Interval:
+    """Return the interval of a drop in the direction of the limit."""
+    return interval if limit.kind == "drop" else (-interval[1], -interval[0])
 
 
 def _status(
@@ -426,7 +314,7 @@ def _status(
 ) -> GateStatus:
     if interval is None:
         return "passed" if change <= bound else "failed"
-    low, high = interval if limit.kind == "drop" else (-interval[1], -interval[0])
+    low, high = _directed(limit, interval)
     if isnan(low):
         return "undefined"
     if snap(to_fraction(low), bound) > bound:
@@ -461,6 +349,6 @@ def _format_position(limit: Limit, interval: Interval, confidence: float) -> str
 def _format_interval(limit: Limit, interval: Interval, confidence: float) -> str:
     if isnan(interval[0]):
         return "; CI undefined: the metric is undefined in every resample"
-    ends = interval if limit.kind == "drop" else (-interval[1], -interval[0])
-    bounds = ", ".join(format_against(to_fraction(end), Fraction(0)) for end in ends)
+    ends = map(to_fraction, _directed(limit, interval))
+    bounds = ", ".join(format_against(end, Fraction(0)) for end in ends)
     return f"; {100 * confidence:g}% CI of the {limit.kind} [{bounds}]"

@@ -5,9 +5,11 @@ Separate from their evaluation, so that commands without gates start faster.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+from fractions import Fraction
+from shlex import quote
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
-from detap.display import Brief
+from detap.decimals import fraction, to_fraction
 from detap.errors import Note, UsageError
 from detap.protocols.summary import DEFAULT_MIN_GROUND_TRUTHS
 from detap.text_input import parse_fraction
@@ -15,8 +17,8 @@ from detap.text_input import parse_fraction
 if TYPE_CHECKING:
     from detap.analysis.intervals import MetricIntervals
     from detap.analysis.power import PowerAnalysis
-    from detap.gates.checks import Gate, Limit
-    from detap.gates.power import ResampledMetrics
+    from detap.gates.checks import Gate
+    from detap.gates.power import Resamples
     from detap.gates.regressions import Regressions
 
 DEFAULT_RESAMPLES = 1000
@@ -29,54 +31,77 @@ Level = Literal["minimum", "maximum"]
 Change = Literal["drop", "rise"]
 Kind = Literal[Level, Change]
 
-OPPOSITES: Mapping[Kind, Kind] = {
-    "minimum": "maximum",
-    "drop": "rise",
-    "maximum": "minimum",
-    "rise": "drop",
-}
-"""The kinds of limits: the first two are for metrics where higher is better."""
-FOR_HIGHER: tuple[Kind, ...] = ("minimum", "drop")
 
-CHANGES = get_args(Change)
+class Rule(NamedTuple):
+    """What a kind of limit requires of a metric."""
+
+    option: str
+    relation: str  # between the metric and its limit, as text
+    opposite: Kind
+    for_higher: bool  # for metrics where higher is better
+
+
+RULES: Mapping[Kind, Rule] = {
+    "minimum": Rule("fail_under", ">=", "maximum", for_higher=True),
+    "maximum": Rule("fail_over", "<=", "minimum", for_higher=False),
+    "drop": Rule("max_drop", "drop <=", "rise", for_higher=True),
+    "rise": Rule("max_rise", "rise <=", "drop", for_higher=False),
+}
+CHANGES = ("drop", "rise")
 """The kinds of limits on the change from a baseline."""
 
-LIMITS: Mapping[str, Kind] = {
-    "fail_under": "minimum",
-    "fail_over": "maximum",
-    "max_drop": "drop",
-    "max_rise": "rise",
-}
+LIMITS: Mapping[str, Kind] = {rule.option: kind for kind, rule in RULES.items()}
 """The kind of limit that each option sets."""
 
-RELATIONS: Mapping[Kind, str] = {
-    "minimum": ">=",
-    "maximum": "<=",
-    "drop": "drop <=",
-    "rise": "rise <=",
-}
-"""The relation between a metric and its limit, as text."""
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A limit on a metric."""
+
+    kind: Kind
+    name: str | None  # as given; None for the primary metric
+    bound: Fraction
+    relative: bool  # True if a drop or rise is a fraction of the baseline's value
+    text: str  # the bound as given
+
+    @classmethod
+    def of(cls, kind: Kind, text: str) -> "Limit":
+        """Parse ``0.005``, ``NAME=0.005`` or ``NAME=1%``."""
+        name, equals, value = text.rpartition("=")
+        value = value.strip()
+        if equals and not name:
+            raise ValueError(f"{text!r}: no metric name before '='")
+        relative = value.endswith("%")
+        if relative and kind not in CHANGES:
+            raise ValueError(f"{value!r}: expected a number such as 0.5, not a percentage")
+        try:
+            bound = fraction(value.removesuffix("%"))
+        except ValueError as error:
+            raise ValueError(f"{error}; use 0.5 or NAME=0.5") from None
+        if kind in CHANGES and bound < 0:
+            raise ValueError(f"{value!r}: a {kind} limit must be at least 0")
+        if kind == "minimum" and bound < 0:
+            raise ValueError(f"{value!r}: a minimum below 0 can never fail; use 0.5 or NAME=0.5")
+        bound = bound / 100 if relative else bound
+        if kind == "drop" and relative and bound >= 1:
+            raise ValueError(
+                f"{value!r}: a drop limit of 100% or more can never fail; use 1% or NAME=1%"
+            )
+        return cls(kind, name if equals else None, bound, relative, value)
+
+    def allowed(self, before: float) -> Fraction:
+        """Return the largest change from a value."""
+        return self.bound * abs(to_fraction(before)) if self.relative else self.bound
 
 
 @dataclass(frozen=True, slots=True)
 class OptionNames:
-    """The names of gate settings in messages: options of a command, or arguments.
+    """The names of gate settings in messages: options of a command, or arguments."""
 
-    Attributes
-    ----------
-    options : bool
-        True if ``max_drop`` is ``--max-drop``.
-    interval_source : str
-        The input that intervals require.
-    names : mapping
-        Names that differ from the default ones.
-    metric_intervals : bool
-        True if `confidence` without a baseline gives the intervals of the metrics.
-    """
-
-    options: bool
-    interval_source: str
-    names: Mapping[str, str]
+    options: bool  # True if `max_drop` is `--max-drop`
+    interval_source: str  # the input that intervals require
+    names: Mapping[str, str]  # names that differ from the default ones
+    # True if `confidence` without a baseline gives the intervals of the metrics
     metric_intervals: bool = True
 
     def __call__(self, name: str) -> str:
@@ -88,45 +113,26 @@ class OptionNames:
         """Format a limit as an option or argument."""
         if not self.options:
             return f"{self(setting)}={{{name!r}: {bound!r}}}"
-        from shlex import quote
-
         return f"{self(setting)} {quote(f'{name}={bound}')}"
 
 
 @dataclass(frozen=True, slots=True)
 class GateConfig:
-    """The gate configuration of a run.
+    """The gate configuration of a run."""
 
-    Attributes
-    ----------
-    limits : tuple of Limit
-    confidence : float or None
-        Level of the confidence intervals: of changes, or of metrics without a baseline.
-    resamples, seed : int
-        Number of resamples behind these intervals, and their seed.
-    min_ground_truths : int
-        Classes with fewer ground truths only warn about drops and rises.
-    allow_mismatch : bool
-        True to accept a baseline of another ground truth or protocol.
-    option_names : OptionNames
-        The names of these settings in messages.
-    detectable_drop : float or None
-        A drop; the number of images needed to detect it is reported.
-    """
-
-    limits: "tuple[Limit, ...]"
-    confidence: float | None
+    limits: tuple[Limit, ...]
+    confidence: float | None  # of intervals: of changes, or of metrics without a baseline
     resamples: int
     seed: int
-    min_ground_truths: int
-    allow_mismatch: bool
+    min_ground_truths: int  # classes with fewer ground truths only warn about drops and rises
+    allow_mismatch: bool  # True to accept a baseline of another ground truth or protocol
     option_names: OptionNames
-    detectable_drop: float | None = None
+    detectable_drop: float | None = None  # the images needed to detect it are reported
 
     @classmethod
     def of(
         cls,
-        limits: "Sequence[Limit]",
+        limits: Sequence[Limit],
         option_names: OptionNames,
         *,
         baseline: bool,
@@ -237,46 +243,24 @@ def _check_dependencies(
             raise UsageError(f"{option_names(name)} requires {required}")
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class BaselineReport(Brief):
-    """An earlier report.
-
-    Attributes
-    ----------
-    path : str
-    record : dict
-        Its JSON.
-    """
+class BaselineReport(NamedTuple):
+    """An earlier JSON report."""
 
     path: str
     record: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class GateResults(Brief):
-    """The results of gates.
-
-    Attributes
-    ----------
-    gates : tuple of Gate
-    notes : tuple of Note
-        Warnings of gates.
-    regressions : Regressions or None
-        Classes and images behind the gates that did not pass.
-    power : PowerAnalysis or None
-        The minimum detectable drops.
-    intervals : mapping of str or None to MetricIntervals
-        The intervals of the metrics, if requested: of all images (None) and of each slice.
-    resampled : ResampledMetrics or None
-        What was resampled.
-    """
+@dataclass(frozen=True, slots=True, eq=False)
+class GateResults:
+    """The results of gates."""
 
     gates: "tuple[Gate, ...]" = ()
     notes: tuple[Note, ...] = ()
-    regressions: "Regressions | None" = None
+    regressions: "Regressions | None" = None  # behind the gates that did not pass
     power: "PowerAnalysis | None" = None
+    # Of the metrics, if requested: of all images (None) and of each slice.
     intervals: "Mapping[str | None, MetricIntervals]" = field(default_factory=dict)
-    resampled: "ResampledMetrics | None" = None
+    resampled: "Resamples | None" = None
 
     @property
     def failed(self) -> bool:

@@ -10,19 +10,17 @@ from detap.analysis.data_sets import DataSet, DataSets
 from detap.analysis.intervals import MetricIntervals
 from detap.errors import InputError, Problem, UsageError
 from detap.gates.baseline import protocol_differences, protocol_text
-from detap.gates.checks import Gate, Interval
+from detap.gates.checks import Interval
 from detap.gates.config import GateConfig
+from detap.gates.evaluate import Subject
 from detap.gates.metric_names import MEAN, MetricName, Metrics
 from detap.metrics import Metric, metric_named
 from detap.protocols import Protocol
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GatedSets:
-    """Data sets: a ``Subject`` of detap/gates/evaluate.py.
-
-    A mean over the data sets is named ``mean-set.AP`` or ``AP``.
-    """
+class GatedSets(Subject):
+    """Data sets; a mean over them is named ``mean-set.AP`` or ``AP``."""
 
     data: DataSets
 
@@ -58,15 +56,6 @@ class GatedSets:
         """Return the confidence intervals of the means and of each data set."""
         return SetIntervals(self.data, config)
 
-    def find_regressions(
-        self,
-        gates: Sequence[Gate],
-        baseline_metrics: Metrics | None,
-        baseline: "GatedSets | None",
-    ) -> None:
-        """Return None: the table lists every data set."""
-        return
-
 
 class SetIntervals:
     """Confidence intervals of means over data sets, and of each data set."""
@@ -74,7 +63,7 @@ class SetIntervals:
     def __init__(self, data: DataSets, config: GateConfig) -> None:
         assert config.confidence is not None
         self.confidence = config.confidence
-        self.of_slices: dict[str | None, MetricIntervals] = {}
+        self.of_slices: Mapping[str | None, MetricIntervals] = {}
         self._data = data
 
     def interval(self, name: MetricName) -> Interval | None:

@@ -10,20 +10,19 @@ from detap.analysis.bootstrap import (
     PairedResamples,
     Resampled,
     draw_weights,
-    interval,
     paired_resamples,
     resampled,
 )
 from detap.analysis.intervals import MetricIntervals, metric_intervals
 from detap.analysis.operating import OperatingPoint, Threshold, operating_point
-from detap.analysis.power import LEVEL
 from detap.errors import UnknownNameError, UsageError
 from detap.evaluation.detection import on_images
 from detap.evaluation.results import Result, class_rows
 from detap.gates.baseline import drop_threshold_columns
-from detap.gates.checks import Gate, Interval, Limit
-from detap.gates.config import CHANGES, GateConfig
+from detap.gates.checks import Gate, Interval
+from detap.gates.config import CHANGES, GateConfig, Limit
 from detap.gates.metric_names import MetricName, Metrics, escaped, resolve
+from detap.gates.power import Resamples
 from detap.gates.regressions import Regressions, regressions
 from detap.io.digest import sha256_of_names
 from detap.metrics.at_threshold import AT_THRESHOLD
@@ -35,21 +34,13 @@ from detap.tables.detection import Name as ImageName
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scored:
-    """The result of a detector, overall and by slice: a ``Subject`` of detap/gates/evaluate.py.
-
-    Attributes
-    ----------
-    overall : Result
-    slices : mapping of str to Result or None
-        None for a slice without images.
-    threads : int or None
-    score_threshold : float or "best", optional
-        Score threshold of precision, recall, F1 and false positives per image; None if not given.
-    """
+    """The result of a detector, overall and by slice: a ``Subject`` of detap/gates/evaluate.py."""
 
     overall: Result
+    # None for a slice without images
     slices: Mapping[str, Result | None] = field(default_factory=dict)
     threads: int | None = None
+    # score threshold of precision, recall, F1 and false positives per image; None if not given
     score_threshold: Threshold | None = None
 
     @classmethod
@@ -84,9 +75,9 @@ class Scored:
         }
         return replace(overall, slices=slices)
 
-    def resample(self, baseline: "Scored | None", config: GateConfig) -> "Intervals":
+    def resample(self, baseline: "Scored | None", config: GateConfig) -> "ImageResamples":
         """Resample the drops from a baseline, or the metrics if there is none."""
-        return Intervals(self, baseline, config)
+        return ImageResamples(self, baseline, config)
 
     def intervals(self, config: GateConfig) -> "SliceIntervals":
         """Return the confidence intervals of the metrics, overall and by slice."""
@@ -114,25 +105,14 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class SliceMetrics:
-    """The metrics of a slice in a report.
-
-    Attributes
-    ----------
-    tag : str
-    images : int
-    images_sha256 : str
-        Digest of the image names; a baseline of other images is detected by it.
-    ground_truths : int
-    summary : mapping of str to float
-    classes : sequence of mapping
-        Rows of :func:`detap.evaluation.results.class_rows`.
-    """
+    """The metrics of a slice in a report."""
 
     tag: str
     images: int
-    images_sha256: str
+    images_sha256: str  # digest of the image names; a baseline of other images is detected by it
     ground_truths: int
     summary: Mapping[str, float]
+    # rows of :func:`detap.evaluation.results.class_rows`
     classes: Sequence[Mapping[str, str | int | float | None]]
 
     @classmethod
@@ -186,40 +166,18 @@ def _metrics_of(result: Result, score_threshold: Threshold | None) -> Metrics:
     )
 
 
-class Intervals:
-    """Confidence intervals of drops, by paired resamples that are drawn once per slice.
-
-    Without a baseline there are no drops, and the metrics themselves are resampled.
-
-    Parameters
-    ----------
-    current, baseline : Scored
-        Two detectors on the same images.
-    config : GateConfig
-        The limits, the confidence, the number of resamples and their seed.
-
-    Attributes
-    ----------
-    pair : PairedResamples or None
-        Of all images; None without a baseline.
-
-    Raises
-    ------
-    UsageError
-        If an interval is required of a metric that cannot be resampled.
-    """
+class ImageResamples(Resamples):
+    """Metrics in resamples of the images, drawn once per slice."""
 
     unit = "image"
 
     def __init__(self, current: Scored, baseline: Scored | None, config: GateConfig) -> None:
-        self.confidence = LEVEL if config.confidence is None else config.confidence
-        self.paired = baseline is not None
-        self.pair: PairedResamples | None = None
+        super().__init__(config, paired=baseline is not None)
+        self.pair: PairedResamples | None = None  # of all images
         self._current, self._metrics = current, current.metrics()
         self._spec_of = partial(_spec_of, self._metrics, current.overall.protocol)
-        required = self.paired and config.confidence is not None
         self._resampled: dict[str | None, tuple[Resampled | None, Resampled]] = {}
-        for tag, names in self._names_by_slice(config, required=required).items():
+        for tag, names in self._names_by_slice(config).items():
             before = None if baseline is None else baseline.of_slice(tag)
             after = current.of_slice(tag)
             if after is None or (self.paired and before is None):
@@ -236,7 +194,7 @@ class Intervals:
             if tag is None:
                 self.pair = pair
 
-    def _names_by_slice(self, config: GateConfig, *, required: bool) -> dict[str | None, list[str]]:
+    def _names_by_slice(self, config: GateConfig) -> dict[str | None, list[str]]:
         """Return the metrics to resample by slice: those with limits, else the primary metric."""
         names: dict[str | None, set[str]] = {}
         for limit in config.limits:
@@ -244,34 +202,18 @@ class Intervals:
                 spec = self._spec_of(name)
                 if spec is not None and spec.metric.has_intervals:
                     names.setdefault(name.slice, set()).add(spec.name)
-                elif required and limit.kind in CHANGES:
+                elif self.paired and config.confidence is not None and limit.kind in CHANGES:
                     raise UsageError(_no_interval(name, spec, limit, config))
         if not names:
             names[None] = {self._metrics.primary_metric}
         return {tag: sorted(group) for tag, group in names.items()}
 
-    def interval(self, name: MetricName) -> Interval:
-        """Return the confidence interval of the drop of a metric."""
-        drops = self.drops(name)
-        if drops is None:
-            return nan, nan
-        return interval(drops, self.confidence, self._drops(name, left_out=True))
-
-    def drops(self, name: MetricName) -> Floats | None:
-        """Return the drop of a metric in each resample; None if it has none."""
-        return self._drops(name, left_out=False)
-
-    def values(self, name: MetricName) -> Floats | None:
+    def values(
+        self, name: MetricName, *, earlier: bool = False, left_out: bool = False
+    ) -> Floats | None:
         """Return a metric in each resample; None if it cannot be resampled."""
-        return self._series(name, 1, left_out=False)
-
-    def _drops(self, name: MetricName, *, left_out: bool) -> Floats | None:
-        before, after = (self._series(name, index, left_out=left_out) for index in range(2))
-        return None if before is None or after is None else before - after
-
-    def _series(self, name: MetricName, index: int, *, left_out: bool) -> Floats | None:
         spec, pair = self._spec_of(name), self._resampled.get(name.slice)
-        values = None if pair is None else pair[index]
+        values = None if pair is None else pair[0 if earlier else 1]
         if values is not None and left_out:
             values = values.left_out
         if spec is None or values is None or spec.name not in values.overall:
@@ -288,21 +230,7 @@ class Intervals:
 
 
 class SliceIntervals:
-    """Confidence intervals of metrics, overall and by slice.
-
-    Parameters
-    ----------
-    current : Scored
-    config : GateConfig
-        The confidence, the number of resamples and their seed; metrics with limits get intervals
-        if the report does not list them.
-
-    Attributes
-    ----------
-    confidence : float
-    of_slices : dict of str or None to MetricIntervals
-        Of all images (None), and of each slice with images.
-    """
+    """Confidence intervals of metrics, overall and by slice."""
 
     def __init__(self, current: Scored, config: GateConfig) -> None:
         assert config.confidence is not None
@@ -315,7 +243,7 @@ class SliceIntervals:
             if limit.kind not in CHANGES
             for name in resolve(limit.name, metrics_now)
         ]
-        self.of_slices: dict[str | None, MetricIntervals] = {
+        self.of_slices: Mapping[str | None, MetricIntervals] = {
             tag: metric_intervals(
                 result,
                 confidence=config.confidence,

@@ -4,10 +4,12 @@ A detector or a ranking is passed as a :class:`Subject`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from math import isnan, sqrt
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
-from detap.analysis.power import PowerAnalysis
+from detap.analysis.intervals import MetricIntervals
 from detap.errors import Note
 from detap.escaping import escape
 from detap.gates.baseline import (
@@ -18,14 +20,23 @@ from detap.gates.baseline import (
     summary_differences,
     threshold_differences,
 )
-from detap.gates.checks import DropIntervals, Gate, Limit, ValueIntervals, check, check_direction
-from detap.gates.config import CHANGES, BaselineReport, GateConfig, GateResults
+from detap.gates.checks import Gate, Intervals, check, check_direction
+from detap.gates.config import CHANGES, BaselineReport, GateConfig, GateResults, Limit, OptionNames
 from detap.gates.metric_names import Metrics, escaped, resolve, row_key
-from detap.gates.power import ResampledMetrics, power_analysis, underpowered_notes
+from detap.gates.power import Resamples, power_analysis, underpowered_notes
 from detap.gates.regressions import Regressions
 
+# A drop of a class is large if it is more than twice the limit, and beyond the limit by more than
+# three standard errors of the difference of two fractions of n objects each, which is at most
+# sqrt(1 / (2 n)). That of a class with a few objects is never large.
 _STANDARD_ERRORS = 3
 _TIMES_THE_LIMIT = 2
+
+
+class ValueIntervals(Intervals, Protocol):
+    """Confidence intervals of metrics, with those that the report lists."""
+
+    of_slices: Mapping[str | None, MetricIntervals]  # of all images (None) and of each slice
 
 
 class Subject(Protocol):
@@ -34,16 +45,18 @@ class Subject(Protocol):
     def metrics(self) -> Metrics:
         """Return the metrics that gates can name."""
 
-    def resample(self, baseline: Self | None, config: GateConfig) -> ResampledMetrics:
+    def resample(self, baseline: Self | None, config: GateConfig) -> Resamples:
         """Resample the drops from a baseline, or the metrics if there is none."""
 
     def find_regressions(
         self, gates: Sequence[Gate], baseline_metrics: Metrics | None, baseline: Self | None
     ) -> Regressions | None:
         """Return the classes and images behind the gates that did not pass."""
+        return None
 
     def intervals(self, config: GateConfig) -> ValueIntervals | None:
         """Return the confidence intervals of the metrics; None if they have none."""
+        return None
 
 
 S = TypeVar("S", bound=Subject)
@@ -65,42 +78,33 @@ def evaluate_gates(
             baseline_report, config, metrics, baseline_metrics, record
         )
     by_intervals = config.confidence is not None and baseline is not None
-    resampled = intervals = None
+    resampled = None
     if by_intervals or config.detectable_drop is not None:
         resampled = current.resample(baseline, config)
-        intervals = resampled if by_intervals else None
     of_metrics = config.confidence is not None and baseline is None
     values = current.intervals(config) if of_metrics else None
-    inputs = _GateInputs(metrics, baseline_metrics, intervals, config)
-    gates = check(
-        config.limits,
-        metrics,
-        baseline_metrics,
-        intervals=intervals,
-        values=values,
+    check_drops = partial(
+        check,
+        metrics=metrics,
+        baseline=baseline_metrics,
+        intervals=resampled if by_intervals else None,
         min_ground_truths=config.min_ground_truths,
     )
+    gates = check_drops(config.limits, values=values)
     check_direction(config.limits, metrics, config.option_names)
-    power, notes = _analyze_power(gates, metrics, resampled, config)
-    of_slices = {} if values is None else values.of_slices
+    power = None if resampled is None else power_analysis(gates, metrics, resampled, config)
+    results = GateResults(
+        power=power, intervals={} if values is None else values.of_slices, resampled=resampled
+    )
     if not gates:
-        return GateResults(power=power, intervals=of_slices, resampled=resampled)
-    regressions = current.find_regressions(gates, baseline_metrics, baseline)
-    notes = [*_hidden_class_drops(gates, inputs), *notes]
-    return GateResults(tuple(gates), tuple(notes), regressions, power, of_slices, resampled)
-
-
-def _analyze_power(
-    gates: Sequence[Gate],
-    metrics: Metrics,
-    resampled: ResampledMetrics | None,
-    config: GateConfig,
-) -> tuple[PowerAnalysis | None, list[Note]]:
-    """Return the minimum detectable drops, and a warning if a limit is below its own."""
-    if resampled is None:
-        return None, []
-    power = power_analysis(gates, metrics, resampled, config)
-    return power, underpowered_notes(power)
+        return results
+    inputs = _GateInputs(metrics, baseline_metrics, check_drops, config.option_names)
+    return replace(
+        results,
+        gates=tuple(gates),
+        notes=(*_hidden_class_drops(gates, inputs), *underpowered_notes(power)),
+        regressions=current.find_regressions(gates, baseline_metrics, baseline),
+    )
 
 
 def _baseline_metrics(
@@ -110,10 +114,7 @@ def _baseline_metrics(
     evaluated: Metrics | None,
     record: Callable[[], Mapping[str, Any]],
 ) -> Metrics:
-    """Return the baseline's metrics, if its report is comparable.
-
-    Those of the earlier detector, `evaluated`, are preferred to those of the report.
-    """
+    """Return the metrics of a comparable report, or those of the evaluated earlier detector."""
     current, earlier = record(), report.record
     recorded = metrics_of_record(earlier, at_threshold="operating_point" in current)
     recorded = recorded.with_ids_of(metrics)
@@ -138,18 +139,12 @@ class _GateInputs(NamedTuple):
 
     metrics: Metrics
     baseline: Metrics | None
-    intervals: DropIntervals | None
-    config: GateConfig
+    check: Callable[[Sequence[Limit]], Sequence[Gate]]
+    option_names: OptionNames
 
     def fails(self, text: str) -> bool:
         """Return True if a further limit on a drop would fail."""
-        gates = check(
-            [Limit.of("drop", text)],
-            self.metrics,
-            self.baseline,
-            intervals=self.intervals,
-            min_ground_truths=self.config.min_ground_truths,
-        )
+        gates = self.check([Limit.of("drop", text)])
         return bool(gates) and all(gate.status == "failed" for gate in gates)
 
 
@@ -165,12 +160,7 @@ class _ClassDrop(NamedTuple):
 
 
 def _hidden_class_drops(gates: Sequence[Gate], inputs: _GateInputs) -> Iterator[Note]:
-    """Yield a warning for each gate on a mean that hides a large drop of a class.
-
-    A drop is large if it is more than twice the limit, and beyond the limit by more than three
-    standard errors of the difference of two fractions of as many objects, which is at most
-    ``sqrt(1 / (2 n))``. The drop of a class with a few objects is never large.
-    """
+    """Yield a warning for each gate on a mean that hides a large drop of a class."""
     gated = {
         (gate.metric_name.slice, gate.metric_name.row)
         for gate in gates
@@ -178,8 +168,7 @@ def _hidden_class_drops(gates: Sequence[Gate], inputs: _GateInputs) -> Iterator[
     }
     for gate in gates:
         name = gate.metric_name
-        on_a_mean = name is not None and not name.in_rows
-        if not on_a_mean or gate.kind != "drop" or gate.failed:
+        if name is None or name.in_rows or gate.kind != "drop" or gate.failed:
             continue
         drops = [drop for drop in _class_drops(gate, inputs, gated) if inputs.fails(drop.gate)]
         if not drops:
@@ -193,7 +182,7 @@ def _hidden_class_drops(gates: Sequence[Gate], inputs: _GateInputs) -> Iterator[
             "gate-hides-class-drop",
             f"{gate.name} {passed} but {worst.name} dropped by {worst.drop:.4f} "
             f"({worst.before:.4f} to {worst.after:.4f}, {worst.ground_truths} ground truths)"
-            f"{others}; gate it with {inputs.config.option_names.limit('max_drop', text, bound)}",
+            f"{others}; gate it with {inputs.option_names.limit('max_drop', text, bound)}",
             len(drops),
         )
 
@@ -208,12 +197,12 @@ def _class_drops(
     tag = gate.metric_name.slice
     current, baseline = inputs.metrics.of_slice(tag), inputs.baseline.of_slice(tag)
     name = current.row_name(gate.metric_name.metric)
-    metric = None if current.metric_of is None else current.metric_of(gate.metric_name.metric)
+    metric = current.metric_of(gate.metric_name.metric)
     if metric is not None and metric.bounds != (0, 1):
         return  # the standard error holds for fractions alone
     if name is None or not baseline.row_has(name):
         return
-    before = dict(zip(map(row_key, baseline.rows), baseline.by_row(name), strict=True))
+    before = baseline.by_key(name)
     prefix = f"slice:{escaped(tag)}." if tag is not None else ""
     rows = zip(current.rows, current.by_row(name), strict=True)
     for index, (row, value) in enumerate(rows):

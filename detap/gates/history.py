@@ -21,21 +21,11 @@ from detap.metrics.at_threshold import AT_THRESHOLD
 
 
 class Run(NamedTuple):
-    """A report of a run.
+    """A report of a run."""
 
-    Attributes
-    ----------
-    name : str
-        Its path.
-    record : dict
-        The JSON report.
-    metrics : dict of str to float
-        The requested metrics by name; changes are those of the first.
-    """
-
-    name: str
-    record: dict[str, Any]
-    metrics: dict[str, float]
+    name: str  # its path
+    record: dict[str, Any]  # the JSON report
+    metrics: dict[str, float]  # the requested metrics by name; changes are those of the first
 
     @property
     def version(self) -> str:
@@ -54,21 +44,11 @@ class Run(NamedTuple):
 
 
 class Series(NamedTuple):
-    """Comparable runs: the same ground truth, selection and protocol.
+    """Comparable runs: the same ground truth, selection and protocol."""
 
-    Attributes
-    ----------
-    runs : list of Run
-        The oldest first.
-    differences : list of str
-        Differences from the series of the latest run; empty for that series.
-    counts : frozenset of str
-        The names of metrics that are counts.
-    """
-
-    runs: list[Run]
-    differences: list[str]
-    counts: frozenset[str]
+    runs: list[Run]  # the oldest first
+    differences: list[str]  # differences from the series of the latest run; empty for that series
+    counts: frozenset[str]  # the names of metrics that are counts
 
     @property
     def changes(self) -> list[float]:

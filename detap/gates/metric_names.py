@@ -23,14 +23,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isnan, nan
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 from detap.errors import UsageError
 from detap.metrics import METRICS, Metric
 from detap.metrics.at_threshold import AT_THRESHOLD
 from detap.text_input import suggest
 
-Value = float | None
 Extreme = Literal["min", "max"]
 EXTREMES: tuple[Extreme, ...] = ("min", "max")
 """The extremes over rows that names can have."""
@@ -47,96 +46,89 @@ _LOWER_IS_BETTER = ("false_positives", "duplicates", "gap")
 """Columns of the rows that are not a :class:`Metric`."""
 
 
+def _absent(metric: str) -> NoReturn:
+    raise KeyError(metric)
+
+
+def _undeclared(metric: str) -> None:
+    return
+
+
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """The metrics that gates can name.
-
-    Attributes
-    ----------
-    primary_metric : str
-        The metric of a limit without a name.
-    summary : mapping of str to float or None
-        Undefined is NaN or None.
-    rows : sequence of mapping
-        One per class, with its ``name``, ``ground_truths`` and metrics.
-    unit : str
-        The unit of a row: ``"class"`` or ``"query"``.
-    slices : mapping of str to Metrics
-    compute_overall : callable, optional
-        Returns a metric that is not in the summary, by name; KeyError if there is none.
-    compute_rows : callable, optional
-        Returns a metric of all rows that they do not list, by name; KeyError if there is none.
-    compute_counts : callable, optional
-        Returns the ground truths of each row behind a metric, by name; KeyError if unknown.
-    metric_of : callable, optional
-        Returns the class of a metric by name; None for a count.
-    empty : bool
-        True if there are no images, as in a slice without any.
-    """
+    """The metrics that gates can name; functions raise KeyError for an unknown metric."""
 
     primary_metric: str
-    summary: Mapping[str, Value]
+    summary: Mapping[str, float | None]
+    # One per class, query or data set, with its name and metrics; NaN and None are undefined.
     rows: Sequence[Mapping[str, Any]] = ()
     unit: str = "class"
     slices: "Mapping[str, Metrics]" = field(default_factory=dict)
-    compute_overall: Callable[[str], float] | None = None
-    compute_rows: Callable[[str], Sequence[float]] | None = None
-    compute_counts: Callable[[str], Sequence[int]] | None = None
-    metric_of: Callable[[str], Metric | None] | None = None
-    empty: bool = False
+    compute_overall: Callable[[str], float] = _absent
+    compute_rows: Callable[[str], Sequence[float]] = _absent  # for all rows
+    compute_counts: Callable[[str], Sequence[int]] = _absent  # ground truths of each row
+    metric_of: Callable[[str], Metric | None] = _undeclared  # None for a count
+    empty: bool = False  # True for a slice without images
+
+    def overall(self, metric: str) -> float:
+        """Return a metric of the summary."""
+        value = self.summary[metric] if metric in self.summary else self.compute_overall(metric)
+        return nan if value is None else float(value)
 
     def has(self, metric: str) -> bool:
         """Return True if the summary has this metric."""
-        return self._of_summary(metric) is not _ABSENT
+        return _is_known(self.overall, metric)
+
+    def by_row(self, metric: str) -> list[float]:
+        """Return a metric of all rows, in their order."""
+        if metric in _NAMES_OF_ROWS:
+            raise KeyError(metric)
+        values: Sequence[Any]
+        if self.rows and metric in self.rows[0]:
+            values = [row.get(metric) for row in self.rows]
+            if any(isinstance(value, str) for value in values):
+                raise KeyError(metric)
+        else:
+            values = self.compute_rows(metric)
+        return [nan if value is None else float(value) for value in values]
 
     def row_has(self, metric: str) -> bool:
         """Return True if the rows have this metric."""
-        return self._of_rows(metric) is not None
+        return _is_known(self.by_row, metric)
 
     def row_name(self, metric: str) -> str | None:
         """Return the name in the rows of a metric of the summary: AP for mAP."""
         names = (metric.removeprefix("m"), metric)
         return next((name for name in names if self.row_has(name)), None)
 
-    def overall(self, metric: str) -> float:
-        """Return a metric of the summary."""
-        value = self._of_summary(metric)
-        if value is _ABSENT:
-            raise KeyError(metric)
-        return nan if value is None else float(value)  # type: ignore[arg-type]
-
-    def by_row(self, metric: str) -> list[float]:
-        """Return a metric of all rows, in their order."""
-        values = self._of_rows(metric)
-        if values is None:
-            raise KeyError(metric)
-        return [nan if value is None else float(value) for value in values]
-
     def counts(self, metric: str) -> list[int] | None:
         """Return the ground truths of each row behind a metric; None if unknown."""
         try:
-            counts = [] if self.compute_counts is None else [*self.compute_counts(metric)]
+            counts = [*self.compute_counts(metric)]
         except KeyError:
-            counts = []
-        if not counts:
             return None
-        return counts + [0] * (len(self.rows) - len(counts))  # rows of the baseline alone
+        # Rows of the baseline alone have none.
+        return counts + [0] * (len(self.rows) - len(counts)) if counts else None
 
     def lower_is_better(self, metric: str) -> bool:
         """Return True for a loss, or for a metric or count of errors."""
-        declared = None if self.metric_of is None else self.metric_of(metric)
+        declared = self.metric_of(metric)
         if declared is not None:
             return not declared.higher_is_better
         return metric in _LOWER_IS_BETTER or metric.endswith("_loss")
 
     def higher_is_better(self, metric: str) -> bool:
         """Return True for a metric of which more is better; False for counts."""
-        declared = None if self.metric_of is None else self.metric_of(metric)
+        declared = self.metric_of(metric)
         return declared is not None and declared.higher_is_better
 
     def of_slice(self, tag: str | None) -> "Metrics":
         """Return the metrics of a slice, or all metrics for None."""
         return self if tag is None else self.slices[tag]
+
+    def by_key(self, metric: str) -> dict[tuple[str, str], float]:
+        """Return a metric of all rows, by their name and id."""
+        return dict(zip(map(row_key, self.rows), self.by_row(metric), strict=True))
 
     def row_index(self, key: tuple[str, str]) -> int | None:
         """Return the index of the row with this name and id; None if there is none."""
@@ -170,11 +162,7 @@ class Metrics:
         )
 
     def with_ids_of(self, other: "Metrics") -> "Metrics":
-        """Return the same metrics, with row ids from `other` by name.
-
-        Another ground truth may have other ids for the same classes. Rows with equal name and id
-        and names of several rows are unchanged.
-        """
+        """Return the same metrics, with row ids from `other`, a ground truth's, by unique name."""
         ids = _ids_by_name(other.rows)
         known, unique = {row_key(row) for row in other.rows}, _ids_by_name(self.rows)
         rows = [
@@ -190,10 +178,7 @@ class Metrics:
         return replace(self, rows=rows, slices=slices)
 
     def with_missing(self, baseline: "Metrics") -> "Metrics":
-        """Return the metrics, with undefined rows and slices for those only in a baseline.
-
-        Wildcards match them too, so that a removed class or slice fails its gate.
-        """
+        """Return the metrics, with undefined rows and slices for those only in a baseline."""
         known = {row_key(row) for row in self.rows}
         missing = [_undefined(row) for row in baseline.rows if row_key(row) not in known]
         slices = {
@@ -215,27 +200,13 @@ class Metrics:
             compute_rows=compute_rows if missing else self.compute_rows,
         )
 
-    def _of_summary(self, metric: str) -> object:
-        if metric in self.summary:
-            return self.summary[metric]
-        try:
-            return _ABSENT if self.compute_overall is None else self.compute_overall(metric)
-        except KeyError:
-            return _ABSENT
 
-    def _of_rows(self, metric: str) -> Sequence[Any] | None:
-        if metric in _NAMES_OF_ROWS:
-            return None
-        if self.rows and metric in self.rows[0]:
-            values = [row.get(metric) for row in self.rows]
-            return None if any(isinstance(value, str) for value in values) else values
-        try:
-            return None if self.compute_rows is None else self.compute_rows(metric)
-        except KeyError:
-            return None
-
-
-_ABSENT = object()
+def _is_known(compute: Callable[[str], object], metric: str) -> bool:
+    try:
+        compute(metric)
+    except KeyError:
+        return False
+    return True
 
 
 def row_key(row: Mapping[str, Any]) -> tuple[str, str]:
@@ -263,25 +234,13 @@ def _undefined(row: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class MetricName:
-    """One metric: a name without wildcards.
-
-    Attributes
-    ----------
-    metric : str
-    row : int or None
-        Index of the row; None for a metric of the summary or an extreme over rows.
-    extreme : {"min", "max"} or None
-        The minimum or maximum over rows; None for neither.
-    slice : str or None
-    text : str
-        The full name.
-    """
+    """One metric: a name without wildcards."""
 
     metric: str
-    row: int | None
+    row: int | None  # None for a metric of the summary or an extreme over rows
     extreme: Extreme | None
     slice: str | None
-    text: str
+    text: str  # the full name
 
     @property
     def in_rows(self) -> bool:
@@ -303,25 +262,18 @@ class MetricName:
         return (max if self.extreme == "max" else min)(values, default=nan)
 
     def extreme_row(self, metrics: Metrics) -> str:
-        """Return the name of the row with the extreme, and the number of further such rows.
-
-        Empty if it is not an extreme over rows, or undefined.
-        """
+        """Return the name of the row with the extreme, and how many more rows have it."""
         value = self.of(metrics)
         if self.extreme is None or isnan(value):
             return ""
-        part = metrics.of_slice(self.slice)
-        rows = zip(part.rows, part.by_row(self.metric), strict=True)
-        first, *others = [str(row["name"]) for row, each in rows if each == value]
+        values = metrics.of_slice(self.slice).by_key(self.metric)
+        first, *others = [name for (name, _), each in values.items() if each == value]
         return f"{first} and {len(others)} more" if others else first
 
     def ground_truths(self, metrics: Metrics) -> int | None:
-        """Return the number of ground truths behind the metric; None if unknown.
-
-        Unknown for an extreme over rows, which may be another row's in the baseline.
-        """
+        """Return the number of ground truths behind the metric; None if unknown."""
         if self.extreme is not None:
-            return None
+            return None  # the baseline's may be of another row
         part = metrics.of_slice(self.slice)
         counts = part.counts(self.metric)
         if self.row is None:
@@ -420,31 +372,26 @@ def _rows(
     full_name: str, label: str, metric: str, both: tuple[Metrics, Metrics | None]
 ) -> list[int]:
     metrics, baseline = both
-    names = [str(row["name"]) for row in metrics.rows]
     if label == "*":
-        earlier = _rows_with(metric, baseline)
+        known = baseline is not None and baseline.row_has(metric)
+        earlier = baseline.by_key(metric) if baseline and known else {}
         rows = [
             index
             for index, (row, value) in enumerate(
                 zip(metrics.rows, metrics.by_row(metric), strict=True)
             )
-            if not isnan(value) or row.get("ground_truths") or row_key(row) in earlier
+            if not isnan(value)
+            or row.get("ground_truths")
+            or not isnan(earlier.get(row_key(row), nan))
         ]
         if not rows:
             raise UsageError(f"{full_name!r}: no {metrics.unit} has ground truth")
         return rows
+    names = [str(row["name"]) for row in metrics.rows]
     rows = [row for row, name in enumerate(names) if escaped(name) == label]
     if not rows:
         raise _unknown(f"{full_name!r}: unknown {metrics.unit}", label, names)
     return rows
-
-
-def _rows_with(metric: str, baseline: Metrics | None) -> set[tuple[str, str]]:
-    """Return the keys of the baseline's rows with a defined metric."""
-    if baseline is None or not baseline.row_has(metric):
-        return set()
-    values = zip(baseline.rows, baseline.by_row(metric), strict=True)
-    return {row_key(row) for row, value in values if not isnan(value)}
 
 
 def escaped(name: str) -> str:

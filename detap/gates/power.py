@@ -1,9 +1,12 @@
 """Minimum detectable drops of metrics with gates, and warnings about underpowered gates."""
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import Protocol
+from math import nan
+from typing import ClassVar
 
+from detap.analysis.bootstrap import interval
 from detap.analysis.power import (
+    LEVEL,
     Criterion,
     DetectableDrop,
     PowerAnalysis,
@@ -12,40 +15,53 @@ from detap.analysis.power import (
     standard_error,
 )
 from detap.errors import Note
-from detap.gates.checks import DropIntervals, Gate
+from detap.gates.checks import Gate, Interval
 from detap.gates.config import CHANGES, GateConfig
 from detap.gates.metric_names import MetricName, Metrics, resolve
 from detap.tables.detection import Floats
 
 
-class ResampledMetrics(DropIntervals, Protocol):
-    """Resampled drops of metrics, or resampled metrics without a baseline."""
+class Resamples:
+    """Metrics in resamples of images or queries, and their drops from a baseline."""
 
-    @property
-    def unit(self) -> str:
-        """The unit that is resampled: ``"image"`` or ``"query"``."""
+    unit: ClassVar[str]
+    """What is resampled: ``"image"`` or ``"query"``."""
 
-    @property
-    def paired(self) -> bool:
-        """True if there is a baseline."""
+    def __init__(self, config: GateConfig, *, paired: bool) -> None:
+        self.confidence = LEVEL if config.confidence is None else config.confidence
+        self.paired = paired
 
-    def drops(self, name: MetricName) -> Floats | None:
-        """Return the drop of a metric in each resample; None if it has none."""
+    def values(
+        self, name: MetricName, *, earlier: bool = False, left_out: bool = False
+    ) -> Floats | None:
+        """Return a metric in each resample; None if it cannot be resampled.
 
-    def values(self, name: MetricName) -> Floats | None:
-        """Return a metric in each resample; None if it cannot be resampled."""
+        `earlier` selects the baseline's, `left_out` those without a part of the units each.
+        """
+        raise NotImplementedError
 
     def count(self, tag: str | None) -> int:
         """Return the number of units, in a slice or overall."""
+        raise NotImplementedError
+
+    def drops(self, name: MetricName, *, left_out: bool = False) -> Floats | None:
+        """Return the drop of a metric in each resample; None if it has none."""
+        before = self.values(name, earlier=True, left_out=left_out)
+        after = self.values(name, left_out=left_out)
+        return None if before is None or after is None else before - after
+
+    def interval(self, name: MetricName) -> Interval:
+        """Return the confidence interval of the drop of a metric."""
+        drops = self.drops(name)
+        if drops is None:
+            return nan, nan
+        return interval(drops, self.confidence, self.drops(name, left_out=True))
 
 
 def power_analysis(
-    gates: Sequence[Gate], metrics: Metrics, resampled: ResampledMetrics, config: GateConfig
+    gates: Sequence[Gate], metrics: Metrics, resampled: Resamples, config: GateConfig
 ) -> PowerAnalysis:
-    """Compute the minimum detectable drops of metrics with gates.
-
-    Without gates, that of the primary metric.
-    """
+    """Compute the minimum detectable drops of metrics with gates, or of the primary metric."""
     criterion = Criterion(resampled.confidence, resampled.paired, config.detectable_drop)
     by_interval = resampled.paired and config.confidence is not None
 
@@ -68,10 +84,8 @@ def power_analysis(
     limits: dict[MetricName, float | None] = {}
     for gate in gates:
         if gate.metric_name is not None:
-            bounds = [
-                bound for bound in (limits.get(gate.metric_name), gate.bound) if bound is not None
-            ]
-            limits[gate.metric_name] = min(bounds, default=None)
+            bounds = (limits.get(gate.metric_name), gate.bound)
+            limits[gate.metric_name] = min((b for b in bounds if b is not None), default=None)
     rows = [row for name, limit in limits.items() for row in detectable(name, limit)]
     if not rows:
         limits = {resolve(None, metrics)[0]: None}
@@ -86,7 +100,7 @@ def power_analysis(
 
 
 def _margins(
-    gates: Sequence[Gate], resampled: ResampledMetrics, criterion: Criterion
+    gates: Sequence[Gate], resampled: Resamples, criterion: Criterion
 ) -> Iterator[ThresholdMargin]:
     """Yield the margins of minimums and maximums whose metric can be resampled."""
     for gate in gates:
@@ -109,10 +123,10 @@ def _class_metrics(limited: Collection[MetricName], metrics: Metrics) -> Iterato
             yield from (class_name for class_name in of_classes if class_name not in limited)
 
 
-def underpowered_notes(power: PowerAnalysis) -> list[Note]:
+def underpowered_notes(power: PowerAnalysis | None) -> list[Note]:
     """Return a warning if limits are below the minimum detectable drop."""
-    rows = [row for row in power.metrics if row.is_underpowered]
-    if not rows:
+    rows = [] if power is None else [row for row in power.metrics if row.is_underpowered]
+    if power is None or not rows:
         return []
     worst = max(rows, key=lambda row: row.min_detectable_drop / (row.limit or 1))
     units = images_needed(worst.units, worst.min_detectable_drop, worst.limit)

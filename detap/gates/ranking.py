@@ -1,56 +1,77 @@
-"""Gates for rankings: metrics of results, and their bootstrap intervals."""
+"""Gates for rankings: metrics of results, and resampled means over queries."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any
 
-from detap.gates.checks import Gate
+from detap.errors import UsageError
+from detap.escaping import escape
+from detap.gates.checks import Interval
 from detap.gates.config import GateConfig
-from detap.gates.metric_names import Metrics
-from detap.gates.query_intervals import QueryIntervals
+from detap.gates.evaluate import Subject
+from detap.gates.metric_names import MetricName, Metrics
+from detap.gates.power import Resamples
+from detap.ranking.bootstrap import left_out_means, resampled_means
 from detap.ranking.retrieval import RetrievalResult
+from detap.tables.detection import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ranked:
-    """The metrics of a ranking: a ``Subject`` of detap/gates/evaluate.py.
+class Ranked(Subject):
+    """The metrics of a ranking; its table lists every query, and means have no intervals."""
 
-    Attributes
-    ----------
-    summary : mapping of str to float
-        The primary metric first.
-    rows : sequence of mapping
-        One per query or class.
-    unit : {"query", "class"}
-    result : RetrievalResult or None
-        Of a retrieval; its queries can be resampled.
-    """
-
-    summary: Mapping[str, float]
-    rows: Sequence[Mapping[str, Any]]
+    summary: Mapping[str, float]  # the primary metric first
+    rows: Sequence[Mapping[str, Any]]  # one per query or class
     unit: str
-    result: RetrievalResult | None = None
+    result: RetrievalResult | None = None  # of a retrieval; its queries can be resampled
 
     def metrics(self) -> Metrics:
         """Return the metrics that gates can name."""
-        return Metrics(
-            primary_metric=next(iter(self.summary)),
-            summary=self.summary,
-            rows=self.rows,
-            unit=self.unit,
-        )
+        return Metrics(next(iter(self.summary)), self.summary, self.rows, self.unit)
 
-    def resample(self, baseline: "Ranked | None", config: GateConfig) -> QueryIntervals:
+    def resample(self, baseline: "Ranked | None", config: GateConfig) -> "QueryResamples":
         """Resample the drops from a baseline, or the metrics if there is none."""
         assert self.result is not None
-        return QueryIntervals(None if baseline is None else baseline.result, self.result, config)
+        return QueryResamples(None if baseline is None else baseline.result, self.result, config)
 
-    def intervals(self, config: GateConfig) -> None:
-        """Return None: means over queries have intervals of their drops only."""
-        return
 
-    def find_regressions(
-        self, gates: Sequence[Gate], baseline_metrics: Metrics | None, baseline: "Ranked | None"
+class QueryResamples(Resamples):
+    """Means over resampled queries, and their drops."""
+
+    unit = "query"
+
+    def __init__(
+        self, baseline: RetrievalResult | None, current: RetrievalResult, config: GateConfig
     ) -> None:
-        """Return None: the table lists every query."""
-        return
+        super().__init__(config, paired=baseline is not None)
+        self._baseline, self._current = baseline, current
+        self._means = cache(partial(_means_of, resamples=config.resamples, seed=config.seed))
+
+    def interval(self, name: MetricName) -> Interval:
+        """Return the confidence interval of the drop of a metric."""
+        if self.drops(name) is None:
+            raise UsageError(
+                f"{escape(name.text)!r} has no interval: the metric of one query cannot be "
+                "resampled; remove it or --confidence"
+            )
+        return super().interval(name)
+
+    def values(
+        self, name: MetricName, *, earlier: bool = False, left_out: bool = False
+    ) -> Floats | None:
+        """Return a metric in each resample; None if it is not a mean over queries."""
+        result = self._baseline if earlier else self._current
+        if result is None or name.in_rows:
+            return None
+        if left_out:
+            return left_out_means(result.contributions(name.metric))
+        return self._means(result, name.metric)
+
+    def count(self, tag: str | None) -> int:
+        """Return the number of queries."""
+        return len(self._current.queries)
+
+
+def _means_of(result: RetrievalResult, metric: str, *, resamples: int, seed: int) -> Floats:
+    return resampled_means(result.contributions(metric), resamples=resamples, seed=seed)

@@ -24,20 +24,11 @@ SliceResults = Callable[[str | None], Result | None]
 
 @dataclass(frozen=True, slots=True)
 class ClassRegression:
-    """A class whose AP dropped, or one of low AP without a baseline.
-
-    Attributes
-    ----------
-    name : str
-    average_precision : float
-    baseline : float or None
-        The AP in the baseline.
-    ground_truths : int
-    """
+    """A class whose AP dropped, or one of low AP without a baseline."""
 
     name: str
     average_precision: float
-    baseline: float | None
+    baseline: float | None  # the AP in the baseline
     ground_truths: int
 
     @property
@@ -48,17 +39,10 @@ class ClassRegression:
 
 @dataclass(frozen=True, slots=True)
 class ImageErrors:
-    """The errors of an image, or its additional errors since the baseline.
-
-    Attributes
-    ----------
-    name : int or str
-    by_type : mapping of str to int
-        Counts by error type of ``detap.analysis.comparison.KINDS``.
-    """
+    """The errors of an image, or its additional errors since the baseline."""
 
     name: ImageName
-    by_type: Mapping[str, int]
+    by_type: Mapping[str, int]  # counts by error type of `detap.analysis.comparison.KINDS`
 
     @property
     def total(self) -> int:
@@ -68,46 +52,24 @@ class ImageErrors:
 
 @dataclass(frozen=True, slots=True)
 class LocalizationRegression:
-    """A drop of AP mostly at high IoU thresholds.
+    """A drop of AP mostly at high IoU thresholds."""
 
-    Attributes
-    ----------
-    threshold : int
-        Index of the IoU threshold with the largest drop.
-    iou, drop : (float, float)
-        The lowest threshold and that one, and the drops of AP there.
-    """
-
-    threshold: int
+    threshold: int  # index of the IoU threshold with the largest drop
+    # the lowest threshold and that one, and the drops of AP there
     iou: tuple[float, float]
     drop: tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Regressions:
-    """The classes and images behind the gates that did not pass.
+    """The classes and images behind the gates that did not pass."""
 
-    Attributes
-    ----------
-    slice : str or None
-        The slice, if all of these gates are about one.
-    classes : tuple of ClassRegression
-        Largest drops first.
-    localization : LocalizationRegression or None
-    images : tuple of ImageErrors
-        Most errors first.
-    baseline : bool
-        True if the metrics of a baseline are known.
-    images_compared : bool
-        True if images are compared with an earlier detector.
-    """
-
-    slice: str | None
-    classes: tuple[ClassRegression, ...]
+    slice: str | None  # the slice, if all of these gates are about one
+    classes: tuple[ClassRegression, ...]  # largest drops first
     localization: LocalizationRegression | None
-    images: tuple[ImageErrors, ...]
-    baseline: bool
-    images_compared: bool
+    images: tuple[ImageErrors, ...]  # most errors first
+    baseline: bool  # True if the metrics of a baseline are known
+    images_compared: bool  # True if images are compared with an earlier detector
 
 
 def regressions(
@@ -150,8 +112,7 @@ def _aligned(baseline: Metrics, metric: str, result: Result) -> Floats:
     """Return the baseline's metric of each class, (K,) float64; NaN if it has none."""
     if not baseline.row_has(metric):
         return np.full(len(result.classes), np.nan)
-    pairs = zip(baseline.rows, baseline.by_row(metric), strict=True)
-    values = {row_key(row): value for row, value in pairs}
+    values = baseline.by_key(metric)
     return np.array([values.get(row_key(row), nan) for row in class_rows(result)])
 
 
@@ -176,10 +137,7 @@ def _classes(
 def _localization(
     labels: Sequence[int], result: Result, baseline: Metrics
 ) -> LocalizationRegression | None:
-    """Return the drop at a higher threshold, if that at the lowest is less than half of it.
-
-    Thresholds without a metric in the baseline are skipped.
-    """
+    """Return the drop at a higher threshold, if that at the lowest is less than half of it."""
     drops: dict[int, float] = {}
     for threshold, iou in enumerate(result.iou_thresholds):
         before = _aligned(baseline, f"AP{format(100 * iou, '.6g')}", result)

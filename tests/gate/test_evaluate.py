@@ -13,8 +13,7 @@ import pytest
 
 from detap.cli.gates import Gates, interval_options
 from detap.errors import DetapWarning, UsageError
-from detap.gates.checks import Limit
-from detap.gates.config import GateConfig, OptionNames
+from detap.gates.config import GateConfig, Limit, OptionNames
 from detap.gates.evaluate import evaluate_gates
 from detap.gates.metric_names import Metrics
 from detap.metrics import Metric
@@ -641,9 +640,7 @@ def of_classes(metric: Metric | None, *values: float) -> FixedMetrics:
         for name, value in zip(("cat", "dog", "bird"), values, strict=True)
     ]
     mean = sum(values) / len(values)
-    return FixedMetrics(
-        Metrics("AP", {"AP": mean}, rows, metric_of=None if metric is None else lambda _: metric)
-    )
+    return FixedMetrics(Metrics("AP", {"AP": mean}, rows, metric_of=lambda _: metric))
 
 
 @pytest.mark.parametrize("metric", [None, Bounded(0, 1)])

@@ -1,13 +1,15 @@
 """Metrics against limits: names, comparisons and messages, without an evaluation."""
 
 import re
+from dataclasses import dataclass
 from math import nan
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from detap.errors import UsageError
-from detap.gates.checks import DropIntervals, Gate, Interval, Limit, check
+from detap.gates.checks import Gate, Interval, Intervals, check
+from detap.gates.config import Limit
 from detap.gates.metric_names import MetricName, Metrics, resolve
 
 
@@ -272,7 +274,8 @@ def test_a_metric_missing_in_the_baseline_is_a_usage_error() -> None:
         drop("AP50=0.1", numbers(), Metrics("AP", {"AP": 0.5}))
 
 
-class Fixed(NamedTuple):
+@dataclass
+class Fixed:
     """The same interval for every metric."""
 
     ends: Interval
@@ -282,7 +285,7 @@ class Fixed(NamedTuple):
         return self.ends
 
 
-def intervals(low: float, high: float) -> DropIntervals:
+def intervals(low: float, high: float) -> Intervals:
     return Fixed((low, high))
 
 

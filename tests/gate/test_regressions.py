@@ -9,8 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from detap import evaluate, read_detections, read_ground_truth
-from detap.gates.checks import Limit
-from detap.gates.config import GateConfig, OptionNames
+from detap.gates.config import GateConfig, Limit, OptionNames
 from detap.gates.detection import Scored
 from detap.gates.evaluate import evaluate_gates
 from detap.report import schema

@@ -9,7 +9,7 @@ from math import isnan
 from typing import Any
 
 from detap.escaping import escape
-from detap.gates.config import RELATIONS
+from detap.gates.config import RULES
 from detap.report.model import Report
 from detap.report.sections.gates import checks_of
 from detap.report.writers.registry import Style
@@ -48,7 +48,7 @@ def render(report: Report, style: Style) -> str:
 
 
 def _case(check: Mapping[str, Any]) -> Iterator[str]:
-    relation = RELATIONS[check["kind"]]
+    relation = RULES[check["kind"]].relation
     name = f"{escape(check['name'])} {relation} {check['limit']}"
     kind = {"failed": "failure", "undefined": "error"}.get(check["status"])
     message = check["message"]
