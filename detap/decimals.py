@@ -25,13 +25,7 @@ Real = TypeVar("Real", float, Fraction)
 
 
 def fraction(text: str) -> Fraction:
-    """Parse a decimal exactly.
-
-    Raises
-    ------
-    ValueError
-        If the text is not a number.
-    """
+    """Parse a decimal exactly."""
     number(text)
     return Fraction(text.strip())
 

@@ -12,24 +12,13 @@ Severity: TypeAlias = Literal["warning", "info"]
 
 
 class Problem(NamedTuple):
-    """An error in an input: file, location, message and hint.
+    """An error in an input: file, location, message and hint."""
 
-    Attributes
-    ----------
-    file : str
-        Path, as given.
-    location : str
-        Where in the file: ``"record 3"``, ``"line 12"``, ``"object 2"``; empty for the whole file.
-    message : str
-        What is wrong, with the value.
-    hint : str
-        What to do about it; may be empty where the message says it.
-    """
-
-    file: str
+    file: str  # path, as given
+    # As "record 3" or "line 12"; empty for the whole file.
     location: str
-    message: str
-    hint: str = ""
+    message: str  # what is wrong, with the value
+    hint: str = ""  # what to do about it; may be empty where the message says it
 
     def __str__(self) -> str:
         where = ": ".join(part for part in (self.file, self.location) if part)

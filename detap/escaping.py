@@ -23,13 +23,7 @@ _OF_DETAP = frozenset("\N{EN DASH}\N{HORIZONTAL ELLIPSIS}\N{BOX DRAWINGS LIGHT H
 
 
 def escape(name: object) -> str:
-    """Return a name with unsafe characters escaped.
-
-    Parameters
-    ----------
-    name : object
-        Converted by ``str()``.
-    """
+    """Return a name with unsafe characters escaped."""
     text = str(name)
     if not (text.isascii() and text.isprintable()):
         text = "".join(char if _is_safe(char) else _escape(char) for char in text)

@@ -9,13 +9,7 @@ _WHOLE = r"[+-]?\d{1,19}"
 
 
 def number(text: str) -> float:
-    """Parse a finite number; float() would also accept ``1_0`` and ``nan``.
-
-    Raises
-    ------
-    ValueError
-        If the text is not one.
-    """
+    """Parse a finite number; float() would also accept ``1_0`` and ``nan``."""
     if not re.fullmatch(_NUMBER, text.strip(), re.ASCII):
         raise ValueError(f"{text!r} is not a number")
     value = float(text)
@@ -25,26 +19,14 @@ def number(text: str) -> float:
 
 
 def parse_int(text: str) -> int:
-    """Parse an integer.
-
-    Raises
-    ------
-    ValueError
-        If the text is not one.
-    """
+    """Parse an integer."""
     if not re.fullmatch(_WHOLE, text.strip(), re.ASCII):
         raise ValueError(f"{text!r} is not a whole number")
     return int(text)
 
 
 def parse_fraction(given: object) -> float:
-    """Return a number in (0, 1) from text or a number.
-
-    Raises
-    ------
-    ValueError
-        If it is outside.
-    """
+    """Return a number in (0, 1) from text or a number."""
     try:
         value = number(given if isinstance(given, str) else repr(float(given)))  # type: ignore[arg-type]
     except (TypeError, ValueError):
@@ -55,13 +37,7 @@ def parse_fraction(given: object) -> float:
 
 
 def score_or_best(text: str) -> float | str:
-    """Parse a score or the word ``best``.
-
-    Raises
-    ------
-    ValueError
-        If the text is neither.
-    """
+    """Parse a score or the word ``best``."""
     try:
         return text if text == "best" else number(text)
     except ValueError as error:

@@ -94,17 +94,10 @@ COUNTS = _FIRST_SCALE + len(_SCALES)
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SampledBoxCounts(Brief):
-    """Counts of sampled images.
+    """Counts of sampled images."""
 
-    Attributes
-    ----------
-    key : (n,) uint64
-        Keys of the sampled images, ascending.
-    counts : (n, COUNTS) int64
-    """
-
-    key: Keys
-    counts: Counts
+    key: Keys  # (n,): keys of the sampled images, ascending
+    counts: Counts  # (n, COUNTS) int64
 
 
 NOTHING = SampledBoxCounts(np.zeros(0, np.uint64), np.zeros((0, COUNTS), np.int64))
@@ -188,15 +181,7 @@ def as_corners(corners: Floats) -> Floats:
 
 
 class _Sample:
-    """Sampled images, and the counts of their boxes.
-
-    Parameters
-    ----------
-    images : (n,) int
-        Indices of the sampled images.
-    image_count : int
-        Number of all images.
-    """
+    """Sampled images, and the counts of their boxes."""
 
     def __init__(self, images: NDArray[np.intp], image_count: int) -> None:
         self.images = images
@@ -292,17 +277,11 @@ class _Sample:
 
 
 class _Pairs(NamedTuple):
-    """Pairs of V detections with the ground truths of their image and class, at least one each.
-
-    Attributes
-    ----------
-    detection, truth : (P,) int64
-    start : (V,) int64
-    """
+    """Pairs of V detections with the ground truths of their image and class, at least one each."""
 
     detection: NDArray[np.int64]
     truth: NDArray[np.int64]
-    start: NDArray[np.int64]
+    start: NDArray[np.int64]  # (V,) int64
 
     @classmethod
     def of(cls, cell: NDArray[np.int64], cell_of_truth: NDArray[np.int64]) -> "_Pairs":

@@ -28,23 +28,15 @@ _UNKNOWN = ("unknown-categories", "unknown-classes")
 
 
 class BoxCounts(NamedTuple):
-    """Numbers of boxes, and of boxes with negative width or height.
+    """Numbers of boxes, and of boxes with negative width or height."""
 
-    Attributes
-    ----------
-    ground_truths, ground_truths_backward : int
-        0 if shards share the ground truth.
-    detections, detections_backward : int
-        Of classes that are kept.
-    known : int
-        1 if a detection has a class of the ground truth.
-    """
-
+    # 0 if shards share the ground truth
     ground_truths: int = 0
     ground_truths_backward: int = 0
+    # of classes that are kept
     detections: int = 0
     detections_backward: int = 0
-    known: int = 0
+    known: int = 0  # 1 if a detection has a class of the ground truth
 
     @classmethod
     def of(cls, ground_truth: GroundTruth | None, detections: Detections | None) -> "BoxCounts":

@@ -38,13 +38,7 @@ class _Image(NamedTuple):
 
 
 class Sample:
-    """Evenly sampled images that have both ground truths and detections.
-
-    Attributes
-    ----------
-    rows : (G,) int
-        Ground truths of these images, without crowds.
-    """
+    """Evenly sampled images that have both ground truths and detections."""
 
     def __init__(self, ground_truth: GroundTruth, detections: Detections) -> None:
         self.ground_truth = ground_truth

@@ -26,40 +26,20 @@ from detap.tables.detection import Detections, Flags, Floats, GroundTruth
 
 
 class Statistic(NamedTuple):
-    """A statistic of the tables.
+    """A statistic of the tables."""
 
-    Attributes
-    ----------
-    key : str
-        Its JSON key.
-    title : str
-        Its label in the table.
-    value : int, float, str, list or None
-        None if undefined.
-    """
-
-    key: str
-    title: str
-    value: Any
+    key: str  # its JSON key
+    title: str  # its label in the table
+    value: Any  # None if undefined
 
 
 @dataclass(frozen=True, slots=True)
 class DataCheck:
-    """Result of :func:`examine`.
+    """Result of :func:`examine`."""
 
-    Attributes
-    ----------
-    statistics : tuple of Statistic
-        Of the ground truth, of the detections, and of both.
-    notes : tuple of Note
-        Those of the readers come first.
-    classes : tuple of dict
-        Name, id and counts of each class.
-    """
-
-    statistics: tuple[Statistic, ...]
-    notes: tuple[Note, ...]
-    classes: tuple[dict[str, Any], ...]
+    statistics: tuple[Statistic, ...]  # of the ground truth, of the detections, and of both
+    notes: tuple[Note, ...]  # those of the readers come first
+    classes: tuple[dict[str, Any], ...]  # name, id and counts of each class
 
 
 def examine(ground_truth: GroundTruth | None, detections: Detections | None) -> DataCheck:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from math import isnan, nan
 from sys import float_info
@@ -114,7 +115,7 @@ _ROWS = _list_of(_is_row)
 _INPUT = _object(
     {},
     dict.fromkeys(("role", "path", "sha256"), _TEXT_OR_NULL)
-    | {"records": _is_count, "files": _is_count},
+    | dict.fromkeys(("records", "files"), _is_count),
 )
 _GATES = _object({"passed": _is_bool, "warned": _is_count}, {})
 _SELECTION = _object(
@@ -173,43 +174,29 @@ def metrics_of_record(record: Mapping[str, Any], *, at_threshold: bool = False) 
         compute_overall(name)  # the error if the report lacks the metric
         return [by_row.get(row_key(row), {}).get(AT_THRESHOLD[name].key) for row in record[key]]
 
-    return Metrics(
-        primary_metric=next(iter(record["summary"])),
-        summary=record["summary"],
-        rows=drop_threshold_columns(record[key], at_threshold),
-        unit=UNITS[key],
+    def metrics(part: Mapping[str, Any]) -> Metrics:
+        rows = drop_threshold_columns(part[key], at_threshold)
+        return Metrics(next(iter(record["summary"])), part["summary"], rows, UNITS[key])
+
+    return replace(
+        metrics(record),
         compute_overall=compute_overall,
         compute_rows=compute_rows,
-        slices={
-            tag: Metrics(
-                primary_metric=next(iter(record["summary"])),
-                summary=part["summary"],
-                rows=drop_threshold_columns(part[key], at_threshold),
-                unit=UNITS[key],
-            )
-            for tag, part in record.get("slices", {}).items()
-        },
+        slices={tag: metrics(part) for tag, part in record.get("slices", {}).items()},
     )
 
 
 def drop_threshold_columns(
     rows: Sequence[Mapping[str, Any]], at_threshold: bool
 ) -> Sequence[Mapping[str, Any]]:
-    """Drop the columns of rows that share a name with a metric at the score threshold.
-
-    Without `at_threshold` return the rows unchanged.
-    """
+    """Drop the columns that share a name with a metric at a given score threshold."""
     if not at_threshold or not any(name in rows[0] for name in AT_THRESHOLD if rows):
         return rows
     return [{key: row[key] for key in row if key not in AT_THRESHOLD} for row in rows]
 
 
 def threshold_differences(current: Mapping[str, Any], earlier: Mapping[str, Any]) -> list[str]:
-    """Describe the difference of the score thresholds of two JSON reports.
-
-    The list is empty if the thresholds are equal, or if `earlier` has no operating point. Without
-    a given threshold, a report uses that of the best F1.
-    """
+    """Describe the difference of the score thresholds of two JSON reports, if there is one."""
     new, old = (
         record.get("operating_point", {}).get("score_threshold") for record in (current, earlier)
     )
@@ -241,10 +228,7 @@ def differences(current: Mapping[str, Any], earlier: Mapping[str, Any]) -> list[
 
 
 def protocol_differences(current: Mapping[str, Any], earlier: Mapping[str, Any]) -> list[str]:
-    """Describe the difference of two protocols by their signatures, or else by their fields.
-
-    Signatures of two versions of detap can be equal although a preset has changed.
-    """
+    """Describe the difference of two protocols by their signatures, or else by their fields."""
     # A field that an earlier report lacks has its default.
     detection = current["kind"] == earlier["kind"] == "detection"
     defaults = Protocol(name="coco").as_dict() if detection else {}
@@ -253,16 +237,12 @@ def protocol_differences(current: Mapping[str, Any], earlier: Mapping[str, Any])
     names = [name for name in {**new, **old} if name not in listed]
     fields = [name for name in names if new.get(name) != old.get(name)]
     texts = [protocol_text(record) for record in (earlier, current)]
+    # Signatures of two versions of detap can be equal although a preset has changed.
     if fields and texts[0] != texts[1]:
         return [format_difference("protocol", *texts)]
-    return [
-        format_difference(
-            f"protocol: {name.replace('_', ' ')}",
-            _format_value(old.get(name)),
-            _format_value(new.get(name)),
-        )
-        for name in fields
-    ]
+    pairs = [(_format_value(old.get(name)), _format_value(new.get(name))) for name in fields]
+    subjects = [f"protocol: {name.replace('_', ' ')}" for name in fields]
+    return [format_difference(one, *pair) for one, pair in zip(subjects, pairs, strict=True)]
 
 
 def protocol_text(record: Mapping[str, Any]) -> str:
@@ -334,12 +314,9 @@ def raise_baseline(
     """Return the new report, with the old value of each metric that dropped."""
     key = _KINDS[new["kind"]]
     ratchet = _Ratchet(key, _metrics_of(new), allow_drop=allow_drop)
-    record = {
-        name: value
-        for name, value in new.items()
-        if name not in ("retained_metrics", "gates", "intervals")
-    }
-    record = ratchet.report("", old, record)
+    record = ratchet.report("", old, new)
+    for name in ("retained_metrics", "gates", "intervals"):
+        record.pop(name, None)
     if "operating_point" in record.keys() & old.keys() and not threshold_differences(new, old):
         point, earlier = record["operating_point"], old["operating_point"]
         raised = ratchet.report(
@@ -347,11 +324,7 @@ def raise_baseline(
             {"summary": earlier["overall"], key: earlier["classes"]},
             {"summary": point["overall"], key: point["classes"]},
         )
-        record["operating_point"] = {
-            **point,
-            "overall": raised["summary"],
-            "classes": raised[key],
-        }
+        record["operating_point"] = point | {"overall": raised["summary"], "classes": raised[key]}
     if "slices" in record:
         slices = old.get("slices", {})
         record["slices"] = {
@@ -372,8 +345,8 @@ class _Ratchet:
         self.key = key
         self.metric_of = metric_of
         self.allow_drop = allow_drop
-        self.retained: list[str] = []
-        self.changes: list[tuple[str, float, float]] = []
+        self.retained: list[str] = []  # names of the metrics that keep their old values
+        self.changes: list[tuple[str, float, float]] = []  # as raise_baseline returns them
 
     def metrics(
         self, prefix: str, old: Mapping[str, Any], new: Mapping[str, Any]
@@ -402,12 +375,9 @@ class _Ratchet:
         """Return a summary and its rows, with the old values of metrics that would drop."""
         summary = self.metrics(prefix, old["summary"], new["summary"])
         earlier = {row_key(row): row for row in old[self.key]}
+        unit = f"{prefix}{UNITS[self.key]}"
         rows = [
-            self.metrics(
-                f"{prefix}{UNITS[self.key]}:{row['name']}.",
-                earlier.get(row_key(row), {}),
-                row,
-            )
+            self.metrics(f"{unit}:{row['name']}.", earlier.get(row_key(row), {}), row)
             for row in new[self.key]
         ]
         return {**new, "summary": summary, self.key: rows}

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from math import isnan, nan
+from typing import Any
 
 from detap import metrics
 from detap.analysis.bootstrap import (
@@ -20,7 +21,7 @@ from detap.evaluation.detection import on_images
 from detap.evaluation.results import Result, class_rows
 from detap.gates.baseline import drop_threshold_columns
 from detap.gates.checks import Gate, Interval
-from detap.gates.config import CHANGES, GateConfig, Limit
+from detap.gates.config import CHANGES, RULES, GateConfig, Limit
 from detap.gates.metric_names import MetricName, Metrics, escaped, resolve
 from detap.gates.power import Resamples
 from detap.gates.regressions import Regressions, regressions
@@ -37,11 +38,9 @@ class Scored:
     """The result of a detector, overall and by slice: a ``Subject`` of detap/gates/evaluate.py."""
 
     overall: Result
-    # None for a slice without images
-    slices: Mapping[str, Result | None] = field(default_factory=dict)
+    slices: Mapping[str, Result | None] = field(default_factory=dict)  # None without images
     threads: int | None = None
-    # score threshold of precision, recall, F1 and false positives per image; None if not given
-    score_threshold: Threshold | None = None
+    score_threshold: Threshold | None = None  # of precision, recall, F1 and FP per image
 
     @classmethod
     def of(
@@ -66,11 +65,10 @@ class Scored:
 
     def metrics(self) -> Metrics:
         """Return the metrics that gates can name."""
-        overall = _metrics_of(self.overall, self.score_threshold)
+        at = self.score_threshold
+        overall = _metrics_of(self.overall, at)
         slices = {
-            tag: overall.undefined()
-            if result is None
-            else _metrics_of(result, self.score_threshold)
+            tag: overall.undefined() if result is None else _metrics_of(result, at)
             for tag, result in self.slices.items()
         }
         return replace(overall, slices=slices)
@@ -93,12 +91,18 @@ class Scored:
 
     def slice_metrics(self) -> tuple["SliceMetrics", ...]:
         """Return the metrics of each slice."""
+        empty = dict.fromkeys(self.overall.summary, nan)
         return tuple(
-            SliceMetrics(
-                tag, 0, sha256_of_names(()), 0, dict.fromkeys(self.overall.summary, nan), ()
-            )
+            SliceMetrics(tag, 0, sha256_of_names(()), 0, empty, ())
             if result is None
-            else SliceMetrics.of(tag, result)
+            else SliceMetrics(
+                tag,
+                len(result.images),
+                sha256_of_names(result.images),
+                int(result.ground_truths.sum()),
+                result.summary,
+                class_rows(result),
+            )
             for tag, result in self.slices.items()
         )
 
@@ -109,20 +113,10 @@ class SliceMetrics:
 
     tag: str
     images: int
-    images_sha256: str  # digest of the image names; a baseline of other images is detected by it
+    images_sha256: str  # of the image names, to detect a baseline of others
     ground_truths: int
     summary: Mapping[str, float]
-    # rows of :func:`detap.evaluation.results.class_rows`
-    classes: Sequence[Mapping[str, str | int | float | None]]
-
-    @classmethod
-    def of(cls, tag: str, result: Result) -> "SliceMetrics":
-        """Return the metrics of the result of a slice."""
-        images = result.images
-        count = int(result.ground_truths.sum())
-        return cls(
-            tag, len(images), sha256_of_names(images), count, result.summary, class_rows(result)
-        )
+    classes: Sequence[Mapping[str, str | int | float | None]]  # as of class_rows
 
 
 def _metrics_of(result: Result, score_threshold: Threshold | None) -> Metrics:
@@ -137,19 +131,17 @@ def _metrics_of(result: Result, score_threshold: Threshold | None) -> Metrics:
             return point().overall.metrics()[name]
         return result.metric(name)
 
-    def compute_rows(name: str) -> list[float]:
+    def compute_rows(name: str) -> Any:
         if name in at_threshold:
             return [counts.metrics()[name] for counts in point().by_class]
         spec = metrics.named_of_class(result.protocol, name)
-        values: list[float] = result.class_values(spec).tolist()
-        return values
+        return result.class_values(spec).tolist()
 
-    def compute_counts(name: str) -> list[int]:
+    def compute_counts(name: str) -> Any:
         if name in at_threshold:
-            counts = result.ground_truths
-        else:
-            counts = result.ground_truth_counts_of(metrics.named_of_class(result.protocol, name))
-        return counts.tolist()  # type: ignore[no-any-return]
+            return result.ground_truths.tolist()
+        spec = metrics.named_of_class(result.protocol, name)
+        return result.ground_truth_counts_of(spec).tolist()
 
     # A given threshold is that of F1, also if the summary lists F1 at the best one.
     summary = result.summary
@@ -283,20 +275,15 @@ def _no_interval(
     """Return the message for a drop or rise that has no interval."""
     confidence = config.option_names("confidence")
     if spec is not None:
-        return (
-            f"{name.text!r} has no interval: {spec.metric.name} cannot be resampled; "
-            f"remove it or {confidence}"
+        reason = f"{spec.metric.name} cannot be resampled; remove it or {confidence}"
+    elif name.extreme is None:
+        reason = f"not an average precision or recall; remove it or {confidence}"
+    else:
+        prefix = "" if name.slice is None else f"slice:{escaped(name.slice)}."
+        metric = f"{prefix}class:*.{name.metric}"
+        each = config.option_names.limit(RULES[limit.kind].option, metric, limit.text)
+        reason = (
+            f"that of a {name.extreme}imum is biased; limit each class with {each}, "
+            f"or remove {confidence}"
         )
-    if name.extreme is None:
-        return (
-            f"{name.text!r} has no interval: not an average precision or recall; "
-            f"remove it or {confidence}"
-        )
-    prefix = "" if name.slice is None else f"slice:{escaped(name.slice)}."
-    each = config.option_names.limit(
-        f"max_{limit.kind}", f"{prefix}class:*.{name.metric}", limit.text
-    )
-    return (
-        f"{name.text!r} has no interval: that of a {name.extreme}imum is biased; "
-        f"limit each class with {each}, or remove {confidence}"
-    )
+    return f"{name.text!r} has no interval: {reason}"

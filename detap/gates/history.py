@@ -29,7 +29,7 @@ class Run(NamedTuple):
 
     @property
     def version(self) -> str:
-        """The version of detap that wrote it."""
+        """Version of detap."""
         return str(self.record.get("detap_version", ""))
 
     @property
@@ -58,10 +58,7 @@ class Series(NamedTuple):
 
 
 def report_paths(paths: Iterable[str]) -> list[str]:
-    """Return the paths of reports, with folders replaced by their ``.json`` files.
-
-    These are in natural order: ``run-9`` before ``run-10``.
-    """
+    """Return the paths of reports, with folders replaced by their ``.json`` files, in order."""
     return [
         file
         for path in paths
@@ -82,7 +79,7 @@ def _reports_in_folder(folder: str) -> list[str]:
 
 
 def _natural_key(name: str) -> list[tuple[int, str]]:
-    """Return a sort key that compares digits as integers."""
+    """Return a sort key that compares digits as integers: ``run-9`` is before ``run-10``."""
     parts = re.split(r"([0-9]+)", name)
     return [(int(part), "") if index % 2 else (0, part) for index, part in enumerate(parts)]
 

@@ -26,15 +26,7 @@ _HEAD = 1 << 16
 
 
 class NotJsonError(Exception):
-    """The text is not valid JSON.
-
-    Attributes
-    ----------
-    index : int
-        Position of the fault in the text.
-    message, hint : str
-        The fault and the hint.
-    """
+    """The text is not valid JSON."""
 
     def __init__(self, index: int, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -84,22 +76,7 @@ def short_json(value: object) -> str:
 
 
 class JsonText:
-    """A JSON text and a position in it.
-
-    Parameters
-    ----------
-    text : str
-        The whole text.
-    problems : Problems
-        Collects repeated keys; other faults are raised.
-
-    Attributes
-    ----------
-    index : int
-        Position of the next value.
-    constants : int
-        Number of NaN and Infinity read so far.
-    """
+    """A JSON text and a position in it."""
 
     def __init__(self, text: str, problems: Problems) -> None:
         self.text = text

@@ -25,19 +25,7 @@ def check_choice(option: str, value: object, choices: Sequence[str]) -> None:
 
 
 class Listed:
-    """Problems listed up to a limit and counted beyond.
-
-    Parameters
-    ----------
-    limit : int
-        Maximum number listed.
-
-    Attributes
-    ----------
-    listed : list of Problem
-    count : int
-        Number of all problems.
-    """
+    """Problems listed up to a limit and counted beyond."""
 
     def __init__(self, limit: int) -> None:
         self.limit = max(1, limit)
@@ -56,15 +44,7 @@ class Listed:
 
 
 class Problems(Listed):
-    """The problems of one file.
-
-    Parameters
-    ----------
-    file : str
-        The file name in messages.
-    limit : int
-        Maximum number listed.
-    """
+    """The problems of one file."""
 
     def __init__(self, file: str, limit: int) -> None:
         super().__init__(limit)

@@ -43,27 +43,7 @@ def _fsspec_core(url: str) -> Any:
 
 
 class RemoteFile(io.RawIOBase):
-    """A file at a URL, read from its start.
-
-    Parameters
-    ----------
-    url : str
-        With one scheme; ``a::b://`` is an ordinary path.
-    hashed : bool
-        Compute the sha256 while reading.
-
-    Attributes
-    ----------
-    size : int or None
-        In bytes; None if unknown.
-
-    Raises
-    ------
-    UsageError
-        If fsspec, or its library for the scheme, is not installed.
-    InputError
-        If the file cannot be read; raised by any method.
-    """
+    """A file at a URL, read from its start."""
 
     def __init__(self, url: str, *, hashed: bool = False) -> None:
         super().__init__()

@@ -90,29 +90,7 @@ def open_regular(path: Path) -> int:
 
 
 class Stream:
-    """The bytes of one input, decompressed if gzip.
-
-    Parameters
-    ----------
-    path : str or path
-        ``"-"`` is standard input; a URL is opened by fsspec.
-    limits : Limits
-        `file_bytes` and `expansion` are checked.
-
-    Attributes
-    ----------
-    descriptor : int
-        Of a plain file, which may also be read directly; else -1.
-    status : os.stat_result or None
-        Of the file when it was opened; None for standard input and URLs.
-    size : int
-        Bytes of the file as stored; 0 for standard input and URLs of unknown size.
-
-    Raises
-    ------
-    InputError
-        If the input is too large, expands too far, is damaged or changes; raised by any method.
-    """
+    """The bytes of one input, decompressed if gzip."""
 
     def __init__(self, path: Path, limits: Limits = DEFAULT_LIMITS) -> None:
         self.path = os.fspath(path)

@@ -31,30 +31,14 @@ _SPARSE = 8
 
 
 class Names(NamedTuple):
-    """A column of names as indices.
+    """A column of names as indices."""
 
-    Attributes
-    ----------
-    distinct : list of int or str
-        Distinct names, sorted.
-    number : (n,) int32
-        Index into `distinct` of each row.
-    """
-
-    distinct: list[Name]
-    number: NDArray[np.int32]
+    distinct: list[Name]  # distinct names, sorted
+    number: NDArray[np.int32]  # (n,): index into `distinct` of each row
 
 
 class Columns:
-    """Reader of the columns of one table.
-
-    Parameters
-    ----------
-    table : str
-        Its name in errors.
-    whole : str
-        Location of all rows together in errors.
-    """
+    """Reader of the columns of one table."""
 
     names_column = "image"
     """The column whose length the others have, in error messages."""
@@ -82,18 +66,11 @@ class Columns:
             self.fail(f"{what} is {value!r}", f"expected {expected}", self.location(row))
 
     def names(self, what: str, values: ArrayLike) -> list[Name]:
-        """Return the names of images or classes: all integers, or all text.
-
-        A float that is an integer below 2^53 becomes that integer.
-        """
+        """Return the names of images or classes: all integers (also as floats), or all text."""
         return self._plain_names(what, self._one_a_row(what, values))
 
     def index_names(self, what: str, values: ArrayLike) -> Names:
-        """Return the distinct names, and the index of each row.
-
-        Dense integers use a lookup table. Of others, and of text, only the first of each run of
-        equal values becomes a Python object.
-        """
+        """Return the distinct names, and the index of each row."""
         column = self._one_a_row(what, values)
         if column.dtype.kind == "f" and _are_whole(column):
             column = column.astype(np.int64)
@@ -104,6 +81,7 @@ class Columns:
                 return _looked_up((wide - low).astype(np.intp, copy=False), int(low))
         if column.dtype.kind not in "iuU" or not len(column):
             return _numbered(self._plain_names(what, column))
+        # Only the first of each run of equal values becomes a Python object.
         first = np.flatnonzero(np.append(True, column[1:] != column[:-1]))
         heads = _numbered(column[first].tolist())
         lengths = np.diff(first, append=len(column))
@@ -133,10 +111,7 @@ class Columns:
     def numbers(
         self, what: str, values: ArrayLike, shape: tuple[int, ...], *, kept: bool = True
     ) -> NDArray[np.float64]:
-        """Return a column of numbers, (n,) or (n, 4), as exact float64.
-
-        Without `kept`, the result may share the caller's memory.
-        """
+        """Return numbers as exact float64, which may share memory if they are not kept."""
         column = self._shaped(what, values, shape)
         if column.dtype.kind == "O":
             self._refuse_other_kinds(what, column)
@@ -183,10 +158,7 @@ class Columns:
         return self._taken(what, as_array(values))
 
     def _taken(self, what: str, values: ArrayLike) -> NDArray[Any]:
-        """Return values as an array of at least one dimension, without casts.
-
-        Lists become object arrays, because numpy would cast them to one type.
-        """
+        """Return an array without casts; of a list an object array, so that all types are seen."""
         if isinstance(values, np.ma.MaskedArray):
             if np.ma.getmaskarray(values).any():
                 self.fail(f"{what} has masked entries", "remove or fill those rows")
@@ -208,11 +180,7 @@ class Columns:
 
 
 def as_array(values: Any) -> Any:
-    """Convert arrays of other libraries to numpy; return anything else unchanged.
-
-    PyTorch tensors are detached and moved to the CPU, bfloat16 becomes float32, and PyTorch is not
-    imported. Objects that only support DLPack are converted with it.
-    """
+    """Convert arrays of other libraries to numpy (bfloat16 to float32); return others unchanged."""
     if isinstance(values, np.ndarray):
         return values
     if hasattr(values, "detach"):

@@ -5,7 +5,7 @@ merging: an image in two inputs is usually counted twice by mistake.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -57,7 +57,7 @@ def join_ground_truths(tables: Sequence[GroundTruth], *, merge_images: bool = Fa
         format=tables[0].format,
         image_sizes=_sizes(tables, images),
         listed=_lists(tables, images, ids),
-        groups=_groups(tables),
+        groups=_by_class(tables, lambda table: table.groups),
     )
 
 
@@ -94,10 +94,7 @@ def _interleave(image: Integers, tables: Sequence[Detections]) -> bool:
 
 
 def join_notes(tables: Sequence[GroundTruth | Detections]) -> tuple[Note, ...]:
-    """Merge the notes of several inputs by code, adding their counts.
-
-    If the messages differ, the first is given with the name of its input.
-    """
+    """Merge the notes of several inputs by code, adding their counts."""
     by_code: dict[str, list[tuple[str, Note]]] = {}
     for table in tables:
         for note in table.notes:
@@ -153,27 +150,41 @@ def _union(tables: Sequence[Table], field: str) -> tuple[Name, ...]:
     return tuple(ordered(union)) if sorts else union
 
 
+def _by_class(
+    tables: Sequence[GroundTruth],
+    values_of: Callable[[GroundTruth], Mapping[Name, str]],
+    to_text: Callable[[str], str] = str,
+) -> dict[Name, str]:
+    """Return the value of each class id, which must be the same in all inputs."""
+    known: dict[Name, tuple[str, str]] = {}
+    for table in tables:
+        for identifier, value in values_of(table).items():
+            path, other = known.setdefault(identifier, (table.path, value))
+            if other != value:
+                here, there = to_text(value), to_text(other)
+                message = f"category {identifier!r} is {here}, but {there} in {path}"
+                hint = "use one list of categories"
+                raise InputError(Problem(table.path, "", message, hint))
+    return {identifier: value for identifier, (_, value) in known.items()}
+
+
+def _plain_names(table: GroundTruth) -> dict[Name, str]:
+    """Return class names by id, as they were before names of several classes became distinct."""
+    return {
+        identifier: name.removesuffix(distinct_name("", identifier))
+        for identifier, name in zip(table.class_ids, table.classes, strict=True)
+    }
+
+
 def _class_names(tables: Sequence[GroundTruth], ids: Sequence[Name]) -> tuple[str, ...]:
     """Return the class names, which must be the same in all inputs."""
-    name_by_id: dict[Name, tuple[str, str]] = {}
-    for table in tables:
-        for identifier, name in zip(table.class_ids, table.classes, strict=True):
-            plain = name.removesuffix(distinct_name("", identifier))
-            path, other = name_by_id.setdefault(identifier, (table.path, plain))
-            if other != plain:
-                raise _other(table, identifier, repr(plain), repr(other), path)
-    names = [name_by_id[identifier][1] for identifier in ids]
-    count = Counter(names)
+    name_by_id = _by_class(tables, _plain_names, repr)
+    count = Counter(name_by_id[identifier] for identifier in ids)
     return tuple(
         distinct_name(name, identifier) if count[name] > 1 else name
-        for identifier, name in zip(ids, names, strict=True)
+        for identifier in ids
+        for name in [name_by_id[identifier]]
     )
-
-
-def _other(table: GroundTruth, name: Name, here: str, there: str, path: str) -> InputError:
-    message = f"category {name!r} is {here}, but {there} in {path}"
-    hint = "use one list of categories"
-    return InputError(Problem(table.path, "", message, hint))
 
 
 def _sizes(tables: Sequence[GroundTruth], images: Sequence[Name]) -> Floats | None:
@@ -210,27 +221,14 @@ def _lists(
     return merged
 
 
-def _groups(tables: Sequence[GroundTruth]) -> dict[Name, str]:
-    """Return the groups of the classes, which must be the same in all inputs."""
-    groups: dict[Name, tuple[str, str]] = {}
-    for table in tables:
-        for identifier, group in table.groups.items():
-            path, other = groups.setdefault(identifier, (table.path, group))
-            if other != group:
-                raise _other(table, identifier, group, other, path)
-    return {identifier: group for identifier, (_, group) in groups.items()}
-
-
 def _stacked(
     tables: Sequence[Table],
     images: tuple[Name, ...],
     classes: tuple[tuple[Name, ...], tuple[str, ...]],
     **more: Any,
 ) -> Table:
-    """Concatenate the rows of all tables, with common indices.
-
-    Optional columns are those of every table with rows: an empty file has neither masks nor areas.
-    """
+    """Concatenate the rows of all tables, with common indices."""
+    # Optional columns are those of every table with rows: an empty file has no masks or areas.
     filled: Sequence[Table] = [table for table in tables if len(table)] or tables[:1]
     columns: dict[str, Any] = {
         name: _joined(filled, name)

@@ -29,7 +29,6 @@ from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
 from detap.protocols.summary import FREQUENCIES
 from detap.tables import npz
-from detap.tables._boxes import encode
 from detap.tables.columns import Columns, Names, check_rows, indices_in
 from detap.tables.columns import Name as Name  # noqa: PLC0414 - re-exported
 from detap.tables.notes import AS_IS, backward, backward_note, too_many
@@ -60,28 +59,14 @@ GROUPS = tuple(FREQUENCIES.values())
 
 
 class SourceFile(NamedTuple):
-    """A file (or folder) that a table was read from.
+    """A file (or folder) that a table was read from."""
 
-    Attributes
-    ----------
-    path : str
-        As given by the caller.
-    records : int
-        Number of records in the file, including skipped ones.
-    members : tuple of str
-        Files read from a folder: sorted paths relative to it.
-    sha256 : str or UserString
-        Digest of :func:`detap.io.digest.sha256` if computed while reading, otherwise empty. It may
-        be computed in the background; access waits for it.
-    reading : tuple of (str, str)
-        Names and values of the reading options, sorted.
-    """
-
-    path: str
-    records: int
-    members: tuple[str, ...] = ()
+    path: str  # as given by the caller
+    records: int  # in the file, including skipped ones
+    members: tuple[str, ...] = ()  # files read from a folder: sorted paths relative to it
+    # Empty if not computed while reading; access waits for one computed in the background.
     sha256: str | UserString = ""
-    reading: tuple[tuple[str, str], ...] = ()
+    reading: tuple[tuple[str, str], ...] = ()  # names and values of the reading options, sorted
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -178,10 +163,7 @@ class _Table(Displayed):
         return replace(self, masks=self.masks[self.mask], mask=mask)
 
     def with_columns(self, columns: Mapping[str, Any], **changes: Any) -> Self:
-        """Return the table with other columns, named as in :meth:`columns`, and other fields.
-
-        Optional columns that are not given are dropped.
-        """
+        """Return the table with other columns, without optional ones that are not given."""
         absent: dict[str, Any] = dict.fromkeys(self._optional)
         return replace(self, **(absent | dict(columns)), **changes)
 
@@ -370,21 +352,18 @@ class GroundTruth(_Table):
         else:
             areas = rows.numbers("area", area, (rows.length,))
             rows.refuse("area", areas, ~(np.isfinite(areas) & (areas >= 0)), "a finite number >= 0")
+        given_flags = {
+            "crowd": crowd,
+            "difficult": difficult,
+            "ignore": ignore,
+            "group_of": group_of,
+        }
+        none = np.zeros(rows.length, np.bool_)
         flags: dict[str, Any] = {
-            name: np.zeros(rows.length, np.bool_)
-            if values is None
-            else rows.flags(name, values, rows.length)
-            for name, values in (
-                ("crowd", crowd),
-                ("difficult", difficult),
-                ("ignore", ignore),
-                ("group_of", group_of),
-            )
+            name: rows.flags(name, none if values is None else values, rows.length)
+            for name, values in given_flags.items()
         }
-        more = {
-            name: rows.numbers_or_text(name, values)
-            for name, values in ({} if extra is None else extra).items()
-        }
+        more = {name: rows.numbers_or_text(name, values) for name, values in (extra or {}).items()}
         sizes = None
         if image_sizes is not None:
             sizes = rows.numbers("image_sizes", image_sizes, (len(all_images), 2))
@@ -409,9 +388,9 @@ class GroundTruth(_Table):
             extra=more,
             listed={
                 name: rows.listed(name, pairs, all_images, ids)
-                for name, pairs in ({} if listed is None else listed).items()
+                for name, pairs in (listed or {}).items()
             },
-            groups=rows.grouped({} if groups is None else groups, ids),
+            groups=rows.grouped(groups or {}, ids),
             notes=rows.notes,
             width_height=None if keypoints is None else rows.width_height(),
             **rows.shapes,
@@ -578,32 +557,25 @@ class Detections(_Table):
         InputError
             If a detection is on an image that `ground_truth` does not have.
         """
-        if self.images == ground_truth.images and self.class_ids[: len(ground_truth.class_ids)] == (
-            ground_truth.class_ids
-        ):
+        images, known_ids = ground_truth.images, ground_truth.class_ids
+        if self.images == images and self.class_ids[: len(known_ids)] == known_ids:
             return self
-        _check_name_types("image", self.images, ground_truth.images)
-        _check_name_types("class", self.class_ids, ground_truth.class_ids)
-        image = indices_in(self.images, ground_truth.images)
+        _check_name_types("image", self.images, images)
+        _check_name_types("class", self.class_ids, known_ids)
+        image = indices_in(self.images, images)
         unknown = [self.images[number] for number in np.unique(self.image) if image[number] < 0]
         if unknown:
-            raise InputError(
-                Problem(
-                    "detections",
-                    "",
-                    f"image {unknown[0]!r} is not in the ground truth"
-                    + (f", nor are {len(unknown) - 1} others" if len(unknown) > 1 else ""),
-                    _IMAGES_HINT,
-                )
-            )
-        known = set(ground_truth.class_ids)
+            others = f", nor are {len(unknown) - 1} others" if len(unknown) > 1 else ""
+            message = f"image {unknown[0]!r} is not in the ground truth{others}"
+            raise InputError(Problem("detections", "", message, _IMAGES_HINT))
+        known = set(known_ids)
         added = [number for number, name in enumerate(self.class_ids) if name not in known]
-        ids = ground_truth.class_ids + tuple(self.class_ids[number] for number in added)
+        ids = known_ids + tuple(self.class_ids[number] for number in added)
         return replace(
             self,
             image=image[self.image] if len(self) else self.image,
             label=indices_in(self.class_ids, ids)[self.label] if len(self) else self.label,
-            images=ground_truth.images,
+            images=images,
             classes=ground_truth.classes + tuple(self.classes[number] for number in added),
             class_ids=ids,
         )
@@ -648,10 +620,8 @@ class _Rows(Columns):
         self.length = len(self.image.number)
         self.label = self.index_names("label", label)
         if len(self.label.number) != self.length:
-            self.fail(
-                f"label has shape ({len(self.label.number)},)",
-                f"expected (n,), n = {self.length} as in {self.names_column}",
-            )
+            hint = f"expected (n,), n = {self.length} as in {self.names_column}"
+            self.fail(f"label has shape ({len(self.label.number)},)", hint)
         if box_format not in BOX_FORMATS:
             self.fail(f"box_format {box_format!r} is unknown", "use xyxy or xywh")
         boxes, given = geometry
@@ -761,9 +731,13 @@ def encode_boxes(boxes: Floats, box_format: str, *, copy: bool = True) -> tuple[
     """Return the corners (N, 4) and areas (N,) of boxes, computed from the given numbers."""
     as_floats = np.array if copy else np.asarray
     corners = as_floats(boxes, np.float64, order="C")
-    areas = np.empty(len(corners))
-    encode(corners, areas, box_format == "xyxy")
-    return corners, areas
+    with np.errstate(invalid="ignore", over="ignore"):
+        if box_format == "xyxy":
+            width, height = (corners[:, 2:] - corners[:, :2]).T
+        else:
+            width, height = corners[:, 2:].T.copy()
+            corners[:, 2:] += corners[:, :2]
+        return corners, width * height
 
 
 def distinct_name(name: str, identifier: Name) -> str:

@@ -28,30 +28,19 @@ class Masks(Brief):
     """M masks, each as runs or as the union of polygons.
 
     Rows of a table refer to masks by index, so that selecting rows copies no mask.
-
-    Attributes
-    ----------
-    sizes : (M, 2) int32
-        Height and width of the image, in pixels.
-    run_start : (M + 1,) int64
-        The runs of mask m are ``runs[run_start[m] : run_start[m + 1]]``.
-    runs : (R,) uint32
-        COCO's RLE: lengths of alternating runs of 0 and 1, in column-major order.
-    ring_start : (M + 1,) int64
-        The polygons of mask m are ``ring_start[m] : ring_start[m + 1]``; without any, its runs are
-        used.
-    ring_end : (Q,) int64
-        End of the points of each polygon; a polygon begins at the end of the one before.
-    points : (P, 2) float64
-        x and y.
     """
 
-    sizes: NDArray[np.int32]
+    sizes: NDArray[np.int32]  # (M, 2): height and width of the image, in pixels
+    # (M + 1,): the runs of mask m are `runs[run_start[m] : run_start[m + 1]]`
     run_start: Wide
+    # (R,): COCO's RLE: lengths of alternating runs of 0 and 1, in column-major order
     runs: NDArray[np.uint32]
+    # (M + 1,): the polygons of mask m are `ring_start[m] : ring_start[m + 1]`; without any,
+    # its runs are used
     ring_start: Wide
+    # (Q,): end of the points of each polygon; a polygon begins at the end of the one before
     ring_end: Wide
-    points: NDArray[np.float64]
+    points: NDArray[np.float64]  # (P, 2): x and y
 
     def __post_init__(self) -> None:
         rings, points = len(self.ring_end), len(self.points)

@@ -4,7 +4,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.errors import Note
-from detap.tables._boxes import mark_backward
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -56,9 +55,9 @@ _FEW = 20
 
 
 def backward(corners: Floats, box_area: Floats) -> Rows:
-    """Return the rows of boxes with negative width or height."""
-    negative = np.empty(len(corners), np.uint8)
-    return np.flatnonzero(negative if mark_backward(corners, box_area, negative) else ())
+    """Return the rows of boxes with negative width, height or area."""
+    x1, y1, x2, y2 = corners.T
+    return np.flatnonzero((x2 < x1) | (y2 < y1) | (box_area < 0))
 
 
 def too_many(count: int, total: int) -> bool:

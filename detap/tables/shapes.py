@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ Column = Any
 """Shapes of N rows: an array, or Masks."""
 
 
-class Kind(Protocol):
+class Kind:
     """One kind of shape."""
 
     key: str
@@ -29,15 +29,29 @@ class Kind(Protocol):
 
     def read(self, columns: Columns, values: Any, keypoint_count: int | None) -> Column:
         """Return the column of the given shapes."""
+        raise NotImplementedError
 
     def boxes(self, columns: Columns, column: Column) -> Floats:
         """Return the bounding boxes, x, y, width, height, (N, 4)."""
+        raise NotImplementedError
 
     def areas(self, column: Column) -> Floats | None:
         """Return the areas of the shapes, (N,); None if the boxes' areas are used."""
+        return None
 
     def fields(self, column: Column) -> dict[str, Any]:
         """Return the fields of a table that hold the shapes."""
+        raise NotImplementedError
+
+
+def _check_range(columns: Columns, what: str, values: Floats) -> None:
+    """Raise InputError for coordinates that are not finite or too large."""
+    rows = values.reshape(len(values), -1)
+    in_range = np.abs(rows) <= FARTHEST
+    if not in_range.all():
+        row = int(np.argmin(in_range.all(axis=1)))
+        message = f"{what} has {rows[row][~in_range[row]][0].item()}"
+        columns.fail(message, "expected coordinates in pixels", columns.location(row))
 
 
 # --- masks
@@ -47,15 +61,14 @@ _FLAGS = "expected bool, or uint8 of 0 and 1 (e.g. masks > 0.5)"
 _SIZE = "expected [height, width], integers > 0"
 
 
-class _Masks:
+class _Masks(Kind):
     """Bitmaps, or COCO's RLE."""
 
     key = "segmentation"
     one = "mask"
 
     def read(self, columns: Columns, values: Any, keypoint_count: int | None) -> Masks:
-        """Return the masks of (n, H, W), or of a list of (H, W) and RLE; see :meth:`Kind.read`."""
-        del keypoint_count
+        """Return the masks of (n, H, W), or of a list of (H, W) and RLE."""
         if isinstance(values, Masks):
             return values
         values = as_array(values)
@@ -67,16 +80,15 @@ class _Masks:
         return Masks.joined(parts) if parts else Masks.none()
 
     def boxes(self, columns: Columns, column: Masks) -> Floats:
-        """Return the bounding boxes, zeros for empty masks; see :meth:`Kind.boxes`."""
-        del columns
+        """Return the bounding boxes, zeros for empty masks."""
         return column.measured()[1]
 
     def areas(self, column: Masks) -> Floats:
-        """Return the numbers of pixels; see :meth:`Kind.areas`."""
+        """Return the numbers of pixels."""
         return column.measured()[0]
 
     def fields(self, column: Masks) -> dict[str, Any]:
-        """Return the fields of a table; see :meth:`Kind.fields`."""
+        """Return the fields of a table."""
         return {"masks": column, "mask": np.arange(len(column), dtype=np.int32)}
 
 
@@ -153,14 +165,14 @@ def _decoded(columns: Columns, counts: Any, location: str) -> NDArray[np.uint32]
 # --- keypoints
 
 
-class _Keypoints:
+class _Keypoints(Kind):
     """Keypoints x, y, v; v of detections is ignored."""
 
     key = "keypoints"
     one = "row"
 
     def read(self, columns: Columns, values: Any, keypoint_count: int | None) -> Floats:
-        """Return keypoints (n, P, 3), of detections (n, P, 2); see :meth:`Kind.read`."""
+        """Return keypoints (n, P, 3), of detections (n, P, 2)."""
         given = columns.array("keypoints", values)
         of_truth = columns.table == "ground truth"
         if not len(given):
@@ -173,11 +185,7 @@ class _Keypoints:
             columns.fail(f"keypoints has shape {given.shape}", hint, columns.whole)
         rows = given.reshape(len(given), -1)
         keypoints = columns.numbers("keypoints", rows, rows.shape).reshape(given.shape)
-        in_range = np.abs(keypoints) <= FARTHEST
-        if not in_range.all():
-            row = int(np.argmin(in_range.all(axis=(1, 2))))
-            message = f"keypoints has {keypoints[row][~in_range[row]][0].item()}"
-            columns.fail(message, "expected coordinates in pixels", columns.location(row))
+        _check_range(columns, "keypoints", keypoints)
         return keypoints if of_truth else np.ascontiguousarray(keypoints[:, :, :2])
 
     def boxes(self, columns: Columns, column: Floats) -> Floats:
@@ -189,12 +197,8 @@ class _Keypoints:
         low, high = column[:, :, :2].min(axis=1), column[:, :, :2].max(axis=1)
         return np.hstack([low, high - low])
 
-    def areas(self, column: Floats) -> None:
-        """Return None: the boxes' areas are used."""
-        del column
-
     def fields(self, column: Floats) -> dict[str, Any]:
-        """Return the fields of a table; see :meth:`Kind.fields`."""
+        """Return the fields of a table."""
         fields: dict[str, Any] = {"keypoints": column}
         if column.shape[2] == 3:
             fields["no_keypoints"] = ~(column[:, :, 2] > 0).any(axis=1)
@@ -204,15 +208,14 @@ class _Keypoints:
 # --- polygons
 
 
-class _Polygons:
+class _Polygons(Kind):
     """Quadrilaterals; their bounding boxes are the boxes."""
 
     key = "poly"
     one = "polygon"
 
     def read(self, columns: Columns, values: Any, keypoint_count: int | None) -> Floats:
-        """Return polygons (n, 8) of (n, 8) or (n, 4, 2); see :meth:`Kind.read`."""
-        del keypoint_count
+        """Return polygons (n, 8) of (n, 8) or (n, 4, 2)."""
         given = columns.array("polygons", values)
         if not len(given):
             return np.zeros((0, 8))
@@ -221,29 +224,24 @@ class _Polygons:
             columns.fail(f"polygons has shape {given.shape}", hint, columns.whole)
         rows = given.reshape(len(given), 8)
         polygons = columns.numbers("polygons", rows, rows.shape)
-        in_range = np.abs(polygons) <= FARTHEST
-        if not in_range.all():
-            row = int(np.argmin(in_range.all(axis=1)))
-            message = f"polygons has {polygons[row][~in_range[row]][0].item()}"
-            columns.fail(message, "expected coordinates in pixels", columns.location(row))
+        _check_range(columns, "polygons", polygons)
         return polygons
 
     def boxes(self, columns: Columns, column: Floats) -> Floats:
-        """Return the bounding boxes; see :meth:`Kind.boxes`."""
-        del columns
+        """Return the bounding boxes."""
         corners = column.reshape(-1, 4, 2)
         low, high = corners.min(axis=1), corners.max(axis=1)
         return np.hstack([low, high - low])
 
     def areas(self, column: Floats) -> Floats:
-        """Return the areas; see :meth:`Kind.areas`."""
+        """Return the areas."""
         first, second, third, fourth = np.moveaxis(column.reshape(-1, 4, 2), 1, 0)
         twice = _cross(first, second, third) + _cross(first, third, fourth)
         area: Floats = np.abs(twice / 2)
         return area
 
     def fields(self, column: Floats) -> dict[str, Any]:
-        """Return the fields of a table; see :meth:`Kind.fields`."""
+        """Return the fields of a table."""
         return {"polygons": column}
 
 

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from detap.checks._box_stats import found_classes, survey_boxes, survey_values
 from detap.formats.json._fields import DONE, Fields, Reader
-from detap.tables import _boxes
+from detap.tables.detection import encode_boxes
+from detap.tables.notes import backward
 from tests.oracle import columns as plain
 
 seeds = st.integers(0, 2**32 - 1)
@@ -62,21 +63,16 @@ def test_classes_detected_at_ground_truths(
 def test_corners_and_areas(seed: int, count: int, corners: bool) -> None:
     random = np.random.default_rng(seed)
     given_boxes = random.normal(0, 10, (count, 4))
-    made, areas, wrong = given_boxes.copy(), np.empty(count), np.empty(count, np.uint8)
-    _boxes.encode(made, areas, corners)
+    made, areas = encode_boxes(given_boxes, "xyxy" if corners else "xywh")
     expected = [plain.corners_and_area(box, corners=corners) for box in given_boxes.tolist()]
     assert list(zip(made.tolist(), areas.tolist(), strict=True)) == expected
-    backward = [x2 < x1 or y2 < y1 or area < 0 for (x1, y1, x2, y2), area in expected]
-    assert _boxes.mark_backward(made, areas, wrong) == any(backward)
-    assert wrong.astype(bool).tolist() == backward
+    negative = [x2 < x1 or y2 < y1 or area < 0 for (x1, y1, x2, y2), area in expected]
+    assert backward(made, areas).tolist() == np.flatnonzero(negative).tolist()
 
 
 def test_boxes_without_extent_are_not_backward_and_a_negative_area_is() -> None:
     corners = np.array([[1.0, 1, 1, 1], [2, 0, 1, 3], [0, 3, 3, 2], [0, 0, 1, 1]])
-    wrong = np.empty(4, np.uint8)
-    assert _boxes.mark_backward(corners, np.array([0.0, 3, 3, -1]), wrong)
-    assert wrong.tolist() == [0, 1, 1, 1]
-    assert not _boxes.mark_backward(corners[:1], np.zeros(1), wrong[:1])
+    assert backward(corners, np.array([0.0, 3, 3, -1])).tolist() == [1, 2, 3]
 
 
 def test_the_class_on_a_ground_truth_by_hand() -> None:
