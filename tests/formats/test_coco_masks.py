@@ -453,4 +453,4 @@ def test_an_escaped_backslash_at_any_position_is_decoded(tmp_path: Path, before:
     truth = read_ground_truth(truth_file(tmp_path))
     segmentations = result_columns(data, truth, masks=True).segmentations
     assert segmentations is not None
-    assert segmentations.runs.tolist() == lengths
+    assert segmentations.masks.runs.tolist() == lengths
