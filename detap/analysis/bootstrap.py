@@ -36,21 +36,10 @@ __all__ = [
 
 @dataclass(frozen=True, repr=False, slots=True, eq=False)
 class Resampled(Brief):
-    """Metrics of one detector in B resamples of its images.
-
-    Attributes
-    ----------
-    overall : dict of str to (B,) float64
-        Mean over the classes with ground truth in the resample, by metric name.
-    by_class : dict of str to (K, B) float64
-        NaN for classes without ground truth in the resample.
-    left_out : Resampled or None
-        The metrics without one part of the images, for each of G parts (jackknife): (G,) and
-        (K, G). None if the weights have no such parts.
-    """
+    """Metrics of one detector in B resamples of its images."""
 
     overall: dict[str, Floats]
-    by_class: dict[str, Floats]
+    by_class: dict[str, Floats]  # NaN for classes without ground truth in the resample
     left_out: "Resampled | None" = None
 
     def __or__(self, other: "Resampled") -> "Resampled":
@@ -62,15 +51,7 @@ class Resampled(Brief):
 
 
 class PairedResamples(NamedTuple):
-    """Metrics of two detectors in the same resamples of the images.
-
-    Attributes
-    ----------
-    first, second : Resampled
-        With the parts left out.
-    resamples, seed : int
-        Those of :func:`draw_weights`.
-    """
+    """Metrics of two detectors in the same resamples of the images."""
 
     first: Resampled
     second: Resampled
@@ -149,19 +130,12 @@ def paired_resamples(
 def interval(
     values: Floats, confidence: float, left_out: Floats | None = None
 ) -> tuple[float, float]:
-    """Return the expanded percentile interval of resampled values; NaN if none is defined.
-
-    The ends are the quantiles ``tail`` and ``1 - tail``, interpolated linearly. The tail is
-    ``(1 - confidence) / 2``; with `left_out`, it is expanded: the normal tail beyond the quantile
-    of Student's t, with the effective number of influential image parts as degrees of freedom. An
-    end within rounding of 0 is 0.
-
-    References
-    ----------
-    Efron and Tibshirani, An Introduction to the Bootstrap, 1993, section 13.3; Hesterberg, What
-    Teachers Should Know About the Bootstrap, The American Statistician 69 (2015), section 5.3: the
-    expansion, there with the degrees of freedom of the sample.
-    """
+    """Return the expanded percentile interval of resampled values; NaN if none is defined."""
+    # The ends are the quantiles tail and 1 - tail, interpolated linearly; tail is (1 - confidence)
+    # / 2, or with `left_out` the normal tail beyond the quantile of Student's t, with the effective
+    # number of influential image parts as degrees of freedom (Hesterberg, What Teachers Should Know
+    # About the Bootstrap, The American Statistician 69, 2015, section 5.3). An end within rounding
+    # of 0 is 0.
     defined = values[~np.isnan(values)]
     if not len(defined):
         return float("nan"), float("nan")
@@ -174,11 +148,9 @@ def interval(
 
 
 def differing(left_out: Floats) -> float | None:
-    """Return the effective number of image parts with influence; None without any.
-
-    For the influences u of the parts on a metric, it is ``sum(u**2)**2 / sum(u**4)``: k if k
-    parts have equal influence and the others none.
-    """
+    """Return the effective number of image parts with influence; None without any."""
+    # For the influences u of the parts on a metric, it is sum(u**2)**2 / sum(u**4): k if k parts
+    # have equal influence and the others none.
     defined = left_out[~np.isnan(left_out)]
     if not len(defined):
         return None
@@ -203,12 +175,8 @@ def expanded(tail: float, freedom: int) -> float:
 
 
 def _student(angle: float, freedom: int) -> float:
-    """Return the probability of Student's t between -t and t, for ``angle = atan(t / sqrt(n))``.
-
-    References
-    ----------
-    Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4.
-    """
+    """Return the probability of Student's t between -t and t, for ``angle = atan(t / sqrt(n))``."""
+    # Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4.
     odd = freedom % 2
     term, total = cos(angle) if odd else 1.0, 0.0
     for k in range(2 + odd, freedom + 1, 2):

@@ -41,23 +41,13 @@ HISTOGRAM_BINS = 20
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Breakdown(Brief):
-    """B groups of a data set.
+    """B groups of a data set."""
 
-    Attributes
-    ----------
-    groups : tuple of B str
-        Names of the groups: ``"16-32"`` includes 16, but not 32.
-    ground_truths, matched : (B,) int64
-        Number of ground truths and of matched ones, without ignored.
-    detections, true_positives : (B,) int64
-        Number of detections and of true positives, without ignored.
-    """
-
-    groups: tuple[str, ...]
-    ground_truths: Counts
-    matched: Counts
-    detections: Counts
-    true_positives: Counts
+    groups: tuple[str, ...]  # names of the groups: ``"16-32"`` includes 16, but not 32
+    ground_truths: Counts  # (B,)
+    matched: Counts  # (B,)
+    detections: Counts  # (B,)
+    true_positives: Counts  # (B,)
 
     @property
     def recall(self) -> Floats:
@@ -72,40 +62,23 @@ class Breakdown(Brief):
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Breakdowns(Displayed):
-    """Breakdowns of a data set by four properties.
-
-    Attributes
-    ----------
-    iou : float
-    score_threshold : float or None
-        Detections below it are left out.
-    size, aspect_ratio, crowding : Breakdown
-        By :data:`SIZES`, :data:`RATIOS` and :data:`COUNTS`.
-    position : Breakdown or None
-        By :data:`POSITIONS`, without boxes on images of unknown size; None if no size is known.
-    """
+    """Breakdowns of a data set by four properties."""
 
     iou: float
-    score_threshold: float | None
+    score_threshold: float | None  # detections below it are left out
     size: Breakdown
     aspect_ratio: Breakdown
     crowding: Breakdown
-    position: Breakdown | None
+    position: Breakdown | None  # by `POSITIONS`, without boxes on images of unknown size
 
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Histogram(Brief):
-    """Number of detections in each of B bins; the last includes its upper edge.
+    """Number of detections in each of B bins; the last includes its upper edge."""
 
-    Attributes
-    ----------
-    edges : (B + 1,) float64
-    true_positives, false_positives : (B,) int64
-    """
-
-    edges: Floats
-    true_positives: Counts
-    false_positives: Counts
+    edges: Floats  # (B + 1,)
+    true_positives: Counts  # (B,)
+    false_positives: Counts  # (B,)
 
 
 def breakdowns(
@@ -220,11 +193,8 @@ class _Steps:
 def score_histogram(
     result: Result | MatchResults, *, bins: int = HISTOGRAM_BINS, iou: float | None = None
 ) -> Histogram:
-    """Compute the histogram of the scores of true and false positives.
-
-    The edges are from 0 to 1 if all scores are, else from the lowest to the highest score.
-    Parameters and errors are those of :func:`breakdowns`.
-    """
+    """Compute the histogram of the scores of true and false positives."""
+    # The edges are from 0 to 1 if all scores are, else from the lowest to the highest score.
     results = MatchResults.of(result, iou)
     score = results.boxes[0].score
     judged = score[results.scored]
@@ -245,12 +215,9 @@ def iou_histogram(
     bins: int = HISTOGRAM_BINS,
     iou: float | None = None,
 ) -> Histogram:
-    """Compute the histogram of the IoU of true and false positives, from 0 to 1.
-
-    For a true positive it is the IoU with its match, for a false positive the largest IoU with a
-    ground truth of its class that is not ignored. Parameters and errors are those of
-    :func:`breakdowns`.
-    """
+    """Compute the histogram of the IoU of true and false positives, from 0 to 1."""
+    # For a true positive it is the IoU with its match, for a false positive the largest IoU with a
+    # ground truth of its class that is not ignored.
     results = MatchResults.of(result, iou)
     scores = np.array([-inf if score is None else score])
     histogram = iou_histogram_by_score(results, scores, bins=bins)

@@ -32,20 +32,12 @@ LOCALIZED_BINS = 25
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Reliability(Brief):
-    """Detections in B score bins; the means of an empty bin are NaN.
+    """Detections in B score bins; the means of an empty bin are NaN."""
 
-    Attributes
-    ----------
-    edges : (B + 1,) float64
-        A bin includes its lower edge; the last includes both.
-    count : (B,) int64
-    mean_score, mean_value : (B,) float64
-    """
-
-    edges: Floats
-    count: Counts
-    mean_score: Floats
-    mean_value: Floats
+    edges: Floats  # (B + 1,) a bin includes its lower edge; the last includes both
+    count: Counts  # (B,)
+    mean_score: Floats  # (B,)
+    mean_value: Floats  # (B,)
 
     @property
     def gap(self) -> Floats:
@@ -67,25 +59,13 @@ class Reliability(Brief):
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Calibration(Displayed):
-    """Score calibration of a detector with K classes.
-
-    Attributes
-    ----------
-    iou : float
-    classes : tuple of K str
-    overall : Reliability
-        The value is 1 for a true positive, 0 for a false one.
-    by_class : tuple of K Reliability
-        The same for each class.
-    localized : tuple of K Reliability
-        With its own bins; the value is the IoU of a true positive, 0 for a false one.
-    """
+    """Score calibration of a detector with K classes."""
 
     iou: float
     classes: tuple[str, ...]
-    overall: Reliability
-    by_class: tuple[Reliability, ...]
-    localized: tuple[Reliability, ...]
+    overall: Reliability  # the value is 1 for a true positive, 0 for a false one
+    by_class: tuple[Reliability, ...]  # the same for each class
+    localized: tuple[Reliability, ...]  # with its own bins
 
     @property
     def expected_error(self) -> float:
@@ -108,24 +88,9 @@ def calibration(
     *,
     bins: int = BINS,
     localized_bins: int = LOCALIZED_BINS,
-    iou: float | None = None,
+    iou: float | None = None,  # one of the protocol's thresholds; by default 0.5
 ) -> Calibration:
-    """Compute the calibration errors of a detector's scores.
-
-    Parameters
-    ----------
-    result : Result or MatchResults
-    bins, localized_bins : int
-        Numbers of bins, of ECE and MCE, and of LaECE.
-    iou : float, optional
-        One of the protocol's thresholds; by default 0.5.
-
-    Raises
-    ------
-    UsageError
-        If a score is outside [0, 1], a number of bins is below 1, the protocol does not match by
-        score, or it does not have the threshold.
-    """
+    """Compute the calibration errors of a detector's scores."""
     if min(bins, localized_bins) < 1:
         raise UsageError(f"{min(bins, localized_bins)} bins; calibration takes at least 1")
     results = MatchResults.of(result, iou)

@@ -50,21 +50,11 @@ _MISSED, _MISLOCATED, _DUPLICATE, _CONFUSED, _BACKGROUND = range(5)
 
 @dataclass(frozen=True, repr=False, slots=True, eq=False)
 class ErrorCounts(Brief):
-    """Number of errors of each type.
+    """Number of errors of each type."""
 
-    Attributes
-    ----------
-    by_image : (I, 5) int64
-        In the order of :data:`KINDS`.
-    by_class : (K, 5) int64
-        By the class of the detection for a classification error.
-    rows : (n,) int32, int32 and int64
-        Image, class and type of each error.
-    """
-
-    by_image: Counts
-    by_class: Counts
-    rows: tuple[Integers, Integers, NDArray[np.int64]]
+    by_image: Counts  # (I, 5) in the order of `KINDS`
+    by_class: Counts  # (K, 5) by the class of the detection for a classification error
+    rows: tuple[Integers, Integers, NDArray[np.int64]]  # (n,) image, class and type of each error
 
     def select_classes(self, labels: Sequence[int]) -> Counts:
         """Count the errors of some classes by image, (I, 5) int64."""
@@ -173,27 +163,13 @@ def difference(first: float, second: float) -> float:
 
 @dataclass(frozen=True, repr=False, slots=True, eq=False)
 class Comparison(Displayed):
-    """Two detectors on the same ground truth.
-
-    Attributes
-    ----------
-    first, second : Result
-    names : tuple of str
-        The compared metrics.
-    resamples : tuple of Resampled or None
-        Of both, on the same resamples.
-    errors : tuple of ErrorCounts or None
-        Of both; None without the boxes of one.
-    confidence : float
-    min_ground_truths : int
-        Metrics of fewer ground truths have no interval.
-    """
+    """Two detectors on the same ground truth."""
 
     first: Result
     second: Result
-    names: tuple[str, ...]
-    resamples: tuple[Resampled, Resampled] | None
-    errors: tuple[ErrorCounts, ErrorCounts] | None
+    names: tuple[str, ...]  # the compared metrics
+    resamples: tuple[Resampled, Resampled] | None  # of both, on the same resamples
+    errors: tuple[ErrorCounts, ErrorCounts] | None  # of both; None without the boxes of one
     confidence: float
     min_ground_truths: int = DEFAULT_MIN_GROUND_TRUTHS
 

@@ -38,30 +38,15 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Confusion(Displayed):
-    """Confusion matrix of K classes.
-
-    Attributes
-    ----------
-    rule : {"protocol", "class-agnostic"}
-    iou : float
-    score_threshold : float or None
-        Detections below it are left out.
-    classes : tuple of K str
-    matrix : (K + 1, K + 1) int64
-        Rows are ground truths, columns detections. The last row has the background false positives,
-        the last column the missed ground truths.
-    detection, ground_truth : (n,) int32
-        The counted pairs, as rows of the tables: (r, -1) for a background false positive, (-1, r)
-        for a missed ground truth.
-    """
+    """Confusion matrix of K classes."""
 
     rule: Rule
     iou: float
-    score_threshold: float | None
+    score_threshold: float | None  # detections below it are left out
     classes: tuple[str, ...]
-    matrix: Counts
-    detection: Integers
-    ground_truth: Integers
+    matrix: Counts  # (K + 1, K + 1) rows are ground truths, columns detections
+    detection: Integers  # (n,)
+    ground_truth: Integers  # (n,)
 
     @property
     def matched(self) -> int:
@@ -96,26 +81,10 @@ def confusion(
     result: Result | MatchResults,
     rule: Rule = "protocol",
     *,
-    score: float | None = None,
-    iou: float | None = None,
+    score: float | None = None,  # detections below it are left out
+    iou: float | None = None,  # one of the protocol's thresholds; by default 0.5
 ) -> Confusion:
-    """Compute the confusion matrix of a detector.
-
-    Parameters
-    ----------
-    result : Result or MatchResults
-    rule : {"protocol", "class-agnostic"}
-    score : float, optional
-        Detections below it are left out.
-    iou : float, optional
-        One of the protocol's thresholds; by default 0.5.
-
-    Raises
-    ------
-    UsageError
-        If the rule is unknown, the protocol does not match by score, or does not have the
-        threshold.
-    """
+    """Compute the confusion matrix of a detector."""
     if rule not in get_args(Rule):
         raise UsageError(f"rule {rule!r} is unknown; choose from {', '.join(get_args(Rule))}")
     results = MatchResults.of(result, iou)
@@ -161,31 +130,16 @@ def confusion(
 
 
 class Misclassifiable(NamedTuple):
-    """False positives that could match a ground truth of another class.
+    """False positives that could match a ground truth of another class."""
 
-    With these, the confusion matrix at any score threshold follows without boxes: each false
-    positive at or above it, in this order, matches the first of its candidates that no true
-    positive at or above it has matched, and no false positive before.
-
-    Attributes
-    ----------
-    detection : (n,) int32
-        Rows of the detections, by descending score.
-    candidate_count : (n,) int64
-    candidate : (P,) int64
-        The candidates of each, as indices into `ground_truth`, in the order in which they are
-        tried.
-    ground_truth : (g,) int32
-        Rows of the ground truths.
-    matched_by : (g,) int32
-        True positive that matches each, or -1.
-    """
-
-    detection: Integers
-    candidate_count: NDArray[np.int64]
-    candidate: NDArray[np.int64]
-    ground_truth: Integers
-    matched_by: Integers
+    # With these, the confusion matrix at any score threshold follows without boxes: each at or
+    # above it, in this order, matches the first of its candidates that neither a true positive nor
+    # a false positive before has matched.
+    detection: Integers  # (n,) rows of the detections, by descending score
+    candidate_count: NDArray[np.int64]  # (n,)
+    candidate: NDArray[np.int64]  # (P,)
+    ground_truth: Integers  # (g,) rows of the ground truths
+    matched_by: Integers  # (g,) true positive that matches each, or -1
 
 
 def misclassifiable(results: MatchResults) -> Misclassifiable:

@@ -58,28 +58,12 @@ _STEPS = 64  # range of the search for w and h, in units in the last place
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CrossCheck(Brief):
-    """Metrics of detap and pycocotools on the same boxes.
+    """Metrics of detap and pycocotools on the same boxes."""
 
-    Attributes
-    ----------
-    metrics : dict
-        detap's and pycocotools' value by metric name; NaN if undefined.
-    arrays : dict
-        For precision (T, R, K, A, M) and recall (T, K, A, M): number of values, number that differ,
-        largest difference.
-    inexact : int
-        Number of boxes without exact w and h.
-    reference : str
-        pycocotools and its version.
-    notes : tuple of Note
-    unmodified_file : dict or None
-        pycocotools' values of the file with annotation id 0, by metric name, if they differ.
-    """
-
-    metrics: dict[str, tuple[float, float]]
+    metrics: dict[str, tuple[float, float]]  # detap's and pycocotools' value by metric name
     arrays: dict[str, tuple[int, int, float]]
-    inexact: int
-    reference: str
+    inexact: int  # number of boxes without exact w and h
+    reference: str  # pycocotools and its version
     notes: tuple[Note, ...]
     unmodified_file: dict[str, float] | None = None
 
@@ -225,10 +209,7 @@ def _mean(spec: MetricSpec, values: Floats) -> float:
 
 
 def _reference(result: Result, zero: Flags) -> tuple[dict[str, Any], int]:
-    """Return pycocotools' accumulated arrays and the number of inexact boxes.
-
-    Annotations are numbered from 1; those flagged in `zero` have id 0.
-    """
+    """Return pycocotools' accumulated arrays and the number of inexact boxes."""
     from pycocotools.cocoeval import COCOeval  # noqa: PLC0415 - slow import
 
     if COCOeval.__module__.startswith("detap."):

@@ -26,48 +26,24 @@ from detap.tables.detection import Floats
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draws:
-    """Metrics of a data set in resamples of its images.
-
-    Attributes
-    ----------
-    resampled : dict of str to (B,) float64
-    left_out : dict of str to (G,) float64
-        Without each part of the images (jackknife).
-    ground_truths : dict of str to int
-        Ground truths of each metric.
-    """
+    """Metrics of a data set in resamples of its images."""
 
     resampled: dict[str, Floats]
-    left_out: dict[str, Floats]
-    ground_truths: dict[str, int]
+    left_out: dict[str, Floats]  # without each part of the images (jackknife)
+    ground_truths: dict[str, int]  # ground truths of each metric
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DataSet:
-    """The metrics of one data set.
-
-    Attributes
-    ----------
-    name : str
-    summary : mapping of str to float
-        NaN is undefined.
-    group : str
-        Empty for none.
-    images : int or None
-        Number of images; None if unknown.
-    ground_truths, detections : int
-    metric : callable
-        Returns any metric by name; KeyError if there is none.
-    draws : Draws or None
-    """
+    """The metrics of one data set."""
 
     name: str
-    summary: Mapping[str, float]
-    group: str
+    summary: Mapping[str, float]  # NaN is undefined
+    group: str  # empty for none
     images: int | None
     ground_truths: int
     detections: int
-    metric: Callable[[str], float]
+    metric: Callable[[str], float]  # returns any metric by name; KeyError if there is none
     draws: Draws | None = None
 
     @classmethod
@@ -104,25 +80,13 @@ class DataSet:
 
 @dataclass(frozen=True, repr=False, slots=True, eq=False)
 class DataSets(Displayed):
-    """The metrics of several data sets.
-
-    Attributes
-    ----------
-    sets : tuple of DataSet
-    protocol : Protocol
-    signature : str
-    missing : tuple of str
-        Data sets that are left out.
-    confidence : float or None
-        Level of the intervals; None for none.
-    resamples, seed, min_ground_truths : int
-    """
+    """The metrics of several data sets."""
 
     sets: tuple[DataSet, ...]
     protocol: Protocol
     signature: str
-    missing: tuple[str, ...] = ()
-    confidence: float | None = None
+    missing: tuple[str, ...] = ()  # data sets that are left out
+    confidence: float | None = None  # level of the intervals; None for none
     resamples: int = 1000
     seed: int = 0
     min_ground_truths: int = DEFAULT_MIN_GROUND_TRUTHS

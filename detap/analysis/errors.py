@@ -83,53 +83,23 @@ _TIDECV_LIMIT = 100
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Errors(Displayed):
-    """The errors of a detector. 8 types, K classes, N detections, G ground truths.
-
-    Attributes
-    ----------
-    convention : {"protocol", "tidecv"}
-    iou : float
-        The IoU threshold.
-    classes : tuple of K str
-    average_precision : float
-        AP at this threshold under the convention, from 0 to 1.
-    average_precision_by_class : (K,) float64
-        NaN where undefined.
-    delta_ap : (8,) float64
-        dAP, in the order of :data:`TYPES`.
-    delta_ap_by_class : (8, K) float64
-        dAP of each class; NaN if undefined before or after.
-    count : (8,) int64
-    count_by_class : (8, K) int64
-        By the class of the detection, or of the unmatched ground truth.
-    kind : (N,) int8
-        Index into :data:`TYPES` of each detection; -1 if it is not an error.
-    target : (N,) int32
-        Ground truth that a localization, classification or duplicate error is attributed to; -1
-        for others, and for a target of a class that is not selected.
-    similarity : (N,) float64
-        IoU or OKS with the target, or 0.
-    fixes_target : (N,) bool
-        True if fixing makes it a true positive.
-    missed, unmatched : (G,) bool
-        Ground truths without an attributed error; all unmatched ones.
-    """
+    """The errors of a detector. 8 types, K classes, N detections, G ground truths."""
 
     convention: Convention
-    iou: float
+    iou: float  # the IoU threshold
     classes: tuple[str, ...]
-    average_precision: float
-    average_precision_by_class: Floats
-    delta_ap: Floats
-    delta_ap_by_class: Floats
-    count: Counts
-    count_by_class: Counts
-    kind: NDArray[np.int8]
-    target: Integers
-    similarity: Floats
-    fixes_target: Flags
-    missed: Flags
-    unmatched: Flags
+    average_precision: float  # AP at this threshold under the convention, from 0 to 1
+    average_precision_by_class: Floats  # (K,) NaN where undefined
+    delta_ap: Floats  # (8,) dAP, in the order of `TYPES`
+    delta_ap_by_class: Floats  # (8, K) dAP of each class; NaN if undefined before or after
+    count: Counts  # (8,)
+    count_by_class: Counts  # (8, K) by the class of the detection, or of the unmatched ground truth
+    kind: NDArray[np.int8]  # (N,) index into `TYPES` of each detection; -1 if it is not an error
+    target: Integers  # (N,)
+    similarity: Floats  # (N,) IoU or OKS with the target, or 0
+    fixes_target: Flags  # (N,) fixing makes it a true positive
+    missed: Flags  # (G,)
+    unmatched: Flags  # (G,)
 
     def by_delta_ap(self) -> list[str]:
         """Return the six types that do not combine others, by descending dAP."""
@@ -147,23 +117,7 @@ class Errors(Displayed):
 def errors(
     result: Result | MatchResults, convention: Convention = "protocol", *, iou: float | None = None
 ) -> Errors:
-    """Classify the errors of a detector by type.
-
-    Parameters
-    ----------
-    result : Result or MatchResults
-        A Result for ``tidecv``, which has its own matching.
-    convention : {"protocol", "tidecv"}
-        Matching of the protocol, with one set of classes for all types; or exactly that of tidecv.
-    iou : float, optional
-        One of the protocol's thresholds, or any for ``tidecv``; by default 0.5.
-
-    Raises
-    ------
-    UsageError
-        If the convention is unknown, the protocol does not match by score, or does not have the
-        threshold.
-    """
+    """Classify the errors of a detector by type."""
     if convention not in get_args(Convention):
         raise UsageError(
             f"convention {convention!r} is unknown; choose from {', '.join(get_args(Convention))}"
@@ -248,17 +202,7 @@ class _Analysis:
 
 
 class _Repairs:
-    """AP by class, before and after fixing errors.
-
-    True positives and detections that fix their target have positions in the ranking by class.
-    For each, the number of errors of each type ranked above it is enough to compute AP.
-
-    Attributes
-    ----------
-    typed, false : (5, K) int32
-        Number of detections of each type, and of false positives among them.
-    before : (K,) float64
-    """
+    """AP by class, before and after fixing errors."""
 
     def __init__(self, analysis: _Analysis) -> None:
         results = analysis.results
@@ -359,11 +303,9 @@ class _Repairs:
 
 
 def _as_tidecv(result: Result, iou: float | None) -> tuple[MatchResults, Flags, Integers]:
-    """Match as tidecv; return the results, flags of errors and the ground-truth rows used.
-
-    Ground truths that the protocol ignores are ignore regions. They are not matched; an unmatched
-    detection that one of them covers is ignored.
-    """
+    """Match as tidecv; return the results, flags of errors and the ground-truth rows used."""
+    # Ground truths that the protocol ignores are ignore regions. They are not matched; an unmatched
+    # detection that one of them covers is ignored.
     result.protocol.require_score_matching(NOT_ANALYZED)
     result.protocol.require_boxes("type the errors by the protocol: --errors")
     result.protocol.refuse_lists("type the errors by the protocol: --errors")

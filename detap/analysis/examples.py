@@ -26,65 +26,32 @@ _MISSING_ANNOTATION, _WRONG_LABEL, _NEVER_DETECTED = range(3)
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class WorstImages(Brief):
-    """Images with the most errors, the worst first.
+    """Images with the most errors, the worst first."""
 
-    Attributes
-    ----------
-    score_threshold : float or None
-        Detections below it are left out.
-    image : (n,) int32
-        Indices into the images of the ground truth.
-    false_positives, false_negatives : (n,) int64
-    """
-
-    score_threshold: float | None
-    image: Integers
-    false_positives: Counts
-    false_negatives: Counts
+    score_threshold: float | None  # detections below it are left out
+    image: Integers  # (n,) indices into the images of the ground truth
+    false_positives: Counts  # (n,)
+    false_negatives: Counts  # (n,)
 
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class ConfidentErrors(Brief):
-    """False positives with the highest scores.
+    """False positives with the highest scores."""
 
-    Attributes
-    ----------
-    detection : (n,) int32
-        Rows of the detections.
-    kind : (n,) int8
-        Their types, indices into :data:`~detap.analysis.errors.TYPES`.
-    target : (n,) int32
-        The ground truths that they are attributed to, or -1.
-    similarity : (n,) float64
-        IoU or OKS with the target.
-    """
-
-    detection: Integers
-    kind: NDArray[np.int8]
-    target: Integers
-    similarity: Floats
+    detection: Integers  # (n,) rows of the detections
+    kind: NDArray[np.int8]  # (n,) their types, indices into `TYPES`
+    target: Integers  # (n,) the ground truths that they are attributed to, or -1
+    similarity: Floats  # (n,) ioU or OKS with the target
 
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class LabelErrors(Brief):
-    """Possible label errors by reason, the most suspicious first.
+    """Possible label errors by reason, the most suspicious first."""
 
-    Attributes
-    ----------
-    reason : (n,) int8
-        An index into :data:`REASONS`.
-    detection : (n,) int32
-        Row of the detection, or -1 for ``never_detected``.
-    ground_truth : (n,) int32
-        Row of the ground truth, or -1 if it may be missing.
-    weight : (n,) float64
-        Score of the detection, or recall of the class.
-    """
-
-    reason: NDArray[np.int8]
-    detection: Integers
-    ground_truth: Integers
-    weight: Floats
+    reason: NDArray[np.int8]  # (n,) an index into `REASONS`
+    detection: Integers  # (n,) row of the detection, or -1 for ``never_detected``
+    ground_truth: Integers  # (n,) row of the ground truth, or -1 if it may be missing
+    weight: Floats  # (n,) score of the detection, or recall of the class
 
 
 def worst_images(

@@ -25,71 +25,32 @@ from detap.text_input import suggest
 
 @dataclass(frozen=True, slots=True)
 class DetectionResult:
-    """A detection and its result.
-
-    Attributes
-    ----------
-    row, label : int
-        In the table of detections; of its class.
-    score : float
-    result : str
-        ``true-positive``; the error type of a false positive; ``ignored`` if matched to an ignored
-        ground truth; without a match, ``not-exhaustive`` if the class is not exhaustively annotated
-        in the image, ``outside-area-range`` if its area is outside the area range; ``unverified``
-        if the class is not verified in the image; ``zero-area`` if the protocol drops it because
-        its area is 0; ``beyond-max-dets`` if better-scored detections reach the maximum.
-    ground_truth : int
-        The row of the matched, attributed or nearest ground truth, or -1.
-    similarity : float
-        With it.
-    matched_by : int
-        The row of the other detection that matches this ground truth, or -1.
-    """
+    """A detection and its result."""
 
     row: int
     label: int
     score: float
-    result: DetectionStatus
-    ground_truth: int
-    similarity: float
-    matched_by: int
+    result: DetectionStatus  # ``true-positive``
+    ground_truth: int  # the row of the matched, attributed or nearest ground truth, or -1
+    similarity: float  # with it
+    matched_by: int  # the row of the other detection that matches this ground truth, or -1
 
 
 @dataclass(frozen=True, slots=True)
 class GroundTruthResult:
-    """A ground truth and its result.
-
-    Attributes
-    ----------
-    row, label : int
-        In the table of ground truths; of its class.
-    result : str
-        ``matched``; ``near-miss`` if unmatched, but a localization or classification error is
-        attributed to it; ``missed``; ``ignored``; ``outside-area-range``.
-    detection : int
-        The row of the matching detection, or of the best-scored error attributed to it; else -1.
-    """
+    """A ground truth and its result."""
 
     row: int
     label: int
-    result: GroundTruthStatus
+    result: GroundTruthStatus  # ``matched``
     detection: int
 
 
 @dataclass(frozen=True, repr=False, slots=True)
 class ImageResults(Brief):
-    """All of one image, detections by falling score, ground truths in file order.
+    """All of one image, detections by falling score, ground truths in file order."""
 
-    Attributes
-    ----------
-    image : int or str
-        Name of the image.
-    iou : float
-    detections : tuple of DetectionResult
-    ground_truths : tuple of GroundTruthResult
-    """
-
-    image: Name
+    image: Name  # name of the image
     iou: float
     detections: tuple[DetectionResult, ...]
     ground_truths: tuple[GroundTruthResult, ...]

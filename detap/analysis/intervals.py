@@ -27,34 +27,17 @@ _MOST_BIAS = 0.25
 
 @dataclass(frozen=True, repr=False, slots=True, eq=False)
 class MetricIntervals(Displayed):
-    """Confidence intervals of the metrics of a result.
-
-    Attributes
-    ----------
-    result : Result
-    summary : dict of str to (float, float)
-        Lower and upper end by metric, in the order of ``result.summary``; NaN without an interval.
-    by_class : dict of str to (K, 2) float64
-        The same for each class, in the order of ``result.by_class``.
-    confidence : float
-    resamples, seed : int
-    min_ground_truths : int
-        Metrics of fewer ground truths have no interval.
-    others : tuple of (dict, dict)
-        The same for requested metrics that the report does not list.
-    notes : tuple of Note
-        The metrics of the summary without an interval.
-    """
+    """Confidence intervals of the metrics of a result."""
 
     result: Result
     summary: dict[str, Interval]
-    by_class: dict[str, Floats]
+    by_class: dict[str, Floats]  # the same for each class, in the order of ``result.by_class``
     confidence: float
     resamples: int
     seed: int
-    min_ground_truths: int
+    min_ground_truths: int  # metrics of fewer ground truths have no interval
     others: tuple[dict[str, Interval], dict[str, Floats]]
-    notes: tuple[Note, ...]
+    notes: tuple[Note, ...]  # the metrics of the summary without an interval
 
     def __repr__(self) -> str:
         (name, (low, high)), *_ = self.summary.items()
@@ -161,10 +144,8 @@ def interval_notes(
 def _bias_notes(
     result: Result, summary: dict[str, Interval], values: Resampled
 ) -> tuple[Note, ...]:
-    """Return a note on metrics whose mean over the resamples is not near their value.
-
-    A class on few images has a higher AP in resamples, which repeat images.
-    """
+    """Return a note on metrics whose mean over the resamples is not near their value."""
+    # A class on few images has a higher AP in resamples, which repeat images.
     biases = {
         name: float(np.nanmean(values.overall[name])) - result.summary[name]
         for name, (low, _) in summary.items()

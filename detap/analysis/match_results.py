@@ -28,36 +28,16 @@ USUAL_IOU = 0.5
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class MatchResults(Brief):
-    """Match results of N detections and G ground truths of K classes.
-
-    Attributes
-    ----------
-    run : EvaluationRun
-        The tables, and the protocol with this one threshold and the area range of all areas.
-    threshold : int
-        The IoU threshold, as an index into those of the result's protocol.
-    matched_gt : (N,) int32
-        Ground truth matched to each detection, or -1.
-    ignored : (N,) bool
-        True if a detection is neither a true nor a false positive.
-    within_max_dets : (N,) bool
-        True if a detection is within max dets.
-    positive : (G,) bool
-        True if a ground truth is not ignored.
-    match_table : MatchTable
-        Source of these columns.
-    result : Result
-        Result with this match table.
-    """
+    """Match results of N detections and G ground truths of K classes."""
 
     run: EvaluationRun
-    threshold: int
-    matched_gt: Integers
-    ignored: Flags
-    within_max_dets: Flags
-    positive: Flags
-    match_table: MatchTable
-    result: Result
+    threshold: int  # the IoU threshold, as an index into those of the result's protocol
+    matched_gt: Integers  # (N,) ground truth matched to each detection, or -1
+    ignored: Flags  # (N,) a detection is neither a true nor a false positive
+    within_max_dets: Flags  # (N,) a detection is within max dets
+    positive: Flags  # (G,) a ground truth is not ignored
+    match_table: MatchTable  # source of these columns
+    result: Result  # result with this match table
 
     @classmethod
     def of(cls, result: "Result | MatchResults", iou: float | None = None) -> "MatchResults":
@@ -68,10 +48,7 @@ class MatchResults(Brief):
 
     @cached_property
     def all_classes(self) -> "tuple[MatchResults, SelectedClasses] | None":
-        """Results of all classes, and the selection; None if all classes are reported.
-
-        Analyses across classes, such as the confusion matrix, need all of them.
-        """
+        """Results of all classes, and the selection; None if all classes are reported."""
         if self.result.full is None:
             return None
         chosen = self.result._run
@@ -142,10 +119,7 @@ class MatchResults(Brief):
 
     @cached_property
     def by_score(self) -> Integers:
-        """Detections within max dets by descending score, (n,) int32.
-
-        Ties are in the protocol's order.
-        """
+        """Detections within max dets by descending score, (n,) int32."""
         return self.match_table.by_score
 
     @property

@@ -20,49 +20,7 @@ Columns = dict[str, NDArray[Any]]
 
 
 def matches_table(result: Result, *, iou: float | None = None) -> Columns:
-    """Return one row per detection and per missed ground truth.
-
-    Rows are in the order of the images, detections by falling score, then missed ground truths.
-
-    Parameters
-    ----------
-    result : Result
-    iou : float, optional
-        One of the protocol's thresholds; by default 0.5, or else the first.
-
-    Returns
-    -------
-    dict of str to (n,) array
-        ``image``
-            Id or name, int64 or str.
-        ``file_name``
-            File name in the ground truth; empty if it has none or was read from stdin.
-        ``class``
-            Name of the class, of a detection or a missed ground truth.
-        ``score``
-            NaN for missed ground truths.
-        ``x1``, ``y1``, ``x2``, ``y2``
-            Corners of the box, in pixels.
-        ``result``
-            ``true-positive``, ``false-positive`` or ``false-negative``; for detections that are
-            not scored as :attr:`DetectionResult.result
-            <detap.analysis.image_results.DetectionResult>`, such as ``ignored``.
-        ``error``
-            Error type of a false positive; ``missed`` or ``near-miss`` for a false negative; else
-            empty.
-        ``iou``
-            IoU or OKS of a detection with its ground truth; NaN without one.
-        ``ground_truth``
-            The matched, attributed or nearest ground truth of a detection, or the missed one: its
-            number in its image, from 1, in the order of the file; 0 if no ground truth overlaps.
-
-    Raises
-    ------
-    UsageError
-        If the protocol does not match by score, or does not have the threshold.
-    InputError
-        If the ground truth, which is read again for the file names, cannot be read.
-    """
+    """Return one row per detection and per missed ground truth."""
     results = MatchResults.of(result, iou)
     types = errors(results)
     rows = row_results(results, types)

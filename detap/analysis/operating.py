@@ -26,22 +26,13 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Counts of a detector or class at one score threshold; undefined metrics are NaN.
+    """Counts of a detector or class at one score threshold; undefined metrics are NaN."""
 
-    Attributes
-    ----------
-    score : float
-        The threshold; NaN without candidates.
-    true_positives, false_positives, false_negatives : int
-    images : int
-        Including images without ground truth.
-    """
-
-    score: float
+    score: float  # the threshold; NaN without candidates
     true_positives: int
     false_positives: int
     false_negatives: int
-    images: int
+    images: int  # including images without ground truth
 
     def metrics(self) -> dict[str, float]:
         """Return the metrics at a score threshold by name."""
@@ -74,22 +65,12 @@ class Point:
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Sweep(Brief):
-    """Counts at each of n candidate thresholds, from the highest down.
+    """Counts at each of n candidate thresholds, from the highest down."""
 
-    Attributes
-    ----------
-    score : (n,) float64
-        Falling; no two are equal.
-    true_positives, false_positives : (n,) int64
-    positives : int
-        Number of ground truths, without ignored.
-    images : int
-    """
-
-    score: Floats
-    true_positives: Counts
-    false_positives: Counts
-    positives: int
+    score: Floats  # (n,) falling; no two are equal
+    true_positives: Counts  # (n,)
+    false_positives: Counts  # (n,)
+    positives: int  # number of ground truths, without ignored
     images: int
 
     @property
@@ -131,10 +112,8 @@ class Sweep(Brief):
 
     @property
     def best(self) -> Point:
-        """The point with the largest F1; of equal ones that with the highest score.
-
-        F1 is compared as integer fractions, without rounding. Without candidates the score is NaN.
-        """
+        """The point with the largest F1; of equal ones that with the highest score."""
+        # F1 is compared as integer fractions, without rounding.
         if not len(self.score):
             return self._point(float("nan"), -1)
         f1 = self.f1
@@ -152,20 +131,11 @@ class Sweep(Brief):
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Sweeps(Brief):
-    """Sweeps of a detector, over all K classes and for each.
-
-    Attributes
-    ----------
-    iou : float
-    classes : tuple of K str
-    overall : Sweep
-        Of the counts of all classes together.
-    by_class : tuple of K Sweep
-    """
+    """Sweeps of a detector, over all K classes and for each."""
 
     iou: float
     classes: tuple[str, ...]
-    overall: Sweep
+    overall: Sweep  # of the counts of all classes together
     by_class: tuple[Sweep, ...]
 
     @cached_property
@@ -188,20 +158,11 @@ class Sweeps(Brief):
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class OperatingPoint(Displayed):
-    """Counts of a detector at one threshold, or at the best of each class.
-
-    Attributes
-    ----------
-    iou : float
-    classes : tuple of K str
-    overall : Point
-        Of the counts of all classes together.
-    by_class : tuple of K Point
-    """
+    """Counts of a detector at one threshold, or at the best of each class."""
 
     iou: float
     classes: tuple[str, ...]
-    overall: Point
+    overall: Point  # of the counts of all classes together
     by_class: tuple[Point, ...]
 
     @property
@@ -231,10 +192,7 @@ def threshold(given: object) -> Threshold:
 def operating_point(
     result: Result | MatchResults, score: Threshold = "best", *, iou: float | None = None
 ) -> OperatingPoint:
-    """Compute precision, recall and F1 at a score threshold, or at the largest F1.
-
-    Parameters and errors are those of :func:`sweeps`, and of :func:`threshold`.
-    """
+    """Compute precision, recall and F1 at a score threshold, or at the largest F1."""
     score, all_sweeps = threshold(score), sweeps(result, iou=iou)
     return all_sweeps.best if isinstance(score, str) else all_sweeps.at(score)
 

@@ -38,26 +38,12 @@ _quantile = NormalDist().inv_cdf
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """Criterion of detecting a drop.
+    """Criterion of detecting a drop."""
 
-    Attributes
-    ----------
-    level : float
-        Level of the two-sided intervals.
-    paired : bool
-        True if the resamples are of a difference of two detectors on the same images. Otherwise
-        they are of one detector, and the difference is assumed to have sqrt(2) times their standard
-        error, an upper bound if the detectors' metrics are positively correlated.
-    drop : float or None
-        Drop to detect.
-    power : float
-        Probability of detection.
-    """
-
-    level: float = LEVEL
+    level: float = LEVEL  # level of the two-sided intervals
     paired: bool = True
-    drop: float | None = None
-    power: float = 0.8
+    drop: float | None = None  # drop to detect
+    power: float = 0.8  # probability of detection
 
     def error(self, spread: Floats) -> float:
         """Return the standard error of a drop from resamples of it or of one metric."""
@@ -69,11 +55,7 @@ class Criterion:
         return (_quantile(1 - (1 - self.level) / 2) + _quantile(self.power)) * error
 
     def margin(self, error: float) -> float:
-        """Return the distance from a limit that exceeds it with probability `power`.
-
-        Without an interval, a metric whose true value is at the limit exceeds it in half of the
-        samples.
-        """
+        """Return the distance from a limit that exceeds it with probability `power`."""
         return _quantile(self.power) * error
 
 
@@ -87,34 +69,16 @@ def standard_error(spread: Floats) -> float:
 
 
 class DetectableDrop(NamedTuple):
-    """Minimum detectable drop of one metric.
-
-    Attributes
-    ----------
-    name : str
-    units : int
-        Number of images, or of queries of a ranking.
-    standard_error : float
-        Standard error of the drop; NaN if unknown.
-    min_detectable_drop : float
-    limit : float or None
-        Change that a gate allows.
-    drop_failing_gate : float or None
-        True drop that fails the gate with probability `power`.
-    images_needed : int or None
-        Number of units to detect the given drop, or else the gate's limit.
-    ground_truths : int or None
-        Number of ground truths of the class, for a class's metric.
-    """
+    """Minimum detectable drop of one metric."""
 
     name: str
     units: int
-    standard_error: float
+    standard_error: float  # standard error of the drop; NaN if unknown
     min_detectable_drop: float
-    limit: float | None = None
-    drop_failing_gate: float | None = None
+    limit: float | None = None  # change that a gate allows
+    drop_failing_gate: float | None = None  # true drop that fails the gate with probability `power`
     images_needed: int | None = None
-    ground_truths: int | None = None
+    ground_truths: int | None = None  # number of ground truths of the class, for a class's metric
 
     @classmethod
     def of(
@@ -150,50 +114,24 @@ class DetectableDrop(NamedTuple):
 
 
 class ThresholdMargin(NamedTuple):
-    """Distance of a metric from a threshold that its gate detects.
-
-    Attributes
-    ----------
-    name : str
-    kind : {"minimum", "maximum"}
-    limit : str
-        As given.
-    standard_error : float
-        Standard error of the metric; NaN if unknown.
-    margin : float
-        At this distance from the limit the gate fails, or passes, with probability `power`. At the
-        limit it fails with probability 0.5.
-    """
+    """Distance of a metric from a threshold that its gate detects."""
 
     name: str
     kind: str
-    limit: str
-    standard_error: float
+    limit: str  # as given
+    standard_error: float  # standard error of the metric; NaN if unknown
     margin: float
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PowerAnalysis(Brief):
-    """Power analysis of several metrics.
-
-    Attributes
-    ----------
-    criterion : Criterion
-    unit : str
-        Resampled unit: ``"image"`` or ``"query"``.
-    metrics : tuple of DetectableDrop
-        Requested metrics.
-    classes : tuple of DetectableDrop
-        Primary metric of each class.
-    margins : tuple of ThresholdMargin
-        Metrics with a lower or upper threshold.
-    """
+    """Power analysis of several metrics."""
 
     criterion: Criterion
-    unit: str
-    metrics: tuple[DetectableDrop, ...]
-    classes: tuple[DetectableDrop, ...] = ()
-    margins: tuple[ThresholdMargin, ...] = ()
+    unit: str  # resampled unit: ``"image"`` or ``"query"``
+    metrics: tuple[DetectableDrop, ...]  # requested metrics
+    classes: tuple[DetectableDrop, ...] = ()  # primary metric of each class
+    margins: tuple[ThresholdMargin, ...] = ()  # metrics with a lower or upper threshold
 
     @property
     def units(self) -> str:

@@ -34,28 +34,13 @@ GROUND_TRUTH_STATUSES: tuple[GroundTruthStatus, ...] = get_args(GroundTruthStatu
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RowResults:
-    """Results of N detections and G ground truths, in table order.
+    """Results of N detections and G ground truths, in table order."""
 
-    Attributes
-    ----------
-    status : (N,) int8
-        Index into :data:`DETECTION_STATUSES`.
-    ground_truth : (N,) int32
-        Row of the matched, attributed or nearest ground truth, or -1.
-    similarity : (N,) float64
-        IoU or OKS with it, or 0.
-    truth_status : (G,) int8
-        Index into :data:`GROUND_TRUTH_STATUSES`.
-    detection : (G,) int32
-        Row of the matching detection, or of the best-scored error attributed to the ground truth;
-        else -1.
-    """
-
-    status: NDArray[np.int8]
-    ground_truth: Integers
-    similarity: Floats
-    truth_status: NDArray[np.int8]
-    detection: Integers
+    status: NDArray[np.int8]  # (N,) index into `DETECTION_STATUSES`
+    ground_truth: Integers  # (N,) row of the matched, attributed or nearest ground truth, or -1
+    similarity: Floats  # (N,) IoU or OKS with it, or 0
+    truth_status: NDArray[np.int8]  # (G,) index into `GROUND_TRUTH_STATUSES`
+    detection: Integers  # (G,)
 
 
 def row_results(results: MatchResults, types: Errors) -> RowResults:

@@ -97,11 +97,9 @@ def _own(protocol: Protocol) -> Iterator[MetricSpec]:
 
 
 def named(protocol: Protocol, name: str) -> MetricSpec:
-    """Return a metric of a protocol by name, also one that the summary omits.
-
-    ``"AP90"`` is AP at IoU 0.9, ``"AP75s"`` AP at IoU 0.75 and small areas, ``"AR10"`` recall at 10
-    detections, ``"ARm"`` recall at the largest `max_dets` and medium areas.
-    """
+    """Return a metric of a protocol by name, also one that the summary omits."""
+    # "AP90" is AP at IoU 0.9, "AP75s" AP at IoU 0.75 and small areas, "AR10" recall at 10
+    # detections, "ARm" recall at the largest `max_dets` and medium areas.
     return _named(protocol, name)
 
 
@@ -143,10 +141,7 @@ def metric_named(protocol: Protocol, name: str) -> Metric | None:
 
 
 def of_matched_iou(protocol: Protocol) -> dict[AreaIouPair, MetricSpec]:
-    """Return a listed metric for each area range and threshold at which one uses IoUs of matches.
-
-    The pairs are sorted.
-    """
+    """Return a listed metric for each area range and threshold whose IoUs of matches are used."""
     specs = (*summary(protocol), *columns(protocol))
     by_pair = {(spec.area, spec.threshold): spec for spec in specs if spec.metric.uses_matched_iou}
     return {

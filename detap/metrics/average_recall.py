@@ -25,10 +25,7 @@ class AverageRecall(Accumulated):
     column_priority = 2
 
     def listed(self, protocol: Protocol) -> Iterator[MetricSpec]:
-        """Yield AR at each max_dets, at OKS 0.5 and 0.75 for keypoints, and by area.
-
-        None if `max_dets` is a limit of the data set: fixed AP has no AR.
-        """
+        """Yield AR at each max_dets, at OKS 0.5 and 0.75 for keypoints, and by area."""
         if protocol.max_dets_scope == "dataset":
             return
         limits, areas = range(len(protocol.max_dets)), range(len(protocol.area_ranges))

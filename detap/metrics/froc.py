@@ -84,15 +84,7 @@ class MeanRecall(Ranked):
 
 
 class FrocScore(MeanRecall):
-    """The mean recall at fixed FPPI, or those of the protocol.
-
-    Parameters
-    ----------
-    name : str
-    title : str
-    fppi : tuple of float
-        Empty for the protocol's `froc_points`.
-    """
+    """The mean recall at fixed FPPI, or those of the protocol."""
 
     def __init__(self, name: str, title: str, fppi: tuple[float, ...] = ()) -> None:
         self.name, self.title = name, title

@@ -15,12 +15,9 @@ from detap.tables.detection import Floats
 
 
 class JaccardIndex(Metric):
-    """The largest mean over images of their Jaccard index, over ten score thresholds.
+    """The largest mean over images of their Jaccard index, over ten score thresholds."""
 
-    The matching of an image is the one of largest total IoU, not the protocol's; see
-    :mod:`detap.core.jaccard`. It uses one IoU threshold: the lowest, or the one in its name
-    (``JI@75``).
-    """
+    # The matching of an image is the one of largest total IoU, not the protocol's.
 
     name = "JI"
     title = "Jaccard index"

@@ -51,26 +51,14 @@ class LocalizationRecallPrecision(Ranked):
 
 
 class Optimum(NamedTuple):
-    """The first minimum of LRP over the detections, in B resamples.
+    """The first minimum of LRP over the detections, in B resamples."""
 
-    Without a true positive it is point 0, before the first detection, where LRP is 1.
-
-    Attributes
-    ----------
-    point : (B,) int64
-        Of :class:`RankedCounts`.
-    lrp : (B,) float64
-    distance : (B,) float64
-        The sum of ``1 - IoU`` over the true positives.
-    true_positives, false_positives, positives : (B,) int64
-    """
-
-    point: NDArray[Any]
-    lrp: Floats
-    distance: Floats
-    true_positives: NDArray[Any]
-    false_positives: NDArray[Any]
-    positives: NDArray[Any]
+    point: NDArray[Any]  # (B,) of `RankedCounts`
+    lrp: Floats  # (B,)
+    distance: Floats  # (B,) the sum of ``1 - IoU`` over the true positives
+    true_positives: NDArray[Any]  # (B,)
+    false_positives: NDArray[Any]  # (B,)
+    positives: NDArray[Any]  # (B,)
 
 
 class OptimalLRP(Ranked):
@@ -100,10 +88,7 @@ class OptimalLRP(Ranked):
         return optimum.lrp
 
     def details(self, counts: RankedCounts, spec: MetricSpec, protocol: Protocol) -> dict[str, Any]:
-        """Return the score of the optimum, whether it cuts a tie, and the components.
-
-        If detections after the optimum have its score, no score threshold gives this value.
-        """
+        """Return the score of the optimum, whether it cuts a tie, and the components."""
         point = int(_optimum(counts, spec, protocol).point[0])
         score = float(counts.score[point])
         cuts_tie = bool((counts.score[point + 1 :] == score).any())

@@ -69,40 +69,9 @@ class MatchedResult(typing.Protocol):
 
 
 class Metric:
-    """A metric of detectors; NaN if undefined.
+    """A metric of detectors; NaN if undefined."""
 
-    Attributes
-    ----------
-    name : str
-        The name without thresholds, `max_dets` and areas: ``"AP"``.
-    parameter : str
-        The number that follows the name, for the docs; empty if none does. ``"F"`` of
-        ``recall@fppi=F``.
-    title : str
-        The long name: ``"average precision"``.
-    unit : str
-        The unit in table headers; empty for a fraction.
-    higher_is_better : bool
-    bounds : (float, float)
-        Minimum and maximum.
-    scope : {"class", "overall", "both"}
-        The class table, the summary, or both.
-    fields : tuple of str
-        The protocol fields that it depends on and matching does not: protocols that differ only in
-        these are matched once.
-    accumulated : {"precision", "recall"} or None
-        The array of pycocotools' ``COCOeval.eval`` that it averages, if any.
-    primary_metric : {"AP", "AR"} or None
-        The `primary_metric` of protocols that have this one (without ``m``); None if none do.
-    ratcheted : bool
-        True if ``detap baseline`` retains the better of two values.
-    uses_matched_iou : bool
-        True if it uses :meth:`detap.Result.matched_iou`.
-    column_priority : int
-        Priority of its columns at one area range or `max_dets` value in narrow tables.
-    """
-
-    name: str
+    name: str  # the name without thresholds, `max_dets` and areas: ``"AP"``
     parameter = ""
     title: str
     unit = ""
@@ -148,20 +117,13 @@ class Metric:
         specs: "Sequence[MetricSpec]",
         threads: int | None,
     ) -> Sequence[Floats]:
-        """Compute values of each class in each resample of the images.
-
-        The arrays are (K, B) float64. Metrics with the same implementation are resampled in one
-        pass.
-        """
+        """Compute values of each class in each resample of the images."""
         raise UsageError(f"{self.name} has no interval: it cannot be resampled; leave it out")
 
     def resample_overall(
         self, result: MatchedResult, weights: Weights, spec: "MetricSpec", by_class: Floats
     ) -> Floats:
-        """Compute the mean over classes with a defined value in each resample, (B,) float64.
-
-        `by_class` is the (K, B) array that :meth:`resample` returns.
-        """
+        """Compute the mean over classes with a defined value in each resample, (B,) float64."""
         defined = ~np.isnan(by_class)
         counts = defined.sum(axis=0)
         sums: Floats = np.where(defined, by_class, 0.0).sum(axis=0)
@@ -180,43 +142,19 @@ class MetricParams(NamedTuple):
 
 
 class MetricSpec(NamedTuple):
-    """A metric at an IoU threshold, area range and `max_dets` value.
+    """A metric at an IoU threshold, area range and `max_dets` value."""
 
-    Attributes
-    ----------
-    name : str
-        ``"AP50"``, ``"AR100"``, ``"mAP"`` ...
-    metric : Metric
-    threshold : int or None
-        Index of the IoU threshold; None for the mean over all of them.
-    area : int
-        Index of the area range.
-    max_dets_index : int
-        Index into `max_dets`.
-    params : MetricParams
-    group : str
-        The class group of the mean; empty for all classes.
-    class_name : str
-        The name for one class: ``"AP50"`` if the mean is ``"mAP50"``.
-    heading : str
-        A shorter column header; empty for none.
-    argument : float or None
-        The number in a name such as ``"recall@fppi=0.1"``.
-    pooled : bool
-        True if all classes are ranked together; the value is no mean over classes.
-    """
-
-    name: str
+    name: str  # ``"AP50"``, ``"AR100"``, ``"mAP"``
     metric: Metric
-    threshold: int | None
-    area: int
-    max_dets_index: int
+    threshold: int | None  # index of the IoU threshold; None for the mean over all of them
+    area: int  # index of the area range
+    max_dets_index: int  # index into `max_dets`
     params: MetricParams
-    group: str = ""
-    class_name: str = ""
-    heading: str = ""
-    argument: float | None = None
-    pooled: bool = False
+    group: str = ""  # the class group of the mean; empty for all classes
+    class_name: str = ""  # the name for one class: ``"AP50"`` if the mean is ``"mAP50"``
+    heading: str = ""  # a shorter column header; empty for none
+    argument: float | None = None  # the number in a name such as ``"recall@fppi=0.1"``
+    pooled: bool = False  # all classes are ranked together
 
     @property
     def thresholds(self) -> slice:
@@ -252,12 +190,7 @@ def _two_decimals(threshold: float) -> str:
 
 
 class Accumulated(Metric):
-    """A mean over the arrays of pycocotools' ``COCOeval.accumulate``.
-
-    Attributes
-    ----------
-    accumulated : {"precision", "recall"}
-    """
+    """A mean over the arrays of pycocotools' ``COCOeval.accumulate``."""
 
     accumulated: Literal["precision", "recall"]
 
@@ -290,10 +223,8 @@ class Accumulated(Metric):
 
 
 def mean_over_thresholds(values: Floats) -> Floats:
-    """Compute the mean of (T, K) values over the thresholds.
-
-    The values of a class are contiguous, so that NumPy adds them in the order of a 1-D mean.
-    """
+    """Compute the mean of (T, K) values over the thresholds."""
+    # The values of a class are contiguous, so that NumPy adds them in the order of a 1-D mean.
     means: Floats = np.ascontiguousarray(values.T).mean(axis=1)
     return means
 

@@ -74,13 +74,7 @@ class MissRate(Ranked):
 
 
 class LogAverageMissRate(MissRate):
-    """The geometric mean of the miss rate at nine FPPI.
-
-    Parameters
-    ----------
-    name : {"MR-2", "MR-4"}
-        With the smallest FPPI, 10 to the power -2 or -4.
-    """
+    """The geometric mean of the miss rate at nine FPPI."""
 
     title = "log-average miss rate"
     fields = ("mr_points", "mr_rule", "mr_floor", "duplicates")

@@ -30,48 +30,23 @@ _BLOCK = 1 << 20
 
 
 class RankedCounts(NamedTuple):
-    """Cumulative counts down the ranking of a class, in B resamples of the images.
+    """Cumulative counts down the ranking of a class, in B resamples of the images."""
 
-    Point 0 is before the first detection: no true and no false positives. Point i is after
-    detection i, so there are n + 1 points. Ignored detections are left out. A detection whose image
-    a resample lacks changes no count there.
-
-    Attributes
-    ----------
-    rows : (n,) int32
-        Rows of the match table, by descending score.
-    score : (n + 1,) float64
-        The score of the detection; NaN at point 0.
-    weights : (B, n) uint8
-        The number of times that a resample has the detection.
-    true_positives, false_positives : (B, n + 1) int64
-    positives : (B,) int64
-        Ground truths that count.
-    images : (B,) int64
-        All images, with or without ground truths or detections.
-    score_range : (float, float)
-        The lowest and highest score of all detections of the data, also of ignored ones; NaN
-        without any.
-    iou_of : callable
-        Of rows; see :attr:`matched_iou`.
-    """
-
-    rows: Integers
-    score: Floats
-    weights: NDArray[Any]
-    true_positives: NDArray[Any]
-    false_positives: NDArray[Any]
-    positives: NDArray[Any]
-    images: NDArray[Any]
-    score_range: tuple[float, float]
-    iou_of: Callable[[Integers], Floats]
+    # Point 0 is before the first detection, point i after detection i. Ignored detections are left
+    # out. A detection whose image a resample lacks changes no count there.
+    rows: Integers  # (n,) rows of the match table, by descending score
+    score: Floats  # (n + 1,) the score of the detection; NaN at point 0
+    weights: NDArray[Any]  # (B, n) the number of times that a resample has the detection
+    true_positives: NDArray[Any]  # (B, n + 1)
+    false_positives: NDArray[Any]  # (B, n + 1)
+    positives: NDArray[Any]  # (B,) ground truths that count
+    images: NDArray[Any]  # (B,) all images, with or without ground truths or detections
+    score_range: tuple[float, float]  # (float, float)
+    iou_of: Callable[[Integers], Floats]  # of rows; see `matched_iou`
 
     @property
     def matched_iou(self) -> Floats:
-        """The IoU of each true positive with its ground truth; 0 for others, (n,) float64.
-
-        For metrics that declare `uses_matched_iou`.
-        """
+        """The IoU of each true positive with its ground truth; 0 for others, (n,) float64."""
         return self.iou_of(self.rows)
 
     def cumulate(self, values: NDArray[Any]) -> NDArray[Any]:
@@ -79,10 +54,7 @@ class RankedCounts(NamedTuple):
         return _cumulate(self.weights, values)
 
     def at_thresholds(self) -> "RankedCounts":
-        """Return the counts at score thresholds: only the last point of equal scores, and point 0.
-
-        `rows` and `weights` are those of the last detections.
-        """
+        """Return the counts at score thresholds: the last point of equal scores, and point 0."""
         score = self.score[1:]
         last = np.append(score[1:] != score[:-1], True)[: len(score)]
         points = np.append(0, np.flatnonzero(last) + 1)
@@ -107,17 +79,9 @@ class RankedCounts(NamedTuple):
 
 
 class Ranked(Metric):
-    """A metric of the ranking of each class at one IoU threshold.
+    """A metric of the ranking of each class at one IoU threshold; a subclass has `compute`."""
 
-    A subclass implements :meth:`compute`; METRICS lists it. Values per class, over classes, of
-    slices and resamples follow. The overall value is the mean over classes; of a
-    pooled metric, it is that of all classes ranked together.
-
-    Attributes
-    ----------
-    per_image : bool
-        True if it depends on false positives per image.
-    """
+    # The overall value is the mean over classes; of a pooled metric, that of all ranked together.
 
     per_image = False
     fields: tuple[str, ...] = ("duplicates",)
@@ -133,17 +97,11 @@ class Ranked(Metric):
         return self.name
 
     def compute(self, counts: RankedCounts, spec: MetricSpec, protocol: Protocol) -> Floats:
-        """Compute the value of a class in each resample, (B,) float64.
-
-        The value of a resample without ground truths is not used.
-        """
+        """Compute the value of a class in each resample, (B,) float64."""
         raise NotImplementedError
 
     def details(self, counts: RankedCounts, spec: MetricSpec, protocol: Protocol) -> dict[str, Any]:
-        """Return the points of the curve behind the value of a class, for the JSON report.
-
-        `counts` has one resample, which is the data.
-        """
+        """Return the points of the curve behind the value of a class, for the JSON report."""
         return {}
 
     def remarks(
@@ -239,10 +197,7 @@ class Ranked(Metric):
     def details_by_class(
         self, result: MatchedResult, spec: MetricSpec
     ) -> dict[int, dict[str, Any]]:
-        """Return the details of each class with ground truth, by its index.
-
-        Those of all classes together, if pooled, have the index 0.
-        """
+        """Return the details of each class with ground truth, by its index."""
         return {
             label: self.details(counts, spec, result.protocol)
             for label, _, counts in counts_of_ranking(result, _plain(result), spec)
@@ -252,10 +207,7 @@ class Ranked(Metric):
     def _values(
         result: MatchedResult, weights: NDArray[Any], specs: Sequence[MetricSpec]
     ) -> list[Floats]:
-        """Compute metrics in resamples of weights (B, I): a (K, B) array each.
-
-        All specifications are pooled or none. The first row of pooled ones is the value.
-        """
+        """Compute metrics in resamples of weights (B, I): a (K, B) array each."""
         tables = [np.full((len(result.classes), len(weights)), np.nan) for _ in specs]
         same: dict[tuple[int, int | None], list[int]] = {}
         for q, spec in enumerate(specs):

@@ -76,10 +76,7 @@ def sigmoid(tau: float) -> Step:
 
 
 def upper_bound(tau: float, delta: float, rho: float, offset: float, tie: float) -> Step:
-    """Return the step function of SupAP for irrelevant items.
-
-    The parameters are those of :func:`detap.ranking.losses.sup_ap_loss`.
-    """
+    """Return the step function of SupAP for irrelevant items."""
 
     def step(xp: Library, t: Array) -> tuple[Array, Array]:
         value = sigmoid_of(xp, t / tau)
@@ -95,11 +92,9 @@ def upper_bound(tau: float, delta: float, rho: float, offset: float, tie: float)
 def of_pairs(
     xp: Library, scores: Array, relevant: Array, step_relevant: Step, step_irrelevant: Step
 ) -> Value:
-    """Return 1 - mean over relevant k of rank+ / (rank+ + rank-), and its gradient.
-
-    Ranks are sums of `step_relevant` over the other relevant items, and of `step_irrelevant` over
-    the irrelevant ones.
-    """
+    """Return 1 - mean over relevant k of rank+ / (rank+ + rank-), and its gradient."""
+    # Ranks are sums of `step_relevant` over the other relevant items, and of `step_irrelevant` over
+    # the irrelevant ones.
     count = relevant.sum(-1)
     total, gradient = xp.zeros_like(count), xp.zeros_like(scores)
     query, item = xp.where(relevant > 0)
@@ -115,22 +110,12 @@ def of_pairs(
 
 
 class _Pairs(NamedTuple):
-    """A block of relevant items, the step functions, and the sums to add to.
+    """A block of relevant items, the step functions, and the sums to add to."""
 
-    Attributes
-    ----------
-    query, item : (P,) int
-        Query and item index of each relevant item.
-    steps : (Step, Step)
-        Step functions of relevant and of irrelevant items.
-    sums : ((B,), (B, n))
-        Sums of precision and of its gradient.
-    """
-
-    query: Array
-    item: Array
-    steps: tuple[Step, Step]
-    sums: tuple[Array, Array]
+    query: Array  # (P,)
+    item: Array  # (P,)
+    steps: tuple[Step, Step]  # step functions of relevant and of irrelevant items
+    sums: tuple[Array, Array]  # of precision (B,), and of its gradient (B, n)
 
 
 def _add_pairs(xp: Library, scores: Array, relevant: Array, pairs: _Pairs) -> None:
@@ -209,10 +194,8 @@ def plain(xp: Library, every: Array, relevant: Array) -> tuple[Array, ...]:
 
 
 def tie_aware(xp: Library, every: Array, relevant: Array) -> tuple[Array, ...]:
-    """Return the terms of the expected AP over all orders in a bin, and their derivatives.
-
-    A logarithm replaces the sum over the ranks of a bin.
-    """
+    """Return the terms of the expected AP over all orders in a bin, and their derivatives."""
+    # A logarithm replaces the sum over the ranks of a bin.
     before, hits = every.cumsum(-1) - every, relevant.cumsum(-1) - relevant
     others = xp.clip(every - 1.0, 0.0, None) + TIE_GUARD
     ratio = xp.clip(relevant - 1.0, 0.0, None) / others
@@ -276,11 +259,9 @@ def _sums_after(xp: Library, array: Array) -> Array:
 
 
 def calibration(xp: Library, scores: Array, relevant: Array, alpha: float, beta: float) -> Value:
-    """Return the calibration loss and its gradient.
-
-    The value is the mean of max(0, alpha - s) over relevant items plus that of max(0, s - beta)
-    over the irrelevant ones.
-    """
+    """Return the calibration loss and its gradient."""
+    # The value is the mean of max(0, alpha - s) over relevant items plus that of max(0, s - beta)
+    # over the irrelevant ones.
     zeros = xp.zeros_like(scores)
     below = relevant * xp.where(scores < alpha, alpha - scores, zeros)
     irrelevant = 1.0 - relevant

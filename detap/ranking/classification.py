@@ -24,63 +24,28 @@ Counts = NDArray[np.int64]
 
 @dataclass(frozen=True, repr=False, slots=True, eq=False, kw_only=True)
 class ClassificationResult(Displayed):
-    """Result of a classification with N samples and K classes.
-
-    Attributes
-    ----------
-    protocol : Classification
-        The protocol.
-    classes, samples : tuple of str
-        Names of classes and samples.
-    average_precision : (K,) float64
-        AP of each class; NaN if undefined.
-    positives, negatives, difficult, unscored : (K,) int64
-        Number of samples of each class. The unscored ones are positives or negatives too.
-    per_sample : dict of str to (N,) float64
-        AP@k of each sample by name, such as ``"AP@3"``; NaN if undefined.
-    summary : dict of str to float
-        mAP, and the means of `per_sample`.
-    levels : (R,) float64
-        Recall levels; 0, 0.1 ... 1 if the protocol has none.
-    precision_at_levels : (K, R) float64
-        Interpolated precision of each class; NaN without positives.
-    notes : tuple of Note
-        Notes of the reader and of the evaluation.
-    """
+    """Result of a classification with N samples and K classes."""
 
     protocol: Classification
     classes: tuple[str, ...]
     samples: tuple[str, ...]
-    average_precision: Floats
-    positives: Counts
-    negatives: Counts
-    difficult: Counts
-    unscored: Counts
-    per_sample: dict[str, Floats]
-    summary: dict[str, float]
-    levels: Floats
-    precision_at_levels: Floats
-    notes: tuple[Note, ...]
+    average_precision: Floats  # (K,) AP of each class; NaN if undefined
+    positives: Counts  # (K,)
+    negatives: Counts  # (K,)
+    difficult: Counts  # (K,)
+    unscored: Counts  # (K,)
+    per_sample: dict[str, Floats]  # AP@k of each sample by name, such as ``"AP@3"``
+    summary: dict[str, float]  # mAP, and the means of `per_sample`
+    levels: Floats  # (R,) recall levels; 0, 0.1 ... 1 if the protocol has none
+    precision_at_levels: Floats  # (K, R) interpolated precision of each class
+    notes: tuple[Note, ...]  # notes of the reader and of the evaluation
 
     def __repr__(self) -> str:
         return summary_line(self, f"{len(self.samples)} samples", f"{len(self.classes)} classes")
 
 
 def evaluate(table: Samples, protocol: Classification | str = "voc2012") -> ClassificationResult:
-    """Evaluate a classification.
-
-    Parameters
-    ----------
-    table : Samples
-        Scores and ground truth.
-    protocol : Classification or str
-        A protocol or the name of a preset.
-
-    Raises
-    ------
-    UsageError
-        If the protocol is unknown.
-    """
+    """Evaluate a classification."""
     resolved = protocols.classification(protocol) if isinstance(protocol, str) else protocol
     classes = len(table.classes)
     levels = np.array(resolved.recall_levels or protocols.ELEVEN)
@@ -116,10 +81,7 @@ def evaluate(table: Samples, protocol: Classification | str = "voc2012") -> Clas
 
 
 def _class_hits(table: Samples, number: int) -> NDArray[np.int32]:
-    """Return the hits of one class; without any score, an empty ranking.
-
-    Samples rank by descending score, unscored ones last.
-    """
+    """Return the hits of one class; without any score, an empty ranking."""
     counted = table.truth[:, number] >= 0
     if not table.scored[:, number].any():
         return np.zeros(0, np.int32)

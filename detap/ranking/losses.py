@@ -246,10 +246,7 @@ def roadmap_loss(
 
 
 def mixed(first: Value, second: Value, weight: float) -> Value:
-    """Return the weighted mean of two losses; undefined if the first is.
-
-    The weights are 1 - weight and weight.
-    """
+    """Return the weighted mean of two losses; undefined if the first is."""
     defined = 0.0 + (first.value == first.value)  # NaN differs from itself
     value = (1.0 - weight) * first.value + weight * second.value
     gradient = (1.0 - weight) * first.gradient + weight * second.gradient
@@ -268,13 +265,7 @@ def sup_step(tau: float, delta: float, rho: float, offset: float | None, tie: fl
 
 
 def positive(name: str, value: float) -> float:
-    """Return the value of a parameter.
-
-    Raises
-    ------
-    UsageError
-        If it is not finite or not above 0.
-    """
+    """Return the value of a parameter."""
     if not (value > 0 and np.isfinite(value)):
         raise UsageError(f"{name} {value} is not a finite number above 0")
     return value

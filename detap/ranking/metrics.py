@@ -27,47 +27,22 @@ Counts = NDArray[np.int64]
 
 
 class Gains(NamedTuple):
-    """Gains of the graded items of one list, for nDCG.
+    """Gains of the graded items of one list, for nDCG."""
 
-    Only tie groups with a positive gain are listed, T of them. In one order every group is a single
-    item.
-
-    Attributes
-    ----------
-    above, size : (T,) int64
-        Number of items above each group, and in it.
-    gain : (T,) float64
-        Sum of the gains in the group.
-    ideal : (J,) float64
-        Gains of all items with a grade above 0, ranked or not, in descending order.
-    """
-
-    above: Counts
-    size: Counts
-    gain: Floats
-    ideal: Floats
+    above: Counts  # (T,)
+    size: Counts  # (T,)
+    gain: Floats  # (T,) sum of the gains in the group
+    ideal: Floats  # (J,)
 
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """A ranked list in one order.
+    """A ranked list in one order."""
 
-    Attributes
-    ----------
-    hits : (H,) int32
-        Hits of the ranked relevant items, as in :mod:`detap.core.curves`.
-    relevant : int
-        Number of relevant items, ranked or not.
-    length : int
-        Number of ranked items.
-    gains : Gains or None
-        Gains of graded items; None if each relevant item has the gain 1.
-    """
-
-    hits: NDArray[np.int32]
-    relevant: int
-    length: int
-    gains: Gains | None = None
+    hits: NDArray[np.int32]  # (H,) hits of the ranked relevant items, as in `curves`
+    relevant: int  # number of relevant items, ranked or not
+    length: int  # number of ranked items
+    gains: Gains | None = None  # gains of graded items; None if each relevant item has the gain 1
 
     def _ranks(self) -> Counts:
         return self.hits + np.arange(len(self.hits))
@@ -110,17 +85,9 @@ class Ordered:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """A ranked list in all orders of its tied items, each equally likely.
+    """A ranked list in all orders of its tied items, each equally likely."""
 
-    Attributes
-    ----------
-    groups : TieGroups
-        The tie groups with relevant items, as in :mod:`detap.core.ties`.
-    relevant, length, gains
-        As in :class:`Ordered`.
-    """
-
-    groups: TieGroups
+    groups: TieGroups  # the tie groups with relevant items, as in `ties`
     relevant: int
     length: int
     gains: Gains | None = None
@@ -156,10 +123,7 @@ class Expected:
         return self.groups.above, self.groups.size, self.groups.relevant.astype(np.float64)
 
     def precision_at_levels(self) -> Floats:
-        """Return the interpolated precision at the 11 recall levels, (11,).
-
-        The curve has the expected number of relevant items at each rank.
-        """
+        """Return the interpolated precision at the 11 recall levels, (11,)."""
         out = np.zeros(len(ELEVEN))
         hits_before = 0
         for above, size, relevant in zip(*(c.tolist() for c in self.groups), strict=True):
@@ -215,27 +179,13 @@ def _power_of_2(ranks: int) -> int:
 
 
 class RankingMetric(NamedTuple):
-    """A metric of a ranked list.
+    """A metric of a ranked list."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the mean over queries, such as ``"mAP@5"``, ``"P@5"`` or ``"MRR"``.
-    key : str
-        Name of the value of one query, such as ``"AP@5"``, ``"P@5"`` or ``"RR"``.
-    title : str
-        Name in full.
-    depth : int or None
-        Number of ranks that the metric depends on; None for all.
-    compute : function
-        Returns the value of a list with relevant items; NaN if it is undefined.
-    """
-
-    name: str
-    key: str
-    title: str
-    depth: int | None
-    compute: Callable[[RankedList], float]
+    name: str  # name of the mean over queries, such as ``"mAP@5"``, ``"P@5"`` or ``"MRR"``
+    key: str  # name of the value of one query, such as ``"AP@5"``, ``"P@5"`` or ``"RR"``
+    title: str  # name in full
+    depth: int | None  # number of ranks that the metric depends on; None for all
+    compute: Callable[[RankedList], float]  # returns the value of a list with relevant items
 
 
 def _at_cutoff(k: int, protocol: Retrieval) -> list[RankingMetric]:

@@ -48,24 +48,12 @@ GAPS = ("gap", "bound", "calibrated_bound", "worst_bound")
 
 @dataclass(frozen=True, repr=False, slots=True, eq=False, kw_only=True)
 class Objectives(Brief):
-    """The losses and gaps of Q queries.
+    """The losses and gaps of Q queries."""
 
-    Attributes
-    ----------
-    losses : dict of str to (Q,) float64
-        Loss by key of :data:`LOSSES`; NaN if no relevant item is ranked.
-    batches : int or None
-        Number of batches for the gap.
-    gaps : dict of str to (Q,) float64
-        Number by name of :data:`GAPS`; empty without batches.
-    applies : (Q,) bool
-        True if the bounds apply to the query; empty without batches.
-    """
-
-    losses: dict[str, Floats]
-    batches: int | None
-    gaps: dict[str, Floats]
-    applies: NDArray[np.bool_]
+    losses: dict[str, Floats]  # loss by key of `LOSSES`; NaN if no relevant item is ranked
+    batches: int | None  # number of batches for the gap
+    gaps: dict[str, Floats]  # number by name of `GAPS`; empty without batches
+    applies: NDArray[np.bool_]  # (Q,) the bounds apply to the query; empty without batches
 
 
 def objectives(
@@ -75,11 +63,9 @@ def objectives(
     with_losses: bool = True,
     batches: int | None = None,
 ) -> Objectives:
-    """Compute the losses of a retrieval, and its decomposability gaps.
-
-    The score of codes of B bits at Hamming distance d is ``1 - 2 d / B``, their cosine. For a run
-    only ranked items are used, as others do not have a score.
-    """
+    """Compute the losses of a retrieval, and its decomposability gaps."""
+    # The score of codes of B bits at Hamming distance d is 1 - 2 d / B, their cosine. For a run
+    # only ranked items are used, as others do not have a score.
     count = len(table.queries)
     loss_values = {key: np.full(count, nan) for key in (LOSSES if with_losses else ())}
     gaps = {name: np.full(count, nan) for name in (GAPS if batches else ())}

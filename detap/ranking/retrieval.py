@@ -48,46 +48,21 @@ _SCORES = 1 << 28
 
 @dataclass(frozen=True, repr=False, slots=True, eq=False, kw_only=True)
 class RetrievalResult(Displayed):
-    """Result of a retrieval with Q queries.
-
-    Attributes
-    ----------
-    protocol : Retrieval
-        The protocol.
-    metrics : tuple of RankingMetric
-        Metrics of the summary, the primary metric first.
-    queries : tuple of str
-        Name of each query.
-    relevant, ranked : (Q,) int64
-        Number of relevant items, and of ranked items.
-    missing : (Q,) bool
-        True if a query does not have a ranking.
-    values : dict of str to (Q,) float64
-        Value of each query by the metric's key; NaN if undefined.
-    summary : dict of str to float
-        Mean over queries by the metric's name.
-    levels, precision_at_levels : (11,) float64
-        Recall levels, and the mean interpolated precision there; empty if only the first ranks
-        were searched.
-    precision_at_ranks, recall_at_ranks : (r,) float64
-        Mean precision and recall among the first 1, 2 ... r items.
-    notes : tuple of Note
-        Notes of the reader and of the evaluation.
-    """
+    """Result of a retrieval with Q queries."""
 
     protocol: Retrieval
-    metrics: tuple[RankingMetric, ...]
-    queries: tuple[str, ...]
-    relevant: NDArray[np.int64]
-    ranked: NDArray[np.int64]
-    missing: NDArray[np.bool_]
-    values: dict[str, Floats]
-    summary: dict[str, float]
-    levels: Floats
-    precision_at_levels: Floats
-    precision_at_ranks: Floats
-    recall_at_ranks: Floats
-    notes: tuple[Note, ...]
+    metrics: tuple[RankingMetric, ...]  # metrics of the summary, the primary metric first
+    queries: tuple[str, ...]  # name of each query
+    relevant: NDArray[np.int64]  # (Q,)
+    ranked: NDArray[np.int64]  # (Q,)
+    missing: NDArray[np.bool_]  # (Q,) a query does not have a ranking
+    values: dict[str, Floats]  # value of each query by the metric's key; NaN if undefined
+    summary: dict[str, float]  # mean over queries by the metric's name
+    levels: Floats  # (11,)
+    precision_at_levels: Floats  # (11,)
+    precision_at_ranks: Floats  # (r,)
+    recall_at_ranks: Floats  # (r,)
+    notes: tuple[Note, ...]  # notes of the reader and of the evaluation
 
     def __repr__(self) -> str:
         return summary_line(self, f"{len(self.queries)} queries")
@@ -99,38 +74,14 @@ class RetrievalResult(Displayed):
 
 
 def evaluate(
-    table: Run | Gallery,
-    protocol: Retrieval | str = "retrieval",
+    table: Run | Gallery,  # the ranked items
+    protocol: Retrieval | str = "retrieval",  # a protocol or the name of a preset
     *,
-    names: Iterable[str] | None = None,
-    threads: int | None = None,
+    names: Iterable[str] | None = None,  # compute only these metrics
+    threads: int | None = None,  # number of threads
     progress: Callable[[float], None] | None = None,
 ) -> RetrievalResult:
-    """Evaluate a retrieval.
-
-    Parameters
-    ----------
-    table : Run or Gallery
-        The ranked items.
-    protocol : Retrieval or str
-        A protocol or the name of a preset.
-    names : iterable of str, optional
-        Compute only these metrics. If all are at a k, only the first k items are searched, which
-        is much faster for a large gallery.
-    threads : int, optional
-        Number of threads; by default that of processors. It does not change the result.
-    progress : callable, optional
-        Function called with the fraction of queries done.
-
-    Raises
-    ------
-    UsageError
-        If the protocol or a metric is unknown, `threads` is invalid, or `exclude_self` is set for
-        a run.
-    InputError
-        If embeddings do not have the protocol's similarity, or `exclude_self` is set and queries
-        and gallery differ in number.
-    """
+    """Evaluate a retrieval."""
     resolved = protocols.retrieval(protocol) if isinstance(protocol, str) else protocol
     requested = select_metrics(resolved, names)
     if isinstance(table, Run) and resolved.exclude_self:
@@ -437,10 +388,8 @@ def _self_match_notes(table: Gallery, protocol: Retrieval) -> Iterator[Note]:
 
 
 def _tie_order(table: Gallery, protocol: Retrieval) -> NDArray[np.int64] | None:
-    """Return the order that breaks ties, (N,); None for that of the gallery.
-
-    trec_eval ranks tied items by name in descending byte order.
-    """
+    """Return the order that breaks ties, (N,); None for that of the gallery."""
+    # trec_eval ranks tied items by name in descending byte order.
     if protocol.tie_break != "trec":
         return None
     names = table.items or tuple(map(str, range(len(table.gallery_labels))))

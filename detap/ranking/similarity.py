@@ -18,29 +18,11 @@ _BLOCK = 128 * PANEL
 
 
 class Similarities:
-    """Scores of gallery items for queries; higher is better.
+    """Scores of gallery items for queries; higher is better."""
 
-    Cosines and dot products are summed in float64, then rounded to the type of the embeddings,
-    float32 or float64. Negative squared Euclidean distances are summed in float64 from
-    differences: the shorter formula with dot products loses digits far from the origin. Equal items
-    have equal scores.
-
-    Parameters
-    ----------
-    table : Gallery
-        Embeddings or scores, with labels.
-    protocol : Retrieval
-        Its `similarity` is used. With `tie_break` ``trec`` scores are rounded to float32.
-    order : (N,) int64, optional
-        Order of the items in blocks; by default that of the gallery.
-    threads : int, optional
-        Number of threads; by default that of processors.
-
-    Raises
-    ------
-    InputError
-        If a vector of length 0 has no cosine, or products overflow.
-    """
+    # Cosines and dot products are summed in float64, then rounded to the type of the embeddings.
+    # Negative squared Euclidean distances are summed in float64 from differences: the shorter
+    # formula with dot products loses digits far from the origin. Equal items have equal scores.
 
     def __init__(
         self,
@@ -79,10 +61,7 @@ class Similarities:
         return max_rows // QUERIES * QUERIES or max_rows
 
     def block(self, low: int, high: int) -> Scores:
-        """Return the scores of queries ``low:high``, (B, N).
-
-        The next call may overwrite them.
-        """
+        """Return the scores of queries ``low:high``, (B, N)."""
         scores = self.query[low:high]
         if self.gallery is None:
             scores = scores if self.order is None else scores[:, self.order]
