@@ -1,21 +1,6 @@
 """Metrics, computed from match results.
 
-A metric is a class in a module of this package and an element of :data:`METRICS`. It has a name,
-bounds and a direction, lists its metric specifications for a protocol, and computes values per
-class, over all classes and in bootstrap resamples. Tables, reports and gates use it.
-
-====================  =======================================================
-metric.py             the interface; common code of AP and AR
-average_precision.py  AP and mAP
-average_recall.py     AR, and the final recall of each class
-ranked.py             common code of metrics of the ranking
-miss_rate.py          miss rate per FPPI, and its log-average
-froc.py               recall at FPPI, FROC scores
-best_threshold.py     best F-beta, precision at a recall, recall at a precision
-lrp.py                localization recall precision, its optimum and components
-jaccard.py            Jaccard index of CrowdHuman
-at_threshold.py       F1, precision, recall, false positives per image
-====================  =======================================================
+A metric is a class in a module of this package and an element of :data:`METRICS`.
 """
 
 from collections.abc import Iterator
@@ -86,7 +71,7 @@ def _listed(protocol: Protocol) -> Iterator[MetricSpec]:
     own = [*_own(protocol)]
     yield from own
     names = {spec.name for spec in own}
-    yield from (_named(protocol, name) for name in protocol.metrics if name not in names)
+    yield from (named(protocol, name) for name in protocol.metrics if name not in names)
 
 
 def _own(protocol: Protocol) -> Iterator[MetricSpec]:
@@ -100,10 +85,6 @@ def named(protocol: Protocol, name: str) -> MetricSpec:
     """Return a metric of a protocol by name, also one that the summary omits."""
     # "AP90" is AP at IoU 0.9, "AP75s" AP at IoU 0.75 and small areas, "AR10" recall at 10
     # detections, "ARm" recall at the largest `max_dets` and medium areas.
-    return _named(protocol, name)
-
-
-def _named(protocol: Protocol, name: str) -> MetricSpec:
     for spec in _all(protocol):
         if spec.name == name:
             return spec

@@ -1,71 +1,41 @@
 """F1, precision, recall and false positives per image at a score threshold."""
 
+from collections.abc import Callable
+
 from detap.metrics.metric import Metric
 
 
 class AtThreshold(Metric):
-    """A metric of counts at a score threshold, independent of the protocol."""
+    """A metric of TP, FP, FN and the number of images, independent of the protocol."""
 
-    @property
-    def key(self) -> str:
-        """The key in the JSON report."""
-        return self.name.replace("-", "_")
-
-    def of_counts(self, tp: int, fp: int, fn: int, images: int) -> float:
-        """Compute the metric from TP, FP, FN and the number of images."""
-        raise NotImplementedError
-
-
-class F1(AtThreshold):
-    """The harmonic mean of precision and recall."""
-
-    name = title = "F1"
-
-    def of_counts(self, tp: int, fp: int, fn: int, images: int) -> float:
-        """Compute 2 TP / (2 TP + FP + FN)."""
-        return _ratio(2 * tp, 2 * tp + fp + fn)
-
-
-class Precision(AtThreshold):
-    """True positives over detections."""
-
-    name = title = "precision"
-
-    def of_counts(self, tp: int, fp: int, fn: int, images: int) -> float:
-        """Compute TP / (TP + FP)."""
-        return _ratio(tp, tp + fp)
-
-
-class Recall(AtThreshold):
-    """True positives over ground truths."""
-
-    name = title = "recall"
-
-    def of_counts(self, tp: int, fp: int, fn: int, images: int) -> float:
-        """Compute TP / (TP + FN)."""
-        return _ratio(tp, tp + fn)
+    def __init__(self, name: str, of_counts: Callable[[int, int, int, int], float]) -> None:
+        self.name, self.title = name, name.replace("-", " ")
+        self.key = name.replace("-", "_")  # in the JSON report
+        self.of_counts = of_counts
 
 
 class FalsePositivesPerImage(AtThreshold):
     """False positives over images."""
 
-    name = "false-positives-per-image"
-    title = "false positives per image"
     unit = "per image"
     higher_is_better = False
     bounds = (0.0, float("inf"))
     ratcheted = False
 
-    def of_counts(self, tp: int, fp: int, fn: int, images: int) -> float:
-        """Compute FP / images."""
-        return _ratio(fp, images)
-
-
-AT_THRESHOLD = {
-    metric.name: metric for metric in (F1(), Precision(), Recall(), FalsePositivesPerImage())
-}
-"""The metrics at a score threshold, by name."""
-
 
 def _ratio(numerator: int, denominator: int) -> float:
     return numerator / denominator if denominator else float("nan")
+
+
+AT_THRESHOLD = {
+    metric.name: metric
+    for metric in (
+        AtThreshold("F1", lambda tp, fp, fn, _: _ratio(2 * tp, 2 * tp + fp + fn)),
+        AtThreshold("precision", lambda tp, fp, fn, _: _ratio(tp, tp + fp)),
+        AtThreshold("recall", lambda tp, fp, fn, _: _ratio(tp, tp + fn)),
+        FalsePositivesPerImage(
+            "false-positives-per-image", lambda tp, fp, fn, images: _ratio(fp, images)
+        ),
+    )
+}
+"""The metrics at a score threshold, by name."""

@@ -11,7 +11,7 @@ Oksuz, Cam, Kalkan and Akbas, One Metric to Measure Them All: Localisation Recal
 for Evaluating Visual Detection Tasks, PAMI 44 (2022); kemaloksuz/LRP-Error, cocoeval.py.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import isnan
 from typing import Any, NamedTuple
 
@@ -114,6 +114,13 @@ class OptimalLRP(Ranked):
 class _Component(OptimalLRP):
     """A part of oLRP; its score is that of oLRP."""
 
+    def __init__(self, name: str, title: str, value: Callable[[Optimum], Floats]) -> None:
+        self.name, self.title, self._value = name, title, value
+
+    def at_optimum(self, optimum: Optimum) -> Floats:
+        """Return the value at the optimum, (B,) float64."""
+        return self._value(optimum)
+
     def details(self, counts: RankedCounts, spec: MetricSpec, protocol: Protocol) -> dict[str, Any]:
         """Return the value."""
         return {"value": float(self.compute(counts, spec, protocol)[0])}
@@ -126,51 +133,28 @@ class _Component(OptimalLRP):
         return [f"undefined for {undefined} without true positives"] if undefined else []
 
 
-class OptimalLRPLocalization(_Component):
-    """The mean of 1 - IoU over the true positives at the optimum."""
-
-    name = "oLRP-loc"
-    title = "mean of 1 - IoU at oLRP"
-
-    def at_optimum(self, optimum: Optimum) -> Floats:
-        """Return the mean of 1 - IoU."""
-        values: Floats = optimum.distance / optimum.true_positives
-        return values
+def _mean_distance(optimum: Optimum) -> Floats:
+    values: Floats = optimum.distance / optimum.true_positives
+    return values
 
 
-class OptimalLRPFalsePositives(_Component):
-    """1 - precision at the optimum."""
-
-    name = "oLRP-fp"
-    title = "1 - precision at oLRP"
-
-    def at_optimum(self, optimum: Optimum) -> Floats:
-        """Return FP / (TP + FP)."""
-        values: Floats = optimum.false_positives / (
-            optimum.true_positives + optimum.false_positives
-        )
-        return values
+def _false_discovery(optimum: Optimum) -> Floats:
+    values: Floats = optimum.false_positives / (optimum.true_positives + optimum.false_positives)
+    return values
 
 
-class OptimalLRPFalseNegatives(_Component):
-    """1 - recall at the optimum."""
-
-    name = "oLRP-fn"
-    title = "1 - recall at oLRP"
-
-    def at_optimum(self, optimum: Optimum) -> Floats:
-        """Return FN / n."""
-        # If LRP is never below 1, the minimum is after the first copy of the first detection.
-        hits = optimum.true_positives
-        hits = np.where(optimum.lrp >= 1 - _ROUNDING, np.minimum(hits, 1), hits)
-        values: Floats = (optimum.positives - hits) / optimum.positives
-        return values
+def _miss_rate(optimum: Optimum) -> Floats:
+    # If LRP is never below 1, the minimum is after the first copy of the first detection.
+    hits = optimum.true_positives
+    hits = np.where(optimum.lrp >= 1 - _ROUNDING, np.minimum(hits, 1), hits)
+    values: Floats = (optimum.positives - hits) / optimum.positives
+    return values
 
 
 COMPONENTS = {
-    "localization": OptimalLRPLocalization(),
-    "false_positives": OptimalLRPFalsePositives(),
-    "false_negatives": OptimalLRPFalseNegatives(),
+    "localization": _Component("oLRP-loc", "mean of 1 - IoU at oLRP", _mean_distance),
+    "false_positives": _Component("oLRP-fp", "1 - precision at oLRP", _false_discovery),
+    "false_negatives": _Component("oLRP-fn", "1 - recall at oLRP", _miss_rate),
 }
 """The components by their names in the details of oLRP."""
 

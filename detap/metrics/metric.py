@@ -72,18 +72,18 @@ class Metric:
     """A metric of detectors; NaN if undefined."""
 
     name: str  # the name without thresholds, `max_dets` and areas: ``"AP"``
-    parameter = ""
-    title: str
-    unit = ""
+    parameter = ""  # the number that follows the name: ``"F"`` of ``recall@fppi=F``
+    title: str  # ``"average precision"``
+    unit = ""  # in table headers; empty for a fraction
     higher_is_better = True
     bounds: tuple[float, float] = (0, 1)
-    scope: Literal["class", "overall", "both"] = "both"
-    fields: tuple[str, ...] = ()
-    accumulated: Literal["precision", "recall"] | None = None
-    primary_metric: Literal["AP", "AR"] | None = None
-    ratcheted = True
+    scope: Literal["class", "overall", "both"] = "both"  # the class table, the summary, or both
+    fields: tuple[str, ...] = ()  # protocol fields on which it depends, and matching does not
+    accumulated: Literal["precision", "recall"] | None = None  # array of COCOeval.eval it averages
+    primary_metric: Literal["AP", "AR"] | None = None  # of the protocols, without ``m``
+    ratcheted = True  # ``detap baseline`` retains the better of two values
     uses_matched_iou = False
-    column_priority = 1
+    column_priority = 1  # of its columns at one area range or `max_dets` value in narrow tables
 
     def listed(self, protocol: Protocol) -> Iterable["MetricSpec"]:
         """Return the metrics that reports of a protocol list, in order."""

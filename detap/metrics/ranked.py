@@ -83,7 +83,7 @@ class Ranked(Metric):
 
     # The overall value is the mean over classes; of a pooled metric, that of all ranked together.
 
-    per_image = False
+    per_image = False  # True if it depends on false positives per image
     fields: tuple[str, ...] = ("duplicates",)
 
     @property

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from detap.errors import UsageError
+
 Array = Any
 """A numpy.ndarray or a torch.Tensor; formulas use only methods that both have."""
 
@@ -46,6 +48,9 @@ class Value(NamedTuple):
     value: Array
     gradient: Array
 
+
+Formula = Callable[[Library, Array, Array], Value]
+"""A loss of scores and relevance, (B, n) each."""
 
 Step = Callable[[Library, Array], tuple[Array, Array]]
 """A step function H: from differences of scores to the terms of a rank, and their derivative."""
@@ -230,6 +235,14 @@ def tie_aware_simple(xp: Library, every: Array, relevant: Array) -> tuple[Array,
     )
 
 
+FORMS: dict[str, Form] = {
+    "plain": plain,
+    "tie-aware": tie_aware,
+    "tie-aware-simple": tie_aware_simple,
+}
+"""Formulas of AP from a histogram, by name."""
+
+
 def of_histogram(xp: Library, scores: Array, relevant: Array, form: Form, bins: Bins) -> Value:
     """Return 1 - AP of scores in soft bins, and its gradient."""
     every, binned_relevant = histogram(xp, scores, relevant, bins)
@@ -258,17 +271,82 @@ def _sums_after(xp: Library, array: Array) -> Array:
 # --- calibration: scores themselves, not ranks
 
 
-def calibration(xp: Library, scores: Array, relevant: Array, alpha: float, beta: float) -> Value:
-    """Return the calibration loss and its gradient."""
-    # The value is the mean of max(0, alpha - s) over relevant items plus that of max(0, s - beta)
-    # over the irrelevant ones.
-    zeros = xp.zeros_like(scores)
-    below = relevant * xp.where(scores < alpha, alpha - scores, zeros)
-    irrelevant = 1.0 - relevant
-    above = irrelevant * xp.where(scores > beta, scores - beta, zeros)
-    weight = 1.0 / xp.clip(relevant.sum(-1), 1.0, None)
-    irrelevant_weight = 1.0 / xp.clip(irrelevant.sum(-1), 1.0, None)
-    value = below.sum(-1) * weight + above.sum(-1) * irrelevant_weight
-    gradient = xp.where(scores > beta, irrelevant, zeros) * irrelevant_weight[:, None]
-    gradient = gradient - xp.where(scores < alpha, relevant, zeros) * weight[:, None]
-    return Value(value, gradient)
+def calibration(alpha: float, beta: float) -> Formula:
+    """Return mean of max(0, alpha - s) over relevant items, plus that of max(0, s - beta) of others."""
+
+    def formula(xp: Library, scores: Array, relevant: Array) -> Value:
+        zeros = xp.zeros_like(scores)
+        below = relevant * xp.where(scores < alpha, alpha - scores, zeros)
+        irrelevant = 1.0 - relevant
+        above = irrelevant * xp.where(scores > beta, scores - beta, zeros)
+        weight = 1.0 / xp.clip(relevant.sum(-1), 1.0, None)
+        irrelevant_weight = 1.0 / xp.clip(irrelevant.sum(-1), 1.0, None)
+        value = below.sum(-1) * weight + above.sum(-1) * irrelevant_weight
+        gradient = xp.where(scores > beta, irrelevant, zeros) * irrelevant_weight[:, None]
+        gradient = gradient - xp.where(scores < alpha, relevant, zeros) * weight[:, None]
+        return Value(value, gradient)
+
+    return formula
+
+
+# --- the losses; their parameters are those of detap.ranking.losses
+
+
+def ap() -> Formula:
+    """Return 1 - AP."""
+    return _pairwise(heaviside, heaviside)
+
+
+def smooth_ap(tau: float) -> Formula:
+    """Return 1 - SmoothAP."""
+    _check_positive("tau", tau)
+    return _pairwise(sigmoid(tau), sigmoid(tau))
+
+
+def sup_ap(tau: float, delta: float, rho: float, offset: float | None, tie: float) -> Formula:
+    """Return 1 - SupAP."""
+    _check_positive("tau", tau)
+    for name, value in (("delta", delta), ("rho", rho)):
+        if not (value >= 0 and np.isfinite(value)):
+            raise UsageError(f"{name} {value} is not a finite number of at least 0")
+    if offset is None:
+        offset = 0.5 + 0.5 * (1.0 + float(np.tanh(0.5 * delta / tau)))
+    return _pairwise(heaviside, upper_bound(tau, delta, rho, offset, tie))
+
+
+def quantized_ap(bins: Bins, form: str) -> Formula:
+    """Return 1 - quantized AP."""
+    if form not in FORMS:
+        raise UsageError(f"form {form!r} is unknown; choose from {', '.join(FORMS)}")
+    if bins.centers < 2:
+        raise UsageError(f"at least 2 bin centers are required, not {bins.centers}")
+    if not (np.isfinite(bins.low) and np.isfinite(bins.high) and bins.low < bins.high):
+        raise UsageError(f"low {bins.low} and high {bins.high} are not finite and ascending")
+    return lambda xp, scores, relevant: of_histogram(xp, scores, relevant, FORMS[form], bins)
+
+
+def roadmap(weight: float, first: Formula, second: Formula) -> Formula:
+    """Return the mean of two losses, weighted 1 - weight and weight; undefined if the first is."""
+    if not 0 <= weight <= 1:
+        raise UsageError(f"weight {weight} is outside [0, 1]")
+
+    def formula(xp: Library, scores: Array, relevant: Array) -> Value:
+        (value, gradient), (other, other_gradient) = (
+            loss(xp, scores, relevant) for loss in (first, second)
+        )
+        defined = 0.0 + ~xp.isnan(value)
+        mixed = (1.0 - weight) * gradient + weight * other_gradient
+        return Value((1.0 - weight) * value + weight * other, mixed * defined[:, None])
+
+    return formula
+
+
+def _pairwise(step_relevant: Step, step_irrelevant: Step) -> Formula:
+    return lambda xp, scores, relevant: of_pairs(
+        xp, scores, relevant, step_relevant, step_irrelevant
+    )
+
+
+def _check_positive(name: str, value: float) -> None:
+    if not (value > 0 and np.isfinite(value)):
+        raise UsageError(f"{name} {value} is not a finite number above 0")

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from detap.core import curves
 from detap.errors import UsageError
 from detap.ranking import _formulas
-from detap.ranking._formulas import Bins, Step, Value
+from detap.ranking._formulas import Bins, Formula, Value
 
 __all__ = [
     "Gap",
@@ -37,13 +37,6 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-
-FORMS: dict[str, _formulas.Form] = {
-    "plain": _formulas.plain,
-    "tie-aware": _formulas.tie_aware,
-    "tie-aware-simple": _formulas.tie_aware_simple,
-}
-"""Formulas of AP from a histogram, by name."""
 
 
 def ap_loss(scores: ArrayLike, relevant: ArrayLike) -> Value:
@@ -66,7 +59,7 @@ def ap_loss(scores: ArrayLike, relevant: ArrayLike) -> Value:
     UsageError
         If shapes differ or a score is not finite.
     """
-    return _of_pairs(scores, relevant, _formulas.heaviside, _formulas.heaviside)
+    return _apply(scores, relevant, _formulas.ap())
 
 
 def smooth_ap_loss(scores: ArrayLike, relevant: ArrayLike, *, tau: float = 0.01) -> Value:
@@ -83,8 +76,7 @@ def smooth_ap_loss(scores: ArrayLike, relevant: ArrayLike, *, tau: float = 0.01)
     ----------
     Brown et al., Smooth-AP: Smoothing the Path Towards Large-Scale Image Retrieval, ECCV 2020.
     """
-    step = _formulas.sigmoid(positive("tau", tau))
-    return _of_pairs(scores, relevant, step, step)
+    return _apply(scores, relevant, _formulas.smooth_ap(tau))
 
 
 def sup_ap_loss(
@@ -119,8 +111,7 @@ def sup_ap_loss(
     ----------
     Ramzi et al., Robust and Decomposable Average Precision for Image Retrieval, NeurIPS 2021.
     """
-    step = sup_step(tau, delta, rho, offset, tie)
-    return _of_pairs(scores, relevant, _formulas.heaviside, step)
+    return _apply(scores, relevant, _formulas.sup_ap(tau, delta, rho, offset, tie))
 
 
 def quantized_ap_loss(
@@ -159,13 +150,7 @@ def quantized_ap_loss(
     Revaud et al., Learning with Average Precision, ICCV 2019; He et al., Hashing as Tie-Aware
     Learning to Rank, CVPR 2018.
     """
-    if form not in FORMS:
-        raise UsageError(f"form {form!r} is unknown; choose from {', '.join(FORMS)}")
-    checked = _checked(scores, relevant)
-    check_bins(bins, low, high)
-    return _restore_shape(
-        scores, _formulas.of_histogram(np, *checked, FORMS[form], Bins(bins, low, high))
-    )
+    return _apply(scores, relevant, _formulas.quantized_ap(Bins(bins, low, high), form))
 
 
 def fast_ap_loss(scores: ArrayLike, relevant: ArrayLike, *, bins: int = 10) -> Value:
@@ -206,9 +191,7 @@ def calibration_loss(
     ----------
     Ramzi et al., Robust and Decomposable Average Precision for Image Retrieval, NeurIPS 2021.
     """
-    return _restore_shape(
-        scores, _formulas.calibration(np, *_checked(scores, relevant), alpha, beta)
-    )
+    return _apply(scores, relevant, _formulas.calibration(alpha, beta))
 
 
 def roadmap_loss(
@@ -239,51 +222,10 @@ def roadmap_loss(
     ----------
     Ramzi et al., Robust and Decomposable Average Precision for Image Retrieval, NeurIPS 2021.
     """
-    weight = fraction("weight", weight)
-    sup = sup_ap_loss(scores, relevant, tau=tau, delta=delta, rho=rho, offset=offset, tie=tie)
-    calibration = calibration_loss(scores, relevant, alpha=alpha, beta=beta)
-    return mixed(sup, calibration, weight)
-
-
-def mixed(first: Value, second: Value, weight: float) -> Value:
-    """Return the weighted mean of two losses; undefined if the first is."""
-    defined = 0.0 + (first.value == first.value)  # NaN differs from itself
-    value = (1.0 - weight) * first.value + weight * second.value
-    gradient = (1.0 - weight) * first.gradient + weight * second.gradient
-    return Value(value, gradient * defined[..., None])
-
-
-def sup_step(tau: float, delta: float, rho: float, offset: float | None, tie: float) -> Step:
-    """Return the step function of SupAP."""
-    positive("tau", tau)
-    for name, value in (("delta", delta), ("rho", rho)):
-        if not (value >= 0 and np.isfinite(value)):
-            raise UsageError(f"{name} {value} is not a finite number of at least 0")
-    if offset is None:
-        offset = 0.5 + 0.5 * (1.0 + float(np.tanh(0.5 * delta / tau)))
-    return _formulas.upper_bound(tau, delta, rho, offset, tie)
-
-
-def positive(name: str, value: float) -> float:
-    """Return the value of a parameter."""
-    if not (value > 0 and np.isfinite(value)):
-        raise UsageError(f"{name} {value} is not a finite number above 0")
-    return value
-
-
-def fraction(name: str, value: float) -> float:
-    """Return the value of a parameter."""
-    if not 0 <= value <= 1:
-        raise UsageError(f"{name} {value} is outside [0, 1]")
-    return value
-
-
-def check_bins(bins: int, low: float, high: float) -> None:
-    """Raise UsageError for an invalid histogram."""
-    if bins < 2:
-        raise UsageError(f"at least 2 bin centers are required, not {bins}")
-    if not (np.isfinite(low) and np.isfinite(high) and low < high):
-        raise UsageError(f"low {low} and high {high} are not finite and ascending")
+    sup = _formulas.sup_ap(tau, delta, rho, offset, tie)
+    return _apply(
+        scores, relevant, _formulas.roadmap(weight, sup, _formulas.calibration(alpha, beta))
+    )
 
 
 def _checked(scores: ArrayLike, relevant: ArrayLike) -> tuple[Floats, Floats]:
@@ -301,22 +243,13 @@ def _checked(scores: ArrayLike, relevant: ArrayLike) -> tuple[Floats, Floats]:
     return np.atleast_2d(values), np.atleast_2d(flags.astype(np.bool_).astype(np.float64))
 
 
-def _of_pairs(
-    scores: ArrayLike, relevant: ArrayLike, step_relevant: Step, step_irrelevant: Step
-) -> Value:
-    """Return the pairwise loss with the given step functions."""
+def _apply(scores: ArrayLike, relevant: ArrayLike, formula: Formula) -> Value:
+    """Return the loss; without the axis of queries if the scores of one were given as (n,)."""
     checked = _checked(scores, relevant)
     # Differences of very large scores overflow to infinity, which the step functions accept.
     with np.errstate(over="ignore", invalid="ignore"):
-        result = _formulas.of_pairs(np, *checked, step_relevant, step_irrelevant)
-    return _restore_shape(scores, result)
-
-
-def _restore_shape(scores: ArrayLike, result: Value) -> Value:
-    """Drop the axis of queries if the scores of one query were given as (n,)."""
-    if np.ndim(scores) == 1:
-        return Value(result.value[0], result.gradient[0])
-    return result
+        result = formula(np, *checked)
+    return result if np.ndim(scores) == 2 else Value(result.value[0], result.gradient[0])
 
 
 class Gap(NamedTuple):

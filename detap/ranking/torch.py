@@ -9,12 +9,11 @@ floating-point type; half precision is computed in float32. A query without rele
 excluded from the mean and has the gradient 0; if there are only such queries, the mean is 0.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from detap.errors import UsageError
-from detap.ranking import _formulas, losses
-from detap.ranking._formulas import Bins, Step, Value
+from detap.ranking import _formulas
+from detap.ranking._formulas import Bins, Formula
 
 try:
     import torch
@@ -34,9 +33,6 @@ __all__ = [
     "sup_ap_loss",
 ]
 
-Formula = Callable[[Tensor, Tensor], Value]
-"""A loss and its gradient from scores and relevance, (B, n) each."""
-
 
 class _Loss(torch.autograd.Function):
     """A loss per query, whose gradient is computed in the forward pass."""
@@ -46,7 +42,7 @@ class _Loss(torch.autograd.Function):
         half = scores.dtype in (torch.float16, torch.bfloat16)
         working = scores.float() if half else scores
         with torch.no_grad():
-            result = formula(working, relevant.to(working.dtype))
+            result = formula(torch, working, relevant.to(working.dtype))
         ctx.save_for_backward(result.gradient.to(scores.dtype))
         value: Tensor = result.value.to(scores.dtype)
         return value
@@ -95,16 +91,14 @@ def ap_loss(scores: Tensor, relevant: Tensor, *, reduction: str = "mean") -> Ten
     UsageError
         If an argument is invalid.
     """
-    step = _formulas.heaviside
-    return _apply(scores, relevant, _of_pairs(step, step), reduction)
+    return _apply(scores, relevant, _formulas.ap(), reduction)
 
 
 def smooth_ap_loss(
     scores: Tensor, relevant: Tensor, *, tau: float = 0.01, reduction: str = "mean"
 ) -> Tensor:
     """Return 1 - SmoothAP. See :func:`detap.ranking.losses.smooth_ap_loss`."""
-    step = _formulas.sigmoid(losses.positive("tau", tau))
-    return _apply(scores, relevant, _of_pairs(step, step), reduction)
+    return _apply(scores, relevant, _formulas.smooth_ap(tau), reduction)
 
 
 def sup_ap_loss(
@@ -119,8 +113,7 @@ def sup_ap_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """Return 1 - SupAP. See :func:`detap.ranking.losses.sup_ap_loss`."""
-    step = losses.sup_step(tau, delta, rho, offset, tie)
-    return _apply(scores, relevant, _of_pairs(_formulas.heaviside, step), reduction)
+    return _apply(scores, relevant, _formulas.sup_ap(tau, delta, rho, offset, tie), reduction)
 
 
 def quantized_ap_loss(
@@ -134,16 +127,8 @@ def quantized_ap_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """Return 1 - quantized AP. See :func:`detap.ranking.losses.quantized_ap_loss`."""
-    losses.check_bins(bins, low, high)
-    if form not in losses.FORMS:
-        raise UsageError(f"form {form!r} is unknown; choose from {', '.join(losses.FORMS)}")
-    terms = losses.FORMS[form]
-    return _apply(
-        scores,
-        relevant,
-        lambda s, r: _formulas.of_histogram(torch, s, r, terms, Bins(bins, low, high)),
-        reduction,
-    )
+    formula = _formulas.quantized_ap(Bins(bins, low, high), form)
+    return _apply(scores, relevant, formula, reduction)
 
 
 def fast_ap_loss(
@@ -162,9 +147,7 @@ def calibration_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """Return the calibration loss. See :func:`detap.ranking.losses.calibration_loss`."""
-    return _apply(
-        scores, relevant, lambda s, r: _formulas.calibration(torch, s, r, alpha, beta), reduction
-    )
+    return _apply(scores, relevant, _formulas.calibration(alpha, beta), reduction)
 
 
 def roadmap_loss(
@@ -182,15 +165,6 @@ def roadmap_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """Return the ROADMAP loss. See :func:`detap.ranking.losses.roadmap_loss`."""
-    sup = _of_pairs(_formulas.heaviside, losses.sup_step(tau, delta, rho, offset, tie))
-    weight = losses.fraction("weight", weight)
-
-    def formula(s: Tensor, r: Tensor) -> Value:
-        return losses.mixed(sup(s, r), _formulas.calibration(torch, s, r, alpha, beta), weight)
-
+    sup = _formulas.sup_ap(tau, delta, rho, offset, tie)
+    formula = _formulas.roadmap(weight, sup, _formulas.calibration(alpha, beta))
     return _apply(scores, relevant, formula, reduction)
-
-
-def _of_pairs(step_relevant: Step, step_irrelevant: Step) -> Formula:
-    """Return the pairwise loss with the given step functions."""
-    return lambda s, r: _formulas.of_pairs(torch, s, r, step_relevant, step_irrelevant)
