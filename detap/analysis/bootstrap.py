@@ -6,7 +6,7 @@ See docs/statistics.md for the method, its assumptions and its measured coverage
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from math import cos, pi, sin, sqrt, tan
+from math import cos, nan, pi, sin, sqrt, tan
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -31,6 +31,7 @@ __all__ = [
     "leave_out",
     "paired_resamples",
     "resampled",
+    "standard_error",
 ]
 
 
@@ -38,9 +39,9 @@ __all__ = [
 class Resampled(Brief):
     """Metrics of one detector in B resamples of its images."""
 
-    overall: dict[str, Floats]
+    overall: dict[str, Floats]  # mean over the classes with ground truth in the resample
     by_class: dict[str, Floats]  # NaN for classes without ground truth in the resample
-    left_out: "Resampled | None" = None
+    left_out: "Resampled | None" = None  # without one part of the images, for each (jackknife)
 
     def __or__(self, other: "Resampled") -> "Resampled":
         """Return the metrics of both, in the same resamples."""
@@ -138,13 +139,22 @@ def interval(
     # of 0 is 0.
     defined = values[~np.isnan(values)]
     if not len(defined):
-        return float("nan"), float("nan")
+        return nan, nan
     tail = (1 - confidence) / 2
     count = None if left_out is None else differing(left_out)
     if count is not None:
         tail = expanded(tail, max(1, round(count)))
     low, high = np.quantile(defined, [tail, 1 - tail]).tolist()
     return snap(low, 0.0), snap(high, 0.0)
+
+
+def standard_error(spread: Floats) -> float:
+    """Return the standard deviation of resamples; NaN if all are equal."""
+    defined = spread[~np.isnan(spread)]
+    if len(defined) < 2:
+        return nan
+    error = float(np.std(defined, ddof=1))
+    return error if error > ROUNDING else nan
 
 
 def differing(left_out: Floats) -> float | None:

@@ -61,11 +61,11 @@ class CrossCheck(Brief):
     """Metrics of detap and pycocotools on the same boxes."""
 
     metrics: dict[str, tuple[float, float]]  # detap's and pycocotools' value by metric name
-    arrays: dict[str, tuple[int, int, float]]
+    arrays: dict[str, tuple[int, int, float]]  # number of values, that differ, largest difference
     inexact: int  # number of boxes without exact w and h
     reference: str  # pycocotools and its version
     notes: tuple[Note, ...]
-    unmodified_file: dict[str, float] | None = None
+    unmodified_file: dict[str, float] | None = None  # with annotation id 0, if they differ
 
     @property
     def differences(self) -> dict[str, float]:

@@ -10,8 +10,14 @@ from math import isnan, nan
 import numpy as np
 
 from detap import metrics
-from detap.analysis.bootstrap import Resampled, draw_weights, interval, leave_out, resampled
-from detap.analysis.power import standard_error
+from detap.analysis.bootstrap import (
+    Resampled,
+    draw_weights,
+    interval,
+    leave_out,
+    resampled,
+    standard_error,
+)
 from detap.display import Displayed
 from detap.errors import Note, UsageError
 from detap.evaluation.results import Result
@@ -30,13 +36,13 @@ class MetricIntervals(Displayed):
     """Confidence intervals of the metrics of a result."""
 
     result: Result
-    summary: dict[str, Interval]
+    summary: dict[str, Interval]  # NaN without an interval
     by_class: dict[str, Floats]  # the same for each class, in the order of ``result.by_class``
     confidence: float
     resamples: int
     seed: int
     min_ground_truths: int  # metrics of fewer ground truths have no interval
-    others: tuple[dict[str, Interval], dict[str, Floats]]
+    others: tuple[dict[str, Interval], dict[str, Floats]]  # requested ones that are not listed
     notes: tuple[Note, ...]  # the metrics of the summary without an interval
 
     def __repr__(self) -> str:

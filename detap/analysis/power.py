@@ -16,19 +16,16 @@ Tibshirani, An Introduction to the Bootstrap, 1993, section 25.4.
 """
 
 from dataclasses import dataclass
-from math import ceil, isnan, nan, sqrt
+from math import ceil, isnan, sqrt
 from statistics import NormalDist
-from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
+from typing import NamedTuple
 
 from detap import metrics
+from detap.analysis.bootstrap import standard_error
+from detap.analysis.comparison import Comparison
 from detap.decimals import ROUNDING
 from detap.display import Brief
 from detap.tables.detection import Floats
-
-if TYPE_CHECKING:
-    from detap.analysis.comparison import Comparison
 
 LEVEL = 0.95
 """Default level of the intervals."""
@@ -41,7 +38,7 @@ class Criterion:
     """Criterion of detecting a drop."""
 
     level: float = LEVEL  # level of the two-sided intervals
-    paired: bool = True
+    paired: bool = True  # resamples of a difference on the same images, not of one detector
     drop: float | None = None  # drop to detect
     power: float = 0.8  # probability of detection
 
@@ -57,15 +54,6 @@ class Criterion:
     def margin(self, error: float) -> float:
         """Return the distance from a limit that exceeds it with probability `power`."""
         return _quantile(self.power) * error
-
-
-def standard_error(spread: Floats) -> float:
-    """Return the standard deviation of resamples; NaN if all are equal."""
-    defined = spread[~np.isnan(spread)]
-    if len(defined) < 2:
-        return nan
-    error = float(np.std(defined, ddof=1))
-    return error if error > ROUNDING else nan
 
 
 class DetectableDrop(NamedTuple):
@@ -146,7 +134,7 @@ def images_needed(units: int, smallest: float, drop: float | None) -> int | None
     return ceil(units * (smallest / drop) ** 2 * (1 - ROUNDING))
 
 
-def power_analysis(comparison: "Comparison", drop: float | None = None) -> PowerAnalysis | None:
+def power_analysis(comparison: Comparison, drop: float | None = None) -> PowerAnalysis | None:
     """Analyze the power of a comparison; return None without resamples."""
     if comparison.resamples is None:
         return None

@@ -4,18 +4,16 @@ Axes: T thresholds, R recall levels, K classes, A area ranges, M max dets. Undef
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detap.core import _matching
 from detap.core.interpolated import Interpolated
+from detap.core.match_table import MatchTable
 from detap.core.params import MatchParams
 from detap.core.threads import run_threads, thread_count
-
-if TYPE_CHECKING:
-    from detap.core.match_table import MatchTable
 
 Floats = NDArray[np.float64]
 
@@ -32,7 +30,7 @@ class Scores(NamedTuple):
     truths, ignored ground truths, all detections, true positives, false positives, duplicates
     among those, and detections within max dets."""
 
-    match_table: "MatchTable | None" = None  # if requested
+    match_table: MatchTable | None = None  # if requested
 
     @property
     def precision(self) -> Floats:
@@ -108,7 +106,7 @@ class Scores(NamedTuple):
 
 
 def accumulate(
-    match_table: "MatchTable",
+    match_table: MatchTable,
     *,
     params: MatchParams | None = None,  # others with the same matches
     threads: int | None = None,

@@ -6,18 +6,16 @@ G ground truths, P precomputed pairs, C pairs of area range and threshold. Undef
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detap.core import _matching
 from detap.core.accumulate import Scores
+from detap.core.match_table import AreaIouPair, MatchTable, empty_bits
 from detap.core.params import MatchParams
 from detap.core.threads import run_threads, thread_count
-
-if TYPE_CHECKING:
-    from detap.core.match_table import AreaIouPair, MatchTable
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
@@ -103,7 +101,7 @@ def match_and_accumulate(
     pairs: Pairs | None = None,  # similarities; by default the IoU of the boxes
     threads: int | None = None,
     all_max_dets: bool = False,  # compute precision at every max dets, not only the largest
-    match_table: "Iterable[AreaIouPair] | None" = None,
+    match_table: Iterable[AreaIouPair] | None = None,
     rank: Integers | None = None,  # (N,) compared with max dets; by default in its class and image
     curves: bool = True,
 ) -> Scores:
@@ -143,11 +141,9 @@ def _empty_table(
     ground_truths: Boxes,
     ignored: Flags,
     params: MatchParams,
-    area_iou_pairs: "tuple[AreaIouPair, ...]",
-) -> "MatchTable":
+    area_iou_pairs: tuple[AreaIouPair, ...],
+) -> MatchTable:
     """Return a match table with every detection beyond max dets."""
-    from detap.core.match_table import MatchTable, empty_bits  # noqa: PLC0415 - lazy import
-
     n_rows = len(detections.image)
     in_range = [
         (ground_truths.area >= low) & (ground_truths.area <= high)

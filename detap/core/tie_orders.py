@@ -36,7 +36,7 @@ class Tie(NamedTuple):
 class CountBounds(NamedTuple):
     """Bounds after a tie, over all orders; all but the last are cumulative."""
 
-    min_hits: int
+    min_hits: int  # true positives
     max_hits: int
     min_misses: int
     max_misses: int

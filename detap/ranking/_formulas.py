@@ -272,7 +272,7 @@ def _sums_after(xp: Library, array: Array) -> Array:
 
 
 def calibration(alpha: float, beta: float) -> Formula:
-    """Return mean of max(0, alpha - s) over relevant items, plus that of max(0, s - beta) of others."""
+    """Return the calibration loss: mean max(0, alpha - s) of P plus mean max(0, s - beta) of N."""
 
     def formula(xp: Library, scores: Array, relevant: Array) -> Value:
         zeros = xp.zeros_like(scores)

@@ -12,7 +12,7 @@ import pytest
 from detap import Detections, GroundTruth, Protocol, Result, evaluate, protocol
 from detap.analysis.errors import errors
 from detap.analysis.examples import REASONS, label_errors
-from detap.analysis.image_results import ImageResults, results_of_images
+from detap.analysis.image_results import ImageResults, image_results
 from detap.analysis.match_results import MatchResults
 from detap.formats import read_detections, read_ground_truth
 from detap.tables.detection import Name
@@ -130,7 +130,8 @@ def evaluated_at(case: Case, score: float) -> tuple[Result, list[ImageResults]]:
     kept = detections.select(np.flatnonzero(detections.score >= score))
     result = evaluate(truth, kept, rules, images=images, as_is=True)
     results = MatchResults.of(result)
-    return result, [*results_of_images(results, range(results.images), errors(results))]
+    types = errors(results)
+    return result, [image_results(results, name, types=types) for name in truth.images]
 
 
 def named(result: str) -> str:
