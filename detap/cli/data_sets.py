@@ -2,31 +2,40 @@
 
 import glob
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
 
 import click
 from click.core import ParameterSource
 
+from detap import metrics
 from detap._version import __version__
-from detap.cli.gates import Gates, print_gates
-from detap.cli.inputs import Inputs, selected
-from detap.cli.options import protocol_from
+from detap.analysis.data_sets import DataSet, DataSets, signature_of
+from detap.cli.gates import Gates, finish
+from detap.cli.inputs import Inputs
 from detap.cli.output import Outputs
 from detap.cli.session import Session
 from detap.cli.settings import Setting, options_of, read_tables, setting_name, setting_of
-from detap.errors import InputError, Note, Problem, UsageError
+from detap.errors import InputError, Note, Problem, UnknownNameError, UsageError
 from detap.escaping import escape
-from detap.gates.config import CHANGES, GateResults
+from detap.evaluation.detection import add_sanity_notes
+from detap.formats.multi_file import expand_patterns
+from detap.gates.baseline import read_baseline
+from detap.gates.config import CHANGES, GateConfig, GateResults, Limit
+from detap.gates.data_sets import GatedSets, data_set_of_report, require_same_protocol
+from detap.gates.evaluate import evaluate_gates
+from detap.gates.history import report_paths
 from detap.io.paths import STDIN, is_url
+from detap.metrics.metric import MetricSpec
 from detap.protocols import Protocol
-
-if TYPE_CHECKING:
-    from detap.analysis.data_sets import DataSet
-    from detap.gates.config import Limit
-    from detap.metrics.metric import MetricSpec
-    from detap.tables.detection import SourceFile
+from detap.report.numbers import plain
+from detap.report.sections.data_sets import data_sets_report
+from detap.report.sections.gates import gate_blocks
+from detap.report.writers.json import as_dict
+from detap.tables.detection import SourceFile
 
 _GROUPS = ("Input", "Limits of input", "Protocol (default: as in the preset)", "General")
 """Help groups of options that apply to data sets."""
@@ -65,6 +74,10 @@ class Entry(NamedTuple):
         named = [self.report] if self.report else [*self.values["gt"], *self.values["dt"]]
         return [path for path in named if path]
 
+    def named(self, inputs: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
+        """Return the inputs of a report with the name of the data set."""
+        return tuple({"data_set": self.name, **item} for item in inputs)
+
     def absent(self) -> str:
         """Return the first path that does not exist, or an empty text."""
         for path in self.paths:
@@ -74,26 +87,15 @@ class Entry(NamedTuple):
         return ""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Evaluated:
-    """An evaluated data set.
+    """An evaluated data set."""
 
-    Attributes
-    ----------
-    data_set : DataSet
-    report : mapping
-        ``kind``, ``protocol``, ``signature`` and ``detap_version`` of its report.
-    inputs : sequence of mapping
-    notes : sequence of Note
-    files : sequence of SourceFile
-        Files read, which must not be written.
-    """
-
-    data_set: "DataSet"
-    report: Mapping[str, Any]
-    inputs: "tuple[Mapping[str, Any], ...]"
+    data_set: DataSet
+    report: Mapping[str, Any]  # kind, protocol, signature and detap_version of its report
+    inputs: tuple[Mapping[str, Any], ...]
     notes: tuple[Note, ...] = ()
-    files: "tuple[SourceFile, ...]" = ()
+    files: tuple[SourceFile, ...] = ()  # files read, which must not be written
 
 
 def evaluate_data_sets(options: dict[str, Any], session: Session) -> int:
@@ -101,8 +103,8 @@ def evaluate_data_sets(options: dict[str, Any], session: Session) -> int:
     _refuse_others(options)
     entries, missing = _present(_entries(options["data_sets"]), options.pop("allow_missing"))
     gates = Gates.from_options(options)
-    confidence = gates.config.confidence
-    if confidence is not None:
+    config = gates.config
+    if config.confidence is not None:
         for entry in entries:
             if entry.report:
                 raise UsageError(
@@ -113,30 +115,20 @@ def evaluate_data_sets(options: dict[str, Any], session: Session) -> int:
     outputs = Outputs.from_options(options, [*paths, *options["data_sets"], *gates.paths()])
     if outputs.needs_page_source:
         raise UsageError("a report of data sets has no HTML page; use json or markdown")
-    outputs.check()
     baseline = gates.read_baseline()
     digests = outputs.needs_digests or baseline is not None
-    from detap.analysis.data_sets import DataSets, signature_of  # lazy import (start-up time)
-    from detap.gates.data_sets import GatedSets, require_same_protocol
-    from detap.gates.evaluate import evaluate_gates
-    from detap.report.sections.data_sets import data_sets_report
-    from detap.report.sections.gates import gate_blocks
-    from detap.report.writers.json import as_dict
-
     evaluated: list[Evaluated] = []
     for index, entry in enumerate(entries):
         session.start_progress(f"Evaluating {escape(entry.name)}")
-        run = _Run(entry, {**options}, gates, digests=digests, index=index)
-        evaluated.append(run.evaluate())
+        evaluated.append(_evaluate(entry, {**options}, config, digests=digests, index=index))
         require_same_protocol([(one.data_set.name, one.report) for one in evaluated])
         session.print_time(f"evaluating {escape(entry.name)}")
-    config = gates.config
     data = DataSets(
         tuple(one.data_set for one in evaluated),
         Protocol.from_report(dict(evaluated[0].report["protocol"])),
         signature_of([str(one.report["signature"]) for one in evaluated]),
         missing,
-        confidence,
+        config.confidence,
         config.resamples,
         config.seed,
         config.min_ground_truths,
@@ -147,112 +139,71 @@ def evaluate_data_sets(options: dict[str, Any], session: Session) -> int:
         notes=[note for one in evaluated for note in one.notes],
     )
     results = GateResults()
-    if gates.config.limits:
-        results = evaluate_gates(
-            config, GatedSets(data), lambda: as_dict(report), baseline_report=baseline
-        )
+    if config.limits:
+        record = partial(as_dict, report)
+        results = evaluate_gates(config, GatedSets(data), record, baseline_report=baseline)
         report = report.with_blocks(gate_blocks(results), results.notes)
-    session.stop_progress()
-    session.print_notes(report.notes)
-    status = print_gates(results, session)
-    session.check_warnings()
+    status = finish(report, results, session)
     files = [file for one in evaluated for file in one.files]
     outputs.write(report, files, quiet=session.quiet)
     return status
 
 
-class _Run:
-    """The evaluation of one data set."""
+def _evaluate(
+    entry: Entry, options: dict[str, Any], config: GateConfig, *, digests: bool, index: int
+) -> Evaluated:
+    """Evaluate one data set, or read its report."""
+    try:
+        if not entry.report:
+            return _of_files(entry, options, config, digests=digests, index=index)
+        record = read_baseline(entry.report)
+        data_set = data_set_of_report(entry.name, entry.report, record, entry.group)
+        return Evaluated(data_set, record, entry.named(record["inputs"]))
+    except InputError:
+        raise  # names the file
+    except UsageError as error:
+        raise UsageError(f"{entry.location}: {error}") from None
 
-    def __init__(
-        self, entry: Entry, options: dict[str, Any], gates: Gates, *, digests: bool, index: int
-    ) -> None:
-        self.entry, self.options, self.gates = entry, options, gates
-        self.digests, self.index = digests, index
 
-    def evaluate(self) -> Evaluated:
-        """Return the metrics, or those of the report."""
-        try:
-            return self._of_report() if self.entry.report else self._of_files()
-        except InputError:
-            raise  # names the file
-        except UsageError as error:
-            raise UsageError(f"{self.entry.location}: {error}") from None
-
-    def _of_report(self) -> Evaluated:
-        from detap.gates.baseline import read_baseline
-        from detap.gates.data_sets import data_set_of_report
-
-        path = str(self.entry.report)
-        record = read_baseline(path)
-        one = data_set_of_report(self.entry.name, path, record, self.entry.group)
-        return Evaluated(one, record, self._named(record["inputs"]))
-
-    def _of_files(self) -> Evaluated:
-        from detap.analysis.data_sets import DataSet
-        from detap.evaluation.detection import add_sanity_notes, score_tables
-        from detap.report.inputs import describe_inputs
-        from detap.report.numbers import plain
-
-        options, config = self.options, self.gates.config
-        options |= _converted(self.entry)
-        inputs = Inputs.from_options(options)
-        protocol = protocol_from(options, Protocol, inputs.default_protocol(options["iou_type"]))
-        inputs = inputs.for_protocols(protocol, digests=self.digests)
-        truth, detections = inputs.read(inputs.begin())
-        result = add_sanity_notes(
-            score_tables(
-                truth,
-                detections,
-                protocol,
-                **selected(truth, detections, options),
-                threads=options["threads"],
-                match_table=config.confidence is not None,
-            )
+def _of_files(
+    entry: Entry, options: dict[str, Any], config: GateConfig, *, digests: bool, index: int
+) -> Evaluated:
+    options |= _converted(entry)
+    inputs = Inputs.from_options(options)
+    protocol = inputs.protocol(options)
+    tables = inputs.for_protocols(protocol, digests=digests).read()
+    scored, _ = tables.score(protocol, options, match_table=config.confidence is not None)
+    result = add_sanity_notes(scored)
+    data_set = DataSet.of(entry.name, result, entry.group)
+    if config.confidence is not None:
+        data_set = data_set.with_draws(
+            result,
+            [*_specs(protocol, config.limits)],
+            resamples=config.resamples,
+            seed=config.seed + index,
+            threads=options["threads"],
         )
-        one = DataSet.of(self.entry.name, result, self.entry.group)
-        if config.confidence is not None:
-            one = one.with_draws(
-                result,
-                [*_specs(protocol, config.limits)],
-                resamples=config.resamples,
-                seed=config.seed + self.index,
-                threads=options["threads"],
-            )
-        report = {
-            "kind": "detection",
-            "protocol": plain(protocol.as_dict()),
-            "signature": result.signature,
-            "detap_version": __version__,
-        }
-        described = describe_inputs(truth, detections, digests=self.digests)
-        notes = tuple(
-            Note(note.code, f"{self.entry.name}: {note.message}", note.count, note.severity)
-            for note in result.notes
-        )
-        return Evaluated(
-            one, report, self._named(described), notes, (*truth.files, *detections.files)
-        )
-
-    def _named(self, inputs: Any) -> "tuple[Mapping[str, Any], ...]":
-        return tuple({"data_set": self.entry.name, **item} for item in inputs)
+    report = {
+        "kind": "detection",
+        "protocol": plain(protocol.as_dict()),
+        "signature": result.signature,
+        "detap_version": __version__,
+    }
+    notes = tuple(replace(note, message=f"{entry.name}: {note.message}") for note in result.notes)
+    described = entry.named(tables.describe(digests=digests))
+    return Evaluated(data_set, report, described, notes, tables.files)
 
 
-def _specs(protocol: Protocol, limits: "tuple[Limit, ...]") -> "Iterator[MetricSpec]":
+def _specs(protocol: Protocol, limits: tuple[Limit, ...]) -> Iterator[MetricSpec]:
     """Yield the metrics of the summary, and others with limits."""
-    from detap import metrics
-    from detap.errors import UnknownNameError
-
     yield from metrics.summary(protocol)
     for limit in limits:
         if limit.name is None or limit.kind in CHANGES:
             continue
         parts = limit.name.split(".")
         for count in range(1, len(parts) + 1):  # names of sets and of metrics may have dots
-            try:
+            with suppress(UnknownNameError):
                 yield metrics.named(protocol, ".".join(parts[-count:]))
-            except UnknownNameError:
-                continue
 
 
 def _refuse_others(options: dict[str, Any]) -> None:
@@ -277,9 +228,6 @@ def _entries(paths: tuple[str, ...]) -> list[Entry]:
         return list(_of_file(paths[0]))
     if any(path.endswith(".toml") for path in paths):
         raise UsageError("--data-sets takes one TOML file, or JSON reports")
-    from detap.formats.multi_file import expand_patterns
-    from detap.gates.history import report_paths  # lazy import (start-up time)
-
     entries: dict[str, Entry] = {}
     for path in report_paths(expand_patterns(paths)):
         name = os.path.splitext(os.path.basename(path))[0]

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 from detap.cli.options import option, stack
 from detap.cli.session import Session
 from detap.cli.values import Integer, Text
 from detap.errors import Note, UsageError
 from detap.escaping import escape
+from detap.evaluation.slices import read_slices, slices_by
 from detap.gates.config import (
     DEFAULT_RESAMPLES,
     LIMITS,
@@ -18,15 +19,14 @@ from detap.gates.config import (
     BaselineReport,
     GateConfig,
     GateResults,
-    Kind,
+    Limit,
     OptionNames,
 )
+from detap.metrics.at_threshold import AT_THRESHOLD
 from detap.protocols.summary import DEFAULT_MIN_GROUND_TRUTHS
+from detap.report.model import Report
+from detap.tables.detection import Name
 from detap.text_input import parse_fraction
-
-if TYPE_CHECKING:
-    from detap.gates.config import Limit
-    from detap.tables.detection import Name
 
 GATE_FAILED = 1
 DETECTIONS = OptionNames(options=True, interval_source="--baseline-detections", names={})
@@ -41,13 +41,6 @@ class _Limits(Text):
         return [part.strip() for part in rv.split(";") if part.strip()]
 
 
-def _read_limit(kind: Kind, text: str) -> "Limit":
-    """Parse ``[NAME=]NUMBER``."""
-    from detap.gates.config import Limit
-
-    return Limit.of(kind, text)
-
-
 _gate = partial(option, group="Gates (exit status 1 if one fails)")
 
 
@@ -55,7 +48,7 @@ def _limit(setting: str, text: str, brief: str = "") -> Callable[[Any], Any]:
     return _gate(
         f"--{setting.replace('_', '-')}",
         value_kind="limit",
-        type=_Limits(partial(_read_limit, LIMITS[setting])),
+        type=_Limits(partial(Limit.of, LIMITS[setting])),
         multiple=True,
         metavar="[NAME=]X",
         help=text,
@@ -184,53 +177,41 @@ gate_options = stack(
 """All gate options, for commands that evaluate a detector."""
 
 
-def print_gates(results: GateResults, session: Session) -> int:
-    """Print failures and warnings of gates to stderr; return the exit status."""
+def finish(report: Report, results: GateResults, session: Session) -> int:
+    """Print the notes of a report and the failed gates; return the exit status."""
+    session.stop_progress()
+    session.print_notes(report.notes)
     for gate in results.gates:
         if gate.failed:
             session.print_line(f"gate failed: {escape(gate.message)}")
         elif gate.warned:
             session.print_note(Note(f"gate-{gate.status}", gate.message))
+    session.check_warnings()
     return GATE_FAILED if results.failed else 0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Gates:
-    """The gates of a run, and their input files.
-
-    Attributes
-    ----------
-    config : GateConfig
-    baseline : str or None
-        Path of an earlier report.
-    baseline_detections : str or None
-        Path of an earlier detector's detections.
-    slices, slice_by : str or None
-    """
+    """The gates of a run, and their input files."""
 
     config: GateConfig
-    baseline: str | None = None
-    baseline_detections: str | None = None
+    baseline: str | None = None  # path of an earlier report
+    baseline_detections: str | None = None  # path of an earlier detector's detections
     slices: str | None = None
     slice_by: str | None = None
 
     @classmethod
-    def from_options(
-        cls, options: dict[str, Any], option_names: OptionNames = DETECTIONS
-    ) -> "Gates":
+    def from_options(cls, options: dict[str, Any], option_names: OptionNames = DETECTIONS) -> Self:
         """Remove the gate options from `options`; a command may lack some."""
         baseline = options.pop("baseline", None)
         detections = options.pop("baseline_detections", None)
+        names = ("confidence", "resamples", "seed", "detectable_drop", "min_ground_truths")
         config = GateConfig.of(
             [limit for setting in LIMITS for limit in options.pop(setting, ())],
             option_names,
             baseline=baseline is not None,
             baseline_detections=detections is not None,
-            confidence=options.pop("confidence", None),
-            resamples=options.pop("resamples", None),
-            seed=options.pop("seed", None),
-            detectable_drop=options.pop("detectable_drop", None),
-            min_ground_truths=options.pop("min_ground_truths", None),
+            **{name: options.pop(name, None) for name in names},
             allow_mismatch=options.pop("allow_mismatch", False),
             writes_baseline=options.get("matches") is not None,
         )
@@ -251,21 +232,15 @@ class Gates:
     def needs_match_table(self) -> bool:
         """True if the metrics of the protocol are not enough."""
         intervals = self.config.detectable_drop or self.config.confidence
-        inputs = (self.baseline_detections, self.slices, self.slice_by, intervals)
-        if any(inputs) or not self.config.limits:
-            return any(inputs)
-        from detap.metrics.at_threshold import AT_THRESHOLD
-
         names = [str(limit.name).rpartition(".")[2] for limit in self.config.limits]
-        return any(name in AT_THRESHOLD for name in names)
+        return any(
+            (self.baseline_detections, self.slices, self.slice_by, intervals)
+        ) or not AT_THRESHOLD.keys().isdisjoint(names)
 
     def paths(self) -> list[str]:
         """Return the paths of inputs, which must not be overwritten."""
-        return [
-            path
-            for path in (self.baseline, self.baseline_detections, self.slices)
-            if path is not None
-        ]
+        paths = (self.baseline, self.baseline_detections, self.slices)
+        return [path for path in paths if path is not None]
 
     def read_baseline(self) -> BaselineReport | None:
         """Read the earlier report, first, so that errors appear before the evaluation."""
@@ -276,14 +251,11 @@ class Gates:
         return BaselineReport(self.baseline, read_baseline(self.baseline))
 
     def read_slices(
-        self, images: "Sequence[Name]", values: "Callable[[str], Mapping[Name, Any]]"
-    ) -> "tuple[dict[str, list[Name]], list[Note]]":
+        self, images: Sequence[Name], values: Callable[[str], Mapping[Name, Any]]
+    ) -> tuple[dict[str, list[Name]], list[Note]]:
         """Return the images of each slice, and notes; `values` returns those of an attribute."""
-        if self.slices is None and self.slice_by is None:
-            return {}, []
-        from detap.evaluation.slices import read_slices, slices_by
-
         if self.slices is not None:
             return read_slices(self.slices, images)
-        attribute = str(self.slice_by)
-        return slices_by(values(attribute), attribute, images)
+        if self.slice_by is not None:
+            return slices_by(values(self.slice_by), self.slice_by, images)
+        return {}, []

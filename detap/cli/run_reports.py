@@ -1,31 +1,29 @@
-"""Reports and gates of an evaluated detector, shared by `eval` and `merge`."""
+"""Reports and gates of an evaluated detector."""
 
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from detap.cli.gates import Gates, print_gates
+from detap.checks.sanity_notes import comparison_notes
+from detap.cli.gates import Gates, finish
 from detap.cli.options import Decorator, option, stack, threads_option
 from detap.cli.output import Outputs
 from detap.cli.session import Session
 from detap.cli.values import Integer, Text
 from detap.errors import Note, UsageError
 from detap.escaping import escape
+from detap.evaluation.results import Result
 from detap.gates.config import BaselineReport, GateResults
 from detap.io.writing import make_folder
 from detap.protocols import Protocol
-from detap.report.model import PageSource
+from detap.report.model import Block, PageSource, Report
 from detap.report.sections import SECTIONS, Section
 from detap.report.sections.detection import class_columns, detection_report
-
-if TYPE_CHECKING:
-    from detap.evaluation.results import Result
-    from detap.report.model import Block, Report
-    from detap.tables.detection import Name, SourceFile
+from detap.tables.detection import Name, SourceFile
 
 _output = partial(option, group="Output")
 
@@ -84,67 +82,44 @@ analysis_options = stack(
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Evaluated:
-    """An evaluated detector, and further contents of its report.
+    """An evaluated detector, and further contents of its report."""
 
-    Attributes
-    ----------
-    result : Result
-    inputs : sequence of mapping
-        Descriptions made by :mod:`detap.report.inputs`.
-    read : sequence of SourceFile
-        Files read, which must not be written.
-    baseline : Result or None
-        Result of an earlier detector.
-    slices : mapping of str to sequence
-        Images by tag.
-    notes : sequence of Note
-        Notes in addition to the result's.
-    blocks : sequence of Block
-        Further report blocks.
-    file_names : mapping
-        File names by image name, for the HTML page.
-    """
-
-    result: "Result"
-    inputs: Sequence[Mapping[str, Any]]
-    read: "Sequence[SourceFile]"
-    baseline: "Result | None" = None
-    slices: "Mapping[str, Sequence[Name]]" = field(default_factory=dict)
-    notes: Sequence[Note] = ()
-    blocks: "Sequence[Block]" = ()
-    file_names: Mapping[str, str] = field(default_factory=dict)
+    result: Result
+    inputs: Sequence[Mapping[str, Any]]  # their descriptions
+    read: Sequence[SourceFile]  # files that must not be written
+    baseline: Result | None = None  # of an earlier detector
+    slices: Mapping[str, Sequence[Name]] = field(default_factory=dict)  # images by tag
+    notes: Sequence[Note] = ()  # in addition to the result's
+    blocks: Sequence[Block] = ()
+    file_names: Mapping[str, str] = field(default_factory=dict)  # by image, for the HTML page
 
 
 def extra_files(options: Mapping[str, Any]) -> list[str]:
     """Return the files written in addition to reports; make the folder of plots."""
-    names = ("curves", "matches")
-    files = [options[name] for name in names if options.get(name) is not None]
+    files = [options[name] for name in ("curves", "matches") if options[name] is not None]
     if options["plots"] is None:
         return files
-    from detap.report.writers.plots import check_installed, paths  # lazy import (start-up time)
+    from detap.report.writers import plots
 
-    check_installed()
+    plots.check_installed()
     make_folder(options["plots"])
-    return [*files, *paths(options["plots"])]
+    return [*files, *plots.paths(options["plots"])]
 
 
 def check_report_options(options: Mapping[str, Any], protocol: Protocol) -> None:
     """Raise UsageError for invalid options, before anything is read."""
     sort = options["sort"]
-    if sort is not None:
-        keys = [column.key for column in class_columns(protocol)]
-        if sort not in keys:
-            raise UsageError(
-                f"--sort {escape(sort)}: no such column; choose from {', '.join(keys)}"
-            )
+    keys = [column.key for column in class_columns(protocol)]
+    if sort is not None and sort not in keys:
+        raise UsageError(f"--sort {escape(sort)}: no such column; choose from {', '.join(keys)}")
     if options["curves"] is not None:
-        from detap.report.writers.curves import check_extension  # lazy import (start-up time)
+        from detap.report.writers.curves import check_extension
 
         check_extension(options["curves"])
-    if options.get("matches") is not None:
-        from detap.report.writers.matches import check  # lazy import (start-up time)
+    if options["matches"] is not None:
+        from detap.report.writers.matches import check
 
         check(options["matches"], protocol)
 
@@ -162,16 +137,16 @@ def requested_sections(options: Mapping[str, Any]) -> dict[str, Any]:
     return requested
 
 
-def requested_blocks(result: "Result", options: Mapping[str, Any]) -> "list[Block]":
+def requested_blocks(result: Result, options: Mapping[str, Any]) -> list[Block]:
     """Return the requested report blocks."""
     blocks = []
     if options["tie_range"]:
         from detap.evaluation.tie_range import tie_range
-        from detap.report.sections.tie_range import tie_block  # lazy import (start-up time)
+        from detap.report.sections.tie_range import tie_block
 
         blocks.append(tie_block(tie_range(result)))
     if requested := requested_sections(options):
-        from detap.report.sections.analysis import analysis_blocks  # lazy import (start-up time)
+        from detap.report.sections.analysis import analysis_blocks
 
         blocks += analysis_blocks(result, requested)
     return blocks
@@ -186,10 +161,8 @@ def write_reports(
 ) -> int:
     """Write all reports of a detector and print failed gates."""
     session.start_progress("Reporting")
-    differing: tuple[Note, ...] = ()
+    differing: Sequence[Note] = ()
     if evaluated.baseline is not None:
-        from detap.checks.sanity_notes import comparison_notes  # lazy import (start-up time)
-
         differing = comparison_notes(evaluated.result, evaluated.baseline)
     report = detection_report(
         evaluated.result,
@@ -199,23 +172,18 @@ def write_reports(
         sort=options["sort"],
         reverse=options["reverse"],
     )
-    gate_results = None
+    gate_results = GateResults()
     if gating[0].any:
         gate_results, report = _evaluate_gates(gating, evaluated, report, options)
         session.print_time("gating")
     if report.page_source is not None:
-        report = replace(
-            report,
-            page_source=replace(
-                report.page_source,
-                data_folder=options.get("page_data"),
-                file_names=evaluated.file_names,
-            ),
+        page_source = replace(
+            report.page_source,
+            data_folder=options.get("page_data"),
+            file_names=evaluated.file_names,
         )
-    session.stop_progress()
-    session.print_notes(report.notes)
-    status = 0 if gate_results is None else print_gates(gate_results, session)
-    session.check_warnings()
+        report = replace(report, page_source=page_source)
+    status = finish(report, gate_results, session)
     _write_extra_files(evaluated, outputs, options)
     outputs.write(report, evaluated.read, quiet=session.quiet)
     session.print_time("reporting")
@@ -225,13 +193,15 @@ def write_reports(
 def _evaluate_gates(
     gating: tuple[Gates, BaselineReport | None],
     evaluated: Evaluated,
-    report: "Report",
+    report: Report,
     options: Mapping[str, Any],
-) -> "tuple[GateResults, Report]":
-    """Evaluate the gates; return the results and the report with them."""
+) -> tuple[GateResults, Report]:
+    """Evaluate the gates; return the results, and the report with them."""
     from detap.gates.detection import ImageResamples, Scored
-    from detap.gates.evaluate import evaluate_gates  # lazy import (start-up time)
+    from detap.gates.evaluate import evaluate_gates
     from detap.report.sections.gates import gate_blocks
+    from detap.report.sections.intervals import with_intervals
+    from detap.report.sections.slices import slices_block
     from detap.report.writers.json import as_dict
 
     gates, baseline_report = gating
@@ -246,56 +216,42 @@ def _evaluate_gates(
         if result is not None
     )
     if current.slices:
-        from detap.report.sections.slices import slices_block  # lazy import (start-up time)
-
-        report = replace(
-            report, blocks=(slices_block(current.slice_metrics(), report.columns), *report.blocks)
-        )
-    baseline_metrics = baselines[0] if baselines else None
+        report = report.with_blocks((slices_block(current.slice_metrics(), report.columns),), ())
     gate_results = evaluate_gates(
         gates.config,
         current,
         lambda: as_dict(report),
         baseline_report=baseline_report,
-        baseline=baseline_metrics,
+        baseline=baselines[0] if baselines else None,
     )
     if gate_results.intervals:
-        from detap.report.sections.intervals import with_intervals  # lazy import (start-up time)
-
         report = with_intervals(report, gate_results.intervals)
+    drawn = gate_results.resampled
     page_source = PageSource(
         evaluated.result,
         before=evaluated.baseline,
         record=None if baseline_report is None else baseline_report.record,
         earlier=gates.baseline_detections or gates.baseline or "",
-        resamples=drawn.pair
-        if isinstance(drawn := gate_results.resampled, ImageResamples)
-        else None,
+        resamples=drawn.pair if isinstance(drawn, ImageResamples) else None,
     )
-    return gate_results, replace(
-        report,
-        blocks=(*gate_blocks(gate_results), *report.blocks),
-        notes=(*report.notes, *gate_results.notes),
-        page_source=page_source,
-    )
+    report = report.with_blocks(gate_blocks(gate_results), gate_results.notes)
+    return gate_results, replace(report, page_source=page_source)
 
 
 def _write_extra_files(evaluated: Evaluated, outputs: Outputs, options: Mapping[str, Any]) -> None:
     """Write curves, matches and plots."""
-    if options["curves"] is not None:
-        from detap.report.sections.curves import detection_curves  # lazy import (start-up time)
+    result, read = evaluated.result, evaluated.read
+    if (path := options["curves"]) is not None:
+        from detap.report.sections.curves import detection_curves
         from detap.report.writers.curves import render
 
-        path = options["curves"]
-        outputs.write_file(path, render(detection_curves(evaluated.result), path), evaluated.read)
-    if options.get("matches") is not None:
-        from detap.report.writers import matches  # lazy import (start-up time)
+        outputs.write_file(path, render(detection_curves(result), path), read)
+    if (path := options["matches"]) is not None:
+        from detap.report.writers import matches
 
-        path = options["matches"]
-        table = matches.render(path, evaluated.result, evaluated.baseline)
-        outputs.write_file(path, table, evaluated.read)
-    if options["plots"] is not None:
-        from detap.report.writers.plots import render_all  # lazy import (start-up time)
+        outputs.write_file(path, matches.render(path, result, evaluated.baseline), read)
+    if (folder := options["plots"]) is not None:
+        from detap.report.writers.plots import render_all
 
-        for name, data in render_all(evaluated.result):
-            outputs.write_file(os.path.join(options["plots"], name), data, evaluated.read)
+        for name, data in render_all(result):
+            outputs.write_file(os.path.join(folder, name), data, read)

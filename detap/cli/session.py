@@ -1,58 +1,40 @@
 """Messages of a run on stderr: verbosity, notes, timings and progress."""
 
 import sys
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from shutil import get_terminal_size
+from textwrap import fill
 from time import perf_counter
-from typing import TYPE_CHECKING
 
+from detap.cli import progress
 from detap.errors import Note, UsageError
 from detap.escaping import escape
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from detap.cli.progress import Progress
-
 
 class Session:
-    """Message settings and state of a run.
-
-    Attributes
-    ----------
-    debug : bool
-        Whether errors include a traceback.
-    verbosity : int
-        -1 prints errors only, 0 also warnings and notes, 1 also timings.
-    strict : bool
-        Whether warnings are errors.
-    strict_failed : bool
-        Whether a strict run has printed a warning.
-    """
+    """Message settings and state of a run."""
 
     def __init__(self) -> None:
-        self.debug = False
-        self.verbosity = 0
-        self.strict = False
-        self.strict_failed = False
+        self.debug = False  # whether errors include a traceback
+        self.verbosity = 0  # -1 prints errors only, 0 also warnings and notes, 1 also timings
+        self.strict = False  # whether warnings are errors
+        self.strict_failed = False  # whether a strict run has printed a warning
         self._warnings = 0
         self._started = perf_counter()
-        self._progress: Progress | None = None
+        self._progress: progress.Progress | None = None
 
     @property
     def quiet(self) -> bool:
         """True if only errors are printed."""
         return self.verbosity < 0
 
-    def start_progress(
-        self, step: str, fraction: "Callable[[], float | None] | None" = None
-    ) -> None:
+    def start_progress(self, step: str, fraction: Callable[[], float | None] | None = None) -> None:
         """Show a step at a terminal if it takes long."""
         if not _is_watched() or self.quiet:
             return
         if self._progress is None:
-            from detap.cli.progress import Progress  # lazy import (start-up time)
-
-            self._progress = Progress()
+            self._progress = progress.Progress()
         self._progress.show(step, fraction)
 
     def stop_progress(self) -> None:
@@ -78,7 +60,7 @@ class Session:
         if self.verbosity >= 0 or (self.strict and warning):
             self.print_line(_fitted(f"{note.severity}: {escape(str(note))}"))
 
-    def print_notes(self, notes: "Iterable[Note]") -> None:
+    def print_notes(self, notes: Iterable[Note]) -> None:
         """Print notes unless the run is quiet."""
         for note in notes:
             self.print_note(note)
@@ -109,8 +91,5 @@ def _fitted(text: str) -> str:
     """Wrap a sentence at the width of the terminal."""
     if not _is_watched():
         return text
-    from shutil import get_terminal_size  # lazy import (start-up time)
-    from textwrap import fill  # lazy import (start-up time)
-
     width = max(get_terminal_size().columns, 20)
     return fill(text, width, subsequent_indent="  ", break_on_hyphens=False)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
-from functools import cache
 from itertools import pairwise
 from math import inf, isfinite, isinf
 from struct import pack, unpack
@@ -804,10 +803,15 @@ def compared_fields(kind: "type[ProtocolBase]") -> tuple[ProtocolField, ...]:
     return tuple(item for item in protocol_fields(kind) if item.compared)
 
 
-@cache
 def protocol_fields(kind: "type[ProtocolBase]") -> tuple[ProtocolField, ...]:
     """Return the fields of a kind of protocol, in order."""
-    return tuple(_protocol_field(item) for item in fields(kind) if "field" in item.metadata)
+    if kind not in _FIELDS:
+        declared = (item for item in fields(kind) if "field" in item.metadata)
+        _FIELDS[kind] = tuple(map(_protocol_field, declared))
+    return _FIELDS[kind]
+
+
+_FIELDS: "dict[type[ProtocolBase], tuple[ProtocolField, ...]]" = {}
 
 
 def _protocol_field(declared: "Field[Any]") -> ProtocolField:

@@ -1,5 +1,6 @@
 """``detap badge``: one metric of a report as a badge."""
 
+import json
 import os
 from functools import partial
 
@@ -9,7 +10,9 @@ from detap.cli.command import Command, files
 from detap.cli.options import general_options, option, stack
 from detap.errors import UsageError
 from detap.escaping import escape
+from detap.gates.baseline import read_baseline
 from detap.io.writing import STDOUT, check_target, write
+from detap.report.badge import badge
 
 _badge = partial(option, group="Badge")
 
@@ -56,11 +59,6 @@ def command(report: str, metric: str | None, label: str, badge_path: str) -> Non
     Write JSON for the endpoint of shields.io. The badge is red if a gate failed, yellow with a
     warning, green if all gates passed, blue without gates.
     """
-    import json  # lazy import (start-up time)
-
-    from detap.gates.baseline import read_baseline
-    from detap.report.badge import badge
-
     if os.path.splitext(badge_path)[1].lower() not in ("", ".json"):
         message = (
             f"{escape(badge_path)}: a badge is JSON for shields.io, not an image; use a .json file"

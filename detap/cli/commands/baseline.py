@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,8 +13,16 @@ from detap.cli.options import general_options, option, stack
 from detap.cli.session import Session
 from detap.errors import UsageError
 from detap.escaping import escape
+from detap.gates.baseline import (
+    differences,
+    raise_baseline,
+    read_baseline,
+    require_comparable,
+    slice_differences,
+)
 from detap.io.writing import check_target, locked, write, write_stdout
 from detap.report.numbers import change
+from detap.report.writers.json import dump
 
 _SHOWN = 20
 
@@ -65,9 +74,6 @@ def update(session: Session, /, baseline: str, report: str, **options: Any) -> N
     BASELINE is the JSON report to raise; if it does not exist, REPORT becomes it. REPORT is the
     new JSON report. Print each changed metric.
     """
-    from detap.gates.baseline import read_baseline  # lazy import (start-up time)
-    from detap.report.writers.json import dump
-
     if "-" in (baseline, report):
         raise UsageError("a baseline and its new report must be files, not stdin")
     new = read_baseline(report)
@@ -84,16 +90,6 @@ def _raised(
     baseline: str, new: dict[str, Any], options: Mapping[str, Any]
 ) -> tuple[dict[str, Any], str]:
     """Return the updated baseline, and a description of the changes."""
-    import os
-
-    from detap.gates.baseline import (
-        differences,
-        raise_baseline,
-        read_baseline,
-        require_comparable,
-        slice_differences,
-    )
-
     if not os.path.lexists(baseline):
         return new, f"{escape(baseline)} is new\n"
     old = read_baseline(baseline)

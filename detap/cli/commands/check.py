@@ -1,10 +1,13 @@
 """``detap check``: check ground truth, detections or both."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import click
 
+from detap.checks.boxes import check_boxes
+from detap.checks.statistics import examine
 from detap.cli.command import Command
 from detap.cli.inputs import Inputs
 from detap.cli.options import (
@@ -12,7 +15,6 @@ from detap.cli.options import (
     optional_inputs,
     output_options,
     preset_options,
-    protocol_from,
     sigmas_option,
     strict_option,
 )
@@ -20,10 +22,11 @@ from detap.cli.output import Outputs
 from detap.cli.session import Session
 from detap.errors import InputError, Problem, UsageError
 from detap.escaping import escape
+from detap.evaluation.overlaps.keypoints import check_skeleton, sigmas_of
 from detap.protocols import Protocol
-
-if TYPE_CHECKING:
-    from detap.tables.detection import Detections, GroundTruth
+from detap.report.inputs import describe
+from detap.report.sections.data_checks import data_check_report
+from detap.tables.detection import Detections, GroundTruth
 
 _FORMATS = ("table", "json")
 
@@ -60,13 +63,11 @@ def command(context: click.Context, /, **options: Any) -> None:
     """
     session = context.ensure_object(Session)
     inputs = Inputs.from_options(options)
-    protocol = protocol_from(options, Protocol, inputs.default_protocol(options["iou_type"]))
-    options.pop("strict")
+    protocol = inputs.protocol(options)
     outputs = Outputs.from_options(options, inputs.paths())
     for writer in outputs.writers:
         if writer.name not in _FORMATS:
             raise UsageError(f"check writes {' or '.join(_FORMATS)}, not {writer.name}")
-    outputs.check()
     read = _read(inputs.for_protocols(protocol, digests=outputs.needs_digests), protocol)
     _write(read, outputs, session)
     if read.problems:
@@ -77,8 +78,8 @@ def command(context: click.Context, /, **options: Any) -> None:
 class _Read(NamedTuple):
     """The tables that could be read, and the problems of the others."""
 
-    ground_truth: "GroundTruth | None"
-    detections: "Detections | None"
+    ground_truth: GroundTruth | None
+    detections: Detections | None
     problems: Sequence[Problem]
     omitted: int
 
@@ -110,14 +111,6 @@ def _read(inputs: Inputs, protocol: Protocol) -> _Read:
 
 def _checked(read: _Read, protocol: Protocol) -> _Read:
     """Check the boxes as eval does; add its notes or problems."""
-    from dataclasses import replace
-
-    from detap.checks.boxes import check_boxes
-    from detap.evaluation.overlaps.keypoints import (  # lazy import (start-up time)
-        check_skeleton,
-        sigmas_of,
-    )
-
     truth, detections = read.ground_truth, read.detections
     for table in (truth, detections):
         if table is not None and protocol.iou_type == "keypoints":
@@ -135,10 +128,6 @@ def _checked(read: _Read, protocol: Protocol) -> _Read:
 
 def _write(read: _Read, outputs: Outputs, session: Session) -> None:
     """Compute the statistics and write the report."""
-    from detap.checks.statistics import examine  # lazy import (start-up time)
-    from detap.report.inputs import describe
-    from detap.report.sections.data_checks import data_check_report
-
     tables = {"ground_truth": read.ground_truth, "detections": read.detections}
     sources = {role: table.files for role, table in tables.items() if table is not None}
     report = data_check_report(

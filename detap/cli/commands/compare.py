@@ -1,21 +1,21 @@
 """``detap compare``: compare two detectors on the same ground truth."""
 
-from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
+from detap.analysis.comparison import compare
+from detap.checks.sanity_notes import comparison_notes
 from detap.cli.command import files
 from detap.cli.commands.eval import command as eval_command
-from detap.cli.inputs import Inputs, selected
+from detap.cli.inputs import Inputs
 from detap.cli.options import (
     general_options,
     ground_truth_options,
     option,
     output_options,
-    protocol_from,
     protocol_options,
     selection_options,
     stack,
@@ -28,14 +28,10 @@ from detap.cli.settings import ConfiguredCommand, config_options
 from detap.cli.values import Integer, Text
 from detap.errors import UsageError
 from detap.gates.config import DEFAULT_RESAMPLES, RESAMPLES, SEEDS
-from detap.protocols import Protocol
 from detap.protocols.summary import DEFAULT_MIN_GROUND_TRUTHS
 from detap.report.inputs import describe
+from detap.report.sections.comparison import comparison_report
 from detap.text_input import parse_fraction
-
-if TYPE_CHECKING:
-    from detap.analysis.comparison import Comparison
-    from detap.tables.detection import Detections, GroundTruth
 
 _comparison = partial(option, group="Comparison")
 
@@ -121,30 +117,25 @@ def command(session: Session, /, first: str, second: str, **options: Any) -> Non
         raise UsageError("detections cannot come from stdin")
     options["dt"] = (first,)
     inputs = Inputs.from_options(options)
-    protocol = protocol_from(options, Protocol, inputs.default_protocol(options["iou_type"]))
+    protocol = inputs.protocol(options)
     if not options["resamples"]:
         _require_resamples(options["detectable_drop"])
-    outputs = Outputs.from_options(options, inputs.paths(second))
-    outputs.require_data_format("a comparison")
-    outputs.check()
+    outputs = Outputs.from_options(options, inputs.paths(second), subject="a comparison")
     digests = outputs.needs_digests
-    inputs = inputs.for_protocols(protocol, digests=digests)
-    sources = inputs.begin()
-    from detap.checks.sanity_notes import comparison_notes
-    from detap.report.sections.comparison import comparison_report
-
-    truth, first_detections = inputs.read(sources)
-    second_detections = inputs.read_other_detections(second, truth)
-    session.print_time("reading")
-    comparison = _evaluated((truth, first_detections, second_detections), protocol, options)
+    tables = inputs.for_protocols(protocol, digests=digests).read(session, second)
+    first_result, second_result = tables.score(protocol, options)
+    assert tables.other is not None
+    assert second_result is not None
+    names = ("confidence", "resamples", "seed", "min_ground_truths", "threads")
+    comparison = compare(first_result, second_result, **{name: options[name] for name in names})
     session.print_time("comparing")
+    truth = tables.ground_truth
+    described = describe("ground_truth", truth.files, digests=digests, images=len(truth.images))
+    described += describe("first", tables.detections.files, digests=digests)
+    described += describe("second", tables.other.files, digests=digests)
     report = comparison_report(
         comparison,
-        inputs=[
-            *describe("ground_truth", truth.files, digests=digests, images=len(truth.images)),
-            *describe("first", first_detections.files, digests=digests),
-            *describe("second", second_detections.files, digests=digests),
-        ],
+        inputs=described,
         notes=(
             *dict.fromkeys((*comparison.first.notes, *comparison.second.notes, *comparison.notes)),
             *comparison_notes(comparison.second, comparison.first),
@@ -152,13 +143,7 @@ def command(session: Session, /, first: str, second: str, **options: Any) -> Non
         max_rows=options["top"],
         drop=options["detectable_drop"],
     )
-    session.print_notes(report.notes)
-    session.check_warnings()
-    outputs.write(
-        report,
-        (*truth.files, *first_detections.files, *second_detections.files),
-        quiet=session.quiet,
-    )
+    outputs.publish(report, session, tables.files)
 
 
 def _require_resamples(drop: float | None) -> None:
@@ -171,25 +156,3 @@ def _require_resamples(drop: float | None) -> None:
     if unused:
         option = f"--{unused[0].replace('_', '-')}"
         raise UsageError(f"{option} requires resamples; remove --resamples 0")
-
-
-def _evaluated(
-    tables: "tuple[GroundTruth, Detections, Detections]",
-    protocol: Protocol,
-    options: Mapping[str, Any],
-) -> "Comparison":
-    from detap.analysis.comparison import align_classes, compare  # lazy import (start-up time)
-    from detap.evaluation.detection import score_tables
-
-    truth, before, after = tables
-    before, after = align_classes(before, after)
-    threads, choice = options["threads"], selected(truth, before, options)
-    return compare(
-        score_tables(truth, before, protocol, **choice, threads=threads),
-        score_tables(truth, after, protocol, **choice, threads=threads),
-        confidence=options["confidence"],
-        resamples=options["resamples"],
-        seed=options["seed"],
-        min_ground_truths=options["min_ground_truths"],
-        threads=threads,
-    )

@@ -4,7 +4,7 @@ import json
 import os
 from functools import partial
 from math import nan
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import click
 from click.core import ParameterSource
@@ -24,18 +24,19 @@ from detap.cli.settings import (
     setting_name,
     settings_of,
 )
+from detap.cli.settings_schema import settings_schema
 from detap.escaping import escape, width
 from detap.formats.catalogue import FORMATS
+from detap.gates.checks import check_direction
 from detap.gates.config import LIMITS
+from detap.gates.metric_names import Metrics, check_metric
+from detap.io.writing import write_stdout
 from detap.metrics.at_threshold import AT_THRESHOLD
 from detap.protocols import Protocol
 from detap.protocols.ranking import Classification, Retrieval
 from detap.report import schema
 from detap.report.schemas import NAMES
-
-if TYPE_CHECKING:
-    from detap.gates.metric_names import Metrics
-from detap.io.writing import write_stdout
+from detap.report.sections.detection import class_columns
 
 _SETTINGS = "settings"
 
@@ -106,8 +107,6 @@ def command(ctx: click.Context, /, shown: str, **options: Any) -> None:
     environment, file.
     """
     if options["schema"] is not None:
-        from detap.cli.settings_schema import settings_schema  # lazy import (start-up time)
-
         name = options["schema"]
         record = settings_schema(BY_SECTION) if name == _SETTINGS else schema(name)
         write_stdout(f"{json.dumps(record, indent=2)}\n".encode())
@@ -160,20 +159,14 @@ def _check_combination(name: str, values: dict[str, Any]) -> None:
         return
     limits = [limit for option in LIMITS for limit in values[option]]
     if limits:
-        from detap.gates.checks import check_direction
-        from detap.gates.metric_names import check_metric
-
         metrics = _undefined_metrics(protocol)
         for limit in limits:
             check_metric(limit.name, metrics)
         check_direction(limits, metrics, DETECTIONS)
 
 
-def _undefined_metrics(protocol: Protocol) -> "Metrics":
+def _undefined_metrics(protocol: Protocol) -> Metrics:
     """Return the metrics of a protocol, all undefined."""
-    from detap.gates.metric_names import Metrics
-    from detap.report.sections.detection import class_columns
-
     gate_metrics = AT_THRESHOLD if protocol.matching == "by-score" else ()
 
     def more(name: str) -> float:

@@ -1,7 +1,7 @@
 """``detap convert``: write ground truth and detections in another format."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -12,10 +12,9 @@ from detap.cli.session import Session
 from detap.errors import Note
 from detap.escaping import escape
 from detap.formats.catalogue import FORMATS
-
-if TYPE_CHECKING:
-    from detap.formats.convert import Converted
-    from detap.tables.detection import Detections, GroundTruth
+from detap.formats.convert import Converted, convert
+from detap.formats.new_folder import check_new
+from detap.tables.detection import Detections, GroundTruth
 
 convert_options = stack(
     option(
@@ -59,9 +58,6 @@ def command(session: Session, /, target: str, to: str, **options: Any) -> None:
     overwritten.
     """
     inputs = Inputs.from_options(options)
-    from detap.formats.convert import convert  # lazy import (start-up time)
-    from detap.formats.new_folder import check_new
-
     check_new(target)
     session.start_progress("Reading")
     truth = inputs.read_ground_truth(inputs.gt) if inputs.gt else None
@@ -81,7 +77,7 @@ def command(session: Session, /, target: str, to: str, **options: Any) -> None:
 
 
 def _format_written(
-    done: "Converted", truth: "GroundTruth | None", detections: "Detections | None"
+    done: Converted, truth: GroundTruth | None, detections: Detections | None
 ) -> str:
     """Describe the written data."""
     counts = []

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 import click
 
 from detap.cli.command import Command, files
+from detap.cli.example import write
 from detap.errors import UsageError
 from detap.escaping import escape
 
@@ -48,8 +49,6 @@ def command(folder: str) -> None:
     Write twelve images, their ground truth and the detections of two detectors to FOLDER, a new
     folder (detap-demo by default). Then print and run three commands.
     """
-    from detap.cli.example import write  # lazy import (start-up time)
-
     try:
         os.makedirs(folder)
     except OSError as error:

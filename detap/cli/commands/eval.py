@@ -2,19 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from detap.cli.gates import Gates, gate_options
-from detap.cli.inputs import Inputs, selected
+from detap.cli.inputs import Inputs
 from detap.cli.options import (
     general_options,
     input_options,
     option,
     output_options,
     page_data_option,
-    protocol_from,
     protocol_options,
     selection_options,
     stack,
@@ -34,12 +33,9 @@ from detap.cli.run_reports import (
 from detap.cli.session import Session
 from detap.cli.settings import ConfiguredCommand, config_options
 from detap.errors import DifferenceError, UsageError
-from detap.formats.multi_file import Sources
+from detap.evaluation.detection import add_sanity_notes
 from detap.protocols import Protocol
-from detap.report.inputs import describe_inputs
-
-if TYPE_CHECKING:
-    from detap.analysis.crosscheck import CrossCheck
+from detap.report.page import data_folder
 
 _cross_check_option = option(
     "--cross-check",
@@ -143,28 +139,29 @@ def command(session: Session, /, **options: Any) -> int:
     Print AP per class, the summary and the protocol's signature. Notes go to stderr.
     """
     if options["data_sets"]:
-        from detap.cli.data_sets import evaluate_data_sets  # lazy import (start-up time)
+        from detap.cli.data_sets import evaluate_data_sets
 
         return evaluate_data_sets(options, session)
     if options["allow_missing"]:
         raise UsageError("--allow-missing requires --data-sets")
+    if options["scheduler"] is not None and options["engine"] is None:
+        raise UsageError("--scheduler requires --engine dask")
     inputs = Inputs.from_options(options)
     gates = Gates.from_options(options)
-    protocol = protocol_from(options, Protocol, inputs.default_protocol(options["iou_type"]))
-    sources = [*inputs.paths(gates.baseline_detections), *gates.paths()]
-    outputs = Outputs.from_options(options, sources, extra_files(options))
+    protocol = inputs.protocol(options)
     check_report_options(options, protocol)
     if options["cross_check"]:
-        from detap.analysis.crosscheck import check_supported  # lazy import (start-up time)
+        from detap.analysis.crosscheck import check_supported
 
         check_supported(protocol)
-    page = _page(outputs) if options["page_data"] is not None else None
-    outputs.check()
-    if page is not None:
-        from detap.report.page import data_folder  # lazy import (start-up time)
-
-        options["page_data"] = data_folder(options["page_data"], page)
-    return _evaluate(inputs, (protocol, gates), outputs, options, session)
+    sources = [*inputs.paths(gates.baseline_detections), *gates.paths()]
+    outputs = Outputs.from_options(options, sources, extra_files(options))
+    if options["page_data"] is not None:
+        options["page_data"] = data_folder(options["page_data"], _page(outputs))
+    digests = outputs.needs_digests or gates.baseline is not None
+    inputs = inputs.for_protocols(protocol, digests=digests)
+    evaluate = _evaluate if options["engine"] is None else _evaluate_on_workers
+    return evaluate(inputs, (protocol, gates), outputs, options, session)
 
 
 def _page(outputs: Outputs) -> str:
@@ -175,6 +172,22 @@ def _page(outputs: Outputs) -> str:
     return pages[0]
 
 
+def _evaluate_on_workers(
+    inputs: Inputs,
+    setup: tuple[Protocol, Gates],
+    outputs: Outputs,
+    options: Mapping[str, Any],
+    session: Session,
+) -> int:
+    from detap.cli.engine import check_engine_options, evaluate_on_workers  # asyncio
+
+    protocol, gates = setup
+    check_engine_options(inputs, setup, outputs, options)
+    baseline = gates.read_baseline()
+    evaluated = evaluate_on_workers(inputs, protocol, options, session)
+    return write_reports(evaluated, (gates, baseline), outputs, options, session)
+
+
 def _evaluate(
     inputs: Inputs,
     setup: tuple[Protocol, Gates],
@@ -182,82 +195,24 @@ def _evaluate(
     options: Mapping[str, Any],
     session: Session,
 ) -> int:
-    gates = setup[1]
-    digests = outputs.needs_digests or gates.baseline is not None
-    inputs = inputs.for_protocols(setup[0], digests=digests)
-    if options["scheduler"] is not None and options["engine"] is None:
-        raise UsageError("--scheduler requires --engine dask")
-    if options["engine"] is not None:
-        from detap.cli.engine import check_engine_options, evaluate_on_workers
-
-        check_engine_options(inputs, setup, outputs, options)
-        baseline = gates.read_baseline()
-        evaluated = evaluate_on_workers(inputs, setup[0], options, session)
-        return write_reports(evaluated, (gates, baseline), outputs, options, session)
-    sources = inputs.begin()
-    baseline = gates.read_baseline()
-    rows = any(options[name] for name in ("curves", "matches", "tie_range", "cross_check"))
-    rows = (
-        rows
+    """Read the tables, score them, and write the reports."""
+    protocol, gates = setup
+    baseline_report = gates.read_baseline()
+    session.print_time("starting")
+    tables = inputs.read(session, gates.baseline_detections)
+    session.start_progress("Evaluating")
+    needs_rows = (
+        any(options[name] for name in ("curves", "matches", "tie_range", "cross_check"))
         or bool(requested_sections(options))
         or gates.needs_match_table
         or outputs.needs_page_source
     )
-    evaluated, check = _in_one_run(
-        (inputs, sources), setup, {**options, "match_table": rows}, session
-    )
-    if outputs.needs_page_source:
-        _, names = inputs.format.image_files(evaluated.result.ground_truth)
-        evaluated = replace(evaluated, file_names=names)
-    status = write_reports(evaluated, (gates, baseline), outputs, options, session)
-    if check and not check.equal:
-        raise DifferenceError(check.conclusion)
-    return status
-
-
-def _in_one_run(
-    files: tuple[Inputs, tuple[Sources, Sources]],
-    setup: tuple[Protocol, Gates],
-    options: Mapping[str, Any],
-    session: Session,
-) -> "tuple[Evaluated, CrossCheck | None]":
-    """Evaluate all inputs as one table; run the cross-check if requested."""
-    (inputs, sources), (protocol, gates) = files, setup
-    # numpy is imported here, while threads read the files.
-    from detap.evaluation.detection import add_sanity_notes, score_tables
-
-    session.print_time("starting")
-    session.start_progress("Reading", lambda: inputs.fraction(sources))
-    truth, detections = inputs.read(sources)
-    session.print_time("reading")
-    session.start_progress("Evaluating")
-    earlier = (
-        None
-        if gates.baseline_detections is None
-        else inputs.read_other_detections(gates.baseline_detections, truth)
-    )
-    if earlier is not None:
-        from detap.analysis.comparison import align_classes  # lazy import (start-up time)
-
-        detections, earlier = align_classes(detections, earlier)
-    threads, choice = options["threads"], selected(truth, detections, options)
-    scored = score_tables(
-        truth,
-        detections,
-        protocol,
-        **choice,
-        threads=threads,
-        match_table=options["match_table"],
-    )
-    result, baseline = add_sanity_notes(scored), None
-    if earlier is not None:
-        baseline = score_tables(
-            truth, earlier, protocol, **choice, threads=threads, match_table=True
-        )
+    scored, baseline = tables.score(protocol, options, match_table=needs_rows)
+    result = add_sanity_notes(scored)
     session.print_time("evaluating")
     check, checked = None, []
     if options["cross_check"]:
-        from detap.analysis.crosscheck import cross_check  # lazy import (start-up time)
+        from detap.analysis.crosscheck import cross_check
         from detap.report.sections.crosscheck import cross_check_block
 
         session.start_progress("Running pycocotools")
@@ -268,11 +223,17 @@ def _in_one_run(
     )
     evaluated = Evaluated(
         result,
-        describe_inputs(truth, detections, digests=inputs.reading["limits"].digests),
-        (*truth.files, *detections.files),
+        tables.describe(digests=inputs.reading["limits"].digests),
+        tables.files,
         baseline=baseline,
         slices=slices,
         notes=(*(check.notes if check else ()), *slice_notes),
         blocks=[*checked, *requested_blocks(result, options)],
     )
-    return evaluated, check
+    if outputs.needs_page_source:
+        _, names = inputs.format.image_files(result.ground_truth)
+        evaluated = replace(evaluated, file_names=names)
+    status = write_reports(evaluated, (gates, baseline_report), outputs, options, session)
+    if check and not check.equal:
+        raise DifferenceError(check.conclusion)
+    return status

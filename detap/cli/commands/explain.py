@@ -3,12 +3,18 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from detap.analysis.explanation.protocol_search import TargetValue, searched_presets
+from detap.analysis.explanation.protocol_diff import protocol_diff
+from detap.analysis.explanation.protocol_search import (
+    TargetValue,
+    protocol_search,
+    searched_presets,
+)
+from detap.analysis.explanation.report_diff import ReportInputs, report_diff
 from detap.cli.command import files
 from detap.cli.commands.eval import command as eval_command
 from detap.cli.inputs import Inputs, selected
@@ -30,13 +36,18 @@ from detap.cli.session import Session
 from detap.cli.settings import ConfiguredCommand, config_options
 from detap.cli.values import Integer
 from detap.errors import UsageError
+from detap.evaluation.detection import select
+from detap.evaluation.selection import Selection
+from detap.gates.baseline import read_baseline
 from detap.protocols import Protocol
-from detap.report.inputs import describe_inputs
-
-if TYPE_CHECKING:
-    from detap.analysis.explanation.report_diff import ReportInputs
-    from detap.report.model import Report
-    from detap.tables.detection import Detections, GroundTruth
+from detap.report.model import Report
+from detap.report.sections.explanation import (
+    protocol_diff_report,
+    protocol_search_report,
+    report_diff_report,
+)
+from detap.report.sections.selection import selection_blocks
+from detap.tables.detection import Detections, GroundTruth
 
 _explained = partial(option, group="Explanation", settable=False)
 
@@ -132,9 +143,7 @@ def command(session: Session, /, reports: tuple[str, ...], **options: Any) -> No
         raise UsageError("reports contain their protocols; remove the protocol options")
     inputs = _inputs(options, needed=not reports)
     sources = [*reports, *(() if inputs is None else inputs.paths())]
-    outputs = Outputs.from_options(options, sources)
-    outputs.require_data_format("an explanation")
-    outputs.check()
+    outputs = Outputs.from_options(options, sources, subject="an explanation")
     if reports:
         records = [_report(path) for path in reports]
         scored = [Protocol.from_report(record["protocol"]) for record in records]
@@ -164,8 +173,7 @@ def _on_command_line(names: Iterable[str]) -> bool:
 
 
 def _report(path: str) -> dict[str, Any]:
-    from detap.gates.baseline import read_baseline  # lazy import (start-up time)
-
+    """Read a detection report."""
     record = read_baseline(path)
     if record["kind"] != "detection":
         raise UsageError(f"{path} is a {record['kind']} report, expected a detection report")
@@ -184,26 +192,16 @@ def _protocol(text: str, changes: Mapping[str, Any]) -> Protocol:
 
 
 def _report_diff(
-    records: "Sequence[Mapping[str, Any]]",
-    options: Mapping[str, Any],
-    inputs: "ReportInputs | None",
-) -> "Report":
-    from detap.analysis.explanation.report_diff import report_diff  # lazy import (start-up time)
-    from detap.report.sections.explanation import report_diff_report
-
+    records: Sequence[Mapping[str, Any]], options: Mapping[str, Any], inputs: ReportInputs | None
+) -> Report:
     first, second = records
     diff = report_diff(first, second, options["metric"], source=inputs, threads=options["threads"])
     return report_diff_report(diff)
 
 
 def _protocol_diff(
-    protocols: Sequence[Protocol], options: Mapping[str, Any], inputs: "ReportInputs | None"
-) -> "Report":
-    from detap.analysis.explanation.protocol_diff import (
-        protocol_diff,  # lazy import (start-up time)
-    )
-    from detap.report.sections.explanation import protocol_diff_report
-
+    protocols: Sequence[Protocol], options: Mapping[str, Any], inputs: ReportInputs | None
+) -> Report:
     assert inputs is not None
     first, second = protocols
     keywords = {"classes": inputs.classes, "threads": options["threads"]}
@@ -216,13 +214,8 @@ def _protocol_search(
     target: TargetValue,
     changes: Mapping[str, Any],
     options: Mapping[str, Any],
-    inputs: "ReportInputs | None",
-) -> "Report":
-    from detap.analysis.explanation.protocol_search import (
-        protocol_search,  # lazy import (start-up time)
-    )
-    from detap.report.sections.explanation import protocol_search_report
-
+    inputs: ReportInputs | None,
+) -> Report:
     assert inputs is not None
     keywords = {"classes": inputs.classes, "threads": options["threads"]}
     search = protocol_search(inputs.tables, target, options["metric"], changes=changes, **keywords)
@@ -231,38 +224,31 @@ def _protocol_search(
 
 def _explain(
     files: tuple[Inputs | None, Outputs],
-    question: "Callable[[Mapping[str, Any], ReportInputs | None], Report]",
+    question: Callable[[Mapping[str, Any], ReportInputs | None], Report],
     options: Mapping[str, Any],
     session: Session,
 ) -> None:
+    """Answer the question on the tables, if any, and write the report."""
     inputs, outputs = files
     if inputs is None:
         outputs.write(question(options, None), quiet=session.quiet)
         return
-    sources = inputs.begin()
-    from detap.analysis.explanation.report_diff import ReportInputs  # lazy import (start-up time)
-    from detap.evaluation.detection import select
-    from detap.evaluation.selection import Selection
-    from detap.report.sections.selection import selection_blocks
-
-    session.start_progress("Reading", lambda: inputs.fraction(sources))
-    truth, detections = inputs.read(sources)
-    session.print_time("reading")
+    tables = inputs.read(session)
+    truth, detections, _ = tables
     session.start_progress("Explaining")
     choice = selected(truth, detections, options)
     selection = None
     if any(names is not None for names in choice.values()):
         selection = Selection.of(truth, detections, **choice)
 
-    def chosen(truth: "GroundTruth", detections: "Detections") -> Any:
+    def chosen(truth: GroundTruth, detections: Detections) -> Any:
         images = choice["images"]
         return (truth, detections) if images is None else select(truth, detections, images=images)
 
     def read_again(reading: Mapping[str, str]) -> Any:
-        other = inputs.read_with(reading)
-        return chosen(*other.read(other.begin()))
+        return chosen(*inputs.read_with(reading).read()[:2])
 
-    described = tuple(describe_inputs(truth, detections, digests=True))
+    described = tuple(tables.describe(digests=True))
     made = ReportInputs(chosen(truth, detections), described, choice["classes"], read_again)
     report = question(options, made)
     session.print_time("explaining")
@@ -272,6 +258,4 @@ def _explain(
         notes=tuple(dict.fromkeys((*truth.notes, *detections.notes))),
         blocks=(*report.blocks, *selection_blocks(selection)),
     )
-    session.print_notes(report.notes)
-    session.check_warnings()
-    outputs.write(report, (*truth.files, *detections.files), quiet=session.quiet)
+    outputs.publish(report, session, tables.files)

@@ -8,6 +8,8 @@ from detap.cli.command import Command, files
 from detap.cli.options import general_options, option, output_options, strict_option
 from detap.cli.output import Outputs
 from detap.cli.session import Session
+from detap.gates.history import history, read_runs
+from detap.report.sections.history import history_report
 
 metric_option = option(
     "--metric",
@@ -40,14 +42,5 @@ def command(session: Session, /, paths: tuple[str, ...], **options: Any) -> None
     PATH is a JSON report or a folder of them, in order of name. Reports with another ground truth
     or protocol than the last one are in separate tables.
     """
-    from detap.gates.history import history, read_runs  # lazy import (start-up time)
-    from detap.report.sections.history import history_report
-
-    options.pop("strict")
-    outputs = Outputs.from_options(options, paths)
-    outputs.require_data_format("a history")
-    outputs.check()
-    report = history_report(history(read_runs(paths), options["metric"]))
-    session.print_notes(report.notes)
-    session.check_warnings()
-    outputs.write(report, quiet=session.quiet)
+    outputs = Outputs.from_options(options, paths, subject="a history")
+    outputs.publish(history_report(history(read_runs(paths), options["metric"])), session)

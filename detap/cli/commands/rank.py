@@ -1,17 +1,16 @@
 """``detap rank``: evaluate rankings: retrieval, and classification by scores."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from hashlib import sha256
+from typing import Any, Literal, NamedTuple
 
 import click
 
 from detap.cli.command import Group
-from detap.cli.gates import Gates, interval_options, limit_options, print_gates
+from detap.cli.gates import Gates, finish, interval_options, limit_options
 from detap.cli.options import (
     field_options,
     general_options,
@@ -27,18 +26,26 @@ from detap.cli.session import Session
 from detap.cli.settings import ConfiguredCommand, config_options
 from detap.cli.values import Integer
 from detap.errors import InputError, Problem, UsageError
+from detap.formats.ranking import runs, samples
 from detap.gates.config import BaselineReport, GateResults, OptionNames
 from detap.gates.evaluate import evaluate_gates
+from detap.gates.ranking import Ranked
 from detap.io.paths import STDIN
 from detap.protocols.ranking import Classification, Retrieval
+from detap.ranking import classification as classifications
+from detap.ranking.metrics import select_metrics
+from detap.ranking.objectives import objectives as compute_objectives
+from detap.ranking.retrieval import RetrievalResult, evaluate
+from detap.report.inputs import describe
+from detap.report.model import Report
+from detap.report.sections.curves import retrieval_curves
+from detap.report.sections.gates import gate_blocks
+from detap.report.sections.ranking import brief, classification_report, retrieval_report
+from detap.report.writers import curves
+from detap.report.writers.json import as_dict
 from detap.report.writers.registry import Style
-
-if TYPE_CHECKING:
-    from detap.ranking.classification import ClassificationResult
-    from detap.ranking.retrieval import RetrievalResult
-    from detap.report.model import Report
-    from detap.tables.detection import SourceFile
-    from detap.tables.ranking import Gallery, Run, Samples
+from detap.tables.detection import SourceFile
+from detap.tables.ranking import Gallery, Run, Samples
 
 _DATA = ("json", "csv")
 _ARRAYS = ("queries", "gallery", "query_labels", "gallery_labels")
@@ -174,7 +181,7 @@ def retrieval(session: Session, /, **options: Any) -> int:
     default = "ir_measures" if "run" in read.roles else "retrieval"
     protocol = protocol_from(options, Retrieval, default)
     outputs = _outputs(options, read, gates)
-    return _score_retrieval(_Run(read, gates, outputs, options, session), protocol, given)
+    return _score_retrieval(_Ranking(read, gates, outputs, options, session), protocol, given)
 
 
 classification_inputs = stack(
@@ -230,54 +237,36 @@ def classification(session: Session, /, **options: Any) -> int:
     read = _classification_input(options)
     gates = Gates.from_options(options, _RANKINGS)
     protocol = protocol_from(options, Classification, "voc2012")
-    outputs = _outputs(options, read, gates)
-    return _score_classification(_Run(read, gates, outputs, options, session), protocol)
+    ranking = _Ranking(read, gates, _outputs(options, read, gates), options, session)
+    baseline = gates.read_baseline()
+    table: Samples = read.read()
+    result = classifications.evaluate(table, protocol)
+    report = classification_report(result, inputs=ranking.describe(table))
+    return ranking.finish(report, _evaluate_gates(gates, (report, None), baseline), table.files)
 
 
 # --- inputs
 
 
 class _Input(NamedTuple):
-    """Input files and their reader.
+    """Input files and their reader."""
 
-    Attributes
-    ----------
-    reader : str
-        ``module.function`` in detap.formats.ranking.
-    roles : tuple of str
-        Name of each file in reports.
-    paths : tuple of str
-        Arguments of the reader.
-    reading : dict
-        Options of the reader.
-    """
-
-    reader: str
-    roles: tuple[str, ...]
+    reader: Callable[..., Any]
+    roles: tuple[str, ...]  # name of each file in reports
     paths: tuple[str, ...]
-    reading: Mapping[str, Any] = MappingProxyType({})
 
     def read(self, first: str | None = None) -> Any:
         """Read the files; `first` replaces the first one."""
-        module, name = self.reader.split(".")
-        reader = getattr(import_module(f"detap.formats.ranking.{module}"), name)
         paths = self.paths if first is None else (first, *self.paths[1:])
-        return reader(*paths, **self.reading)
+        return self.reader(*paths)
 
 
 def _retrieval_input(options: dict[str, Any]) -> _Input:
     npz, run, qrels = (options.pop(name) for name in ("npz", "run", "qrels"))
     arrays = {name: options.pop(name) for name in _ARRAYS}
     codes = options.pop("codes")
-    given = [
-        text
-        for text, present in (
-            ("--npz", npz),
-            ("--run", run or qrels),
-            ("--queries", any(arrays.values())),
-        )
-        if present
-    ]
+    present = {"--npz": npz, "--run": run or qrels, "--queries": any(arrays.values())}
+    given = [name for name, is_given in present.items() if is_given]
     if len(given) != 1:
         reason = f"{' and '.join(given)} were given" if given else "no input was given"
         raise UsageError(
@@ -287,15 +276,16 @@ def _retrieval_input(options: dict[str, Any]) -> _Input:
     if codes and given != ["--queries"]:
         raise UsageError("--codes requires --queries")
     if npz:
-        return _Input("runs.read_npz_retrieval", ("scores",), (npz,))
+        return _Input(runs.read_npz_retrieval, ("scores",), (npz,))
     if run or qrels:
         _require({"--run": run, "--qrels": qrels})
         if run == STDIN == qrels:
             raise UsageError("only one of --run and --qrels can come from stdin")
-        return _Input("runs.read_run", ("run", "qrels"), (run, qrels))
+        return _Input(runs.read_run, ("run", "qrels"), (run, qrels))
     _require({f"--{name.replace('_', '-')}": path for name, path in arrays.items()})
-    roles, kind = ("scores", "scores", "labels", "labels"), "codes" if codes else "embeddings"
-    return _Input("runs.read_arrays", roles, tuple(arrays.values()), {"kind": kind})
+    roles = ("scores", "scores", "labels", "labels")
+    kind: Literal["codes", "embeddings"] = "codes" if codes else "embeddings"
+    return _Input(partial(runs.read_arrays, kind=kind), roles, tuple(arrays.values()))
 
 
 def _classification_input(options: dict[str, Any]) -> _Input:
@@ -307,14 +297,14 @@ def _classification_input(options: dict[str, Any]) -> _Input:
     if npz:
         if image_set:
             raise UsageError("--image-set requires VOC folders")
-        return _Input("samples.read_npz_samples", ("scores",), (npz,))
+        return _Input(samples.read_npz_samples, ("scores",), (npz,))
     _require({"--scores": scores, "--labels": labels})
     roles = ("scores", "labels")
     if "\0" not in labels and os.path.isdir(labels):
-        return _Input("samples.read_voc", roles, (labels, scores), {"image_set": image_set})
+        return _Input(partial(samples.read_voc, image_set=image_set), roles, (labels, scores))
     if image_set:
         raise UsageError("--image-set requires VOC folders; --labels is not a folder")
-    return _Input("samples.read_samples", roles, (scores, labels))
+    return _Input(samples.read_samples, roles, (scores, labels))
 
 
 def _require(paths: Mapping[str, str | None]) -> None:
@@ -334,17 +324,13 @@ _RANKINGS = OptionNames(
 
 def _outputs(options: dict[str, Any], source: _Input, gates: Gates) -> Outputs:
     inputs = [path for path in (*source.paths, *gates.paths()) if path != STDIN]
-    curves = options.get("curves")
-    if curves is not None:
-        from detap.report.writers.curves import check_extension  # lazy import (start-up time)
-
-        check_extension(curves)
-    outputs = Outputs.from_options(options, inputs, [] if curves is None else [curves])
-    outputs.check()
-    return outputs
+    extra_files = [path for path in (options.get("curves"),) if path is not None]
+    for path in extra_files:
+        curves.check_extension(path)
+    return Outputs.from_options(options, inputs, extra_files)
 
 
-class _Run(NamedTuple):
+class _Ranking(NamedTuple):
     """One evaluation: its input, gates, outputs and options."""
 
     input: _Input
@@ -353,26 +339,19 @@ class _Run(NamedTuple):
     options: Mapping[str, Any]
     session: Session
 
-    @property
-    def needs_digests(self) -> bool:
-        return self.outputs.needs_digests or self.gates.baseline is not None
+    def describe(self, table: Run | Gallery | Samples) -> list[dict[str, Any]]:
+        """Describe each input; labels within an archive have their own sha256."""
+        if not self.outputs.needs_digests and self.gates.baseline is None:
+            return []
+        sources = list(zip(self.input.roles, table.files, strict=True))
+        if self.input.roles == ("scores",):
+            sources.append(("labels", table.files[0]._replace(sha256=_labels_digest(table))))
+        return [entry for role, file in sources for entry in describe(role, (file,), digests=True)]
 
-    def finish(
-        self, report: "Report", gate_results: GateResults, files: "Sequence[SourceFile]"
-    ) -> int:
+    def finish(self, report: Report, gate_results: GateResults, files: Sequence[SourceFile]) -> int:
         """Print notes, write all reports, return the exit status."""
-        from detap.report.sections.gates import gate_blocks
-        from detap.report.sections.ranking import brief  # lazy import (start-up time)
-
-        report = replace(
-            report,
-            blocks=(*gate_blocks(gate_results), *report.blocks),
-            notes=(*report.notes, *gate_results.notes),
-        )
-        self.session.stop_progress()
-        self.session.print_notes(report.notes)
-        status = print_gates(gate_results, self.session)
-        self.session.check_warnings()
+        report = report.with_blocks(gate_blocks(gate_results), gate_results.notes)
+        status = finish(report, gate_results, self.session)
         shown = report if self.options["per_query"] else brief(report)
         for writer, path in self.outputs.files:
             if writer.name in _DATA:
@@ -384,7 +363,7 @@ class _Run(NamedTuple):
         return status
 
 
-def _refuse_unused(given: tuple[str, ...], table: "Run | Gallery") -> None:
+def _refuse_unused(given: tuple[str, ...], table: Run | Gallery) -> None:
     """Raise UsageError for options that do not apply to the input."""
     kind = getattr(table, "kind", "run")
     inputs = {"run": ("runs", "grades"), "embeddings": ("galleries", "embeddings")}
@@ -394,97 +373,64 @@ def _refuse_unused(given: tuple[str, ...], table: "Run | Gallery") -> None:
             raise UsageError(f"{option_name} applies to {_APPLIES_TO[name]} only")
 
 
-def _score_retrieval(run: _Run, protocol: Retrieval, given: tuple[str, ...]) -> int:
-    baseline = run.gates.read_baseline()
-    from detap.ranking.metrics import select_metrics  # lazy import (start-up time)
-    from detap.ranking.retrieval import evaluate
-    from detap.report.sections import ranking
-
-    names = _metric_names(run.options["measures"])
+def _score_retrieval(run: _Ranking, protocol: Retrieval, given: tuple[str, ...]) -> int:
+    options, session, gates = run.options, run.session, run.gates
+    baseline = gates.read_baseline()
+    names = _metric_names(options["measures"])
     select_metrics(protocol, names)  # raise errors in names before reading
-    run.session.print_time("starting")
-    run.session.start_progress("Reading")
+    session.print_time("starting")
+    session.start_progress("Reading")
     table: Run | Gallery = run.input.read()
     _refuse_unused(given, table)
-    run.session.print_time("reading")
-    threads = run.options["threads"]
+    session.print_time("reading")
+    threads = options["threads"]
     fraction = [0.0]
-    run.session.start_progress("Ranking", lambda: fraction[0])
+    session.start_progress("Ranking", lambda: fraction[0])
     result = evaluate(
         table, protocol, names=names, threads=threads, progress=partial(fraction.__setitem__, 0)
     )
-    run.session.print_time("ranking")
-    baseline_result = None
-    if run.gates.baseline_detections is not None:
-        baseline_result = evaluate(
-            run.input.read(run.gates.baseline_detections), protocol, names=names, threads=threads
-        )
-        _require_same_queries(result, baseline_result, run.gates.baseline_detections)
+    session.print_time("ranking")
+    earlier = None
+    if gates.baseline_detections is not None:
+        other = run.input.read(gates.baseline_detections)
+        earlier_result = evaluate(other, protocol, names=names, threads=threads)
+        _require_same_queries(result, earlier_result, gates.baseline_detections)
+        earlier = retrieval_report(earlier_result), earlier_result
     objectives = None
-    if run.options["losses"] or run.options["batches"]:
-        from detap.ranking.objectives import objectives as compute  # lazy import (start-up time)
-
-        run.session.start_progress("Computing losses")
-        with_losses, batches = run.options["losses"], run.options["batches"]
-        objectives = compute(table, protocol, with_losses=with_losses, batches=batches)
-    inputs = _describe(table, run) if run.needs_digests else []
-    report = ranking.retrieval_report(result, inputs=inputs, objectives=objectives)
-    earlier = (
-        None
-        if baseline_result is None
-        else (ranking.retrieval_report(baseline_result), baseline_result)
-    )
-    gate_results = _evaluate_gates(run, (report, result), baseline, earlier)
-    if run.options["curves"] is not None:
-        from detap.report.sections.curves import retrieval_curves  # lazy import (start-up time)
-        from detap.report.writers.curves import render
-
-        path = run.options["curves"]
-        run.outputs.write_file(path, render(retrieval_curves(result), path), table.files)
+    if options["losses"] or options["batches"]:
+        session.start_progress("Computing losses")
+        objectives = compute_objectives(
+            table, protocol, with_losses=options["losses"], batches=options["batches"]
+        )
+    report = retrieval_report(result, inputs=run.describe(table), objectives=objectives)
+    gate_results = _evaluate_gates(gates, (report, result), baseline, earlier)
+    if (path := options["curves"]) is not None:
+        run.outputs.write_file(path, curves.render(retrieval_curves(result), path), table.files)
     return run.finish(report, gate_results, table.files)
 
 
-def _score_classification(run: _Run, protocol: Classification) -> int:
-    baseline = run.gates.read_baseline()
-    from detap.ranking.classification import evaluate  # lazy import (start-up time)
-    from detap.report.sections import ranking
-
-    table: Samples = run.input.read()
-    result: ClassificationResult = evaluate(table, protocol)
-    inputs = _describe(table, run) if run.needs_digests else []
-    report = ranking.classification_report(result, inputs=inputs)
-    return run.finish(report, _evaluate_gates(run, (report, None), baseline), table.files)
-
-
-_Scored = tuple["Report", "RetrievalResult | None"]
+_Scored = tuple[Report, RetrievalResult | None]
 """Report of a ranking, and its result if queries can be resampled."""
 
 
 def _evaluate_gates(
-    run: _Run, current: _Scored, baseline: BaselineReport | None, earlier: _Scored | None = None
+    gates: Gates, current: _Scored, baseline: BaselineReport | None, earlier: _Scored | None = None
 ) -> GateResults:
     """Evaluate the gates, if any."""
-    if not run.gates.any:
+    if not gates.any:
         return GateResults()
-    from detap.gates.ranking import Ranked  # lazy import (start-up time)
-    from detap.report.writers.json import as_dict
-
-    ranked, *baselines = (
-        Ranked(
-            report.summary,
-            report.table.rows,
-            "query" if report.kind == "retrieval" else "class",
-            result,
-        )
-        for report, result in (current, *([] if earlier is None else [earlier]))
-    )
     return evaluate_gates(
-        run.gates.config,
-        ranked,
-        lambda: as_dict(current[0]),
+        gates.config,
+        _ranked(*current),
+        partial(as_dict, current[0]),
         baseline_report=baseline,
-        baseline=baselines[0] if baselines else None,
+        baseline=None if earlier is None else _ranked(*earlier),
     )
+
+
+def _ranked(report: Report, result: RetrievalResult | None) -> Ranked:
+    noun = "query" if report.kind == "retrieval" else "class"
+    return Ranked(report.summary, report.table.rows, noun, result)
 
 
 def _metric_names(values: tuple[str, ...]) -> list[str] | None:
@@ -492,38 +438,16 @@ def _metric_names(values: tuple[str, ...]) -> list[str] | None:
     return names or None
 
 
-def _require_same_queries(
-    current: "RetrievalResult", baseline: "RetrievalResult", path: str
-) -> None:
+def _require_same_queries(current: RetrievalResult, baseline: RetrievalResult, path: str) -> None:
     if current.queries != baseline.queries or (current.relevant != baseline.relevant).any():
-        raise InputError(
-            Problem(
-                path, "", "has other queries or relevant items", "use a ranking of the same data"
-            )
-        )
+        hint = "use a ranking of the same data"
+        raise InputError(Problem(path, "", "has other queries or relevant items", hint))
 
 
-# --- descriptions of inputs
-
-
-def _describe(table: "Run | Gallery | Samples", run: _Run) -> list[dict[str, Any]]:
-    """Describe each input; labels within an archive have their own sha256."""
-    from detap.report.inputs import describe  # lazy import (start-up time)
-
-    roles = run.input.roles
-    sources = list(zip(roles, table.files, strict=True))
-    if roles == ("scores",):
-        sources.append(("labels", table.files[0]._replace(sha256=_labels_digest(table))))
-    return [entry for role, file in sources for entry in describe(role, (file,), digests=True)]
-
-
-def _labels_digest(table: "Run | Gallery | Samples") -> str:
+def _labels_digest(table: Run | Gallery | Samples) -> str:
     """Return the sha256 of the labels, independent of the archive."""
-    from hashlib import sha256  # lazy import (start-up time)
-
-    names = ("query_labels", "gallery_labels", "grade", "truth")
     digest = sha256()
-    for name in names:
+    for name in ("query_labels", "gallery_labels", "grade", "truth"):
         column = getattr(table, name, None)
         if column is not None:
             digest.update(f"{name} {column.dtype.str} {column.shape}\n".encode())

@@ -1,23 +1,23 @@
 """``detap report``: an HTML page with metrics and errors."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from detap.checks.sanity_notes import comparison_notes
 from detap.cli.commands.eval import command as eval_command
 from detap.cli.gates import Gates, slice_options
-from detap.cli.inputs import Inputs, selected
+from detap.cli.inputs import Inputs, Tables
 from detap.cli.options import (
     classes_option,
     general_options,
     input_options,
     option,
     page_data_option,
-    protocol_from,
     protocol_options,
     stack,
     strict_option,
@@ -27,19 +27,23 @@ from detap.cli.session import Session
 from detap.cli.settings import ConfiguredCommand, config_options
 from detap.errors import Note, UsageError
 from detap.escaping import escape
+from detap.evaluation.detection import add_sanity_notes
+from detap.evaluation.results import Result
+from detap.formats.base import Format
+from detap.formats.image_folders import ImageFolder
+from detap.gates.baseline import differences, read_baseline
+from detap.gates.detection import Scored
+from detap.gates.history import history, read_runs
 from detap.io.writing import STDOUT, check_target, write
-from detap.protocols import Protocol
-from detap.report.inputs import describe_inputs
+from detap.report.model import PageSource, Report
 from detap.report.page import check_installed, data_folder
+from detap.report.page.pictures import ImageFile, Search, any_exists, find_folder, sample
 from detap.report.sections.detection import detection_report
+from detap.report.sections.history import history_block, history_notes
+from detap.report.sections.slices import slices_block
+from detap.report.writers.json import as_dict
 from detap.report.writers.registry import WRITERS, Style
-
-if TYPE_CHECKING:
-    from detap.evaluation.results import Result
-    from detap.formats.base import Format
-    from detap.report.model import PageSource, Report
-    from detap.report.page.pictures import Search
-    from detap.tables.detection import Name, SourceFile
+from detap.tables.detection import Name
 
 NO_PICTURES = "none"
 """Value of ``--images`` for a page without images."""
@@ -123,32 +127,34 @@ def command(session: Session, /, **options: Any) -> None:
     One self-contained file: metrics, TIDE errors, operating point, classes, curves, confusion,
     calibration and all images.
     """
-    page, pictures = options.pop("page"), options.pop("pictures")
-    page_data = options.pop("page_data")
-    baseline, baseline_detections = options.pop("baseline"), options.pop("baseline_detections")
-    runs = []
-    if history := options.pop("history"):
-        from detap.gates.history import read_runs  # lazy import (start-up time)
-
-        runs = read_runs(history)
+    page, pictures, page_data = (options.pop(name) for name in ("page", "pictures", "page_data"))
+    baseline, before = options.pop("baseline"), options.pop("baseline_detections")
+    history_paths = options.pop("history")
+    runs = read_runs(history_paths) if history_paths else []
     inputs = Inputs.from_options(options)
     slicing = Gates.from_options(options)
-    protocol = protocol_from(options, Protocol, inputs.default_protocol(options["iou_type"]))
-    if baseline_detections == "-":
+    protocol = inputs.protocol(options)
+    if before == "-":
         raise UsageError("--baseline-detections cannot come from stdin")
     if pictures not in (None, NO_PICTURES) and not os.path.isdir(pictures):
         raise UsageError(f"--images {escape(pictures)}: no such folder")
     check_installed()
-    sources = [*inputs.paths(baseline_detections), *slicing.paths()]
+    sources = [*inputs.paths(before), *slicing.paths()]
     sources += [*([baseline] if baseline else []), *(path for path, _ in runs)]
     check_target(page, sources)
     folder = page_data and data_folder(page_data, page)
-    report, read = _report(
-        inputs,
-        protocol,
-        {**options, "kept": baseline, "before": baseline_detections},
-        (slicing, session),
-    )
+    tables = inputs.for_protocols(protocol, digests=True).read(session, before)
+    session.start_progress("Evaluating")
+    results = tables.score(protocol, {**options, "images": ()}, match_table=True)
+    session.print_time("evaluating")
+    session.start_progress("Reporting")
+    report = _report(inputs, tables, results, slicing, threads=options["threads"])
+    source = replace(_page_source(report), before=results[1], earlier=before or "")
+    if baseline is not None:
+        record, differing = _read_baseline(baseline, report)
+        source = replace(source, record=record, earlier=before or baseline)
+        report = replace(report, notes=(*report.notes, *differing))
+    report = replace(report, page_source=source)
     if runs:
         report = _with_history(report, runs)
     if pictures != NO_PICTURES:
@@ -158,91 +164,52 @@ def command(session: Session, /, **options: Any) -> None:
     session.check_warnings()
     report = replace(report, page_source=replace(_page_source(report), data_folder=folder))
     data = WRITERS["html"].render(report, Style()).encode()
-    write(page, data, sources, read)
+    write(page, data, sources, tables.files)
     if page != STDOUT and not session.quiet:
         session.print_line(f"{escape(page)}: {len(data) / 1000:,.0f} kB")
     session.print_time("reporting")
 
 
 def _report(
-    inputs: Inputs, protocol: Protocol, options: Mapping[str, Any], context: tuple[Gates, Session]
-) -> "tuple[Report, list[SourceFile]]":
-    """Return the report, and the files read."""
-    slicing, session = context
-    inputs = inputs.for_protocols(protocol, digests=True)
-    sources = inputs.begin()
-    from detap.checks.sanity_notes import comparison_notes
-    from detap.evaluation.detection import add_sanity_notes, score_tables
-
-    session.start_progress("Reading", lambda: inputs.fraction(sources))
-    truth, detections = inputs.read(sources)
-    session.print_time("reading")
-    session.start_progress("Evaluating")
-    before: Result | None = None
-    threads = options["threads"]
-    if options["before"] is not None:
-        from detap.analysis.comparison import align_classes  # lazy import (start-up time)
-
-        other = inputs.read_other_detections(options["before"], truth)
-        detections, other = align_classes(detections, other)
-    choice = selected(truth, detections, {"classes": options["classes"], "images": ()})
-    scoring = {**choice, "threads": threads, "match_table": True}
-    if options["before"] is not None:
-        before = score_tables(truth, other, protocol, **scoring)
-    result = add_sanity_notes(score_tables(truth, detections, protocol, **scoring))
+    inputs: Inputs,
+    tables: Tables,
+    results: tuple[Result, Result | None],
+    slicing: Gates,
+    *,
+    threads: int | None,
+) -> Report:
+    """Return the report of the tables, with slices."""
+    result, before = add_sanity_notes(results[0]), results[1]
     slices, notes = slicing.read_slices(
-        result.images, lambda name: inputs.format.image_attribute(truth, name)
+        result.images, lambda name: inputs.format.image_attribute(tables.ground_truth, name)
     )
-    session.print_time("evaluating")
-    session.start_progress("Reporting")
     blocks = []
     if slices:
-        from detap.gates.detection import Scored  # lazy import (start-up time)
-        from detap.report.sections.slices import slices_block
-
         metrics = Scored.of(result, slices, threads=threads).slice_metrics()
         blocks = [slices_block(metrics)]
-    report = detection_report(
+    return detection_report(
         result,
-        inputs=describe_inputs(truth, detections, digests=True),
+        inputs=tables.describe(digests=True),
         notes=(*notes, *(() if before is None else comparison_notes(result, before))),
         blocks=blocks,
     )
-    page_source = replace(_page_source(report), before=before, earlier=options["before"] or "")
-    if options["kept"] is not None:
-        record, differing = _read_baseline(options["kept"], report)
-        page_source = replace(
-            page_source, record=record, earlier=options["before"] or str(options["kept"])
-        )
-        report = replace(report, notes=(*report.notes, *differing))
-    return replace(report, page_source=page_source), [*truth.files, *detections.files]
 
 
-def _with_history(report: "Report", runs: list[tuple[str, dict[str, Any]]]) -> "Report":
+def _with_history(report: Report, runs: list[tuple[str, dict[str, Any]]]) -> Report:
     """Add the history of comparable runs to a report."""
-    from detap.gates.history import history  # lazy import (start-up time)
-    from detap.report.sections.history import history_block, history_notes
-    from detap.report.writers.json import as_dict
-
     cases = history([*runs, ("this report", as_dict(report))])
     blocks = [history_block(cases[0])] if len(cases[0].runs) > 1 else []
     notes = (*report.notes, *history_notes(cases))
     return replace(report, blocks=(*report.blocks, *blocks), notes=notes)
 
 
-def _with_pictures(report: "Report", given: str | None, file_format: "Format") -> "Report":
-    """Add the image folder to a report: the given one, or one near the ground truth.
-
-    A note says which one was found, or where it was searched for.
-    """
-    from detap.formats.image_folders import ImageFolder  # lazy import (start-up time)
-    from detap.report.page.pictures import ImageFile, any_exists, find_folder, sample
-
+def _with_pictures(report: Report, given: str | None, file_format: Format) -> Report:
+    """Add the given image folder to a report, or one near the ground truth with a note."""
     page_source = _page_source(report)
     images = page_source.result.images
     folders, names = file_format.image_files(page_source.result.ground_truth)
 
-    def files(images: "Iterable[Name]") -> "Iterator[ImageFile]":
+    def files(images: Iterable[Name]) -> Iterator[ImageFile]:
         return (ImageFile(str(image), names.get(str(image)), None) for image in images)
 
     folder: ImageFolder | None
@@ -260,7 +227,7 @@ def _with_pictures(report: "Report", given: str | None, file_format: "Format") -
     return replace(report, notes=(*report.notes, *notes), page_source=page_source)
 
 
-def _search_note(search: "Search") -> Note:
+def _search_note(search: Search) -> Note:
     """Return a note of the folder found, or of those searched."""
     if search.folder is not None:
         return Note("images-found", f"images from {escape(search.folder.path)}", severity="info")
@@ -277,16 +244,13 @@ def _search_note(search: "Search") -> Note:
     return Note("no-images-found", message, severity="info")
 
 
-def _page_source(report: "Report") -> "PageSource":
+def _page_source(report: Report) -> PageSource:
     assert report.page_source is not None  # set for every detection report
     return report.page_source
 
 
-def _read_baseline(path: str, report: "Report") -> tuple[dict[str, Any], list[Note]]:
+def _read_baseline(path: str, report: Report) -> tuple[dict[str, Any], list[Note]]:
     """Return an earlier report, and a note if it is not comparable."""
-    from detap.gates.baseline import differences, read_baseline  # lazy import (start-up time)
-    from detap.report.writers.json import as_dict
-
     record = read_baseline(path)
     reasons = differences(as_dict(report), record)
     message = f"{escape(path)} is not comparable: {'; '.join(reasons)}"

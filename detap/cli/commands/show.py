@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from detap.analysis.image_results import image_results
 from detap.cli.commands.eval import command as eval_command
 from detap.cli.inputs import Inputs
 from detap.cli.options import (
@@ -11,7 +12,6 @@ from detap.cli.options import (
     input_options,
     option,
     output_options,
-    protocol_from,
     protocol_options,
     strict_option,
 )
@@ -19,8 +19,8 @@ from detap.cli.output import Outputs
 from detap.cli.session import Session
 from detap.cli.settings import ConfiguredCommand, config_options
 from detap.cli.values import Text
-from detap.protocols import Protocol
-from detap.report.inputs import describe_inputs
+from detap.evaluation.detection import score_tables
+from detap.report.sections.image import image_report
 from detap.text_input import parse_fraction
 
 _at_iou = option(
@@ -55,27 +55,13 @@ def command(session: Session, /, image: str, **options: Any) -> None:
     IMAGE is an id (COCO) or a name. Detections are in descending score order.
     """
     inputs = Inputs.from_options(options)
-    protocol = protocol_from(options, Protocol, inputs.default_protocol(options["iou_type"]))
-    outputs = Outputs.from_options(options, inputs.paths())
-    outputs.require_data_format("an image")
-    outputs.check()
-    inputs = inputs.for_protocols(protocol, digests=outputs.needs_digests)
-    sources = inputs.begin()
-    from detap.analysis.image_results import image_results  # lazy import (start-up time)
-    from detap.evaluation.detection import score_tables
-    from detap.report.sections.image import image_report
-
-    truth, detections = inputs.read(sources)
-    session.print_time("reading")
-    result = score_tables(truth, detections, protocol, match_table=True)
+    protocol = inputs.protocol(options)
+    outputs = Outputs.from_options(options, inputs.paths(), subject="an image")
+    digests = outputs.needs_digests
+    tables = inputs.for_protocols(protocol, digests=digests).read(session)
+    result = score_tables(tables.ground_truth, tables.detections, protocol, match_table=True)
     results = image_results(result, image, iou=options["at_iou"])
     session.print_time("matching")
-    report = image_report(
-        result,
-        results,
-        inputs=describe_inputs(truth, detections, digests=outputs.needs_digests),
-        notes=result.notes,
-    )
-    session.print_notes(report.notes)
-    session.check_warnings()
-    outputs.write(report, (*truth.files, *detections.files), quiet=session.quiet)
+    described = tables.describe(digests=digests)
+    report = image_report(result, results, inputs=described, notes=result.notes)
+    outputs.publish(report, session, tables.files)
