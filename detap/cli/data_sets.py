@@ -16,9 +16,10 @@ from detap._version import __version__
 from detap.analysis.data_sets import DataSet, DataSets, signature_of
 from detap.cli.gates import Gates, finish
 from detap.cli.inputs import Inputs
+from detap.cli.options import Option
 from detap.cli.output import Outputs
 from detap.cli.session import Session
-from detap.cli.settings import Setting, options_of, read_tables, setting_name, setting_of
+from detap.cli.settings import by_name, options_of, read_tables
 from detap.errors import InputError, Note, Problem, UnknownNameError, UsageError
 from detap.escaping import escape
 from detap.evaluation.detection import add_sanity_notes
@@ -46,7 +47,10 @@ _APPLY = frozenset(
     | {"targets", "output_format"}
 )
 _OF_A_SET = ("Input", "Limits of input", "Selection")
-_FURTHER = (Setting("report", value_kind="path"), Setting("group"))
+_FURTHER = (
+    Option(["--report"], group="Input", value_kind="path"),
+    Option(["--group"], group="Input"),
+)
 
 _HINT = "give gt and dt, or report"
 
@@ -241,8 +245,8 @@ def _entries(paths: tuple[str, ...]) -> list[Entry]:
 
 
 def _of_file(path: str) -> Iterator[Entry]:
-    known = [setting_of(each) for each in _options_of_a_set()]
-    for name, values in read_tables(path, [*known, *_FURTHER]).items():
+    known = by_name([*_options_of_a_set(), *_FURTHER])
+    for name, values in read_tables(path, known).items():
         location = f"{path}: [{name}]"
         if not name:
             raise UsageError(f"{path}: a data set has no name")
@@ -254,22 +258,19 @@ def _of_file(path: str) -> Iterator[Entry]:
         yield Entry(name, values, location)
 
 
-def _options_of_a_set() -> Iterator[click.Option]:
-    command = click.get_current_context().command
-    return (each for each in options_of(command) if getattr(each, "group", "") in _OF_A_SET)
+def _options_of_a_set() -> list[Option]:
+    options = options_of(click.get_current_context().command)
+    return [option for option in options if option.group in _OF_A_SET]
 
 
 def _converted(entry: Entry) -> dict[str, Any]:
     """Return the settings of a data set as option values."""
     context = click.get_current_context()
     converted = {}
-    for parameter in _options_of_a_set():
-        name = setting_name(parameter)
+    for name, option in by_name(_options_of_a_set()).items():
         if name in entry.values:
             try:
-                converted[str(parameter.name)] = parameter.process_value(
-                    context, entry.values[name]
-                )
+                converted[str(option.name)] = option.process_value(context, entry.values[name])
             except click.BadParameter as error:
                 raise UsageError(f"{name}: {error.message}") from None
     return converted

@@ -8,15 +8,19 @@ relative to the folder of the file. Precedence: command line, environment, file.
 import os
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, cast
 
 import click
 from click.core import ParameterSource
 
 from detap.cli.command import Command
+from detap.cli.former_names import present_name
 from detap.cli.options import Option, option, stack
+from detap.cli.other_tools import advice_on
 from detap.errors import UsageError
 from detap.io.paths import is_url
+from detap.io.stream import open_regular
 from detap.text_input import suggest
 
 _META = "detap.settings"
@@ -31,52 +35,14 @@ SECTIONS = ("rank-retrieval", "rank-classification")
 """Tables of commands with separate settings."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Setting:
-    """An option that a file may set.
-
-    Attributes
-    ----------
-    name : str
-        Name of the option, without dashes.
-    many : bool
-        Whether the option may be repeated; a list gives one value per use.
-    flag : bool
-        Whether the option is a flag.
-    value_kind : {"text", "path", "path or text", "target", "limit"}
-        Kind of the values. ``path or text`` is a path if the file exists; ``target`` is
-        ``[FORMAT=]PATH``; ``limit`` is ``[NAME=]NUMBER`` or a table.
-    flag_value : str or None
-        Value of ``true``, if the option can be used without a value.
-    """
-
-    name: str
-    many: bool = False
-    flag: bool = False
-    value_kind: str = "text"
-    flag_value: str | None = None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings of a file.
+    """Settings of a file."""
 
-    Attributes
-    ----------
-    path : str or None
-        The file; None if there is none.
-    values : dict
-        Text, list of texts, or bool, by setting.
-    origins : dict
-        Table of the file, by setting.
-    targets : tuple of str
-        Targets in the file.
-    """
-
-    path: str | None
-    values: Mapping[str, Any]
-    origins: Mapping[str, str]
-    targets: tuple[str, ...]
+    path: str | None  # None if there is no file
+    values: Mapping[str, Any]  # text, list of texts, or bool, by setting
+    origins: Mapping[str, str]  # table of the file, by setting
+    targets: tuple[str, ...]  # in the file
 
 
 NOTHING = Settings(None, {}, {}, ())
@@ -130,14 +96,9 @@ config_options = stack(
 
 
 class ConfiguredCommand(Command):
-    """A command with defaults from a settings file.
+    """A command with defaults from a table of a settings file, of the top level by default.
 
-    Parameters
-    ----------
-    section : str
-        Table of the file with its settings; empty for the top level.
-    settings_command : click.Command, optional
-        Command whose options the table may set; this one by default.
+    The table may set the options of `settings_command`, of this command by default.
     """
 
     def __init__(
@@ -185,19 +146,18 @@ def settings_for(values: Mapping[str, Any], command: ConfiguredCommand) -> Setti
                 f"--target {target}: no detap.toml and no [tool.detap] in pyproject.toml"
             )
         return NOTHING
-    known = [setting_of(option) for option in options_of(command.settings_command)]
-    return _read(path, known, target, command.section)
+    return _read(path, by_name(options_of(command.settings_command)), target, command.section)
 
 
-def options_of(command: click.Command) -> Iterable[click.Option]:
-    """Yield the options that a file may set."""
-    for parameter in command.params:
-        if (
-            isinstance(parameter, click.Option)
-            and parameter.expose_value
-            and getattr(parameter, "settable", True)
-        ):
-            yield parameter
+def options_of(command: click.Command) -> list[Option]:
+    """Return the options that a file may set."""
+    options = (parameter for parameter in command.params if isinstance(parameter, Option))
+    return [option for option in options if option.expose_value and option.settable]
+
+
+def by_name(options: Iterable[Option]) -> dict[str, Option]:
+    """Return options by the name of their setting."""
+    return {setting_name(option): option for option in options}
 
 
 def setting_name(parameter: click.Parameter) -> str:
@@ -205,25 +165,17 @@ def setting_name(parameter: click.Parameter) -> str:
     return max(parameter.opts, key=len).lstrip("-")
 
 
-def setting_of(parameter: click.Option) -> Setting:
-    """Return the setting of an option."""
-    bare = parameter.flag_value
-    return Setting(
-        setting_name(parameter),
-        many=parameter.multiple,
-        flag=bool(parameter.is_flag),
-        value_kind=getattr(parameter, "value_kind", "text"),
-        flag_value=str(bare) if isinstance(bare, str | int) and not parameter.is_flag else None,
-    )
+def value_of_true(option: Option) -> str | None:
+    """Return the value of ``true`` for an option that can be used without a value."""
+    bare = option.flag_value
+    return str(bare) if isinstance(bare, str | int) and not option.is_flag else None
 
 
 def defaults_of(command: click.Command, settings: Settings) -> dict[str, Any]:
     """Return the values of a file by parameter name."""
-    return {
-        str(parameter.name): settings.values[setting_name(parameter)]
-        for parameter in options_of(command)
-        if setting_name(parameter) in settings.values
-    }
+    options = by_name(options_of(command))
+    values = settings.values.items()
+    return {str(options[name].name): value for name, value in values if name in options}
 
 
 def settings_of(ctx: click.Context) -> Settings:
@@ -247,30 +199,21 @@ def raise_with_file(ctx: click.Context, error: click.BadParameter) -> None:
 
 
 def _find() -> str | None:
-    """Return the path of the settings file, or None.
-
-    This is the first detap.toml, or pyproject.toml with a table ``[tool.detap]``, in the working
-    folder or the nearest parent.
-    """
+    """Return the path of the settings file of the working folder or its nearest parent."""
     try:
         folder = os.getcwd()
     except OSError:  # the working folder has been deleted
         return None
-    while True:
-        dedicated, shared = os.path.join(folder, DETAP_TOML), os.path.join(folder, PYPROJECT)
+    for parent in (Path(folder), *Path(folder).parents):
+        dedicated, shared = str(parent / DETAP_TOML), str(parent / PYPROJECT)
         if os.path.isfile(dedicated):
             return dedicated
         if os.path.isfile(shared) and b"tool.detap" in _content(shared):
             return shared
-        parent = os.path.dirname(folder)
-        if parent == folder:
-            return None
-        folder = parent
+    return None
 
 
 def _content(path: str) -> bytes:
-    from detap.io.stream import open_regular  # lazy import (start-up time)
-
     try:
         with os.fdopen(open_regular(path), "rb") as file:
             return file.read()
@@ -279,55 +222,48 @@ def _content(path: str) -> bytes:
 
 
 def _read(
-    path: str, known: Iterable[Setting], target: str | None = None, section: str = ""
+    path: str, known: Mapping[str, Option], target: str | None = None, section: str = ""
 ) -> Settings:
-    """Read settings."""
-    short_path, record = _short_path(path), _parsed(path)
-    table: Mapping[str, Any] = record
-    prefix = ""
+    """Read the settings of a table and of its target; also check the other targets."""
+    short_path, table = _short_path(path), _parsed(path)
+    prefix = []
     if os.path.basename(path) == PYPROJECT:
-        table, prefix = _table(record, "tool", short_path), "tool.detap"
-        table = _table(table, "detap", short_path)
+        table = _table(_table(table, "tool", short_path), "detap", short_path)
+        prefix = ["tool.detap"]
     if section:
-        table, prefix = _table(table, section, short_path), f"{prefix}.{section}".lstrip(".")
+        table, prefix = _table(table, section, short_path), [*prefix, section]
     targets = _table(table, TARGETS, short_path)
-    settings = {setting.name: setting for setting in known}
-    tables = (TARGETS, *(() if section else SECTIONS))
-    base = {name: value for name, value in table.items() if name not in tables}
-    layers: list[tuple[Mapping[str, Any], str]] = [(base, prefix)]
-    # Also check the other targets.
-    for name in targets:
-        location = ".".join(part for part in (prefix, TARGETS, name) if part)
-        layer = (_table(targets, name, short_path), location)
-        _read_layer(layer, settings, path)
-        if name == target:
-            layers.append(layer)
     if target is not None and target not in targets:
         hint = suggest(target, targets) or (
             f"available: {', '.join(map(repr, targets))}" if targets else "the file has no targets"
         )
         raise UsageError(f"{short_path}: unknown target {target!r}; {hint}")
-    values: dict[str, Any] = {}
-    origins: dict[str, str] = {}
-    for layer in layers:
-        layer_values = _read_layer(layer, settings, path)
-        values |= layer_values
-        origins |= dict.fromkeys(layer_values, f"[{layer[1]}]" if layer[1] else "")
+    tables = (TARGETS, *(() if section else SECTIONS))
+    base = {name: value for name, value in table.items() if name not in tables}
+    location = ".".join(prefix)
+    values = _read_table(base, location, known, path)
+    origins = dict.fromkeys(values, f"[{location}]" if location else "")
+    for name in targets:
+        location = ".".join((*prefix, TARGETS, name))
+        of_target = _read_table(_table(targets, name, short_path), location, known, path)
+        if name == target:
+            values |= of_target
+            origins |= dict.fromkeys(of_target, f"[{location}]")
     return Settings(path, values, origins, tuple(targets))
 
 
-def read_tables(path: str, known: Iterable[Setting]) -> dict[str, dict[str, Any]]:
+def read_tables(path: str, known: Mapping[str, Option]) -> dict[str, dict[str, Any]]:
     """Read a TOML file of tables of settings, by name."""
-    record, settings = _parsed(path), {setting.name: setting for setting in known}
+    record = _parsed(path)
     return {
-        name: _read_layer((_table(record, name, _short_path(path)), name), settings, path)
+        name: _read_table(_table(record, name, _short_path(path)), name, known, path)
         for name in record
     }
 
 
-def _parsed(path: str) -> dict[str, Any]:
+def _parsed(path: str) -> Mapping[str, Any]:
     """Return the contents of a TOML file."""
-    import tomllib
+    import tomllib  # few runs have a file
 
     try:
         return tomllib.loads(_content(path).decode(), parse_float=_Decimal)
@@ -343,38 +279,35 @@ def _table(record: Mapping[str, Any], name: str, short_path: str) -> Mapping[str
     return table
 
 
-def _read_layer(
-    layer: tuple[Mapping[str, Any], str], known: Mapping[str, Setting], path: str
+def _read_table(
+    table: Mapping[str, Any], location: str, known: Mapping[str, Option], path: str
 ) -> dict[str, Any]:
-    table, location = layer
-    folder = os.path.dirname(path)
+    """Return the values of a table, as of the command line."""
     where = f"{_short_path(path)}: [{location}]" if location else _short_path(path)
     values = {}
     for name, value in table.items():
         if name not in known:
             raise UsageError(f"{where}: unknown setting {name!r}{_hint(name, known)}")
         try:
-            values[name] = _value(known[name], value, folder)
+            values[name] = _value(known[name], value, os.path.dirname(path))
         except ValueError as error:
             raise UsageError(f"{where}: {name}: {error}") from None
     return values
 
 
-def _value(setting: Setting, value: object, folder: str) -> object:
+def _value(option: Option, value: object, folder: str) -> object:
     """Return the equivalent value of the command line."""
-    if setting.flag:
+    if option.is_flag:
         if not isinstance(value, bool):
             raise ValueError(f"{value!r} is not true or false")
         return value
-    if setting.flag_value is not None and isinstance(value, bool):
-        return setting.flag_value if value else None
-    if setting.value_kind == "limit" and isinstance(value, dict):
+    if isinstance(value, bool) and (bare := value_of_true(option)) is not None:
+        return bare if value else None
+    if option.value_kind == "limit" and isinstance(value, dict):
         value = [f"{name}={_text(limit)}" for name, limit in value.items()]
     texts = [_text(item) for item in (value if isinstance(value, list) else [value])]
-    texts = [_located(setting, text, folder) for text in texts]
-    if setting.many:
-        return texts
-    return ",".join(texts)
+    texts = [_located(option.value_kind, text, folder) for text in texts]
+    return texts if option.multiple else ",".join(texts)
 
 
 class _Decimal(float):
@@ -396,16 +329,14 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else repr(value)
 
 
-def _located(setting: Setting, text: str, folder: str) -> str:
+def _located(value_kind: str, text: str, folder: str) -> str:
     """Return a path relative to the working folder."""
-    if setting.value_kind == "target":
+    if value_kind == "target":
         name, equals, path = text.partition("=")
         return f"{name}={_join(folder, path)}" if equals else _join(folder, text)
-    path_in_folder = _join(folder, text)
-    is_path = setting.value_kind == "path" or (
-        setting.value_kind == "path or text" and os.path.exists(path_in_folder)
-    )
-    return path_in_folder if is_path else text
+    path = _join(folder, text)
+    is_path = value_kind == "path" or (value_kind == "path or text" and os.path.exists(path))
+    return path if is_path else text
 
 
 def _join(folder: str, path: str) -> str:
@@ -425,9 +356,6 @@ def _short_path(path: str) -> str:
 
 
 def _hint(name: str, known: Collection[str]) -> str:
-    from detap.cli.former_names import present_name
-    from detap.cli.other_tools import advice_on
-
     if present := present_name(name, known):
         return f"; it is named {present} now"
     if advice := advice_on(name, known):

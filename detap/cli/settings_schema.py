@@ -5,7 +5,8 @@ from typing import Any
 
 import click
 
-from detap.cli.settings import TARGETS, ConfiguredCommand, options_of, setting_name, setting_of
+from detap.cli.options import Option
+from detap.cli.settings import TARGETS, ConfiguredCommand, by_name, options_of, value_of_true
 from detap.report.schemas import address
 
 _SCALAR: dict[str, Any] = {"type": ["string", "number"]}
@@ -27,28 +28,26 @@ def settings_schema(commands: Mapping[str, ConfiguredCommand]) -> dict[str, Any]
 
 def _table(command: ConfiguredCommand) -> dict[str, Any]:
     """Return the schema of a table: its settings, and targets with the same ones."""
-    settings = {
-        setting_name(parameter): _value(parameter)
-        for parameter in options_of(command.settings_command)
-    }
+    options = by_name(options_of(command.settings_command))
+    settings = {name: _value(option) for name, option in options.items()}
     target = {"type": "object", "properties": settings, "additionalProperties": False}
     targets = {"type": "object", "additionalProperties": target}
     return {**target, "properties": {**settings, TARGETS: targets}}
 
 
-def _value(parameter: click.Option) -> dict[str, Any]:
+def _value(option: Option) -> dict[str, Any]:
     """Return the schema of a setting."""
-    base = {"description": parameter.help}
-    setting = setting_of(parameter)
-    if setting.flag:
+    base = {"description": option.help}
+    if option.is_flag:
         return {**base, "type": "boolean"}
-    if isinstance(parameter.type, click.Choice) and setting.flag_value is None:
-        choice: dict[str, Any] = {"enum": list(parameter.type.choices)}
-        schemas = [choice, {"type": "array", "items": choice}] if setting.many else [choice]
+    bare = value_of_true(option)
+    if isinstance(option.type, click.Choice) and bare is None:
+        choice: dict[str, Any] = {"enum": list(option.type.choices)}
+        schemas = [choice, {"type": "array", "items": choice}] if option.multiple else [choice]
     else:
         schemas = [_SCALAR, {"type": "array", "items": _SCALAR}]
-    if setting.flag_value is not None:
+    if bare is not None:
         schemas.append({"type": "boolean"})
-    if setting.value_kind == "limit":
+    if option.value_kind == "limit":
         schemas.append({"type": "object", "additionalProperties": _SCALAR})
     return {**base, **(schemas[0] if len(schemas) == 1 else {"anyOf": schemas})}
