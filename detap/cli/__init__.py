@@ -11,14 +11,14 @@
 143  terminated (SIGTERM)
 ==== =====================================================================
 
-Each module of `commands` holds one command. Modules are imported when their command is run or
-listed; other slow imports are inside functions.
+Each module of `commands` holds one command, and is imported when the command is run.
 """
 
 import errno
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
@@ -26,6 +26,7 @@ from types import FrameType
 from typing import Any, NoReturn
 
 import click
+from click.shell_completion import shell_complete
 
 from detap._version import __version__
 from detap.cli._abort import end_with
@@ -35,23 +36,23 @@ from detap.errors import DetapError, InputError
 from detap.escaping import escape, escape_lines
 from detap.io.writing import silence_stdout
 
-COMMANDS = (
-    "eval",
-    "check",
-    "convert",
-    "report",
-    "compare",
-    "explain",
-    "show",
-    "baseline",
-    "history",
-    "badge",
-    "config",
-    "rank",
-    "demo",
-    "completion",
-)
-"""Command names, in the order of the help; each is a module of `commands`."""
+COMMANDS = {
+    "eval": "Score detections against ground truth.",
+    "check": "Check ground truth, detections or both.",
+    "convert": "Convert to COCO JSON, VOC, YOLO or the format of a labelling tool.",
+    "report": "Write an HTML page of the error analysis.",
+    "compare": "Compare two detectors on the same ground truth.",
+    "explain": "Explain a metric: by protocol, by value, or between reports.",
+    "show": "Show the match results of one image.",
+    "baseline": "Maintain the report that later ones are compared with.",
+    "history": "Show metrics over the reports of many runs.",
+    "badge": "Write a badge of a metric of a JSON report.",
+    "config": "Show the settings of a command and the source of each.",
+    "rank": "Score rankings: retrieval, or classification by scores.",
+    "demo": "Run detap on a small example.",
+    "completion": "Print the shell completion script.",
+}
+"""Commands and the first lines of their help; each is a module of `commands`."""
 
 COMPLETE = "_DETAP_COMPLETE"
 """Environment variable with the completion request of a shell."""
@@ -81,6 +82,11 @@ class _Group(Group):
             return super().get_command(ctx, cmd_name)
         command: click.Command = import_module(f"detap.cli.commands.{cmd_name}").command
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([*COMMANDS.items()])
 
 
 def _show_version(ctx: click.Context, _: click.Parameter, requested: bool) -> None:
@@ -114,18 +120,15 @@ def group(ctx: click.Context) -> None:
 
 
 def run() -> NoReturn:
-    """Run the command line of this process and exit with its status.
+    """Run the command line of this process, or complete it for a shell, and exit.
 
-    If a shell requests completion, print the candidates instead. The process ends without
-    finalizing the interpreter, which takes 0.01 s and can fail.
+    The process ends without finalizing the interpreter, which takes 0.01 s and can fail.
     """
     end_with(DEFECT, _TOO_LARGE)  # in case a library ends the process, as OpenBLAS does
     instruction = os.environ.pop(COMPLETE, None)
     if instruction is None:
         status = main(sys.argv[1:])
     else:
-        from click.shell_completion import shell_complete
-
         status = shell_complete(group, {}, "detap", COMPLETE, instruction)
     for stream in (sys.stdout, sys.stderr):
         if stream is None:
@@ -168,8 +171,6 @@ def _report_failure(error: BaseException, session: Session) -> int:
     if isinstance(error, BrokenPipeError):
         silence_stdout()
     if session.debug and message:
-        import traceback
-
         session.print_line(traceback.format_exc().rstrip())
     if message:
         session.print_line(escape_lines(message))
@@ -185,17 +186,13 @@ def _usage_message(error: click.ClickException) -> str:
     return "\n".join(lines)
 
 
-def _input_message(error: InputError) -> str:
+def _error_message(error: DetapError) -> str:
+    problems = error.problems if isinstance(error, InputError) else error.args
     # Escaped one by one: a name with a newline must not look like another message.
-    lines = [escape(problem) for problem in error.problems]
-    if error.omitted:
+    lines = [escape(problem) for problem in problems]
+    if isinstance(error, InputError) and error.omitted:
         lines.append(f"... and {error.omitted} more")
     return "Error: " + "\n".join(lines)
-
-
-def _error_message(error: DetapError) -> str:
-    # Escaped one by one, as above.
-    return "Error: " + "\n".join(map(escape, error.args))
 
 
 def _defect_message(error: BaseException) -> str:
@@ -230,7 +227,6 @@ def _memory_message(error: BaseException) -> str:
 
 _EXITS: tuple[tuple[Any, Callable[[Any], tuple[int, str]]], ...] = (
     (click.ClickException, lambda error: (error.exit_code, _usage_message(error))),
-    (InputError, lambda error: (error.exit_status, _input_message(error))),
     (DetapError, lambda error: (error.exit_status, _error_message(error))),
     ((KeyboardInterrupt, click.Abort), lambda _: (INTERRUPTED, "")),
     # The reader closed the pipe, as head does: not an error.
@@ -244,15 +240,10 @@ class _Signals:
     """Handlers of Ctrl-C and SIGTERM that store the status and raise an exception.
 
     Signals that the caller handles or ignores (nohup) are left alone.
-
-    Attributes
-    ----------
-    status : int
-        Exit status of the first signal; 0 if there was none.
     """
 
     def __init__(self) -> None:
-        self.status = 0
+        self.status = 0  # exit status of the first signal
         self._previous: dict[int, Any] = {}
 
     def __enter__(self) -> "_Signals":

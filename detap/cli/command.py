@@ -3,14 +3,14 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
+from detap.cli.former_names import present_name
+from detap.cli.other_tools import advice_on
 from detap.text_input import nearest
-
-if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
 
 _ALL = "detap.help-all"
 _LONG = 20
@@ -22,10 +22,8 @@ def _show(ctx: click.Context, parameter: click.Parameter, requested: bool) -> No
         ctx.exit()
 
 
-def files(ctx: click.Context, _: click.Parameter, incomplete: str) -> "list[CompletionItem[Any]]":
+def files(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem[Any]]:
     """Request file completion from the shell."""
-    from click.shell_completion import CompletionItem  # lazy import (start-up time)
-
     return [CompletionItem(incomplete, type="file")]
 
 
@@ -55,15 +53,7 @@ class _WithHelpOption(click.Command):
 
 
 class Command(_WithHelpOption):
-    """A command whose help shows a purpose, examples and the main options.
-
-    Parameters
-    ----------
-    first : sequence of str
-        Names of the options shown by ``--help``, in order; all by default.
-    examples : mapping of str to str
-        Command lines by purpose.
-    """
+    """A command whose help shows a purpose, `examples` by purpose, and the `first` options."""
 
     def __init__(
         self,
@@ -134,9 +124,6 @@ class Command(_WithHelpOption):
 
     def _hint(self, name: str) -> str:
         """Return the hint on an option with a former, foreign or similar name."""
-        from detap.cli.former_names import present_name
-        from detap.cli.other_tools import advice_on
-
         names = {
             word
             for parameter in self.params

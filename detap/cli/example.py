@@ -52,16 +52,7 @@ def objects_by_image() -> list[list[tuple[int, Box]]]:
 
 
 def detections(seed: int, missed: float, loose: float) -> Iterator[dict[str, Any]]:
-    """Yield detections with missed objects, duplicates and false positives.
-
-    Parameters
-    ----------
-    seed : int
-    missed : float
-        Fraction of missed objects.
-    loose : float
-        Maximum localization error, as a fraction of the box size.
-    """
+    """Yield detections: a fraction is `missed`, and boxes are off by up to a fraction `loose`."""
     draw = Sequence(seed)
     for image, objects in enumerate(objects_by_image(), 1):
         for label, (x, y, width, height) in objects:

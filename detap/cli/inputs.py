@@ -5,7 +5,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
-from detap.cli.options import protocol_from
+from detap.cli.options import LIMITS, protocol_from
 from detap.cli.session import Session
 from detap.errors import InputError, Problem, UsageError
 from detap.evaluation.detection import score_tables
@@ -29,15 +29,6 @@ from detap.protocols import PRESETS, Protocol
 from detap.report.inputs import describe_inputs
 from detap.tables.concat import images_seen
 from detap.tables.detection import Detections, GroundTruth, Name, SourceFile
-
-_LIMITS = {
-    "max_file_size": "file_bytes",
-    "max_expansion": "expansion",
-    "max_records": "records",
-    "max_nesting": "nesting",
-    "max_problems": "problems",
-    "max_mask_runs": "mask_runs",
-}
 
 
 class Tables(NamedTuple):
@@ -100,7 +91,7 @@ class Inputs:
         }
         as_is = {"as_is": True} if options.pop("as_is") else {}
         merge_images = options.pop("merge_images")
-        limits = {name: options.pop(option, None) for option, name in _LIMITS.items()}
+        limits = {name: options.pop(option, None) for option, name in LIMITS.items()}
         if STDIN in gt:
             raise UsageError("only detections can come from stdin, not ground truth")
         dt_format = None if names[1] is None else format_named(names[1])

@@ -1,16 +1,17 @@
 """Options shared by several commands, in the groups of the help.
 
-Every option can also be set in the environment: ``--max-dets`` as ``DETAP_MAX_DETS``. The command
-line takes precedence.
+Every option can also be set in the environment: ``--max-dets`` as ``DETAP_MAX_DETS``.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import starmap
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
+from detap import metrics
 from detap.cli.command import files
 from detap.cli.session import Session
 from detap.cli.values import Given, Integer, Path, Target, Text, target
@@ -18,14 +19,11 @@ from detap.formats.base import Format
 from detap.formats.catalogue import FORMATS
 from detap.formats.catalogue import options as format_options
 from detap.formats.options import Option as FormatOption
-from detap.io.limits import MOST_RECORDS
+from detap.io.limits import DEFAULT_LIMITS, MOST_RECORDS
 from detap.protocols import Protocol
 from detap.protocols.fields import ProtocolBase, ProtocolField, YesNo, protocol_fields
 from detap.report.writers.registry import WRITERS
 from detap.text_input import nearest
-
-if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
 
 _PATHS = ("path", "path or text", "target")
 
@@ -39,18 +37,11 @@ def envvar_of(name: str) -> str:
 
 
 class Option(click.Option):
-    """An option with a help group and an environment variable.
+    """An option with a help group, a `brief` text for ``--help``, and an environment variable.
 
-    Parameters
-    ----------
-    group : str
-        Heading in the help.
-    value_kind : {"text", "path", "path or text", "target", "limit"}
-        Kind of the values; in a settings file, paths are relative to its folder.
-    settable : bool
-        Whether a settings file may set it.
-    brief : str
-        Text for ``--help``; the full help by default.
+    The values of a settings file depend on `value_kind`: paths are relative to the folder of the
+    file; ``path or text`` is a path if it exists; ``target`` is ``[FORMAT=]PATH``; ``limit`` is
+    ``[NAME=]NUMBER`` or a table. It cannot set options that are not `settable`.
     """
 
     def __init__(
@@ -83,7 +74,7 @@ class Option(click.Option):
             hint = f"{error.message} Did you mean {' or '.join(map(repr, suggestions))}?"
             raise click.BadParameter(hint, ctx, self) from None
 
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem[Any]]":
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[Any]]:
         """Return completions; paths are completed by the shell."""
         items = super().shell_complete(ctx, incomplete)
         return items or (files(ctx, self, incomplete) if self.value_kind in _PATHS else [])
@@ -109,27 +100,17 @@ _input = partial(option, group="Input")
 _field = partial(option, group="Protocol (default: as in the preset)")
 _selection = partial(option, group="Selection")
 _output = partial(option, group="Output")
-_limit = partial(option, group="Limits of input")
 
+
+_format = partial(_input, type=click.Choice(list(FORMATS)))
 
 _format_options = stack(
-    _input(
-        "--format",
-        "file_format",
-        envvar="DETAP_FORMAT",
-        type=click.Choice(list(FORMATS)),
-        help="Input format; detected by default.",
+    _format(
+        "--format", "file_format", envvar="DETAP_FORMAT", help="Input format; detected by default."
     ),
-    _input(
-        "--gt-format",
-        envvar="DETAP_GT_FORMAT",
-        type=click.Choice(list(FORMATS)),
-        help="Format of the ground truth only.",
-    ),
-    _input(
+    _format("--gt-format", help="Format of the ground truth only."),
+    _format(
         "--dt-format",
-        envvar="DETAP_DT_FORMAT",
-        type=click.Choice(list(FORMATS)),
         help="Format of the detections only. Files of two formats match images by file stem and "
         "classes by name.",
     ),
@@ -242,42 +223,38 @@ _reading_options = stack(
 """Options of the format readers."""
 
 
+LIMITS = {
+    "max_file_size": "file_bytes",
+    "max_expansion": "expansion",
+    "max_records": "records",
+    "max_nesting": "nesting",
+    "max_problems": "problems",
+    "max_mask_runs": "mask_runs",
+}
+"""Fields of `detap.io.limits.Limits` by option."""
+
+
+def _limit(
+    name: str, text: str, most: int | None = None, metavar: str | None = None
+) -> Decorator[Any]:
+    default = getattr(DEFAULT_LIMITS, LIMITS[name])
+    return option(
+        f"--{name.replace('_', '-')}",
+        group="Limits of input",
+        type=Integer(1, most),
+        metavar=metavar,
+        help=f"Maximum {text}. [default: {default}]",
+    )
+
+
 limit_options = stack(
-    _limit(
-        "--max-file-size",
-        type=Integer(1),
-        metavar="BYTES",
-        help="Maximum size of a file, also after expansion. [default: 17179869184]",
-    ),
-    _limit(
-        "--max-expansion",
-        type=Integer(1),
-        metavar="TIMES",
-        help="Maximum ratio of expanded to compressed size. [default: 200]",
-    ),
-    _limit(
-        "--max-records",
-        type=Integer(1, MOST_RECORDS),
-        help="Maximum number of images, annotations or detections of an input. "
-        "[default: 200000000]",
-    ),
-    _limit(
-        "--max-nesting",
-        type=Integer(1, 900),
-        help="Maximum nesting depth of JSON or XML. [default: 100]",
-    ),
-    _limit(
-        "--max-problems",
-        type=Integer(1),
-        help="Maximum number of problems that an error lists. [default: 20]",
-    ),
-    _limit(
-        "--max-mask-runs",
-        type=Integer(1),
-        help="Maximum number of pixel runs of an image's polygons. [default: 8388608]",
-    ),
+    _limit("max_file_size", "size of a file, also after expansion", metavar="BYTES"),
+    _limit("max_expansion", "ratio of expanded to compressed size", metavar="TIMES"),
+    _limit("max_records", "number of images, annotations or detections of an input", MOST_RECORDS),
+    _limit("max_nesting", "nesting depth of JSON or XML", 900),
+    _limit("max_problems", "number of problems that an error lists"),
+    _limit("max_mask_runs", "number of pixel runs of an image's polygons"),
 )
-"""Input limits: the fields of `detap.io.limits.Limits`."""
 
 
 def _read_options(*sides: Decorator[Any]) -> Decorator[Any]:
@@ -285,24 +262,13 @@ def _read_options(*sides: Decorator[Any]) -> Decorator[Any]:
 
 
 input_options = stack(_path_arguments, _read_options(_role_option("--gt"), _role_option("--dt")))
-"""Arguments and options of commands that evaluate one detector."""
-
 ground_truth_options = _read_options(_role_option("--gt"))
-"""Input options without detections."""
-
 optional_input_options = _read_options(*(_role_option(name, required=False) for name in _ROLES))
-"""Input options, none required."""
-
 optional_inputs = stack(_path_arguments, optional_input_options)
-"""Input arguments and options, none required."""
 
 
-def field_options(kind: type[ProtocolBase], envvar: str, default: str) -> Decorator[Any]:
-    """Return the preset option and the field options of a kind of protocol."""
-    return stack(_preset_option(kind, envvar, default), change_options(kind))
-
-
-def _preset_option(kind: type[ProtocolBase], envvar: str, default: str) -> Decorator[Any]:
+def preset_option(kind: type[ProtocolBase], envvar: str, default: str) -> Decorator[Any]:
+    """Return ``--protocol``; `default` describes its default."""
     return _field(
         "--protocol",
         "preset",
@@ -337,7 +303,7 @@ def _option_of(field: ProtocolField) -> Decorator[Any]:
     )
 
 
-_PRESET = _preset_option(
+_PRESET = preset_option(
     Protocol,
     "DETAP_PROTOCOL",
     "By default voc2012 for VOC, kitti for KITTI, dota for DOTA, else coco.",
@@ -345,11 +311,8 @@ _PRESET = _preset_option(
 
 _FIELDS = {field.name: field for field in protocol_fields(Protocol)}
 
-preset_options = stack(_PRESET, _option_of(_FIELDS["iou_type"]))
-"""Preset and IoU type, for commands that only read the data."""
-
-sigmas_option = _option_of(_FIELDS["sigmas"])
-"""Keypoint sigmas, for commands that only read the data."""
+preset_options = stack(_PRESET, _option_of(_FIELDS["iou_type"]), _option_of(_FIELDS["sigmas"]))
+"""Preset, IoU type and keypoint sigmas, for commands that only read the data."""
 
 protocol_options = stack(_PRESET, change_options(Protocol))
 
@@ -480,18 +443,15 @@ def protocol_from(options: dict[str, Any], kind: type[ProtocolBase], default: st
         return preset
     protocol = preset.with_changes(**changes)
     if changes.get("metrics"):
-        from detap import metrics
-
         metrics.summary(protocol)  # raises if a name is unknown, before any file is read
     protocol.check_effect(name for name, value in changes.items() if value != getattr(preset, name))
     return protocol
 
 
 def _preset_from(options: dict[str, Any], kind: type[ProtocolBase], default: str) -> Any:
-    """Remove the preset from `options` and return it.
+    """Remove the preset from `options`; return it, or its sibling of the IoU type if there is one.
 
-    ``--iou-type`` selects the sibling preset of that type if one exists (``lvis`` and ``segm`` give
-    ``lvis-segm``). Otherwise it changes the field like any other option.
+    ``lvis`` with ``segm`` is ``lvis-segm``. Without a sibling the option changes the field.
     """
     preset: Any = kind.preset(options.pop("preset") or default)
     iou_type = options.get("iou_type")
@@ -508,12 +468,8 @@ def changes_from(options: dict[str, Any], kind: type[ProtocolBase]) -> dict[str,
     return {
         field.name: _value(field, value)
         for field, value in values.items()
-        if value not in _NOT_GIVEN
+        if value not in (None, ())  # not given
     }
-
-
-_NOT_GIVEN = (None, ())
-"""Values of an option that was not given, and of a repeatable one."""
 
 
 def _value(field: ProtocolField, given: Any) -> Any:

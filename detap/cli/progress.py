@@ -14,13 +14,7 @@ _EVERY = 0.1
 
 
 class Progress:
-    """A delayed progress bar.
-
-    Parameters
-    ----------
-    delay : float
-        Seconds before anything is drawn.
-    """
+    """A progress bar that is drawn after a delay in seconds."""
 
     def __init__(self, delay: float = QUICK) -> None:
         self._delay = delay

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import click
 import pytest
 
+from detap import cli
 from detap.cli import group
 from detap.cli.command import Command, full_help
 from tests.cli.conftest import Ended, detap
@@ -32,6 +33,13 @@ def commands(of: click.Group, path: tuple[str, ...] = ()) -> list[tuple[str, Com
 
 
 COMMANDS = commands(group)
+
+
+def test_the_list_of_commands_has_their_first_lines() -> None:
+    for name, text in cli.COMMANDS.items():
+        command = group.get_command(click.Context(group), name)
+        assert command is not None
+        assert command.get_short_help_str(100) == text
 
 
 @pytest.mark.parametrize(("name", "command"), COMMANDS, ids=[name for name, _ in COMMANDS])

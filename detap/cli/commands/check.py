@@ -15,7 +15,6 @@ from detap.cli.options import (
     optional_inputs,
     output_options,
     preset_options,
-    sigmas_option,
     strict_option,
 )
 from detap.cli.output import Outputs
@@ -51,7 +50,6 @@ _FORMATS = ("table", "json")
 )
 @optional_inputs
 @preset_options
-@sigmas_option
 @output_options
 @strict_option
 @general_options

@@ -12,10 +12,11 @@ import click
 from detap.cli.command import Group
 from detap.cli.gates import Gates, finish, interval_options, limit_options
 from detap.cli.options import (
-    field_options,
+    change_options,
     general_options,
     option,
     output_options,
+    preset_option,
     protocol_from,
     stack,
     strict_option,
@@ -86,8 +87,11 @@ retrieval_inputs = stack(
     ),
 )
 
-retrieval_rules = field_options(
-    Retrieval, "DETAP_RANK_PROTOCOL", "By default ir_measures for a run, else retrieval."
+retrieval_rules = stack(
+    preset_option(
+        Retrieval, "DETAP_RANK_PROTOCOL", "By default ir_measures for a run, else retrieval."
+    ),
+    change_options(Retrieval),
 )
 
 retrieval_outputs = stack(
@@ -212,7 +216,10 @@ classification_limits = limit_options(
     under="0.6 for the primary metric, 'class:cat.AP=0.5', min-class.AP=0.2",
     drop="0.005, mAP=1%, 'class:*.AP=0.02'",
 )
-classification_rules = field_options(Classification, "DETAP_RANK_PROTOCOL", "By default voc2012.")
+classification_rules = stack(
+    preset_option(Classification, "DETAP_RANK_PROTOCOL", "By default voc2012."),
+    change_options(Classification),
+)
 
 
 @command.command(
