@@ -123,7 +123,7 @@ class ConfiguredCommand(Command):
             names = " or ".join(f"--target {name}" for name in targets)
             raise UsageError(f"{error.format_message()} Did you mean {names}?") from error
         except click.BadParameter as error:
-            raise_with_file(ctx, error)
+            raise_with_file(ctx, error, settings_of(ctx))
             raise
 
 
@@ -184,14 +184,13 @@ def settings_of(ctx: click.Context) -> Settings:
     return settings
 
 
-def raise_with_file(ctx: click.Context, error: click.BadParameter) -> None:
+def raise_with_file(ctx: click.Context, error: click.BadParameter, settings: Settings) -> None:
     """Raise UsageError with file, table and setting if the value is from a file."""
     parameter = error.param
     if parameter is None or parameter.name is None:
         return
     if ctx.get_parameter_source(parameter.name) is not ParameterSource.DEFAULT_MAP:
         return
-    settings = settings_of(ctx)
     name = setting_name(parameter)
     location = settings.origins.get(name, "")
     where = " ".join(part for part in (os.path.relpath(str(settings.path)), location) if part)

@@ -142,6 +142,7 @@ class Kind:
     """The values for the docs."""
     syntax = ""
     """The values of the option, if they differ."""
+    json_type = "string"
 
     def accept(self, name: str, value: Any) -> Any:
         """Return a value as plain Python, or raise UsageError if it is invalid."""
@@ -156,7 +157,7 @@ class Kind:
 
     def format(self, value: Any) -> str:
         """Format a value for the signature, with exact numbers."""
-        return str(value)
+        return "none" if value in (None, "", ()) else str(value)
 
     def format_short(self, value: Any) -> str:
         """Format a value for people, without the middle of a long list."""
@@ -174,7 +175,7 @@ class Kind:
 
     def schema(self) -> dict[str, Any]:
         """Return the JSON schema of a value."""
-        raise NotImplementedError  # pragma: no cover - every kind has one
+        return {"type": self.json_type}
 
 
 def _invalid(name: str, value: object, why: str) -> UsageError:
@@ -186,6 +187,7 @@ class YesNo(Kind):
 
     choices = ("yes", "no")
     values = "`yes`, `no`"
+    json_type = "boolean"
 
     def accept(self, name: str, value: Any) -> bool:
         if not isinstance(value, bool):
@@ -200,9 +202,6 @@ class YesNo(Kind):
 
     def describe_change(self, name: str, before: Any, after: Any) -> str:
         return f"that {display_name(name)} is {'on' if after else 'off'}"
-
-    def schema(self) -> dict[str, Any]:
-        return {"type": "boolean"}
 
 
 class Choice(Kind):
@@ -231,9 +230,6 @@ class Word(Kind):
 
     def parse(self, text: str) -> str:
         return text
-
-    def schema(self) -> dict[str, Any]:
-        return {"type": "string"}
 
 
 class Number(Kind):
@@ -294,9 +290,6 @@ class Decimals(Kind):
             raise ValueError(f"{text!r} is not an integer below 100 or 'none'")
         return int(text)
 
-    def format(self, value: Any) -> str:
-        return "none" if value is None else str(value)
-
     def schema(self) -> dict[str, Any]:
         return {"type": ["integer", "null"], "minimum": 0}
 
@@ -351,14 +344,11 @@ class Condition(Kind):
     def parse(self, text: str) -> str:
         return "" if text.strip() == "none" else conditions.canonical(text)
 
-    def format(self, value: Any) -> str:
-        return value or "none"
-
     def format_short(self, value: Any) -> str:
         return self.format(value)
 
-    def schema(self) -> dict[str, Any]:
-        return {"type": "string"}
+
+_AT_LEAST_ONE: dict[bool, dict[str, int]] = {False: {}, True: {"minItems": 1}}
 
 
 class Several(Kind):
@@ -366,18 +356,22 @@ class Several(Kind):
 
     metavar: str | None = "LIST"
     one: Kind
+    required = False
+    """Whether at least one is required."""
 
     def accept(self, name: str, value: Any) -> tuple[Any, ...]:
         return tuple(self.one.accept(name, item) for item in _listed(name, value))
 
     def parse(self, text: str) -> tuple[Any, ...]:
-        return () if text == "none" else tuple(map(self.one.parse, text.split(",")))
+        if text == "none" and not self.required:
+            return ()
+        return tuple(self.one.parse(part) for part in text.split(","))
 
     def format(self, value: Any) -> str:
         return ",".join(map(self.one.format, value)) or "none"
 
     def schema(self) -> dict[str, Any]:
-        return {"type": "array", "items": self.one.schema()}
+        return {"type": "array", **_AT_LEAST_ONE[self.required], "items": self.one.schema()}
 
 
 class NumberList(Several):
@@ -502,7 +496,7 @@ class ByClass(Several):
 class Thresholds(Several):
     """IoU thresholds: ``0.5``, ``0.5,0.75`` or ``0.5:0.95:0.05``."""
 
-    repeatable = True
+    repeatable = required = True
     values = "from above 0 to 1, ascending"
     syntax = "`0.5`; `0.5,0.75`; `0.5:0.95:0.05`"
     one = Number(0, 1, above=True)
@@ -543,25 +537,40 @@ class Thresholds(Several):
         # As numpy.linspace: 0.5:0.95:0.05 equals COCO's list to the last bit.
         return linspace(start, stop, round(steps) + 1)
 
+
+class Limit(Kind):
+    """A value of `max_dets`; None is no limit."""
+
+    def accept(self, name: str, value: Any) -> int | None:
+        if value is not None and not _is_whole(value):
+            raise _invalid(name, value, "is not None or an integer")
+        limit: int | None = value
+        return limit
+
+    def parse(self, text: str) -> int | None:
+        if text.strip() == "none":
+            return None
+        if not is_whole(text.strip()):
+            raise ValueError(f"{text.strip()!r} is not an integer or 'none'")
+        return int(text.strip()[:18])
+
     def schema(self) -> dict[str, Any]:
-        return {"type": "array", "minItems": 1, "items": self.one.schema()}
+        return {"type": ["integer", "null"], "minimum": 1}
 
 
-class Limits(Kind):
+class Limits(Several):
     """Values of `max_dets`: ``1,10,100``; ``none`` is no limit."""
 
-    metavar = "LIST"
     values = "numbers, ascending, or `none`"
     syntax = "`1,10,100`; `none`"
+    one = Limit()
+    required = True
     _max = 2**63 - 1
 
     def accept(self, name: str, value: Any) -> tuple[int | None, ...]:
-        limits: tuple[int | None, ...] = _listed(name, value)
+        limits = super().accept(name, value)
         if not limits:
             raise UsageError("at least one value of max_dets is required")
-        for limit in limits:
-            if limit is not None and not _is_whole(limit):
-                raise UsageError(f"max_dets {limit!r} is not None or an integer")
         sizes = [inf if limit is None else limit for limit in limits]
         if any(size < 1 for size in sizes):
             raise UsageError("max_dets must be at least 1")
@@ -573,37 +582,30 @@ class Limits(Kind):
             raise UsageError(f"{len(limits)} values of max_dets; the maximum is {MAX_MAX_DETS}")
         return limits
 
-    def parse(self, text: str) -> tuple[int | None, ...]:
-        return tuple(self._limit(part.strip()) for part in text.split(","))
 
-    def _limit(self, text: str) -> int | None:
-        if text == "none":
-            return None
-        if not is_whole(text):
-            raise ValueError(f"{text!r} is not an integer or 'none'")
-        return int(text[:18])
+class Cutoff(Kind):
+    """The k of metrics at k."""
 
-    def format(self, value: Any) -> str:
-        return ",".join("none" if limit is None else str(limit) for limit in value)
+    def accept(self, name: str, value: Any) -> int:
+        if not _is_whole(value) or value < 1:
+            raise UsageError(f"k {value!r} is not an integer of at least 1")
+        k: int = value
+        return k
 
     def schema(self) -> dict[str, Any]:
-        limit = {"type": ["integer", "null"], "minimum": 1}
-        return {"type": "array", "minItems": 1, "items": limit}
+        return {"type": "integer", "minimum": 1}
 
 
-class Cutoffs(Kind):
-    """The k of metrics at k: ``1,5,10``."""
+class Cutoffs(Several):
+    """Several k of metrics at k: ``1,5,10``."""
 
-    metavar = "LIST"
     repeatable = True
     values = "whole numbers from 1, ascending"
     syntax = "`5`; `1,5,10`"
+    one = Cutoff()
 
     def accept(self, name: str, value: Any) -> tuple[int, ...]:
-        cutoffs: tuple[int, ...] = _listed(name, value)
-        for k in cutoffs:
-            if not _is_whole(k) or k < 1:
-                raise UsageError(f"k {k!r} is not an integer of at least 1")
+        cutoffs = super().accept(name, value)
         if list(cutoffs) != sorted(set(cutoffs)):
             raise UsageError("k must be in ascending order without duplicates")
         return cutoffs
@@ -614,11 +616,19 @@ class Cutoffs(Kind):
             raise ValueError(f"{text!r} is not a list of integers of at least 1")
         return tuple(map(int, parts))
 
-    def format(self, value: Any) -> str:
-        return ",".join(map(str, value)) or "none"
 
-    def schema(self) -> dict[str, Any]:
-        return {"type": "array", "items": {"type": "integer", "minimum": 1}}
+_END = {"description": "In the unit, included; null is unbounded.", "type": ["number", "null"]}
+_AREA_FIELDS = {"name": {"type": "string"}, "low": _END, "high": _END, "suffix": {"type": "string"}}
+_AREA_UNIT = {
+    "description": "Percent of the area of the image; without it, square pixels.",
+    "const": "%",
+}
+_AREA = {
+    "type": "object",
+    "required": list(_AREA_FIELDS),
+    "additionalProperties": False,
+    "properties": {**_AREA_FIELDS, "unit": _AREA_UNIT},
+}
 
 
 class Areas(Kind):
@@ -711,22 +721,7 @@ class Areas(Kind):
         )
 
     def schema(self) -> dict[str, Any]:
-        end = {
-            "description": "In the unit, included; null is unbounded.",
-            "type": ["number", "null"],
-        }
-        ends = {"name": {"type": "string"}, "low": end, "high": end, "suffix": {"type": "string"}}
-        unit = {
-            "description": "Percent of the area of the image; without it, square pixels.",
-            "const": "%",
-        }
-        item = {
-            "type": "object",
-            "required": list(ends),
-            "additionalProperties": False,
-            "properties": {**ends, "unit": unit},
-        }
-        return {"type": "array", "minItems": 1, "items": item}
+        return {"type": "array", "minItems": 1, "items": _AREA}
 
 
 def exact(value: float) -> str:

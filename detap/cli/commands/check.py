@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any, NamedTuple
 
 import click
@@ -87,22 +88,18 @@ def _read(inputs: Inputs, protocol: Protocol) -> _Read:
     truth = detections = None
     problems: list[Problem] = []
     omitted = 0
-    if inputs.gt:
-        try:
-            truth = inputs.read_ground_truth(inputs.gt)
-        except InputError as error:
-            problems += error.problems
-            omitted += error.omitted
-    if inputs.dt:
-        try:
-            detections = inputs.read_detections(inputs.dt, truth)
-        except InputError as error:
-            problems += error.problems
-            omitted += error.omitted
-        except UsageError as error:
-            if not problems:
-                raise
-            problems.append(Problem(escape(inputs.dt[0]), "", f"not checked: {error}"))
+    try:
+        truth = inputs.read_ground_truth(inputs.gt) if inputs.gt else None
+    except InputError as error:
+        problems, omitted = [*error.problems], error.omitted
+    try:
+        detections = inputs.read_detections(inputs.dt, truth) if inputs.dt else None
+    except InputError as error:
+        problems, omitted = [*problems, *error.problems], omitted + error.omitted
+    except UsageError as error:
+        if not problems:
+            raise
+        problems.append(Problem(escape(inputs.dt[0]), "", f"not checked: {error}"))
     read = _Read(truth, detections, problems, omitted)
     return read if problems else _checked(read, protocol)
 
@@ -127,20 +124,14 @@ def _checked(read: _Read, protocol: Protocol) -> _Read:
 def _write(read: _Read, outputs: Outputs, session: Session) -> None:
     """Compute the statistics and write the report."""
     tables = {"ground_truth": read.ground_truth, "detections": read.detections}
-    sources = {role: table.files for role, table in tables.items() if table is not None}
+    sources = [(role, table.files) for role, table in tables.items() if table is not None]
+    described = (describe(role, files, digests=outputs.needs_digests) for role, files in sources)
     report = data_check_report(
         examine(read.ground_truth, read.detections),
         problems=read.problems,
         omitted=read.omitted,
-        inputs=[
-            entry
-            for role, files in sources.items()
-            for entry in describe(role, files, digests=outputs.needs_digests)
-        ],
+        inputs=[*chain.from_iterable(described)],
     )
     session.print_notes(report.notes)
-    outputs.write(
-        report,
-        [source for files in sources.values() for source in files],
-        quiet=session.quiet and not (read.problems or session.strict_failed),
-    )
+    quiet = session.quiet and not (read.problems or session.strict_failed)
+    outputs.write(report, [*chain.from_iterable(files for _, files in sources)], quiet=quiet)

@@ -17,11 +17,11 @@ from detap.cli.options import Option, general_options, option, protocol_from, st
 from detap.cli.settings import (
     ConfiguredCommand,
     Settings,
+    by_name,
     config_options,
     defaults_of,
     options_of,
     raise_with_file,
-    setting_name,
     settings_of,
 )
 from detap.cli.settings_schema import settings_schema
@@ -125,22 +125,21 @@ def _effective_values(
     context = click.Context(command, info_name=command.name)
     context.default_map = defaults_of(command, settings)
     effective, values = [], {}
-    for parameter in options_of(command):
-        value, source = parameter.consume_value(context, {})
-        name = setting_name(parameter)
+    for name, setting in by_name(options_of(command)).items():
+        value, source = setting.consume_value(context, {})
+        origin, typed = None, () if setting.multiple else None
         # Invalid values raise the error that eval raises.
-        if source in (ParameterSource.ENVIRONMENT, ParameterSource.DEFAULT_MAP):
-            context.set_parameter_source(str(parameter.name), source)
-            typed = _typed(context, parameter, value, settings)
-        else:
-            typed = () if parameter.multiple else None
-        values[str(parameter.name)] = typed
-        origin = _source(parameter, source, settings)
+        if source is ParameterSource.ENVIRONMENT:
+            origin, typed = f"${setting.envvar}", _typed(context, setting, value, settings)
+        elif source is ParameterSource.DEFAULT_MAP:
+            context.set_parameter_source(str(setting.name), source)
+            typed = _typed(context, setting, value, settings)
+            origin = f"{_relative_path(settings)} {settings.origins.get(name, '')}".rstrip()
+        elif everything:
+            value, origin = setting.get_default(context), "default"
+        values[str(setting.name)] = typed
         if origin is not None:
             effective.append(_Value(name, _plain(value), origin))
-        elif everything:
-            default = parameter.get_default(context)
-            effective.append(_Value(name, _plain(default), "default"))
     return effective, values
 
 
@@ -191,26 +190,13 @@ def _undefined_metrics(protocol: Protocol) -> Metrics:
     )
 
 
-def _typed(context: click.Context, parameter: click.Option, value: Any, settings: Settings) -> Any:
-    context.meta["detap.settings"] = settings
+def _typed(context: click.Context, option: Option, value: Any, settings: Settings) -> Any:
     try:
-        return parameter.type_cast_value(context, value)
+        return option.type_cast_value(context, value)
     except click.BadParameter as error:
-        error.param = error.param or parameter
-        raise_with_file(context, error)
+        error.param = error.param or option
+        raise_with_file(context, error, settings)
         raise
-
-
-def _source(
-    parameter: click.Option, source: ParameterSource | None, settings: Settings
-) -> str | None:
-    if source is ParameterSource.ENVIRONMENT:
-        variable = parameter.envvar if isinstance(parameter, Option) else None
-        return f"${variable}"
-    if source is ParameterSource.DEFAULT_MAP:
-        location = settings.origins.get(setting_name(parameter), "")
-        return " ".join(part for part in (_relative_path(settings), location) if part)
-    return None
 
 
 def _relative_path(settings: Settings) -> str:
@@ -249,18 +235,9 @@ def _as_table(settings: Settings, values: list[_Value]) -> str:
     sizes = [max((width(row[column]) for row in rows), default=0) for column in (0, 1)]
     if rows:
         lines.append("")
-    lines += [
-        "  ".join(
-            [
-                *(
-                    cell + " " * (size - width(cell))
-                    for cell, size in zip(row, sizes, strict=False)
-                ),
-                row[2],
-            ]
-        )
-        for row in rows
-    ]
+    for name, value, source in rows:
+        cells = (name + " " * (sizes[0] - width(name)), value + " " * (sizes[1] - width(value)))
+        lines.append("  ".join((*cells, source)))
     return "".join(f"{line.rstrip()}\n" for line in lines)
 
 

@@ -200,23 +200,20 @@ def _report_diff(
 
 
 def _protocol_diff(
-    protocols: Sequence[Protocol], options: Mapping[str, Any], inputs: ReportInputs | None
+    protocols: Sequence[Protocol], options: Mapping[str, Any], inputs: ReportInputs
 ) -> Report:
-    assert inputs is not None
-    first, second = protocols
     keywords = {"classes": inputs.classes, "threads": options["threads"]}
-    return protocol_diff_report(
-        protocol_diff(inputs.tables, first, second, options["metric"], **keywords)
-    )
+    first, second = protocols
+    diff = protocol_diff(inputs.tables, first, second, options["metric"], **keywords)
+    return protocol_diff_report(diff)
 
 
 def _protocol_search(
     target: TargetValue,
     changes: Mapping[str, Any],
     options: Mapping[str, Any],
-    inputs: ReportInputs | None,
+    inputs: ReportInputs,
 ) -> Report:
-    assert inputs is not None
     keywords = {"classes": inputs.classes, "threads": options["threads"]}
     search = protocol_search(inputs.tables, target, options["metric"], changes=changes, **keywords)
     return protocol_search_report(search, max_rows=options["top"])
@@ -224,7 +221,7 @@ def _protocol_search(
 
 def _explain(
     files: tuple[Inputs | None, Outputs],
-    question: Callable[[Mapping[str, Any], ReportInputs | None], Report],
+    question: Callable[[Mapping[str, Any], Any], Report],
     options: Mapping[str, Any],
     session: Session,
 ) -> None:
