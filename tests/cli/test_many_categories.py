@@ -48,3 +48,7 @@ def test_twenty_thousand_categories_take_250_mb(tmp_path: Path, step: int) -> No
     report = json.loads((tmp_path / "report.json").read_text("utf-8"))
     assert report["summary"]["AP"] == pytest.approx(0.75, abs=1e-12)
     assert int(run.stderr.split()[-1]) < MOST
+    omitted = f"{CATEGORIES - len(labels)} classes without ground truth and detections are not"
+    assert (omitted in run.stdout) == (step > 1)
+    assert len(report["classes"]) == CATEGORIES
+    assert run.stdout.count("\ncategory ") == len(labels)

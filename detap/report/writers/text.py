@@ -5,6 +5,7 @@ needs rich, which takes 0.04 s to import.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from itertools import zip_longest
 from math import isnan
@@ -31,6 +32,7 @@ COLORS = {
 }
 _NAME_WIDTH = 24  # of a long name, before other columns are dropped
 _LEAST_NAME = 8
+_EMPTY_ROWS = 10  # of classes without boxes, shown at most
 _VERDICTS = ("failed", "warning", "passed")  # the worst first
 _MARKS = {"FAILED": "failed", "passed": "passed"}  # verdicts, where a row has one
 _FRACTION = Column("", "", "", "fraction")  # of a summary without columns
@@ -71,7 +73,7 @@ def _lines(report: Report, style: Style) -> list[Line]:
     # Input that could not be read has no classes.
     if report.table.rows or report.summary:
         title: list[Line] = [[(report.title, "title")]] if report.title else []
-        lines += [[], *title, *table_lines(report.table, style, failed)]
+        lines += [[], *title, *_class_lines(report.table, style, failed)]
     if report.summary:
         lines += [[], *_summary_lines(report, style, failed)]
     for block in report.blocks:
@@ -80,6 +82,19 @@ def _lines(report: Report, style: Style) -> list[Line]:
     if report.signature:
         lines += [[], [(escape(report.signature), "dim")]]
     return lines[1:]
+
+
+def _class_lines(table: Table, style: Style, failed: Collection[str]) -> Iterator[Line]:
+    """Yield the table; many classes without boxes are a line with their number."""
+    counts = ("ground_truths", "ignored", "detections")
+    rows = [row for row in table.rows if any(row.get(key) != 0 for key in counts)]
+    omitted = len(table.rows) - len(rows)
+    if omitted > _EMPTY_ROWS:
+        table = replace(table, rows=tuple(rows))
+    yield from table_lines(table, style, failed)
+    if omitted > _EMPTY_ROWS:
+        text = f"{omitted} classes without ground truth and detections are not shown"
+        yield from ([(piece, "dim")] for piece in _wrapped(text, style.width))
 
 
 def _block_lines(block: Block, style: Style) -> Iterator[Line]:
