@@ -7,10 +7,8 @@ Reference: CVAT's documentation, "XML annotation format", version 1.1, for image
 """
 
 import codecs
-import math
 import os
 import re
-from array import array
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
@@ -19,7 +17,7 @@ from typing import Any, Self
 from detap.errors import Note
 from detap.formats.reading.sniffing import head
 from detap.formats.reading.xml_settings import SAFE
-from detap.formats.shapes.document import SCORES, Document, DocumentFormat
+from detap.formats.shapes.document import SCORES, Document, DocumentFormat, Image, Item
 from detap.formats.shapes.flags import BBOX_HINT, bounds, rotated_box, rotated_ellipse
 from detap.formats.shapes.json_values import number_of
 from detap.formats.stem_matching import base_name, without_suffix
@@ -60,20 +58,22 @@ class Annotations(Document):
     """
 
     corner_names = CORNERS
+    repeated = "keep one of them; export the tasks of a project one by one"
+    record_of = staticmethod(lambda shape: shape)
 
     def __init__(self, *arguments: Any, **how: Any) -> None:
         super().__init__(*arguments, **how)
         if "\0" not in self.given and os.path.isdir(self.given):
             self.given = os.path.join(self.given, _EXPORTED)
             self.path = shown(self.given)
-        self._lines = array("i")
-        self._images: dict[str, tuple[str, int]] = {}
+        self._inner: dict[str, str] = {}  # attribute elements of the last shape
         self._tags = 0
         self._sha256 = ""
+        self.begin(self.path)
 
-    def location(self, row: int) -> tuple[str, str]:
-        """Return the file and line of a box."""
-        return self.path, f"line {self._lines[row]}"
+    def place(self, location: Any) -> str:
+        """Return the text of a line."""
+        return f"line {location}"
 
     def sources(self) -> tuple[SourceFile, ...]:
         """Return the input source."""
@@ -124,7 +124,7 @@ class Annotations(Document):
             except (ValueError, LookupError) as error:
                 self._add_fault(first, "", str(error))
         self._sha256 = digest.hexdigest() if digest is not None else ""
-        if not self.problems.count and not self._images:
+        if not self.problems.count and not self.images:
             self._add("", "no <image> elements", "export the task again, as CVAT for images 1.1")
         if check:
             self.problems.raise_any()
@@ -234,46 +234,36 @@ class Annotations(Document):
                 self._add(f"line {child.sourceline}", message, "export it again")
 
     def _take_image(self, image: Any) -> None:
-        line, attributes = image.sourceline, dict(image.items())
-        file = attributes.get("name", "")
-        stem = without_suffix(file.replace("\\", "/"))
-        if not stem.strip():
-            self._add(f"line {line}", "<image> has no name", "write its file name")
-        elif stem in self._images:
-            other, other_line = self._images[stem]
-            note = "" if other == file else f", as {quote(other)}"
-            self._add(
-                f"line {line}",
-                f"duplicate image {quote(file)} (also at line {other_line}{note})",
-                "keep one of them; export the tasks of a project one by one",
-            )
-        # Boxes of an unnamed or duplicate image are read only to report their problems.
-        self._images.setdefault(stem, (file, line))
-        if self.images_only:
-            self.attributes.setdefault(stem, attributes)
-            if "name" in attributes:
-                self.file_names.setdefault(stem, file)
-            return
-        try:
-            size = _side("width", attributes), _side("height", attributes)
-        except FaultError as fault:
-            size = math.nan, math.nan
-            self._add(f"line {line}", f"image {quote(file)}: {fault.message}", fault.hint)
-        self.images.setdefault(stem, size)
         if _unusual()(image):
             self._check_image(image)
-        for shape in image:
-            if shape.tag == "tag":
-                self._tags += 1
-                continue
-            shape_line = shape.sourceline
-            try:
-                self._take_box(shape, shape_line)
-            except FaultError as fault:
-                message = f"<{shape.tag[:_SHOWN]}> {fault.message}"
-                self._add(f"line {shape_line}", message, fault.hint)
-            if self.too_many():
-                raise _StopError
+        self.read_image(self.path, f"line {image.sourceline}", image)
+        if self.too_many():
+            raise _StopError
+
+    def image_of(self, location: str, record: Any, file: str) -> Image:
+        """Return the image of an element."""
+        attributes = dict(record.items())
+        name = attributes.get("name", "")
+        if not without_suffix(name.replace("\\", "/")).strip():
+            raise FaultError("<image> has no name", "write its file name")
+        try:
+            width, height = _side("width", attributes), _side("height", attributes)
+        except FaultError as fault:
+            width = height = None
+            message = f"image {quote(name)}: {fault.message}"
+            self.problems.add(file, location, message, fault.hint)
+        shapes = [shape for shape in record if shape.tag != "tag"]
+        self._tags += len(record) - len(shapes)
+        located = ((shape.sourceline, shape) for shape in shapes)
+        return Image(name, located, width, height, attributes)
+
+    def take(self, record: Any, location: Any) -> None:
+        """Add the box of a shape; raise FaultError if it is invalid."""
+        try:
+            super().take(record, location)
+        except FaultError as fault:
+            message = f"<{record.tag[:_SHOWN]}> {fault.message}"
+            raise FaultError(message, fault.hint) from None
 
     def _check_image(self, image: Any) -> None:
         """Check the nesting of elements, and the text between them."""
@@ -284,35 +274,34 @@ class Annotations(Document):
             for element in (*shape, shape):
                 self._check_text(element.tail, _end_line(element))
 
-    def _take_box(self, shape: Any, line: int) -> None:
-        attributes = dict(shape.items())
-        inner = {
+    def item_of(self, record: Any) -> Item:
+        """Return the box of a shape; elements in it are attributes too."""
+        self._inner = {
             name: element.text or ""
-            for element in shape
+            for element in record
             if element.tag == "attribute" and (name := element.get("name"))
         }
+        attributes = dict(record.items())
         label = attributes.get("label", "")
         if not label.strip():
             raise FaultError("has no label", "write the name of its class")
-        box, corners = self._box(shape.tag, attributes)
-        flags = [flag for item in inner.items() if (flag := self._flag(*item))]
-        score = self._score({**inner, **attributes}) if self.scored else 0.0
-        self.add(label, box, score, flags, corners)
-        self._lines.append(line)
-        if self.object_attributes.names:
-            values = self.object_attributes.values({**attributes, **inner}.get)
-            self.object_attributes.append(values)
+        box, corners = self._box(record.tag, attributes)
+        return Item(label, box, attributes | self._inner, corners)
 
-    def _flag(self, name: str, value: str) -> str:
-        try:
-            return self.flags.flag_of(name, value)
-        except ValueError:
-            raise FaultError(
-                f"flag {quote(name)} is {quote(value)}",
-                "expected true or false, yes or no, 1 or 0",
-            ) from None
+    def flags_of(self, attributes: Mapping[str, Any]) -> set[str]:
+        """Return the flags among the elements of a shape."""
+        flags = set()
+        for name, value in self._inner.items():
+            try:
+                flags.add(self.flags.flag_of(name, value))
+            except ValueError:
+                message = f"flag {quote(name)} is {quote(value)}"
+                hint = "expected true or false, yes or no, 1 or 0"
+                raise FaultError(message, hint) from None
+        return flags - {""}
 
-    def _score(self, attributes: _Attributes) -> float:
+    def score_of(self, attributes: Mapping[str, Any]) -> float:
+        """Return the score of a shape."""
         for name in SCORES:
             if name in attributes:
                 return number_of(name, attributes[name].strip())
@@ -401,13 +390,13 @@ def _end_line(element: Any) -> int:
     return int(element.sourceline) + "".join(element.itertext()).count("\n")
 
 
-def _side(name: str, attributes: _Attributes) -> float:
-    """Return the image's width or height in pixels, NaN if unknown."""
+def _side(name: str, attributes: _Attributes) -> float | None:
+    """Return the image's width or height in pixels, None if unknown."""
     text = attributes.get(name, "")
-    value = number_of(name, text) if text else math.nan
+    value = number_of(name, text) if text else 0.0
     if value < 0:
         raise FaultError(f"{name} {value:g} is negative", "write the size in pixels")
-    return value or math.nan
+    return value or None
 
 
 def _required(attributes: _Attributes, names: tuple[str, ...]) -> list[float]:

@@ -16,7 +16,7 @@ from detap.formats.by_name.notes import files_skipped
 from detap.formats.by_name.problems import Problems
 from detap.formats.image_folders import ImageFolder
 from detap.formats.reading.sniffing import head
-from detap.formats.shapes.document import Document, DocumentFormat, Image, Item
+from detap.formats.shapes.document import Document, DocumentFormat, Image, Item, json_folder
 from detap.formats.shapes.flags import BBOX_HINT, bounds
 from detap.formats.shapes.json_values import (
     class_name,
@@ -26,18 +26,11 @@ from detap.formats.shapes.json_values import (
     side_of,
 )
 from detap.formats.stem_matching import base_name, without_suffix
-from detap.formats.text.folder import (
-    Folder,
-    files_of,
-    name_of_member,
-    nested_names,
-    one_file,
-)
+from detap.formats.text.folder import Folder, name_of_member, nested_names
 from detap.io.json_text import short_json
 from detap.io.limits import DEFAULT_LIMITS
-from detap.io.paths import STDIN
 from detap.io.problems import FaultError
-from detap.io.stream import read_bytes, refuse
+from detap.io.stream import read_bytes
 from detap.tables.detection import GroundTruth, Name
 
 _POINTS = {"polygon": 3, "linestrip": 2, "line": 2, "points": 1, "point": 1, "mask": 2}
@@ -46,8 +39,7 @@ _ROTATED = ("rectangle", "oriented_rectangle", "rotation", "quadrilateral")
 """Types whose four points are the corners of a rotated box, in order around."""
 _NO_SCORE = "detections need scores, as X-AnyLabeling writes them; LabelMe writes none"
 _EXPECTED_FILE = "expected a LabelMe file with a list of shapes"
-_FILES = 3
-"""Files of a folder whose content is read to detect the format."""
+_FILES = 3  # whose content is read to detect the format
 _FOLDERS, _ENTRIES = 32, 256
 _TAIL = 1024
 
@@ -72,15 +64,7 @@ class Shapes(Document):
 
     def folders(self) -> list[Folder]:
         """Return the folder of the JSON files."""
-        path = self.given
-        if path == STDIN:
-            message = "cannot provide LabelMe's files: file names are needed"
-            refuse(path, message, "use a folder")
-        folder = one_file(path) or files_of(path, "", ".json", nested=True)
-        if not folder.members:
-            message = "no LabelMe files: no file ends with .json"
-            refuse(path, message, "use the folder with the files")
-        return [folder]
+        return [json_folder(self.given, "LabelMe's files", "LabelMe files", nested=True)]
 
     def image_names(self, path: str, members: Sequence[str]) -> dict[str, str]:
         """Return the image of each file."""
@@ -100,8 +84,8 @@ class Shapes(Document):
         """Return the image of a file."""
         sides = [record.get(key) for key in ("imageWidth", "imageHeight")]
         try:
-            side_of("imageWidth", sides[0])
-            side_of("imageHeight", sides[1])
+            for name, side in zip(("imageWidth", "imageHeight"), sides, strict=True):
+                side_of(name, side)
         except FaultError as fault:
             sides = [None, None]
             self.problems.add(file, "", fault.message, fault.hint)
@@ -159,7 +143,11 @@ class Shapes(Document):
         minimum = 2 if kind == "circle" else _POINTS.get(kind, 4)
         if len(points) < minimum:
             raise FaultError(f"has {len(points)} points as a {kind}", f"expected {minimum}")
-        return _around(points) if kind == "circle" else bounds(points), None
+        if kind != "circle":
+            return bounds(points), None
+        (x, y), (at_x, at_y) = points[:2]  # the center and a point of the circle
+        radius = math.hypot(at_x - x, at_y - y)
+        return [x - radius, y - radius, x + radius, y + radius], None
 
     def matched(self, images: Sequence[Name], known: Sequence[Name]) -> tuple[Name, ...]:
         """Return the names as they are."""
@@ -245,17 +233,14 @@ class _ImagePaths(Mapping[str, str]):
         if not isinstance(path, str):
             raise KeyError(image)
         joined = posixpath.join(posixpath.dirname(below), path.replace("\\", "/").lstrip("/"))
-        return posixpath.normpath("/" + _without_parents(joined)).lstrip("/")
+        inside = posixpath.normpath(joined).removeprefix("../")
+        return posixpath.normpath("/" + inside).lstrip("/")
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._files)
 
     def __len__(self) -> int:
         return len(self._files)
-
-
-def _without_parents(path: str) -> str:
-    return posixpath.normpath(path).removeprefix("../")
 
 
 def _files_of(truth: GroundTruth) -> Iterator[tuple[Name, str, str]]:
@@ -277,10 +262,3 @@ def _upright(points: list[list[float]]) -> bool:
     """Return True if four points are the corners of an axis-aligned box."""
     x1, y1, x2, y2 = bounds(points)
     return {*map(tuple, points)} == {(x1, y1), (x1, y2), (x2, y1), (x2, y2)}
-
-
-def _around(points: list[list[float]]) -> list[float]:
-    """Return the box around a circle, given by its center and a point on it."""
-    (x, y), (at_x, at_y) = points[:2]
-    radius = math.hypot(at_x - x, at_y - y)
-    return [x - radius, y - radius, x + radius, y + radius]

@@ -11,11 +11,11 @@ from typing import Any, NoReturn
 from detap.errors import Note
 from detap.formats.by_name.notes import files_skipped, images_without_file
 from detap.formats.reading.sniffing import first_files_fit, json_paths
-from detap.formats.shapes.document import Document, DocumentFormat, Image, Item
-from detap.formats.shapes.json_values import class_name, numbers, object_of, required
-from detap.formats.text.folder import Folder, files_of, one_file
+from detap.formats.shapes.document import Document, DocumentFormat, Image, Item, json_folder
+from detap.formats.shapes.json_values import class_name, object_of, positive_box, required
+from detap.formats.text.folder import Folder
 from detap.io.json_text import short_json
-from detap.io.paths import STDIN, Path
+from detap.io.paths import Path
 from detap.io.problems import FaultError
 from detap.io.stream import refuse
 
@@ -33,15 +33,7 @@ class Responses(Document):
 
     def folders(self) -> list[Folder]:
         """Return the folder of the responses."""
-        path = self.given
-        if path == STDIN:
-            message = "cannot provide Roboflow's responses: file names are needed"
-            refuse(path, message, "use a folder")
-        folder = one_file(path) or files_of(path, "", ".json")
-        if not folder.members:
-            hint = "use the folder with the files"
-            refuse(path, "no responses: no file ends with .json", hint)
-        return [folder]
+        return [json_folder(self.given, "Roboflow's responses", "responses")]
 
     def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
         """Yield the only record of a file."""
@@ -62,10 +54,7 @@ class Responses(Document):
         if "points" in record:
             raise FaultError("is a polygon", "use a model that detects boxes")
         label = class_name(record, "class")
-        x, y, width, height = numbers(record, "x", "y", "width", "height")
-        for name, side in (("width", width), ("height", height)):
-            if side < 0:
-                raise FaultError(f"{name} {side:g} is negative", "correct the box")
+        x, y, width, height = positive_box(record)
         box = [x - width / 2, y - height / 2, width, height]
         return Item(label, box, {"confidence": record.get("confidence")})
 

@@ -3,7 +3,6 @@
 Reference: Supervisely's documentation, "Annotation JSON format" and "Project structure".
 """
 
-import json
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -19,7 +18,14 @@ from detap.formats.content import (
     sizes,
 )
 from detap.formats.reading.sniffing import first_files_fit, json_paths
-from detap.formats.shapes.document import Document, DocumentFormat, Image, Item
+from detap.formats.shapes.document import (
+    Document,
+    DocumentFormat,
+    Image,
+    Item,
+    json_line,
+    refuse_stdin,
+)
 from detap.formats.shapes.flags import bounds
 from detap.formats.shapes.json_values import (
     class_name,
@@ -31,7 +37,6 @@ from detap.formats.shapes.json_values import (
 )
 from detap.formats.stem_matching import base_name, without_suffix
 from detap.formats.text.folder import Folder, files_of, one_file
-from detap.io.paths import STDIN
 from detap.io.problems import FaultError
 from detap.io.stream import read_bytes, refuse
 from detap.tables.detection import Detections, GroundTruth
@@ -156,7 +161,7 @@ class Supervisely(DocumentFormat):
         folder = self.written[isinstance(table, Detections)]
         names = _image_files(content)
         classes = [{"title": name, "shape": "rectangle"} for name in table.classes]
-        yield f"{folder}/meta.json", _json({"classes": classes, "tags": []})
+        yield f"{folder}/meta.json", json_line({"classes": classes, "tags": []})
         corners, labels = table.corners.tolist(), table.label.tolist()
         tags = _tags_of(table)
         for name, size, rows in zip(names, sizes(content), rows_of_images(table), strict=True):
@@ -170,7 +175,10 @@ class Supervisely(DocumentFormat):
                 for row in rows.tolist()
             ]
             sides = {} if size is None else {"size": {"height": size[1], "width": size[0]}}
-            yield f"{folder}/ds0/ann/{name}.json", _json({"tags": [], **sides, "objects": objects})
+            yield (
+                f"{folder}/ds0/ann/{name}.json",
+                json_line({"tags": [], **sides, "objects": objects}),
+            )
 
 
 def _image_files(content: Content) -> list[str]:
@@ -190,10 +198,6 @@ def _tags_of(table: GroundTruth | Detections) -> list[list[dict[str, Any]]]:
     ]
 
 
-def _json(record: dict[str, Any]) -> bytes:
-    return (json.dumps(record, ensure_ascii=False) + "\n").encode()
-
-
 def _tags(record: dict[str, Any]) -> dict[str, Any]:
     """Return the values of tags by name; True for a tag without value."""
     tags = record.get("tags") or []
@@ -208,8 +212,7 @@ def _tags(record: dict[str, Any]) -> dict[str, Any]:
 
 def _folders(path: str) -> list[Folder]:
     """Return the annotation files of each data set, or a single file."""
-    if path == STDIN:
-        refuse(path, "cannot provide Supervisely's files: file names are needed", "use a folder")
+    refuse_stdin(path, "Supervisely's files")
     file = one_file(path)
     if file is not None:
         return [file]

@@ -14,7 +14,7 @@ from detap.formats.by_name.problems import Problems
 from detap.formats.content import Content, rows_of_images
 from detap.formats.reading.sniffing import head, json_paths
 from detap.formats.shapes.csv_rows import Row, Table, read_csv
-from detap.formats.shapes.document import Document, DocumentFormat, Image, Item
+from detap.formats.shapes.document import Document, DocumentFormat, Image, Item, json_line
 from detap.formats.shapes.flags import as_xywh, bounds, rotated_ellipse
 from detap.formats.shapes.json_values import finite_number, numbers, object_of, required, value_text
 from detap.formats.xywh import to_xywh
@@ -83,10 +83,9 @@ class Regions(Document):
         """Return the image of a record."""
         regions = required(object_of(record), "regions", dict | list, "expected a list")
         attributes = object_of(record.get("file_attributes") or {})
-        if isinstance(regions, dict) and location.startswith("line "):
-            return Image(record.get("filename"), regions.items(), attributes=attributes)
         items = regions.items() if isinstance(regions, dict) else enumerate(regions)
-        objects = ((f"{location}.regions[{n}]", item) for n, item in items)
+        prefix, end = ("", "") if location.startswith("line ") else (f"{location}.regions[", "]")
+        objects = ((f"{prefix}{n}{end}", item) for n, item in items)
         return Image(record.get("filename"), objects, attributes=attributes)
 
     def item_of(self, record: Any) -> Item:
@@ -263,7 +262,7 @@ class Via(DocumentFormat):
             file = content.file_name(name)
             record = {"filename": file, "size": 0, "regions": regions, "file_attributes": {}}
             images[f"{file}0"] = record
-        return (json.dumps(images, ensure_ascii=False) + "\n").encode()
+        return json_line(images)
 
 
 def _is_of_image(path: str, paths: frozenset[str]) -> bool:

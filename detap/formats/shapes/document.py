@@ -3,10 +3,12 @@
 A format yields images with objects; the recipe makes the tables, their notes and the problems.
 """
 
+import json
 import math
 import os
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Self
@@ -25,14 +27,14 @@ from detap.formats.reading.placeholder import empty_ground_truth
 from detap.formats.shapes.flags import BBOX_HINT, FlagNames
 from detap.formats.shapes.json_values import finite_number, json_value, object_of, side_of
 from detap.formats.stem_matching import base_name, without_suffix
-from detap.formats.text.folder import Folder
+from detap.formats.text.folder import Folder, files_of, one_file
 from detap.formats.text.lines import box_fault
 from detap.io.digest import read_hashed
 from detap.io.json_text import HOLDS_CONSTANTS, short_json
 from detap.io.limits import DEFAULT_LIMITS, Limits
-from detap.io.paths import Path, shown
+from detap.io.paths import STDIN, Path, shown
 from detap.io.problems import SHAPES, FaultError, check_choice
-from detap.io.stream import read_bytes
+from detap.io.stream import read_bytes, refuse
 from detap.tables.columns import indices_in
 from detap.tables.detection import (
     Detections,
@@ -103,31 +105,12 @@ class Document(RowReader):
     A subclass overrides :meth:`images_of`, :meth:`image_of` and :meth:`item_of`; for a folder of
     files :meth:`folders`; for files other than JSON :meth:`parse`.
 
-    Parameters
-    ----------
-    path : str or path
-    limits : Limits
-    scored : bool
-        Require scores, for detections.
-    as_is : bool
-        Accept input that fails a plausibility check.
-    truth : GroundTruth or None
-        The ground truth of the detections.
-    shapes : {"reject", "bbox"}
-        Reject shapes other than boxes and rotated boxes, or read the bounding boxes of all.
-    attribute_flags : str, optional
-        Attributes that are flags, as in :class:`FlagNames`.
-    attributes : tuple of str
-        Attributes of the boxes to read.
-    score_attribute : str, optional
-        The attribute with the score, by default ``score`` or ``confidence``.
-
     Attributes
     ----------
     box_format : {"xyxy", "xywh"}
         The format of the boxes of :meth:`item_of`.
-    expected : str
-        The hint for other content.
+    expected, repeated : str
+        The hints for other content and for an image that occurs twice.
     missing : str
         What an input without boxes lacks.
     given : str
@@ -139,17 +122,18 @@ class Document(RowReader):
     file_names : dict of str to str
         The file of each image.
     images_only : bool
-        If True, attributes of images are read instead of objects.
-    attributes : dict of str to mapping
-        The attributes of each image.
+        If True, `attributes` of images are read instead of objects.
     names : dict of str to str
         The image of each file, by :meth:`image_names`.
     """
 
     box_format = "xyxy"
     expected = ""
+    repeated = "keep one of them"
     missing = "boxes in its {} images"
     score_names: tuple[str, ...] = SCORES
+    record_of: ClassVar[Callable[[Any], Any]] = staticmethod(object_of)
+    """Returns the record of an object; raises FaultError for other content."""
 
     def __init__(
         self,
@@ -183,7 +167,9 @@ class Document(RowReader):
         self.skipped: list[str] = []
         self._first: dict[str, tuple[str, str]] = {}
         self._sources: list[tuple[Folder, int]] = []
-        self._locations: list[tuple[str, str]] = []
+        self._files: list[str] = []
+        self._starts: list[int] = []  # the first row of each file
+        self._locations: list[Any] = []
         self._image = array("i")
         self._labels: list[str] = []
         self._numbers = array("d")
@@ -222,6 +208,10 @@ class Document(RowReader):
         """Return the object of a record; None skips it."""
         raise NotImplementedError
 
+    def place(self, location: Any) -> str:
+        """Return the text of an object's location."""
+        return str(location)
+
     def notes(self) -> tuple[Note, ...]:
         """Return notes about the files."""
         return ()
@@ -259,6 +249,7 @@ class Document(RowReader):
 
     def read_data(self, data: bytes, file: str) -> None:
         """Read one file and collect its problems."""
+        self.begin(file)
         before = self.problems.count
         parsed = self.parse(data, file)
         if parsed is None:
@@ -266,7 +257,7 @@ class Document(RowReader):
         content, constants = parsed
         try:
             for location, record in self.images_of(content, file):
-                self._read_image(file, location, record)
+                self.read_image(file, location, record)
                 if self.too_many():
                     break
         except FaultError as fault:
@@ -274,7 +265,13 @@ class Document(RowReader):
         if constants and self.problems.count == before:
             self.problems.add(file, "", *HOLDS_CONSTANTS)
 
-    def _read_image(self, file: str, location: str, record: Any) -> None:
+    def begin(self, file: str) -> None:
+        """Start to read a file; the next rows are its own."""
+        self._files.append(file)
+        self._starts.append(len(self))
+
+    def read_image(self, file: str, location: str, record: Any) -> None:
+        """Read one image and collect its problems."""
         try:
             image = self.image_of(location, record, file)
             stem = self._begin(image, file, location)
@@ -285,9 +282,9 @@ class Document(RowReader):
             return
         for where, item in () if self.images_only else image.objects:
             try:
-                self._take(object_of(item), file, where)
+                self.take(item, where)
             except FaultError as fault:
-                self.problems.add(file, where, fault.message, fault.hint)
+                self.problems.add(file, self.place(where), fault.message, fault.hint)
 
     def _begin(self, image: Image, file: str, location: str) -> str:
         """Return the stem of a new image."""
@@ -305,7 +302,7 @@ class Document(RowReader):
             other, where = self._first[stem]
             note = "" if other == image.name else f", as {quote(other)}"
             message = f"duplicate image {quote(image.name)} (also at {where}{note})"
-            raise FaultError(message, "keep one of them")
+            raise FaultError(message, self.repeated)
         self._first[stem] = image.name, location or file
         file_name = image.name if image.file is None else image.file
         if file_name:
@@ -315,16 +312,19 @@ class Document(RowReader):
         self.images[stem] = math.nan, math.nan
         return stem
 
-    def _take(self, record: dict[str, Any], file: str, location: str) -> None:
-        item = self.item_of(record)
+    def take(self, record: Any, location: Any) -> None:
+        """Add an object of the last image; raise FaultError if it is invalid."""
+        item = self.item_of(self.record_of(record))
         if item is None:
             return
         score = self.score_of(item.attributes) if self.scored else 0.0
-        values = self.object_attributes.values(item.attributes.get)
+        attributes = self.object_attributes
+        values = attributes.values(item.attributes.get) if attributes.names else ()
         flags = self.flags_of(item.attributes)
         self.add(item.label, item.box, score, flags, item.corners)
-        self.object_attributes.append(values)
-        self._locations.append((file, location))
+        if attributes.names:
+            attributes.append(values)
+        self._locations.append(location)
 
     def score_of(self, attributes: Mapping[str, Any]) -> float:
         """Return the score of an object; raise FaultError if it has none."""
@@ -353,13 +353,7 @@ class Document(RowReader):
         flags: Iterable[str] = (),
         corners: Sequence[Sequence[float]] | None = None,
     ) -> None:
-        """Add a box of the last image; `corners` are those of a rotated box that it encloses.
-
-        Raises
-        ------
-        FaultError
-            If the box is not finite or too large, or the sides of its corners cross.
-        """
+        """Add a box of the last image; `corners` are those of a rotated box that it encloses."""
         fault = box_fault(list(box), self.box_format)
         if fault:
             raise FaultError(fault, "correct the box")
@@ -387,7 +381,8 @@ class Document(RowReader):
 
     def location(self, row: int) -> tuple[str, str]:
         """Return the file and location of a box."""
-        return self._locations[row]
+        file = self._files[bisect_right(self._starts, row) - 1]
+        return file, self.place(self._locations[row])
 
     # --- tables
 
@@ -478,6 +473,27 @@ class Document(RowReader):
         self.read_data(read_bytes(file), file)
 
 
+def json_folder(path: str, files: str, missing: str, *, nested: bool = False) -> Folder:
+    """Return the JSON files of a folder, or a single file; `files` and `missing` name them."""
+    refuse_stdin(path, files)
+    folder = one_file(path) or files_of(path, "", ".json", nested=nested)
+    if not folder.members:
+        hint = "use the folder with the files"
+        refuse(path, f"no {missing}: no file ends with .json", hint)
+    return folder
+
+
+def json_line(value: Any) -> bytes:
+    """Return a value as the JSON of a file."""
+    return (json.dumps(value, ensure_ascii=False) + "\n").encode()
+
+
+def refuse_stdin(path: str, files: str) -> None:
+    """Raise InputError for standard input, which has no file names."""
+    if path == STDIN:
+        refuse(path, f"cannot provide {files}: file names are needed", "use a folder")
+
+
 def _file(path: str, member: str) -> str:
     return os.path.join(path, member) if member else path
 
@@ -503,23 +519,11 @@ class DocumentFormat(Format):
     writes_unused_classes: ClassVar[bool] = False
 
     def read_truth_file(self, path: Path, **options: Any) -> GroundTruth:
-        """Return the boxes of the files; images and classes sorted by name, rows as in the files.
-
-        Raises
-        ------
-        InputError
-            If an input is invalid; lists every problem, up to the limit.
-        """
+        """Return the boxes; images and classes sorted by name, rows as in the files."""
         return self.document(path, **options).read().ground_truth()
 
     def read_detections_file(self, path: Path, truth: GroundTruth, **options: Any) -> Detections:
-        """Return scored boxes, numbered as the ground truth; further classes sorted by name.
-
-        Raises
-        ------
-        InputError
-            If an input is invalid; lists every problem, up to the limit.
-        """
+        """Return scored boxes, numbered as the ground truth; further classes sorted by name."""
         return self.document(path, scored=True, truth=truth, **options).read().detections(truth)
 
     def placeholder(self, path: Path, options: Mapping[str, Any], limits: Limits) -> GroundTruth:

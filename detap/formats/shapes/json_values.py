@@ -22,10 +22,7 @@ _LONGEST_SIDE = 1e9
 def json_value(
     data: bytes, file: str, problems: Problems, limits: Limits, expected: str
 ) -> tuple[Any, int] | None:
-    """Return the content of a JSON file, and its number of NaN and Infinity.
-
-    None after collecting a problem; `expected` is the hint for an empty file.
-    """
+    """Return the content of a JSON file and its number of NaN; None after collecting a problem."""
     file_problems = FileProblems(file, limits.problems)
     value, constants = None, 0
     try:
@@ -98,6 +95,15 @@ def numbers(record: dict[str, Any], *keys: str) -> Iterator[float]:
     """Yield the finite numbers under keys."""
     for key in keys:
         yield finite_number(key, record.get(key))
+
+
+def positive_box(record: dict[str, Any]) -> tuple[float, float, float, float]:
+    """Return x, y, width, height; raise FaultError for a negative size."""
+    x, y, width, height = numbers(record, "x", "y", "width", "height")
+    for name, side in (("width", width), ("height", height)):
+        if side < 0:
+            raise FaultError(f"{name} {side:g} is negative", "correct the box")
+    return x, y, width, height
 
 
 def points_of(value: Any, name: str = "points") -> list[list[float]]:
