@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from detap.errors import UsageError
 from detap.formats.base import Format
@@ -16,10 +16,9 @@ from detap.formats.multi_file import (
     ground_truth_of,
 )
 from detap.io.limits import DEFAULT_LIMITS
-
-if TYPE_CHECKING:
-    from detap.protocols import Protocol
-    from detap.tables.detection import Detections, GroundTruth
+from detap.protocols import Protocol
+from detap.tables.arguments import check_table, is_path, refuse_path
+from detap.tables.detection import Detections, GroundTruth
 
 _Path = str | os.PathLike[str]
 
@@ -30,7 +29,7 @@ def read_ground_truth(
     format: str | None = None,
     merge_images: bool = False,
     **options: Any,
-) -> "GroundTruth":
+) -> GroundTruth:
     """Read ground truth in any format.
 
     Parameters
@@ -60,7 +59,7 @@ def read_ground_truth(
 
 def _ground_truth(
     paths: Sequence[str], file_format: Format, options: dict[str, Any], merge_images: bool
-) -> "GroundTruth":
+) -> GroundTruth:
     paths = expand_folders(paths, lambda _: file_format, options.get("split"))
     limits = options.get("limits", DEFAULT_LIMITS)
     if len(paths) > 1:
@@ -76,12 +75,12 @@ def _ground_truth(
 
 def read_detections(
     path: _Path | Sequence[_Path],
-    ground_truth: "GroundTruth",
+    ground_truth: GroundTruth,
     *,
     format: str | None = None,
     merge_images: bool = False,
     **options: Any,
-) -> "Detections":
+) -> Detections:
     """Read detections in any format, with the indices of the ground truth.
 
     Parameters
@@ -93,9 +92,6 @@ def read_detections(
     format, merge_images, **options
         As in :func:`read_ground_truth`, which also lists the errors.
     """
-    from detap.tables.arguments import check_table
-    from detap.tables.detection import GroundTruth
-
     paths = _paths(path)
     check_table(ground_truth, GroundTruth)
     file_format = _detections_format(paths[0], FORMATS.get(ground_truth.format), format)
@@ -111,11 +107,11 @@ def _detections_format(path: str, gt_format: Format | None, name: str | None) ->
 
 def _detections(
     paths: Sequence[str],
-    ground_truth: "GroundTruth",
+    ground_truth: GroundTruth,
     file_format: Format,
     options: dict[str, Any],
     merge_images: bool,
-) -> "Detections":
+) -> Detections:
     paths = expand_folders(paths, lambda _: file_format)
     if len(paths) > 1:
         limits = options.get("limits", DEFAULT_LIMITS)
@@ -130,14 +126,14 @@ def _detections(
 
 
 def read_tables(
-    ground_truth: "GroundTruth | _Path | Sequence[_Path]",
-    detections: "Detections | _Path | Sequence[_Path]",
-    protocol: "Protocol | str | None" = None,
+    ground_truth: GroundTruth | _Path | Sequence[_Path],
+    detections: Detections | _Path | Sequence[_Path],
+    protocol: Protocol | str | None = None,
     *,
     format: str | None = None,
     merge_images: bool = False,
     **options: Any,
-) -> "tuple[GroundTruth, Detections]":
+) -> tuple[GroundTruth, Detections]:
     """Return both tables, read like ``detap eval`` where a path is given.
 
     Parameters
@@ -154,9 +150,6 @@ def read_tables(
         If an argument is neither a table nor a path; or as in :func:`read_ground_truth`.
     InputError
     """
-    from detap.protocols import Protocol
-    from detap.tables.detection import Detections, GroundTruth
-
     gt_paths, dt_paths = _paths_of(ground_truth, GroundTruth), _paths_of(detections, Detections)
     gt_format: Format | None
     if isinstance(ground_truth, GroundTruth):
@@ -179,10 +172,8 @@ def read_tables(
     return ground_truth, detections
 
 
-def _paths_of(value: Any, kind: "type[GroundTruth] | type[Detections]") -> tuple[str, ...]:
+def _paths_of(value: Any, kind: type[GroundTruth] | type[Detections]) -> tuple[str, ...]:
     """Return the paths of a table, none if it is one; raise UsageError for other objects."""
-    from detap.tables.arguments import check_table, is_path
-
     if is_path(value):
         return _paths(value)
     check_table(value, kind, or_path=True)
@@ -190,8 +181,6 @@ def _paths_of(value: Any, kind: "type[GroundTruth] | type[Detections]") -> tuple
 
 
 def _paths(path: _Path | Sequence[_Path]) -> tuple[str, ...]:
-    from detap.tables.arguments import is_path, refuse_path
-
     if isinstance(path, str | os.PathLike):
         given: Sequence[_Path] = [path]
     elif isinstance(path, Iterable) and not isinstance(path, Mapping):

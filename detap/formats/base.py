@@ -137,13 +137,7 @@ class Format:
         return self.protocol
 
     def of_detections(self, path: Any) -> "Format":
-        """Return the format of detections whose ground truth has this format.
-
-        Raises
-        ------
-        UsageError
-            If they may have either of two other formats.
-        """
+        """Return the format of detections whose ground truth has this format."""
         names = matching_formats(os.fspath(path))
         return self if self.name in names else only_format(path, names, DETECTIONS) or self
 
@@ -248,13 +242,7 @@ class Format:
         return self.placeholder(path, given, limits)
 
     def image_attribute(self, ground_truth: GroundTruth, name: str) -> dict[Name, Any]:
-        """Return the value of an attribute by image.
-
-        Raises
-        ------
-        InputError
-            If no image has it.
-        """
+        """Return the value of an attribute by image; raise InputError if no image has it."""
         values = self.attribute_values(ground_truth, name)
         if not values:
             raise InputError(Problem(ground_truth.path, "", f"no image has an attribute {name!r}"))

@@ -297,13 +297,7 @@ FORMATS = _Formats(LINES)
 
 
 def format_named(name: str) -> "Format":
-    """Return the format of a name.
-
-    Raises
-    ------
-    UsageError
-        If there is none.
-    """
+    """Return the format of a name; raise UsageError if there is none."""
     if name not in FORMATS:
         hint = suggest(name, FORMATS) or f"use {' or '.join(FORMATS)}"
         raise UsageError(f"format {name!r} is unknown; {hint}")
@@ -332,16 +326,7 @@ def check_options(
 ) -> None:
     """Raise UsageError for options that no format of their role has.
 
-    Parameters
-    ----------
-    names : iterable of str
-        Reader keywords.
-    ground_truth, detections : iterable of Format
-        Formats of each role; a role without formats has those of the other.
-
-    Raises
-    ------
-    UsageError
+    A role without formats has those of the other.
     """
     gt_formats, dt_formats = [*ground_truth], [*detections]
     by_role = {TRUTH: gt_formats or dt_formats, DETECTIONS: dt_formats or gt_formats}

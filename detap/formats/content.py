@@ -20,16 +20,7 @@ _UNUSABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 
 
 class Content(NamedTuple):
-    """Tables to write, one of which may be missing.
-
-    Attributes
-    ----------
-    ground_truth : GroundTruth or None
-    detections : Detections or None
-        With the indices of `ground_truth`, if given.
-    file_names : mapping of int or str to str
-        Known file names of images.
-    """
+    """Tables with the same indices to write, one of which may be missing, and file names."""
 
     ground_truth: GroundTruth | None
     detections: Detections | None
@@ -68,13 +59,7 @@ class Content(NamedTuple):
         return self.file_names.get(image) or f"{image}{_SUFFIX}"
 
     def stems(self) -> tuple[str, ...]:
-        """Return the file stem of each image.
-
-        Raises
-        ------
-        InputError
-            If two images have the same file name.
-        """
+        """Return the file stem of each image; raise InputError if two have the same file name."""
         if self.ground_truth is None or not self.file_names:
             return tuple(map(str, self.images))
         return tuple(map(str, by_stem(self.ground_truth, self.file_names).images))
@@ -101,13 +86,7 @@ def sizes(content: Content) -> list[tuple[float, float] | None]:
 
 
 def known_sizes(content: Content) -> Floats:
-    """Return the image sizes (I, 2); NaN for images without boxes.
-
-    Raises
-    ------
-    InputError
-        If the size of an image with boxes is unknown.
-    """
+    """Return the image sizes (I, 2), known for images with boxes."""
     known = [(np.nan, np.nan) if size is None else size for size in sizes(content)]
     sizes_array = np.array(known, np.float64).reshape(len(known), 2)
     for table in (content.ground_truth, content.detections):
@@ -199,24 +178,14 @@ def rounded_areas(table: GroundTruth | Detections, rows: str) -> tuple[Note, ...
 
 
 def check_words(content: Content, names: Sequence[str], kind: str) -> None:
-    """Raise InputError for names with outer white space or invalid characters.
-
-    Raises
-    ------
-    InputError
-    """
+    """Raise InputError for names with outer white space or invalid characters."""
     for name in names:
         if not name or name != name.strip() or _UNUSABLE.search(name):
             raise content.refuse(f"{kind} {name!r} cannot be written to a text file", "rename it")
 
 
 def check_file_names(content: Content, names: Sequence[str], kind: str) -> None:
-    """Raise InputError for names that are not valid file names.
-
-    Raises
-    ------
-    InputError
-    """
+    """Raise InputError for names that are not valid file names."""
     check_words(content, names, kind)
     for name in names:
         if "/" in name or "\\" in name or name[0] == "." or len(name.encode()) > 200:

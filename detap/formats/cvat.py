@@ -59,7 +59,6 @@ class Annotations(Document):
 
     corner_names = CORNERS
     repeated = "keep one of them; export the tasks of a project one by one"
-    record_of = staticmethod(lambda shape: shape)
 
     def __init__(self, *arguments: Any, **how: Any) -> None:
         super().__init__(*arguments, **how)
@@ -70,6 +69,10 @@ class Annotations(Document):
         self._tags = 0
         self._sha256 = ""
         self.begin(self.path)
+
+    def record_of(self, content: Any) -> Any:
+        """Return the element of a shape."""
+        return content
 
     def place(self, location: Any) -> str:
         """Return the text of a line."""

@@ -36,16 +36,6 @@ def detect_format(ground_truth: Path | None, detections: Path | None = None) -> 
     """Detect the format of ground truth, or else of detections, by name and content.
 
     Only the first bytes of a few files are read, and only if names are ambiguous.
-
-    Parameters
-    ----------
-    ground_truth, detections : str or path or None
-        The inputs; ``"-"`` and None are ignored.
-
-    Raises
-    ------
-    UsageError
-        If no format matches, or several do.
     """
     paths = {TRUTH: ground_truth, DETECTIONS: detections}
     for role, path in paths.items():

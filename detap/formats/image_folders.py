@@ -10,14 +10,7 @@ from detap.tables.detection import GroundTruth, SourceFile
 
 
 class ImageFolder(NamedTuple):
-    """A folder of image files.
-
-    Attributes
-    ----------
-    path : str
-    root : str
-        Symbolic links out of this folder are not followed; empty follows all.
-    """
+    """A folder of image files; links out of `root` are not followed, if it is given."""
 
     path: str
     root: str = ""
@@ -27,15 +20,8 @@ def nearby_folders(ground_truth: GroundTruth, relative: Iterable[str] = ()) -> l
     """Return the folders that may have the images, existing or not.
 
     Links out of the folder of the annotations are not followed, for folders above it links out of
-    its parent.
-
-    Parameters
-    ----------
-    ground_truth : GroundTruth
-    relative : iterable of str
-        Relative to the folder of the annotation files. By default, for ``instances_val2017.json``:
-        its folder and the parent, their ``images``, and the folders in these that are named by a
-        part of the file name, such as ``val2017``.
+    its parent. By default, they are for ``instances_val2017.json`` its folder and the parent, their
+    ``images``, and the folders in these that are named by a part of the file name (``val2017``).
     """
     relative = tuple(relative)
     sources = [source for source in ground_truth.files if not is_url(source.path)]

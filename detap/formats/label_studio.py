@@ -27,12 +27,13 @@ from detap.formats.content import (
 from detap.formats.image_folders import ImageFolder, nearby_folders
 from detap.formats.reading.sniffing import head, json_paths
 from detap.formats.shapes.document import Document, DocumentFormat, Image, Item
-from detap.formats.shapes.flags import BBOX_HINT, as_xywh, bounds, rotated_box, rotated_ellipse
+from detap.formats.shapes.flags import as_xywh, bounds, rotated_box, rotated_ellipse
 from detap.formats.shapes.json_values import (
     finite_number,
     numbers,
     object_of,
     points_of,
+    positive_box,
     required,
 )
 from detap.formats.stem_matching import base_name, without_suffix
@@ -46,6 +47,7 @@ _SHAPES = ("rectanglelabels", "polygonlabels", "ellipselabels", "brushlabels", "
 """Types of results that are regions with a class."""
 _BARE = ("rectangle", "polygon", "ellipse", "brush")
 """Types of regions without a class."""
+_REGIONS = (*_SHAPES, *_BARE)
 _UPLOADED = re.compile(r"^[0-9a-f]{8}-(?=.)")
 _LOCAL = "/data/local-files/?d="
 _LISTS = ("annotations", "completions")
@@ -121,7 +123,7 @@ class Tasks(Document):
         tasks = enumerate(content) if is_full else self._newest_records(content)
         is_project = self.scored and any(map(_is_annotated, content))
         for number, task in tasks:
-            if not (self._is_unknown(task) if is_project else self._is_skipped(task)):
+            if not self._is_skipped(task, is_project):
                 yield f"[{number}]", task
         if self.scored and not self._predictions and not self.problems.count:
             raise FaultError("has no predictions", "import predictions, and export them with tasks")
@@ -146,10 +148,24 @@ class Tasks(Document):
         times = [(_time_of(record), number) for number, record in enumerate(records)]
         return max(times)[1]
 
-    def _is_skipped(self, task: Any) -> bool:
-        """Return True for a task that has no annotation, or only cancelled ones."""
-        if self.scored or not isinstance(task, dict) or "data" not in task:
+    def _is_skipped(self, task: Any, is_project: bool) -> bool:
+        """Return True for a task that is not an image.
+
+        In ground truth it has no annotation, or only cancelled ones; in detections of a project
+        neither an annotation nor an image of the ground truth.
+        """
+        if not isinstance(task, dict) or "data" not in task:
             return False
+        if self.scored:
+            if not is_project or self._known is None or _is_annotated(task):
+                return False
+            try:
+                value = _image_value(required(task, "data", dict, "expected an object"))
+            except FaultError:
+                return False
+            is_unknown = without_suffix(image_name_of(value)) not in self._known
+            self._counts["unannotated"] += is_unknown
+            return is_unknown
         annotations = task.get(_list_key(task), [])
         if not isinstance(annotations, list):
             return False
@@ -157,18 +173,6 @@ class Tasks(Document):
         self._counts["cancelled"] += len(annotations) - len(valid)
         self._counts["unannotated"] += not annotations
         return not valid
-
-    def _is_unknown(self, task: Any) -> bool:
-        """Return True for a task without annotation whose image is not in the ground truth."""
-        if self._known is None or not isinstance(task, dict) or _is_annotated(task):
-            return False
-        try:
-            value = _image_value(required(task, "data", dict, "expected an object"))
-        except FaultError:
-            return False
-        is_unknown = without_suffix(image_name_of(value)) not in self._known
-        self._counts["unannotated"] += is_unknown
-        return is_unknown
 
     def image_of(self, location: str, record: Any, file: str) -> Image:
         """Return the image of a task."""
@@ -249,7 +253,7 @@ class Tasks(Document):
         labeled = [r.get("id") for _, r in regions if r.get("type") in _SHAPES and r.get("id")]
         for location, result in regions:
             kind, value = result.get("type"), result.get("value") or {}
-            if is_region(kind) or value.keys() & {"x", "points", "rle"}:
+            if kind in _REGIONS or value.keys() & {"x", "points", "rle"}:
                 if kind in _SHAPES or result.get("id") not in labeled:
                     yield location, result
             else:
@@ -259,7 +263,7 @@ class Tasks(Document):
     def item_of(self, record: Any) -> Item:
         """Return the object of a result."""
         kind, value = record.get("type"), record["value"]
-        if not is_region(kind):
+        if kind not in _REGIONS:
             raise FaultError(f"type is {short_json(kind)}", "use rectanglelabels")
         label = label_of(kind, value)
         if finite_number("image_rotation", record.get("image_rotation") or 0):
@@ -269,37 +273,54 @@ class Tasks(Document):
         )
         if not (0 < width < _LARGEST and 0 < height < _LARGEST):
             raise FaultError(f"image size is {width:g}x{height:g}", "write pixels")
-        box, corners = box_of(kind, value, (width, height), self.shapes)
+        box, corners = self._box(kind, value, (width, height))
         return Item(label, box, {"score": record.get("score")}, corners)
+
+    def _box(
+        self, kind: str, value: dict[str, Any], size: tuple[float, float]
+    ) -> tuple[list[float], list[list[float]] | None]:
+        """Return the box of a region, in pixels, and the corners if it is rotated.
+
+        `value` is in percent of the image, whose `size` is in pixels.
+        """
+        if kind in ("brushlabels", "brush") or "rle" in value:
+            raise FaultError("is a brush mask, which is not read", "export COCO, or draw boxes")
+        if "points" in value:
+            self.refuse_shape("is a polygon, not a box")
+            return as_xywh(bounds(_scaled(points_of(value["points"]), size))), None
+        if "radiusX" in value:
+            self.refuse_shape("is an ellipse, not a box")
+            x, y, across, down = numbers(value, "x", "y", "radiusX", "radiusY")
+            if across < 0 or down < 0:
+                raise FaultError("a radius is negative", "correct the ellipse")
+        else:
+            x, y, across, down = positive_box(value)
+        rotation = finite_number("rotation", value.get("rotation", 0))
+        (x, y), (across, down) = _scaled([[x, y], [across, down]], size)
+        if "radiusX" in value:
+            return as_xywh(rotated_ellipse(x, y, 2 * across, 2 * down, rotation)), None
+        if not rotation % 360:
+            return [x, y, across, down], None
+        corners = rotated_box(x, y, across, down, rotation, about=0)
+        return as_xywh(bounds(corners)), corners
 
     def notes(self) -> tuple[Note, ...]:
         """Return notes about the tasks."""
         counts = self._counts
+        scores = "results without a score have that of their prediction"
         others = f"results skipped: not regions ({join_names(self._other)})"
+        messages = {
+            "tasks-not-annotated": ("tasks without annotations skipped", "unannotated"),
+            "annotations-cancelled": ("cancelled annotations skipped", "cancelled"),
+            "results-skipped": (others, "other"),
+            "prediction-scores": (scores, "scores"),
+        }
+        newest = "tasks annotated more than once; the newest annotation counts"
         return (
-            Note(
-                "several-annotators",
-                "tasks annotated more than once; the newest annotation counts",
-                counts["annotators"],
-            ),
-            Note(
-                "tasks-not-annotated",
-                "tasks without annotations skipped",
-                counts["unannotated"],
-                severity="info",
-            ),
-            Note(
-                "annotations-cancelled",
-                "cancelled annotations skipped",
-                counts["cancelled"],
-                severity="info",
-            ),
-            Note("results-skipped", others, counts["other"], severity="info"),
-            Note(
-                "prediction-scores",
-                "results without a score have that of their prediction",
-                counts["scores"],
-                severity="info",
+            Note("several-annotators", newest, counts["annotators"]),
+            *(
+                Note(code, message, counts[key], severity="info")
+                for code, (message, key) in messages.items()
             ),
         )
 
@@ -433,7 +454,7 @@ def _config(classes: tuple[str, ...]) -> bytes:
 def _has_value(result: dict[str, Any]) -> bool:
     """Return True unless the value of a result is missing or not an object."""
     value = result.get("value")
-    return isinstance(value, dict) or (value is None and not is_region(result.get("type")))
+    return isinstance(value, dict) or (value is None and result.get("type") not in _REGIONS)
 
 
 def _valid(annotations: list[Any]) -> list[Any]:
@@ -508,11 +529,6 @@ def image_name_of(value: str) -> str:
     return _UPLOADED.sub("", file_name_of(value))
 
 
-def is_region(kind: object) -> bool:
-    """Return True if results of a type are regions of the image, with a class or without."""
-    return kind in _SHAPES or kind in _BARE
-
-
 def label_of(kind: str, value: Mapping[str, Any]) -> str:
     """Return the only label of a region; raise FaultError if it has none or several."""
     labels = value.get(kind)
@@ -528,56 +544,6 @@ def label_of(kind: str, value: Mapping[str, Any]) -> str:
     return str(labels[0])
 
 
-def box_of(
-    kind: str, value: dict[str, Any], size: tuple[float, float], shapes: str
-) -> tuple[list[float], list[list[float]] | None]:
-    """Return the box of a region, in pixels, and the corners if it is rotated.
-
-    The box is x, y, width, height; the corners are in order around.
-
-    Parameters
-    ----------
-    kind : str
-        The type of the result.
-    value : dict
-        In percent of the image.
-    size : (float, float)
-        Width and height of the image.
-    shapes : {"reject", "bbox"}
-    """
-    if kind in ("brushlabels", "brush") or "rle" in value:
-        raise FaultError("is a brush mask, which is not read", "export COCO, or draw boxes")
-    if "points" in value:
-        _refuse("a polygon", shapes)
-        return as_xywh(bounds(_scaled(points_of(value["points"]), size))), None
-    if "radiusX" in value:
-        _refuse("an ellipse", shapes)
-        return _of_ellipse(value, size), None
-    x, y, width, height = numbers(value, "x", "y", "width", "height")
-    for name, side in (("width", width), ("height", height)):
-        if side < 0:
-            raise FaultError(f"{name} {side:g} is negative", "correct the box")
-    rotation = finite_number("rotation", value.get("rotation", 0))
-    (x, y), (width, height) = _scaled([[x, y], [width, height]], size)
-    if not rotation % 360:
-        return [x, y, width, height], None
-    corners = rotated_box(x, y, width, height, rotation, about=0)
-    return as_xywh(bounds(corners)), corners
-
-
-def _refuse(shape: str, shapes: str) -> None:
-    if shapes != "bbox":
-        raise FaultError(f"is {shape}, not a box", BBOX_HINT)
-
-
 def _scaled(points: list[list[float]], size: tuple[float, float]) -> list[list[float]]:
+    """Convert points from percent to pixels."""
     return [[x * size[0] / 100, y * size[1] / 100] for x, y in points]
-
-
-def _of_ellipse(value: dict[str, Any], size: tuple[float, float]) -> list[float]:
-    x, y, across, down = numbers(value, "x", "y", "radiusX", "radiusY")
-    if across < 0 or down < 0:
-        raise FaultError("a radius is negative", "correct the ellipse")
-    rotation = finite_number("rotation", value.get("rotation", 0))
-    (x, y), (across, down) = _scaled([[x, y], [across, down]], size)
-    return as_xywh(rotated_ellipse(x, y, 2 * across, 2 * down, rotation))

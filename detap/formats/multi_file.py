@@ -7,47 +7,35 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from glob import glob
+from typing import Any, NamedTuple, TypeVar
 
+from detap.checks.inputs import counts_of_detections, warned_of_detections, warned_of_truth
 from detap.errors import InputError, Problem, UsageError
 from detap.formats.base import Format
 from detap.formats.catalogue import FORMATS
+from detap.formats.subsets import resolve_subset
+from detap.io.digest import sha256_of_source
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import STDIN, is_url, shown
+from detap.io.remote import matching_urls
 from detap.io.stream import refuse_os_error
-
-if TYPE_CHECKING:
-    from detap.tables.detection import Detections, GroundTruth
+from detap.tables.concat import join_detections, join_ground_truths
+from detap.tables.detection import Detections, GroundTruth
 
 Table = TypeVar("Table")
 
 
 def expand_patterns(arguments: Iterable[str]) -> tuple[str, ...]:
-    """Expand glob patterns into sorted paths.
-
-    Parameters
-    ----------
-    arguments : iterable of str
-        Paths, and patterns such as ``shards/*.json`` or ``**/*.json``. An existing path is not a
-        pattern.
-
-    Raises
-    ------
-    InputError
-        If a pattern matches no file.
-    """
+    """Expand glob patterns such as ``**/*.json`` into sorted paths; existing paths are none."""
     paths: list[str] = []
     for text in arguments:
         wildcards = "*" if is_url(text) else "*?["  # in a URL, ? begins the query
         if text == STDIN or not any(c in text for c in wildcards) or os.path.lexists(text):
             matches = [text]
         elif is_url(text):
-            from detap.io.remote import matching_urls
-
             matches = matching_urls(text)
         else:
-            from glob import glob
-
             matches = glob(text, recursive=True)
         if not matches:
             hint = "check the pattern and the working directory"
@@ -59,30 +47,14 @@ def expand_patterns(arguments: Iterable[str]) -> tuple[str, ...]:
 def expand_folders(
     paths: Iterable[str], format_of: Callable[[str], Format], split: str | None = None
 ) -> tuple[str, ...]:
-    """Replace folders by their subset, or by their files if data sets of the format are files.
-
-    Parameters
-    ----------
-    paths : iterable of str
-    format_of : callable
-        Returns the format of a path.
-    split : str, optional
-        The subset of folders that have several.
-
-    Raises
-    ------
-    InputError
-        If a folder has no file of the format, not the subset, or several and `split` is missing.
-    UsageError
-        If a path is given twice, or standard input with other paths, or `split` without subsets.
-    """
+    """Replace folders by the subset `split`, or by their files if data sets of the format are."""
     files: list[str] = []
     for given in paths:
         file_format = format_of(given)
         is_folder = given != STDIN and os.path.isdir(given)
         path = given
         if file_format.subsets and (is_folder or split is not None):
-            path = _subset(given, file_format, split)
+            path = resolve_subset(given, file_format.subsets, split, file_format.title)
             is_folder = os.path.isdir(path)
         is_data_set = not is_folder or file_format.folders
         files += [path] if is_data_set else _files_of(path, file_format)
@@ -93,12 +65,6 @@ def expand_folders(
     if STDIN in files and len(files) > 1:
         raise UsageError("standard input cannot be combined with other inputs")
     return tuple(files)
-
-
-def _subset(path: str, file_format: Format, split: str | None) -> str:
-    from detap.formats.subsets import resolve_subset
-
-    return resolve_subset(path, file_format.subsets, split, file_format.title)
 
 
 def _files_of(path: str, file_format: Format) -> list[str]:
@@ -116,20 +82,7 @@ def _files_of(path: str, file_format: Format) -> list[str]:
 
 
 class Sources:
-    """The inputs of one role, prefetched one ahead.
-
-    Parameters
-    ----------
-    paths : sequence of str
-    begin : callable, optional
-        Starts to read a path in a thread; returns the source for the format's reader.
-
-    Attributes
-    ----------
-    paths : tuple of str
-    has_progress : bool
-        True if :meth:`fraction` changes while reading.
-    """
+    """The inputs of one role; `begin` may start to read a path in a thread, one ahead."""
 
     def __init__(self, paths: Sequence[str], begin: Callable[[str], Any] | None = None) -> None:
         self.paths = tuple(paths)
@@ -154,34 +107,19 @@ class Sources:
 
 def ground_truth_of(
     sources: Iterable[Any],
-    read: "Callable[[Any], GroundTruth]",
+    read: Callable[[Any], GroundTruth],
     limits: Limits = DEFAULT_LIMITS,
     *,
     merge_images: bool = False,
-) -> "GroundTruth":
-    """Read the ground truth of one or several inputs as one table.
+) -> GroundTruth:
+    """Read the ground truth of one or several inputs (paths, :class:`Sources`) as one table.
 
-    Parameters
-    ----------
-    sources : iterable
-        Paths, or the values of :class:`Sources`.
-    read : callable
-        Reads one of them.
-    limits : Limits
-    merge_images : bool
-        If True, several inputs may have boxes of the same image.
-
-    Raises
-    ------
-    InputError
-        With the problems of every input; also if two have the same image, or none has a box.
+    Raises InputError with the problems of every input; also if two have the same image, unless
+    `merge_images`, or none has a box.
     """
     tables = _each(sources, read, limits)
     if len(tables) == 1:
         return tables[0]
-    from detap.checks.inputs import warned_of_truth
-    from detap.tables.concat import join_ground_truths
-
     joined = join_ground_truths(tables, merge_images=merge_images)
     joined = replace(joined, notes=(*joined.notes, *warned_of_truth(joined)))
     if not len(joined):
@@ -192,35 +130,21 @@ def ground_truth_of(
 
 def detections_of(
     sources: Iterable[Any],
-    read: "Callable[[Any], Detections]",
-    ground_truth: "GroundTruth | None",
+    read: Callable[[Any], Detections],
+    ground_truth: GroundTruth | None,
     limits: Limits = DEFAULT_LIMITS,
     *,
     merge_images: bool = False,
     check: bool = True,
-) -> "Detections":
-    """Read the detections of one or several inputs as one table.
+) -> Detections:
+    """Read the detections of one or several inputs as one table, as :func:`ground_truth_of`.
 
-    Parameters
-    ----------
-    sources, read, limits, merge_images
-        As in :func:`ground_truth_of`.
-    ground_truth : GroundTruth or None
-        Defines the image and class indices. If None, the detections' own names define them.
-    check : bool
-        If True, these are all inputs, and the plausibility checks run on the joined table.
-
-    Raises
-    ------
-    InputError
-        With the problems of every input; also if two have detections of the same image.
+    Without `ground_truth`, the detections' own names define the indices. With `check`, these are
+    all inputs, and the plausibility checks run on the joined table.
     """
     tables = _each(sources, read, limits)
     if len(tables) == 1 and not (limits.part and check):
         return tables[0]
-    from detap.checks.inputs import counts_of_detections, warned_of_detections
-    from detap.tables.concat import join_detections
-
     joined = join_detections(tables, ground_truth, merge_images=merge_images)
     if not check:
         return joined
@@ -229,28 +153,15 @@ def detections_of(
 
 
 class LocatedInput(NamedTuple):
-    """An input of detections that another process reads.
-
-    Attributes
-    ----------
-    format : str
-    path : str
-        As given.
-    folder : str
-        The folder that the path is relative to; empty for that of the process.
-    reading : mapping
-        Reading options, and limits.
-    """
+    """An input of detections that another process reads, relative to a folder."""
 
     format: str
     path: str
     folder: str
     reading: Mapping[str, Any]
 
-    def read(self, ground_truth: "GroundTruth") -> "Detections":
+    def read(self, ground_truth: GroundTruth) -> Detections:
         """Read the detections, with the path as given, and the digest if enabled."""
-        from detap.io.digest import sha256_of_source
-
         location, options = _locate(self.path, self.folder), dict(self.reading)
         table = FORMATS[self.format].read_detections(location, ground_truth, options)
         files = []
@@ -262,7 +173,7 @@ class LocatedInput(NamedTuple):
         return detections
 
 
-def locate_files(ground_truth: "GroundTruth", folder: str) -> "GroundTruth":
+def locate_files(ground_truth: GroundTruth, folder: str) -> GroundTruth:
     """Return ground truth whose paths are those for another process."""
     files = [
         file._replace(path=_locate(file.path, folder), sha256="") for file in ground_truth.files

@@ -12,12 +12,7 @@ from detap.escaping import escape
 
 
 def check_new(path: str) -> None:
-    """Raise OutputError if the target exists or its folder does not.
-
-    Raises
-    ------
-    OutputError
-    """
+    """Raise OutputError if the target exists or its folder does not."""
     if not path or "\0" in path:
         raise OutputError(f"{escape(path) or 'output'}: invalid output path")
     if os.path.lexists(path):
@@ -28,21 +23,9 @@ def check_new(path: str) -> None:
 
 
 def write_new(path: str, files: Iterable[tuple[str, bytes]], *, single: bool) -> list[str]:
-    """Write files into a new folder, or a single new file; return their names.
+    """Write files into a new folder, or a single new file, atomically; return their names.
 
-    Parameters
-    ----------
-    path : str
-        Must not exist.
-    files : iterable of (str, bytes)
-        Names relative to the folder, and contents.
-    single : bool
-        If True, `path` is the only file.
-
-    Raises
-    ------
-    OutputError
-        If it cannot be written; then nothing remains.
+    Names are relative to the folder. If it cannot be written, nothing remains.
     """
     check_new(path)
     folder = ""

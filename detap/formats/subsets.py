@@ -18,12 +18,8 @@ _FIELD = "{split}"
 def subsets_of(folder: str, patterns: Iterable[str]) -> dict[str, str]:
     """Return the path of each subset, by the first pattern that has any.
 
-    Parameters
-    ----------
-    folder : str
-    patterns : iterable of str
-        Paths below the folder, such as ``annotations/instances_{split}.json``. A pattern without
-        ``{split}`` is a single subset named "". ``{split}/*.xml`` is a folder with such files.
+    Patterns are paths such as ``annotations/instances_{split}.json``; one without ``{split}`` is a
+    single subset named "". ``{split}/*.xml`` is a folder with such files.
     """
     for pattern in patterns:
         subsets = dict(_matches(folder, pattern))
@@ -70,23 +66,7 @@ def _has_file(folder: str, suffix: str) -> bool:
 
 
 def chosen_subset(path: str, subsets: Mapping[str, str], split: str | None) -> str:
-    """Return the path of a subset.
-
-    Parameters
-    ----------
-    path : str
-        The data set, for messages.
-    subsets : mapping of str to str
-        Not empty.
-    split : str or None
-        The subset's name. ``val``, ``valid`` and ``validation`` are the same. None selects the only
-        subset.
-
-    Raises
-    ------
-    InputError
-        If no subset has the name, or there are several and no name.
-    """
+    """Return the path of the subset `split` of a data set, or that of the only one."""
     same = _SAME if split in _SAME else (split,)
     name = next((name for name in (split, *same) if name in subsets), None)
     if split is None and len(subsets) == 1:
@@ -102,13 +82,7 @@ def chosen_subset(path: str, subsets: Mapping[str, str], split: str | None) -> s
 
 
 def resolve_subset(path: str, patterns: tuple[str, ...], split: str | None, title: str) -> str:
-    """Return the path of the chosen subset of a folder, or the path itself if it has none.
-
-    Raises
-    ------
-    UsageError
-        If `split` is given and the path has no subsets.
-    """
+    """Return the path of the chosen subset of a folder, or the path itself if it has none."""
     subsets = subsets_of(path, patterns) if os.path.isdir(path) else {}
     if subsets:
         return chosen_subset(path, subsets, split)

@@ -16,19 +16,7 @@ _MAX_TRIES = 4096
 
 
 def to_xywh(corners: Floats, box_area: Floats) -> tuple[Floats, Flags]:
-    """Return boxes as x, y, width, height, and a flag of the bit-exact ones.
-
-    Parameters
-    ----------
-    corners : (N, 4) float64
-        x1, y1, x2, y2.
-    box_area : (N,) float64
-        The product of width and height.
-
-    Returns
-    -------
-    (N, 4) float64, (N,) bool
-    """
+    """Return boxes as x, y, width, height (N, 4), and a flag of the bit-exact ones (N,)."""
     size = corners[:, 2:] - corners[:, :2]
     width_height = size.copy()
     exact = _is_exact(corners, box_area, width_height)

@@ -299,7 +299,7 @@ class _Read(RowReader):
         """Raise InputError for boxes of images of unknown size (I, 2)."""
         source = self.table_file or "the ground truth"
         self._raise_for_images(
-            np.isnan(sizes).any(axis=1),
+            np.any(np.isnan(sizes), axis=1),
             images,
             lambda i: f"image {quote(images[i])} has no size in {source}",
             "pass --image-sizes FILE with the size of each image",

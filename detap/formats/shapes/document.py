@@ -132,8 +132,6 @@ class Document(RowReader):
     repeated = "keep one of them"
     missing = "boxes in its {} images"
     score_names: tuple[str, ...] = SCORES
-    record_of: ClassVar[Callable[[Any], Any]] = staticmethod(object_of)
-    """Returns the record of an object; raises FaultError for other content."""
 
     def __init__(
         self,
@@ -207,6 +205,10 @@ class Document(RowReader):
     def item_of(self, record: Any) -> Item | None:
         """Return the object of a record; None skips it."""
         raise NotImplementedError
+
+    def record_of(self, content: Any) -> Any:
+        """Return the record of an object; raise FaultError for other content."""
+        return object_of(content)
 
     def place(self, location: Any) -> str:
         """Return the text of an object's location."""
