@@ -39,51 +39,31 @@ class Format:
 
     A subclass sets the attributes and overrides the methods that differ, at least
     :meth:`read_truth_file` and :meth:`read_detections_file`.
-
-    Attributes
-    ----------
-    protocol : str
-        Default preset.
-    geometry_protocols : mapping of str to str
-        Default presets of ground truth with other geometries than boxes.
-    by_ids : bool
-        True if images and classes have ids, as in COCO.
-    same_names : bool
-        True if files name images and classes as tables do, whatever the ground truth's format.
-    geometries : tuple of str
-        Reader keywords for geometries other than boxes: ``masks=True``.
-    has_attributes : bool
-        True if the ground-truth reader has the keyword ``attributes``, names of numbers or text of
-        each object, which become `extra` columns.
-    coordinates : str
-        Names of the box coordinates in the files. The readers then have no ``boxes`` option.
-    boxes : tuple of str
-        Values of ``boxes`` that agree with `coordinates` and are therefore accepted.
-    image_folders : tuple of str
-        Folders that may have the images, relative to that of the annotations; by default those
-        near a file (:func:`detap.formats.image_folders.nearby_folders`).
-    read_truth_file, read_detections_file : callable
-        Read a path with the options of the format, and ``limits``. The second also has the ground
-        truth, whose indices the detections get.
-    placeholder : callable, optional
-        Returns a ground truth without boxes, of the images and classes in detections, so that they
-        can be checked without ground truth, from path, options and limits. It may change the
-        options for the reader.
     """
 
-    protocol: ClassVar[str] = "coco"
-    geometry_protocols: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    by_ids: ClassVar[bool] = False
-    same_names: ClassVar[bool] = False
-    geometries: ClassVar[tuple[str, ...]] = ()
+    protocol: ClassVar[str] = "coco"  # default preset
+    geometry_protocols: ClassVar[Mapping[str, str]] = MappingProxyType({})  # of other geometries
+    by_ids: ClassVar[bool] = False  # images and classes have ids, as in COCO
+    same_names: ClassVar[bool] = False  # images and classes are named as in tables
+    geometries: ClassVar[tuple[str, ...]] = ()  # keywords for others than boxes: masks=True
     has_attributes: ClassVar[bool] = False
+    """True if the ground-truth reader has ``attributes``: names of numbers or text of objects."""
     coordinates: ClassVar[str] = ""
+    """Names of the box coordinates in the files. The readers then have no ``boxes`` option."""
     boxes: ClassVar[tuple[str, ...]] = ("xyxy",)
+    """Values of ``boxes`` that agree with `coordinates` and are therefore accepted."""
     image_folders: ClassVar[tuple[str, ...]] = ()
+    """Folders that may have the images, relative to the annotations; by default those nearby."""
 
     read_truth_file: ClassVar[Callable[..., GroundTruth]]
+    """Reads a path with the options of the format, and ``limits``."""
     read_detections_file: ClassVar[Callable[..., Detections]]
+    """Also has the ground truth, whose indices the detections get."""
     placeholder: ClassVar[Callable[..., GroundTruth]]
+    """Returns the images and classes in detections, from path, options and limits; optional.
+
+    It may change the options for the reader.
+    """
 
     def __init__(self, line: Line) -> None:
         self.line = line

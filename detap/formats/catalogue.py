@@ -41,47 +41,26 @@ if TYPE_CHECKING:
 
 
 class Line(NamedTuple):
-    """A format before its module is imported.
+    """A format before its module is imported."""
 
-    Attributes
-    ----------
-    name : str
-        Value of ``--format``.
-    title : str
-        Name in messages.
-    reader : str
-        The subclass of :class:`detap.formats.base.Format`, with its module.
-    suffixes : tuple of str
-        File suffixes.
-    options : tuple of Option
-    heads : tuple of bytes
-        First bytes after white space, to detect files without a known suffix.
-    fits : {"", "folders", "files"}
-        What the format's ``fits`` detects by content: nothing, folders, or files too. A match by
-        content takes precedence over a match by name.
-    pattern : bytes
-        Regular expression of the first bytes of a file after white space; ``fits`` is asked only if
-        it matches.
-    folders : bool
-        True if a data set is a folder.
-    subsets : tuple of str
-        Files or folders of ``--split``, by :func:`detap.formats.subsets.subsets_of`. A folder with
-        one has the format.
-    writes : bool
-        True if the format has ``write``.
-    """
-
-    name: str
-    title: str
-    reader: str
+    name: str  # value of --format
+    title: str  # in messages
+    reader: str  # the subclass of `detap.formats.base.Format`, with its module
     suffixes: tuple[str, ...]
     options: tuple[Option, ...] = BOX_OPTIONS
     heads: tuple[bytes, ...] = ()
+    """First bytes after white space, to detect files without a known suffix."""
     fits: Literal["", "folders", "files"] = ""
+    """What the format's ``fits`` detects by content: nothing, folders, or files too.
+
+    A match by content takes precedence over a match by name.
+    """
     pattern: bytes = b""
-    folders: bool = False
+    """Regular expression of the first bytes after white space; else ``fits`` is not asked."""
+    folders: bool = False  # True if a data set is a folder
     subsets: tuple[str, ...] = ()
-    writes: bool = False
+    """Files or folders of ``--split`` (`detap.formats.subsets`), which are of the format."""
+    writes: bool = False  # True if the format has `write`
 
 
 _JSON, _CSV = (".json", ".json.gz"), (".csv", ".csv.gz")

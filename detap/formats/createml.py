@@ -15,7 +15,7 @@ from detap.formats.by_name.notes import nonzero_notes
 from detap.formats.content import Content, number_text, rows_of_images
 from detap.formats.reading.sniffing import json_paths
 from detap.formats.shapes.document import Document, DocumentFormat, Image, Item
-from detap.formats.shapes.json_values import class_name, numbers, object_of, required
+from detap.formats.shapes.values import class_name, numbers, object_of, required
 from detap.formats.xywh import to_xywh
 from detap.io.json_text import short_json
 from detap.io.problems import FaultError

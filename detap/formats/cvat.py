@@ -18,8 +18,7 @@ from detap.errors import Note
 from detap.formats.reading.sniffing import head
 from detap.formats.reading.xml_settings import SAFE
 from detap.formats.shapes.document import SCORES, Document, DocumentFormat, Image, Item
-from detap.formats.shapes.flags import BBOX_HINT, bounds, rotated_box, rotated_ellipse
-from detap.formats.shapes.json_values import number_of
+from detap.formats.shapes.values import BBOX_HINT, bounds, number_of, rotated_box, rotated_ellipse
 from detap.formats.stem_matching import base_name, without_suffix
 from detap.formats.text.lines import looks_like
 from detap.io.digest import started

@@ -12,12 +12,14 @@ from detap.errors import Note
 from detap.formats.content import Content, rows_of_images, sizes
 from detap.formats.reading.sniffing import json_paths
 from detap.formats.shapes.document import Document, DocumentFormat, Image, Item
-from detap.formats.shapes.flags import as_xywh, bounds, rotated_box
-from detap.formats.shapes.json_values import (
+from detap.formats.shapes.values import (
+    as_xywh,
+    bounds,
     class_name,
     finite_number,
     object_of,
     required,
+    rotated_box,
     value_text,
 )
 from detap.formats.xywh import to_xywh

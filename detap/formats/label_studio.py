@@ -27,14 +27,17 @@ from detap.formats.content import (
 from detap.formats.image_folders import ImageFolder, nearby_folders
 from detap.formats.reading.sniffing import head, json_paths
 from detap.formats.shapes.document import Document, DocumentFormat, Image, Item
-from detap.formats.shapes.flags import as_xywh, bounds, rotated_box, rotated_ellipse
-from detap.formats.shapes.json_values import (
+from detap.formats.shapes.values import (
+    as_xywh,
+    bounds,
     finite_number,
     numbers,
     object_of,
     points_of,
     positive_box,
     required,
+    rotated_box,
+    rotated_ellipse,
 )
 from detap.formats.stem_matching import base_name, without_suffix
 from detap.formats.xywh import to_xywh
@@ -306,22 +309,18 @@ class Tasks(Document):
 
     def notes(self) -> tuple[Note, ...]:
         """Return notes about the tasks."""
-        counts = self._counts
-        scores = "results without a score have that of their prediction"
-        others = f"results skipped: not regions ({join_names(self._other)})"
-        messages = {
-            "tasks-not-annotated": ("tasks without annotations skipped", "unannotated"),
-            "annotations-cancelled": ("cancelled annotations skipped", "cancelled"),
-            "results-skipped": (others, "other"),
-            "prediction-scores": (scores, "scores"),
-        }
+        count = self._counts
         newest = "tasks annotated more than once; the newest annotation counts"
+        without = "tasks without annotations skipped"
+        cancelled = "cancelled annotations skipped"
+        others = f"results skipped: not regions ({join_names(self._other)})"
+        scores = "results without a score have that of their prediction"
         return (
-            Note("several-annotators", newest, counts["annotators"]),
-            *(
-                Note(code, message, counts[key], severity="info")
-                for code, (message, key) in messages.items()
-            ),
+            Note("several-annotators", newest, count["annotators"]),
+            Note("tasks-not-annotated", without, count["unannotated"], severity="info"),
+            Note("annotations-cancelled", cancelled, count["cancelled"], severity="info"),
+            Note("results-skipped", others, count["other"], severity="info"),
+            Note("prediction-scores", scores, count["scores"], severity="info"),
         )
 
 

@@ -17,8 +17,9 @@ from detap.formats.by_name.problems import Problems
 from detap.formats.image_folders import ImageFolder
 from detap.formats.reading.sniffing import head
 from detap.formats.shapes.document import Document, DocumentFormat, Image, Item, json_folder
-from detap.formats.shapes.flags import BBOX_HINT, bounds
-from detap.formats.shapes.json_values import (
+from detap.formats.shapes.values import (
+    BBOX_HINT,
+    bounds,
     class_name,
     finite_number,
     json_value,

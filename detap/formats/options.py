@@ -10,36 +10,21 @@ GEOMETRIES = ("masks", "keypoints")
 
 
 class Option(NamedTuple):
-    """A reader option.
+    """A reader option."""
 
-    Attributes
-    ----------
-    name : str
-        Keyword of the reader; ``image_set`` is ``--image-set`` on the command line.
-    help : str
-    metavar : str
-        Placeholder of the value in the help, for options without choices.
-    choices : tuple of str
-    roles : tuple of str
-        Readers with this option: :data:`TRUTH`, :data:`DETECTIONS` or both.
-    is_path, may_be_path : bool
-        True if values are, or may be, paths, which no report may overwrite. The values of other
-        options are recorded in reports, because they affect comparability.
-    default : str or None
-        The default value, if there is one.
-    keyword : str
-        Another reader keyword that this option overrides for its role.
-    """
-
-    name: str
+    name: str  # keyword of the reader; image_set is --image-set on the command line
     help: str
-    metavar: str | None = None
+    metavar: str | None = None  # the value in the help, for options without choices
     choices: tuple[str, ...] = ()
     roles: tuple[str, ...] = (TRUTH, DETECTIONS)
     is_path: bool = False
+    """True if values are paths, which no report may overwrite.
+
+    The values of other options are recorded in reports, because they affect comparability.
+    """
     may_be_path: bool = False
     default: str | None = None
-    keyword: str = ""
+    keyword: str = ""  # another reader keyword that this option overrides for its role
 
     def recorded(self, value: object) -> str | None:
         """Return the text of a value for reports; None for the default and for files.

@@ -12,7 +12,7 @@ from detap.errors import Note
 from detap.formats.by_name.notes import files_skipped, images_without_file
 from detap.formats.reading.sniffing import first_files_fit, json_paths
 from detap.formats.shapes.document import Document, DocumentFormat, Image, Item, json_folder
-from detap.formats.shapes.json_values import class_name, object_of, positive_box, required
+from detap.formats.shapes.values import class_name, object_of, positive_box, required
 from detap.formats.text.folder import Folder
 from detap.io.json_text import short_json
 from detap.io.paths import Path

@@ -26,8 +26,8 @@ from detap.formats.shapes.document import (
     json_line,
     refuse_stdin,
 )
-from detap.formats.shapes.flags import bounds
-from detap.formats.shapes.json_values import (
+from detap.formats.shapes.values import (
+    bounds,
     class_name,
     json_value,
     object_of,

@@ -27,9 +27,8 @@ from detap.formats.content import (
 )
 from detap.formats.reading.image_sizes import read_image_sizes
 from detap.formats.reading.sniffing import head
-from detap.formats.shapes.csv_rows import Row, read_csv
 from detap.formats.shapes.document import SCORES, Document, DocumentFormat, Image, Item
-from detap.formats.shapes.json_values import number_of
+from detap.formats.shapes.values import Row, number_of, read_csv
 from detap.formats.stem_matching import base_name
 from detap.formats.text.class_names import ClassNames
 from detap.io.paths import Path

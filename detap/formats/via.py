@@ -13,10 +13,20 @@ from detap.errors import Note, UsageError
 from detap.formats.by_name.problems import Problems
 from detap.formats.content import Content, rows_of_images
 from detap.formats.reading.sniffing import head, json_paths
-from detap.formats.shapes.csv_rows import Row, Table, read_csv
 from detap.formats.shapes.document import Document, DocumentFormat, Image, Item, json_line
-from detap.formats.shapes.flags import as_xywh, bounds, rotated_ellipse
-from detap.formats.shapes.json_values import finite_number, numbers, object_of, required, value_text
+from detap.formats.shapes.values import (
+    Row,
+    Table,
+    as_xywh,
+    bounds,
+    finite_number,
+    numbers,
+    object_of,
+    read_csv,
+    required,
+    rotated_ellipse,
+    value_text,
+)
 from detap.formats.xywh import to_xywh
 from detap.io.json_text import integer, short_json
 from detap.io.paths import Path

@@ -24,8 +24,14 @@ from detap.formats.by_name.problems import Problems, RowReader, refuse_empty
 from detap.formats.content import Content, lost_areas, lost_flags, lost_unused
 from detap.formats.reading.attributes import Attributes
 from detap.formats.reading.placeholder import empty_ground_truth
-from detap.formats.shapes.flags import BBOX_HINT, FlagNames
-from detap.formats.shapes.json_values import finite_number, json_value, object_of, side_of
+from detap.formats.shapes.values import (
+    BBOX_HINT,
+    FlagNames,
+    finite_number,
+    json_value,
+    object_of,
+    side_of,
+)
 from detap.formats.stem_matching import base_name, without_suffix
 from detap.formats.text.folder import Folder, files_of, one_file
 from detap.formats.text.lines import box_fault
@@ -52,51 +58,24 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Image(NamedTuple):
-    """An image of a file.
+    """An image of a file; the recipe checks its name and size."""
 
-    Attributes
-    ----------
-    name : object
-        The name of its file; checked by the recipe.
-    objects : iterable of (str, object)
-        Location and content of each object.
-    width, height : object
-        In pixels, None if unknown; checked by the recipe.
-    attributes : mapping of str to object
-        Attributes of the image, for slices.
-    stem : str or None
-        The image's name in tables, if not `name` without suffix.
-    file : str or None
-        The image file, if not `name`; "" if unknown.
-    """
-
-    name: Any
-    objects: Iterable[tuple[str, Any]]
-    width: Any = None
+    name: Any  # of its file
+    objects: Iterable[tuple[Any, Any]]  # location and content of each object
+    width: Any = None  # in pixels, None if unknown
     height: Any = None
-    attributes: Mapping[str, Any] = _NOTHING
-    stem: str | None = None
-    file: str | None = None
+    attributes: Mapping[str, Any] = _NOTHING  # for slices
+    stem: str | None = None  # its name in tables, if not `name` without suffix
+    file: str | None = None  # its file, if not `name`; "" if unknown
 
 
 class Item(NamedTuple):
-    """An object of a file.
-
-    Attributes
-    ----------
-    label : str
-    box : sequence of float
-        In the document's `box_format`.
-    attributes : mapping of str to object
-        Attributes, which may be flags or the score.
-    corners : (4, 2) sequence of float or None
-        Of a rotated box, in order around; `box` encloses it.
-    """
+    """An object of a file."""
 
     label: str
-    box: Sequence[float]
-    attributes: Mapping[str, Any] = _NOTHING
-    corners: Sequence[Sequence[float]] | None = None
+    box: Sequence[float]  # in the document's `box_format`
+    attributes: Mapping[str, Any] = _NOTHING  # may be flags or the score
+    corners: Sequence[Sequence[float]] | None = None  # of a rotated box, which `box` encloses
 
 
 class Document(RowReader):
@@ -104,33 +83,12 @@ class Document(RowReader):
 
     A subclass overrides :meth:`images_of`, :meth:`image_of` and :meth:`item_of`; for a folder of
     files :meth:`folders`; for files other than JSON :meth:`parse`.
-
-    Attributes
-    ----------
-    box_format : {"xyxy", "xywh"}
-        The format of the boxes of :meth:`item_of`.
-    expected, repeated : str
-        The hints for other content and for an image that occurs twice.
-    missing : str
-        What an input without boxes lacks.
-    given : str
-        The path that the user gave.
-    images : dict of str to (float, float)
-        Width and height of each image in input order, NaN if unknown.
-    classes : set of str
-        Classes that the input lists, also those without boxes.
-    file_names : dict of str to str
-        The file of each image.
-    images_only : bool
-        If True, `attributes` of images are read instead of objects.
-    names : dict of str to str
-        The image of each file, by :meth:`image_names`.
     """
 
-    box_format = "xyxy"
-    expected = ""
-    repeated = "keep one of them"
-    missing = "boxes in its {} images"
+    box_format = "xyxy"  # of the boxes of `item_of`
+    expected = ""  # the hint for other content
+    repeated = "keep one of them"  # the hint for an image that occurs twice
+    missing = "boxes in its {} images"  # what an input without boxes lacks
     score_names: tuple[str, ...] = SCORES
 
     def __init__(
@@ -156,12 +114,12 @@ class Document(RowReader):
         if score_attribute:
             self.score_names = (score_attribute,)
         self.problems = Problems(limits.problems)
-        self.images: dict[str, tuple[float, float]] = {}
-        self.classes: set[str] = set()
+        self.images: dict[str, tuple[float, float]] = {}  # sizes, NaN if unknown
+        self.classes: set[str] = set()  # that the input lists, also those without boxes
         self.file_names: dict[Name, str] = {}
         self.attributes: dict[Name, Mapping[str, Any]] = {}
-        self.images_only = False
-        self.names: dict[str, str] = {}
+        self.images_only = False  # if True, `attributes` are read instead of objects
+        self.names: dict[str, str] = {}  # the image of each file, by `image_names`
         self.skipped: list[str] = []
         self._first: dict[str, tuple[str, str]] = {}
         self._sources: list[tuple[Folder, int]] = []
@@ -501,24 +459,12 @@ def _file(path: str, member: str) -> str:
 
 
 class DocumentFormat(Format):
-    """A format whose files name their images, each with a list of objects.
-
-    Attributes
-    ----------
-    document : type of Document
-        Its reader.
-    written : (str, str)
-        The written files of ground truth and detections, for formats with ``write``.
-    lost_flags : tuple of str
-        Flags that cannot be written.
-    writes_unused_classes : bool
-        True if files list their classes.
-    """
+    """A format whose files name their images, each with a list of objects."""
 
     document: ClassVar[type[Document]]
-    written: ClassVar[tuple[str, str]] = ("annotations.json", "detections.json")
+    written: ClassVar[tuple[str, str]] = ("annotations.json", "detections.json")  # by `write`
     lost_flags: ClassVar[tuple[str, ...]] = ("crowd", "difficult", "ignore", "group_of")
-    writes_unused_classes: ClassVar[bool] = False
+    writes_unused_classes: ClassVar[bool] = False  # True if files list their classes
 
     def read_truth_file(self, path: Path, **options: Any) -> GroundTruth:
         """Return the boxes; images and classes sorted by name, rows as in the files."""

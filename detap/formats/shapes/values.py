@@ -1,0 +1,292 @@
+"""Values of annotation files: JSON values, rows of CSV, shapes as boxes, flags in attributes."""
+
+import csv
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from io import StringIO
+from types import UnionType
+from typing import Any, NamedTuple
+
+from detap.errors import InputError, Note, UsageError
+from detap.formats.by_name.notes import nonzero_notes
+from detap.formats.by_name.problems import Problems
+from detap.formats.coco.values import check_text
+from detap.formats.json._fields import nesting
+from detap.formats.text.lines import NUMBER, looks_like, number_fault
+from detap.io.json_text import LongInteger, NotJsonError, decode, short_json, text_of
+from detap.io.limits import Limits
+from detap.io.problems import FaultError
+from detap.io.problems import Problems as FileProblems
+from detap.text_input import quote
+
+_LONGEST_SIDE = 1e9
+
+
+def json_value(
+    data: bytes, file: str, problems: Problems, limits: Limits, expected: str
+) -> tuple[Any, int] | None:
+    """Return the content of a JSON file and its number of NaN; None after collecting a problem."""
+    file_problems = FileProblems(file, limits.problems)
+    value, constants = None, 0
+    try:
+        text = text_of(data, file_problems, limits, nesting, expected)
+        try:
+            text.peek()
+            value, constants = text.value(""), text.constants
+            text.finish()
+        except NotJsonError as error:
+            file_problems.add(*text.fault(error))
+    except InputError as error:
+        file_problems.listed = list(error.problems)
+    problems.extend(*file_problems.listed)
+    problems.count += file_problems.count - len(file_problems.listed)
+    return None if file_problems.count else (value, constants)
+
+
+def value_text(record: dict[str, Any], key: str) -> str:
+    """Return the JSON text of a value, or "missing"."""
+    return short_json(record[key]) if key in record else "missing"
+
+
+def required(record: dict[str, Any], key: str, kind: type | UnionType, expected: str) -> Any:
+    """Return the value under a key; raise FaultError if it is not of a type."""
+    value = record.get(key)
+    if not isinstance(value, kind):
+        raise FaultError(f"{key} is {value_text(record, key)}", expected)
+    return value
+
+
+def object_of(value: Any) -> dict[str, Any]:
+    """Return a JSON object; raise FaultError for other values."""
+    if not isinstance(value, dict):
+        raise FaultError(f"is {short_json(value)}", "expected an object")
+    return value
+
+
+def class_name(record: dict[str, Any], key: str) -> str:
+    """Return the name of a class; raise FaultError if it is missing or blank."""
+    name = record.get(key)
+    if not isinstance(name, str) or not name.strip():
+        raise FaultError(f"{key} is {value_text(record, key)}", "write the name of its class")
+    check_text(key, name)
+    return name
+
+
+def finite_number(name: str, value: Any, hint: str = "use a finite number") -> float:
+    """Return a finite number; raise FaultError for other values."""
+    if isinstance(value, bool | LongInteger) or not isinstance(value, int | float):
+        shown = "missing" if value is None else short_json(value)
+        raise FaultError(f"{name} is {shown}", hint)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        message = f"{name} is {short_json(value)}, not a finite number"
+        raise FaultError(message, "use a finite number")
+    return number
+
+
+def number_of(name: str, text: str) -> float:
+    """Return the finite decimal number of a text; raise FaultError for other texts."""
+    if NUMBER.fullmatch(text) and math.isfinite(value := float(text)):
+        return value
+    raise FaultError(f"{name} {quote(text)} {number_fault(text)}", "use a decimal number")
+
+
+def numbers(record: dict[str, Any], *keys: str) -> Iterator[float]:
+    """Yield the finite numbers under keys."""
+    for key in keys:
+        yield finite_number(key, record.get(key))
+
+
+def positive_box(record: dict[str, Any]) -> tuple[float, float, float, float]:
+    """Return x, y, width, height; raise FaultError for a negative size."""
+    x, y, width, height = numbers(record, "x", "y", "width", "height")
+    for name, side in (("width", width), ("height", height)):
+        if side < 0:
+            raise FaultError(f"{name} {side:g} is negative", "correct the box")
+    return x, y, width, height
+
+
+def points_of(value: Any, name: str = "points") -> list[list[float]]:
+    """Return a list of points [x, y]; raise FaultError for other values."""
+    if not isinstance(value, list) or not value:
+        raise FaultError(f"{name} is {short_json(value)}", "write [[x, y], [x, y]]")
+    for number, point in enumerate(value):
+        if not isinstance(point, list) or len(point) != 2:
+            raise FaultError(f"{name}[{number}] is {short_json(point)}", "write [x, y]")
+    return [
+        [finite_number(f"{name}[{number}][{axis}]", value) for axis, value in enumerate(point)]
+        for number, point in enumerate(value)
+    ]
+
+
+def side_of(name: str, value: Any) -> float:
+    """Return an image's width or height in pixels, NaN if it is None."""
+    if value is None:
+        return math.nan
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not 0 < value < _LONGEST_SIDE:
+        raise FaultError(f"{name} is {short_json(value)}", "write pixels, or null if unknown")
+    return float(value)
+
+
+# --- CSV
+
+
+class Row(NamedTuple):
+    """A row, with its line in the file."""
+
+    line: int
+    values: dict[str, str]
+
+
+class Table(NamedTuple):
+    """The rows of a file."""
+
+    header: tuple[str, ...]
+    rows: list[Row]
+
+
+def read_csv(
+    data: bytes, file: str, problems: Problems, limits: Limits, expected: str
+) -> Table | None:
+    """Return the rows of a CSV file without blank lines; None after collecting a problem.
+
+    Values have no outer white space and do not span lines.
+    """
+    kind = looks_like(data)
+    if kind or not data.strip():
+        message = f"looks like {kind}" if kind else "is empty"
+        problems.add(file, "", message, expected)
+        return None
+    file_problems = FileProblems(file, limits.problems)
+    try:
+        text = decode(data, file_problems)
+    except InputError as error:
+        problems.extend(*error.problems)
+        return None
+    before = problems.count
+    lines = _csv_lines(text, file, problems)
+    line, header = next(lines, (1, []))
+    header[:1] = [name.removeprefix("#") for name in header[:1]]
+    rows = []
+    for line, values in lines:
+        if len(values) == len(header):
+            rows.append(Row(line, dict(zip(header, values, strict=True))))
+        else:
+            message = f"has {len(values)} columns, expected {len(header)}"
+            problems.add(file, f"line {line}", message, "write as many as the header has")
+    repeated = {name for name in header if name and header.count(name) > 1}
+    for name in sorted(repeated):
+        problems.add(file, "line 1", f"duplicate column {name}", "keep one")
+    return None if problems.count > before else Table(tuple(header), rows)
+
+
+def _csv_lines(text: str, file: str, problems: Problems) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number and values of each line that is not blank."""
+    reader = csv.reader(StringIO(text, newline=""), strict=True, skipinitialspace=True)
+    before = 0
+    try:
+        for values in reader:
+            if reader.line_num > before + 1:
+                message = "a quoted field spans several lines"
+                problems.add(file, f"line {before + 1}", message, "write one row per line")
+                return
+            before = reader.line_num
+            if any(values):
+                yield before, [value.strip() for value in values]
+    except csv.Error as error:
+        problems.add(file, f"line {reader.line_num}", f"invalid CSV: {error}", "correct the line")
+
+
+# --- shapes and flags
+
+BBOX_HINT = "pass shapes='bbox' (--shapes bbox) to read its bounding box"
+"""The hint for a shape that is not a box."""
+
+_FLAG_OF = {"difficult": "difficult"} | dict.fromkeys(("crowd", "iscrowd", "is_crowd"), "crowd")
+_FLAGS = ("difficult", "crowd", "ignore")
+_TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+
+
+def bounds(points: Sequence[Sequence[float]]) -> list[float]:
+    """Return the smallest box around points, as x1, y1, x2, y2."""
+    across, down = zip(*points, strict=True)
+    return [min(across), min(down), max(across), max(down)]
+
+
+def as_xywh(corners: Sequence[float]) -> list[float]:
+    """Convert x1, y1, x2, y2 to x, y, width, height."""
+    x1, y1, x2, y2 = corners
+    return [x1, y1, x2 - x1, y2 - y1]
+
+
+def rotated_ellipse(x: float, y: float, width: float, height: float, degrees: float) -> list[float]:
+    """Return the smallest box around an ellipse rotated about x, y, as x1, y1, x2, y2."""
+    angle = math.radians(degrees % 360)
+    cos, sin = math.cos(angle), math.sin(angle)
+    across = math.hypot(width * cos, height * sin) / 2
+    down = math.hypot(width * sin, height * cos) / 2
+    return [x - across, y - down, x + across, y + down]
+
+
+def rotated_box(
+    x: float, y: float, width: float, height: float, degrees: float, *, about: float = 0.5
+) -> list[list[float]]:
+    """Return the corners, in order around, of a box rotated clockwise about the point x, y of it.
+
+    `about` is the position of the point in the box: 0.5 for the center, 0 for the top-left corner.
+    """
+    angle = math.radians(degrees % 360)
+    cos, sin = math.cos(angle), math.sin(angle)
+    before, after = -about, 1 - about
+    return [
+        [x + i * width * cos - j * height * sin, y + i * width * sin + j * height * cos]
+        for i, j in ((before, before), (after, before), (after, after), (before, after))
+    ]
+
+
+class FlagNames:
+    """Maps attributes of an object to flags: ``NAME`` or ``NAME=FLAG``, separated by commas.
+
+    `unmapped` counts objects with a true attribute that is named like a flag but not mapped.
+    """
+
+    def __init__(self, text: str | None) -> None:
+        self.flags: dict[str, str] = {}
+        self.unmapped: Counter[str] = Counter()
+        for option in filter(None, (text or "").split(",")):
+            name, _, flag = option.partition("=")
+            flag = flag or _FLAG_OF.get(name.lower(), "")
+            if flag not in _FLAGS or not name:
+                choices = " or ".join(f"{name or 'NAME'}={flag}" for flag in _FLAGS)
+                raise UsageError(f"attribute flag {option!r} names no flag; use {choices}")
+            self.flags[name] = flag
+
+    def flag_of(self, name: str, value: str) -> str:
+        """Return the flag that an attribute sets, or ""; ValueError if it is no truth value."""
+        if name not in self.flags and name.lower() not in _FLAG_OF:
+            return ""
+        is_set = _TRUTH.get(value.strip().lower())
+        if name in self.flags:
+            if is_set is None:
+                raise ValueError
+            return self.flags[name] if is_set else ""
+        if is_set:
+            self.unmapped[name] += 1
+        return ""
+
+    def notes(self) -> tuple[Note, ...]:
+        """Note the attributes that are named like flags but not mapped."""
+        names = ",".join(sorted(self.unmapped))
+        return nonzero_notes(
+            Note(
+                "flags-not-mapped",
+                "objects have an unmapped attribute named like a flag; map it with "
+                f"--attribute-flags {names}",
+                sum(self.unmapped.values()),
+            )
+        )
