@@ -10,7 +10,6 @@ import detap
 from detap.errors import InputError
 from detap.formats.catalogue import FORMATS
 from detap.formats.detection import detect_format
-from detap.io.limits import Limits
 from tests.formats.exports import CAT, DOG, RESULTS, Bad, changed, refused, write
 
 
@@ -72,15 +71,6 @@ def test_a_file_and_its_folder(tmp_path: Path, name: str) -> None:
     assert len(detap.read_ground_truth(tmp_path)) == 2
 
 
-def test_a_wrong_format_is_named_first(tmp_path: Path) -> None:
-    with pytest.raises(InputError) as caught:
-        detap.read_ground_truth(valid(tmp_path), format="coco")
-    first = caught.value.problems[0]
-    assert first.message == "is CreateML, read as COCO"
-    assert first.hint == "use --gt-format createml (format= in Python)"
-    assert len(detap.read_ground_truth(tmp_path / "gt.json", format="createml")) == 2
-
-
 def test_a_split_of_roboflow_is_chosen(tmp_path: Path) -> None:
     for split in ("train", "valid"):
         write(tmp_path / split / "_annotations.createml.json", TRUTH)
@@ -91,15 +81,13 @@ def test_a_split_of_roboflow_is_chosen(tmp_path: Path) -> None:
     assert truth.files[0].path == str(tmp_path / "valid" / "_annotations.createml.json")
 
 
-def test_the_format_of_detections_is_suggested_and_limits_hold(tmp_path: Path) -> None:
+def test_the_format_of_detections_is_suggested(tmp_path: Path) -> None:
     truth = detap.read_ground_truth(valid(tmp_path))
     path = write(tmp_path / "dt.json", SCORED)
     with pytest.raises(InputError) as caught:
         detap.read_detections(path, truth, format="coco")
     assert caught.value.problems[0].hint == "use --dt-format createml (format= in Python)"
     assert len(detap.read_detections(path, truth, format="createml")) == 1
-    with pytest.raises(InputError, match="--max-records"):
-        detap.read_ground_truth(tmp_path / "gt.json", limits=Limits(records=1))
 
 
 FIRST = "[0].annotations[0]"
@@ -107,41 +95,22 @@ AT = (0, "annotations", 0)
 SIDES = (*AT, "coordinates")
 TEXT = json.dumps(TRUTH)
 BAD = {
-    "empty file": Bad("", "is empty"),
     "empty list": Bad([], "no boxes in its 0 images"),
     "an object": Bad({"image": "a.jpg"}, "not a list of images"),
     "text": Bad('"a"', "not a list of images"),
     "null": Bad("null", "not a list of images"),
-    "truncated": Bad(TEXT[:-9], "file is truncated"),
-    "trailing comma": Bad(TEXT[:-1] + ",]", "invalid JSON at "),
-    "two values": Bad(TEXT + TEXT, "unexpected text after the JSON value"),
-    "not UTF-8": Bad(TEXT.encode() + b"\xff", "0xff is not UTF-8"),
-    "UTF-16": Bad(TEXT.encode("utf-16"), "is UTF-16"),
     "XML": Bad("<annotation/>", "looks like XML"),
-    "a duplicate key": Bad(TEXT.replace('"x"', '"y"', 1), 'duplicate key "y"'),
-    "NaN": Bad(changed(TRUTH, *SIDES, "x", to=float("nan")), f"{FIRST}: x is NaN"),
-    "infinite": Bad(TEXT.replace("6.25", "1e999"), f"{FIRST}: x is Infinity"),
-    "a NaN elsewhere": Bad(changed(TRUTH, 0, "id", to=float("nan")), "contains NaN or Infinity"),
-    "text as number": Bad(changed(TRUTH, *SIDES, "y", to="12"), f'{FIRST}: y is "12"'),
-    "true as number": Bad(changed(TRUTH, *SIDES, "y", to=True), f"{FIRST}: y is true"),
-    "null as number": Bad(changed(TRUTH, *SIDES, "y"), f"{FIRST}: y is missing"),
     "no width": Bad(changed(TRUTH, *SIDES, without="width"), f"{FIRST}: width is missing"),
     "negative width": Bad(changed(TRUTH, *SIDES, "width", to=-3), f"{FIRST}: width -3 is negative"),
     "huge": Bad(
         changed(TRUTH, *AT, to=box("dog", 0, 0, 1e300, 1e300)), f"{FIRST}: box area overflows"
     ),
-    "long integer": Bad(TEXT.replace("6.25", "9" * 500), f"{FIRST}: x is 999"),
     "no coordinates": Bad(
         changed(TRUTH, *AT, without="coordinates"), f"{FIRST}: coordinates is missing"
     ),
     "a list of coordinates": Bad(
         changed(TRUTH, *SIDES, to=[1, 2, 3, 4]), f"{FIRST}: coordinates is [1, 2, 3, 4]"
     ),
-    "no label": Bad(changed(TRUTH, *AT, without="label"), f"{FIRST}: label is missing"),
-    "a blank label": Bad(changed(TRUTH, *AT, "label", to=" "), f'{FIRST}: label is " "'),
-    "a number as label": Bad(changed(TRUTH, *AT, "label", to=3), f"{FIRST}: label is 3"),
-    "half a surrogate pair": Bad(TEXT.replace("dog", "\\ud800", 1), "unpaired surrogate"),
-    "an annotation is text": Bad(changed(TRUTH, *AT, to="dog"), f'{FIRST}: is "dog"'),
     "an object of annotations": Bad(
         changed(TRUTH, 0, "annotations", to={}), "[0]: annotations is {}"
     ),
@@ -149,7 +118,6 @@ BAD = {
     "no image": Bad(changed(TRUTH, 0, without="image"), "[0]: image name is missing"),
     "a number as image": Bad(changed(TRUTH, 0, "image", to=7), "[0]: image name is 7"),
     "an image is a list": Bad(changed(TRUTH, 1, to=[]), "[1]: is []"),
-    "an image twice": Bad([*TRUTH, TRUTH[0]], "[2]: duplicate image 'a.jpg' (also at [0])"),
     "an image in two types": Bad(
         changed(TRUTH, 1, "image", to="a.png"), "duplicate image 'a.png' (also at [0], as 'a.jpg')"
     ),

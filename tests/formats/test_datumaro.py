@@ -1,6 +1,5 @@
 """Datumaro's JSON: valid and invalid input."""
 
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -135,7 +134,6 @@ def made(**item: Any) -> Any:
 
 BBOX = ("--shapes", "bbox")
 BAD = {
-    "empty file": Bad("", "is empty"),
     "a list": Bad([], "not a Datumaro file"),
     "no categories": Bad({"items": []}, "not a Datumaro file"),
     "COCO": Bad({"categories": [], "images": [], "annotations": []}, "not a Datumaro file"),
@@ -150,23 +148,15 @@ BAD = {
     "a label without name": Bad(
         changed(TRUTH, "categories", "label", "labels", 0, without="name"), "labels[0]: name is"
     ),
-    "truncated": Bad(json.dumps(TRUTH)[:-9], "file is truncated"),
     "an item is null": Bad(changed(TRUTH, *ITEM), "items[0]: is null"),
     "no id": Bad(changed(TRUTH, *ITEM, without="id"), "items[0]: image name is missing"),
     "a number as id": Bad(changed(TRUTH, *ITEM, "id", to=5), "items[0]: image name is 5"),
-    "an image twice": Bad(
-        changed(TRUTH, "items", 1, "id", to="a"), "items[1]: duplicate image 'a'"
-    ),
     "no annotations": Bad(changed(TRUTH, *ITEM, without="annotations"), "items[0]: annotations is"),
     "an image is text": Bad(changed(TRUTH, *ITEM, "image", to="a.jpg"), 'items[0]: is "a.jpg"'),
     "a size of one": Bad(changed(TRUTH, *ITEM, "image", "size", to=[4]), "items[0]: size is [4]"),
-    "a negative size": Bad(
-        changed(TRUTH, *ITEM, "image", "size", to=[40, -5]), "items[0]: width is -5"
-    ),
     "NaN as size": Bad(
         changed(TRUTH, *ITEM, "image", "size", to=[math.nan, 50]), "items[0]: height is NaN"
     ),
-    "an annotation is text": Bad(changed(TRUTH, *AT, to="x"), f'{FIRST}: is "x"'),
     "no type": Bad(made(), f"{FIRST}: type is missing"),
     "an unknown type": Bad(made(type="star"), f'{FIRST}: type is "star"'),
     "a type that is a list": Bad(made(type=[]), f"{FIRST}: type is []"),
@@ -188,8 +178,6 @@ BAD = {
     "true as label_id": Bad(changed(TRUTH, *AT, "label_id", to=True), "label_id is true"),
     "no bbox": Bad(changed(TRUTH, *AT, without="bbox"), f"{FIRST}: bbox is missing"),
     "three numbers": Bad(changed(TRUTH, *AT, "bbox", to=[1, 2, 3]), f"{FIRST}: bbox has 3 numbers"),
-    "text in bbox": Bad(changed(TRUTH, *AT, "bbox", 1, to="2"), f'{FIRST}: bbox[1] is "2"'),
-    "NaN": Bad(changed(TRUTH, *AT, "bbox", 1, to=math.nan), f"{FIRST}: bbox[1] is NaN"),
     "a negative width": Bad(changed(TRUTH, *AT, "bbox", 2, to=-4), "width -4 is negative"),
     "an overflow": Bad(changed(TRUTH, *AT, "bbox", to=[0, 0, 1e300, 1e300]), "area overflows"),
     "an overflow of a rotated box": Bad(

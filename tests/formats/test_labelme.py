@@ -288,87 +288,29 @@ def test_the_command(tmp_path: Path, detap: Run) -> None:
 
 # --- bad input
 
-WHOLE: dict[str, tuple[Any, str]] = {
-    "empty": ("", f"is empty; {DUE}"),
-    "cut off": (
-        json.dumps(document(shape()))[:60],
-        "line 1, column 56: file is truncated: it ends inside a value, after "
-        "60 characters; download or write it again",
-    ),
-    "trailing": (
-        "{} 1",
-        'line 1, column 4: unexpected text after the JSON value: "1"; remove it: a '
-        "JSON file has one value",
-    ),
-    "a list": ([], f"not a LabelMe file; {DUE}"),
-    "shapes is no list": (
-        {"shapes": {}},
-        f"not a LabelMe file; {DUE}",
-    ),
-    "COCO": (
-        {"images": [], "annotations": []},
-        f"is a COCO file; {DUE}",
-    ),
-    "HTML": ("<html></html>", "looks like an HTML page; {html}"),
-    "UTF-16": (
-        json.dumps(document(shape())).encode("utf-16"),
-        "is UTF-16 or UTF-32 text, expected UTF-8; save it as UTF-8",
-    ),
-    "not UTF-8": (
-        json.dumps(document(shape())).encode().replace(b"dog", b"d\xffg"),
-        "byte {byte}: 0xff is not UTF-8; save it as UTF-8",
-    ),
-    "a key twice": (
-        '{"shapes": [], "shapes": []}',
-        'duplicate key "shapes" in one object; keep one of them',
-    ),
-    "NaN elsewhere": (
-        document(shape(), zoom=float("nan")),
-        "contains NaN or Infinity, which are not valid JSON; remove it",
-    ),
-    "too deep": (
-        '{"shapes": [], "x": ' + "[" * 150 + "]" * 150 + "}",
-        "JSON is nested 151 levels deep, the limit is 100; raise the limit with --max-nesting",
-    ),
-}
 
-
-@pytest.mark.parametrize("case", WHOLE)
-def test_bad_files(tmp_path: Path, case: str) -> None:
-    content, expected = WHOLE[case]
-    if isinstance(content, bytes) and b"\xffg" in content:
-        expected = expected.replace("{byte}", str(content.index(b"\xff")))
-    expected = expected.replace("{html}", "the download failed: download the file itself")
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ([], f"not a LabelMe file; {DUE}"),
+        ({"shapes": {}}, f"not a LabelMe file; {DUE}"),
+        ({"images": [], "annotations": []}, f"is a COCO file; {DUE}"),
+        (
+            json.dumps(document(shape()))[:60],
+            "line 1, column 56: file is truncated: it ends inside a value, after 60 characters; "
+            "download or write it again",
+        ),
+    ],
+)
+def test_bad_files(tmp_path: Path, content: Any, expected: str) -> None:
     assert refused(tmp_path, content) == [expected]
 
 
 SHAPES: dict[str, tuple[Any, str]] = {
-    "no object": (7, "is 7; expected an object"),
-    "no label": ({"points": [[1, 2], [3, 4]]}, "label is missing; write the name of its class"),
-    "a number as label": (shape() | {"label": 3}, "label is 3; write the name of its class"),
-    "half a character": (
-        shape() | {"label": "\ud800"},
-        "label has an unpaired surrogate; write it as UTF-8",
-    ),
     "no points": (shape() | {"points": None}, "points is null; write [[x, y], [x, y]]"),
     "a point of one number": (
         shape((1, 2)) | {"points": [[1, 2], [3]]},
         "points[1] is [3]; write [x, y]",
-    ),
-    "text": (shape(("1", 2), (3, 4)), f'points[0][0] is "1"; {NUMBER}'),
-    "true": (shape((True, 2), (3, 4)), f"points[0][0] is true; {NUMBER}"),
-    "null": (shape((1, 2), (None, 4)), f"points[1][0] is missing; {NUMBER}"),
-    "NaN": (
-        shape((1, float("nan")), (3, 4)),
-        "points[0][1] is NaN, not a finite number; use a finite number",
-    ),
-    "too large": (
-        shape((1, 2), (10**309, 4)),
-        f"points[1][0] is {str(10**309)[:60]}..., not a finite number; use a finite number",
-    ),
-    "a thousand digits": (
-        shape((1, 2), (10**999, 4)),
-        f"points[1][0] is {10**19}... (1000 digits); {NUMBER}",
     ),
     "area overflows": (
         shape((0, 0), (1e200, 1e200)),

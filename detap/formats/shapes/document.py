@@ -8,7 +8,7 @@ import math
 import os
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Self

@@ -1,0 +1,178 @@
+"""Laws of the formats whose files name their images: what they all refuse, in the same words."""
+
+import json
+import math
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import detap
+from detap.errors import InputError
+from detap.io.limits import Limits
+from tests.formats import test_createml as createml
+from tests.formats import test_datumaro as datumaro
+from tests.formats import test_label_studio as label_studio
+from tests.formats import test_labelme as labelme
+from tests.formats import test_roboflow as roboflow
+from tests.formats import test_supervisely as supervisely
+from tests.formats import test_via as via
+from tests.formats.exports import Bad, changed, refused, write
+
+
+class Kind(NamedTuple):
+    """A valid file of a format, and where it has the parts that all formats have."""
+
+    name: str
+    content: Any
+    item: tuple[Any, ...]  # the keys of the first object
+    where: str  # its location in messages
+    number: tuple[Any, ...]  # the keys of a coordinate in the object
+    called: str  # its name in messages
+    label: tuple[Any, ...] = ()  # the keys of the name of the class
+    size: tuple[Any, ...] = ()  # the keys of the width of the image
+    repeated: Callable[[], Any] | None = None  # a file with an image twice
+    detections: bool = False
+
+
+KINDS = {kind.name: kind for kind in (
+    Kind("createml", createml.TRUTH, (0, "annotations", 0), "[0].annotations[0]",
+         ("coordinates", "x"), "x", ("label",), (),
+         lambda: [*createml.TRUTH, createml.TRUTH[0]]),
+    Kind("via", via.TRUTH, ("a.jpg7", "regions", 0), '"a.jpg7".regions[0]',
+         ("shape_attributes", "x"), "x", ("region_attributes", "kind"), (),
+         lambda: {**via.TRUTH, "a.jpg9": via.A}),
+    Kind("datumaro", datumaro.TRUTH, ("items", 0, "annotations", 0), "items[0].annotations[0]",
+         ("bbox", 1), "bbox[1]", (), ("items", 0, "image", "size", 1),
+         lambda: changed(datumaro.TRUTH, "items", 1, "id", to="a")),
+    Kind("supervisely", supervisely.A, ("objects", 0), "objects[0]",
+         ("points", "exterior", 0, 1), "points.exterior[0][1]", ("classTitle",), ("size", "width")),
+    Kind("labelme", labelme.document(labelme.shape()), ("shapes", 0), "shapes[0]",
+         ("points", 0, 1), "points[0][1]", ("label",)),
+    Kind("labelstudio", [label_studio.task(label_studio.region())],
+         (0, "annotations", 0, "result", 0), "[0].annotations[0].result[0]", ("value", "x"), "x"),
+    Kind("roboflow", roboflow.response(roboflow.prediction()), ("predictions", 0), "predictions[0]",
+         ("x",), "x", ("class",), ("image", "width"), None, True),
+)}  # fmt: skip
+Refuses = Callable[[Kind, Any, str], None]
+
+
+@pytest.fixture
+def refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Refuses:
+    def check(kind: Kind, content: Any, message: str) -> None:
+        bad = Bad(content, message, kind.detections)
+        refused(tmp_path, bad, "a.json", createml.valid, capsys=capsys, file_format=kind.name)
+
+    return check
+
+
+def names(with_part: str = "name") -> Iterable[Any]:
+    return pytest.mark.parametrize(
+        "name", [name for name, kind in KINDS.items() if getattr(kind, with_part)]
+    )
+
+
+NO_JSON: dict[str, tuple[Callable[[str], str | bytes], str]] = {
+    "empty": (lambda text: "", "is empty"),
+    "blank": (lambda text: " \n", "is empty"),
+    "cut off": (lambda text: text[:-9], "file is truncated"),
+    "a comma too many": (lambda text: f"{text[:-1]},{text[-1]}", "invalid JSON at "),
+    "two values": (lambda text: text + text, "unexpected text after the JSON value"),
+    "not UTF-8": (lambda text: text.encode() + b"\xff", "0xff is not UTF-8"),
+    "UTF-16": (lambda text: text.encode("utf-16"), "UTF-16 "),
+    "too deep": (lambda text: "[" * 150 + "]" * 150, "JSON is nested 150 levels deep, the limit"),
+    "HTML": (lambda text: "<html></html>", "looks like an HTML page"),
+    "a key twice": (lambda text: '{"x": [], "x": []}', 'duplicate key "x"'),
+}
+
+
+@pytest.mark.parametrize("case", NO_JSON)
+@names()
+def test_invalid_json(name: str, case: str, refuses: Refuses) -> None:
+    change, message = NO_JSON[case]
+    refuses(KINDS[name], change(json.dumps(KINDS[name].content)), message)
+
+
+NUMBERS: dict[str, tuple[Any, str]] = {
+    "text": ("12", '"12"'),
+    "true": (True, "true"),
+    "null": (None, "missing"),
+    "a list": ([1], "[1]"),
+    "NaN": (math.nan, "NaN, not a finite number"),
+    "infinite": (math.inf, "Infinity, not a finite number"),
+    "too large": (10**309, f"{str(10**309)[:60]}..., not a finite number"),
+    "a thousand digits": (10**999, f"{10**19}... (1000 digits)"),
+}
+
+
+@pytest.mark.parametrize("case", NUMBERS)
+@names()
+def test_coordinates_that_are_no_numbers(name: str, case: str, refuses: Refuses) -> None:
+    kind, (value, shown) = KINDS[name], NUMBERS[case]
+    content = changed(kind.content, *kind.item, *kind.number, to=value)
+    refuses(kind, content, f"{kind.where}: {kind.called} is {shown}")
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(None, "{} is "), (" ", '{} is " "; write the name of its class'), (3, "{} is 3; write the")],
+)
+@names("label")
+def test_names_of_classes(name: str, value: Any, shown: str, refuses: Refuses) -> None:
+    kind = KINDS[name]
+    content = changed(kind.content, *kind.item, *kind.label, to=value)
+    refuses(kind, content, f"{kind.where}: {shown.format(kind.label[-1])}")
+
+
+@pytest.mark.parametrize("name", ["createml", "supervisely", "labelme", "roboflow"])
+def test_a_name_that_is_no_unicode(name: str, refuses: Refuses) -> None:
+    kind = KINDS[name]
+    content = changed(kind.content, *kind.item, *kind.label, to="\ud800")
+    refuses(kind, json.dumps(content), "unpaired surrogate")
+
+
+@pytest.mark.parametrize("value", [7, "x", [1]])
+@names()
+def test_objects_that_are_no_objects(name: str, value: Any, refuses: Refuses) -> None:
+    kind = KINDS[name]
+    message = f"is {json.dumps(value)}; expected an object"
+    refuses(kind, changed(kind.content, *kind.item, to=value), message)
+
+
+@pytest.mark.parametrize(("value", "shown"), [("50", '"50"'), (0, "0"), (-5, "-5"), (True, "true")])
+@names("size")
+def test_sizes_of_images(name: str, value: Any, shown: str, refuses: Refuses) -> None:
+    kind = KINDS[name]
+    content = changed(kind.content, *kind.size, to=value)
+    refuses(kind, content, f"width is {shown}; write pixels, or null if unknown")
+
+
+@names("repeated")
+def test_an_image_twice(name: str, refuses: Refuses) -> None:
+    repeated = KINDS[name].repeated
+    assert repeated is not None
+    refuses(KINDS[name], repeated(), ": duplicate image 'a")
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in KINDS if name not in ("labelstudio", "roboflow")]
+)
+def test_a_nan_elsewhere(name: str, refuses: Refuses) -> None:
+    kind = KINDS[name]
+    content = changed(kind.content, *kind.item, "other", to=math.nan)
+    refuses(kind, content, "contains NaN or Infinity, which are not valid JSON")
+
+
+@pytest.mark.parametrize("name", [name for name in KINDS if name != "roboflow"])
+def test_the_right_format_comes_first(name: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "a.json", KINDS[name].content)
+    truth = detap.read_ground_truth(path)
+    assert truth.format == name
+    with pytest.raises(InputError) as caught:
+        detap.read_ground_truth(path, format="coco")
+    first = caught.value.problems[0]
+    assert first.message.endswith(", read as COCO")
+    assert first.hint == f"use --gt-format {name} (format= in Python)"
+    with pytest.raises(InputError, match="more than 0 records; raise the limit with --max-records"):
+        detap.read_ground_truth(path, limits=Limits(records=0))
