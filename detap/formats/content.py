@@ -139,21 +139,12 @@ def lost_lists(ground_truth: GroundTruth, target: str) -> tuple[Note, ...]:
     )
 
 
-def lost_polygons(
-    tables: Iterable[GroundTruth | Detections | None], target: str
+def lost_geometry(
+    tables: Iterable[GroundTruth | Detections | None], name: str, message: str
 ) -> tuple[Note, ...]:
-    """Return the note of quadrilaterals, written as bounding boxes."""
-    count = sum(len(t) for t in tables if t is not None and t.polygons is not None)
-    message = f"quadrilaterals are written to {target} as bounding boxes"
+    """Return the note of rows with a geometry that the target does not get as it is."""
+    count = sum(len(t) for t in tables if t is not None and getattr(t, name) is not None)
     return lost(message, np.ones(count, np.bool_))
-
-
-def lost_keypoints(
-    tables: Iterable[GroundTruth | Detections | None], target: str
-) -> tuple[Note, ...]:
-    """Return the note of keypoints, which the target does not get."""
-    count = sum(len(t) for t in tables if t is not None and t.keypoints is not None)
-    return lost(f"keypoints are not written to {target}", np.ones(count, np.bool_))
 
 
 def lost_areas(ground_truth: GroundTruth, target: str) -> tuple[Note, ...]:

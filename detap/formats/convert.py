@@ -1,20 +1,23 @@
 """Convert tables to files of another format."""
 
+import errno
 import os
-from collections.abc import Callable, Mapping
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
 from detap.checks.tables import of_unknown_size, unsized_problem
-from detap.errors import InputError, Note, UsageError
+from detap.errors import InputError, Note, OutputError, UsageError
+from detap.escaping import escape
 from detap.formats.catalogue import FORMATS
 from detap.formats.content import (
     Content,
     lost_columns,
-    lost_keypoints,
+    lost_geometry,
     lost_lists,
-    lost_polygons,
 )
-from detap.formats.new_folder import check_new, write_new
 from detap.io.paths import Path
 from detap.tables.arguments import check_table
 from detap.tables.detection import Detections, GroundTruth, Name
@@ -108,9 +111,68 @@ def convert(
     if ground_truth is not None and to != "coco":
         notes += lost_lists(ground_truth, to)
     if to != "yolo":
-        notes += lost_polygons((ground_truth, detections), to)
-        notes += lost_keypoints((ground_truth, detections), to)
+        tables = ground_truth, detections
+        quadrilaterals = f"quadrilaterals are written to {to} as bounding boxes"
+        notes += lost_geometry(tables, "polygons", quadrilaterals)
+        notes += lost_geometry(tables, "keypoints", f"keypoints are not written to {to}")
     if accept is not None:
         accept(tuple(notes))
     written = write_new(target, files, single=single)
     return Converted(target, tuple(written), tuple(notes))
+
+
+def check_new(path: str) -> None:
+    """Raise OutputError if the target exists or its folder does not."""
+    if not path or "\0" in path:
+        raise OutputError(f"{escape(path) or 'output'}: invalid output path")
+    if os.path.lexists(path):
+        raise OutputError(f"{escape(path)}: already exists; use another name, or remove it")
+    parent = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(parent):
+        raise OutputError(f"{escape(path)}: {escape(parent)} is not a folder; create it first")
+
+
+def write_new(path: str, files: Iterable[tuple[str, bytes]], *, single: bool) -> list[str]:
+    """Write files into a new folder, or a single new file, atomically; return their names.
+
+    Names are relative to the folder. If it cannot be written, nothing remains.
+    """
+    check_new(path)
+    folder = ""
+    try:
+        parent = os.path.dirname(os.path.abspath(path))
+        folder = tempfile.mkdtemp(prefix=".detap-", dir=parent)
+        inside = os.path.join(folder, "new")
+        os.mkdir(inside)
+        names = []
+        for name, data in files:
+            _write(os.path.join(inside, *name.split("/")), data)
+            names.append(name)
+        _move(os.path.join(inside, names[0]) if single else inside, path)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise OutputError(f"{escape(path)}: cannot be written: {reason}") from error
+    finally:
+        if folder:
+            shutil.rmtree(folder, ignore_errors=True)
+    return names
+
+
+def _write(path: str, data: bytes) -> None:
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    # On some systems, names that differ only in case are the same file.
+    with open(path, "xb") as file:
+        file.write(data)
+
+
+def _move(source: str, path: str) -> None:
+    """Move the finished output to its path, which must not exist."""
+    if os.path.lexists(path):
+        raise FileExistsError(errno.EEXIST, "already exists", path)
+    if os.path.isdir(source):
+        os.rename(source, path)
+        return
+    with suppress(OSError):  # a link does not replace a file created meanwhile
+        os.link(source, path)
+        return
+    os.rename(source, path)

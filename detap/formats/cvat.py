@@ -18,7 +18,14 @@ from detap.errors import Note
 from detap.formats.reading.sniffing import head
 from detap.formats.reading.xml_settings import SAFE
 from detap.formats.shapes.document import SCORES, Document, DocumentFormat, Image, Item
-from detap.formats.shapes.values import BBOX_HINT, bounds, number_of, rotated_box, rotated_ellipse
+from detap.formats.shapes.values import (
+    BBOX_HINT,
+    bounds,
+    number_of,
+    points_text,
+    rotated_box,
+    rotated_ellipse,
+)
 from detap.formats.stem_matching import base_name, without_suffix
 from detap.formats.text.lines import looks_like
 from detap.io.digest import started
@@ -424,6 +431,6 @@ def _points(name: str, attributes: _Attributes) -> list[list[float]]:
             raise FaultError(f"has a point {quote(pair)}", "write points as x,y;x,y")
         points.append([number_of("point", text.strip()) for text in numbers])
     if len(points) < _POINTS[name]:
-        message = f"has {len(points)} points, expected {_POINTS[name]}"
+        message = f"has {points_text(points)}, expected {_POINTS[name]}"
         raise FaultError(message, "draw it again")
     return points

@@ -20,10 +20,12 @@ from detap.formats.shapes.document import Document, DocumentFormat, Image, Item,
 from detap.formats.shapes.values import (
     BBOX_HINT,
     bounds,
+    check_points,
     class_name,
     finite_number,
     json_value,
     points_of,
+    points_text,
     side_of,
 )
 from detap.formats.stem_matching import base_name, without_suffix
@@ -131,7 +133,7 @@ class Shapes(Document):
             if len(points) == 2 or (len(points) == 4 and _upright(points)):
                 return bounds(points), None
             if len(points) != 4:
-                message = f"has {len(points)} points as a rectangle"
+                message = f"has {points_text(points)} as a rectangle"
                 raise FaultError(message, "expected two corners or four")
         elif kind not in (*_POINTS, "circle"):
             raise FaultError(f"shape_type is {short_json(kind)}", "use rectangle or polygon")
@@ -139,11 +141,9 @@ class Shapes(Document):
             return bounds(points), points
         if self.shapes != "bbox":
             if kind in _ROTATED:
-                raise FaultError(f"has {len(points)} points as {kind}", "expected four corners")
+                raise FaultError(f"has {points_text(points)} as {kind}", "expected four corners")
             raise FaultError(f"is a {kind}, not a box", BBOX_HINT)
-        minimum = 2 if kind == "circle" else _POINTS.get(kind, 4)
-        if len(points) < minimum:
-            raise FaultError(f"has {len(points)} points as a {kind}", f"expected {minimum}")
+        check_points(points, kind, 2 if kind == "circle" else _POINTS.get(kind, 4))
         if kind != "circle":
             return bounds(points), None
         (x, y), (at_x, at_y) = points[:2]  # the center and a point of the circle

@@ -28,10 +28,12 @@ from detap.formats.shapes.document import (
 )
 from detap.formats.shapes.values import (
     bounds,
+    check_points,
     class_name,
     json_value,
     object_of,
     points_of,
+    points_text,
     required,
     value_text,
 )
@@ -109,12 +111,10 @@ class Annotations(Document):
             raise FaultError(message, "use rectangle or polygon")
         corners = points_of(points.get("exterior"), "points.exterior")
         if kind == "rectangle" and len(corners) != 2:
-            raise FaultError(f"has {len(corners)} points as a rectangle", "expected two corners")
+            raise FaultError(f"has {points_text(corners)} as a rectangle", "expected two corners")
         if kind != "rectangle":
             self.refuse_shape(f"is a {kind}, not a box")
-            if len(corners) < _POINTS[kind]:
-                message = f"has {len(corners)} points as a {kind}"
-                raise FaultError(message, f"expected {_POINTS[kind]}")
+            check_points(corners, kind, _POINTS[kind])
         return Item(label, bounds(corners), _tags(record))
 
     def notes(self) -> tuple[Note, ...]:

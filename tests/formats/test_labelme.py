@@ -363,7 +363,7 @@ def test_bad_shapes_with_shapes_bbox(tmp_path: Path) -> None:
     shapes = (shape((1, 2), (3, 4), kind="polygon"), shape((1, 2), kind="circle"))
     assert refused(tmp_path, document(*shapes), shapes="bbox") == [
         "shapes[0]: has 2 points as a polygon; expected 3",
-        "shapes[1]: has 1 points as a circle; expected 2",
+        "shapes[1]: has 1 point as a circle; expected 2",
     ]
 
 

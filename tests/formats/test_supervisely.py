@@ -158,7 +158,7 @@ BAD = {
     "a list of points": Bad(changed(A, *AT, "points", to=[1, 2]), f"{FIRST}: points is [1, 2]"),
     "no exterior": Bad(changed(A, *POINTS), f"{FIRST}: points.exterior is null"),
     "an empty exterior": Bad(made(), f"{FIRST}: points.exterior is []"),
-    "one corner": Bad(made([1, 2]), f"{FIRST}: has 1 points as a rectangle"),
+    "one corner": Bad(made([1, 2]), f"{FIRST}: has 1 point as a rectangle"),
     "three corners": Bad(made([1, 2], [3, 4], [5, 6]), f"{FIRST}: has 3 points as a rectangle"),
     "a point of one number": Bad(made([1], [3, 4]), f"{FIRST}: points.exterior[0] is [1]"),
     "an overflow": Bad(made([0, 0], [1e300, 1e300]), f"{FIRST}: box area overflows"),

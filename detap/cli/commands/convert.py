@@ -12,8 +12,7 @@ from detap.cli.session import Session
 from detap.errors import Note
 from detap.escaping import escape
 from detap.formats.catalogue import FORMATS
-from detap.formats.convert import Converted, convert
-from detap.formats.new_folder import check_new
+from detap.formats.convert import Converted, check_new, convert
 from detap.tables.detection import Detections, GroundTruth
 
 convert_options = stack(

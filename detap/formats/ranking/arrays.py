@@ -199,5 +199,5 @@ class ArraySource:
             twice = next(name for row, name in enumerate(names) if first[name] != row)
             self.refuse(key, f"duplicate name {twice!r}", "use distinct names")
         if len(names) != count:
-            self.refuse(key, f"has {len(names)} names", f"give {count}")
+            self.refuse(key, f"has {len(names)} name{'s' * (len(names) != 1)}", f"give {count}")
         return names

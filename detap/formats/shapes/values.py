@@ -123,6 +123,17 @@ def points_of(value: Any, name: str = "points") -> list[list[float]]:
     ]
 
 
+def check_points(points: Sequence[Any], kind: str, least: int) -> None:
+    """Raise FaultError for fewer points than a shape has."""
+    if len(points) < least:
+        raise FaultError(f"has {points_text(points)} as a {kind}", f"expected {least}")
+
+
+def points_text(points: Sequence[Any]) -> str:
+    """Return the number of points."""
+    return f"{len(points)} point{'s' * (len(points) != 1)}"
+
+
 def side_of(name: str, value: Any) -> float:
     """Return an image's width or height in pixels, NaN if it is None."""
     if value is None:
