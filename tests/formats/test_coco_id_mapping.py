@@ -217,7 +217,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "too short": (
         {"class_names": "dog\n"},
-        "category_id ranges from 1 to 2, but {names} has 1 names, counted from 0 or 1; use the "
+        "category_id ranges from 1 to 2, but {names} has 1 name, counted from 0 or 1; use the "
         "class names of the detector",
     ),
     "too short by what is said": (

@@ -113,7 +113,7 @@ def test_valid_files(
             "names: [a]\nval: x\nnames: [b]",
             "line 3: duplicate key 'names' (also at line 1)",
         ),
-        ("nc: 3\nnames: [a]", "line 1: nc is '3', but there are 1 names"),
+        ("nc: 3\nnames: [a]", "line 1: nc is '3', but there is 1 name"),
         ("val: *x", "line 1: invalid YAML: "),
         ("val: {a: b}", "line 1: is a mapping"),
         ("path: [x, y]\n", "line 1: is a list, expected one word"),

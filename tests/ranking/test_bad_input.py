@@ -528,7 +528,7 @@ SCORES = {
         (
             SCORES,
             {"gallery_names": np.array(["a"])},
-            "case.npz: array 'gallery_names': has 1 names; give 2",
+            "case.npz: array 'gallery_names': has 1 name; give 2",
         ),
         (
             SCORES,
@@ -913,7 +913,7 @@ def test_samples(scores: str, labels: str, message: str, tmp_path: Path) -> None
         ),
         (
             {"scores": np.zeros((1, 2)), "labels": [0], "class_names": ["a"]},
-            "a.npz: array 'class_names': has 1 names; give 2",
+            "a.npz: array 'class_names': has 1 name; give 2",
         ),
     ],
 )

@@ -525,7 +525,7 @@ def _first_id(
         start = "0 or 1" if mapping.first is None else str(mapping.first)
         raise mapping.error(
             f"category_id ranges from {low} to {high}, but {names.file} has {len(names.names)} "
-            f"names, counted from {start}",
+            f"name{'s' * (len(names.names) != 1)}, counted from {start}",
             "use the class names of the detector",
         )
     if len(possible) == 1 and mapping.first is None:

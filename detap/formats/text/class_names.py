@@ -298,5 +298,6 @@ def _ordered(pairs: list[tuple[Any, Any]]) -> list[Any]:
 def _check_count(node: Any, names: tuple[str, ...]) -> None:
     count = _single(node)
     if count and count != str(len(names)):
-        message = f"nc is {quote(count)}, but there are {len(names)} names"
+        are = "is 1 name" if len(names) == 1 else f"are {len(names)} names"
+        message = f"nc is {quote(count)}, but there {are}"
         raise _Fault(node, message, "correct one of them")
