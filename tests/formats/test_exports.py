@@ -19,145 +19,60 @@ VAL, TRAIN, LABEL_STUDIO, ALL = "val", "train", "label studio", "all"
 
 
 class Layout(NamedTuple):
-    """A layout: its paths, options, key in expected_layouts.json, images and format."""
+    """A layout: its path, key in expected_layouts.json, images, format and options."""
 
-    paths: tuple[str, ...]
+    path: str
     expected: str
     images: str
     format: str
     options: Mapping[str, str] = {}
-    sizes: bool = False
     tolerance: float = 1e-9
 
+    @property
+    def sized(self) -> bool:
+        """True if image sizes are needed."""
+        return self.format == "yolo"
 
-def layout(*paths: str, expected: str, images: str, format: str, **more: Any) -> Layout:
-    named = {key: more.pop(key) for key in ("sizes", "tolerance") if key in more}
-    return Layout(paths, expected, images, format, more, **named)
 
-
-YOLO_VAL: dict[str, Any] = {"images": VAL, "format": "yolo", "sizes": True, "tolerance": 1e-6}
-LAYOUTS = {
-    "cvat yolo": layout(
-        "cvat-exports/yolo", expected="cvat YOLO 1.1, val only", split="val", **YOLO_VAL
-    ),
-    "cvat yolo, obj.data": layout(
-        "cvat-exports/yolo/obj.data", expected="cvat YOLO 1.1, val only", split="val", **YOLO_VAL
-    ),
-    "cvat yolo, both subsets": layout(
-        *("cvat-exports/yolo/obj_train_data", "cvat-exports/yolo/obj_val_data"),
-        expected="cvat YOLO 1.1 (train and val; the rotated box is missing)",
-        **{**YOLO_VAL, "images": ALL},
-    ),
-    "cvat ultralytics": layout(
-        "cvat-exports/yolov8_detection",
-        expected="cvat Ultralytics YOLO Detection, val only",
-        split="val",
-        **YOLO_VAL,
-    ),
-    "cvat ultralytics, oriented": layout(
-        "cvat-exports/yolov8_oriented_boxes",
-        expected="cvat Ultralytics YOLO Detection, val only",
-        split="val",
-        **YOLO_VAL,
-    ),
-    "cvat coco": layout(
-        "cvat-exports/coco_instances",
-        expected="cvat COCO 1.0, val",
-        images=VAL,
-        format="coco",
-        split="val",
-    ),
-    "cvat voc": layout(
-        "cvat-exports/voc_detection",
-        expected="cvat VOC, corners as they are",
-        images=ALL,
-        format="voc",
-    ),
-    "cvat voc, val": layout(
-        "cvat-exports/voc_detection",
-        expected="cvat COCO 1.0, val",
-        images=VAL,
-        format="voc",
-        image_set="val",
-    ),
-    "cvat for images": layout(
-        "cvat-exports/cvat/val.xml", expected="cvat COCO 1.0, val", images=VAL, format="cvat"
-    ),
-    "cvat for images, folder": layout(
-        "cvat-exports/cvat",
-        expected="cvat COCO 1.0, val",
-        images=VAL,
-        format="cvat",
-        split="val",
-    ),
-    "label studio": layout(
-        "label-studio/project-1.json",
-        expected="Label Studio JSON: newest annotation of each task, cancelled left out, rotated "
-        "box as its upright bounds",
-        images=LABEL_STUDIO,
-        format="labelstudio",
-        shapes="bbox",
-    ),
-    "label studio json-min": layout(
-        "label-studio/JSON_MIN/result.json",
-        expected="Label Studio JSON: newest annotation of each task, cancelled left out, rotated "
-        "box as its upright bounds",
-        images=LABEL_STUDIO,
-        format="labelstudio",
-        shapes="bbox",
-    ),
-    "label studio coco": layout(
-        "label-studio/COCO",
-        expected="Label Studio COCO as written (two annotators: boxes twice; rotation in percent)",
-        images=LABEL_STUDIO,
-        format="coco",
-    ),
-    "label studio yolo": layout(
-        "label-studio/YOLO",
-        expected="Label Studio YOLO as written (last annotator wins, rotation dropped, cancelled "
-        "task has no file)",
-        images=LABEL_STUDIO,
-        format="yolo",
-        sizes=True,
-        tolerance=1e-9,
-    ),
-    "label studio voc": layout(
-        "label-studio/VOC",
-        expected="Label Studio VOC, corners as they are",
-        images=LABEL_STUDIO,
-        format="voc",
-    ),
-    "supervision coco": layout(
-        "supervision/coco.json", expected="the 20 images, as COCO", images=ALL, format="coco"
-    ),
-    "supervision yolo": layout(
-        "supervision/yolo",
-        expected="the 20 images, as COCO",
-        **{**YOLO_VAL, "images": ALL},
-    ),
-    "supervision voc": layout(
-        "supervision/voc",
-        expected="supervision VOC, corners as they are",
-        images=ALL,
-        format="voc",
-    ),
-    "roboflow coco": layout(
-        "other-layouts/roboflow-coco", expected="the 20 images, as COCO", images=ALL, format="coco"
-    ),
-    "roboflow coco, split": layout(
-        "other-layouts/roboflow-coco",
-        expected="the 20 images, as COCO",
-        images=ALL,
-        format="coco",
-        split="val",
-    ),
-    "roboflow coco, folder": layout(
-        "other-layouts/roboflow-coco/valid",
-        expected="the 20 images, as COCO",
-        images=ALL,
-        format="coco",
-    ),
-}
+IN_COCO, CVAT_COCO = "the 20 images, as COCO", "cvat COCO 1.0, val"
+CVAT_YOLO, CVAT_ULTRALYTICS = (
+    "cvat YOLO 1.1, val only",
+    "cvat Ultralytics YOLO Detection, val only",
+)
+CVAT_YOLO_BOTH = "cvat YOLO 1.1 (train and val; the rotated box is missing)"
+NEWEST = (
+    "Label Studio JSON: newest annotation of each task, cancelled left out, rotated box as its "
+    "upright bounds"
+)
+STUDIO_YOLO = (
+    "Label Studio YOLO as written (last annotator wins, rotation dropped, cancelled task has no "
+    "file)"
+)
+STUDIO_COCO = "Label Studio COCO as written (two annotators: boxes twice; rotation in percent)"
+SPLIT, BOUNDS = {"split": "val"}, {"shapes": "bbox"}
+LAYOUTS = [
+    Layout("cvat-exports/yolo", CVAT_YOLO, VAL, "yolo", SPLIT, 1e-6),
+    Layout("cvat-exports/yolo/obj.data", CVAT_YOLO, VAL, "yolo", SPLIT, 1e-6),
+    Layout("cvat-exports/yolo/obj_*_data", CVAT_YOLO_BOTH, ALL, "yolo", {}, 1e-6),
+    Layout("cvat-exports/yolov8_detection", CVAT_ULTRALYTICS, VAL, "yolo", SPLIT, 1e-6),
+    Layout("cvat-exports/yolov8_oriented_boxes", CVAT_ULTRALYTICS, VAL, "yolo", SPLIT, 1e-6),
+    Layout("cvat-exports/coco_instances", CVAT_COCO, VAL, "coco", SPLIT),
+    Layout("cvat-exports/voc_detection", "cvat VOC, corners as they are", ALL, "voc"),
+    Layout("cvat-exports/voc_detection", CVAT_COCO, VAL, "voc", {"image_set": "val"}),
+    Layout("cvat-exports/cvat/val.xml", CVAT_COCO, VAL, "cvat"),
+    Layout("cvat-exports/cvat", CVAT_COCO, VAL, "cvat", SPLIT),
+    Layout("label-studio/project-1.json", NEWEST, LABEL_STUDIO, "labelstudio", BOUNDS),
+    Layout("label-studio/JSON_MIN/result.json", NEWEST, LABEL_STUDIO, "labelstudio", BOUNDS),
+    Layout("label-studio/COCO", STUDIO_COCO, LABEL_STUDIO, "coco"),
+    Layout("label-studio/YOLO", STUDIO_YOLO, LABEL_STUDIO, "yolo"),
+    Layout("label-studio/VOC", "Label Studio VOC, corners as they are", LABEL_STUDIO, "voc"),
+    Layout("supervision/coco.json", IN_COCO, ALL, "coco"),
+    Layout("supervision/yolo", IN_COCO, ALL, "yolo", {}, 1e-6),
+    Layout("supervision/voc", "supervision VOC, corners as they are", ALL, "voc"),
+    Layout("other-layouts/roboflow-coco", IN_COCO, ALL, "coco"),
+    Layout("other-layouts/roboflow-coco", IN_COCO, ALL, "coco", SPLIT),
+    Layout("other-layouts/roboflow-coco/valid", IN_COCO, ALL, "coco"),
+]
 
 
 class Data:
@@ -226,39 +141,33 @@ def data(formats2: Path, tmp_path: Path) -> Data:
 Run = Callable[..., Any]
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_the_command_reads_it(data: Data, capsys: pytest.CaptureFixture[str], name: str) -> None:
-    case = LAYOUTS[name]
-    paths = [str(data.folder / path) for path in case.paths]
-    arguments = ["eval", *(part for path in paths for part in ("--gt", path))]
-    arguments += ["--dt", str(data.results(case.images)), "--protocol", "coco"]
-    for option, value in case.options.items():
-        arguments += [f"--{option.replace('_', '-')}", value]
-    if case.sizes:
-        arguments += ["--image-sizes", str(data.image_sizes(case.images == LABEL_STUDIO))]
-    assert main([*arguments, "--output-format", "json"]) == 0
-    report = json.loads(capsys.readouterr().out)
-    expected = data.expected[case.expected]
-    for metric in ("AP", "AP50", "AP75"):
-        assert report["summary"][metric] == pytest.approx(expected[metric], abs=case.tolerance)
-
-
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_python_reads_it_and_no_check_fails(data: Data, name: str) -> None:
-    case = LAYOUTS[name]
+@pytest.mark.parametrize("case", LAYOUTS, ids=lambda case: f"{case.path} {case.options}")
+def test_a_layout_has_its_number(
+    data: Data, capsys: pytest.CaptureFixture[str], case: Layout
+) -> None:
     options: dict[str, Any] = {**case.options}
-    if case.sizes:
+    if case.sized:
         options["image_sizes"] = data.image_sizes(case.images == LABEL_STUDIO)
-    paths = [data.folder / path for path in case.paths]
+    paths = sorted(data.folder.glob(case.path))
     assert detect_format(paths[0]).name == case.format
     truth = detap.read_ground_truth(paths, **options)
     expected = data.expected[case.expected]
     assert truth.format == case.format
     assert (len(truth.images), len(truth)) == (expected["images"], expected["boxes"])
-    detections = detap.read_detections(data.results(case.images), truth)
+    results = data.results(case.images)
+    detections = detap.read_detections(results, truth)
     assert failed_box_checks(count_sampled_boxes(truth, detections), "gt", "dt") == []
-    result = detap.evaluate(truth, detections, "coco")
-    assert result.summary["AP"] == pytest.approx(expected["AP"], abs=case.tolerance)
+    arguments = ["eval", *(part for path in paths for part in ("--gt", str(path)))]
+    for option, value in options.items():
+        arguments += [f"--{option.replace('_', '-')}", str(value)]
+    arguments += ["--dt", str(results), "--protocol", "coco", "--output-format", "json"]
+    assert main(arguments) == 0
+    report = json.loads(capsys.readouterr().out)
+    summary = detap.evaluate(truth, detections, "coco").summary
+    for metric in ("AP", "AP50", "AP75"):
+        due = pytest.approx(expected[metric], abs=case.tolerance)
+        assert report["summary"][metric] == due
+        assert summary[metric] == due
 
 
 def refused(path: Path, **options: Any) -> list[str]:
