@@ -31,25 +31,7 @@ def retry_with_original_names(
     ground_truth: GroundTruth,
     names: Sequence[str],
 ) -> Detections:
-    """Read detections again, with the images' names before the export.
-
-    Parameters
-    ----------
-    error : InputError
-        Raised by reading with the names of the ground truth; raised again if the others do not
-        help.
-    read : callable
-        Reads the detections with a ground truth.
-    ground_truth : GroundTruth
-    names : sequence of str
-        The stem of each image.
-
-    Raises
-    ------
-    InputError
-        If the detections are not of these images either, or the export has several versions of an
-        image.
-    """
+    """Read detections again, with the images' names before the export."""
     originals = original_names(names)
     if originals is None:
         raise error

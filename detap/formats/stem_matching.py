@@ -22,21 +22,7 @@ def base_name(path: str) -> str:
 
 
 def by_stem(ground_truth: GroundTruth, file_names: Mapping[Name, str]) -> GroundTruth:
-    """Replace image ids by file stems and class ids by class names.
-
-    Stems that are not unique keep their folders. Indices do not change.
-
-    Parameters
-    ----------
-    ground_truth : GroundTruth
-    file_names : mapping of id to str
-        The file of each image; the id of an absent image is its file name.
-
-    Raises
-    ------
-    InputError
-        If two images have the same file name.
-    """
+    """Replace image ids by file stems and class ids by class names."""
     files = [str(file_names.get(name, name)).replace("\\", "/") for name in ground_truth.images]
     paths = [without_suffix(name) for name in files]
     stems = [name.rpartition("/")[2] for name in paths]

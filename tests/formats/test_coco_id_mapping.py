@@ -11,8 +11,8 @@ from detap import read_detections, read_ground_truth
 from detap.errors import InputError, UsageError
 from detap.formats.catalogue import FORMATS
 from detap.formats.coco import results
-from detap.formats.coco.category_offset import sample_categories
 from detap.formats.coco.format import placeholder_ground_truth
+from detap.formats.coco.id_mapping import sample_categories
 from detap.formats.coco.truth import listed_file_names
 from detap.io.limits import DEFAULT_LIMITS
 from tests.cli.conftest import Ended, detap

@@ -22,7 +22,6 @@ ORACLES: dict[str, tuple[str, str]] = {
         "detap.formats.openimages.rows",
         "tests.formats.test_openimages",
     ),
-    "detap.formats.reading._id_tables": ("tests.formats.coco_files", "tests.formats.test_fields"),
     "detap.formats.reading._numbers": ("tests.formats.test_numbers", "tests.formats.test_numbers"),
     "detap.checks._box_stats": ("tests.oracle.columns", "tests.formats.test_columns"),
     "detap.formats.text._ragged": ("tests.oracle.lines", "tests.formats.test_text_lines"),

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from detap.core.polygons import polygon_areas
 from detap.errors import InputError, Note, Problem
 from detap.formats.by_name.notes import (
     class_notes,
@@ -32,52 +33,22 @@ _FLAGS = ("crowd", "difficult", "ignore", "group_of")
 
 
 class Objects(NamedTuple):
-    """Boxes as files have them: N rows in input order.
+    """Boxes as files have them: N rows in input order."""
 
-    Attributes
-    ----------
-    images : tuple of str or int
-        All I images, also those without rows, in order.
-    classes : tuple of str
-        All K classes, in order.
-    image, label : (N,) int32
-        Index into `images` and `classes`.
-    boxes : (N, 4) float64
-        In pixels.
-    box_format : {"xyxy", "xywh"}
-        Box format.
-    score : (N,) float64 or None
-        For detections.
-    flags : mapping of str to (N,) bool
-        Those of ``crowd``, ``difficult``, ``ignore`` and ``group_of`` that the format has.
-    sizes : (I, 2) float64 or None
-        Width and height of each image in pixels, NaN where unknown.
-    box_area : (N,) float64 or None
-        Width times height in the file's own encoding, if it differs from `box_format`.
-    polygons : (N, 8) float64 or None
-        Four corners per row; the box encloses them, and they define the area.
-    area : (N,) float64 or None
-        Areas of the objects, if not those of boxes or polygons.
-    extra : mapping of str to (N,) float64
-        Additional columns of the ground truth.
-    fields : mapping of str to value
-        Further fields of the table, such as keypoints and masks.
-    """
-
-    images: tuple[Name, ...]
-    classes: tuple[str, ...]
-    image: Integers
-    label: Integers
-    boxes: Floats
+    images: tuple[Name, ...]  # all I images, also those without rows, in order
+    classes: tuple[str, ...]  # all K classes, in order
+    image: Integers  # index into `images`
+    label: Integers  # index into `classes`
+    boxes: Floats  # (N, 4), in pixels
     box_format: str = "xyxy"
-    score: Floats | None = None
-    flags: Mapping[str, Flags] = MappingProxyType({})
-    sizes: Floats | None = None
-    box_area: Floats | None = None
-    polygons: Floats | None = None
-    area: Floats | None = None
-    extra: Mapping[str, Floats] = MappingProxyType({})
-    fields: Mapping[str, Any] = MappingProxyType({})
+    score: Floats | None = None  # of detections
+    flags: Mapping[str, Flags] = MappingProxyType({})  # those of `_FLAGS` that the format has
+    sizes: Floats | None = None  # (I, 2): width and height, NaN where unknown
+    box_area: Floats | None = None  # in the file's own encoding, if it differs from `box_format`
+    polygons: Floats | None = None  # (N, 8), which the boxes enclose, and whose areas count
+    area: Floats | None = None  # if not that of box or polygon
+    extra: Mapping[str, Floats] = MappingProxyType({})  # further columns of the ground truth
+    fields: Mapping[str, Any] = MappingProxyType({})  # of the table, such as keypoints and masks
 
     def columns(self) -> dict[str, Any]:
         """Return the columns of both tables."""
@@ -95,20 +66,7 @@ class Objects(NamedTuple):
 def name_index(
     words: Sequence[str], order: Sequence[str] | None = None
 ) -> tuple[tuple[str, ...], Integers]:
-    """Return the distinct names and the index of each word.
-
-    Parameters
-    ----------
-    words : sequence of str
-        N words.
-    order : sequence of str, optional
-        All names, in order; by default the sorted `words`.
-
-    Returns
-    -------
-    names : tuple of str
-    number : (N,) int32
-    """
+    """Return the distinct names, sorted or in the given `order`, and the index of each word."""
     names = tuple(sorted(set(words)) if order is None else order)
     return names, indices_in(words, names)
 
@@ -119,31 +77,13 @@ def ground_truth(
     files: tuple[SourceFile, ...],
     notes: tuple[Note, ...] = (),
 ) -> GroundTruth:
-    """Return the ground-truth table of the rows, with its notes.
-
-    Parameters
-    ----------
-    objects : Objects
-    reader : RowReader
-        Provides the locations of the rows.
-    files : tuple of SourceFile
-        The input sources.
-    notes : tuple of Note
-        Notes of the reader.
-
-    Raises
-    ------
-    InputError
-        If too many boxes have negative size.
-    """
+    """Return the ground-truth table of the rows, with its notes."""
     columns = objects.columns()
     if objects.area is not None:
         area = objects.area
     elif objects.polygons is None:
         area = columns["box_area"].copy()
     else:
-        from detap.core.polygons import polygon_areas
-
         area = polygon_areas(objects.polygons)
     rows = backward(columns["corners"], columns["box_area"])
     negative = negative_size_notes("ground-truth", reader, objects.boxes, objects.box_format, rows)
@@ -178,22 +118,7 @@ def detections(
     files: tuple[SourceFile, ...],
     notes: tuple[Note, ...] = (),
 ) -> Detections:
-    """Return the detections table of the rows, indexed as the ground truth.
-
-    Classes that the ground truth lacks follow, sorted by name.
-
-    Parameters
-    ----------
-    objects, reader, files, notes
-        As in :func:`ground_truth`.
-    ground_truth : GroundTruth
-
-    Raises
-    ------
-    InputError
-        If detections are on unknown images, all of unknown classes, or too many boxes have
-        negative size.
-    """
+    """Return the detections table, indexed as the ground truth; other classes follow."""
     same_images = objects.images is ground_truth.images
     image = objects.image if same_images else _image(objects, ground_truth, reader)
     unknown = sorted(set(objects.classes) - set(ground_truth.classes))

@@ -17,36 +17,13 @@ CORNERS = ("x1", "y1", "x2", "y2")
 
 
 def refuse_empty(path: str, records: int, limits: Limits, missing: str, content: str) -> None:
-    """Raise InputError for ground truth without records, unless allowed.
-
-    Parameters
-    ----------
-    path : str
-    records : int
-        Number of records.
-    limits : Limits
-        `empty` allows none.
-    missing : str
-        The missing records and their files, for the message.
-    content : str
-        The content of such files: annotations, labels.
-    """
+    """Raise InputError for ground truth without records, unless allowed."""
     if not records and not limits.empty:
         refuse(path, f"no {missing}", f"use the {content} that belong to these detections")
 
 
 class Problems(Listed):
-    """The problems of the files of one input.
-
-    Attributes
-    ----------
-    lead : Problem or None
-        The common cause, listed first.
-    cause : callable
-        Returns another common cause, or None; called when problems are raised.
-    unknown_images : dict of str to None
-        Images that the ground truth lacks, in input order; a few of them.
-    """
+    """The problems of the files of one input."""
 
     def __init__(self, limit: int) -> None:
         super().__init__(limit)
@@ -66,28 +43,13 @@ class Problems(Listed):
 
 
 class RowReader:
-    """A reader of rows that provides their locations for messages.
+    """A reader of rows that provides their locations for messages."""
 
-    Attributes
-    ----------
-    path : str
-        The input's name in messages.
-    limits : Limits
-        `problems` is used.
-    as_is : bool
-        Turn failed plausibility checks into warnings.
-    corner_names : tuple of str
-        The format's names of the coordinates of two corners.
-    swapped : str
-        The hint for swapped corners that are valid as x, y, width and height; empty if the format
-        excludes that.
-    """
-
-    path: str
+    path: str  # the input's name in messages
     limits: Limits
-    as_is: bool
+    as_is: bool  # failed plausibility checks are warnings
     corner_names = CORNERS
-    swapped = ""
+    swapped = ""  # hint for swapped corners that are valid as xywh, if the format allows that
 
     def location(self, row: int) -> tuple[str, str]:
         """Return the file of a row and its location: ``("a.xml", "object 2")``."""
@@ -121,16 +83,7 @@ class RowReader:
 def negative_size_notes(
     kind: str, reader: RowReader, boxes: Floats, box_format: str, rows: NDArray[np.intp]
 ) -> tuple[Note, ...]:
-    """Note rows whose boxes have negative size; raise InputError if there are many.
-
-    Parameters
-    ----------
-    kind : {"detections", "ground-truth"}
-    reader : RowReader
-    boxes : (N, 4) float64
-        As the files have them, encoded as ``"xyxy"`` or ``"xywh"``.
-    rows : (n,) array of int
-    """
+    """Note rows whose boxes have negative size; raise InputError if there are many."""
     if not len(rows):
         return ()
     part = reader.limits.is_part(kind)

@@ -20,8 +20,10 @@ from detap.checks.tables import (
     zero_area_ground_truths,
 )
 from detap.errors import InputError, Note, Problem
-from detap.formats.coco.category_offset import CategoryPairs, sample_categories
 from detap.formats.coco.columns import LISTS, DetectionColumns, KeypointColumns, TruthColumns
+from detap.formats.coco.id_mapping import CategoryPairs, check_image_ids, sample_categories
+from detap.formats.coco.values import no_common_id
+from detap.io.json_text import short_json
 from detap.io.limits import Limits
 from detap.io.paths import STDIN, Path, shown
 from detap.tables.detection import (
@@ -66,29 +68,14 @@ _TRUTH_NOTES = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Source:
-    """The origin of columns.
-
-    Attributes
-    ----------
-    file : SourceFile
-    limits : Limits
-        Uses `problems`.
-    as_is : bool
-        If True, failed plausibility checks are warnings.
-    location : callable
-        Returns the location of a row's record in the file.
-    box_format : {"xywh", "xyxy"}
-        Box format of the file.
-    hint : str
-        Hint for boxes of negative size; by default that of the box format.
-    """
+    """The origin of columns."""
 
     file: SourceFile
     limits: Limits
-    as_is: bool
-    location: Callable[[int], str]
-    box_format: str = "xywh"
-    hint: str = ""
+    as_is: bool  # failed plausibility checks are warnings
+    location: Callable[[int], str]  # of a row's record
+    box_format: str = "xywh"  # of the file
+    hint: str = ""  # for boxes of negative size; by default that of the box format
 
 
 def refuse_same_file(path: Path, truth: GroundTruth, hint: str) -> None:
@@ -106,13 +93,7 @@ def refuse_same_file(path: Path, truth: GroundTruth, hint: str) -> None:
 
 
 def truth_table(columns: TruthColumns, source: Source) -> GroundTruth:
-    """Build the ground-truth table with its notes.
-
-    Raises
-    ------
-    InputError
-        If too many boxes have a negative width or height.
-    """
+    """Build the ground-truth table with its notes."""
     negative = _negative_size_notes("ground-truth", source, columns)
     names, name_notes = _distinct_names(columns.class_ids, columns.class_names)
     keypoints = columns.keypoints
@@ -219,15 +200,7 @@ def _distinct_names(
 def detection_table(
     columns: DetectionColumns, ground_truth: GroundTruth, source: Source, **more: Any
 ) -> Detections:
-    """Build the table of detections of known classes, with its notes.
-
-    `more` has further columns of the table.
-
-    Raises
-    ------
-    InputError
-        If too many boxes have a negative width or height, or category ids fail the checks.
-    """
+    """Build the table of detections of known classes, with its notes."""
     negative = _negative_size_notes(
         "detections", source, columns, columns.label < len(ground_truth.class_ids)
     )
@@ -261,14 +234,12 @@ def detection_table(
 def _check_categories(
     columns: DetectionColumns, truth: GroundTruth, source: Source
 ) -> tuple[CategorySample, tuple[Note, ...]]:
-    """Raise InputError if no category id is known or all look offset.
+    """Raise InputError if no category id is known or all look offset, which `as_is` notes.
 
-    With `as_is`, an offset is a warning. Several inputs are checked after joining.
+    Several inputs are checked after joining.
     """
     unknown, part = sum(columns.unknown.values()), source.limits.part
     if unknown and unknown == len(columns.label) and not (source.as_is or part):
-        from detap.formats.coco.values import no_common_id
-
         message = no_common_id("category_id", list(columns.unknown), truth.class_ids)
         hint = f"use the ground truth's category ids, or pass {INSIST}"
         raise InputError(Problem(shown(source.file.path), "", message, hint))
@@ -277,8 +248,6 @@ def _check_categories(
     pairs, path = sample_categories(columns, truth), source.file.path
     few = len(pairs.pairs) * _MIN_OVERLAPPED < pairs.ground_truths
     if few and isinstance(truth.images[0], int) and not source.as_is:
-        from detap.formats.coco.id_mapping import check_image_ids
-
         check_image_ids(columns, truth, path, len(pairs.pairs), part=part)
     sample = _sample_of_ids(pairs, columns, truth)
     if part:
@@ -350,8 +319,6 @@ def _detection_notes(columns: DetectionColumns, truth: GroundTruth) -> Iterator[
         yield Note(NO_DETECTIONS, NOTHING_SAID)
         return
     if columns.unknown:
-        from detap.io.json_text import short_json
-
         names = ", ".join(map(short_json, sorted(columns.unknown, key=str)[:5]))
         more = f" and {len(columns.unknown) - 5} more" if len(columns.unknown) > 5 else ""
         message = f"categories not in the ground truth ({names}{more}); detections ignored"

@@ -24,29 +24,9 @@ _HINT = "pass shapes='bbox' (--shapes bbox) to read the bounding boxes"
 
 
 def as_exported(
-    columns: TruthColumns,
-    file: TruthFile,
-    *,
-    path: str,
-    shapes: str,
+    columns: TruthColumns, file: TruthFile, *, path: str, shapes: str
 ) -> tuple[TruthColumns, tuple[Note, ...]]:
-    """Return the columns as the exporting tool means them.
-
-    Parameters
-    ----------
-    columns : TruthColumns
-    file : TruthFile
-        The file that was read.
-    path : str
-        For messages.
-    shapes : {"reject", "bbox"}
-        Reject rotated boxes, or read their bounding boxes.
-
-    Raises
-    ------
-    InputError
-        If there are rotated boxes and `shapes` is "reject".
-    """
+    """Return the columns as the exporting tool means them; refuse rotated boxes, or bound them."""
     check_choice("shapes", shapes, SHAPES)
     notes: list[Note] = []
     info = file.info if isinstance(file.info, dict) else {}

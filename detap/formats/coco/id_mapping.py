@@ -11,16 +11,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from detap.checks._box_stats import found_classes
+from detap.checks.boxes import image_keys
 from detap.errors import InputError, Note, Problem, UsageError
 from detap.formats.catalogue import FORMATS
-from detap.formats.coco.category_offset import sample_categories
 from detap.formats.coco.columns import DetectionColumns
 from detap.formats.coco.values import other_name
 from detap.formats.stem_matching import base_name, by_stem, without_suffix
 from detap.formats.text.class_names import DATA_YAML, ClassNames
 from detap.io.json_text import short_json
 from detap.io.paths import shown
-from detap.tables.detection import GroundTruth, Name, distinct_name
+from detap.tables.detection import SAMPLED_IMAGES, GroundTruth, Name, distinct_name
 from detap.tables.notes import INSIST
 from detap.text_input import is_whole, join_names
 
@@ -34,16 +35,58 @@ _CLASS_DIGITS = 7
 """Digits of class numbers that may be listed."""
 _MAX_DIGITS = 18
 """Digits that always fit into int64."""
+_MAX_TRUTHS = 32
+"""Ground truths sampled per image."""
+_MIN_IOU = 0.5
+
+
+# --- categories of overlapping boxes
+
+
+class CategoryPairs(NamedTuple):
+    """Classes of overlapping ground truths and detections in a sample of images."""
+
+    images: tuple[tuple[int, list[tuple[int, int]]], ...]  # by key, ascending
+    pairs: list[tuple[int, int]]  # of all images
+    ground_truths: int  # that were sampled
+
+
+def sample_categories(columns: DetectionColumns, truth: GroundTruth) -> CategoryPairs:
+    """Sample the classes of overlapping ground truths and detections."""
+    filled = truth.images_with_rows & (np.bincount(columns.image, minlength=len(truth.images)) > 0)
+    images = np.flatnonzero(filled)
+    keys = image_keys([truth.images[image] for image in images.tolist()])
+    first = np.lexsort((keys,))[:SAMPLED_IMAGES]
+    by_image, count = [], 0
+    sampled = np.zeros(len(truth.images), np.bool_)
+    sampled[images[first]] = True
+    truth_rows = np.flatnonzero(sampled[truth.image] & ~truth.crowd)
+    detection_rows = np.flatnonzero(sampled[columns.image])
+    all_images = np.ones(len(truth.images), np.uint8)
+    for key, image in zip(keys[first].tolist(), images[first].tolist(), strict=True):
+        gt = truth_rows[truth.image[truth_rows] == image]
+        gt = gt[:: -(-len(gt) // _MAX_TRUTHS) or 1]
+        dt = detection_rows[columns.image[detection_rows] == image]
+        count += len(gt)
+        pairs = found_classes(
+            truth.corners[gt],
+            truth.image[gt],
+            truth.label[gt],
+            columns.corners[dt],
+            columns.image[dt],
+            columns.label[dt],
+            all_images,
+            _MIN_IOU,
+        )
+        by_image.append((key, pairs))
+    return CategoryPairs(tuple(by_image), [p for _, pairs in by_image for p in pairs], count)
 
 
 # --- images
 
 
 def image_stems(truth: GroundTruth) -> tuple[str, ...]:
-    """Return the file stem of each image; empty if unknown or not unique.
-
-    An integer id is not a stem: "7" is not 7.
-    """
+    """Return the file stem of each image; empty if unknown or not unique: "7" is not the id 7."""
     source = FORMATS.get(truth.format)
     if source is None or not source.by_ids:
         return tuple(name for name in truth.images if isinstance(name, str))
@@ -56,50 +99,10 @@ def image_stems(truth: GroundTruth) -> tuple[str, ...]:
         return ()
 
 
-def images_in_order(
-    ground_truth: GroundTruth, are_text: bool, listed: Mapping[Name, str]
-) -> tuple[Name, ...] | None:
-    """Return the results' id of each image, as far as known without reading the ids.
-
-    Parameters
-    ----------
-    ground_truth : GroundTruth
-    are_text : bool
-        True if the ids of the results are strings.
-    listed : mapping of id to str
-        File names in the results' own list of images.
-
-    Returns
-    -------
-    tuple of int or str, or None
-        None if an image would have no id, or two.
-    """
-    if not ground_truth.images or isinstance(ground_truth.images[0], str) == are_text:
-        return ground_truth.images
-    stems = image_stems(ground_truth)
-    index_by_id = _indices_by_file(stems, listed or {stem: stem for stem in stems})
-    if not listed and not are_text:
-        index_by_id = _indices_by_number(stems)
-    ids = {index: identifier for identifier, index in index_by_id.items()}
-    if len(ids) < len(ground_truth.images) or any(
-        isinstance(i, str) != are_text for i in ids.values()
-    ):
-        return None
-    return tuple(ids[index] for index in range(len(ids)))
-
-
 def image_indices(
     truth: GroundTruth, used: Collection[Name], listed: Mapping[Name, str]
 ) -> dict[Name, int]:
-    """Return the image index of each known id of the results.
-
-    Parameters
-    ----------
-    truth, listed
-        As in :func:`images_in_order`.
-    used : collection of int or str
-        Ids in the results.
-    """
+    """Return the image index of each id `used` in results, which may list its file, if known."""
     by_id = {identifier: index for index, identifier in enumerate(truth.images)}
     if by_id.keys() >= set(used):
         return by_id
@@ -153,25 +156,9 @@ def ambiguous_number(identifier: Name, images: Sequence[Name]) -> str:
 def check_image_ids(
     columns: DetectionColumns, truth: GroundTruth, path: str, by_id: int, *, part: bool
 ) -> None:
-    """Raise InputError if image ids look like file stems.
+    """Raise InputError if far more ground truths are overlapped with image ids as file stems.
 
-    Called only if almost no ground truth is overlapped, because it reads the ground truth again.
-
-    Parameters
-    ----------
-    columns, truth
-        With images matched by id.
-    path : str
-        Path of the results.
-    by_id : int
-        Overlapped ground truths in the sample.
-    part : bool
-        If True, these are one of several inputs, and more evidence is required.
-
-    Raises
-    ------
-    InputError
-        If far more ground truths are overlapped with images matched by file stem.
+    Called if the sample has almost no overlaps `by_id`; a `part` of the input needs more evidence.
     """
     index_by_number = _indices_by_number(image_stems(truth))
     if not index_by_number:
@@ -197,22 +184,7 @@ def check_image_ids(
 def match_by_listed_file(
     columns: DetectionColumns, truth: GroundTruth, expected: Mapping[Name, str]
 ) -> tuple[DetectionColumns, tuple[Note, ...]]:
-    """Match images by file name if the results list other names for the ids.
-
-    Parameters
-    ----------
-    columns : DetectionColumns
-        Matched by id, with the file names that the results list.
-    truth : GroundTruth
-    expected : mapping of id to str
-        The file names of the ground truth.
-
-    Returns
-    -------
-    columns : DetectionColumns
-        Matched by file name if the ground truth has the file of every detection.
-    notes : tuple of Note
-    """
+    """Match images by file name if the results list other names than `expected` for the ids."""
     listed = columns.file_names
     other = sum(
         _stem(name) != _stem(expected[identifier])
@@ -251,18 +223,7 @@ def match_by_listed_name(
 ) -> tuple[DetectionColumns, tuple[Note, ...]]:
     """Match categories by name if the results list other names for the ids.
 
-    Parameters
-    ----------
-    columns : DetectionColumns
-        Matched by id, with the results' own category names.
-    truth : GroundTruth
-    path : str
-        Path of the results.
-
-    Raises
-    ------
-    InputError
-        If an id has different names in the two files, and neither is in the other file.
+    An id with different names in the files, neither of which the other has, is an error.
     """
     ids = (*truth.class_ids, *columns.unknown)
     counts = np.bincount(columns.label, minlength=len(ids)).tolist()
@@ -283,9 +244,9 @@ def match_by_listed_name(
 def _labels_by_name(
     used: Iterable[Name], columns: DetectionColumns, truth: GroundTruth
 ) -> dict[Name, int]:
-    """Return the ground truth's class index by category id, matched by the results' own names.
+    """Return the class index by category id, matched by the results' own names; -1 for none.
 
-    -1 for names that match no class. Empty if matching by id gives the same.
+    Empty if matching by id gives the same.
     """
     listed = columns.categories
     same_name = {
@@ -304,10 +265,7 @@ def _labels_by_name(
 
 
 def _labels_by_folded_name(classes: Sequence[str], names: Collection[str]) -> dict[str, int]:
-    """Return the class of each name that differs only in case or separators.
-
-    Names that are not unique without them match nothing.
-    """
+    """Return the class of each name that is unique without case and separators."""
     counts = [Counter(map(_fold, set(group))) for group in (classes, names)]
     label_by_folded = {_fold(name): k for k, name in enumerate(classes)}
     unique = {name for name in label_by_folded if all(count[name] == 1 for count in counts)}
@@ -381,30 +339,14 @@ def _unmatched_note(
 
 
 class CategoryMapping(NamedTuple):
-    """Mapping from category ids to names.
+    """Mapping from category ids to names."""
 
-    Attributes
-    ----------
-    path : str
-        Name of the results in messages.
-    listed : mapping of int or str to str
-        Names in the results' own list of categories.
-    names : ClassNames
-        Names from a file.
-    first : int or None
-        Id of the first of `names`, if given.
-    as_is : bool
-        If True, accept `first` even if the boxes contradict it.
-    default : int or None
-        Id of the first of `names` if ids do not decide, and too few boxes do.
-    """
-
-    path: str
-    listed: Mapping[Name, str]
-    names: ClassNames
-    first: int | None
-    as_is: bool
-    default: int | None = None
+    path: str  # of the results
+    listed: Mapping[Name, str]  # in the results
+    names: ClassNames  # from a file
+    first: int | None  # id of the first of `names`, if given
+    as_is: bool  # accept `first` even if the boxes contradict it
+    default: int | None = None  # of `first`, if ids do not decide, and too few boxes do
 
     def error(self, message: str, hint: str) -> InputError:
         """Return an error about the results."""
@@ -412,13 +354,7 @@ class CategoryMapping(NamedTuple):
 
 
 def parse_first_id(value: int | str | None) -> int | None:
-    """Convert the id of the first class name to int.
-
-    Raises
-    ------
-    UsageError
-        If it is not 0 or 1.
-    """
+    """Convert the id of the first class name to int."""
     if value not in (None, 0, 1, "0", "1"):
         raise UsageError(f"first_category_id is {value!r}, expected 0 or 1")
     return None if value is None else int(value)
@@ -436,20 +372,7 @@ def names_in_order(truth: GroundTruth) -> ClassNames:
 def match_by_name(
     columns: DetectionColumns, truth: GroundTruth, mapping: CategoryMapping
 ) -> tuple[DetectionColumns, tuple[Note, ...]]:
-    """Match categories to a ground truth that has class names instead of ids.
-
-    Parameters
-    ----------
-    columns : DetectionColumns
-        Read without known categories.
-    truth : GroundTruth
-    mapping : CategoryMapping
-
-    Raises
-    ------
-    InputError
-        If an id has no name, or its name is ambiguous.
-    """
+    """Match categories to a ground truth that has class names instead of ids."""
     ids = list(columns.unknown)
     _check_listed(truth, mapping, ids)
     numbers = [name for name in ids if isinstance(name, int) and name not in mapping.listed]
@@ -478,16 +401,7 @@ def _check_listed(truth: GroundTruth, mapping: CategoryMapping, ids: Sequence[Na
 def _with_labels(
     columns: DetectionColumns, truth: GroundTruth, names: Sequence[str]
 ) -> DetectionColumns:
-    """Return the detections with the ground truth's labels; unknown classes follow.
-
-    Parameters
-    ----------
-    columns : DetectionColumns
-        Labels are indices of `names`.
-    truth : GroundTruth
-    names : sequence of str
-        Class name of each category id of the results; several ids may have one name.
-    """
+    """Return the detections, whose labels index `names`, with the ground truth's labels."""
     label_by_name: dict[Name, int] = {name: k for k, name in enumerate(truth.classes)}
     label_by_name |= {name: k for k, name in enumerate(truth.class_ids) if isinstance(name, str)}
     unknown: dict[Name, int] = dict.fromkeys(
@@ -551,10 +465,7 @@ def _first_id(
 def _detect_first_id(
     columns: DetectionColumns, truth: GroundTruth, mapping: CategoryMapping
 ) -> int | None:
-    """Return the first id for which boxes overlap their class; None if undecided.
-
-    If few boxes overlap any object, it is the default, if there is one.
-    """
+    """Return the first id for which boxes overlap their class; the default if few overlap any."""
     names = mapping.names.names
     agreeing, overlapping = [], 0
     for first in (0, 1):

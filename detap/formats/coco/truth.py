@@ -29,7 +29,7 @@ from detap.formats.coco.records import (
 )
 from detap.formats.coco.values import WHOLE_FLOATS, Record, check_text, identifier_of, other_type
 from detap.formats.json._fields import Fields
-from detap.formats.json.document import Document, Ids, JsonFile, RecordList, loaded
+from detap.formats.json.document import Document, Ids, JsonFile, RecordList, are_distinct, loaded
 from detap.formats.reading.attributes import Attributes
 from detap.io.json_text import short_json
 from detap.io.limits import DEFAULT_LIMITS
@@ -275,7 +275,7 @@ class TruthFile:
     def _kept(self, name: str, records: RecordList) -> NDArray[np.bool_]:
         """Return the rows without those that repeat a record; add problems for equal ids."""
         kept = np.ones(records.fields.rows, np.bool_)
-        if records.fields.are_distinct("id"):
+        if are_distinct(records.fields, "id"):
             return kept
         first: dict[Name, int] = {}
         keys = records.fields.keys("id")

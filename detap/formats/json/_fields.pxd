@@ -6,6 +6,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from detap.formats.json._grammar cimport Cursor
 from detap.formats.reading._bytes cimport Bytes
 from detap.formats.reading._names cimport Names
+from detap.tables._columns cimport Buffer
 
 
 cdef enum:
@@ -71,8 +72,7 @@ cdef class Fields:
     cdef Py_ssize_t room
     cdef readonly Py_ssize_t rows, count, drained
     cdef public Py_ssize_t most
-    cdef int64_t *marked
-    cdef Py_ssize_t mark_count, mark_room
+    cdef Buffer marked
     cdef int field_of(self, Bytes key, Py_ssize_t length) noexcept nogil
     cdef Bytes learn(self, Cursor *cursor, int index, Bytes start) noexcept nogil
     cdef Bytes read_value(self, Cursor *cursor, int field, Bytes p, Py_ssize_t row, int depth) noexcept nogil
@@ -86,7 +86,6 @@ cdef class Fields:
     cdef bint activate(self, int field) noexcept nogil
     cdef object name_of(self, int64_t value)
     cdef bint put_span(self, Column_ *column, Bytes text, Py_ssize_t length) noexcept nogil
-    cdef bint push(self, int64_t value) noexcept nogil
     cdef bint complete(self, Py_ssize_t count) noexcept nogil
     cdef void finish_row(self) noexcept nogil
     cdef void roll_back(self, Py_ssize_t rows) noexcept nogil

@@ -11,17 +11,16 @@ and compared with that of the next record, and parsed as JSON only if it differs
 cimport cython
 from libc.math cimport NAN, fabs, floor, isfinite, isnan
 from libc.stdint cimport INT64_MIN, int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memchr, memcmp, memcpy, memmove, memset
 
 from detap.formats.json._grammar cimport (
     Cursor, fail, skip_colon, skip_key, skip_space, skip_string, skip_value, skip_word,
 )
 from detap.formats.reading._bytes cimport Bytes, is_digit, is_word
-from detap.formats.reading._id_tables cimport SEED, are_distinct, ascend
 from detap.formats.reading._names cimport names_close, names_find, names_open
-from detap.formats.reading._numbers cimport read_integer, read_number
-from detap.tables._columns cimport Column, grow, take
+from detap.formats.reading._numbers cimport SEED, read_integer, read_number
+from detap.tables._columns cimport Column, grow, put_integer, take
 from detap.tables._words cimport ALL_BITS, MIX, load, multiply
 
 import json
@@ -61,6 +60,7 @@ cdef enum:
 DONE: int = _DONE
 ODD: int = _ODD
 LIMIT: int = _LIMIT
+FIRST_WORD: int = WORD  # keys from here on are text or large numbers
 
 cdef dict KINDS = {
     "number": NUMBER, "score": SCORE, "area": AREA, "count": COUNT, "box": BOX, "id": ID, "key": KEY,
@@ -293,7 +293,7 @@ cdef class Fields:
             free(self.columns[i].text)
             free(self.columns[i].ids.values)
             free(self.columns[i].ids.slots)
-        free(self.marked)
+        free(self.marked.at)
         names_close(&self.words)
 
     cdef int field(self, str name) except -1:
@@ -648,26 +648,10 @@ cdef class Fields:
             raise MemoryError
         return WORD + word
 
-    def are_distinct(self, str name) -> bool:
-        """Return True if the keys of a column are distinct integers, or missing."""
+    def bytes_of(self, str name) -> bytes:
+        """Return a copy of a column's rows; a missing key is the least int64."""
         cdef Column_ *column = &self.columns[self.field(name)]
-        cdef const int64_t *keys = <const int64_t *>column.data
-        cdef int64_t *copy
-        cdef Py_ssize_t row, count = 0
-        cdef bint distinct = True
-        if keys == NULL:
-            return True
-        copy = <int64_t *>malloc(max(self.rows, 1) * sizeof(int64_t))
-        if copy == NULL:
-            raise MemoryError
-        with nogil:
-            for row in range(self.rows):
-                distinct = distinct and keys[row] < WORD
-                copy[count] = keys[row]
-                count += keys[row] != INT64_MIN
-            distinct = distinct and (ascend(copy, count) or are_distinct(copy, count))
-            free(copy)
-        return distinct
+        return (<const char *>column.data)[: column.width * self.rows] if column.data else b""
 
     def keys(self, str name) -> list[Name | None]:
         """Return the keys of the rows; None for a missing one."""
@@ -759,10 +743,6 @@ cdef class Fields:
         cdef Py_ssize_t length = self.span(self.field(name), row, &start)
         return (<const char *>start)[:length]
 
-    def spans_of(self, str name) -> list[bytes]:
-        """Return the JSON of each row from `drained`; empty where there is none."""
-        return [self.span_of(name, row) for row in range(self.drained, self.rows)]
-
     def drain(self) -> None:
         """Forget the spans of all rows."""
         self.drained = self.rows
@@ -784,7 +764,7 @@ cdef class Fields:
         cursor.deepest = min(nesting, 64)
         cursor.keys = 0
         with nogil:
-            for row in range(self.mark_count, outer.rows):
+            for row in range(self.marked.count, outer.rows):
                 length = outer.span(field, row, &p)
                 cursor.end = p + length + 1
                 before = self.rows
@@ -793,39 +773,28 @@ cdef class Fields:
                     self.roll_back(before)
                     done = False
                     break
-                if not self.push(self.rows) or self.rows > self.most:
+                if not put_integer(&self.marked, self.rows) or self.rows > self.most:
                     done = self.rows <= self.most
                     break
         return done
 
-    cdef bint push(self, int64_t value) noexcept nogil:
-        if self.mark_count == self.mark_room:
-            self.mark_room = max(2 * self.mark_room, <Py_ssize_t>1024)
-            if not grow(<void **>&self.marked, self.mark_room, sizeof(int64_t)):
-                return False
-        self.marked[self.mark_count] = value
-        self.mark_count += 1
-        return True
-
     def mark(self, int64_t value) -> None:
         """Append to the marks."""
-        if not self.push(value):
+        if not put_integer(&self.marked, value):
             raise MemoryError
 
     @property
     def mark_total(self) -> int:
         """Number of marks."""
-        return self.mark_count
+        return self.marked.count
 
     def mark_at(self, Py_ssize_t row) -> int:
         """Return a mark."""
-        return self.marked[row]
+        return (<int64_t *>self.marked.at)[row]
 
     def marks(self) -> Column:
         """Return the marks: the line of each row, or the end of each group; empty afterwards."""
-        if self.marked == NULL and not grow(<void **>&self.marked, 1, sizeof(int64_t)):
-            raise MemoryError
-        return take(<void **>&self.marked, self.mark_count, 1, 8, b"q")
+        return take(<void **>&self.marked.at, self.marked.count, 1, 8, b"q")
 
     cdef bint read_objects(self, Cursor *cursor, Bytes p) noexcept nogil:
         """Read a list whose syntax was checked."""
@@ -1201,7 +1170,7 @@ cdef class Reader:
                 # A value may not continue on the next line.
                 if fields.each or p == NULL or p > end or skip_space(p) < end or not fields.complete(1):
                     return _ODD
-                if not fields.push(self.line):
+                if not put_integer(&fields.marked, self.line):
                     return _ODD
             self.at = self.line_end + 1
             for i in range(fields.size):

@@ -18,88 +18,9 @@ cdef extern from *:
     #define DETAP_SPACES 0x2020202020202020ULL
     #define DETAP_QUOTES 0x2222222222222222ULL
     #define DETAP_SLASHES 0x5C5C5C5C5C5C5C5CULL
-
-    #if defined(__SSE2__) || defined(_M_X64)
-    #include <emmintrin.h>
-    static CYTHON_INLINE uint64_t detap_mask(__m128i a, __m128i b, __m128i c, __m128i d) {
-        return (uint64_t)(uint32_t)_mm_movemask_epi8(a)
-            | (uint64_t)(uint32_t)_mm_movemask_epi8(b) << 16
-            | (uint64_t)(uint32_t)_mm_movemask_epi8(c) << 32
-            | (uint64_t)(uint32_t)_mm_movemask_epi8(d) << 48;
-    }
-    #define DETAP_IS(c) detap_mask( \\
-        _mm_cmpeq_epi8(x0, _mm_set1_epi8(c)), _mm_cmpeq_epi8(x1, _mm_set1_epi8(c)), \\
-        _mm_cmpeq_epi8(x2, _mm_set1_epi8(c)), _mm_cmpeq_epi8(x3, _mm_set1_epi8(c)))
-    #define DETAP_DIGITS(x) _mm_cmpeq_epi8( \\
-        _mm_min_epu8(_mm_sub_epi8(x, _mm_set1_epi8('0')), _mm_set1_epi8(9)), \\
-        _mm_sub_epi8(x, _mm_set1_epi8('0')))
-
-    /* Skip an array of plain numbers, 64 bytes at a time. p is at its first number. Returns the
-       closing bracket and sets *done, or else the pointer after the last comma up to which all is
-       well. Each mask has a bit per byte; the carries hand the last bit to the next 64 bytes.
-       If no bit differs from the grammar, the bytes are numbers without exponents, separated
-       by a comma and at most one space. At least 64 bytes behind the end must be readable, and
-       hold a byte that is none of these. */
-    static const uint8_t *detap_skip_numbers(const uint8_t *p, int *done) {
-        const uint8_t *resume = p;
-        uint64_t was_break = 1, was_comma = 0, was_minus = 0, was_point = 0;
-        uint64_t was_digit = 0, was_zero = 0, fraction = 0;
-        *done = 0;
-        for (;; p += 64) {
-            const __m128i x0 = _mm_loadu_si128((const __m128i *)p);
-            const __m128i x1 = _mm_loadu_si128((const __m128i *)(p + 16));
-            const __m128i x2 = _mm_loadu_si128((const __m128i *)(p + 32));
-            const __m128i x3 = _mm_loadu_si128((const __m128i *)(p + 48));
-            const uint64_t digit = detap_mask(
-                DETAP_DIGITS(x0), DETAP_DIGITS(x1), DETAP_DIGITS(x2), DETAP_DIGITS(x3));
-            const uint64_t point = DETAP_IS('.'), comma = DETAP_IS(','), space = DETAP_IS(' ');
-            const uint64_t minus = DETAP_IS('-'), zero = DETAP_IS('0');
-            const uint64_t between = comma | space;
-            const uint64_t other = ~(digit | point | between | minus);
-            const int length = other ? detap_ctz(other) : 64;
-            const uint64_t valid = length == 64 ? ~(uint64_t)0 : ((uint64_t)1 << length) - 1;
-            const uint64_t after_break = between << 1 | was_break;
-            const uint64_t after_comma = comma << 1 | was_comma;
-            const uint64_t after_minus = minus << 1 | was_minus;
-            const uint64_t after_point = point << 1 | was_point;
-            const uint64_t after_digit = digit << 1 | was_digit;
-            const uint64_t addend = after_point | fraction;
-            const uint64_t sum = digit + addend;
-            const uint64_t leading_zero = zero & (after_break | after_minus);
-            uint64_t wrong = after_break & ~(digit | minus | space);
-            wrong |= space & ~after_comma;
-            wrong |= (after_minus | after_point) & ~digit;
-            wrong |= minus & ~after_break;
-            wrong |= (point | comma) & ~after_digit;
-            wrong |= sum & ~digit & point;                       /* a second point */
-            wrong |= (leading_zero << 1 | was_zero) & digit;
-            if (wrong & valid)
-                return resume;
-            if (between & valid)
-                resume = p + 64 - detap_clz(between & valid);
-            if (length < 64) {
-                *done = p[length] == ']' && (after_digit >> length & 1);
-                return *done ? p + length : resume;
-            }
-            was_break = between >> 63;
-            was_comma = comma >> 63;
-            was_minus = minus >> 63;
-            was_point = point >> 63;
-            was_digit = digit >> 63;
-            was_zero = leading_zero >> 63;
-            fraction = sum < digit;
-        }
-    }
-    #else
-    static const uint8_t *detap_skip_numbers(const uint8_t *p, int *done) {
-        *done = 0;
-        return p;
-    }
-    #endif
     """
     uint64_t SPACES "DETAP_SPACES"
     uint64_t QUOTES "DETAP_QUOTES", SLASHES "DETAP_SLASHES"
-    Bytes _skip_numbers "detap_skip_numbers"(Bytes, int *done) noexcept nogil
 
 
 cdef struct Cursor:
@@ -252,18 +173,12 @@ cdef inline Bytes skip_value(Cursor *cursor, Bytes p, int depth) noexcept nogil:
 
 
 cdef inline Bytes _skip_array(Cursor *cursor, Bytes p, int depth) noexcept nogil:
-    cdef int done
     if depth > cursor.deepest:
         return fail(cursor, p)
     p = skip_space(p + 1)
     if p[0] == c']':
         return p + 1
     while True:
-        if is_digit(p[0]) or p[0] == c'-':
-            p = _skip_numbers(p, &done)
-            if done:
-                return p + 1
-            p = skip_space(p)
         p = skip_value(cursor, p, depth + 1)
         if p == NULL:
             return NULL

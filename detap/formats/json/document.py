@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.errors import Problem
-from detap.formats.json._fields import DONE, LIMIT, ODD, Fields, Reader, nesting
+from detap.formats.json._fields import DONE, FIRST_WORD, LIMIT, ODD, Fields, Reader, nesting
 from detap.io.digest import new, sha256_of_stream
 from detap.io.file_kinds import BYTE_ORDER_MARK
 from detap.io.json_text import (
@@ -85,13 +85,7 @@ class JsonFile:
 
     @contextmanager
     def opened(self, limits: Limits) -> "Iterator[Document]":
-        """Open the file as a document, which can be read again later.
-
-        Raises
-        ------
-        InputError
-            If the file cannot be opened, is too large, or changed.
-        """
+        """Open the file as a document, which can be read again later."""
         try:
             with Stream(self.path, limits) as stream:
                 data = stream.read_all() if self.path == STDIN else None
@@ -222,10 +216,7 @@ class Document:
     def parse(
         self, name: str, number: int, depth: int, explain: Callable[[JsonText], object]
     ) -> Any:
-        """Read the next value, at a level below `depth`; `number` is that in the list `name`.
-
-        `explain` reads invalid JSON again and raises NotJsonError.
-        """
+        """Read the next value, at a level below `depth`; `number` is that in the list `name`."""
         self.reader.peek()
         start = self.reader.offset
         data = self.reader.value()
@@ -274,11 +265,7 @@ class Document:
 
 
 class RecordList:
-    """A list of records, read into the rows of columns.
-
-    `values_of` returns the values of an odd record or raises FaultError. `drain` takes the spans of
-    the rows, and adds rows with problems to `faulty`; `identify` returns the id of a row.
-    """
+    """A list of records, read into the rows of columns."""
 
     def __init__(
         self,
@@ -424,6 +411,15 @@ def loaded(fields: Fields, name: str, row: int) -> Any:
     """Return the value of a row's span; None if it has none."""
     span = fields.span_of(name, row)
     return json.loads(span, parse_int=integer) if span else None
+
+
+def are_distinct(fields: Fields, name: str) -> bool:
+    """Return True if the keys of a column are distinct integers, or missing."""
+    keys = np.frombuffer(fields.bytes_of(name), np.int64)
+    keys = keys[keys != np.iinfo(np.int64).min]
+    if (keys >= FIRST_WORD).any():
+        return False
+    return bool((np.diff(keys) > 0).all() or (np.diff(np.sort(keys)) > 0).all())
 
 
 class Ids:

@@ -7,7 +7,7 @@ from libc.stdint cimport int32_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcmp, memcpy
 
-from detap.formats.reading._id_tables cimport SEED
+from detap.formats.reading._numbers cimport SEED
 
 
 cdef struct Names:

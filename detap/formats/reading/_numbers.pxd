@@ -12,6 +12,10 @@ from detap.tables._words cimport HIGH_BITS, load, trailing_zeros
 from detap.formats.reading._bytes cimport Bytes, is_digit
 
 
+# Of hash tables; random per process, so that no file can be crafted whose words all collide.
+cdef uint64_t SEED
+
+
 cdef extern from *:
     """
     #include <float.h>

@@ -5,6 +5,8 @@ D. Lemire, "Number parsing at a gigabyte per second", Software: Practice and Exp
 rounding in all but a few cases. Python converts those, and powers beyond the range of float32.
 """
 
+from os import urandom
+
 from cpython.bytes cimport PyBytes_FromStringAndSize
 
 from libc.math cimport INFINITY, isfinite
@@ -24,6 +26,9 @@ cdef extern from *:
     """
     double _double "detap_double"(uint64_t) noexcept nogil
     uint64_t MOST_DIGITS "1000000000000000000ULL"   # from here on, a mantissa has 19 digits
+
+
+SEED = int.from_bytes(urandom(8), "little")
 
 
 cdef enum:
