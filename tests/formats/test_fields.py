@@ -477,11 +477,15 @@ def test_spans_of_records_without_a_box() -> None:
         ('{"rotation": 1.5}', 1.5), ('{"x": {"rotation": 2}, "rotation": 3}', 3),
         ('{"rotation": "4"}', None), ("5", None), ("[]", None), ("{}", None),
         ('{"rotation": true, "a": 1}', None), ('{"a": "rotation", "rotation": 1e999}', None),
+        ('{"rotation": 360.0}', None), ('{"rot\\u0061tion": 5}', 5),
     ],
 )  # fmt: skip
-def test_numbers_within_an_object(attributes: str, degrees: float | None) -> None:
-    fields = Fields([("attributes.rotation", "inner")])
-    assert walked(fields, f'[{{"attributes": {attributes}}}, {{}}]').regular
-    values = np.asarray(fields.take("attributes.rotation")).tolist()
-    expected = [np.nan if degrees is None else degrees, np.nan]
-    assert np.array_equal(values, expected, equal_nan=True)
+@pytest.mark.parametrize("one_by_one", [False, True])
+def test_rotations(attributes: str, degrees: float | None, one_by_one: bool) -> None:
+    rotated = f'{ANNOTATION[:-1]}, "attributes": {attributes}}}'
+    head = '{"images": [{"id": 1}], "categories": [{"id": 2}], "annotations": '
+    file = TruthFile()
+    file.fields[1].each = one_by_one
+    file.read(document_of(f"{head}[{ANNOTATION.replace('7', '8')}, {rotated}]}}".encode()))
+    file.columns()
+    assert file.rotated == ({} if degrees is None else {1: degrees})

@@ -1,4 +1,4 @@
-"""Decode the `segmentation` and `keypoints` of COCO records, kept as JSON by `Fields`.
+"""Decode the `segmentation` and `keypoints` of COCO records, kept as JSON by `Fields.spans`.
 
 Values of an unusual type, or that are invalid, go to Python: see `masks.py` and `keypoints.py`.
 """
@@ -7,7 +7,6 @@ from libc.math cimport fabs
 from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport free
 
-from detap.formats.json._fields cimport Fields
 from detap.formats.json._grammar cimport Cursor, skip_space, skip_string
 from detap.formats.reading._bytes cimport Bytes, is_digit, is_word
 from detap.formats.reading._numbers cimport read_integer, read_number
@@ -29,6 +28,21 @@ cdef struct Row:
     int64_t runs, rings         # the ends of its runs and polygons
 
 
+cdef struct Spans:
+    # JSON of consecutive rows, each with a comma behind; padded.
+    Bytes text
+    const int64_t *ends
+    Py_ssize_t first, count
+
+
+cdef inline Py_ssize_t span(const Spans *spans, Py_ssize_t row, Bytes *start) noexcept nogil:
+    """Return the length of a row's span and its start; 0 if the row has none."""
+    cdef Py_ssize_t at = row - spans.first
+    cdef int64_t begin = spans.ends[at - 1] if at > 0 else 0
+    start[0] = spans.text + begin
+    return spans.ends[at] - begin - 1 if at >= 0 and spans.ends[at] > begin else 0
+
+
 cdef class Outlines:
     """Segmentations of rows, one after the other; `listed` counts polygons and uncompressed RLE."""
 
@@ -44,15 +58,15 @@ cdef class Outlines:
         free(self.rings.at)
         free(self.rows.at)
 
-    def read(self, Fields fields, str name) -> int:
-        """Decode the spans of the next rows; return the row of an odd one, to append, or -1."""
-        cdef int field = fields.field(name)
+    def read(self, Py_ssize_t first, bytes text, bytes ends) -> int:
+        """Decode the spans of the rows from `first`; return an odd one, to append, or -1."""
+        cdef Spans spans = Spans(text, <const int64_t *><const char *>ends, first, len(ends) // 8)
         cdef Py_ssize_t length, odd = -1
         cdef Cursor cursor
         cdef Bytes p
         with nogil:
-            while self.rows.count < fields.rows:
-                length = fields.span(field, self.rows.count, &p)
+            while self.rows.count < first + spans.count:
+                length = span(&spans, self.rows.count, &p)
                 cursor.end = p + length + 1
                 self.begin_row()
                 if length == 0:
@@ -230,18 +244,18 @@ cdef class Numbers:
         free(self.values.at)
         free(self.ends.at)
 
-    def read(self, Fields fields, str name) -> int:
-        """Decode the spans of the next rows; return the row of an odd one, to append, or -1.
+    def read(self, Py_ssize_t first, bytes text, bytes ends) -> int:
+        """Decode the spans of the rows from `first`; return an odd one, to append, or -1.
 
         Without a span, the list is empty.
         """
-        cdef int field = fields.field(name)
+        cdef Spans spans = Spans(text, <const int64_t *><const char *>ends, first, len(ends) // 8)
         cdef Py_ssize_t length, before, odd = -1
         cdef Cursor cursor
         cdef Bytes p
         with nogil:
-            while self.ends.count < fields.rows:
-                length = fields.span(field, self.ends.count, &p)
+            while self.ends.count < first + spans.count:
+                length = span(&spans, self.ends.count, &p)
                 cursor.end = p + length + 1
                 before = self.values.count
                 if length and not self.read_list(&cursor, p):

@@ -5,7 +5,7 @@ box before rotation. Roboflow writes the project as category 0, the supercategor
 Label Studio lists an image once per annotator.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +19,6 @@ from detap.io.problems import SHAPES, check_choice
 from detap.tables.detection import Floats, Name
 from detap.text_input import quote
 
-_MOST_DEGREES = 1e6
 _HINT = "pass shapes='bbox' (--shapes bbox) to read the bounding boxes"
 
 
@@ -43,8 +42,8 @@ def as_exported(
             class_names=columns.class_names[1:],
             label=columns.label - 1,
         )
-    if file.rotation is not None:
-        columns = _turned(columns, file.rotation, path, shapes)
+    if file.rotated:
+        columns = _turned(columns, file.rotated, path, shapes)
     return columns, tuple(notes)
 
 
@@ -87,21 +86,19 @@ def _parent_of(categories: Iterable[Any]) -> str | None:
     return name if isinstance(name, str) and all(other == name for other in others) else None
 
 
-def _turned(columns: TruthColumns, rotation: Floats, path: str, shapes: str) -> TruthColumns:
-    """Replace rotated boxes by their bounding boxes; `rotation` is in degrees, NaN if unknown."""
-    with np.errstate(invalid="ignore"):
-        known = np.flatnonzero(np.abs(rotation) < _MOST_DEGREES)
-    rows = known[rotation[known] % 360 != 0].tolist()
-    if not rows:
-        return columns
+def _turned(
+    columns: TruthColumns, rotated: Mapping[int, float], path: str, shapes: str
+) -> TruthColumns:
+    """Replace boxes by their bounding boxes when rotated by degrees."""
+    rows = sorted(rotated)
     origin = range(len(columns.image)) if columns.origin is None else columns.origin.tolist()
     if shapes != "bbox":
-        degrees = float(rotation[rows[0]])
-        message = f"boxes are rotated (attributes.rotation {degrees:g}); {len(rows)} in all"
+        degrees = f"attributes.rotation {rotated[rows[0]]:g}"
+        message = f"boxes are rotated ({degrees}); {len(rows)} in all"
         location = f"annotations[{origin[rows[0]]}]"
         raise InputError(Problem(shown(path), location, message, _HINT))
     corners, box_area = columns.corners.copy(), columns.box_area.copy()
-    angles = np.radians(rotation[rows])
+    angles = np.radians([rotated[row] for row in rows])
     with np.errstate(over="ignore", invalid="ignore"):
         corners[rows], box_area[rows] = _bounds(corners[rows], angles)
     wrong = np.flatnonzero(~np.isfinite(box_area[rows]))

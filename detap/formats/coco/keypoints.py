@@ -1,6 +1,5 @@
 """Keypoints of COCO records."""
 
-import json
 from typing import Any
 
 import numpy as np
@@ -8,8 +7,7 @@ from numpy.typing import NDArray
 
 from detap.formats.coco._spans import Numbers
 from detap.formats.coco.records import keypoint_values, keypoints_of_result
-from detap.formats.json.document import RecordList
-from detap.io.json_text import integer
+from detap.formats.json.document import RecordList, loaded
 from detap.io.problems import FaultError
 from detap.tables.detection import Floats
 
@@ -25,15 +23,16 @@ class KeypointLists:
 
     def drain(self) -> None:
         """Decode the spans of the next rows."""
-        if not self._records.fields.holds("keypoints"):
+        fields = self._records.fields
+        if not fields.holds("keypoints"):
             return
-        while (row := self._numbers.read(self._records.fields, "keypoints")) >= 0:
-            span = self._records.fields.span_of("keypoints", row)
-            value, numbers = json.loads(span, parse_int=integer), []
+        spans = fields.spans("keypoints")
+        while (row := self._numbers.read(fields.drained, *spans)) >= 0:
+            value, numbers = loaded(fields, "keypoints", row), []
             may_be_pairs = False
             try:
                 keypoint_values({"keypoints": value})
-                may_be_pairs = self._may_be_pairs and self._records.fields.has_box(row)
+                may_be_pairs = self._may_be_pairs and fields.has_box(row)
                 numbers = keypoints_of_result({"keypoints": value})
             except FaultError as error:
                 if may_be_pairs:

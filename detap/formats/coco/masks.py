@@ -1,6 +1,5 @@
 """Decode segmentations to masks, and check their sizes."""
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -15,8 +14,7 @@ from detap.formats.coco._spans import Outlines
 from detap.formats.coco.assembly import Source, detection_table, truth_table
 from detap.formats.coco.columns import DetectionColumns, Segmentations, TruthColumns
 from detap.formats.coco.records import parse_segmentation
-from detap.formats.json.document import RecordList
-from detap.io.json_text import integer
+from detap.formats.json.document import RecordList, loaded
 from detap.io.paths import shown
 from detap.io.problems import FaultError
 from detap.tables.columns import FARTHEST
@@ -41,10 +39,10 @@ class SegmentationLists:
     def drain(self) -> None:
         """Decode the spans of the next rows."""
         fields = self._records.fields
-        while (row := self._outlines.read(fields, "segmentation")) >= 0:
-            span = fields.span_of("segmentation", row)
+        spans = fields.spans("segmentation")
+        while (row := self._outlines.read(fields.drained, *spans)) >= 0:
             try:
-                parsed = parse_segmentation(json.loads(span, parse_int=integer))
+                parsed = parse_segmentation(loaded(fields, "segmentation", row))
             except FaultError as error:
                 self._outlines.append(-1, 0, (), None, is_listed=False)
                 self._records.fault_of_row(row, error)

@@ -32,7 +32,7 @@ from detap.tables.masks import MOST_PIXELS
 
 Values = Mapping[str, Any]
 FLAGS = ("iscrowd", "ignore", "isgroupof")
-ROTATION = "attributes.rotation"
+_MOST_DEGREES = 1e6
 _KEYPOINTS = "[x, y, v, x, y, v, ...]"
 _SEGMENTATION = "polygons [[x, y, x, y, x, y, ...]] or RLE {size, counts}"
 _SIZE = "[height, width] as integers > 0"
@@ -81,7 +81,8 @@ def annotation_values(
     values |= {
         attribute_column(name): _json(record[name]) for name in attributes.names if name in record
     }
-    values[ROTATION] = rotation_of(record.get("attributes"))
+    if isinstance(record.get("attributes"), dict):
+        values["attributes"] = _json(record["attributes"])
     values["score"] = b"0" if "score" in record else None
     return values
 
@@ -119,12 +120,12 @@ def has_no_box(record: Record) -> bool:
     return bool(record.get("bbox", []) == [])
 
 
-def rotation_of(attributes: Any) -> float | None:
-    """Return CVAT's rotation of a box in degrees; None if there is none."""
+def rotation_of(attributes: Any) -> float:
+    """Return CVAT's rotation of a box in degrees; 0 if there is none."""
     degrees = attributes.get("rotation") if isinstance(attributes, dict) else None
     if isinstance(degrees, bool) or not isinstance(degrees, int | float):
-        return None
-    return float(degrees) if abs(degrees) < 1e300 else None
+        return 0.0
+    return float(degrees) if abs(degrees) < _MOST_DEGREES and degrees % 360 else 0.0
 
 
 def attribute_column(name: str) -> str:

@@ -20,12 +20,12 @@ from detap.formats.coco.keypoints import KeypointLists
 from detap.formats.coco.masks import SegmentationLists
 from detap.formats.coco.records import (
     FLAGS,
-    ROTATION,
     Values,
     annotation_values,
     attribute_column,
     category_ids,
     image_values,
+    rotation_of,
 )
 from detap.formats.coco.values import WHOLE_FLOATS, Record, check_text, identifier_of, other_type
 from detap.formats.json._fields import Fields
@@ -56,7 +56,7 @@ class TruthFile:
         self.masks = masks
         self.keypoints = keypoints
         self.attributes = Attributes(attributes)
-        self.rotation: Floats | None = None
+        self.rotated: dict[int, float] = {}  # degrees by row, of :meth:`columns`
         self.info: Any = None
         self._keys: set[str] = set()
         self._repeated: dict[str, list[Name]] = {name: [] for name in _SECTIONS}
@@ -74,7 +74,7 @@ class TruthFile:
         self._annotations = Fields(
             [
                 *(("id", "key"), ("image_id", "id"), ("category_id", "id")),
-                *(("bbox", "box"), ("area", "area"), ("score", "span"), (ROTATION, "inner")),
+                *(("bbox", "box"), ("area", "area"), ("score", "span"), ("attributes", "span")),
                 *((name, "flag") for name in FLAGS),
                 *((("segmentation", "span"),) if masks else ()),
                 *((("keypoints", "span"), ("num_keypoints", "count")) if keypoints else ()),
@@ -170,6 +170,10 @@ class TruthFile:
     def _drain(self) -> None:
         """Decode what the next annotations have as spans."""
         fields, names = self._annotations, self.attributes.names
+        for row in range(fields.drained, fields.rows if fields.holds("attributes") else 0):
+            may_rotate = b'"rotation"' in fields.span_of("attributes", row)
+            if may_rotate and (degrees := rotation_of(loaded(fields, "attributes", row))):
+                self.rotated[row] = degrees
         for lists in (self._segmentations, self._keypoints):
             if lists is not None:
                 lists.drain()
@@ -235,8 +239,8 @@ class TruthFile:
         corners, box_area = encode_boxes(box, self.boxes, copy=False)
         area = taken("area")
         counts["missing-area"] = int(np.isnan(area).sum())
-        if fields.holds(ROTATION):
-            self.rotation = taken(ROTATION)
+        new_rows = {row: k for k, row in enumerate(rows.tolist())} if self.rotated else {}
+        self.rotated = {new_rows[row]: self.rotated[row] for row in self.rotated.keys() & new_rows}
         crowd, ignore, group_of = (taken(name) for name in FLAGS)
         segmentations = None
         if self._segmentations is not None:

@@ -18,9 +18,9 @@ from detap.formats.json._grammar cimport (
     Cursor, fail, skip_colon, skip_key, skip_space, skip_string, skip_value, skip_word,
 )
 from detap.formats.reading._bytes cimport Bytes, is_digit, is_word
-from detap.formats.reading._names cimport names_close, names_find, names_open
+from detap.formats.reading._names cimport Names, names_close, names_find, names_open
 from detap.formats.reading._numbers cimport SEED, read_integer, read_number
-from detap.tables._columns cimport Column, grow, put_integer, take
+from detap.tables._columns cimport Buffer, Column, grow, put_integer, take
 from detap.tables._words cimport ALL_BITS, MIX, load, multiply
 
 import json
@@ -53,6 +53,52 @@ cdef enum:
     NEARBY = 64         # a step failing this close to the end is retried
     FULL = 8388608      # bytes of spans after which a walk stops
 
+cdef enum:
+    MOST_FIELDS = 24
+    MOST_KEYS = 40
+    SLOTS = 48
+    WORDS = 6
+
+
+cdef enum Kind:
+    SKIP, NUMBER, SCORE, AREA, COUNT, BOX, ID, KEY, FLAG, SPAN
+
+
+cdef struct Slot:
+    int length                  # of the text between two values; -1: too long
+    int field
+    uint64_t hashed             # of the key
+    uint64_t[WORDS] words
+    uint64_t[WORDS] masks
+
+
+cdef struct Ids:
+    # The distinct ids of a column, in order of occurrence; open addressing.
+    int64_t *values
+    int32_t *slots              # index + 1, or 0
+    uint64_t mask
+    int32_t count, room
+    int32_t kept                # ids of finished rows
+    int64_t last                # the id of the row before, and its index
+    int32_t last_index
+
+
+cdef struct Column_:
+    Kind kind
+    int width                   # bytes per row
+    void *data
+    Py_ssize_t missing          # rows without a value
+    char *text                  # of spans: their JSON, each with a comma behind
+    Py_ssize_t used, pending, room
+    Ids ids
+
+
+cdef struct Key:
+    const char *name
+    Py_ssize_t length
+    int field
+
+
 # States of a walk.
 cdef enum:
     _DONE, _ODD, _LIMIT, _FULL
@@ -64,7 +110,7 @@ FIRST_WORD: int = WORD  # keys from here on are text or large numbers
 
 cdef dict KINDS = {
     "number": NUMBER, "score": SCORE, "area": AREA, "count": COUNT, "box": BOX, "id": ID, "key": KEY,
-    "flag": FLAG, "span": SPAN, "inner": INNER,
+    "flag": FLAG, "span": SPAN,
 }
 cdef dict FORMATS = {
     <int>BOX: (4, 8, b"d"), <int>ID: (1, 4, b"i"), <int>FLAG: (1, 1, b"?"),
@@ -222,7 +268,6 @@ cdef class Fields:
           number of its own.
         - flag: 0, 1, true or false.
         - span: the JSON of any value.
-        - inner: the number under a key of an object, named ``"attributes.rotation"``, or NaN.
     required : sequence of tuple of str
         A record with none of a tuple is odd.
     forbidden : sequence of str
@@ -244,6 +289,22 @@ cdef class Fields:
     drained : int
         Row from which spans are kept.
     """
+
+    cdef Column_[MOST_FIELDS] columns
+    cdef Key[MOST_KEYS] key_names
+    cdef Slot[SLOTS] slots
+    cdef int size, key_count, slot_count
+    cdef uint32_t seen, active, span_fields, forbidden, box, only_boxless
+    cdef uint32_t[8] required
+    cdef int required_count
+    cdef bint xyxy, has_new_ids
+    cdef public bint each
+    cdef list names, kept_keys
+    cdef Names words            # JSON of the ids that are text or large numbers
+    cdef Py_ssize_t room
+    cdef readonly Py_ssize_t rows, count, drained
+    cdef public Py_ssize_t most
+    cdef Buffer marked
 
     def __cinit__(
         self, columns: Sequence[tuple[str | tuple[str, ...], str]] = (),
@@ -272,16 +333,12 @@ cdef class Fields:
         column.kind, column.width = <Kind>kind, width * item
         for key in keys:
             word = key.encode()
-            if kind == INNER:
-                word, _, inner = word.partition(b".")
-                self.kept_keys.append(inner)
-                self.inner = Key(inner, len(inner), self.size)
             self.kept_keys.append(word)
             self.key_names[self.key_count] = Key(word, len(word), self.size)
             self.key_count += 1
         self.names.append(keys[0])
         if kind == SPAN:
-            self.spans |= 1 << self.size
+            self.span_fields |= 1 << self.size
         if kind == BOX:
             self.box = 1 << self.size
         self.size += 1
@@ -407,8 +464,6 @@ cdef class Fields:
                 return fail(cursor, start)
             (<int64_t *>column.data)[row] = column.pending
             return p
-        if kind == INNER:
-            return self.read_inner(cursor, p, number, depth)
         if kind == COUNT:
             p = _read_whole(cursor, p, number)
         else:
@@ -479,31 +534,6 @@ cdef class Fields:
         to[0] = value
         return behind
 
-    cdef Bytes read_inner(
-        self, Cursor *cursor, Bytes p, double *value, int depth
-    ) noexcept nogil:
-        cdef Bytes behind = skip_value(cursor, p, depth), key
-        cdef Bytes failed
-        cdef const char *inner = self.inner.name
-        cdef Py_ssize_t length = self.inner.length
-        cdef bint escapes
-        value[0] = NAN
-        if behind == NULL or p[0] != c'{':
-            return behind
-        p = skip_space(p + 1)
-        while p[0] != c'}':
-            key = p
-            p = skip_space(skip_space(skip_string(cursor, p, &escapes)) + 1)
-            if is_word(key + 1, length, inner, length) and key[length + 1] == c'"':
-                if p[0] == c'-' or is_digit(p[0]):
-                    if read_number(p, cursor.end, &failed, value) == NULL:
-                        value[0] = NAN
-                return behind
-            p = skip_space(skip_value(cursor, p, depth + 1))
-            if p[0] == c',':
-                p = skip_space(p + 1)
-        return behind
-
     # --- rows
 
     cdef inline bint reserve(self, Py_ssize_t rows) noexcept nogil:
@@ -545,7 +575,7 @@ cdef class Fields:
         """Complete the row whose values were read by those that it lacks."""
         cdef uint32_t kept = self.seen & ~(self.only_boxless if self.seen & self.box else 0)
         cdef uint32_t missing = self.active & ~kept
-        cdef uint32_t spans = self.active & kept & self.spans
+        cdef uint32_t spans = self.active & kept & self.span_fields
         cdef int i = 0
         while missing:
             if missing & 1:
@@ -742,6 +772,18 @@ cdef class Fields:
         cdef Bytes start
         cdef Py_ssize_t length = self.span(self.field(name), row, &start)
         return (<const char *>start)[:length]
+
+    def spans(self, str name) -> tuple[bytes, bytes]:
+        """Return the JSON of the rows from `drained`, padded, and the ends, int64.
+
+        A comma is behind each.
+        """
+        cdef Column_ *column = &self.columns[self.field(name)]
+        cdef const char *ends = <const char *>column.data
+        if ends == NULL:
+            return bytes(PADDING), bytes(8 * (self.rows - self.drained))
+        text = column.text[: column.used] if column.text else b""
+        return text + bytes(PADDING), ends[8 * self.drained : 8 * self.rows]
 
     def drain(self) -> None:
         """Forget the spans of all rows."""

@@ -41,12 +41,6 @@ class RecordProblems(Problems):
         self.section = 0
         self._order: list[tuple[int, int]] = []
 
-    def count_only(self, index: int) -> bool:
-        """Count a problem of a record of the section if too many come before it to list it."""
-        counted = len(self.listed) >= self.limit and (self.section, index) > self._order[-1]
-        self.count += counted
-        return counted
-
     def at(self, index: int, location: str, message: str, hint: str = "") -> None:
         """Add a problem of a record of the section."""
         self._insert((self.section, index), Problem(self.file, location, message, hint))
@@ -130,7 +124,6 @@ class Document:
         self.limits = limits
         self.problems = RecordProblems(file, limits.problems)
         self._text = JsonText("", Problems(file, _MANY))
-        self._previous: tuple[bytes, Any] | None = None
         self.depth = 1
         self.current: RecordList | None = None
         reader.begin()
@@ -222,8 +215,6 @@ class Document:
         data = self.reader.value()
         if data is None or depth + nesting(data) > self.limits.nesting:
             self.fail(explain, start)
-        if self._previous is not None and data == self._previous[0]:
-            return self._previous[1]
         text = self._text
         text.problems = Problems(self.problems.file, _MANY)
         try:
@@ -236,8 +227,6 @@ class Document:
         for problem in text.problems.listed:
             position = number if number >= 0 else _MANY
             self.problems.at(position, problem.location, problem.message, problem.hint)
-        plain = not (text.problems.listed or text.constants)
-        self._previous = (data, value) if plain else None
         return value
 
     def text(self) -> tuple[bytes, JsonText]:
@@ -283,7 +272,6 @@ class RecordList:
         self.faulty: set[int] = set()
         self._values_of = values_of
         self._omitted: list[int] = []
-        self._refused: object = None
 
     def read(self) -> None:
         """Read the list at the position of the document."""
@@ -361,13 +349,9 @@ class RecordList:
             message = f"is {short_json(record)}, expected an object"
             self.document.problems.at(index, self.location(index), message)
             return None
-        # A repeat of the last record, one of millions in a file that is not a list of results.
-        if record is self._refused and self.document.problems.count_only(index):
-            return None
         try:
             return None if self._values_of is None else self._values_of(record)
         except FaultError as error:
-            self._refused = record
             self.fault(index, record.get("id"), error)
             return None
 
@@ -376,8 +360,7 @@ class RecordList:
         known = identifier if isinstance(identifier, int | str) else None
         problems = self.document.problems
         section, problems.section = problems.section, self.section
-        if not problems.count_only(index):
-            problems.at(index, self.location(index, known), error.message, error.hint)
+        problems.at(index, self.location(index, known), error.message, error.hint)
         problems.section = section
 
     def fault_of_row(self, row: int, error: FaultError) -> None:
