@@ -51,8 +51,8 @@ class Disagreement(Exception):  # noqa: N818 - what fuzzing looks for is no erro
     """Two readings of one input differ."""
 
 
-def _reader_arguments(data: bytes, block: int) -> tuple[int, Callable[[int], bytes], int, int]:
-    """Return the arguments of a reader, to read `data` in blocks of a few bytes or at once."""
+def _reader(data: bytes, block: int) -> Reader:
+    """Return a reader of `data` in blocks of a few bytes or at once."""
     rest = memoryview(data)
 
     def read(count: int) -> bytes:
@@ -60,7 +60,7 @@ def _reader_arguments(data: bytes, block: int) -> tuple[int, Callable[[int], byt
         part, rest = rest[: min(count, block)], rest[min(count, block) :]
         return bytes(part)
 
-    return -1, read, LIMITS.file_bytes, LIMITS.nesting
+    return Reader(read, LIMITS.file_bytes, LIMITS.nesting)
 
 
 def _block(data: bytes) -> int:
@@ -119,7 +119,7 @@ def _both(file: Callable[[], Any], data: bytes, *truth: GroundTruth) -> Any:
         for fields in reading.fields:
             fields.each |= one_by_one
         try:
-            reader = Reader(*_reader_arguments(data, _block(data)))
+            reader = _reader(data, _block(data))
             reading.read(Document(reader, lambda: data, "x", LIMITS))
             outcomes.append(reading.columns(*truth))
         except InputError as error:

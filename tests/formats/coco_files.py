@@ -153,7 +153,7 @@ def document_of(
     data: bytes, limits: Limits = DEFAULT_LIMITS, feed: Callable[[int], bytes] | None = None
 ) -> Document:
     """Return a document of these bytes, read by `feed`."""
-    reader = Reader(-1, feed or feeder(data, 1 << 20), limits.file_bytes, limits.nesting)
+    reader = Reader(feed or feeder(data, 1 << 20), limits.file_bytes, limits.nesting)
     return Document(reader, lambda: data, "file", limits)
 
 

@@ -94,8 +94,8 @@ def test_columns_are_writable_buffers_of_their_rows() -> None:
 
     def columns(data: bytes) -> Any:
         blocks = iter([data, b""])
-        reader = Reader(-1, lambda count: next(blocks), 1 << 20, 10)
-        fields = Fields([("image_id", "id"), ("bbox", "box"), ("score", "score")])
+        reader = Reader(lambda count: next(blocks), 1 << 20, 10)
+        fields = Fields([("image_id", "key"), ("bbox", "box"), ("score", "score")])
         reader.begin()
         reader.skip()
         assert reader.walk(fields, 1) == DONE
@@ -108,7 +108,7 @@ def test_columns_are_writable_buffers_of_their_rows() -> None:
 
     image, corners, score = columns(b"[" + row + b"," + row + b"]")
     assert layout(corners) == (2, (2, 4), (32, 8), "d", 8, 64, False, 2)
-    assert layout(image) == (1, (2,), (4,), "i", 4, 8, False, 2)
+    assert layout(image) == (1, (2,), (8,), "q", 8, 16, False, 2)
     assert layout(score) == (1, (2,), (8,), "d", 8, 16, False, 2)
     assert np.frombuffer(corners).tolist() == [1, 2, 3, 4] * 2
     assert layout(columns(b"[]")[1]) == (2, (0, 4), (32, 8), "d", 8, 0, False, 0)

@@ -14,6 +14,7 @@ from detap.errors import InputError
 from detap.formats.coco.results import ResultsFile
 from detap.formats.coco.truth import TruthFile
 from detap.formats.json._fields import DONE, Fields, Reader, nesting
+from detap.formats.json.document import Ids
 from detap.tables.detection import GroundTruth
 from tests.formats.coco_files import agreed, document_of, feeder, truth_columns
 
@@ -33,7 +34,7 @@ def walked(
 ) -> Any:
     """Walk a list; `regular` is False at an odd record, or if something follows."""
     data = text.encode() if isinstance(text, str) else text
-    reader = Reader(-1, feeder(data, block), most, deep)
+    reader = Reader(feeder(data, block), most, deep)
     reader.begin()
     fields.most = rows
     regular = reader.peek() == "["
@@ -289,10 +290,12 @@ def test_values_by_hand(block: int) -> None:
     scan = results(f"[{', '.join(rows)}]", block=block)
     assert scan.regular
     fields = scan.fields
-    assert fields.ids("image_id") == [1, 2, 2**62]
-    assert fields.ids("category_id") == [2, 5, "c", -(2**62) - 1]
-    assert np.asarray(fields.take("image_id")).tolist() == [0, 1, 1, 2]
-    assert np.asarray(fields.take("category_id")).tolist() == [0, 1, 2, 3]
+    for key, names, index in (
+        ("image_id", [1, 2, 2**62], [0, 1, 1, 2]),
+        ("category_id", [2, 5, "c", -(2**62) - 1], [0, 1, 2, 3]),
+    ):
+        ids = Ids(fields, key)
+        assert (ids.names, ids.rows.tolist()) == (names, index)
     assert np.asarray(fields.take("score")).tolist() == [0.5, -1.5, 0.5, 0.5]
     boxes = [[1, 2, 3, 4], [10, 20, 40, 60], [1, 2, 3, 4], [1, 2, 3, 4]]
     assert np.asarray(fields.take("bbox")).tolist() == boxes
@@ -403,7 +406,7 @@ def test_an_error_of_the_source_is_raised() -> None:
         raise OSError("the disk is gone")
 
     with pytest.raises(OSError, match="the disk is gone"):
-        Reader(-1, read, MANY, 64).begin()
+        Reader(read, MANY, 64).begin()
 
 
 @pytest.mark.parametrize(
@@ -445,9 +448,9 @@ def test_ids_in_any_order_are_numbered(step: int) -> None:
     ids = [step * n for n in (5, -3, 40, 0, 7, 5, *range(100, 300), -3)]
     rows = [record(image_id=str(n), category_id=str(n)) for n in ids]
     fields = results(f"[{', '.join(rows)}]", block=100).fields
-    names = fields.ids("image_id")
-    assert names == list(dict.fromkeys(ids))
-    assert [names[k] for k in np.asarray(fields.take("image_id")).tolist()] == ids
+    distinct = Ids(fields, "image_id")
+    assert distinct.names == list(dict.fromkeys(ids))
+    assert [distinct.names[k] for k in distinct.rows.tolist()] == ids
 
 
 def test_an_odd_record_leaves_no_id_behind() -> None:
@@ -455,7 +458,7 @@ def test_an_odd_record_leaves_no_id_behind() -> None:
     rows = [record(image_id=str(10**9 + n)) for n in range(50)]
     for block in range(1, 90):
         fields = results(f"[{', '.join(rows)}]", block=block).fields
-        assert fields.ids("image_id") == [10**9 + n for n in range(50)]
+        assert Ids(fields, "image_id").names == [10**9 + n for n in range(50)]
 
 
 def test_spans_of_records_without_a_box() -> None:

@@ -11,7 +11,7 @@ from detap.formats.coco.truth import image_values_of_file, listed_file_names
 from detap.formats.coco.values import Record
 from detap.formats.content import Content
 from detap.formats.json._fields import Fields
-from detap.formats.json.document import Document, JsonFile, RecordList
+from detap.formats.json.document import Document, Ids, JsonFile, RecordList
 from detap.formats.options import GEOMETRIES
 from detap.formats.reading.placeholder import empty_ground_truth
 from detap.io.limits import Limits
@@ -27,14 +27,14 @@ def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits
 
     This is lenient, because the reader then reports every problem of the file.
     """
-    fields = Fields([(key, "id") for key in _IDS])
+    fields = Fields([(key, "key") for key in _IDS])
     listed: list[object] = []
     with JsonFile(path).opened(limits) as document:
         try:
             _read_ids(document, fields, listed)
         except InputError:
-            fields, listed = Fields([(key, "id") for key in _IDS]), []
-    images, classes = (set(fields.ids(key)) for key in _IDS)
+            fields, listed = Fields([(key, "key") for key in _IDS]), []
+    images, classes = (set(Ids(fields, key).names) - {None} for key in _IDS)
     class_names = {
         identifier: name
         for record in listed

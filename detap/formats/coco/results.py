@@ -20,7 +20,7 @@ from detap.formats.coco.records import Values, result_values
 from detap.formats.coco.truth import NO_BOX
 from detap.formats.coco.values import Record, bounds_of, no_common_id, other_type, polygon_of
 from detap.formats.json._fields import Fields
-from detap.formats.json.document import Document, Ids, RecordList, loaded
+from detap.formats.json.document import Document, Ids, RecordList, loaded, names_of
 from detap.io.json_text import short_json
 from detap.io.problems import FaultError
 from detap.tables.detection import Floats, GroundTruth, Integers, Name, encode_boxes
@@ -51,8 +51,8 @@ class ResultsFile:
         geometries = ("bbox", "keypoints", "poly")
         self._fields = Fields(
             [
-                *(("image_id", "id"), ("category_id", "id"), ("bbox", "box"), ("score", "score")),
-                ("file_name", "id"),
+                *(("image_id", "key"), ("category_id", "key"), ("bbox", "box"), ("score", "score")),
+                ("file_name", "key"),
                 *((name, "span") for name in sorted(spans)),
             ],
             [
@@ -180,11 +180,10 @@ class ResultsFile:
         """Return the ids of the images; a file name comes first if `by_file`."""
         image = Ids(self._fields, "image_id")
         if by_file and self._fields.holds("file_name"):
-            files = Ids(self._fields, "file_name")
-            names, file_names = image.names, [*files.names, None]
+            files, names = names_of(self._fields, "file_name"), image.names
             rows = [
-                file if isinstance(file := file_names[k], str) else names[row]
-                for row, k in zip(image.rows.tolist(), files.rows.tolist(), strict=True)
+                file if isinstance(file, str) else names[row]
+                for row, file in zip(image.rows.tolist(), files, strict=True)
             ]
             image.index = {}
             index = [image.index.setdefault(name, len(image.index)) for name in rows]

@@ -29,7 +29,15 @@ from detap.formats.coco.records import (
 )
 from detap.formats.coco.values import WHOLE_FLOATS, Record, check_text, identifier_of, other_type
 from detap.formats.json._fields import Fields
-from detap.formats.json.document import Document, Ids, JsonFile, RecordList, are_distinct, loaded
+from detap.formats.json.document import (
+    Document,
+    Ids,
+    JsonFile,
+    RecordList,
+    are_distinct,
+    loaded,
+    names_of,
+)
 from detap.formats.reading.attributes import Attributes
 from detap.io.json_text import short_json
 from detap.io.limits import DEFAULT_LIMITS
@@ -73,7 +81,7 @@ class TruthFile:
         )
         self._annotations = Fields(
             [
-                *(("id", "key"), ("image_id", "id"), ("category_id", "id")),
+                *(("id", "key"), ("image_id", "key"), ("category_id", "key")),
                 *(("bbox", "box"), ("area", "area"), ("score", "span"), ("attributes", "span")),
                 *((name, "flag") for name in FLAGS),
                 *((("segmentation", "span"),) if masks else ()),
@@ -134,10 +142,10 @@ class TruthFile:
         categories.each = True
         self._records = RecordList(document, "annotations", annotations, self._annotation)
         self._records.drain = self._drain
-        self._records.identify = lambda row: annotations.id_of("id", row)
+        self._records.identify = lambda row: annotations.key_of("id", row)
         self._image_records = RecordList(document, "images", images, image_values)
         self._image_records.drain = self._drain_lists
-        self._image_records.identify = lambda row: images.id_of("id", row)
+        self._image_records.identify = lambda row: images.key_of("id", row)
         self._category_records = RecordList(document, "categories", categories, self._category)
         self._segmentations = SegmentationLists(self._records) if self.masks else None
         self._keypoints = KeypointLists(self._records) if self.keypoints else None
@@ -207,7 +215,7 @@ class TruthFile:
             self._keypoints.finish()
         kept_images = self._kept("images", self._image_records)
         kept = self._kept("annotations", records)
-        images: list[Any] = list(compress(self._images.keys("id"), kept_images))
+        images: list[Any] = list(compress(names_of(self._images, "id"), kept_images))
         self._check_sections()
         image_ids, order = self._sorted("images", images)
         class_ids, _ = self._sorted("categories", list(self._categories))
@@ -282,7 +290,7 @@ class TruthFile:
         if are_distinct(records.fields, "id"):
             return kept
         first: dict[Name, int] = {}
-        keys = records.fields.keys("id")
+        keys = names_of(records.fields, "id")
         pairs = [
             (first[key], row)
             for row, key in enumerate(keys)
@@ -356,12 +364,12 @@ def image_values_of(document: Document, key: str) -> dict[Name, Any]:
     """Return a value of the images of ground truth by id, unless it is null."""
     values: dict[Name, Any] = {}
     column = attribute_column("value")
-    fields = Fields([("id", "id"), ((column, key), "span")], [("id",)])
+    fields = Fields([("id", "key"), ((column, key), "span")], [("id",)])
     fields.each = key == "id"
 
     def drain() -> None:
         for row in range(fields.drained, fields.rows):
-            value, identifier = loaded(fields, column, row), fields.id_of("id", row)
+            value, identifier = loaded(fields, column, row), fields.key_of("id", row)
             if identifier is not None and value is not None:
                 values[identifier] = value
 

@@ -11,7 +11,7 @@ and compared with that of the next record, and parsed as JSON only if it differs
 cimport cython
 from libc.math cimport NAN, fabs, floor, isfinite, isnan
 from libc.stdint cimport INT64_MIN, int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, realloc
+from libc.stdlib cimport free, realloc
 from libc.string cimport memchr, memcmp, memcpy, memmove, memset
 
 from detap.formats.json._grammar cimport (
@@ -19,9 +19,9 @@ from detap.formats.json._grammar cimport (
 )
 from detap.formats.reading._bytes cimport Bytes, is_digit, is_word
 from detap.formats.reading._names cimport Names, names_close, names_find, names_open
-from detap.formats.reading._numbers cimport SEED, read_integer, read_number
+from detap.formats.reading._numbers cimport read_integer, read_number
 from detap.tables._columns cimport Buffer, Column, grow, put_integer, take
-from detap.tables._words cimport ALL_BITS, MIX, load, multiply
+from detap.tables._words cimport ALL_BITS, load
 
 import json
 from typing import TYPE_CHECKING
@@ -33,18 +33,7 @@ if TYPE_CHECKING:
 
 
 cdef extern from *:
-    """
-    #ifdef _WIN32
-    #include <io.h>
-    #define detap_read(fd, to, count) _read(fd, to, (unsigned)(count))
-    #else
-    #include <unistd.h>
-    #define detap_read(fd, to, count) read(fd, to, count)
-    #endif
-    #define DETAP_WORD 0x4000000000000000LL
-    """
-    Py_ssize_t _read "detap_read"(int, void *, size_t) noexcept nogil
-    int64_t WORD "DETAP_WORD"   # ids from here on are words
+    int64_t WORD "0x4000000000000000LL"     # keys from here on are words
 
 
 cdef enum:
@@ -61,7 +50,7 @@ cdef enum:
 
 
 cdef enum Kind:
-    SKIP, NUMBER, SCORE, AREA, COUNT, BOX, ID, KEY, FLAG, SPAN
+    SKIP, NUMBER, SCORE, AREA, COUNT, BOX, KEY, FLAG, SPAN
 
 
 cdef struct Slot:
@@ -72,17 +61,6 @@ cdef struct Slot:
     uint64_t[WORDS] masks
 
 
-cdef struct Ids:
-    # The distinct ids of a column, in order of occurrence; open addressing.
-    int64_t *values
-    int32_t *slots              # index + 1, or 0
-    uint64_t mask
-    int32_t count, room
-    int32_t kept                # ids of finished rows
-    int64_t last                # the id of the row before, and its index
-    int32_t last_index
-
-
 cdef struct Column_:
     Kind kind
     int width                   # bytes per row
@@ -90,7 +68,6 @@ cdef struct Column_:
     Py_ssize_t missing          # rows without a value
     char *text                  # of spans: their JSON, each with a comma behind
     Py_ssize_t used, pending, room
-    Ids ids
 
 
 cdef struct Key:
@@ -109,78 +86,13 @@ LIMIT: int = _LIMIT
 FIRST_WORD: int = WORD  # keys from here on are text or large numbers
 
 cdef dict KINDS = {
-    "number": NUMBER, "score": SCORE, "area": AREA, "count": COUNT, "box": BOX, "id": ID, "key": KEY,
+    "number": NUMBER, "score": SCORE, "area": AREA, "count": COUNT, "box": BOX, "key": KEY,
     "flag": FLAG, "span": SPAN,
 }
 cdef dict FORMATS = {
-    <int>BOX: (4, 8, b"d"), <int>ID: (1, 4, b"i"), <int>FLAG: (1, 1, b"?"),
+    <int>BOX: (4, 8, b"d"), <int>FLAG: (1, 1, b"?"),
     <int>SPAN: (1, 8, b"q"), <int>KEY: (1, 8, b"q"),
 }
-
-
-cdef bint _widen(Ids *ids) noexcept nogil:
-    """Double the slots; False when out of memory."""
-    cdef uint64_t mask = 2 * ids.mask + 1 if ids.slots != NULL else 63, slot
-    cdef int32_t *slots = <int32_t *>calloc(mask + 1, sizeof(int32_t))
-    cdef int32_t i
-    if slots == NULL:
-        return False
-    for i in range(ids.count):
-        slot = _hash(ids.values[i]) & mask
-        while slots[slot]:
-            slot = (slot + 1) & mask
-        slots[slot] = i + 1
-    free(ids.slots)
-    ids.slots = slots
-    ids.mask = mask
-    return True
-
-
-cdef inline uint64_t _hash(int64_t value) noexcept nogil:
-    cdef uint64_t high
-    cdef uint64_t low = multiply(<uint64_t>value ^ SEED, MIX, &high)
-    return low ^ high
-
-
-cdef inline int32_t _index_of(Ids *ids, int64_t value) noexcept nogil:
-    """Return the index of an id, added if new; -1 when out of memory."""
-    cdef uint64_t slot
-    cdef int32_t index
-    if ids.count and value == ids.last:
-        return ids.last_index
-    if ids.slots == NULL or 2 * <uint64_t>(ids.count + 1) > ids.mask:
-        if not _widen(ids):
-            return -1
-    slot = _hash(value) & ids.mask
-    while ids.slots[slot] and ids.values[ids.slots[slot] - 1] != value:
-        slot = (slot + 1) & ids.mask
-    index = ids.slots[slot] - 1
-    if index < 0:
-        index = ids.count
-        if index == ids.room:
-            ids.room = max(2 * index, 64)
-            if not grow(<void **>&ids.values, ids.room, sizeof(int64_t)):
-                return -1
-        ids.values[index] = value
-        ids.count += 1
-        ids.slots[slot] = index + 1
-    ids.last = value
-    ids.last_index = index
-    return index
-
-
-cdef void _forget(Ids *ids) noexcept nogil:
-    """Remove the ids that no finished row has; the newest first, so that the others stay found."""
-    cdef uint64_t slot
-    while ids.count > ids.kept:
-        slot = _hash(ids.values[ids.count - 1]) & ids.mask
-        while ids.slots[slot] != ids.count:
-            slot = (slot + 1) & ids.mask
-        ids.slots[slot] = 0
-        ids.count -= 1
-    if ids.count:
-        ids.last = ids.values[0]
-        ids.last_index = 0
 
 
 cdef inline bint _matches(Bytes p, const Slot *slot) noexcept nogil:
@@ -239,8 +151,6 @@ cdef inline void put_missing(Column_ *column, Py_ssize_t row) noexcept nogil:
     column.missing += 1
     if column.kind == FLAG:
         (<uint8_t *>column.data)[row] = 0
-    elif column.kind == ID:
-        (<int32_t *>column.data)[row] = -1
     elif column.kind == KEY:
         (<int64_t *>column.data)[row] = INT64_MIN
     elif column.kind == SPAN:
@@ -256,38 +166,18 @@ cdef inline void put_missing(Column_ *column, Py_ssize_t row) noexcept nogil:
 cdef class Fields:
     """Columns of the values of records.
 
-    Parameters
-    ----------
-    columns : sequence of (name or names, kind)
-        A column is named by the first of its keys. Kinds:
+    A column is named by the first of its keys. Kinds:
 
-        - number: finite; NaN if missing. area: not negative. count: a whole number, not negative.
-          score: no integer that float64 rounds.
-        - box: four numbers with finite corners and area.
-        - id: an integer or a string, as the index of a distinct id, or -1. key: the same, as a
-          number of its own.
-        - flag: 0, 1, true or false.
-        - span: the JSON of any value.
-    required : sequence of tuple of str
-        A record with none of a tuple is odd.
-    forbidden : sequence of str
-        A record with any of them is odd.
-    xyxy : bool
-        If True, a box is x1, y1, x2, y2; otherwise x, y, width, height.
-    only_boxless : sequence of str
-        Spans that are kept only of records without a box.
+    - number: finite; NaN if missing. area: not negative. count: a whole number, not negative.
+      score: no integer that float64 rounds.
+    - box: four numbers with finite corners and area, x1, y1, x2, y2 if `xyxy`.
+    - key: an integer or a string, as a number of its own.
+    - flag: 0, 1, true or false.
+    - span: the JSON of any value; some are kept `only_boxless`, of records without a box.
 
-    Attributes
-    ----------
-    rows : int
-    count : int
-        Number of records, including those that gave no row.
-    most : int
-        Maximum number of records.
-    each : bool
-        If True, every record is odd.
-    drained : int
-        Row from which spans are kept.
+    A record with none of a `required` tuple, or with a `forbidden` column, is odd; with `each`,
+    every record. `most` is the maximum number of records; `count` includes those without a row.
+    Spans are kept of the rows from `drained`.
     """
 
     cdef Column_[MOST_FIELDS] columns
@@ -297,10 +187,10 @@ cdef class Fields:
     cdef uint32_t seen, active, span_fields, forbidden, box, only_boxless
     cdef uint32_t[8] required
     cdef int required_count
-    cdef bint xyxy, has_new_ids
+    cdef bint xyxy
     cdef public bint each
     cdef list names, kept_keys
-    cdef Names words            # JSON of the ids that are text or large numbers
+    cdef Names words            # JSON of the keys that are text or large numbers
     cdef Py_ssize_t room
     cdef readonly Py_ssize_t rows, count, drained
     cdef public Py_ssize_t most
@@ -348,8 +238,6 @@ cdef class Fields:
         for i in range(self.size):
             free(self.columns[i].data)
             free(self.columns[i].text)
-            free(self.columns[i].ids.values)
-            free(self.columns[i].ids.slots)
         free(self.marked.at)
         names_close(&self.words)
 
@@ -448,8 +336,6 @@ cdef class Fields:
         number = <double *>column.data + row
         if kind == BOX:
             return self.read_box(cursor, p, <double *>column.data + 4 * row)
-        if kind == ID:
-            return self.read_id(cursor, p, &column.ids, <int32_t *>column.data + row)
         if kind == KEY:
             return self.read_key(cursor, p, <int64_t *>column.data + row)
         if kind == SCORE:
@@ -493,17 +379,6 @@ cdef class Fields:
                 and isfinite(box[1] + box[3])):
             return fail(cursor, p)
         return p
-
-    cdef inline Bytes read_id(
-        self, Cursor *cursor, Bytes p, Ids *ids, int32_t *index
-    ) noexcept nogil:
-        cdef int64_t value
-        p = self.read_key(cursor, p, &value)
-        if p == NULL:
-            return NULL
-        index[0] = _index_of(ids, value)
-        self.has_new_ids |= index[0] >= ids.kept
-        return p if index[0] >= 0 else fail(cursor, p)
 
     cdef inline Bytes read_key(self, Cursor *cursor, Bytes p, int64_t *to) noexcept nogil:
         """Read an integer, a whole float or a string without surrogates."""
@@ -583,11 +458,6 @@ cdef class Fields:
             missing >>= 1
             i += 1
         i = 0
-        if self.has_new_ids:
-            for i in range(self.size):
-                self.columns[i].ids.kept = self.columns[i].ids.count
-            self.has_new_ids = False
-            i = 0
         while spans:
             if spans & 1:
                 self.columns[i].used = (<int64_t *>self.columns[i].data)[self.rows]
@@ -615,7 +485,6 @@ cdef class Fields:
         cdef Column_ *column
         for i in range(self.size):
             column = &self.columns[i]
-            _forget(&column.ids)
             if column.kind == SPAN and column.data != NULL:
                 column.used = 0
                 if rows > self.drained:
@@ -658,9 +527,6 @@ cdef class Fields:
                 (<int64_t *>column.data)[row] = column.pending
             elif column.kind == KEY:
                 (<int64_t *>column.data)[row] = self.number_of(value)
-            elif column.kind == ID:
-                (<int32_t *>column.data)[row] = _index_of(&column.ids, self.number_of(value))
-                self.has_new_ids = True
             else:
                 (<double *>column.data)[row] = value
         self.finish_row()
@@ -679,20 +545,15 @@ cdef class Fields:
         return WORD + word
 
     def bytes_of(self, str name) -> bytes:
-        """Return a copy of a column's rows; a missing key is the least int64."""
+        """Return a copy of a column's rows."""
         cdef Column_ *column = &self.columns[self.field(name)]
-        return (<const char *>column.data)[: column.width * self.rows] if column.data else b""
+        if column.data == NULL and not self.activate(self.field(name)):
+            raise MemoryError
+        return (<const char *>column.data)[: column.width * self.rows]
 
-    def keys(self, str name) -> list[Name | None]:
-        """Return the keys of the rows; None for a missing one."""
-        cdef Column_ *column = &self.columns[self.field(name)]
-        cdef const int64_t *keys = <const int64_t *>column.data
-        cdef Py_ssize_t row
-        if keys == NULL:
-            return [None] * self.rows
-        return [
-            None if keys[row] == INT64_MIN else self.name_of(keys[row]) for row in range(self.rows)
-        ]
+    def names_of(self, keys: Sequence[int]) -> list[Name | None]:
+        """Return what keys stand for; None for a missing one."""
+        return [None if key == INT64_MIN else self.name_of(key) for key in keys]
 
     def omit(self) -> None:
         """Count a record that gives no row."""
@@ -707,15 +568,6 @@ cdef class Fields:
             raise MemoryError
         self.active &= ~(<uint32_t>1 << self.field(name))
         return take(&column.data, self.rows, width, item, code)
-
-    def ids(self, str name) -> list[Name]:
-        """Return the ids that the column's indices refer to; equal ones may repeat.
-
-        They repeat if they are written in several ways, with escapes.
-        """
-        cdef Ids *ids = &self.columns[self.field(name)].ids
-        cdef int32_t i
-        return [self.name_of(ids.values[i]) for i in range(ids.count)]
 
     def missing(self, str name) -> int:
         """Return the number of rows without a value."""
@@ -734,17 +586,11 @@ cdef class Fields:
                 return not isnan((<double *>self.columns[field].data)[4 * row])
         return False
 
-    def id_of(self, str name, Py_ssize_t row) -> Name | None:
-        """Return the id of a row; None if it is missing."""
+    def key_of(self, str name, Py_ssize_t row) -> Name | None:
+        """Return the key of a row; None if it is missing."""
         cdef Column_ *column = &self.columns[self.field(name)]
-        cdef int32_t index
-        if column.data == NULL:
-            return None
-        if column.kind == KEY:
-            key = (<int64_t *>column.data)[row]
-            return None if key == INT64_MIN else self.name_of(key)
-        index = (<int32_t *>column.data)[row]
-        return self.name_of(column.ids.values[index]) if index >= 0 else None
+        cdef int64_t key = INT64_MIN if column.data == NULL else (<int64_t *>column.data)[row]
+        return None if key == INT64_MIN else self.name_of(key)
 
     cdef object name_of(self, int64_t value):
         cdef int64_t word = value - WORD
@@ -910,41 +756,22 @@ cdef class Fields:
 cdef class Reader:
     """A JSON file that is read in blocks.
 
-    Parameters
-    ----------
-    descriptor : int
-        File descriptor, or -1.
-    reader : callable or None
-        Without a descriptor: returns the next bytes, at most the given number.
-    most_bytes : int
-        Maximum size of the file.
-    nesting : int
-        Maximum depth of arrays and objects.
-
-    Attributes
-    ----------
-    line : int
-        Number of the last line, of :meth:`walk_lines`.
-    failed : bool
-        True if the file cannot be read further, or is too large.
+    `reader` returns the next bytes, at most the given number. `line` is the last that
+    :meth:`walk_lines` read; `failed` is set if the file cannot be read further, or is too large.
     """
 
-    cdef int descriptor
     cdef object reader
     cdef object error           # raised by the reader
     cdef uint8_t *bytes
     cdef size_t capacity, have, at
     cdef uint64_t given_bytes, most_bytes
-    cdef readonly bint failed   # the file cannot be read, or is too large
+    cdef readonly bint failed
     cdef bint ended, first      # `first`: the next item is the first of its list
     cdef size_t line_end
     cdef Cursor cursor
     cdef readonly Py_ssize_t line
 
-    def __cinit__(
-        self, int descriptor, reader: Callable[[int], bytes] | None, most_bytes: int, int nesting
-    ):
-        self.descriptor = descriptor
+    def __cinit__(self, reader: Callable[[int], bytes], most_bytes: int, int nesting):
         self.reader = reader
         self.most_bytes = most_bytes
         self.cursor.deepest = min(nesting, 64)
@@ -967,8 +794,6 @@ cdef class Reader:
         if self.error is not None:
             raise self.error
 
-    # Separate, because a function with Python objects acquires the GIL when it returns, and an
-    # importing thread holds it for 5 ms each time.
     cdef Py_ssize_t ask_reader(self, uint8_t *to, size_t count) noexcept with gil:
         try:
             block = self.reader(count)
@@ -994,10 +819,7 @@ cdef class Reader:
                 return False
             self.bytes = grown
             self.capacity = larger
-        if self.descriptor >= 0:
-            got = _read(self.descriptor, self.bytes + self.have, BLOCK)
-        else:
-            got = self.ask_reader(self.bytes + self.have, BLOCK)
+        got = self.ask_reader(self.bytes + self.have, BLOCK)
         self.failed = got < 0
         if self.failed:
             return False
@@ -1108,11 +930,8 @@ cdef class Reader:
     def walk(self, Fields fields, int depth) -> int:
         """Read the records of a list at this level into rows.
 
-        Returns
-        -------
-        int
-            DONE at the end of the list; ODD before a record that the caller reads by `value`, or
-            LIMIT before one too many; else the spans should be drained.
+        Return DONE at the end of the list; ODD before a record that the caller reads by `value`;
+        LIMIT before one too many; else the spans should be drained.
         """
         cdef int state
         with nogil:
@@ -1167,13 +986,10 @@ cdef class Reader:
         return character == closing
 
     def walk_lines(self, Fields fields) -> int:
-        """Read lines, each a record, into rows; `line` is the last; the marks are the lines of the rows.
+        """Read lines, each a record, into rows, whose lines are the marks.
 
-        Returns
-        -------
-        int
-            DONE after the last line; ODD before a line that the caller reads by `rest_of_line`;
-            else the spans should be drained.
+        Return DONE after the last line; ODD before a line that the caller reads by `rest_of_line`;
+        else the spans should be drained.
         """
         cdef int state
         with nogil:

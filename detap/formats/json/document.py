@@ -31,6 +31,7 @@ from detap.tables.detection import Integers, Name
 
 Record = dict[str, Any]
 _MANY = 1 << 60
+_MISSING = np.iinfo(np.int64).min
 
 
 class RecordProblems(Problems):
@@ -85,12 +86,7 @@ class JsonFile:
                 data = stream.read_all() if self.path == STDIN else None
                 read = stream.read if data is None else BytesIO(data).read
                 self._size = stream.size
-                self._reader = Reader(
-                    stream.descriptor,
-                    None if stream.descriptor >= 0 else read,
-                    limits.file_bytes,
-                    limits.nesting,
-                )
+                self._reader = Reader(read, limits.file_bytes, limits.nesting)
 
                 def content() -> bytes:
                     return read_bytes(self.path, limits) if data is None else data
@@ -184,7 +180,7 @@ class Document:
     def again(self) -> "Document":
         """Return a document at the beginning of the same file."""
         data = self.content()
-        reader = Reader(-1, BytesIO(data).read, len(data), self.limits.nesting)
+        reader = Reader(BytesIO(data).read, len(data), self.limits.nesting)
         return Document(reader, self.content, self.problems.file, self.limits)
 
     def pick(self, name: str, numbers: Sequence[int]) -> list[Record]:
@@ -396,33 +392,60 @@ def loaded(fields: Fields, name: str, row: int) -> Any:
     return json.loads(span, parse_int=integer) if span else None
 
 
+def names_of(fields: Fields, name: str) -> list[Name | None]:
+    """Return the id of each row of a column; None where it is missing."""
+    names: list[Name | None] = fields.names_of(_keys_of(fields, name).tolist())
+    return names
+
+
 def are_distinct(fields: Fields, name: str) -> bool:
-    """Return True if the keys of a column are distinct integers, or missing."""
-    keys = np.frombuffer(fields.bytes_of(name), np.int64)
-    keys = keys[keys != np.iinfo(np.int64).min]
+    """Return True if the ids of a column are distinct integers, or missing."""
+    keys = _keys_of(fields, name)
+    keys = keys[keys != _MISSING]
     if (keys >= FIRST_WORD).any():
         return False
     return bool((np.diff(keys) > 0).all() or (np.diff(np.sort(keys)) > 0).all())
+
+
+def _keys_of(fields: Fields, name: str) -> NDArray[np.int64]:
+    return np.frombuffer(fields.bytes_of(name), np.int64)
 
 
 class Ids:
     """A column of ids as `rows` of indices of the distinct ids, in order of occurrence."""
 
     def __init__(self, fields: Fields, column: str) -> None:
-        names: list[Name] = fields.ids(column)
-        self.rows: Integers = np.asarray(fields.take(column))
-        self.index = dict(zip(names, range(len(names)), strict=True))
+        keys, self.rows = _distinct(np.asarray(fields.take(column)))
+        names = fields.names_of(keys.tolist())
+        self.index: dict[Any, int] = {}
+        indices = [self.index.setdefault(name, len(self.index)) for name in names]
         if len(self.index) < len(names):  # written in several ways, with escapes
-            self.index = {identifier: k for k, identifier in enumerate(self.index)}
-            same = np.array([self.index[identifier] for identifier in names], np.int32)
-            self.rows = same[self.rows]
+            self.rows = np.array(indices, np.int32)[self.rows]
 
-    def indices(self, index_by_id: Mapping[Name, int]) -> NDArray[np.int32]:
+    def indices(self, index_by_id: Mapping[Name, int]) -> Integers:
         """Return the index of each row's id, -1 for an unknown id."""
         distinct = np.array([index_by_id.get(name, -1) for name in self.index], np.int32)
-        return distinct[self.rows] if len(self.rows) else self.rows.astype(np.int32)
+        return distinct[self.rows] if len(self.rows) else self.rows
 
     @property
-    def names(self) -> list[Name]:
-        """The distinct ids."""
+    def names(self) -> list[Any]:
+        """The distinct ids; None if some are missing."""
         return list(self.index)
+
+
+def _distinct(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], Integers]:
+    """Return the distinct keys in order of occurrence, and the index of each row's key."""
+    low, high = (int(keys.min()), int(keys.max())) if len(keys) else (0, 0)
+    if high - low < 4 * len(keys) + 1024:  # a table is much faster than sorting
+        offset = keys - low
+        first = np.full(high - low + 1, len(keys))
+        first[offset[::-1]] = np.arange(len(keys))[::-1]
+        rows = np.sort(first[first < len(keys)])
+        distinct, index = keys[rows], np.empty(len(first), np.int32)
+        index[distinct - low] = np.arange(len(rows))
+        return distinct, index[offset]
+    distinct, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    index = np.empty(len(order), np.int32)
+    index[order] = np.arange(len(order))
+    return distinct[order], index[inverse]

@@ -113,7 +113,7 @@ class _Reader:
         )
         self.objects = Fields(
             [
-                *((_CLASSES, "id"), ("bbox", "box"), ("area", "area"), ("score", "score")),
+                *((_CLASSES, "key"), ("bbox", "box"), ("area", "area"), ("score", "score")),
                 *((name, "flag") for name in FLAGS),
                 *(((attribute_column(name), name), "span") for name in attributes),
             ],
@@ -126,7 +126,7 @@ class _Reader:
     def read(self, digest: str) -> Lines:
         """Return the content; raise InputError if it is invalid."""
         refuse_utf16(self.data, Problems(self.path, 1))
-        reader = Reader(-1, BytesIO(self.data).read, len(self.data), self.limits.nesting)
+        reader = Reader(BytesIO(self.data).read, len(self.data), self.limits.nesting)
         reader.begin()
         state = None
         while state != DONE and self.objects.rows <= self.limits.records:
@@ -148,7 +148,7 @@ class _Reader:
             try:
                 self._append_objects(_objects(loaded(lines, "objects", row)))
             except FaultError as wrong:
-                self._refuse(lines.mark_at(row), wrong)
+                self._refuse_row(row, wrong)
             objects.mark(objects.rows)
             if not self._has_room():
                 break
@@ -173,7 +173,7 @@ class _Reader:
                 ends = [objects.mark_at(k) for k in range(objects.mark_total)]
                 group = bisect_right(ends, row)
                 first = ends[group - 1] if group else 0
-                self._refuse(self.lines.mark_at(group), _within(row - first, wrong))
+                self._refuse_row(group, _within(row - first, wrong))
         self.lines.drain()
         objects.drain()
 
@@ -262,16 +262,27 @@ class _Reader:
         self.faulty.add(number)
         self.problems.at(number, f"line {number}", error.message, error.hint)
 
+    def _refuse_row(self, row: int, error: FaultError) -> None:
+        """Add a problem of the objects of a line, unless its image has one."""
+        try:
+            self._image(row)
+        except FaultError as first:
+            error = first
+        self._refuse(self.lines.mark_at(row), error)
+
+    def _image(self, row: int) -> Name:
+        image: Name | None = self.lines.key_of("image_id", row)
+        return (
+            image_of({"file_name": self.lines.key_of("file_name", row)}) if image is None else image
+        )
+
     def _images(self) -> tuple[list[Name], dict[Name, str]]:
         """Return the image of each line, and the file names; add problems of equal ones."""
         images: dict[Name, None] = {}
         file_names: dict[Name, str] = {}
-        rows = zip(self.lines.keys("image_id"), self.lines.keys("file_name"), strict=True)
-        for row, (identifier, name) in enumerate(rows):
+        for row in range(self.lines.rows):
             try:
-                image = identifier
-                if image is None:
-                    image = image_of({"file_name": name})
+                image = self._image(row)
                 if image in images:
                     message = f"duplicate image {short_json(image)}"
                     raise FaultError(message, "keep one line per image")
@@ -279,6 +290,7 @@ class _Reader:
                 self._refuse(self.lines.mark_at(row), wrong)
                 continue
             images[image] = None
+            name = self.lines.key_of("file_name", row)
             if isinstance(name, str):
                 file_names[image] = name
         return list(images), file_names
