@@ -21,7 +21,6 @@ from detap.formats.multi_file import (
     expand_patterns,
     ground_truth_of,
 )
-from detap.formats.options import DETECTIONS, TRUTH
 from detap.io.limits import Limits
 from detap.io.paths import STDIN
 from detap.io.stream import read_bytes
@@ -133,7 +132,7 @@ class Inputs:
         return replace(self, reading={**remaining, **options})
 
     def format_of(self, detections: Any) -> Format:
-        """Return the format of detections, given as a path or prefetched source."""
+        """Return the format of detections, given as a path or source."""
         path = getattr(detections, "path", detections)
         if self.dt_format is None and path not in self.detected:
             self.detected[path] = self.format.of_detections(path)
@@ -153,7 +152,7 @@ class Inputs:
 
     def read(self, session: Session | None = None, other: str | None = None) -> Tables:
         """Read the tables, and those of another detector if given; show the progress."""
-        sources = self._begin(TRUTH, self.gt), self._begin(DETECTIONS, self.dt)
+        sources = Sources(self.gt, self.format.source), self._detections(self.dt)
         if session is not None:
             session.start_progress("Reading", lambda: _fraction(sources))
         truth = self.read_ground_truth(sources[0])
@@ -162,21 +161,17 @@ class Inputs:
         if other is not None:
             from detap.analysis.comparison import align_classes
 
-            paths = self._detection_paths(other)
-            second = self.read_detections(self._begin(DETECTIONS, paths), truth)
+            second = self.read_detections(self._detections(self._detection_paths(other)), truth)
             detections, second = align_classes(detections, second)
         if session is not None:
             session.print_time("reading")
         return Tables(truth, detections, second)
 
-    def _begin(self, role: str, paths: tuple[str, ...]) -> Sources:
-        """Begin to read files in threads."""
-        options = {name: value for name, value in self.reading.items() if name != "as_is"}
-        format_of = self.format_of if role == DETECTIONS else lambda _: self.format
-        return Sources(paths, lambda path: format_of(path).begin(role, path, options))
+    def _detections(self, paths: tuple[str, ...]) -> Sources:
+        return Sources(paths, lambda path: self.format_of(path).source(path))
 
     def read_ground_truth(self, sources: Iterable[Any]) -> GroundTruth:
-        """Return the ground truth of prefetched sources or paths."""
+        """Return the ground truth of sources or paths."""
         return ground_truth_of(
             sources,
             lambda source: self.format.read_ground_truth(source, self.reading),
@@ -187,7 +182,7 @@ class Inputs:
     def read_detections(
         self, sources: Iterable[Any], ground_truth: GroundTruth | None
     ) -> Detections:
-        """Return the detections of prefetched sources or paths."""
+        """Return the detections of sources or paths."""
         return detections_of(
             sources,
             lambda source: self.format_of(source).read_detections(

@@ -100,8 +100,8 @@ class Format:
         """Return the geometry of a ground truth, in `geometry_protocols`, or ""; raise nothing."""
         return ""
 
-    def begin(self, role: str, path: str, reading: Mapping[str, Any]) -> Any:
-        """Start to read an input in a thread, if supported; return the source."""
+    def source(self, path: str) -> Any:
+        """Return what the readers take for a path; it may know the progress of reading."""
         return path
 
     def default_protocol(self, path: Path | None, reading: Mapping[str, Any]) -> str:

@@ -1,7 +1,4 @@
-"""Read several files as one input.
-
-While a file is read, the next is prefetched: at most two are in memory, and the tables.
-"""
+"""Read several files as one input, one after the other."""
 
 import os
 from collections import Counter
@@ -82,21 +79,23 @@ def _files_of(path: str, file_format: Format) -> list[str]:
 
 
 class Sources:
-    """The inputs of one role; `begin` may start to read a path in a thread, one ahead."""
+    """The inputs of one role, read one after the other.
 
-    def __init__(self, paths: Sequence[str], begin: Callable[[str], Any] | None = None) -> None:
+    `source` returns what the format's reader takes for a path; `has_progress` is True if
+    :meth:`fraction` changes while reading.
+    """
+
+    def __init__(self, paths: Sequence[str], source: Callable[[str], Any] = str) -> None:
         self.paths = tuple(paths)
-        self._begin = begin or str
+        self._source = source
         self._done = 0
-        self._next = self._begin(self.paths[0])
-        self._current: Any = self._next
+        self._current = source(self.paths[0])
         self.has_progress = len(self.paths) > 1 or hasattr(self._current, "fraction")
 
     def __iter__(self) -> Iterator[Any]:
-        for index in range(len(self.paths)):
-            self._done, self._current = index, self._next
-            if index + 1 < len(self.paths):
-                self._next = self._begin(self.paths[index + 1])
+        for index, path in enumerate(self.paths):
+            if index:
+                self._done, self._current = index, self._source(path)
             yield self._current
 
     def fraction(self) -> float:

@@ -1,6 +1,6 @@
 """The COCO format."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from detap.errors import InputError, Note
@@ -87,7 +87,7 @@ class Coco(Format):
     read_detections_file = staticmethod(tables.read_detections)
     placeholder = staticmethod(placeholder_ground_truth)
 
-    def begin(self, role: str, path: str, reading: Mapping[str, Any]) -> JsonFile:
+    def source(self, path: str) -> JsonFile:
         """Return the file, whose progress can be shown."""
         return JsonFile(path)
 
