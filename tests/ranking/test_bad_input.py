@@ -22,6 +22,7 @@ from tests.ranking.cases import save
 
 RUN = "q1 Q0 a 1 0.9 x\nq1 Q0 b 2 0.8 x\n"
 QRELS = "q1 0 a 1\nq1 0 b 0\n"
+PICKLED = pickle.dumps({"q1": {"a": 1}})
 
 
 def refused(call: Callable[..., object], *arguments: Any, **more: Any) -> str:
@@ -95,198 +96,94 @@ def test_large_exact_scores_are_accepted(tmp_path: Path) -> None:
     assert table.query.tolist() == [[2.0**60, -(2.0**63)]]
 
 
-@pytest.mark.parametrize(
-    ("run", "qrels", "message"),
-    [
-        (
-            "q1 Q0 a 1 nan x\n",
-            QRELS,
-            "run: line 1: score 'nan' is not a finite number; use a decimal number",
-        ),
-        (
-            f"q1 Q0 a 1 {2**53 + 1} x\n",
-            QRELS,
-            (
-                "run: line 1: score '9007199254740993' is a whole number that float64 cannot "
-                "represent; use a decimal number"
-            ),
-        ),
-        (
-            f"q1 Q0 a 1 -{2**53 + 1} x\n",
-            QRELS,
-            (
-                "run: line 1: score '-9007199254740993' is a whole number that float64 cannot "
-                "represent; use a decimal number"
-            ),
-        ),
-        (
-            json.dumps({"q1": {"a": 2**53 + 1}}),
-            QRELS,
-            (
-                'run: query "q1", item "a": score is a whole number that float64 cannot '
-                "represent; use a finite number"
-            ),
-        ),
-        (
-            "q1 Q0 a 1 1e999 x\n",
-            QRELS,
-            "run: line 1: score '1e999' is too large for a number; use a decimal number",
-        ),
-        (
-            "q1 Q0 a 1 0,5 x\n",
-            QRELS,
-            (
-                "run: line 1: score '0,5' is not a number (use a decimal point, not a "
-                "comma); use a decimal number"
-            ),
-        ),
-        (
-            "q1 Q0 a 1 1_0 x\n",
-            QRELS,
-            "run: line 1: score '1_0' is not a number; use a decimal number",
-        ),
-        (
-            "q1 Q0 a 1 \uff10.5 x\n",
-            QRELS,
-            "run: line 1: score '\uff10.5' is not a number; use a decimal number",
-        ),
-        (
-            "q1 Q0 a 1 0.5\n",
-            QRELS,
-            "run: line 1: has 5 columns, expected 6; write `query Q0 item rank score tag`",
-        ),
-        (
-            f"{RUN}\nq1 Q0 a 3 0.1 x\n",
-            QRELS,
-            "run: line 4: duplicate item 'a' for query 'q1' (also at line 1); rank it once",
-        ),
-        (
-            "q9 Q0 a 1 0.9 x\n",
-            QRELS,
-            (
-                "run: no query in common with qrels (here: 'q9'; judgments: 'q1'); use a run "
-                "and judgments of the same queries"
-            ),
-        ),
-        (
-            RUN,
-            "q1 0 a 1\nq1 0 a 0\n",
-            (
-                "qrels: line 2: judges item 'a' of query 'q1' as 0; line 1 judges it as 1; "
-                "keep one of them"
-            ),
-        ),
-        (
-            RUN,
-            "q1 0 a one\n",
-            "qrels: line 1: relevance 'one' is not a number; use a decimal number",
-        ),
-        (
-            RUN,
-            "q1 0 a\n",
-            "qrels: line 1: has 3 columns, expected 4; write `query iteration item relevance`",
-        ),
-        (RUN, "", "qrels: no judgments; use the judgments of the run"),
-        (
-            RUN,
-            "<html><body>404</body></html>",
-            "qrels: looks like an HTML page, expected judgments; use TREC text, CSV or JSON",
-        ),
-        (
-            RUN,
-            pickle.dumps({"q1": {"a": 1}}),
-            "qrels: looks like a Python pickle, expected judgments; use TREC text, CSV or JSON",
-        ),
-        (b"\xff\xfeq\0", QRELS, "run: is UTF-16 or UTF-32 text, expected UTF-8; save it as UTF-8"),
-        (b"q1 Q0 \xe9 1 0.9 x\n", QRELS, "run: byte 6: 0xe9 is not UTF-8; save it as UTF-8"),
-        (
-            "query,score\nq1,0.5\n",
-            QRELS,
-            (
-                "run: has no column 'item'; it has 'query', 'score'; write a first line "
-                "query,item,score"
-            ),
-        ),
-        (
-            "query,item,score\nq1,a,0.5,3\n",
-            QRELS,
-            "run: line 2: has 4 fields, expected 3; quote fields with commas in them",
-        ),
-        ("query,item,score\nq1,,0.5\n", QRELS, "run: line 2: empty query or item; write both"),
-        (
-            "query,item,score\nq1,a,x\n",
-            QRELS,
-            "run: line 2: score 'x' is not a number; use a finite number",
-        ),
-        (
-            'query,item,score\nq1,"a,0.5\n',
-            QRELS,
-            "run: line 2: invalid CSV: unexpected end of data; quote it as in RFC 4180",
-        ),
-        (
-            '[{"query": "q1", "item": "a"}]',
-            QRELS,
-            "run: record 1: score is missing; use a finite number",
-        ),
-        (
-            '[{"query": "q1", "score": 1}]',
-            QRELS,
-            "run: record 1: has no query or no item; write each as text or a whole number",
-        ),
-        (
-            '[{"query": true, "item": "a", "score": 1}]',
-            QRELS,
-            "run: record 1: has no query or no item; write each as text or a whole number",
-        ),
-        (
-            "[3]",
-            QRELS,
-            (
-                'run: record 1: is 3, expected an object; write {"query": ..., "item": ..., '
-                '"score": ...}'
-            ),
-        ),
-        (
-            '[{"query": "q1", "item": "a", "score": NaN}]',
-            QRELS,
-            "run: record 1: score is nan, which is not finite; use a finite number",
-        ),
-        (
-            '{"q1": {"a": 1, "a": 2}}',
-            QRELS,
-            'run: query "q1": duplicate key "a" in one object; keep one of them',
-        ),
-        (
-            '{"q1": {"a": "x"}}',
-            QRELS,
-            'run: query "q1", item "a": score is "x", not a number; use a finite number',
-        ),
-        (
-            '{"q1": 3}',
-            QRELS,
-            (
-                'run: query "q1": is 3, expected an object; write {"query": {"item": score, '
-                "...}, ...}"
-            ),
-        ),
-        (
-            '{"q1": {"a": 1}',
-            QRELS,
-            (
-                "run: line 1, column 16: file is truncated: it ends inside a value, after 15 "
-                "characters; download or write it again"
-            ),
-        ),
-        (
-            '{"q1": {"a": 1' + "0" * 399 + "}}",
-            QRELS,
-            'run: query "q1", item "a": score is too large for a number; use a finite number',
-        ),
-    ],
-)
-def test_runs(run: str | bytes, qrels: str | bytes, message: str, tmp_path: Path) -> None:
-    files = written(tmp_path, "run", run), written(tmp_path, "qrels", qrels)
-    assert within(tmp_path, refused(read_run, *files)) == message
+BAD_RUNS: dict[str | bytes, str] = {
+    "q1 Q0 a 1 nan x\n": "line 1: score 'nan' is not a finite number; use a decimal number",
+    f"q1 Q0 a 1 {2**53 + 1} x\n": (
+        "line 1: score '9007199254740993' is a whole number that float64 cannot represent; "
+        "use a decimal number"
+    ),
+    f"q1 Q0 a 1 -{2**53 + 1} x\n": (
+        "line 1: score '-9007199254740993' is a whole number that float64 cannot "
+        "represent; use a decimal number"
+    ),
+    json.dumps({"q1": {"a": 2**53 + 1}}): (
+        'query "q1", item "a": score is a whole number that float64 cannot represent; use '
+        "a finite number"
+    ),
+    "q1 Q0 a 1 1e999 x\n": "line 1: score '1e999' is too large for a number; use a decimal number",
+    "q1 Q0 a 1 0,5 x\n": (
+        "line 1: score '0,5' is not a number (use a decimal point, not a comma); use a "
+        "decimal number"
+    ),
+    "q1 Q0 a 1 1_0 x\n": "line 1: score '1_0' is not a number; use a decimal number",
+    "q1 Q0 a 1 \uff10.5 x\n": "line 1: score '\uff10.5' is not a number; use a decimal number",
+    "q1 Q0 a 1 0.5\n": "line 1: has 5 columns, expected 6; write `query Q0 item rank score tag`",
+    f"{RUN}\nq1 Q0 a 3 0.1 x\n": (
+        "line 4: duplicate item 'a' for query 'q1' (also at line 1); rank it once"
+    ),
+    "q9 Q0 a 1 0.9 x\n": (
+        "no query in common with qrels (here: 'q9'; judgments: 'q1'); use a run and "
+        "judgments of the same queries"
+    ),
+    b"\xff\xfeq\0": "is UTF-16 or UTF-32 text, expected UTF-8; save it as UTF-8",
+    b"q1 Q0 \xe9 1 0.9 x\n": "byte 6: 0xe9 is not UTF-8; save it as UTF-8",
+    "query,score\nq1,0.5\n": (
+        "has no column 'item'; it has 'query', 'score'; write a first line query,item,score"
+    ),
+    "query,item,score\nq1,a,0.5,3\n": (
+        "line 2: has 4 fields, expected 3; quote fields with commas in them"
+    ),
+    "query,item,score\nq1,,0.5\n": "line 2: empty query or item; write both",
+    "query,item,score\nq1,a,x\n": "line 2: score 'x' is not a number; use a finite number",
+    'query,item,score\nq1,"a,0.5\n': (
+        "line 2: invalid CSV: unexpected end of data; quote it as in RFC 4180"
+    ),
+    '[{"query": "q1", "item": "a"}]': "record 1: score is missing; use a finite number",
+    '[{"query": "q1", "score": 1}]': (
+        "record 1: has no query or no item; write each as text or a whole number"
+    ),
+    '[{"query": true, "item": "a", "score": 1}]': (
+        "record 1: has no query or no item; write each as text or a whole number"
+    ),
+    "[3]": 'record 1: is 3, expected an object; write {"query": ..., "item": ..., "score": ...}',
+    '[{"query": "q1", "item": "a", "score": NaN}]': (
+        "record 1: score is nan, which is not finite; use a finite number"
+    ),
+    '{"q1": {"a": 1, "a": 2}}': 'query "q1": duplicate key "a" in one object; keep one of them',
+    '{"q1": {"a": "x"}}': 'query "q1", item "a": score is "x", not a number; use a finite number',
+    '{"q1": 3}': 'query "q1": is 3, expected an object; write {"query": {"item": score, ...}, ...}',
+    '{"q1": {"a": 1}': (
+        "line 1, column 16: file is truncated: it ends inside a value, after 15 "
+        "characters; download or write it again"
+    ),
+    f'{{"q1": {{"a": 1{"0" * 399}}}}}': (
+        'query "q1", item "a": score is too large for a number; use a finite number'
+    ),
+}
+BAD_JUDGMENTS: dict[str | bytes, str] = {
+    "q1 0 a 1\nq1 0 a 0\n": (
+        "line 2: judges item 'a' of query 'q1' as 0; line 1 judges it as 1; keep one of them"
+    ),
+    "q1 0 a one\n": "line 1: relevance 'one' is not a number; use a decimal number",
+    "q1 0 a\n": "line 1: has 3 columns, expected 4; write `query iteration item relevance`",
+    "": "no judgments; use the judgments of the run",
+    "<html><body>404</body></html>": (
+        "looks like an HTML page, expected judgments; use TREC text, CSV or JSON"
+    ),
+    PICKLED: "looks like a Python pickle, expected judgments; use TREC text, CSV or JSON",
+}
+
+
+@pytest.mark.parametrize("text", BAD_RUNS)
+def test_runs(text: str | bytes, tmp_path: Path) -> None:
+    files = written(tmp_path, "run", text), written(tmp_path, "qrels", QRELS)
+    assert within(tmp_path, refused(read_run, *files)) == f"run: {BAD_RUNS[text]}"
+
+
+@pytest.mark.parametrize("text", BAD_JUDGMENTS)
+def test_judgments(text: str | bytes, tmp_path: Path) -> None:
+    files = written(tmp_path, "run", RUN), written(tmp_path, "qrels", text)
+    assert within(tmp_path, refused(read_run, *files)) == f"qrels: {BAD_JUDGMENTS[text]}"
 
 
 def test_invalid_files(tmp_path: Path) -> None:
@@ -360,213 +257,155 @@ SCORES = {
 }
 
 
+def codes(**changes: Any) -> dict[str, Any]:
+    return CODES | changes
+
+
+def scores(**changes: Any) -> dict[str, Any]:
+    return SCORES | changes
+
+
 @pytest.mark.parametrize(
-    ("base", "changes", "message"),
+    ("arrays", "message"),
     [
         (
-            CODES,
-            {"query_codes": None},
+            codes(query_codes=None),
             (
-                "case.npz: has neither codes, embeddings nor scores; use one of them; it has "
-                "gallery_codes, query_labels, gallery_labels"
+                "has neither codes, embeddings nor scores; use one of them; it has gallery_codes, "
+                "query_labels, gallery_labels"
             ),
         ),
         (
-            CODES,
-            {"gallery_codes": None},
+            codes(gallery_codes=None),
+            "has no array 'gallery_codes'; it has query_codes, query_labels, gallery_labels",
+        ),
+        (
+            codes(scores=np.zeros((1, 2))),
             (
-                "case.npz: has no array 'gallery_codes'; it has query_codes, query_labels, "
-                "gallery_labels"
+                "has both codes and scores; use one of them; it has query_codes, gallery_codes, "
+                "scores, query_labels, gallery_labels"
             ),
         ),
         (
-            CODES,
-            {"scores": np.zeros((1, 2))},
+            codes(query_codes=np.array([[0, -1]])),
             (
-                "case.npz: has both codes and scores; use one of them; it has query_codes, "
-                "gallery_codes, scores, query_labels, gallery_labels"
+                "array 'query_codes', row 0, column 0: is 0 (where another code has -1), expected "
+                "-1 or 1; give -1 and 1, or 0 and 1, or bytes of 8 bits each (uint8)"
             ),
         ),
         (
-            CODES,
-            {"query_codes": np.array([[0, -1]])},
+            codes(query_codes=np.array([[2, 1]])),
             (
-                "case.npz: array 'query_codes', row 0, column 0: is 0 (where another code "
-                "has -1), expected -1 or 1; give -1 and 1, or 0 and 1, or bytes of 8 bits "
-                "each (uint8)"
+                "array 'query_codes', row 0, column 0: is 2, expected -1 or 1; give -1 and 1, or 0 "
+                "and 1, or bytes of 8 bits each (uint8)"
             ),
         ),
         (
-            CODES,
-            {"query_codes": np.array([[2, 1]])},
+            codes(gallery_codes=np.array([[1, 1], [-1, 0.5]])),
             (
-                "case.npz: array 'query_codes', row 0, column 0: is 2, expected -1 or 1; "
-                "give -1 and 1, or 0 and 1, or bytes of 8 bits each (uint8)"
+                "array 'gallery_codes', row 1, column 1: is 0.5, expected -1 or 1; give -1 and 1, "
+                "or 0 and 1, or bytes of 8 bits each (uint8)"
             ),
         ),
         (
-            CODES,
-            {"gallery_codes": np.array([[1, 1], [-1, 0.5]])},
+            codes(gallery_codes=np.array([["1", "1"]])),
+            "array 'gallery_codes': has the type <U1; give -1 and 1, or 0 and 1",
+        ),
+        (
+            codes(query_codes=np.array([[1, -1, 1]])),
+            "array 'gallery_codes': has 2 columns, query_codes has 3; give both the same width",
+        ),
+        (
+            codes(query_codes=np.array([1, -1])),
+            "array 'query_codes': has the shape (2,); give (rows, columns), at least one each",
+        ),
+        (
+            codes(query_codes=np.zeros((0, 2))),
+            "array 'query_codes': has the shape (0, 2); give (rows, columns), at least one each",
+        ),
+        (
+            codes(gallery_labels=np.array([0])),
             (
-                "case.npz: array 'gallery_codes', row 1, column 1: is 0.5, expected -1 or 1; "
-                "give -1 and 1, or 0 and 1, or bytes of 8 bits each (uint8)"
+                "array 'gallery_labels': has the shape (1,), the gallery has 2 rows; give (2,) or "
+                "(2, labels)"
             ),
         ),
         (
-            CODES,
-            {"gallery_codes": np.array([["1", "1"]])},
-            "case.npz: array 'gallery_codes': has the type <U1; give -1 and 1, or 0 and 1",
-        ),
-        (
-            CODES,
-            {"query_codes": np.array([[1, -1, 1]])},
+            codes(query_labels=np.array([[1, 0]])),
             (
-                "case.npz: array 'gallery_codes': has 2 columns, query_codes has 3; give "
-                "both the same width"
+                "array 'gallery_labels': has the shape (2,), query_labels has (1, 2); give class "
+                "numbers on both sides, or 0 and 1 for each label on both"
             ),
         ),
         (
-            CODES,
-            {"query_codes": np.array([1, -1])},
+            codes(query_labels=np.array([0.5])),
             (
-                "case.npz: array 'query_codes': has the shape (2,); give (rows, columns), at "
-                "least one each"
+                "array 'query_labels': has a class number that is not whole; give whole numbers or "
+                "names"
             ),
         ),
         (
-            CODES,
-            {"query_codes": np.zeros((0, 2))},
+            codes(query_labels=np.array([np.nan])),
             (
-                "case.npz: array 'query_codes': has the shape (0, 2); give (rows, columns), "
-                "at least one each"
+                "array 'query_labels': has a class number that is not whole; give whole numbers or "
+                "names"
             ),
         ),
         (
-            CODES,
-            {"gallery_labels": np.array([0])},
+            codes(query_labels=np.array(["cat"])),
+            "array 'gallery_labels': has names on one side alone; give names, or numbers, on both",
+        ),
+        (
+            scores(scores=np.array([[np.nan, 1]])),
+            "array 'scores', row 0, column 0: is nan, which is not finite; give finite numbers",
+        ),
+        (
+            scores(scores=np.array([[np.inf, 1]])),
+            "array 'scores', row 0, column 0: is inf, which is not finite; give finite numbers",
+        ),
+        (scores(scores=np.array([["a", "b"]])), "array 'scores': has the type <U1; give numbers"),
+        (
+            scores(gallery_labels=np.array([0])),
             (
-                "case.npz: array 'gallery_labels': has the shape (1,), the gallery has 2 "
-                "rows; give (2,) or (2, labels)"
+                "array 'gallery_labels': has the shape (1,), scores has 2 columns; give (2,) or "
+                "(2, labels)"
             ),
         ),
         (
-            CODES,
-            {"query_labels": np.array([[1, 0]])},
+            scores(relevance=np.zeros((2, 1))),
+            "array 'relevance': has the shape (2, 1); give (1, 2)",
+        ),
+        (
+            scores(gallery_names=np.array(["a", "a"])),
+            "array 'gallery_names': duplicate name 'a'; use distinct names",
+        ),
+        (scores(query_names=np.array([7, 8])), "array 'query_names': has 2 names; give 1"),
+        (scores(gallery_names=np.array(["a"])), "array 'gallery_names': has 1 name; give 2"),
+        (
+            scores(gallery_names=np.zeros((1, 2))),
+            "array 'gallery_names': not a column of names; give text or whole numbers, (n,)",
+        ),
+        (
+            scores(query_labels=np.array([[1, 2]]), gallery_labels=np.zeros((2, 2))),
             (
-                "case.npz: array 'gallery_labels': has the shape (2,), query_labels has (1, "
-                "2); give class numbers on both sides, or 0 and 1 for each label on both"
+                "array 'query_labels', row 0, column 1: is 2, expected 0 or 1; give 1 for each "
+                "label that there is; or class numbers as (n,)"
             ),
         ),
         (
-            CODES,
-            {"query_labels": np.array([0.5])},
-            (
-                "case.npz: array 'query_labels': has a class number that is not whole; give "
-                "whole numbers or names"
-            ),
+            scores(query_labels=np.array([[1]]), gallery_labels=np.zeros((2, 1))),
+            "array 'query_labels': has one column; give class numbers as (n,)",
         ),
         (
-            CODES,
-            {"query_labels": np.array([np.nan])},
-            (
-                "case.npz: array 'query_labels': has a class number that is not whole; give "
-                "whole numbers or names"
-            ),
-        ),
-        (
-            CODES,
-            {"query_labels": np.array(["cat"])},
-            (
-                "case.npz: array 'gallery_labels': has names on one side alone; give names, "
-                "or numbers, on both"
-            ),
-        ),
-        (
-            SCORES,
-            {"scores": np.array([[np.nan, 1]])},
-            (
-                "case.npz: array 'scores', row 0, column 0: is nan, which is not finite; "
-                "give finite numbers"
-            ),
-        ),
-        (
-            SCORES,
-            {"scores": np.array([[np.inf, 1]])},
-            (
-                "case.npz: array 'scores', row 0, column 0: is inf, which is not finite; "
-                "give finite numbers"
-            ),
-        ),
-        (
-            SCORES,
-            {"scores": np.array([["a", "b"]])},
-            "case.npz: array 'scores': has the type <U1; give numbers",
-        ),
-        (
-            SCORES,
-            {"gallery_labels": np.array([0])},
-            (
-                "case.npz: array 'gallery_labels': has the shape (1,), scores has 2 columns; "
-                "give (2,) or (2, labels)"
-            ),
-        ),
-        (
-            SCORES,
-            {"relevance": np.zeros((2, 1))},
-            "case.npz: array 'relevance': has the shape (2, 1); give (1, 2)",
-        ),
-        (
-            SCORES,
-            {"gallery_names": np.array(["a", "a"])},
-            "case.npz: array 'gallery_names': duplicate name 'a'; use distinct names",
-        ),
-        (
-            SCORES,
-            {"query_names": np.array([7, 8])},
-            "case.npz: array 'query_names': has 2 names; give 1",
-        ),
-        (
-            SCORES,
-            {"gallery_names": np.array(["a"])},
-            "case.npz: array 'gallery_names': has 1 name; give 2",
-        ),
-        (
-            SCORES,
-            {"gallery_names": np.zeros((1, 2))},
-            (
-                "case.npz: array 'gallery_names': not a column of names; give text or whole "
-                "numbers, (n,)"
-            ),
-        ),
-        (
-            SCORES,
-            {"query_labels": np.array([[1, 2]]), "gallery_labels": np.zeros((2, 2))},
-            (
-                "case.npz: array 'query_labels', row 0, column 1: is 2, expected 0 or 1; "
-                "give 1 for each label that there is; or class numbers as (n,)"
-            ),
-        ),
-        (
-            SCORES,
-            {"query_labels": np.array([[1]]), "gallery_labels": np.zeros((2, 1))},
-            "case.npz: array 'query_labels': has one column; give class numbers as (n,)",
-        ),
-        (
-            SCORES,
-            {"query_labels": np.zeros((1, 2)), "gallery_labels": np.zeros((2, 3))},
-            (
-                "case.npz: array 'gallery_labels': has 3 labels, query_labels has 2; give "
-                "both the same labels"
-            ),
+            scores(query_labels=np.zeros((1, 2)), gallery_labels=np.zeros((2, 3))),
+            "array 'gallery_labels': has 3 labels, query_labels has 2; give both the same labels",
         ),
     ],
 )
-def test_archives(
-    base: dict[str, Any], changes: dict[str, Any], message: str, tmp_path: Path
-) -> None:
-    arrays = {key: value for key, value in (base | changes).items() if value is not None}
-    save(tmp_path / "case.npz", **arrays)
-    assert within(tmp_path, refused(read_npz_retrieval, tmp_path / "case.npz")) == message
+def test_archives(arrays: dict[str, Any], message: str, tmp_path: Path) -> None:
+    save(tmp_path / "case.npz", **{k: array for k, array in arrays.items() if array is not None})
+    refusal = within(tmp_path, refused(read_npz_retrieval, tmp_path / "case.npz"))
+    assert refusal == f"case.npz: {message}"
 
 
 def npy(array: Any, **options: Any) -> bytes:
@@ -737,85 +576,50 @@ def test_separate_arrays(tmp_path: Path) -> None:
     )
 
 
+BAD_SCORES = {
+    "sample,cat\na,nan\n": "line 2: score 'nan' is not a finite number; use a decimal number",
+    "sample,cat\na,1\na,2\n": "line 3: duplicate class 'cat' of sample 'a'; keep one of them",
+    "sample,cat\nb,1\n": (
+        "no sample in common with labels; use scores and labels of the same samples"
+    ),
+    "sample,cat\na,1\nb,1\n": (
+        "sample 'b' has no labels in labels; score the samples that have labels"
+    ),
+    "cat,dog\n1,2\n": (
+        "has the columns 'cat', 'dog', expected 'sample' first; write a first line "
+        "`sample,class,score`, or `sample,` and the classes"
+    ),
+    "sample,cat,cat\na,1,2\n": "duplicate column 'cat'; keep one of them",
+    "sample,cat\na,1,2\n": "line 2: has 3 fields, expected 2; quote fields with commas in them",
+    "sample,cat\n,1\n": "line 2: no sample name; add it",
+    "sample,cat\n": "no samples; use the scores of the samples",
+    "[1]": "is a JSON array, expected an object; write {sample: {class: score}}",
+    '{"a": 1}': 'sample "a": is 1, expected an object; write {class: score, ...}',
+    '{"a": {"cat": null}}': 'sample "a", class "cat": score is missing; use a finite number',
+    '{"a": {"cat": 1}, "a": {}}': 'sample "a": duplicate sample; keep one of them',
+    "<html>": "looks like an HTML page, expected a file of scores; use CSV or JSON",
+}
+
+
 @pytest.mark.parametrize(
     ("scores", "labels", "message"),
     [
-        (
-            "sample,cat\na,nan\n",
-            "sample,label\na,cat\n",
-            "scores: line 2: score 'nan' is not a finite number; use a decimal number",
-        ),
-        (
-            "sample,cat\na,1\na,2\n",
-            "sample,label\na,cat\n",
-            "scores: line 3: duplicate class 'cat' of sample 'a'; keep one of them",
-        ),
-        (
-            "sample,cat\nb,1\n",
-            "sample,label\na,cat\n",
-            "scores: no sample in common with labels; use scores and labels of the same samples",
-        ),
-        (
-            "sample,cat\na,1\nb,1\n",
-            "sample,label\na,cat\n",
-            "scores: sample 'b' has no labels in labels; score the samples that have labels",
+        *(
+            (text, "sample,label\na,cat\n", f"scores: {message}")
+            for text, message in BAD_SCORES.items()
         ),
         (
             "sample,cat\na,1\n",
             "sample,label\na,dog\n",
             (
-                "labels: label 'dog' is not a class of scores; name labels as the classes of "
-                "the scores"
+                "labels: label 'dog' is not a class of scores; name labels as the classes of the "
+                "scores"
             ),
-        ),
-        (
-            "cat,dog\n1,2\n",
-            "sample,label\na,dog\n",
-            (
-                "scores: has the columns 'cat', 'dog', expected 'sample' first; write a "
-                "first line `sample,class,score`, or `sample,` and the classes"
-            ),
-        ),
-        (
-            "sample,cat,cat\na,1,2\n",
-            "sample,label\na,dog\n",
-            "scores: duplicate column 'cat'; keep one of them",
-        ),
-        (
-            "sample,cat\na,1,2\n",
-            "sample,label\na,dog\n",
-            "scores: line 2: has 3 fields, expected 2; quote fields with commas in them",
-        ),
-        ("sample,cat\n,1\n", "sample,label\na,dog\n", "scores: line 2: no sample name; add it"),
-        (
-            "sample,cat\n",
-            "sample,label\na,cat\n",
-            "scores: no samples; use the scores of the samples",
         ),
         (
             "sample,cat\na,1\n",
             "sample,cat\na,2\n",
             "labels: line 2: label '2' is not 0 or 1; use 0 or 1",
-        ),
-        (
-            "[1]",
-            "sample,label\na,cat\n",
-            "scores: is a JSON array, expected an object; write {sample: {class: score}}",
-        ),
-        (
-            '{"a": 1}',
-            "sample,label\na,cat\n",
-            'scores: sample "a": is 1, expected an object; write {class: score, ...}',
-        ),
-        (
-            '{"a": {"cat": null}}',
-            "sample,label\na,cat\n",
-            'scores: sample "a", class "cat": score is missing; use a finite number',
-        ),
-        (
-            '{"a": {"cat": 1}, "a": {}}',
-            "sample,label\na,cat\n",
-            'scores: sample "a": duplicate sample; keep one of them',
         ),
         (
             '{"a": {"cat": 1}}',
@@ -826,14 +630,9 @@ def test_separate_arrays(tmp_path: Path) -> None:
             '{"a": {"cat": 1}',
             '{"a": "cat"}',
             (
-                "scores: line 1, column 17: file is truncated: it ends inside a value, after "
-                "16 characters; download or write it again"
+                "scores: line 1, column 17: file is truncated: it ends inside a value, after 16 "
+                "characters; download or write it again"
             ),
-        ),
-        (
-            "<html>",
-            "sample,label\na,cat\n",
-            "scores: looks like an HTML page, expected a file of scores; use CSV or JSON",
         ),
     ],
 )
@@ -845,81 +644,76 @@ def test_samples(scores: str, labels: str, message: str, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({"scores": np.zeros((2, 3))}, "a.npz: has no array 'labels'; it has scores"),
+        ({"scores": np.zeros((2, 3))}, "has no array 'labels'; it has scores"),
         (
             {"scores": np.zeros(3), "labels": np.zeros(3)},
-            (
-                "a.npz: array 'scores': is float64 of the shape (3,); give numbers, "
-                "(samples, classes)"
-            ),
+            "array 'scores': is float64 of the shape (3,); give numbers, (samples, classes)",
         ),
         (
             {"scores": np.full((1, 2), np.nan), "labels": [0]},
-            (
-                "a.npz: array 'scores', row 0, column 0: is nan, which is not finite; use "
-                "finite numbers"
-            ),
+            "array 'scores', row 0, column 0: is nan, which is not finite; use finite numbers",
         ),
         (
             {"scores": np.zeros((2, 3)), "labels": [0, 3]},
             (
-                "a.npz: array 'labels', row 1: is 3, expected a class from 0 to 2; number "
-                "classes as the columns of scores"
+                "array 'labels', row 1: is 3, expected a class from 0 to 2; number classes as the "
+                "columns of scores"
             ),
         ),
         (
             {"scores": np.zeros((2, 3)), "labels": [0, -1]},
             (
-                "a.npz: array 'labels', row 1: is -1, expected a class from 0 to 2; number "
-                "classes as the columns of scores"
+                "array 'labels', row 1: is -1, expected a class from 0 to 2; number classes as the "
+                "columns of scores"
             ),
         ),
         (
             {"scores": np.zeros((2, 3)), "labels": [0.5, 1]},
-            "a.npz: array 'labels': is float64, not class numbers; use whole numbers",
+            "array 'labels': is float64, not class numbers; use whole numbers",
         ),
         (
             {"scores": np.zeros((2, 3)), "labels": [np.inf, 1]},
-            "a.npz: array 'labels': is float64, not class numbers; use whole numbers",
+            "array 'labels': is float64, not class numbers; use whole numbers",
         ),
         (
             {"scores": np.zeros((1, 3)), "labels": [b"cat"]},
-            "a.npz: array 'labels': is |S3, not class numbers; use whole numbers",
+            "array 'labels': is |S3, not class numbers; use whole numbers",
         ),
         (
             {"scores": np.zeros((2, 3)), "labels": [0, 1, 2]},
-            "a.npz: array 'labels': has the shape (3,), scores has (2, 3); give (2,) or (2, 3)",
+            "array 'labels': has the shape (3,), scores has (2, 3); give (2,) or (2, 3)",
         ),
         (
             {"scores": np.zeros((1, 2)), "labels": [[0, -1]]},
             (
-                "a.npz: array 'labels', row 0, column 1: is -1, expected 0 or 1; give 1 for "
-                "each label that there is; difficult ones go to 'difficult'"
+                "array 'labels', row 0, column 1: is -1, expected 0 or 1; give 1 for each label "
+                "that there is; difficult ones go to 'difficult'"
             ),
         ),
         (
             {"scores": np.zeros((1, 2)), "labels": [0], "difficult": [[2, 0]]},
             (
-                "a.npz: array 'difficult': has the shape (1, 2); give 0 or 1 for each sample "
-                "and class, (1, 2)"
+                "array 'difficult': has the shape (1, 2); give 0 or 1 for each sample and class, "
+                "(1, 2)"
             ),
         ),
         (
             {"scores": np.zeros((1, 2)), "labels": ["x"], "class_names": ["a", "b"]},
             (
-                "a.npz: array 'labels', row 0: is 'x', expected a class from 0 to 1; number "
-                "classes as the columns of scores"
+                "array 'labels', row 0: is 'x', expected a class from 0 to 1; number classes as "
+                "the columns of scores"
             ),
         ),
         (
             {"scores": np.zeros((1, 2)), "labels": [0], "class_names": ["a"]},
-            "a.npz: array 'class_names': has 1 name; give 2",
+            "array 'class_names': has 1 name; give 2",
         ),
     ],
 )
 def test_sample_archives(arrays: dict[str, Any], message: str, tmp_path: Path) -> None:
     save(tmp_path / "a.npz", **{key: np.array(value) for key, value in arrays.items()})
-    assert within(tmp_path, refused(read_npz_samples, tmp_path / "a.npz")) == message
+    refusal = within(tmp_path, refused(read_npz_samples, tmp_path / "a.npz"))
+    assert refusal == f"a.npz: {message}"
 
 
 def voc(folder: Path, sets: dict[str, str], results: dict[str, str]) -> tuple[Path, Path]:
@@ -930,64 +724,63 @@ def voc(folder: Path, sets: dict[str, str], results: dict[str, str]) -> tuple[Pa
     return folder / "sets", folder / "results"
 
 
+ONE, SCORED = {"cat_t.txt": "1 1\n"}, {"_cls_t_cat.txt": "1 1\n"}
+
+
 @pytest.mark.parametrize(
     ("sets", "results", "message"),
     [
         (
             {"cat_t.txt": "1 2\n"},
-            {"_cls_t_cat.txt": "1 1\n"},
+            SCORED,
             "sets: cat_t.txt: line 1: label 2 of image '1' is not -1, 0 or 1; use -1, 0 or 1",
         ),
         (
             {"cat_t.txt": "1 1\n1 1\n"},
-            {"_cls_t_cat.txt": "1 1\n"},
+            SCORED,
             "sets: cat_t.txt: line 2: duplicate image '1'; keep one line",
         ),
         (
-            {"cat_t.txt": "1 1\n"},
+            ONE,
             {"_cls_t_cat.txt": "2 1\n"},
             (
-                "results: _cls_t_cat.txt: line 1: image '2' is not in cat_t.txt; score the "
-                "images of the set"
+                "results: _cls_t_cat.txt: line 1: image '2' is not in cat_t.txt; score the images "
+                "of the set"
             ),
         ),
         (
-            {"cat_t.txt": "1 1\n"},
+            ONE,
             {"_cls_t_cat.txt": "1 x\n"},
             "results: _cls_t_cat.txt: line 1: score 'x' is not a number; use a decimal number",
         ),
         (
-            {"cat_t.txt": "1 1\n"},
+            ONE,
             {"_cls_t_cat.txt": "1\n"},
             "results: _cls_t_cat.txt: line 1: has 1 columns, expected 2; write `image score`",
         ),
         (
-            {"cat_t.txt": "1 1\n"},
+            ONE,
             {"_cls_t_dog.txt": "1 1\n"},
             (
                 "results: no results of these classes; it has _cls_t_dog.txt; name them "
                 "_cls_<set>_<class>.txt"
             ),
         ),
-        (
-            {"cat_t.txt": ""},
-            {"_cls_t_cat.txt": "1 1\n"},
-            "sets: no images; use image sets with lines `image label`",
-        ),
+        ({"cat_t.txt": ""}, SCORED, "sets: no images; use image sets with lines `image label`"),
         (
             {"readme": ""},
-            {"_cls_t_cat.txt": "1 1\n"},
+            SCORED,
             (
                 "sets: no file <class>_<set>.txt; give ImageSets/Main, whose files list each "
                 "class's images"
             ),
         ),
         (
-            {"cat_t.txt": "1 1\n"},
+            ONE,
             {"a_cls_t_cat.txt": "1 1\n", "b_cls_t_cat.txt": "1 1\n"},
             (
-                "results: duplicate files of class 'cat': a_cls_t_cat.txt and "
-                "b_cls_t_cat.txt; keep one of them"
+                "results: duplicate files of class 'cat': a_cls_t_cat.txt and b_cls_t_cat.txt; "
+                "keep one of them"
             ),
         ),
     ],

@@ -25,18 +25,18 @@ def box_and_score(
     reader: LabelReader, truth: GroundTruth, size: Floats, columns: str | None
 ) -> tuple[Floats, Floats, tuple[Note, ...]]:
     """Return the box (N, 4) and confidence (N,) of rows, and notes; `columns` may be detected."""
-    order, notes = columns or LAST, ()
+    order: Order = (columns or LAST, ())
     if reader.form.keypoints and columns == FIRST:
         message = "--columns conf-first is for boxes; rows with keypoints end with the confidence"
         raise UsageError(message)
     if columns is None and not reader.form.keypoints:
-        order, notes = _detected_order(reader, truth, size)
+        order = _detected_order(reader, truth, size)
     box, score = reader.values[:, :4], reader.values[:, 4]
-    if order == LAST:
-        return box.copy(), score.copy(), notes
+    if order[0] == LAST:
+        return box.copy(), score.copy(), order[1]
     polygon = reader.polygon
     box = np.where(polygon[:, None], box, reader.values[:, 1:])
-    return box, np.where(polygon, score, reader.values[:, 0]), notes
+    return box, np.where(polygon, score, reader.values[:, 0]), order[1]
 
 
 def _detected_order(reader: LabelReader, truth: GroundTruth, size: Floats) -> Order:

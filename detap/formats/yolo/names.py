@@ -55,7 +55,9 @@ def read_obj_data(file: str, limits: Limits) -> ClassNames:
     if count is not None and (not is_whole(count) or int(count[:9]) != len(names.names)):
         message = f"classes is {quote(count)}, but {names.file} has {len(names.names)} names"
         problems.add(file, "", message, "correct one of them")
-    splits = {key: (value,) for key, value in values.items() if key not in _OTHER_KEYS}
+    splits: dict[str, tuple[str, ...]] = {
+        key: (value,) for key, value in values.items() if key not in _OTHER_KEYS
+    }
     if not splits:
         problems.add(file, "", "no list of images", "add one, such as `train = train.txt`")
     problems.raise_any()
