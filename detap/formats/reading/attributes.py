@@ -16,19 +16,9 @@ Value = float | str | None
 
 
 class Attributes:
-    """The attributes of ground truths, added row by row.
+    """The attributes `names` of ground truths, added row by row.
 
-    Parameters
-    ----------
-    names : sequence of str
-        The attributes to read.
-    texts : bool
-        True if the format has only text: an attribute is a number if all its values are.
-
-    Raises
-    ------
-    UsageError
-        If a name is that of a column of :class:`GroundTruth`.
+    If the format has only `texts`, an attribute is a number if all its values are.
     """
 
     def __init__(self, names: Sequence[str], *, texts: bool = False) -> None:
@@ -40,13 +30,7 @@ class Attributes:
         self._rows: list[tuple[Value, ...]] = []
 
     def values(self, get: Callable[[str], Any]) -> tuple[Value, ...]:
-        """Return the attributes of a row, None for missing ones; `get` returns one by name.
-
-        Raises
-        ------
-        FaultError
-            If a value is neither a number nor text.
-        """
+        """Return the attributes of a row, None for missing ones; `get` returns one by name."""
         return tuple(_value(name, get(name)) for name in self.names)
 
     def append(self, values: tuple[Value, ...]) -> None:

@@ -26,15 +26,7 @@ _ALONE = frozenset(range(0xD0, 0xD9)) | {0x01}
 
 
 def image_size(path: str) -> tuple[int, int]:
-    """Return the width and height of an image, as displayed.
-
-    They are swapped for JPEG with an Exif orientation of 5 to 8.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, is not JPEG, PNG, BMP, GIF or WebP, or is damaged.
-    """
+    """Return the width and height of an image, swapped for an Exif orientation of 5 to 8."""
     with os.fdopen(open_regular(path), "rb", buffering=4096) as file:
         try:
             size = _size(file, path)

@@ -30,25 +30,10 @@ def stem_of(name: str) -> str:
 
 
 def read_image_sizes(path: Path, limits: Limits = DEFAULT_LIMITS) -> dict[str, tuple[int, int]]:
-    """Read a table of image sizes.
+    """Return the width and height of images, by stem, from CSV.
 
-    Parameters
-    ----------
-    path : str or path
-        CSV in UTF-8 with the header ``image,width,height``, in any order, also with other columns.
-        Images may have folders and suffix; sizes are in pixels.
-    limits : Limits
-        Limits on the input.
-
-    Returns
-    -------
-    dict of str to (int, int)
-        Width and height of each image, by its stem.
-
-    Raises
-    ------
-    InputError
-        With all invalid lines, up to the limit.
+    Its header is ``image,width,height``, in any order, also with other columns. Images may have
+    folders and suffix.
     """
     file = os.fspath(path)
     problems = Problems(file, limits.problems)

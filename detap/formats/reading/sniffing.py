@@ -17,11 +17,7 @@ _JSON_TOKEN = re.compile(rb'"((?:[^"\\]|\\.)*)"\s*(:?)|[\[\]{}]')
 def first_line(folder: str, strip: Callable[[bytes], bytes] = bytes) -> str:
     """Return the first non-empty first line of the text files in a folder.
 
-    Parameters
-    ----------
-    folder : str
-    strip : callable, optional
-        Removes the header of a file.
+    `strip` removes the header of a file.
     """
     with suppress(OSError, ValueError), os.scandir(folder) as entries:
         texts = (e.path for e in entries if e.name.lower().endswith(".txt") and e.is_file())

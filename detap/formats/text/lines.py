@@ -64,18 +64,8 @@ class Line(NamedTuple):
 class LineForm:
     """The columns of a line: here ``<key> [score]`` and a box.
 
-    Attributes
-    ----------
-    key : str
-        Title of the column of the word: image, class.
-    scored : bool
-        True if lines have a score.
-    box_format : str
-        Format of the box.
-    resolve : callable
-        Returns the name for a word, or raises :class:`FaultError`.
-    known : sequence of str
-        Words that `resolve` accepts, as far as they are known before reading.
+    `key` is the title of the column of the word. `resolve` returns the name for a word, or raises
+    :class:`FaultError`; it accepts the words in `known`, perhaps others.
     """
 
     key: str

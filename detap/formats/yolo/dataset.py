@@ -35,24 +35,10 @@ _MOST_OTHERS = 10_000
 class DataSet(NamedTuple):
     """Images, sorted by name.
 
-    Attributes
-    ----------
-    images : tuple of str
-        Their stems.
-    image_files : tuple of str
-        Their files; empty if unknown or missing.
-    members : tuple of str
-        Their label files below `folder`; empty without one.
-    folder : Folder
-        The folder of the label files.
-    data : ClassNames or None
-        The data set's description.
-    repeated : int
-        Number of list lines that repeat an image.
-    outside : tuple of str
-        Folders and lists that the `data.yaml` names outside its own folder.
-    named : bool
-        True if files or lists name images, not only label files.
+    Each has a stem, a file (empty if unknown or missing), and a label file below `folder` (empty
+    without one). `data` is the description of the data set, `repeated` the number of list lines
+    that repeat an image. The `data.yaml` names the paths `outside` its own folder. `named` is True
+    if files or lists name images, not only label files.
     """
 
     images: tuple[str, ...]

@@ -65,24 +65,13 @@ class Task:
 
 
 class LabelReader(FolderReader):
-    """Reader of label files.
+    """Reader of label files; everything is normalized.
 
-    Attributes
-    ----------
-    values : (N, 4) or (N, 5) float64
-        The box of each row, or the lowest and highest x and y of its polygon; then the score.
-    polygon : (N,) bool
-        True for rows that are polygons.
-    corners : (N, 8) float64 or None
-        Normalized, if all polygons are oriented boxes and not all are axis-aligned.
-    keypoints : (N, K, 2) or (N, K, 3) float64 or None
-        Normalized x and y, and visibility or confidence; None if no row has keypoints.
-    outlines : Outlines or None
-        The polygons of the rows, if masks are read; `drawn` says how predicted ones were drawn.
-    by_name : bool
-        True if all rows have class names.
-    selected : (n,) array of int or None
-        The rows in tables, if not all.
+    `values` (N, 4 or 5) has the box of each row, or the lowest and highest x and y of its
+    `polygon` (N,), and the score. `corners` (N, 8) are set if all polygons are oriented boxes and
+    not all upright, `keypoints` (N, K, 2 or 3) if rows have them, `outlines` if masks are read;
+    `drawn` says how. `by_name` is True if all rows have class names. `selected` are the rows in
+    tables, if not all.
     """
 
     form: YoloForm

@@ -31,23 +31,10 @@ SAVE_CONF = "run the detector again with save_txt=True save_conf=True, into a ne
 class YoloForm(LineForm):
     """Normalized ``class xc yc w h [conf]`` or ``class x y x y x y ... [conf]``.
 
-    Attributes
-    ----------
-    box_format : {"cxcywh", "xywh", "xyxy"}
-        Format of boxes.
-    counts : tuple of int
-        One or two allowed numbers of coordinates; empty for a box or any polygon. The first is
-        that of the coordinates that are used.
-    source : str
-        The origin of `counts`, for messages.
-    hint : str
-        The hint for another number of columns.
-    keypoints : (int, int) or None
-        ``kpt_shape``, if rows may have keypoints behind their box.
-    contours : bool
-        Polygons are contours of pixels, which may have one point or two.
-    tracks : Counter of str
-        Gets track ids, the last column of tracked objects, which is not used.
+    `counts` are one or two allowed numbers of coordinates, the first that of those that are used;
+    empty for a box or any polygon. They come from `source`; `hint` is that for another number.
+    `keypoints` is ``kpt_shape``, if rows may have keypoints behind their box. If `contours`,
+    polygons may have one point or two. `tracks` gets track ids, a last column that is not used.
     """
 
     counts: tuple[int, ...] = ()

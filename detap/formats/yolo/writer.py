@@ -39,13 +39,7 @@ _IMAGES, _LABELS, _PREDICTIONS = "images/val", "labels/val", "predictions/labels
 
 
 def files(content: Content, notes: list[Note]) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and content of each file; add lost data to `notes`.
-
-    Raises
-    ------
-    InputError
-        If the size of an image with boxes is unknown, since boxes are normalized.
-    """
+    """Yield the name and content of each file; add lost data to `notes`."""
     stems = content.stems()
     check_file_names(content, stems, "image")
     check_words(content, content.classes, "class")
@@ -61,9 +55,9 @@ def files(content: Content, notes: list[Note]) -> Iterator[tuple[str, bytes]]:
         notes += lost_flags(truth, ["crowd", "difficult", "ignore", "group_of"], "YOLO")
         if shape != "polygons":
             notes += lost_areas(truth, "YOLO")
-        yield from _texts((content, shape), truth, _LABELS, sides, notes)
+        yield from _texts(content, shape, truth, sides, notes)
     if content.detections is not None:
-        yield from _texts((content, shape), content.detections, _PREDICTIONS, sides, notes)
+        yield from _texts(content, shape, content.detections, sides, notes)
 
 
 def _shape_of(content: Content, notes: list[Note]) -> str:
@@ -113,60 +107,57 @@ def _size_table(stems: tuple[str, ...], sides: Floats) -> bytes:
 
 
 def _texts(
-    content_and_shape: tuple[Content, str],
+    content: Content,
+    shape: str,
     table: GroundTruth | Detections,
-    folder: str,
     sides: Floats,
     notes: list[Note],
 ) -> Iterator[tuple[str, bytes]]:
-    content, shape = content_and_shape
+    """Yield the files of a table, whose images have these sides (I, 2)."""
+    is_truth = isinstance(table, GroundTruth)
+    rows, size = "objects" if is_truth else "detections", sides[table.image]
     if shape == "polygons":
-        fractions = _corner_fractions(table, sides[table.image], notes)
+        corners = box_polygons(table.corners) if table.polygons is None else table.polygons
+        fractions = _fractions_of(corners, np.tile(size, 4), notes, rows)
+        reach = LABELS_REACH if is_truth else PREDICTIONS_REACH
+        how_far, low, high = "far beyond", -reach, 1 + reach
     else:
-        fractions = _fractions(table, sides[table.image], notes)
+        fractions = _box_fractions(table, size, notes, rows)
+        how_far, low, high = "beyond", LOWEST, HIGHEST
+    beyond = ((fractions < low) | (fractions > high)).any(axis=1)
+    message = f"{rows} extend {how_far} the image; YOLO readers reject them"
+    notes += lost(message, np.asarray(beyond))
+    if is_truth:
+        repeated = repeats(pair_key(table.image, table.label), fractions)
+        notes += lost("duplicate objects; YOLO readers ignore them", repeated)
     if shape == "keypoints":
-        fractions = np.hstack([fractions, _keypoint_fractions(table, sides[table.image], notes)])
+        fractions = np.hstack([fractions, _keypoint_fractions(table, size, notes, rows)])
     lines = [" ".join(map(number_text, row)) for row in fractions.tolist()]
     if isinstance(table, Detections):
         scores = map(number_text, table.score.tolist())
         lines = [f"{line} {score}" for line, score in zip(lines, scores, strict=True)]
-    labels = table.label.tolist()
-    for stem, rows in zip(content.stems(), rows_of_images(table), strict=True):
-        text = "".join(f"{labels[row]} {lines[row]}\n" for row in rows)
+    labels, folder = table.label.tolist(), _LABELS if is_truth else _PREDICTIONS
+    for stem, of_image in zip(content.stems(), rows_of_images(table), strict=True):
+        text = "".join(f"{labels[row]} {lines[row]}\n" for row in of_image)
         yield f"{folder}/{stem}.txt", text.encode()
 
 
-def _corner_fractions(table: GroundTruth | Detections, sides: Floats, notes: list[Note]) -> Floats:
-    """Return the corners (N, 8) of quadrilaterals, and of boxes, as fractions (N, 2)."""
-    corners = box_polygons(table.corners) if table.polygons is None else table.polygons
-    fractions = _fractions_of(corners, np.tile(sides, 4), notes, _rows_name(table))
-    reach = PREDICTIONS_REACH if isinstance(table, Detections) else LABELS_REACH
-    beyond = np.asarray((fractions < -reach) | (fractions > 1 + reach)).any(axis=1)
-    message = f"{_rows_name(table)} extend far beyond the image; YOLO readers reject them"
-    notes += lost(message, np.asarray(beyond))
-    if isinstance(table, GroundTruth):
-        repeated = repeats(pair_key(table.image, table.label), fractions)
-        notes += lost("duplicate objects; YOLO readers ignore them", repeated)
-    return fractions
-
-
 def _keypoint_fractions(
-    table: GroundTruth | Detections, sides: Floats, notes: list[Note]
+    table: GroundTruth | Detections, size: Floats, notes: list[Note], rows: str
 ) -> Floats:
     """Return x, y and visibility of keypoints, (N, 3 K); 1 for detections."""
     assert table.keypoints is not None
     points, count = table.keypoints[:, :, :2], table.keypoints.shape[1]
     labeled = np.ones(points.shape[:2])
+    high = 1 + PREDICTIONS_REACH
     if isinstance(table, GroundTruth):
         labeled = np.clip(np.ceil(table.keypoints[:, :, 2]), 0, 2)
         points = np.where(labeled[:, :, None] > 0, points, 0.0)
-    flat = _fractions_of(
-        points.reshape(len(points), -1), np.tile(sides, count), notes, _rows_name(table)
-    )
+        high = HIGHEST
+    flat = _fractions_of(points.reshape(len(points), -1), np.tile(size, count), notes, rows)
     fractions = flat.reshape(-1, count, 2)
-    high = HIGHEST if isinstance(table, GroundTruth) else 1 + PREDICTIONS_REACH
     beyond = ((fractions < 1 - high) | (fractions > high)).any(axis=(1, 2))
-    message = f"keypoints of {_rows_name(table)} are beyond the image; YOLO readers reject them"
+    message = f"keypoints of {rows} are beyond the image; YOLO readers reject them"
     notes += lost(message, np.asarray(beyond))
     return np.concatenate([fractions, labeled[:, :, None]], axis=2).reshape(len(points), -1)
 
@@ -188,35 +179,24 @@ def _fractions_of(pixels: Floats, sides: Floats, notes: list[Note], rows: str) -
     return nearest
 
 
-def _rows_name(table: GroundTruth | Detections) -> str:
-    return "detections" if isinstance(table, Detections) else "objects"
-
-
-def _fractions(table: GroundTruth | Detections, sides: Floats, notes: list[Note]) -> Floats:
+def _box_fractions(
+    table: GroundTruth | Detections, size: Floats, notes: list[Note], rows: str
+) -> Floats:
     """Return xc, yc, w, h (N, 4) as fractions of the image size (N, 2)."""
-    rows = _rows_name(table)
     fractions = np.empty((len(table), 4))
     for axis in (0, 1):
         fractions[:, axis], fractions[:, axis + 2] = _normalize(
-            table.corners[:, axis], table.corners[:, axis + 2], sides[:, axis]
+            table.corners[:, axis], table.corners[:, axis + 2], size[:, axis]
         )
-    pixels = in_pixels(fractions, np.zeros(len(table), np.bool_), sides)
+    pixels = in_pixels(fractions, np.zeros(len(table), np.bool_), size)
     corners, area = encode_boxes(pixels, "xywh")
     off = np.abs(corners - table.corners).max(axis=1, initial=0.0)
-    if (off.any() or (area != table.box_area).any()) and len(table):
+    if count := int(np.count_nonzero((off > 0) | (area != table.box_area))):
         message = (
             f"{rows}: corners or areas are rounded as fractions, corners by up to "
             f"{off.max():.1g} pixels"
         )
-        count = int(np.count_nonzero((off > 0) | (area != table.box_area)))
         notes.append(Note("values-rounded", message, count, severity="info"))
-    beyond = np.flatnonzero(((fractions < LOWEST) | (fractions > HIGHEST)).any(axis=1))
-    if len(beyond):
-        message = f"{rows} extend beyond the image; YOLO readers reject them"
-        notes.append(Note("data-lost", message, len(beyond)))
-    if isinstance(table, GroundTruth):
-        repeated = repeats(pair_key(table.image, table.label), fractions)
-        notes += lost("duplicate objects; YOLO readers ignore them", repeated)
     return fractions
 
 
