@@ -285,37 +285,6 @@ def test_regular_lines(name: str, line: bytes, values: list[float]) -> None:
     assert (ends.tolist(), numbers_.tolist()) == ([len(values)], values)
 
 
-@pytest.mark.parametrize(
-    ("name", "line"),
-    [
-        ("YOLO labels", b"0 .5 .4 .3"), ("YOLO labels", b"0 .5 .4 .3 .2 .1"),
-        ("YOLO labels", b"0 1 2 3 4 5 6 7"), ("YOLO labels", b"0 1 2"), ("YOLO labels", b"0"),
-        ("YOLO labels", b"0 .5 .4 .3.2 .1"), ("YOLO labels", b"0 1 2+3 4"),
-        ("YOLO labels", b"\r\r\n0 1 2 3 4"), ("YOLO labels", b"0 1 2 3 1e400"),
-        ("YOLO labels", b"0 1 2 3 nan"), ("YOLO labels", b"1 1 2 3 4"),
-        ("YOLO labels", b"0 1 2 3 4x"), ("YOLO labels", b"0\x0b1 2 3 4"),
-        ("YOLO labels", b"0 1 2 3 4\r0 1 2 3 4"), ("YOLO predictions", b"0 1 2 3 4"),
-        ("YOLO predictions", b"0 1 2 3 4 5 6"), ("YOLO contours", b"0 1 2 3 4"),
-        ("YOLO obb", b"0 1 2 3 4"), ("VOC class file", b"a .5 1 2 3"),
-        ("VOC class file", b"a .5 1 2 3 4 difficult"), ("VOC class file", b"a .5 1 2 3 1e150"),
-        ("VOC class file", b"a\x7f .5 1 2 3 4"), ("VOC class file", b"a .5 1 2 3 4 \x0c"),
-        ("VOC labels", b"a 1 2 3 4 Difficult"), ("VOC labels", b"a 1 2 3 4 difficult 1"),
-        ("VOC labels", b"a 1 2 3 difficult"), ("DOTA labels", b"1 2 3 4 5 6 7 8 a 2"),
-        ("DOTA labels", b"1 2 3 4 5 6 7 8"), ("DOTA labels", b"1 2 3 4 5 6 7 8 9 a"),
-        ("DOTA labels", b"1 2 3 4 5 6 7 8 a 01"), ("DOTA labels", b"imagesource:x"),
-    ],
-)  # fmt: skip
-def test_other_lines_are_read_by_python(name: str, line: bytes) -> None:
-    with pytest.raises(Odd):
-        scan(line, FORMS[name])
-
-
-@pytest.mark.parametrize("first", [b"=", b"<", b">", b"[", b"{", b"%"])
-def test_lines_that_begin_like_another_kind_of_file(first: bytes) -> None:
-    with pytest.raises(Odd):
-        scan(first + b" .5 1 2 3 4", FORMS["VOC class file"], [first])
-
-
 def test_a_file_whose_reading_fails_has_no_rows() -> None:
     rows = RaggedLines(odd, lambda _: False, known=[b"0"], **FORMS["YOLO labels"].regular)
     rows.read(b"0 1 2 3 4", 0, 99)
@@ -361,8 +330,6 @@ def resolve(word: str) -> str:
 
 SCORED = LineForm("image", True, "xyxy", resolve)
 TRUTH = LineForm("class", False, "xyxy", resolve)
-SIDES = LineForm("class", False, "xywh", resolve)
-
 ProblemRows = list[tuple[str, str, str]]
 
 
@@ -389,71 +356,6 @@ def test_valid_lines() -> None:
     assert rows.line.tolist() == [1, 4, 5]
     assert problems.count == 0
     assert numbers_of_rows(read([b"a .5 1 2 3 4"], SCORED)[0]) == [[0.5, 1, 2, 3, 4]]
-
-
-NUMBER_HINT = "use a decimal number"
-DUE = "write `class x1 y1 x2 y2`"
-SCORE_DUE = "write `image score x1 y1 x2 y2`"
-
-
-@pytest.mark.parametrize(
-    ("line", "form", "message", "hint"),
-    [
-        ("cat 1 2 3 1_0", TRUTH, "y2 '1_0' is not a number", NUMBER_HINT),
-        (
-            "cat 1,5 2 3 4",
-            TRUTH,
-            "x1 '1,5' is not a number (use a decimal point, not a comma)",
-            NUMBER_HINT,
-        ),
-        ("cat 1 -NaN 3 4", TRUTH, "y1 '-NaN' is not a finite number", NUMBER_HINT),
-        ("cat 1 2 inf 4", TRUTH, "x2 'inf' is not a finite number", NUMBER_HINT),
-        ("cat 1 2 3 Infinity", TRUTH, "y2 'Infinity' is not a finite number", NUMBER_HINT),
-        ("cat 1 2 3 1e999", TRUTH, "y2 '1e999' is too large for a number", NUMBER_HINT),
-        ("cat 1 2 3 " + "x" * 60, TRUTH, f"y2 '{'x' * 60}' is not a number", NUMBER_HINT),
-        ("cat 1 2 3 " + "x" * 61, TRUTH, f"y2 '{'x' * 57}...' is not a number", NUMBER_HINT),
-        ("a high 1 2 3 4", SCORED, "score 'high' is not a number", NUMBER_HINT),
-        ("? 1 2 3 4", TRUTH, "'?' is no image", "name one"),
-        ("cat", TRUTH, "has 1 column, expected 5", DUE),
-        ("cat 1 2 3", TRUTH, "has 4 columns, expected 5", DUE),
-        ("cat,1,2,3,4", TRUTH, "has 1 column, expected 5", f"{DUE}, separated by spaces"),
-        ("cat;1 2 3 4 5 6", TRUTH, "has 6 columns, expected 5", f"{DUE}, separated by spaces"),
-        (
-            "cat .9 1 2 3 4",
-            TRUTH,
-            "has 6 columns, expected 5: has a score (detections?)",
-            DUE,
-        ),
-        (
-            "a 1 2 3 4",
-            SCORED,
-            "has 5 columns, expected 6: no score (ground truth?)",
-            SCORE_DUE,
-        ),
-        ("a x 2 3 4", SCORED, "has 5 columns, expected 6", SCORE_DUE),
-        (
-            "traffic light 1 2 3 4",
-            TRUTH,
-            "has 6 columns, expected 5",
-            f"{DUE}, the class without spaces",
-        ),
-        (
-            "my own image .5 1 2 3 4",
-            SCORED,
-            "has 8 columns, expected 6",
-            f"{SCORE_DUE}, the image without spaces",
-        ),
-        ("cat 1 2 3 4 hard", TRUTH, "has 6 columns, expected 5", DUE),
-        ("a .5 1 2 3 4 difficult", SCORED, "has 7 columns, expected 6", SCORE_DUE),
-        ("cat 0 0 1e200 1e200", TRUTH, "box area overflows", "correct the box"),
-        ("cat 1e308 0 1e308 1", SIDES, "box corner overflows", "correct the box"),
-        ("cat 0 1e308 1 1e308", SIDES, "box corner overflows", "correct the box"),
-        ("cat a\x01b 2 3 4", TRUTH, "contains control character '\\x01'", "remove it"),
-        ("c\x7ft 1 2 3 4", TRUTH, "contains control character '\\x7f'", "remove it"),
-    ],
-)
-def test_every_message(line: str, form: LineForm, message: str, hint: str) -> None:
-    assert problems_of(f"\n{line}\n".encode(), form) == [("line 2", message, hint)]
 
 
 def test_lines_that_are_not_utf_8_are_quoted_in_part() -> None:
@@ -501,16 +403,3 @@ def test_a_class_name_may_begin_like_another_file_type() -> None:
     assert read([b"<cat> 1 2 3 4"], TRUTH)[0].names == ("<CAT>",)
     assert plain_lines(b"a\n\n\tb \n", "l.txt", problems) == [(1, "a"), (3, "b")]
     assert problems.count == 0
-
-
-def test_problems_beyond_the_limit_are_counted() -> None:
-    problems = Problems(2)
-    reader.read_lines([(0, "f.txt", b"a\nb\nc\nd\n")], TRUTH, problems, 99)
-    with pytest.raises(InputError) as caught:
-        problems.raise_any()
-    assert [problem.location for problem in caught.value.problems] == ["line 1", "line 2"]
-    assert caught.value.omitted == 2
-
-
-def test_no_problems_raise_no_error() -> None:
-    Problems(1).raise_any()

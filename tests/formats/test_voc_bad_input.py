@@ -442,6 +442,19 @@ LINES = {
         f"has 7 columns, expected 6; {DUE}, the image without spaces",
     ),
     "commas": ("a,.5,1,2,3,4", f"has 1 column, expected 6; {DUE}, separated by spaces"),
+    "semicolon": ("a;1 2 3 4 5 6 7", f"has 7 columns, expected 6; {DUE}, separated by spaces"),
+    "flag of ground truth": ("a .5 1 2 3 4 difficult", f"has 7 columns, expected 6; {DUE}"),
+    "word for a score": ("a high 1 2 3 4", "score 'high' is not a number; use a decimal number"),
+    "too few and no score": ("a x 2 3 4", f"has 5 columns, expected 6; {DUE}"),
+    "60 letters": (
+        f"a .5 1 2 3 {'x' * 60}",
+        f"y2 '{'x' * 60}' is not a number; use a decimal number",
+    ),
+    "61 letters": (
+        f"a .5 1 2 3 {'x' * 61}",
+        f"y2 '{'x' * 57}...' is not a number; use a decimal number",
+    ),
+    "DEL": ("a\x7f .5 1 2 3 4", r"contains control character '\x7f'; remove it"),
     "NaN score": ("a nan 1 2 3 4", "score 'nan' is not a finite number; use a decimal number"),
     "x turned": ("a .5 3 2 1 4", f"x2 = 1 is less than x1 = 3; {SWAPPED}, {INSIST}"),
     "y turned": ("a .5 1 4 3 2", f"y2 = 2 is less than y1 = 4; {SWAPPED}, {INSIST}"),
@@ -535,6 +548,11 @@ XYWH = {
         "dog .5 1 2 3 4",
         "has 6 columns, expected 5: has a score (detections?); write `class x y width height`",
     ),
+    "far corner below": ("dog 0 1e308 1 1e308", "box corner overflows; correct the box"),
+    "two words": (
+        "traffic light 1 2 3 4",
+        "has 6 columns, expected 5; write `class x y width height`, the class without spaces",
+    ),
     "another word": (
         "dog 1 2 3 4 hard",
         "has 6 columns, expected 5; write `class x y width height`",
@@ -614,33 +632,6 @@ def test_normalized_boxes_are_never_read_as_xywh(tmp_path: Path, truth: GroundTr
         assert "look normalized" in line
         assert "-format yolo, otherwise multiply by image width" in line
         assert "xywh" not in line
-
-
-NO_LINES = {
-    "lfs": (LFS, "a Git LFS pointer (download it with git lfs pull)"),
-    "html": (HTML, "an HTML page (a download that failed?)"),
-    "xml": (xml(item()), "XML"),
-    "merge": (MERGE, "a file with unresolved merge markers"),
-    "json": ('[\n{"image_id": 1}]', "JSON"),
-    "json lines": ('{"image_id": 1}\n{"image_id": 2}\n', "JSON"),
-    "utf-16": (FINE.encode("utf-16"), "UTF-16 text (expected UTF-8)"),
-    "pickle": (pickle.dumps({"a": [0.5]}), "a Python pickle"),
-    "zip": (b"PK\x03\x04....", "a zip archive"),
-    "numpy": (b"\x93NUMPY\x01\x00", "a NumPy array"),
-    "image": (b"\xff\xd8\xff\xe0", "a JPEG image"),
-}
-
-
-@pytest.mark.parametrize(("content", "kind"), NO_LINES.values(), ids=NO_LINES)
-def test_files_that_are_not_text_lines(
-    tmp_path: Path, truth: GroundTruth, content: str | bytes, kind: str
-) -> None:
-    write(tmp_path / "dt", {"det_test_cat.txt": FINE, "det_test_dog.txt": content})
-    with pytest.raises(InputError) as caught:
-        read_detections(tmp_path / "dt", truth)
-    assert problems_of(caught.value, tmp_path / "dt") == [
-        f"det_test_dog.txt: looks like {kind}; expected lines `image score x1 y1 x2 y2`"
-    ]
 
 
 def test_a_class_may_begin_with_a_bracket(tmp_path: Path, truth: GroundTruth) -> None:
