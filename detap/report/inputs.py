@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from detap.io.digest import sha256_of_source
 from detap.io.paths import is_url, shown
 from detap.tables.detection import Detections, GroundTruth, SourceFile
 
@@ -23,8 +24,6 @@ def describe(
     role: str, sources: Sequence[SourceFile], *, digests: bool, **counts: int
 ) -> list[dict[str, Any]]:
     """Describe the inputs of one role, with further `counts`."""
-    if digests:
-        from detap.io.digest import sha256_of_source
     described = []
     for source in sources:
         path = shown(source.path) if is_url(source.path) else source.path

@@ -6,6 +6,8 @@ thumbnails; ``assembly`` puts them into ``page.html.j2`` with the style sheet an
 """
 
 import os
+from importlib.util import find_spec
+from urllib.parse import quote
 
 from detap.errors import UsageError
 from detap.io.writing import STDOUT, make_folder
@@ -27,10 +29,6 @@ def data_folder(path: str, page: str) -> DataFolder:
     """Make the folder of the images' data; return it with its URL relative to the page."""
     if page == STDOUT:
         raise UsageError("--page-data needs a page in a file; use -o page.html")
-    from urllib.parse import quote
-
-    from detap.report.model import DataFolder
-
     make_folder(os.path.join(path, "thumbnails"))
     relative = os.path.relpath(path, os.path.dirname(page) or os.curdir)
     return DataFolder(path, quote(relative.replace(os.sep, "/")))
@@ -38,8 +36,6 @@ def data_folder(path: str, page: str) -> DataFolder:
 
 def check_installed() -> None:
     """Check that the packages of the page are installed."""
-    from importlib.util import find_spec
-
     for module, name in (("jinja2", "Jinja2"), ("PIL", "Pillow")):
         if find_spec(module) is None:
             raise UsageError(

@@ -51,12 +51,9 @@ def blocks(analysis: Analysis, value: bool | None) -> Iterator[Block]:
 def block_of(result: Calibration, names: Sequence[Mapping[str, Cell]]) -> Block:
     """Return the reliability of the scores; `names` has a row per class."""
     classes = [
-        {
-            **name,
-            "ECE": one.expected_error,
-            "MCE": one.largest_error,
-            "LaECE": localized.expected_error,
-        }
+        ClassCalibration(
+            ECE=one.expected_error, MCE=one.largest_error, LaECE=localized.expected_error, **name
+        )
         for name, one, localized in zip(names, result.by_class, result.localized, strict=True)
     ]
     overall = result.overall
@@ -72,7 +69,14 @@ def block_of(result: Calibration, names: Sequence[Mapping[str, Cell]]) -> Block:
     return Block(
         "calibration",
         f"Score calibration at IoU {result.iou:.6g}",
-        {"iou": result.iou, **errors, **_columns(overall), "classes": classes},
+        DATA(
+            overall,
+            iou=result.iou,
+            **errors,
+            confidence=overall.mean_score,
+            accuracy=overall.mean_value,
+            classes=classes,
+        ),
         (f"{text} ({len(overall.count)} bins; {localized_bins}bins for LaECE)",),
         _table(overall),
     )
@@ -102,15 +106,6 @@ def _reliability(entry: Reliability) -> dict[str, Any]:
         "accuracy": np.round(entry.mean_value, 4).tolist(),
         "expected": entry.expected_error,
         "largest": entry.largest_error,
-    }
-
-
-def _columns(overall: Reliability) -> dict[str, Any]:
-    return {
-        "edges": overall.edges.tolist(),
-        "count": overall.count.tolist(),
-        "confidence": overall.mean_score.tolist(),
-        "accuracy": overall.mean_value.tolist(),
     }
 
 

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from detap.analysis.crosscheck import CrossCheck
 from detap.report.fields import Count, Fraction, Gap, Object, dict_of, each, field, list_of
-from detap.report.model import Block, Cell, Column, Table
+from detap.report.model import Block, Column, Table
 
 CheckedMetric = Object(
     "CheckedMetric",
@@ -50,30 +50,26 @@ _COLUMNS = (
 
 def cross_check_block(check: CrossCheck) -> Block:
     """Return the cross-check as a part of a report."""
-    rows: list[dict[str, Cell]] = [
-        {"name": name, "detap": ours, "reference": theirs, "difference": check.differences[name]}
+    rows = [
+        CheckedMetric(name=name, detap=ours, reference=theirs, difference=check.differences[name])
         for name, (ours, theirs) in check.metrics.items()
     ]
-    data = {
-        "reference": check.reference,
-        "equal": check.equal,
-        "largest_difference": _finite(check.largest),
-        "inexact_boxes": check.inexact,
-        "unmodified_file": check.unmodified_file,
-        "metrics": [
-            {**row, "difference": _finite(check.differences[name])}
-            for name, row in zip(check.metrics, rows, strict=True)
-        ],
-        "arrays": [
-            {
-                "name": name,
-                "entries": entries,
-                "differing": differing,
-                "largest_difference": _finite(worst),
-            }
+    data = CrossCheckData(
+        check,
+        largest_difference=_finite(check.largest),
+        inexact_boxes=check.inexact,
+        unmodified_file=check.unmodified_file,
+        metrics=[{**row, "difference": _finite(row["difference"])} for row in rows],
+        arrays=[
+            CheckedArray(
+                name=name,
+                entries=entries,
+                differing=differing,
+                largest_difference=_finite(worst),
+            )
             for name, (entries, differing, worst) in check.arrays.items()
         ],
-    }
+    )
     return Block(
         "cross_check",
         f"Cross-check against {check.reference}",

@@ -5,11 +5,13 @@ from typing import Any
 
 from detap import metrics
 from detap.errors import Note
-from detap.evaluation.detection import Result
+from detap.evaluation.results import Result, class_rows
 from detap.metrics.metric import MetricSpec
 from detap.protocols import Protocol
 from detap.report.model import Block, Cell, Column, PageSource, Report, Table
 from detap.report.numbers import is_undefined, mean
+from detap.report.sections.metric_details import metric_details
+from detap.report.sections.selection import selection_blocks
 
 _COUNTS = (
     Column("ground_truths", "ground truths", "GT", "count"),
@@ -31,20 +33,11 @@ def detection_report(
     reverse: bool = False,
 ) -> Report:
     """Return the report of a detector."""
-    from detap.evaluation.results import class_rows
-
-    if result.selection is not None:
-        from detap.report.sections.selection import selection_blocks
-
-        blocks = (*blocks, *selection_blocks(result.selection))
     protocol = result.protocol
+    blocks = (*blocks, *selection_blocks(result.selection))
     # The tolerance holds for the unchanged preset only.
     if protocol.tolerance and protocol == protocol.preset(protocol.name):
         blocks = (*blocks, _reproduction(protocol))
-    if protocol.metrics:
-        from detap.report.sections.metric_details import metric_details
-
-        blocks = (*metric_details(result), *blocks)
     rows = class_rows(result)
     columns = class_columns(protocol)
     specs = metrics.summary(protocol)
@@ -63,7 +56,7 @@ def detection_report(
         columns={spec.name: _column(protocol, spec, spec.name) for spec in specs},
         table=Table(columns, sorted_rows(rows, sort, reverse), _totals(result, columns, rows)),
         notes=(*result.notes, *notes),
-        blocks=tuple(blocks),
+        blocks=(*metric_details(result), *blocks),
         page_source=PageSource(result),
     )
 

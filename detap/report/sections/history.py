@@ -1,7 +1,6 @@
 """Runs over time: a table for each series that can be compared within itself."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from math import isnan
 from typing import Any, Literal
 
@@ -91,29 +90,24 @@ def history_notes(series: Sequence[Series]) -> list[Note]:
 
 def _not_comparable(remaining: Sequence[Series]) -> list[Block]:
     """Return a block per remaining series; the first has the data of all."""
-    blocks = [
-        Block(
-            "",
-            f"Not comparable with the latest report: {len(series.runs)}",
-            {},
-            tuple(map(escape, series.differences)),
-            _table(series),
-        )
-        for series in remaining
-    ]
     data = [
         {
             "differences": series.differences,
             "signature": series.runs[-1].signature,
-            "reports": block.table.rows if block.table else (),
+            "reports": _table(series).rows,
         }
-        for series, block in zip(remaining, blocks, strict=True)
+        for series in remaining
     ]
-    return (
-        [replace(blocks[0], key="not_comparable", data={"series": data}), *blocks[1:]]
-        if blocks
-        else []
-    )
+    return [
+        Block(
+            "" if index else "not_comparable",
+            f"Not comparable with the latest report: {len(series.runs)}",
+            {} if index else {"series": data},
+            tuple(map(escape, series.differences)),
+            _table(series),
+        )
+        for index, series in enumerate(remaining)
+    ]
 
 
 def _table(series: Series) -> Table:
@@ -137,17 +131,15 @@ def _metric_column(name: str, series: Series, priority: int) -> Column:
 
 
 def _values(series: Series) -> dict[str, list[Cell]]:
-    runs = series.runs
-    gates = [run.record.get("gates") for run in runs]
-    metrics: dict[str, list[Cell]] = {}
-    for name in runs[-1].metrics:
-        values = [run.metrics[name] for run in runs]
-        counted = name in series.counts
-        metrics[name] = [int(v) if counted and not isnan(v) else v for v in values]
-    return {
-        "name": [run.name for run in runs],
+    gates = [run.record.get("gates") for run in series.runs]
+    values: dict[str, list[Cell]] = {
+        "name": [run.name for run in series.runs],
         "gates": [g if g is None else "passed" if g["passed"] else "FAILED" for g in gates],
-        "detap_version": [run.version for run in runs],
+        "detap_version": [run.version for run in series.runs],
         "change": [*series.changes],
-        **metrics,
     }
+    for name in series.runs[-1].metrics:
+        metric = [run.metrics[name] for run in series.runs]
+        counted = name in series.counts
+        values[name] = [int(v) if counted and not isnan(v) else v for v in metric]
+    return values

@@ -109,17 +109,16 @@ class _RowFormatter:
     def detection(self, detection: DetectionResult) -> dict[str, Cell]:
         """Return the row of a detection."""
         near = detection.ground_truth >= 0
-        return {
-            "name": str(self.detections[detection.row]),
-            "class": self.result.classes[detection.label],
-            "score": detection.score,
-            "result": detection.result,
-            "why": self._why(detection),
-            "ground_truth": self.ground_truths[detection.ground_truth] if near else None,
-            "iou": detection.similarity if near else None,
-            "matched_by": self.detections.get(detection.matched_by),
+        return ShownDetection(
+            detection,
+            name=str(self.detections[detection.row]),
+            why=self._why(detection),
+            ground_truth=self.ground_truths[detection.ground_truth] if near else None,
+            iou=detection.similarity if near else None,
+            matched_by=self.detections.get(detection.matched_by),
+            **{"class": self.result.classes[detection.label]},
             **_box(self.result.detections.corners[detection.row]),
-        }
+        )
 
     def _why(self, detection: DetectionResult) -> str:
         if detection.result == "beyond-max-dets":
@@ -164,14 +163,14 @@ class _RowFormatter:
             "ignored": "ignored",
             "outside-area-range": "outside the area range",
         }[truth.result]
-        return {
-            "name": str(self.ground_truths[truth.row]),
-            "class": self.result.classes[truth.label],
-            "result": truth.result,
-            "why": why,
-            "detection": number,
+        return ShownGroundTruth(
+            truth,
+            name=str(self.ground_truths[truth.row]),
+            why=why,
+            detection=number,
+            **{"class": self.result.classes[truth.label]},
             **_box(self.result.ground_truth.corners[truth.row]),
-        }
+        )
 
 
 def _box(corners: Any) -> dict[str, float]:

@@ -5,9 +5,11 @@ from dataclasses import replace
 from math import isnan, nan
 from typing import Any, Literal
 
+import numpy as np
+
 from detap._version import __version__
 from detap.ranking.classification import ClassificationResult
-from detap.ranking.objectives import Objectives
+from detap.ranking.objectives import PARAMETERS, Objectives
 from detap.ranking.retrieval import RetrievalResult
 from detap.report.fields import Count, NoteEntry, Object, each, field, list_of
 from detap.report.model import Block, Cell, Column, Report, Table
@@ -220,8 +222,6 @@ def brief(report: Report, most: int = _MOST_SHOWN) -> Report:
 
 def _quantiles(table: Table) -> Table:
     """Return the mean and quantiles of each metric over the rows, a metric per row."""
-    import numpy as np
-
     totals = table.totals or {}
     rows: list[dict[str, Cell]] = []
     for column in table.columns:
@@ -293,8 +293,6 @@ def _objective_blocks(objectives: Objectives | None) -> Iterable[Block]:
     if objectives is None:
         return
     if objectives.losses:
-        from detap.ranking.objectives import PARAMETERS  # only with losses
-
         means, table = _means("loss", objectives.losses, LOSS_TITLES)
         data = {"means": means, "parameters": PARAMETERS}
         yield Block("losses", "Losses", data, table=table)

@@ -7,13 +7,16 @@ needs rich, which takes 0.04 s to import.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
+from io import StringIO
 from itertools import zip_longest
 from math import isnan
+from textwrap import wrap
 from typing import NamedTuple
 
 from detap.escaping import escape, fold, widest, width
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.numbers import RULE, WORDS, described, formatted_columns, fraction
+from detap.report.sections.gates import checks_of
 from detap.report.writers.registry import Style
 
 Piece = tuple[str, str]
@@ -47,8 +50,6 @@ def render(report: Report, style: Style) -> str:
 
 
 def _colored(lines: Sequence[Line]) -> str:
-    from io import StringIO
-
     from rich.console import Console
     from rich.text import Text
 
@@ -65,11 +66,7 @@ def _lines(report: Report, style: Style) -> list[Line]:
     if report.conclusion:
         conclusion = _wrapped(escape(report.conclusion), style.width)
         lines += [[], *([(piece, "title")] for piece in conclusion)]
-    failed: Collection[str] = ()
-    if any(block.verdicts for block in report.blocks):
-        from detap.report.sections.gates import checks_of
-
-        failed = checks_of(report).failed_names
+    failed = checks_of(report).failed_names
     # Input that could not be read has no classes.
     if report.table.rows or report.summary:
         title: list[Line] = [[(report.title, "title")]] if report.title else []
@@ -150,8 +147,6 @@ def _params(report: Report, texts: Sequence[str], sizes: Sequence[int]) -> str:
 
 
 def _wrapped(text: str, limit: int) -> list[str]:
-    from textwrap import wrap
-
     if width(text) <= limit:
         return [text]
     return wrap(text, max(limit, 20), break_long_words=False, break_on_hyphens=False) or [""]
