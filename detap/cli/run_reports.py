@@ -242,10 +242,9 @@ def _write_extra_files(evaluated: Evaluated, outputs: Outputs, options: Mapping[
     """Write curves, matches and plots."""
     result, read = evaluated.result, evaluated.read
     if (path := options["curves"]) is not None:
-        from detap.report.sections.curves import detection_curves
-        from detap.report.writers.curves import render
+        from detap.report.writers.curves import detection_curves
 
-        outputs.write_file(path, render(detection_curves(result), path), read)
+        outputs.write_file(path, detection_curves(result, path), read)
     if (path := options["matches"]) is not None:
         from detap.report.writers import matches
 

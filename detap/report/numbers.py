@@ -95,9 +95,9 @@ def formatted_columns(
 class Grid(NamedTuple):
     """The texts of a table: its headings, the side of each column, and its rows."""
 
-    headings: list[str]
-    sides: list[str]  # `left` or `right`
-    rows: list[tuple[str, ...]]
+    headings: Sequence[str]
+    sides: Sequence[str]  # `left` or `right`
+    rows: Sequence[Sequence[str]]
 
 
 def grid_of(columns: Sequence[Column], table: Table, words: Callable[[str, str], str]) -> Grid:

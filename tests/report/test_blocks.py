@@ -1,6 +1,5 @@
 """Parts of reports by hand: their keys, data, tables and sentences."""
 
-import json
 import sys
 from dataclasses import replace
 from fractions import Fraction
@@ -31,7 +30,6 @@ from detap.report.numbers import UNDEFINED, fraction, in_column
 from detap.report.schemas import PAGES, address
 from detap.report.sections.breakdowns import _group_label, block_of
 from detap.report.sections.crosscheck import cross_check_block
-from detap.report.sections.curves import Curves
 from detap.report.sections.data_checks import data_check_report
 from detap.report.sections.detection import _param_columns
 from detap.report.sections.explanation import (
@@ -44,7 +42,7 @@ from detap.report.sections.history import _table, history_block
 from detap.report.sections.power import power_block
 from detap.report.sections.ranking import _objective_blocks, _ranks_block, brief
 from detap.report.sections.tie_range import tie_block
-from detap.report.writers import curves, github, markdown, text
+from detap.report.writers import github, markdown, text
 from detap.report.writers.json import dump
 from detap.report.writers.registry import Style
 from detap.report.writers.text import table_lines
@@ -335,13 +333,6 @@ def test_the_indent_of_json() -> None:
     assert dump({"a": 1}, indent=None) == '{"a": 1}\n'
     with pytest.raises(ValueError, match="JSON"):
         dump({"a": nan})
-
-
-@pytest.mark.parametrize("indent", [None, 2])
-def test_the_indent_of_curves(indent: int | None) -> None:
-    written = curves.render(Curves("s", (), [], "points", [], indent=indent), "a.json")
-    assert written.count("\n") == (1 if indent is None else 6)
-    assert json.loads(written)["points"] == []
 
 
 def test_a_full_step_summary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,10 +39,9 @@ from detap.ranking.objectives import objectives as compute_objectives
 from detap.ranking.retrieval import RetrievalResult, evaluate
 from detap.report.inputs import describe
 from detap.report.model import Report
-from detap.report.sections.curves import retrieval_curves
 from detap.report.sections.gates import gate_blocks
 from detap.report.sections.ranking import brief, classification_report, retrieval_report
-from detap.report.writers import curves
+from detap.report.writers.curves import check_extension, retrieval_curves
 from detap.report.writers.json import as_dict
 from detap.report.writers.registry import Style
 from detap.tables.detection import SourceFile
@@ -333,7 +332,7 @@ def _outputs(options: dict[str, Any], source: _Input, gates: Gates) -> Outputs:
     inputs = [path for path in (*source.paths, *gates.paths()) if path != STDIN]
     extra_files = [path for path in (options.get("curves"),) if path is not None]
     for path in extra_files:
-        curves.check_extension(path)
+        check_extension(path)
     return Outputs.from_options(options, inputs, extra_files)
 
 
@@ -412,7 +411,7 @@ def _score_retrieval(run: _Ranking, protocol: Retrieval, given: tuple[str, ...])
     report = retrieval_report(result, inputs=run.describe(table), objectives=objectives)
     gate_results = _evaluate_gates(gates, (report, result), baseline, earlier)
     if (path := options["curves"]) is not None:
-        run.outputs.write_file(path, curves.render(retrieval_curves(result), path), table.files)
+        run.outputs.write_file(path, retrieval_curves(result, path), table.files)
     return run.finish(report, gate_results, table.files)
 
 

@@ -5,8 +5,8 @@ thumbnails; ``assembly`` puts them into ``page.html.j2`` with the style sheet an
 ``detap[report]``.
 """
 
+import importlib.util
 import os
-from importlib.util import find_spec
 from urllib.parse import quote
 
 from detap.errors import UsageError
@@ -37,7 +37,7 @@ def data_folder(path: str, page: str) -> DataFolder:
 def check_installed() -> None:
     """Check that the packages of the page are installed."""
     for module, name in (("jinja2", "Jinja2"), ("PIL", "Pillow")):
-        if find_spec(module) is None:
+        if importlib.util.find_spec(module) is None:
             raise UsageError(
                 f"the HTML page needs {name}, which is not installed; pip install 'detap[report]'"
             )

@@ -5,7 +5,7 @@ score. A ground truth has up to two detections that decide its result: the one t
 the best-scored error attributed to it. The script compares their scores with the threshold.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,9 +21,13 @@ from detap.analysis.row_results import (
 )
 from detap.core.nearest import CLASSIFICATION, LOCALIZATION
 from detap.escaping import escape
-from detap.report.page.shapes import Columns, shapes, tenths
-from detap.tables.detection import Floats, Integers
+from detap.tables.detection import Detections, Floats, GroundTruth, Integers
 
+Table = GroundTruth | Detections
+Columns = dict[str, NDArray[Any]]
+
+_TENTHS = 10
+_LARGEST = 2**31 - 1
 _COUNTED = GROUND_TRUTH_STATUSES.index("matched")
 
 
@@ -70,7 +74,7 @@ def gallery(
         "sizes": _sizes(results),
         "results": DETECTION_STATUSES,
         "truth_results": GROUND_TRUTH_STATUSES,
-        "truths": truths | {"shapes": shapes(iou_type, results.run.ground_truth, of_truths.rows)},
+        "truths": truths | {"shapes": _shapes(iou_type, results.run.ground_truth, of_truths.rows)},
         "detector": _detector(results, types, steps, of_truths),
         "baseline": None if before is None else _detector(*before, steps, of_truths),
     }
@@ -127,7 +131,7 @@ def _detector(
         "truth_result": status,
         "match": by_image.indices_in_image(results.matched_by[of_truths.rows]),
         "near": by_image.indices_in_image(near[of_truths.rows]),
-        "shapes": shapes(results.protocol.iou_type, results.run.detections, rows),
+        "shapes": _shapes(results.protocol.iou_type, results.run.detections, rows),
     }
 
 
@@ -143,7 +147,7 @@ def _best_errors(results: MatchResults, types: Errors) -> Integers:
 
 def _boxes(corners: Floats) -> dict[str, NDArray[np.int64]]:
     """Return left, top, width and height in tenths of a pixel."""
-    ends = tenths(corners)
+    ends = _tenths(corners)
     width, height = np.maximum(ends[:, 2:] - ends[:, :2], 0).T
     return {"x": ends[:, 0], "y": ends[:, 1], "w": width, "h": height}
 
@@ -155,3 +159,59 @@ def _sizes(results: MatchResults) -> NDArray[np.float32]:
         return np.zeros((results.images, 2), np.float32)
     known = np.all(sizes > 0, axis=1)
     return np.where(known[:, None], sizes, 0).astype(np.float32)
+
+
+# --- masks, polygons and keypoints, which script/shapes.js draws
+
+
+def _tenths(pixels: Floats) -> NDArray[np.int64]:
+    """Return coordinates in tenths of a pixel."""
+    return np.rint(np.clip(pixels * _TENTHS, -_LARGEST, _LARGEST)).astype(np.int64)
+
+
+def _shapes(iou_type: str, table: Table, rows: NDArray[np.integer]) -> Columns:
+    """Return the columns of the shapes of some rows; none if boxes are compared."""
+    columns = _COLUMNS.get(iou_type)
+    return {} if columns is None else columns(table, rows)
+
+
+def _polygons(table: Table, rows: NDArray[np.integer]) -> Columns:
+    return {} if table.polygons is None else {"corners": _tenths(table.polygons[rows]).ravel()}
+
+
+def _keypoints(table: Table, rows: NDArray[np.integer]) -> Columns:
+    assert table.keypoints is not None
+    points, visibility = table.keypoints[rows, :, :2], table.keypoints[rows, :, 2:]
+    labeled = visibility > 0 if visibility.size else np.ones((*points.shape[:2], 1), np.bool_)
+    return {"points": _tenths(points).ravel(), "labeled": labeled.astype(np.int64).ravel()}
+
+
+def _masks(table: Table, rows: NDArray[np.integer]) -> Columns:
+    assert table.masks is not None
+    assert table.mask is not None
+    masks = table.masks[table.mask[rows]]
+    # Those of polygons have runs only if they were rasterized.
+    rings, runs = np.diff(masks.ring_start), np.diff(masks.run_start)
+    from_runs = rings == 0
+    lengths = masks.runs[np.repeat(from_runs, runs)].astype(np.int64)
+    runs = np.where(from_runs, runs, 0)
+    # Runs change little from one column of pixels to the next.
+    first = np.arange(len(lengths)) - np.repeat(np.cumsum(runs) - runs, runs) < 2
+    before = np.zeros(len(lengths), np.int64)
+    before[2:] = lengths[:-2]
+    return {
+        "rings": rings,
+        "ring_points": np.diff(masks.ring_end, prepend=0),
+        "points": _tenths(masks.points).ravel(),
+        "runs": runs,
+        "lengths": lengths - np.where(first, 0, before),
+        "height": masks.sizes[:, 0].astype(np.int64),
+    }
+
+
+_COLUMNS: dict[str, Callable[[Table, NDArray[np.integer]], Columns]] = {
+    "segm": _masks,
+    "boundary": _masks,
+    "keypoints": _keypoints,
+    "polygon": _polygons,
+}
