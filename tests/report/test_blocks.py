@@ -26,7 +26,7 @@ from detap.protocols import PRESETS
 from detap.ranking.objectives import Objectives
 from detap.report.fields import limits_of_metrics
 from detap.report.model import Block, Cell, Column, Report, Table
-from detap.report.numbers import UNDEFINED, fraction, in_column
+from detap.report.numbers import UNDEFINED
 from detap.report.schemas import PAGES, address
 from detap.report.sections.breakdowns import _group_label, block_of
 from detap.report.sections.crosscheck import cross_check_block
@@ -316,16 +316,6 @@ def test_decomposability() -> None:
     assert block.table is not None
     assert [row["value"] for row in block.table.rows] == [0.5]
     assert block.data == {"batches": 2, "applies": 1, "queries": 2, "means": {"gap": 0.5}}
-
-
-def test_zero_has_no_sign() -> None:
-    assert fraction(-0.0, 4) == "0.0000"
-    assert fraction(-0.00001, 4) == "0.0000"
-
-
-def test_exact_whole_numbers_are_floats() -> None:
-    assert in_column("exact", 1, 4) == "1.0"
-    assert in_column("count", 1, 4) == "1"
 
 
 def test_the_indent_of_json() -> None:

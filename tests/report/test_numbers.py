@@ -4,13 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detap.report.numbers import change, count_change, exact, fraction
+from detap.report.numbers import change, count_change, exact, fraction, in_column
 
 
 @pytest.mark.parametrize(
     ("value", "decimals", "text"),
     [
         (0.0, 4, "0.0000"),
+        (-0.0, 4, "0.0000"),
+        (-0.00001, 4, "0.0000"),
         (1.0, 4, "1.0000"),
         (0.99999, 4, "0.9999"),
         (0.99995, 4, "0.9999"),
@@ -44,7 +46,7 @@ def test_only_exact_0_and_1_are_shown_as_such(value: float, decimals: int) -> No
     [(0.1, "0.1"), (1 / 3, "0.3333333333333333"), (nan, "\N{EN DASH}"), (0, "0.0")],
 )
 def test_exact_values_read_back(value: float, text: str) -> None:
-    assert exact(value) == text
+    assert exact(value) == in_column("exact", value, 4) == text
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,5 @@
 """Terminal colors and the order of changed images."""
 
-import re
-
-import pytest
-
 from detap import evaluate
 from detap.analysis.comparison import compare
 from detap.checks.statistics import DataCheck
@@ -13,17 +9,6 @@ from detap.report.writers.json import as_dict
 from detap.report.writers.registry import Style
 from detap.report.writers.text import render
 from detap.tables.detection import Detections, GroundTruth
-from tests.report.reports import report, row
-
-
-@pytest.mark.parametrize("value", [0.0, 0.333, 0.5, 0.666, 1.0])
-def test_no_value_is_colored(monkeypatch: pytest.MonkeyPatch, value: float) -> None:
-    monkeypatch.setenv("TERM", "xterm-256color")
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    text = render(report(row("cat", value)), Style(90, fold=True, color=True))
-    assert f"{value:.4f}" in text
-    assert not re.search(r"\x1b\[[0-9;]*3\dm", text)
-
 
 BOX = [0, 0, 10, 10]
 TRUTH = GroundTruth.from_arrays(

@@ -7,7 +7,7 @@ from math import nan
 import pytest
 
 from detap.escaping import width
-from detap.report.model import Block, Column, Table
+from detap.report.model import Table
 from detap.report.writers.registry import Style
 from detap.report.writers.text import render, table_lines
 from tests.report.reports import COLUMNS, report, row
@@ -56,11 +56,6 @@ def test_narrow_terminals_split_the_table(columns: int) -> None:
     assert all(width(line) <= columns for line in headings)
 
 
-def test_undefined_is_a_dash() -> None:
-    line = render(report(row("bird", nan, 0)), Style()).splitlines()[2]
-    assert line.split() == ["bird", *[DASH] * 4, *["0"] * 6]
-
-
 def test_wide_characters_keep_the_columns_aligned() -> None:
     lines = render(report(row("猫"), row("cat"), row("e\u0301")), Style()).splitlines()
     assert len({width(line) for line in lines[:5]}) == 1
@@ -103,19 +98,6 @@ def test_the_summary_wraps() -> None:
         "AR      0.2500  IoU 0.50, area",
         "                small, max dets 10",
     ]
-
-
-def test_the_signature_ends_the_report() -> None:
-    assert render(report(row("cat")), Style()).endswith("\n\nprotocol:coco|detap:0.1.0\n")
-
-
-def test_blocks_have_a_title_a_table_and_sentences() -> None:
-    columns = (Column("name", "number", "number", "name"), Column("x", "x", "x", "exact"))
-    table = Table(columns, ({"name": "AP", "x": 1 / 3},))
-    block = Block("check", "a check", {}, ("All is well.",), table)
-    text = render(report(row("cat"), blocks=(block,)), Style())
-    assert "\na check\nnumber                   x\n" in text
-    assert "AP      0.3333333333333333\nAll is well.\n" in text
 
 
 def test_a_table_without_rows_has_headings() -> None:

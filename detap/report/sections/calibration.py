@@ -51,9 +51,12 @@ def blocks(analysis: Analysis, value: bool | None) -> Iterator[Block]:
 def block_of(result: Calibration, names: Sequence[Mapping[str, Cell]]) -> Block:
     """Return the reliability of the scores; `names` has a row per class."""
     classes = [
-        ClassCalibration(
-            ECE=one.expected_error, MCE=one.largest_error, LaECE=localized.expected_error, **name
-        )
+        {
+            **name,
+            "ECE": one.expected_error,
+            "MCE": one.largest_error,
+            "LaECE": localized.expected_error,
+        }
         for name, one, localized in zip(names, result.by_class, result.localized, strict=True)
     ]
     overall = result.overall

@@ -147,14 +147,13 @@ def _class_of_truth(match_results: MatchResults, row: int) -> str | None:
     return None if row < 0 else match_results.classes[match_results.boxes[1].label[row]]
 
 
-def _shown(row: dict[str, Cell]) -> dict[str, Cell]:
-    reason = {"reason": str(row["reason"]).replace("_", " ")} if "reason" in row else {}
-    # A name that is a number is a name all the same.
-    return {**row, **reason, "image": str(row["image"])}
-
-
 def _table(columns: tuple[Column, ...], rows: tuple[dict[str, Cell], ...]) -> Table:
-    return Table(columns, tuple(map(_shown, rows)))
+    texts = []
+    for row in rows:
+        reason = {"reason": str(row["reason"]).replace("_", " ")} if "reason" in row else {}
+        # A name that is a number is a name all the same.
+        texts.append({**row, **reason, "image": str(row["image"])})
+    return Table(columns, tuple(texts))
 
 
 _IMAGE = Column("image", "image", "image", "name")
@@ -163,18 +162,16 @@ _IMAGES = (
     Column("false_positives", "false positives", "FP", "count"),
     Column("false_negatives", "false negatives", "FN", "count"),
 )
-_CONFIDENT = (
+_BOX = (
     _IMAGE,
     Column("class", "class", "class", "name"),
     Column("score", "score", "score", "fraction"),
+)
+_TRUTH = Column("ground_truth", "ground truth", "GT", "name")
+_CONFIDENT = (
+    *_BOX,
     Column("error", "error", "error", "text"),
-    Column("ground_truth", "ground truth", "GT", "name"),
+    _TRUTH,
     Column("iou", "IoU", "IoU", "fraction"),
 )
-_LABEL_ERRORS = (
-    _IMAGE,
-    Column("class", "class", "class", "name"),
-    Column("score", "score", "score", "fraction"),
-    Column("reason", "reason", "reason", "text"),
-    Column("ground_truth", "ground truth", "GT", "name"),
-)
+_LABEL_ERRORS = (*_BOX, Column("reason", "reason", "reason", "text"), _TRUTH)

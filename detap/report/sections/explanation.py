@@ -263,7 +263,7 @@ def _metrics_of_protocols(diff: ProtocolDiff) -> Block:
         )
         for key, item in (("first", diff.first), ("second", diff.second))
     }
-    rows = tuple(
+    rows: tuple[dict[str, Cell], ...] = tuple(
         {"name": item.protocol.text, "metric": item.metric.name, "value": item.value}
         for item in (diff.first, diff.second)
     )
@@ -507,7 +507,7 @@ def _unknown(diff: ReportDiff) -> str:
 
 def _metrics_of_reports(diff: ReportDiff) -> Block:
     pairs = zip(diff.names, diff.values, strict=True)
-    metrics = [{"metric": name, "value": value} for name, value in pairs]
+    metrics: list[dict[str, Cell]] = [{"metric": name, "value": value} for name, value in pairs]
     data = dict(zip(("first", "second"), metrics, strict=True))
     rows = [{"name": report, **metric} for report, metric in data.items()]
     columns = (Column("name", "report", "report", "name"), *_METRIC_COLUMNS[1:])

@@ -129,8 +129,8 @@ class _Document(NamedTuple):
     """A kind of report: its title, its type, and the parts of each `kind`."""
 
     title: str
-    declared: object
-    by_kind: Mapping[str, object] = MappingProxyType({})
+    declared: Object
+    by_kind: Mapping[str, Object] = MappingProxyType({})
 
 
 DOCUMENTS = {
@@ -244,4 +244,4 @@ def _field(field: Field, definitions: dict[str, Any]) -> dict[str, Any]:
         schema = {"anyOf": [schema, {"type": "null"}]}
     if field.description:
         schema["description"] = field.description
-    return schema | (field.limits() if callable(field.limits) else field.limits)
+    return {**schema, **(field.limits() if callable(field.limits) else field.limits)}
