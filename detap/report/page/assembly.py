@@ -32,29 +32,9 @@ _MOST_PROBLEMS = 20
 
 # The files of script/ in the order in which they run, as one function.
 _SCRIPT = (
-    "model",
-    "elements",
-    "labels",
-    "colors",
-    "state",
-    "counts",
-    "bar",
-    "charts",
-    "change",
-    "errors",
-    "operating",
-    "classes",
-    "curves",
-    "confusion",
-    "calibration",
-    "breakdowns",
-    "images",
-    "shapes",
-    "drawing",
-    "gallery",
-    "viewer",
-    "navigation",
-    "start",
+    *("model", "elements", "labels", "colors", "state", "counts", "bar", "charts", "change"),
+    *("errors", "operating", "classes", "curves", "confusion", "calibration", "breakdowns"),
+    *("images", "shapes", "drawing", "gallery", "viewer", "navigation", "start"),
 )
 _STYLES = ("vendor/uPlot.min.css", "page.css")
 _ESCAPES = {ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"}

@@ -66,12 +66,7 @@ def _table(report: Report, result: Result) -> dict[str, Any]:
     rows = [by_class[row["name"], row["id"]] for row in class_rows(result)]
     return {
         "columns": [
-            {
-                "key": column.key,
-                "heading": column.heading,
-                "kind": column.kind,
-                "priority": column.priority,
-            }
+            {name: getattr(column, name) for name in ("key", "heading", "kind", "priority")}
             for column in columns
         ],
         "rows": [[row[column.key] for column in columns] for row in rows],

@@ -142,18 +142,13 @@ def comparison_report(
 
 
 def _columns(heading: str, comparison: Comparison) -> tuple[Column, ...]:
-    columns = [
+    ends = () if comparison.resamples is None else ("low", "high")
+    return (
         Column("name", heading, heading, "name"),
-        Column("first", "first", "first", "fraction"),
-        Column("second", "second", "second", "fraction"),
+        *(Column(side, side, side, "fraction") for side in ("first", "second")),
         Column("difference", "diff", "diff", "change"),
-    ]
-    if comparison.resamples is not None:
-        columns += [
-            Column("low", "CI low", "CI low", "change"),
-            Column("high", "CI high", "CI high", "change"),
-        ]
-    return tuple(columns)
+        *(Column(end, f"CI {end}", f"CI {end}", "change") for end in ends),
+    )
 
 
 def _classes(comparison: Comparison, max_rows: int | None) -> Block:
@@ -230,8 +225,7 @@ def _errors(iou: float, *error_counts: ErrorCounts) -> Block:
     ]
     columns = (
         Column("name", "errors", "errors", "name"),
-        Column("first", "first", "first", "count"),
-        Column("second", "second", "second", "count"),
+        *(Column(side, side, side, "count") for side in ("first", "second")),
         Column("difference", "diff", "diff", "count_change"),
     )
     data = {str(row["name"]): {k: v for k, v in row.items() if k != "name"} for row in rows}

@@ -85,10 +85,9 @@ def _param_columns(protocol: Protocol) -> tuple[Column, ...]:
 
 def class_columns(protocol: Protocol) -> tuple[Column, ...]:
     """Return the columns of the class table: name, metrics, counts."""
-    columns = [Column("name", "class", "class", "name")]
-    for spec in metrics.columns(protocol):
-        columns.append(_column(protocol, spec, spec.class_name))
-    return (*columns, *_COUNTS)
+    specs = metrics.columns(protocol)
+    columns = (_column(protocol, spec, spec.class_name) for spec in specs)
+    return (Column("name", "class", "class", "name"), *columns, *_COUNTS)
 
 
 def _column(protocol: Protocol, spec: MetricSpec, key: str) -> Column:

@@ -55,10 +55,8 @@ def block_of(
 ) -> Block:
     """Return the block of an operating point; `names` has a row per class."""
     overall = _numbers(point.overall)
-    rows = [
-        {**name, **_numbers(class_point)}
-        for name, class_point in zip(names, point.by_class, strict=True)
-    ]
+    pairs = zip(names, point.by_class, strict=True)
+    rows = [{**name, **_numbers(of_class)} for name, of_class in pairs]
     at = "best F1 per class" if score_threshold is None else f"score >= {score_threshold:.6g}"
     mean = "undefined" if isnan(point.macro_f1) else f"{point.macro_f1:.4f}"
     return Block(

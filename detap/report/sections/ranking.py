@@ -193,18 +193,19 @@ def _query_table(result: RetrievalResult, objectives: Objectives | None) -> Tabl
         values |= {f"{key}_loss": column.tolist() for key, column in objectives.losses.items()}
         values |= {key: column.tolist() for key, column in objectives.gaps.items()}
     values |= {"relevant": result.relevant.tolist(), "ranked": result.ranked.tolist()}
-    columns = [Column("name", "query", "query", "name")]
-    for number, metric in enumerate(result.metrics):
-        key = metric.key
-        columns.append(Column(key, key, key, "fraction", min(number, 2)))
-    columns += [
+    columns = (
+        Column("name", "query", "query", "name"),
+        *(
+            Column(metric.key, metric.key, metric.key, "fraction", min(number, 2))
+            for number, metric in enumerate(result.metrics)
+        ),
         Column("relevant", "relevant", "rel", "count"),
         Column("ranked", "ranked", "rank", "count", 1),
-    ]
+    )
     totals: dict[str, Cell] = {"name": "mean / sum"}
     totals |= {metric.key: result.summary[metric.name] for metric in result.metrics}
     totals |= {"relevant": int(result.relevant.sum()), "ranked": int(result.ranked.sum())}
-    return Table(tuple(columns), rows_of(values), totals)
+    return Table(columns, rows_of(values), totals)
 
 
 def brief(report: Report, most: int = _MOST_SHOWN) -> Report:
@@ -272,21 +273,21 @@ def _levels_block(result: RetrievalResult) -> Block:
 
 def _ranks_block(data: Mapping[str, Any]) -> Block:
     """Return precision and recall at some of the ranks; without a title if there are none."""
-    at_ranks = [*zip(data["precision_at_ranks"], data["recall_at_ranks"], strict=True)]
-    if not at_ranks:
+    at_ranks = zip(data["precision_at_ranks"], data["recall_at_ranks"], strict=True)
+    last = len(data["precision_at_ranks"])
+    rows = tuple(
+        {"rank": rank, "precision": precision, "recall": recall}
+        for rank, (precision, recall) in enumerate(at_ranks, 1)
+        if rank in _SHOWN_RANKS or rank == last
+    )
+    if not rows:
         return Block("curve", "", data)
-    last = len(at_ranks)
     columns = (
         Column("rank", "rank", "rank", "count"),
         Column("precision", "precision", "precision", "fraction"),
         Column("recall", "recall", "recall", "fraction"),
     )
-    rows: list[dict[str, Cell]] = [
-        {"rank": rank, "precision": precision, "recall": recall}
-        for rank, (precision, recall) in enumerate(at_ranks, 1)
-        if rank in _SHOWN_RANKS or rank == last
-    ]
-    return Block("curve", "Precision and recall at ranks", data, table=Table(columns, tuple(rows)))
+    return Block("curve", "Precision and recall at ranks", data, table=Table(columns, rows))
 
 
 def _objective_blocks(objectives: Objectives | None) -> Iterable[Block]:

@@ -24,21 +24,17 @@ def slices_block(
 ) -> Block:
     """Return the block of slices; there must be at least one."""
     names = list(slices[0].summary)
-    columns = (
-        Column("name", "slice", "slice", "name"),
-        *(_column(name, columns_of.get(name), index) for index, name in enumerate(names)),
+    columns = [Column("name", "slice", "slice", "name")]
+    for index, name in enumerate(names):  # with the full name as heading
+        column = columns_of.get(name) or Column(name, name, name, "fraction")
+        columns.append(replace(column, short=name, priority=min(index, 2)))
+    columns += [
         Column("images", "images", "img", "count"),
         Column("ground_truths", "ground truths", "GT", "count"),
-    )
+    ]
     rows: list[dict[str, Cell]] = [
         {"name": one.tag, "images": one.images, "ground_truths": one.ground_truths, **one.summary}
         for one in slices
     ]
     data = {one.tag: SliceEntry(one) for one in slices}
-    return Block("slices", "Slices", data, table=Table(columns, tuple(rows)))
-
-
-def _column(name: str, column: Column | None, index: int) -> Column:
-    """Return the column of a metric, with its full name as heading."""
-    column = column or Column(name, name, name, "fraction")
-    return replace(column, short=name, priority=min(index, 2))
+    return Block("slices", "Slices", data, table=Table(tuple(columns), tuple(rows)))
