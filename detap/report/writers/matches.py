@@ -96,21 +96,11 @@ def _csv(chunks: Iterable[Columns]) -> Iterator[bytes]:
 
 
 def _json_lines(chunks: Iterable[Columns]) -> Iterator[bytes]:
-    value = cache(_json)
     for chunk in chunks:
-        template = "{" + ", ".join(f"{json.dumps(key)}: %s" for key in chunk) + "}\n"
-        columns = (
-            map(value if column.dtype.kind == "O" else _json, values)
-            for column, values in zip(chunk.values(), _cells(chunk), strict=True)
-        )
-        yield "".join(template % row for row in zip(*columns, strict=True)).encode()
-
-
-def _json(value: str | float | None) -> str:
-    if isinstance(value, str):
+        rows = zip(*_cells(chunk), strict=True)
+        text = "".join(f"{json.dumps(dict(zip(chunk, row, strict=True)))}\n" for row in rows)
         # As in reports: ## before a bracket is a command to some CI systems.
-        return json.dumps(value).replace("##", "#\\u0023")
-    return "null" if value is None else repr(value)
+        yield text.replace("##", "#\\u0023").encode()
 
 
 def _parquet(chunks: Iterable[Columns]) -> Iterator[bytes]:
