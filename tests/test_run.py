@@ -18,8 +18,9 @@ from detap.analysis.image_results import image_results
 from detap.core import curves
 from detap.core.keypoints import keypoint_pairs
 from detap.errors import Note, UsageError
-from detap.evaluation import run
+from detap.evaluation import prepare
 from detap.evaluation.detection import Result, evaluate, on_images
+from detap.evaluation.match import ByIou
 from detap.evaluation.overlaps import keypoints
 from detap.protocols import AreaRange, Protocol, protocol
 from detap.tables.detection import Detections, GroundTruth
@@ -166,7 +167,7 @@ def test_the_number_of_proposals_of_each_image() -> None:
     detections = Detections.from_arrays(
         image=["b", "b"], label=["cat"] * 2, boxes=[square(0), square(1)], score=[0.9, 0.8]
     )
-    _, _, proposals = evaluate(truth, detections, protocol("proposals"))._run.match_by_iou()
+    _, _, proposals = ByIou(evaluate(truth, detections, protocol("proposals"))._run).matches()
     assert proposals.tolist() == [0, 2, 0]
 
 
@@ -328,7 +329,7 @@ _halves = st.builds(
 @given(st.lists(_numbers | _halves), st.integers(0, 30))
 def test_rounding_equals_that_of_text(values: list[float], decimals: int) -> None:
     expected = [float(f"{value:.{decimals}f}") for value in values]
-    rounded = run._round_as_text(np.array(values, np.float64), decimals)
+    rounded = prepare._round_as_text(np.array(values, np.float64), decimals)
     assert [repr(value) for value in rounded.tolist()] == [repr(value) for value in expected]
 
 

@@ -18,7 +18,7 @@ from detap.evaluation.annotation_id_zero import has_zero_id_note
 from detap.evaluation.detection import add_sanity_notes, name_mask, name_scores, prepare
 from detap.evaluation.results import Result
 from detap.evaluation.run import EvaluationRun
-from detap.evaluation.subset import shrink, split_classes
+from detap.evaluation.selection import shrink, split_classes
 from detap.formats.multi_file import LocatedInput, detections_of, locate_files
 from detap.protocols import Protocol
 from detap.tables.concat import join_detections

@@ -38,7 +38,7 @@ def add_zero_id_note(result: Result) -> Result:
         result._run.threads,
         prepared=True,
     )
-    scores = one_class.evaluate_by_score(match_table=None, curves=True)
+    scores = one_class.evaluate()
     interpolated = result._interpolated.copy()
     interpolated.set_classes(slice(label, label + 1), scores.interpolated.select_classes([label]))
     alternative = replace(

@@ -7,7 +7,7 @@ summarizes (results.py).
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,17 +22,15 @@ from detap.checks.sanity_notes import (
 from detap.checks.tables import check_units, of_unknown_size, unsized_problem
 from detap.core.accumulate import Scores, accumulate
 from detap.errors import DetapWarning, InputError, UsageError
+from detap.evaluation.match import match_params
 from detap.evaluation.results import Curve, Matches, Result, all_area_iou_pairs, result_of
-from detap.evaluation.run import EvaluationRun, match_params
-from detap.evaluation.subset import name_mask, select, shrink
+from detap.evaluation.run import EvaluationRun
+from detap.evaluation.selection import SelectedClasses, Selection, name_mask, select, shrink
 from detap.formats.catalogue import default_protocol, options
 from detap.io.paths import Path
 from detap.protocols import Protocol
 from detap.tables.detection import Detections, GroundTruth, Name
 from detap.tables.notes import AS_IS
-
-if TYPE_CHECKING:
-    from detap.evaluation.selection import Selection
 
 __all__ = [
     "Curve",
@@ -197,7 +195,7 @@ def prepare(
     images: Iterable[Name] | None = None,
     threads: int | None = None,
     check_formats: bool = True,
-) -> "tuple[EvaluationRun, Selection | None, tuple[str, ...] | None]":
+) -> tuple[EvaluationRun, Selection | None, tuple[str, ...] | None]:
     """Check tables; return their run, the selection, and the classes to report if not all."""
     resolved = Protocol.of(protocol)
     if resolved.metrics:
@@ -212,8 +210,6 @@ def prepare(
             detections = replace(detections, notes=(*detections.notes, *notes))
     selection = selected_classes = None
     if classes is not None or images is not None:
-        from detap.evaluation.selection import Selection
-
         selection = Selection.of(ground_truth, detections, classes, images)
         pooled, selected_classes = None, selection.classes
         if resolved.class_agnostic:
@@ -274,8 +270,6 @@ def name_scores(run: EvaluationRun, scores: Scores, classes: Iterable[str] | Non
     full = result_of(run, run.protocol, run.classes, scores, notes)
     if classes is None:
         return full
-    from detap.evaluation.selection import SelectedClasses
-
     labels = np.flatnonzero(name_mask("class", run.classes, classes)).tolist()
     selected_classes = name_scores(SelectedClasses(run, labels), scores.select_classes(labels))
     return replace(selected_classes, full=full)

@@ -386,7 +386,7 @@ within_max_dets : (K,) int64
 
     def _match(self, area_iou_pairs: "Iterable[AreaIouPair]") -> "MatchTable":
         self._require_score_matching()
-        return self._source.match(tuple(area_iou_pairs))
+        return self._source.match_table(tuple(area_iou_pairs))
 
     def _require_score_matching(self) -> None:
         self.protocol.require_score_matching("evaluate with another protocol for that")

@@ -1,67 +1,28 @@
-"""Steps 1 to 3: prepare the tables, match and accumulate in the core."""
+"""A run: prepared tables that are matched and accumulated, and the notes on them."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detap import metrics
 from detap.core.accumulate import Scores
-from detap.core.matching import UNLIMITED, Boxes, match_and_accumulate
-from detap.core.overlap import overlaps, paired_overlaps
-from detap.core.params import MatchParams
+from detap.core.match_table import AreaIouPair, MatchTable
 from detap.errors import Note, UsageError
-from detap.evaluation.conditions import dropped_by_condition, ignored_by_condition
-from detap.evaluation.overlaps import shapes_of
-from detap.evaluation.overlaps.boxes import Shapes
+from detap.evaluation.match import MATCHINGS, scored_classes
+from detap.evaluation.prepare import PreparedTables
 from detap.protocols import Protocol
 from detap.protocols.fields import exact
-from detap.tables.columns import MOST_ROWS, check_threads
-from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, Name
+from detap.tables.detection import GroundTruth
 from detap.tables.notes import INTERLEAVED, KEYPOINT_AREAS, NO_DETECTIONS, NOTHING_SAID
-
-if TYPE_CHECKING:
-    from detap.core.match_table import AreaIouPair, MatchTable
-    from detap.core.matching import Pairs
+from detap.text_input import join_names
 
 
-Rows = NDArray[np.integer[Any]]
-
-
-_CLASS_LISTS = {
-    "verified": (
-        "negative",
-        "the classes known to be absent (LVIS's neg_category_ids, Open Images' --image-labels)",
-    ),
-    "not_exhaustive": (
-        "not_exhaustive",
-        "the classes not exhaustively annotated (LVIS's not_exhaustive_category_ids)",
-    ),
-}
-"""The ground truth's list that each field uses, and its content."""
-
-
-class EvaluationRun:
-    """Ground truth, detections and protocol prepared for the core.
-
-    Parameters
-    ----------
-    ground_truth, detections : GroundTruth and Detections
-    protocol : Protocol
-    threads : int or None
-        The result does not depend on it.
-    prepared : bool
-        If True, the detections are those of another run: rounded and filtered already.
+class EvaluationRun(PreparedTables):
+    """Prepared tables with their match results and notes.
 
     Attributes
     ----------
-    images : tuple of int or str
-        The names of the images.
-    class_ids : tuple of int or str
-        The ids of the detections' classes.
     has_boxes : bool
         False if workers evaluated the detections, of which this table has only some.
     remote_notes : tuple of Note
@@ -71,379 +32,30 @@ class EvaluationRun:
     has_boxes = True
     remote_notes: tuple[Note, ...] = ()
 
-    def __init__(
-        self,
-        ground_truth: GroundTruth,
-        detections: Detections,
-        protocol: Protocol,
-        threads: int | None,
-        *,
-        prepared: bool = False,
-    ) -> None:
-        check_threads(threads)
-        if protocol.class_agnostic and protocol.tie_break == "image":
-            # pycocotools without classes lists an image's boxes class by class; ties and equal
-            # IoUs follow that order.
-            ground_truth = ground_truth.select(np.argsort(ground_truth.label, kind="stable"))
-            detections = detections.select(np.argsort(detections.label, kind="stable"))
-        self.protocol = protocol
-        self.ground_truth = ground_truth
-        self.dropped = np.zeros(0, np.bool_)
-        if not prepared:
-            self.dropped = dropped_by_condition(detections, protocol)
-            if self.dropped.any():
-                detections = detections.select(np.flatnonzero(~self.dropped))
-        loaded = detections if prepared else _prepare_detections(detections, protocol)
-        self.detections = loaded
-        if protocol.degenerate_boxes == "drop" and not prepared:
-            mask = (loaded.corners[:, 2:] > loaded.corners[:, :2]).all(axis=1)
-            self.detections = loaded if mask.all() else loaded.select(np.flatnonzero(mask))
-        self.below_min_score = len(detections) - len(loaded)
-        self.degenerate = len(loaded) - len(self.detections)
-        if protocol.max_dets_scope == "dataset" and not prepared:
-            self.detections = _within_dataset_limit(self.detections, protocol)
-        if protocol.zero_area == "drop":
-            area = shapes_of(ground_truth, self.detections, protocol, threads).truth_areas()
-            if not (area > 0).all():
-                ground_truth = ground_truth.select(np.flatnonzero(area > 0))
-        self.ground_truths_dropped = len(self.ground_truth) - len(ground_truth)
-        self.ground_truth = ground_truth
-        self.threads = threads
-        self.classes = ("all",) if protocol.class_agnostic else self.detections.classes
-        self.group = ground_truth.group_of & (protocol.group_of_weight is not None)
-        self.ignored = _any_flag(ground_truth, protocol.ignore_flags)
-        by_condition = ignored_by_condition(ground_truth, protocol)
-        self.ignored |= by_condition | self._without_detections()
-        self.ignored |= self.group & (protocol.group_of_weight == 0)
-        self.crowd = _any_flag(ground_truth, protocol.crowd_flags) | self.group
-        if protocol.candidate == "best-unmatched":  # else they are ignored as VOC's difficult ones
-            self.crowd |= by_condition
-        self.unmatchable = ground_truth.zero_id & (protocol.annotation_id_zero == "unmatched")
-        self.images = ground_truth.images
-        self.class_ids = self.detections.class_ids
-        self._boxes: tuple[Boxes, Boxes] | None = None
-        self._check_class_lists()
-
-    def _check_class_lists(self) -> None:
-        """Raise UsageError if the ground truth lacks data the protocol needs."""
-        protocol, listed = self.protocol, self.ground_truth.listed
-        default_by_field = {"verified": "all", "not_exhaustive": "count"}
-        missing = {
-            field: default
-            for field, default in default_by_field.items()
-            if getattr(protocol, field) != default and _CLASS_LISTS[field][0] not in listed
-        }
-        if missing:
-            content = " and ".join(_CLASS_LISTS[field][1] for field in missing)
-            options = (
-                f"--{field.replace('_', '-')} {default}" for field, default in missing.items()
-            )
-            raise UsageError(
-                f"protocol {protocol.name} requires, per image, {content}; the ground truth "
-                f"lacks them; add them or use {' '.join(options)}"
-            )
-
-    def _without_detections(self) -> Flags:
-        """Flag the ground truths that lack detections of their class, if those are excluded."""
-        truth, detections = self.ground_truth, self.detections
-        if self.protocol.empty_images == "count" or self.protocol.matching != "by-score":
-            return np.zeros(len(truth), np.bool_)
-        if self.protocol.class_agnostic:
-            return ~np.isin(truth.image, detections.image)
-        width = np.int64(len(self.classes))
-        return ~np.isin(
-            truth.image * width + truth.label, detections.image * width + detections.label
-        )
-
     @property
     def full_run(self) -> "EvaluationRun":
         """The run of all classes."""
         return self
 
-    @cached_property
-    def lowest_score(self) -> float | None:
-        """The lowest score; None without detections."""
-        score = self.detections.score
-        return float(score.min()) + 0.0 if len(score) else None  # -0.0 as 0.0
-
-    @cached_property
-    def unverified(self) -> Flags:
-        """Detections of classes not verified for the image, (N,)."""
-        detections = self.detections
-        if self.protocol.verified == "all":
-            return np.zeros(len(detections), np.bool_)
-        list_names = "negative", "positive"
-        image_and_label = detections.image, detections.label
-        return ~self.ground_truth.in_lists(list_names, *image_and_label, or_present=True)
-
-    @cached_property
-    def without_area(self) -> Flags:
-        """Detections dropped for lack of area, (N,)."""
-        if self.protocol.zero_area == "count":
-            return np.zeros(len(self.detections), np.bool_)
-        areas = self.shapes.areas()[0]
-        return ~(self.shapes.range_areas(areas) > 0)
-
-    @cached_property
-    def not_scored(self) -> Flags:
-        """Detections that count for max dets but are not scored, (N,)."""
-        not_scored = self.unverified | self.without_area
-        if self.protocol.images_without_ground_truth == "ignore":
-            not_scored = not_scored | ~np.isin(self.detections.image, self.ground_truth.image)
-        return not_scored
-
-    @cached_property
-    def not_exhaustive(self) -> Flags:
-        """Detections of classes not exhaustively annotated in the image, (N,)."""
-        detections = self.detections
-        if self.protocol.not_exhaustive == "count":
-            return np.zeros(len(detections), np.bool_)
-        return self.ground_truth.in_lists(("not_exhaustive",), detections.image, detections.label)
-
     @property
-    def groups(self) -> Mapping[Name, str]:
-        """The group of each grouped class, by class id."""
-        return self.ground_truth.groups
-
-    def boxes(self) -> tuple[Boxes, Boxes]:
-        """Return the core's columns of both tables (step 1, prepare), cached."""
-        if self._boxes is not None:
-            return self._boxes
-        truth, detections = self.ground_truth, self.detections
-        detection_area, truth_area = self.shapes.areas()
-        range_area = self.shapes.in_range_unit(
-            self.shapes.range_areas(detection_area), detections.image
-        )
-        if self.not_exhaustive.any():
-            # NaN is outside all ranges, so that unmatched detections are ignored.
-            range_area = np.where(self.not_exhaustive, np.nan, range_area)
-        truth_range_area = self.shapes.in_range_unit(self.shapes.truth_areas(), truth.image)
-        agnostic = self.protocol.class_agnostic
-        labels = [np.zeros_like(t.label) if agnostic else t.label for t in (detections, truth)]
-        self._boxes = (
-            Boxes(
-                detections.image,
-                labels[0],
-                detections.corners,
-                detection_area,
-                range_area,
-                detections.score,
-            ),
-            Boxes(truth.image, labels[1], truth.corners, truth_area, truth_range_area, np.zeros(0)),
-        )
-        return self._boxes
-
-    @cached_property
-    def shapes(self) -> Shapes:
-        """The shapes that the protocol compares."""
-        return shapes_of(self.ground_truth, self.detections, self.protocol, self.threads)
-
-    @cached_property
-    def pairs(self) -> "Pairs | None":
-        """The IoUs of pairs of one image and class; None for boxes."""
-        return self.shapes.pairs(self.boxes(), self.crowd, 0.0)
-
-    @cached_property
-    def pairs_of_any_class(self) -> "Pairs | None":
-        """The IoUs of pairs of one image, of any class and without crowds."""
-        detections, ground_truths = (
-            columns._replace(label=np.zeros_like(columns.label)) for columns in self.boxes()
-        )
-        return self.shapes.pairs((detections, ground_truths), np.zeros_like(self.crowd), 0.0)
-
-    def overlaps(self, boxes: tuple[Boxes, Boxes], rows: Rows, ground_truths: Rows) -> Floats:
-        """Return the IoUs (n, g) of some detections and ground truths of an image."""
-        detections, of_truth = boxes
-        if self.pairs is not None:
-            claim, truth = np.repeat(rows, len(ground_truths)), np.tile(ground_truths, len(rows))
-            return self.pairs.between(claim, truth).reshape(len(rows), len(ground_truths))
-        return overlaps(
-            detections.corners[rows],
-            of_truth.corners[ground_truths],
-            detection_areas=detections.overlap_area[rows],
-            truth_areas=of_truth.overlap_area[ground_truths],
-            crowd=self.crowd[ground_truths],
-            inclusive_pixels=self.protocol.inclusive_pixels,
-        )
-
-    def matched_iou(self, matched_gt: Integers) -> Floats:
-        """Return the IoU of each detection with its matched ground truth, (N,) float64."""
-        iou = np.zeros(len(matched_gt))
-        rows = np.flatnonzero(matched_gt >= 0)
-        truth, (detections, of_truth) = matched_gt[rows], self.boxes()
-        # Each ground truth and the detections that match it are an image of their own, so that no
-        # other pair is compared. Label 1 has no ground truth.
-        pairs = self.shapes.pairs(
-            (
-                detections._replace(
-                    image=np.maximum(matched_gt, 0), label=(matched_gt < 0).astype(np.int32)
-                ),
-                of_truth._replace(
-                    image=np.arange(len(of_truth.image), dtype=np.int32),
-                    label=np.zeros_like(of_truth.label),
-                ),
-            ),
-            self.crowd,
-            0.0,
-        )
-        iou[rows] = (
-            paired_overlaps(
-                detections.corners[rows],
-                of_truth.corners[truth],
-                detection_areas=detections.overlap_area[rows],
-                truth_areas=of_truth.overlap_area[truth],
-                crowd=self.crowd[truth],
-                inclusive_pixels=self.protocol.inclusive_pixels,
-            )
-            if pairs is None
-            else pairs.between(rows, truth)
-        )
-        return iou
-
-    def evaluate_by_score(
-        self, *, match_table: "Iterable[AreaIouPair] | None", curves: bool
-    ) -> Scores:
-        """Match detections in descending score order and accumulate."""
-        detections, ground_truths = self.boxes()
-        # The match table needs the max IoU of each detection, so no pair may be skipped.
-        lowest = 0.0 if match_table is not None else min(self.protocol.search_thresholds)
-        pairs = self.shapes.pairs((detections, ground_truths), self.crowd, lowest)
-        match = match_and_accumulate
-        if self.group.any():
-            from detap.core.group_of import match_grouped
-
-            match = partial(match_grouped, group=self.group)
-        return match(
-            detections,
-            ground_truths,
-            ignored=self.ignored,
-            crowd=self.crowd,
-            unmatchable=self.unmatchable,
-            images=len(self.ground_truth.images),
-            classes=len(self.classes),
-            params=match_params(self.protocol),
-            pairs=pairs,
-            threads=self.threads,
-            match_table=match_table,
-            curves=curves,
-            rank=self._ranks(),
-        )
-
-    def _ranks(self) -> Integers | None:
-        """Return the rank of each detection for max dets; None to use the core's.
-
-        Detections that are not scored count for the rank and get an unlimited one.
-        """
-        protocol = self.protocol
-        if protocol.max_dets_scope != "image" and not self.not_scored.any():
-            return None
-        scope: NDArray[np.integer[Any]] = self.detections.image
-        if protocol.max_dets_scope == "class" and not protocol.class_agnostic:
-            scope = scope * np.int64(len(self.classes)) + self.detections.label
-        rank = _rank_within(scope, self.detections.score)
-        rank[self.not_scored] = UNLIMITED
-        return rank
-
-    @property
-    def area_iou_pairs(self) -> "tuple[AreaIouPair, ...]":
-        """The area ranges and thresholds of the matches in :meth:`match_table`."""
+    def area_iou_pairs(self) -> tuple[AreaIouPair, ...]:
+        """The first area range and threshold, and those whose matches listed metrics use."""
         return tuple(dict.fromkeys([(0, 0), *metrics.of_matched_iou(self.protocol)]))
 
-    def match_table(self) -> "MatchTable":
-        """Return the match table, with the matches of the first area and threshold.
-
-        And with those that listed metrics use.
-        """
-        return self.match(self.area_iou_pairs)
-
-    def match(self, area_iou_pairs: "tuple[AreaIouPair, ...]") -> "MatchTable":
-        """Return the match table, with the matches of some areas and thresholds."""
+    def match_table(self, area_iou_pairs: tuple[AreaIouPair, ...] = ()) -> MatchTable:
+        """Return the match table, with the matches of :attr:`area_iou_pairs` or the given ones."""
         if not self.has_boxes:
             raise UsageError("match results need all boxes in one process; remove --engine")
-        match_table = self.evaluate_by_score(match_table=area_iou_pairs, curves=False).match_table
+        pairs = area_iou_pairs or self.area_iou_pairs
+        match_table = self.evaluate(match_table=pairs, curves=False).match_table
         assert match_table is not None
         return match_table
 
     def evaluate(
-        self, *, match_table: "Iterable[AreaIouPair] | None" = None, curves: bool = True
+        self, *, match_table: Iterable[AreaIouPair] | None = None, curves: bool = True
     ) -> Scores:
-        """Match and accumulate (steps 2 and 3), by the protocol's `matching`.
-
-        `match_table` and `curves` apply to matching by score only.
-        """
-        if self.protocol.matching == "by-iou":
-            from detap.core.proposals import accumulate_by_iou
-
-            return accumulate_by_iou(*self.match_by_iou(), match_params(self.protocol))
-        if self.protocol.matching == "kitti":
-            return self.evaluate_kitti()
-        return self.evaluate_by_score(match_table=match_table, curves=curves)
-
-    def evaluate_kitti(self) -> Scores:
-        """Match and accumulate by KITTI's rules."""
-        from detap.core.kitti import match_kitti
-        from detap.evaluation.kitti import KittiTables, kitti_parts
-
-        detections, ground_truths = self.boxes()
-        extra = self.ground_truth.extra
-        columns = KittiTables(detections, ground_truths, self.ignored, self.crowd, extra)
-        parts, low = kitti_parts(self.protocol, self.classes, columns)
-        return match_kitti(
-            detections,
-            ground_truths,
-            parts,
-            low,
-            images=len(self.images),
-            classes=len(self.classes),
-            params=match_params(self.protocol),
-        )
-
-    def match_by_iou(self) -> tuple[NDArray[np.uint64], Flags, NDArray[np.int64]]:
-        """Return the thresholds at which each ground truth matches a proposal."""
-        from detap.core.proposals import match_by_iou, reached_thresholds
-
-        protocol = self.protocol
-        if not protocol.class_agnostic:
-            raise UsageError(
-                "matching by-iou requires a class-agnostic protocol; set --class-agnostic"
-            )
-        detections, ground_truths = self.boxes()
-        self._check_pair_count(detections, ground_truths)
-        counted = np.array(
-            [
-                (ground_truths.area >= low) & (ground_truths.area <= high) & ~self.ignored
-                for low, high in protocol.area_bounds
-            ]
-        )
-        if protocol.empty_images == "exclude":
-            counted &= np.isin(ground_truths.image, detections.image)
-        images = len(self.ground_truth.images)
-        covered = match_by_iou(
-            detections,
-            ground_truths,
-            counted=counted,
-            images=images,
-            max_dets=protocol.max_dets,
-            inclusive_pixels=protocol.inclusive_pixels,
-        )
-        thresholds = np.array(protocol.search_thresholds)
-        bits = reached_thresholds(covered, thresholds, strict=protocol.strict_iou)
-        return bits, counted, np.bincount(detections.image, minlength=images)
-
-    def _check_pair_count(self, detections: Boxes, ground_truths: Boxes) -> None:
-        """Raise UsageError if an image has more pairs than int32 can index."""
-        images = len(self.ground_truth.images)
-        max_dets = self.protocol.max_dets[-1]
-        proposals = np.bincount(detections.image, minlength=images)
-        pairs = np.bincount(ground_truths.image, minlength=images) * (
-            proposals if max_dets is None else np.minimum(proposals, max_dets)
-        )
-        if pairs.max(initial=0) > MOST_ROWS:
-            index = int(pairs.argmax())
-            raise UsageError(
-                f"image {self.images[index]!r} has {pairs[index]} pairs of proposal and ground "
-                f"truth, more than {MOST_ROWS}; lower --max-dets"
-            )
+        """Match and accumulate; `match_table` and `curves` apply to matching by score only."""
+        return MATCHINGS[self.protocol.matching](self).scores(match_table, curves=curves)
 
     def score_notes(self, scores: Scores) -> list[Note]:
         """Return notes on the scores."""
@@ -452,9 +64,7 @@ class EvaluationRun:
         class_count = len(self.ground_truth.classes) if already_noted else len(self.classes)
         counts, unscored = scores.counts, tuple[Note, ...]()
         if self.protocol.class_iou:
-            from detap.evaluation.kitti import without_unscored
-
-            counts, unscored = without_unscored(self.protocol, self.classes, counts)
+            counts, unscored = _without_unscored(self.protocol, self.classes, counts)
         unknown_classes = unknown_class_notes(counts, self.classes[:class_count], self.protocol)
         no_detections = no_detections_note(scores.counts, self.detections.notes)
         limit = dataset_limit_note(counts, self.protocol)
@@ -553,65 +163,22 @@ def ground_truth_notes(ground_truth: GroundTruth, protocol: Protocol) -> tuple[N
     return tuple(note for note in ground_truth.notes if not moot.get(note.code))
 
 
-def match_params(protocol: Protocol) -> MatchParams:
-    """Return the core's parameters of a protocol."""
-    return MatchParams(
-        thresholds=protocol.search_thresholds,
-        strict=protocol.strict_iou,
-        best_unmatched=protocol.candidate == "best-unmatched",
-        last_of_equal=protocol.equal_iou == "last",
-        area_ranges=protocol.area_bounds,
-        max_dets=protocol.max_dets_per_image,
-        ties_by_image=protocol.tie_break == "image",
-        levels=protocol.recall_levels,
-        summing=protocol.summing,
-        precision_eps=protocol.precision_eps,
-        inclusive_pixels=protocol.inclusive_pixels,
+def _without_unscored(
+    protocol: Protocol, classes: Sequence[str], counts: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], tuple[Note, ...]]:
+    """Return the counts (7, K) of evaluated classes only, and a note on the others."""
+    scored_counts = np.zeros_like(counts)
+    scored = [*scored_classes(protocol, classes)]
+    scored_counts[:, scored] = counts[:, scored]
+    remaining = counts[2] - scored_counts[2]
+    if not remaining.any():
+        return scored_counts, ()
+    names = join_names([classes[number] for number in np.flatnonzero(remaining).tolist()])
+    message = f"detections of classes that protocol {protocol.name} does not evaluate ({names}); "
+    message += "select classes with --class-iou"
+    return scored_counts, (
+        Note("classes-not-scored", message, int(remaining.sum()), severity="info"),
     )
-
-
-def _any_flag(truth: GroundTruth, flags: tuple[str, ...]) -> Flags:
-    mask = np.zeros(len(truth), np.bool_)
-    for flag in flags:
-        mask |= truth.marked(flag)
-    return mask
-
-
-def _prepare_detections(table: Detections, protocol: Protocol) -> Detections:
-    """Round and filter detections as the protocol requires.
-
-    Rounding goes through text, as in the implementations that round. Scores are filtered before
-    rounding.
-    """
-    if protocol.min_score is not None:
-        mask = table.score >= protocol.min_score
-        table = table if mask.all() else table.select(np.flatnonzero(mask))
-    if protocol.score_decimals is not None:
-        table = replace(table, score=_round_as_text(table.score, protocol.score_decimals))
-    if protocol.box_decimals is not None:
-        corners = _round_as_text(table.corners, protocol.box_decimals)
-        width_height = corners[:, 2:] - corners[:, :2]
-        table = replace(table, corners=corners, box_area=width_height[:, 0] * width_height[:, 1])
-        if table.polygons is not None:
-            table = replace(table, polygons=_round_as_text(table.polygons, protocol.box_decimals))
-    return table
-
-
-def _within_dataset_limit(table: Detections, protocol: Protocol) -> Detections:
-    """Return the best-scored detections of each class over all images."""
-    label = np.zeros_like(table.label) if protocol.class_agnostic else table.label
-    image = table.image if protocol.tie_break == "image" else None
-    mask = best_of_classes(label, table.score, protocol, image)
-    return table if mask.all() else table.select(np.flatnonzero(mask))
-
-
-def best_of_classes(
-    label: Integers, score: Floats, protocol: Protocol, image: Integers | None = None
-) -> Flags:
-    """Flag the detections within the limit of each class over the data set, (N,)."""
-    limit = protocol.max_dets[-1]
-    assert limit is not None
-    return _rank_within(label, score, image) < limit
 
 
 def dataset_limit_note(counts: NDArray[np.int64], protocol: Protocol) -> Iterator[Note]:
@@ -623,31 +190,3 @@ def dataset_limit_note(counts: NDArray[np.int64], protocol: Protocol) -> Iterato
     if fewer:
         message = f"classes have fewer than {limit} detections; more could raise their AP"
         yield Note("fewer-than-max-dets", message, fewer, severity="info")
-
-
-def _rank_within(
-    scope: NDArray[np.integer[Any]], score: Floats, image: Integers | None = None
-) -> Integers:
-    """Return each detection's rank by score (then by image, if given) within its scope, from 0."""
-    order = np.lexsort((*(() if image is None else (image,)), -score, scope))
-    ordered = scope[order]
-    rank = np.empty(len(scope), np.int32)
-    rank[order] = np.arange(len(scope)) - np.searchsorted(ordered, ordered, side="left")
-    return rank
-
-
-def _round_as_text(values: Floats, decimals: int) -> Floats:
-    """Round numbers as writing and reading decimal text does.
-
-    The result is the float nearest to k/10**d, which is their quotient if both are exact. Near a
-    half, only the text decides k.
-    """
-    flat, factor = values.ravel(), 10.0 ** min(decimals, 15)
-    with np.errstate(over="ignore", invalid="ignore"):
-        scaled = flat * factor
-        nearest = np.rint(scaled)
-        unambiguous = (np.abs(scaled) < 2**30) & (np.abs(scaled - nearest) < 0.499999)
-    rounded = nearest / factor
-    via_text = ~unambiguous | (decimals > 15)
-    rounded[via_text] = [float(f"{value:.{decimals}f}") for value in flat[via_text].tolist()]
-    return rounded.reshape(values.shape)

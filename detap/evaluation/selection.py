@@ -1,21 +1,25 @@
-"""Selection: metrics of some classes, evaluated among all."""
+"""Selections of classes and images, and the subsets of tables and runs that they select."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from itertools import compress
+from typing import Any, TypeVar
 
 import numpy as np
 
 from detap.core.accumulate import Scores
+from detap.core.match_table import AreaIouPair
 from detap.errors import Note, UsageError
 from detap.evaluation.run import EvaluationRun
-from detap.evaluation.subset import name_mask, shrink
 from detap.io.digest import sha256_of_names
-from detap.tables.detection import Detections, GroundTruth, Integers, Name
+from detap.protocols import Protocol
+from detap.tables.arguments import check_table
+from detap.tables.columns import ordered
+from detap.tables.detection import Detections, Flags, GroundTruth, Integers, Name
+from detap.text_input import suggest
 
-if TYPE_CHECKING:
-    from detap.core.match_table import AreaIouPair, MatchTable
+Table = TypeVar("Table", GroundTruth, Detections)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,18 +55,18 @@ class Selection:
         for role, values in (("classes", classes), ("images", images)):
             if isinstance(values, str):
                 raise UsageError(f"{role} is {values!r}: give a list of names")
-        names, unselected = detections.classes, tuple[Name, ...]()
         selected_classes = selected_images = None
+        unselected: list[Name] = []
         if classes is not None:
-            indices = np.flatnonzero(name_mask("class", names, classes)).tolist()
-            selected_classes = tuple(names[label] for label in indices)
-            selected_ids = (detections.class_ids[label] for label in indices)
-            unselected = sort_names({*ground_truth.class_ids}.difference(selected_ids))
+            mask = name_mask("class", detections.classes, classes)
+            selected_classes = _names(detections.classes, mask)
+            selected_ids = _names(detections.class_ids, mask)
+            unselected = ordered({*ground_truth.class_ids}.difference(selected_ids))
         if images is not None:
-            indices = np.flatnonzero(name_mask("image", ground_truth.images, images)).tolist()
-            if len(indices) < len(ground_truth.images):
-                selected_images = tuple(ground_truth.images[index] for index in indices)
-        return cls(selected_classes, unselected, selected_images, len(ground_truth.images))
+            mask = name_mask("image", ground_truth.images, images)
+            selected_images = None if mask.all() else _names(ground_truth.images, mask)
+        total_images = len(ground_truth.images)
+        return cls(selected_classes, tuple(unselected), selected_images, total_images)
 
     @property
     def total_classes(self) -> int:
@@ -77,20 +81,112 @@ class Selection:
             ("images", self.images, self.total_images),
         )
         return tuple(
-            f"{role}:{len(names)}-of-{total}-{digest_names(names)[:8]}"
+            f"{role}:{len(names)}-of-{total}-{sha256_of_names(sorted(map(str, names)))[:8]}"
             for role, names, total in parts
             if names is not None
         )
 
 
-def sort_names(names: Iterable[Name]) -> tuple[Name, ...]:
-    """Return names in a canonical order."""
-    return tuple(sorted(names, key=lambda name: (isinstance(name, str), name)))
+def select(
+    ground_truth: GroundTruth,
+    detections: Detections,
+    *,
+    classes: Iterable[str] | None = None,
+    images: Iterable[Name] | None = None,
+) -> tuple[GroundTruth, Detections]:
+    """Return both tables with only some classes and images, reindexed.
+
+    Some protocols use other classes too (max dets per image, KITTI's neighbor classes), so that
+    metrics may change; ``evaluate(classes=...)`` selects after the evaluation instead.
+
+    Parameters
+    ----------
+    ground_truth, detections : GroundTruth, Detections
+        `detections` is reindexed like `ground_truth` first.
+    classes : iterable of str, optional
+        Names; the order is that of the tables.
+    images : iterable of int or str, optional
+        Names of the images.
+
+    Raises
+    ------
+    UsageError
+        If a name is unknown, with near ones, or none is given.
+    """
+    check_table(ground_truth, GroundTruth)
+    check_table(detections, Detections)
+    detections = detections.reindex_like(ground_truth)
+    keep_class = name_mask("class", detections.classes, classes)
+    keep_image = name_mask("image", ground_truth.images, images)
+    return shrink(ground_truth, keep_image, keep_class), shrink(detections, keep_image, keep_class)
 
 
-def digest_names(names: Iterable[Name]) -> str:
-    """Return the sha256 of names, sorted and joined by newlines."""
-    return sha256_of_names(sorted(map(str, names)))
+def shrink(table: Table, keep_image: Flags, keep_class: Flags | None = None) -> Table:
+    """Return a table with only some images and classes, reindexed."""
+    if keep_class is None:
+        keep_class = np.ones(len(table.classes), np.bool_)
+    rows: Flags = keep_image[table.image] & keep_class[table.label]
+    selected = table if rows.all() else table.select(np.flatnonzero(rows))
+    new_image = np.cumsum(keep_image, dtype=np.int32) - np.int32(1)
+    new_class = np.cumsum(keep_class, dtype=np.int32) - np.int32(1)
+    changes: dict[str, Any] = {
+        "image": new_image[selected.image],
+        "label": new_class[selected.label],
+        "images": _names(table.images, keep_image),
+        "classes": _names(table.classes, keep_class),
+        "class_ids": _names(table.class_ids, keep_class),
+    }
+    if isinstance(table, GroundTruth):
+        changes["listed"] = {}
+        for name, pairs in table.listed.items():
+            image, label = pairs[keep_image[pairs[:, 0]] & keep_class[pairs[:, 1]]].T
+            changes["listed"][name] = np.stack([new_image[image], new_class[label]], axis=1)
+        if table.image_sizes is not None:
+            changes["image_sizes"] = table.image_sizes[keep_image]
+    return replace(selected, **changes)
+
+
+def split_classes(ground_truth: GroundTruth, protocol: Protocol, count: int) -> Integers:
+    """Return the chunk of each class, and of classes without ground truth, (K + 1,).
+
+    There is one chunk if the matches of a class depend on other classes.
+    """
+    classes = len(ground_truth.classes)
+    chunk_of_class = np.zeros(classes + 1, np.int32)
+    if (
+        protocol.class_agnostic
+        or protocol.matching != "by-score"
+        or protocol.max_dets_scope == "image"
+        or protocol.images_without_ground_truth == "ignore"
+    ):
+        return chunk_of_class
+    sizes = np.bincount(ground_truth.label, minlength=classes + 1)
+    filled = np.zeros(min(count, classes), np.int64)
+    for label in np.argsort(-sizes, kind="stable").tolist():
+        chunk_of_class[label] = number = int(filled.argmin())
+        filled[number] += sizes[label] + 1
+    return chunk_of_class
+
+
+def _names(values: tuple[Any, ...], keep: Flags) -> tuple[Any, ...]:
+    return tuple(compress(values, keep.tolist()))
+
+
+def name_mask(
+    subject: str, names: tuple[Name, ...] | tuple[str, ...], chosen: Iterable[Name] | None
+) -> Flags:
+    """Return a mask of the selected names, (n,) bool."""
+    if chosen is None:
+        return np.ones(len(names), np.bool_)
+    requested = set(chosen)
+    if not requested:
+        raise UsageError(f"no {subject} is selected")
+    unknown = sorted(map(str, requested - set(names)))
+    if unknown:
+        hint = suggest(unknown[0], map(str, names))
+        message = f"{subject} {unknown[0]!r} is not in the ground truth"
+        raise UsageError("; ".join(filter(None, (message, hint))))
+    return np.array([name in requested for name in names], np.bool_)
 
 
 class SelectedClasses(EvaluationRun):
@@ -127,43 +223,32 @@ class SelectedClasses(EvaluationRun):
         """The run of all classes."""
         return self.full
 
-    def evaluate_by_score(
-        self, *, match_table: "Iterable[AreaIouPair] | None", curves: bool
+    def evaluate(
+        self, *, match_table: Iterable[AreaIouPair] | None = None, curves: bool = True
     ) -> Scores:
         """Return the scores of these classes."""
-        return self.full.evaluate_by_score(match_table=match_table, curves=curves).select_classes(
-            self.labels
-        )
-
-    def evaluate_kitti(self) -> Scores:
-        """Return the scores of these classes by KITTI's rules."""
-        return self.full.evaluate_kitti().select_classes(self.labels)
-
-    def match(self, area_iou_pairs: "tuple[AreaIouPair, ...]") -> "MatchTable":
-        """Return the match table of these classes."""
-        return self.full.match(area_iou_pairs).select_classes(self.labels)
+        scores = self.full.evaluate(match_table=match_table, curves=curves)
+        return scores.select_classes(self.labels)
 
     @cached_property
     def new_rows(self) -> tuple[Integers, Integers]:
         """The new index of each row of the full tables; -1 for other classes."""
-        tables = (
-            (self.rows, len(self.full.detections)),
-            (self.ground_truths, len(self.full.ground_truth)),
-        )
-        new_indices = []
-        for indices, count in tables:
-            new_index = np.full(count + 1, -1, np.int32)  # the last entry maps -1 to -1
-            new_index[indices] = np.arange(len(indices), dtype=np.int32)
-            new_indices.append(new_index)
-        return new_indices[0], new_indices[1]
+        # The last entry maps -1 to -1.
+        detections = _new_indices(self.rows, len(self.full.detections) + 1)
+        return detections, _new_indices(self.ground_truths, len(self.full.ground_truth) + 1)
 
     @cached_property
     def new_labels(self) -> Integers:
         """The new index of each class of the full run; -1 for other classes."""
-        new_labels = np.full(len(self.full.classes), -1, np.int32)
-        new_labels[self.labels] = np.arange(len(self.labels), dtype=np.int32)
-        return new_labels
+        return _new_indices(self.labels, len(self.full.classes))
 
     def flag_notes(self) -> list[Note]:
         """Return the flag notes of the full run."""
         return self.full.flag_notes()
+
+
+def _new_indices(kept: Any, count: int) -> Integers:
+    """Return the index of each of `count` entries among the kept ones, or -1."""
+    new_indices = np.full(count, -1, np.int32)
+    new_indices[kept] = np.arange(len(kept), dtype=np.int32)
+    return new_indices

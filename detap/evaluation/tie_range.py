@@ -209,7 +209,7 @@ def _levels(scores: Floats, ties: Floats) -> Rows:
 
 def _bounds_at(group: TieGroup, index: tuple[int, int, int]) -> tuple[CountBounds, ...]:
     """Return the bounds after each tie, at indices where the order can change them."""
-    return group.bounds[group.bounds_index[index]]
+    return group.bounds[int(group.bounds_index[index])]
 
 
 _BoundsByLevel = list[tuple[Rows, tuple[CountBounds, ...]]]
@@ -319,7 +319,8 @@ class _ScoreOrders:
             bounds_index, bounds = candidates.bounds()
             if bounds:
                 score = self.detections.score[candidates.first_rows]
-                yield TieGroup(*divmod(pair, images), score, bounds_index, bounds)
+                label, image = divmod(pair, images)
+                yield TieGroup(label, image, score, bounds_index, bounds)
 
     def _in_tie_groups(self) -> Flags:
         """Return a mask of detections whose tie may have several outcomes."""

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from detap.core.accumulate import Scores
 from detap.core.matching import Boxes, Pairs, match_and_accumulate
 from detap.core.overlap import overlaps
-from detap.evaluation.run import EvaluationRun, match_params
+from detap.evaluation.match import match_params
+from detap.evaluation.run import EvaluationRun
 from detap.protocols import PRESETS, Protocol
 from tests.cases import RANKED, Case, Detection, Truth, cases
 from tests.parity.compare import assert_same_bits

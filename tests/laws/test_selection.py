@@ -18,10 +18,10 @@ from detap.analysis.errors import TYPES, errors
 from detap.analysis.examples import REASONS, label_errors
 from detap.analysis.match_results import MatchResults
 from detap.errors import UsageError
-from detap.evaluation import run as run_module
+from detap.evaluation import prepare
 from detap.evaluation.detection import on_images, score_tables
 from detap.evaluation.results import Result, class_rows
-from detap.evaluation.subset import shrink
+from detap.evaluation.selection import shrink
 from detap.protocols import Protocol
 from detap.tables.detection import Detections, GroundTruth
 from tests.analysis.data import fixture
@@ -281,13 +281,13 @@ def test_detections_are_rounded_once_for_all_selections(monkeypatch: pytest.Monk
         image=[1], label=["cat"], boxes=[[0, 0, 9, 9]], score=[0.97]
     )
     rounds = []
-    original = run_module._round_as_text
+    original = prepare._round_as_text
 
     def counted(values: Any, decimals: int) -> Any:
         rounds.append(decimals)
         return original(values, decimals)
 
-    monkeypatch.setattr(run_module, "_round_as_text", counted)
+    monkeypatch.setattr(prepare, "_round_as_text", counted)
     protocol = replace(PRESETS["voc2012"], score_decimals=1)
     result = score_tables(truth, detections, protocol, classes=["cat"])
     assert (result.detections.score.tolist(), rounds) == ([1.0], [1])

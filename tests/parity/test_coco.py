@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from detap.evaluation.detection import Result, evaluate
-from detap.evaluation.subset import select
+from detap.evaluation.selection import select
 from detap.formats.coco import tables as coco
 from detap.formats.voc import tables as voc
 from detap.protocols import ALL_AREAS, AreaRange, Protocol, protocol

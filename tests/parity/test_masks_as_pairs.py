@@ -13,7 +13,7 @@ from pycocotools.cocoeval import COCOeval
 
 from detap.core.accumulate import accumulate
 from detap.core.matching import Boxes, Pairs, match_and_accumulate
-from detap.evaluation.run import match_params
+from detap.evaluation.match import match_params
 from detap.protocols import protocol
 from tests.parity.compare import assert_same_bits
 

@@ -12,7 +12,7 @@ from detap.core.match_table import MatchTable
 from detap.errors import InputError, UnknownNameError, UsageError
 from detap.evaluation.conditions import ignored_by_condition
 from detap.evaluation.detection import Result, reaccumulate, score_tables
-from detap.evaluation.run import match_params
+from detap.evaluation.match import match_params
 from detap.metrics.metric import Accumulated, MetricSpec
 from detap.protocols import Protocol
 from detap.protocols.fields import AreaRange, protocol_fields

@@ -1,0 +1,365 @@
+"""Step 1, prepare: ground truth, detections and protocol as the core's columns."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detap.core.matching import UNLIMITED, Boxes, Pairs
+from detap.core.overlap import overlaps, paired_overlaps
+from detap.errors import UsageError
+from detap.evaluation.conditions import dropped_by_condition, ignored_by_condition
+from detap.evaluation.overlaps import shapes_of
+from detap.evaluation.overlaps.boxes import Shapes
+from detap.protocols import Protocol
+from detap.tables.columns import check_threads
+from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, Name
+
+Rows = NDArray[np.integer[Any]]
+
+_CLASS_LISTS = {
+    "verified": (
+        "negative",
+        "the classes known to be absent (LVIS's neg_category_ids, Open Images' --image-labels)",
+    ),
+    "not_exhaustive": (
+        "not_exhaustive",
+        "the classes not exhaustively annotated (LVIS's not_exhaustive_category_ids)",
+    ),
+}
+"""The ground truth's list that each field uses, and its content."""
+
+
+class PreparedTables:
+    """Ground truth, detections and protocol prepared for the core.
+
+    Parameters
+    ----------
+    ground_truth, detections : GroundTruth and Detections
+    protocol : Protocol
+    threads : int or None
+        The result does not depend on it.
+    prepared : bool
+        If True, the detections are those of another run: rounded and filtered already.
+
+    Attributes
+    ----------
+    images : tuple of int or str
+        The names of the images.
+    class_ids : tuple of int or str
+        The ids of the detections' classes.
+    """
+
+    def __init__(
+        self,
+        ground_truth: GroundTruth,
+        detections: Detections,
+        protocol: Protocol,
+        threads: int | None,
+        *,
+        prepared: bool = False,
+    ) -> None:
+        check_threads(threads)
+        if protocol.class_agnostic and protocol.tie_break == "image":
+            # pycocotools without classes lists an image's boxes class by class; ties and equal
+            # IoUs follow that order.
+            ground_truth = ground_truth.select(np.argsort(ground_truth.label, kind="stable"))
+            detections = detections.select(np.argsort(detections.label, kind="stable"))
+        self.protocol = protocol
+        self.ground_truth = ground_truth
+        self.dropped = np.zeros(0, np.bool_)
+        if not prepared:
+            self.dropped = dropped_by_condition(detections, protocol)
+            if self.dropped.any():
+                detections = detections.select(np.flatnonzero(~self.dropped))
+        loaded = detections if prepared else _prepare_detections(detections, protocol)
+        self.detections = loaded
+        if protocol.degenerate_boxes == "drop" and not prepared:
+            mask = (loaded.corners[:, 2:] > loaded.corners[:, :2]).all(axis=1)
+            self.detections = loaded if mask.all() else loaded.select(np.flatnonzero(mask))
+        self.below_min_score = len(detections) - len(loaded)
+        self.degenerate = len(loaded) - len(self.detections)
+        if protocol.max_dets_scope == "dataset" and not prepared:
+            self.detections = _within_dataset_limit(self.detections, protocol)
+        if protocol.zero_area == "drop":
+            area = shapes_of(ground_truth, self.detections, protocol, threads).truth_areas()
+            if not (area > 0).all():
+                ground_truth = ground_truth.select(np.flatnonzero(area > 0))
+        self.ground_truths_dropped = len(self.ground_truth) - len(ground_truth)
+        self.ground_truth = ground_truth
+        self.threads = threads
+        self.classes = ("all",) if protocol.class_agnostic else self.detections.classes
+        self.group = ground_truth.group_of & (protocol.group_of_weight is not None)
+        self.ignored = _any_flag(ground_truth, protocol.ignore_flags)
+        by_condition = ignored_by_condition(ground_truth, protocol)
+        self.ignored |= by_condition | self._without_detections()
+        self.ignored |= self.group & (protocol.group_of_weight == 0)
+        self.crowd = _any_flag(ground_truth, protocol.crowd_flags) | self.group
+        if protocol.candidate == "best-unmatched":  # else they are ignored as VOC's difficult ones
+            self.crowd |= by_condition
+        self.unmatchable = ground_truth.zero_id & (protocol.annotation_id_zero == "unmatched")
+        self.images = ground_truth.images
+        self.class_ids = self.detections.class_ids
+        self._boxes: tuple[Boxes, Boxes] | None = None
+        self._check_class_lists()
+
+    def _check_class_lists(self) -> None:
+        """Raise UsageError if the ground truth lacks data the protocol needs."""
+        protocol, listed = self.protocol, self.ground_truth.listed
+        default_by_field = {"verified": "all", "not_exhaustive": "count"}
+        missing = {
+            field: default
+            for field, default in default_by_field.items()
+            if getattr(protocol, field) != default and _CLASS_LISTS[field][0] not in listed
+        }
+        if missing:
+            content = " and ".join(_CLASS_LISTS[field][1] for field in missing)
+            options = (
+                f"--{field.replace('_', '-')} {default}" for field, default in missing.items()
+            )
+            raise UsageError(
+                f"protocol {protocol.name} requires, per image, {content}; the ground truth "
+                f"lacks them; add them or use {' '.join(options)}"
+            )
+
+    def _without_detections(self) -> Flags:
+        """Flag the ground truths that lack detections of their class, if those are excluded."""
+        truth, detections = self.ground_truth, self.detections
+        if self.protocol.empty_images == "count" or self.protocol.matching != "by-score":
+            return np.zeros(len(truth), np.bool_)
+        if self.protocol.class_agnostic:
+            return ~np.isin(truth.image, detections.image)
+        width = np.int64(len(self.classes))
+        return ~np.isin(
+            truth.image * width + truth.label, detections.image * width + detections.label
+        )
+
+    @cached_property
+    def lowest_score(self) -> float | None:
+        """The lowest score; None without detections."""
+        score = self.detections.score
+        return float(score.min()) + 0.0 if len(score) else None  # -0.0 as 0.0
+
+    @cached_property
+    def unverified(self) -> Flags:
+        """Detections of classes not verified for the image, (N,)."""
+        detections = self.detections
+        if self.protocol.verified == "all":
+            return np.zeros(len(detections), np.bool_)
+        list_names = "negative", "positive"
+        image_and_label = detections.image, detections.label
+        return ~self.ground_truth.in_lists(list_names, *image_and_label, or_present=True)
+
+    @cached_property
+    def without_area(self) -> Flags:
+        """Detections dropped for lack of area, (N,)."""
+        if self.protocol.zero_area == "count":
+            return np.zeros(len(self.detections), np.bool_)
+        areas = self.shapes.areas()[0]
+        return ~(self.shapes.range_areas(areas) > 0)
+
+    @cached_property
+    def not_scored(self) -> Flags:
+        """Detections that count for max dets but are not scored, (N,)."""
+        not_scored = self.unverified | self.without_area
+        if self.protocol.images_without_ground_truth == "ignore":
+            not_scored = not_scored | ~np.isin(self.detections.image, self.ground_truth.image)
+        return not_scored
+
+    @cached_property
+    def not_exhaustive(self) -> Flags:
+        """Detections of classes not exhaustively annotated in the image, (N,)."""
+        detections = self.detections
+        if self.protocol.not_exhaustive == "count":
+            return np.zeros(len(detections), np.bool_)
+        return self.ground_truth.in_lists(("not_exhaustive",), detections.image, detections.label)
+
+    @property
+    def groups(self) -> Mapping[Name, str]:
+        """The group of each grouped class, by class id."""
+        return self.ground_truth.groups
+
+    def boxes(self) -> tuple[Boxes, Boxes]:
+        """Return the core's columns of both tables (step 1, prepare), cached."""
+        if self._boxes is not None:
+            return self._boxes
+        truth, detections = self.ground_truth, self.detections
+        detection_area, truth_area = self.shapes.areas()
+        range_area = self.shapes.in_range_unit(
+            self.shapes.range_areas(detection_area), detections.image
+        )
+        if self.not_exhaustive.any():
+            # NaN is outside all ranges, so that unmatched detections are ignored.
+            range_area = np.where(self.not_exhaustive, np.nan, range_area)
+        truth_range_area = self.shapes.in_range_unit(self.shapes.truth_areas(), truth.image)
+        agnostic = self.protocol.class_agnostic
+        labels = [np.zeros_like(t.label) if agnostic else t.label for t in (detections, truth)]
+        self._boxes = (
+            Boxes(
+                detections.image,
+                labels[0],
+                detections.corners,
+                detection_area,
+                range_area,
+                detections.score,
+            ),
+            Boxes(truth.image, labels[1], truth.corners, truth_area, truth_range_area, np.zeros(0)),
+        )
+        return self._boxes
+
+    @cached_property
+    def shapes(self) -> Shapes:
+        """The shapes that the protocol compares."""
+        return shapes_of(self.ground_truth, self.detections, self.protocol, self.threads)
+
+    @cached_property
+    def pairs(self) -> Pairs | None:
+        """The IoUs of pairs of one image and class; None for boxes."""
+        return self.shapes.pairs(self.boxes(), self.crowd, 0.0)
+
+    @cached_property
+    def pairs_of_any_class(self) -> Pairs | None:
+        """The IoUs of pairs of one image, of any class and without crowds."""
+        detections, ground_truths = (
+            columns._replace(label=np.zeros_like(columns.label)) for columns in self.boxes()
+        )
+        return self.shapes.pairs((detections, ground_truths), np.zeros_like(self.crowd), 0.0)
+
+    def overlaps(self, boxes: tuple[Boxes, Boxes], rows: Rows, ground_truths: Rows) -> Floats:
+        """Return the IoUs (n, g) of some detections and ground truths of an image."""
+        detections, of_truth = boxes
+        if self.pairs is not None:
+            claim, truth = np.repeat(rows, len(ground_truths)), np.tile(ground_truths, len(rows))
+            return self.pairs.between(claim, truth).reshape(len(rows), len(ground_truths))
+        return overlaps(
+            detections.corners[rows],
+            of_truth.corners[ground_truths],
+            detection_areas=detections.overlap_area[rows],
+            truth_areas=of_truth.overlap_area[ground_truths],
+            crowd=self.crowd[ground_truths],
+            inclusive_pixels=self.protocol.inclusive_pixels,
+        )
+
+    def matched_iou(self, matched_gt: Integers) -> Floats:
+        """Return the IoU of each detection with its matched ground truth, (N,) float64."""
+        iou = np.zeros(len(matched_gt))
+        rows = np.flatnonzero(matched_gt >= 0)
+        truth, (detections, of_truth) = matched_gt[rows], self.boxes()
+        # Each ground truth and the detections that match it are an image of their own, so that no
+        # other pair is compared. Label 1 has no ground truth.
+        pairs = self.shapes.pairs(
+            (
+                detections._replace(
+                    image=np.maximum(matched_gt, 0), label=(matched_gt < 0).astype(np.int32)
+                ),
+                of_truth._replace(
+                    image=np.arange(len(of_truth.image), dtype=np.int32),
+                    label=np.zeros_like(of_truth.label),
+                ),
+            ),
+            self.crowd,
+            0.0,
+        )
+        iou[rows] = (
+            paired_overlaps(
+                detections.corners[rows],
+                of_truth.corners[truth],
+                detection_areas=detections.overlap_area[rows],
+                truth_areas=of_truth.overlap_area[truth],
+                crowd=self.crowd[truth],
+                inclusive_pixels=self.protocol.inclusive_pixels,
+            )
+            if pairs is None
+            else pairs.between(rows, truth)
+        )
+        return iou
+
+    def ranks(self) -> Integers | None:
+        """Return the rank of each detection for max dets; None to use the core's.
+
+        Detections that are not scored count for the rank and get an unlimited one.
+        """
+        protocol = self.protocol
+        if protocol.max_dets_scope != "image" and not self.not_scored.any():
+            return None
+        scope: NDArray[np.integer[Any]] = self.detections.image
+        if protocol.max_dets_scope == "class" and not protocol.class_agnostic:
+            scope = scope * np.int64(len(self.classes)) + self.detections.label
+        rank = _rank_within(scope, self.detections.score)
+        rank[self.not_scored] = UNLIMITED
+        return rank
+
+
+def _any_flag(truth: GroundTruth, flags: tuple[str, ...]) -> Flags:
+    mask = np.zeros(len(truth), np.bool_)
+    for flag in flags:
+        mask |= truth.marked(flag)
+    return mask
+
+
+def _prepare_detections(table: Detections, protocol: Protocol) -> Detections:
+    """Round and filter detections as the protocol requires.
+
+    Rounding goes through text, as in the implementations that round. Scores are filtered before
+    rounding.
+    """
+    if protocol.min_score is not None:
+        mask = table.score >= protocol.min_score
+        table = table if mask.all() else table.select(np.flatnonzero(mask))
+    if protocol.score_decimals is not None:
+        table = replace(table, score=_round_as_text(table.score, protocol.score_decimals))
+    if protocol.box_decimals is not None:
+        corners = _round_as_text(table.corners, protocol.box_decimals)
+        width_height = corners[:, 2:] - corners[:, :2]
+        table = replace(table, corners=corners, box_area=width_height[:, 0] * width_height[:, 1])
+        if table.polygons is not None:
+            table = replace(table, polygons=_round_as_text(table.polygons, protocol.box_decimals))
+    return table
+
+
+def _within_dataset_limit(table: Detections, protocol: Protocol) -> Detections:
+    """Return the best-scored detections of each class over all images."""
+    label = np.zeros_like(table.label) if protocol.class_agnostic else table.label
+    image = table.image if protocol.tie_break == "image" else None
+    mask = best_of_classes(label, table.score, protocol, image)
+    return table if mask.all() else table.select(np.flatnonzero(mask))
+
+
+def best_of_classes(
+    label: Integers, score: Floats, protocol: Protocol, image: Integers | None = None
+) -> Flags:
+    """Flag the detections within the limit of each class over the data set, (N,)."""
+    limit = protocol.max_dets[-1]
+    assert limit is not None
+    return _rank_within(label, score, image) < limit
+
+
+def _rank_within(
+    scope: NDArray[np.integer[Any]], score: Floats, image: Integers | None = None
+) -> Integers:
+    """Return each detection's rank by score (then by image, if given) within its scope, from 0."""
+    order = np.lexsort((*(() if image is None else (image,)), -score, scope))
+    ordered = scope[order]
+    rank = np.empty(len(scope), np.int32)
+    rank[order] = np.arange(len(scope)) - np.searchsorted(ordered, ordered, side="left")
+    return rank
+
+
+def _round_as_text(values: Floats, decimals: int) -> Floats:
+    """Round numbers as writing and reading decimal text does.
+
+    The result is the float nearest to k/10**d, which is their quotient if both are exact. Near a
+    half, only the text decides k.
+    """
+    flat, factor = values.ravel(), 10.0 ** min(decimals, 15)
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = flat * factor
+        nearest = np.rint(scaled)
+        unambiguous = (np.abs(scaled) < 2**30) & (np.abs(scaled - nearest) < 0.499999)
+    rounded = nearest / factor
+    via_text = ~unambiguous | (decimals > 15)
+    rounded[via_text] = [float(f"{value:.{decimals}f}") for value in flat[via_text].tolist()]
+    return rounded.reshape(values.shape)
