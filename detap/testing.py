@@ -8,20 +8,28 @@ import os
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from detap.analysis.comparison import align_classes
+from detap.analysis.operating import Threshold, threshold
+from detap.checks.sanity_notes import comparison_notes
 from detap.errors import DetapWarning, Note, UsageError
 from detap.escaping import escape
-from detap.gates.config import LIMITS, BaselineReport, GateConfig, GateResults, OptionNames
+from detap.evaluation.detection import evaluate, score_tables
+from detap.evaluation.results import Result
+from detap.formats import read_tables
+from detap.formats.catalogue import default_protocol
+from detap.gates.baseline import read_baseline
+from detap.gates.config import LIMITS, BaselineReport, GateConfig, GateResults, Limit, OptionNames
+from detap.gates.detection import Scored
 from detap.gates.evaluate import evaluate_gates
-
-if TYPE_CHECKING:
-    from detap.analysis.operating import Threshold
-    from detap.evaluation.results import Result
-    from detap.gates.config import Limit
-    from detap.gates.detection import Scored
-    from detap.protocols import Protocol
-    from detap.tables.detection import Detections, GroundTruth, Name
+from detap.protocols import Protocol
+from detap.report.inputs import describe_inputs
+from detap.report.sections.analysis import analysis_blocks
+from detap.report.sections.detection import detection_report
+from detap.report.sections.gates import gate_blocks
+from detap.report.writers.json import as_dict
+from detap.tables.detection import Detections, GroundTruth, Name
 
 __all__ = ["assert_detections"]
 
@@ -36,15 +44,15 @@ _ARGUMENTS = OptionNames(
 
 
 def assert_detections(
-    ground_truth: "GroundTruth | Path",
-    detections: "Detections | Path",
+    ground_truth: GroundTruth | Path,
+    detections: Detections | Path,
     *,
-    protocol: "Protocol | str | None" = None,
-    classes: "Iterable[str] | None" = None,
-    images: "Iterable[Name] | None" = None,
+    protocol: Protocol | str | None = None,
+    classes: Iterable[str] | None = None,
+    images: Iterable[Name] | None = None,
     fail_under: Limits | None = None,
     fail_over: Limits | None = None,
-    baseline: "Path | Detections | None" = None,
+    baseline: Path | Detections | None = None,
     max_drop: Limits | None = None,
     max_rise: Limits | None = None,
     allow_mismatch: bool = False,
@@ -53,10 +61,10 @@ def assert_detections(
     seed: int | None = None,
     detectable_drop: float | None = None,
     min_ground_truths: int | None = None,
-    score_threshold: "Threshold | None" = None,
+    score_threshold: Threshold | None = None,
     threads: int | None = None,
     **reading: Any,
-) -> "Result":
+) -> Result:
     """Assert that the metrics of a detector are within their limits.
 
     Parameters
@@ -119,12 +127,9 @@ def assert_detections(
     )
     if not limits:
         raise UsageError(f"assert_detections requires a limit: {', '.join(LIMITS)}")
-    from detap.formats import read_tables
-    from detap.formats.catalogue import default_protocol
-
     truth, detected = read_tables(ground_truth, detections, protocol, **reading)
     detected = detected.reindex_like(truth)
-    earlier = _earlier_detections(baseline, truth)
+    earlier = baseline.reindex_like(truth) if isinstance(baseline, Detections) else None
     config = GateConfig.of(
         limits,
         _ARGUMENTS,
@@ -138,7 +143,10 @@ def assert_detections(
         allow_mismatch=allow_mismatch,
     )
     resolved = protocol or default_protocol(truth)
-    subject_options = {"threads": threads, "score_threshold": _threshold(score_threshold)}
+    subject_options = {
+        "threads": threads,
+        "score_threshold": None if score_threshold is None else threshold(score_threshold),
+    }
     selection = {
         "classes": None if classes is None else [*classes],
         "images": None if images is None else [*images],
@@ -154,17 +162,7 @@ def assert_detections(
     return replace(result, notes=(*result.notes, *results.notes, *needed))
 
 
-def _earlier_detections(
-    baseline: "Path | Detections | None", ground_truth: "GroundTruth"
-) -> "Detections | None":
-    from detap.tables.detection import Detections
-
-    return baseline.reindex_like(ground_truth) if isinstance(baseline, Detections) else None
-
-
-def _limits(**values: Limits | None) -> "list[Limit]":
-    from detap.gates.config import Limit
-
+def _limits(**values: Limits | None) -> list[Limit]:
     limits = []
     for name, value in values.items():
         if value is None:
@@ -182,19 +180,13 @@ def _limits(**values: Limits | None) -> "list[Limit]":
 
 
 def _evaluate(
-    tables: "tuple[GroundTruth, Detections, Detections | None]",
-    protocol: "Protocol | str",
+    tables: tuple[GroundTruth, Detections, Detections | None],
+    protocol: Protocol | str,
     config: GateConfig,
     baseline: Any,
     options: tuple[Mapping[str, Any], Mapping[str, Any]],
-) -> "tuple[Result, GateResults]":
+) -> tuple[Result, GateResults]:
     """Return the result and those of its gates; `options` are of the subject and the selection."""
-    from detap.analysis.comparison import align_classes
-    from detap.checks.sanity_notes import comparison_notes
-    from detap.evaluation.detection import evaluate, score_tables
-    from detap.gates.baseline import read_baseline
-    from detap.gates.detection import Scored
-
     truth, detections, earlier = tables
     subject_options, selection = options
     selection = {**selection, "threads": subject_options["threads"]}
@@ -219,18 +211,7 @@ def _evaluate(
     return subject.overall, results
 
 
-def _threshold(value: object) -> Any:
-    from detap.analysis.operating import threshold
-
-    return None if value is None else threshold(value)
-
-
-def _record(scored: "Scored") -> dict[str, Any]:
-    from detap.report.inputs import describe_inputs
-    from detap.report.sections.analysis import analysis_blocks
-    from detap.report.sections.detection import detection_report
-    from detap.report.writers.json import as_dict
-
+def _record(scored: Scored) -> dict[str, Any]:
     result = scored.overall
     inputs = describe_inputs(result.ground_truth, result.detections, digests=True)
     requested = (
@@ -247,16 +228,11 @@ def _images_needed(results: GateResults, drop: float | None) -> tuple[Note, ...]
     needed = [(row.name, row.images_needed) for row in results.power.metrics]
     counts = ", ".join(f"{count:,} for {name}" for name, count in needed if count is not None)
     text = counts or "unknown (all resamples are equal)"
-    return (
-        Note(
-            "images-needed", f"images needed to detect a drop of {drop:g}: {text}", severity="info"
-        ),
-    )
+    message = f"images needed to detect a drop of {drop:g}: {text}"
+    return (Note("images-needed", message, severity="info"),)
 
 
-def _message(results: GateResults, result: "Result", notes: tuple[Note, ...]) -> str:
-    from detap.report.sections.gates import gate_blocks
-
+def _message(results: GateResults, result: Result, notes: tuple[Note, ...]) -> str:
     lines = [line for block in gate_blocks(results) for line in (block.title, *block.lines)]
     lines += [*(note.message for note in notes), result.signature]
     return "\n".join(map(escape, lines))

@@ -14,9 +14,9 @@ from detap.checks.tables import repeated
 from detap.core.accumulate import Scores
 from detap.engines.dask import Engine
 from detap.errors import Note
-from detap.evaluation.annotation_id_zero import has_zero_id_note
 from detap.evaluation.detection import add_sanity_notes, name_mask, name_scores, prepare
 from detap.evaluation.results import Result
+from detap.evaluation.rule_notes import has_zero_id_note
 from detap.evaluation.run import EvaluationRun
 from detap.evaluation.selection import shrink, split_classes
 from detap.formats.multi_file import LocatedInput, detections_of, locate_files

@@ -24,6 +24,7 @@ from detap.core.accumulate import Scores, accumulate
 from detap.errors import DetapWarning, InputError, UsageError
 from detap.evaluation.match import match_params
 from detap.evaluation.results import Curve, Matches, Result, all_area_iou_pairs, result_of
+from detap.evaluation.rule_notes import add_zero_id_note, script_notes
 from detap.evaluation.run import EvaluationRun
 from detap.evaluation.selection import SelectedClasses, Selection, name_mask, select, shrink
 from detap.formats.catalogue import default_protocol, options
@@ -137,15 +138,8 @@ def evaluate(
 
 def add_sanity_notes(result: Result) -> Result:
     """Return the result with notes on implausible tables and scores."""
-    if result.ground_truth.zero_id.any():
-        from detap.evaluation.annotation_id_zero import add_zero_id_note
-
-        result = add_zero_id_note(result)
-    protocol = result.protocol
-    if protocol.mr_rule == "at-most-or-last" or protocol.empty_images == "exclude":
-        from detap.evaluation.script_rules import script_notes
-
-        result = replace(result, notes=(*result.notes, *script_notes(result)))
+    result = add_zero_id_note(result)
+    result = replace(result, notes=(*result.notes, *script_notes(result)))
     from_files = result.ground_truth.files and result.detections.files
     notes = [] if from_files else list(notes_of_arrays(result))
     notes += [*duplicate_detection_notes(result), *score_cut_notes(result)]

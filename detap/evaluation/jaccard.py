@@ -22,62 +22,42 @@ _IGNORED_SHARE = 0.5
 
 
 def jaccard_counts(run: EvaluationRun, match_table: MatchTable, threshold: int) -> JaccardCounts:
-    """Return the counts of each image and class with a detection or an object.
-
-    Parameters
-    ----------
-    run : EvaluationRun
-        Of boxes.
-    match_table : MatchTable
-        Of the run.
-    threshold : int
-        Index of the IoU threshold.
-
-    Raises
-    ------
-    UsageError
-        If SciPy is not installed.
-    """
+    """Return the counts of each image and class with a detection or an object."""
     if find_spec("scipy") is None:
         raise UsageError("JI needs SciPy, which is not installed; pip install 'detap[scipy]'")
     protocol = run.protocol
     detections, truth = run.boxes()
-    in_image = _Groups(len(run.images), (detections, truth))
-    rows = in_image.split(detections, match_table.within_max_dets)
-    objects = in_image.split(truth, match_table.positive[0])
-    regions = in_image.split(truth, ~match_table.positive[0])
+    images = max(len(run.images), 1)
+    key, truth_key = (table.label.astype(np.int64) * images + table.image for table in run.boxes())
+    keys = np.unique(np.concatenate([key, truth_key]))
+    positive = match_table.positive[0]
+    iou = protocol.search_thresholds[threshold]
     counts = [
         _count_image(
             _overlaps(detections, row, truth, counted, protocol),
             detections.score[row],
             _covered(_overlaps(detections, row, truth, region, protocol, of_first=True)),
             _covered(_overlaps(truth, counted, truth, region, protocol, of_first=True)),
-            _min_iou(protocol, threshold),
+            iou if protocol.strict_iou else float(np.nextafter(iou, -1.0)),
         )
-        for row, counted, region in zip(rows, objects, regions, strict=True)
+        for row, counted, region in zip(
+            _split(key, match_table.within_max_dets, keys),
+            _split(truth_key, positive, keys),
+            _split(truth_key, ~positive, keys),
+            strict=True,
+        )
     ]
-    shape = len(in_image.keys), 2, len(SCORE_THRESHOLDS)
+    shape = len(keys), 2, len(SCORE_THRESHOLDS)
     matched, total = np.array(counts, np.int64).reshape(shape).transpose(1, 0, 2)
-    label, image = np.divmod(in_image.keys, max(len(run.images), 1))
+    label, image = np.divmod(keys, images)
     return JaccardCounts(label.astype(np.int32), image.astype(np.int32), matched, total)
 
 
-class _Groups:
-    """Rows by class and image."""
-
-    def __init__(self, images: int, tables: tuple[Boxes, ...]) -> None:
-        self.images = images
-        self.keys = np.unique(np.concatenate([self._key(table) for table in tables]))
-
-    def _key(self, table: Boxes) -> Rows:
-        return table.label.astype(np.int64) * self.images + table.image
-
-    def split(self, table: Boxes, mask: Flags) -> Sequence[Rows]:
-        """Return the masked rows of each class and image, in their order."""
-        rows = np.flatnonzero(mask)
-        rows = rows[np.argsort(self._key(table)[rows], kind="stable")]
-        ends = np.searchsorted(self._key(table)[rows], self.keys, side="right")
-        return np.split(rows, ends)[: len(self.keys)]
+def _split(key: NDArray[np.int64], mask: Flags, keys: NDArray[np.int64]) -> Sequence[Rows]:
+    """Return the masked rows of each key, in their order."""
+    rows = np.flatnonzero(mask)
+    rows = rows[np.argsort(key[rows], kind="stable")]
+    return np.split(rows, np.searchsorted(key[rows], keys, side="right"))[: len(keys)]
 
 
 def _overlaps(
@@ -98,12 +78,6 @@ def _overlaps(
         crowd=np.full(len(second_rows), of_first),
         inclusive_pixels=protocol.inclusive_pixels,
     )
-
-
-def _min_iou(protocol: Protocol, threshold: int) -> float:
-    """Return the IoU above which boxes match."""
-    iou = protocol.search_thresholds[threshold]
-    return iou if protocol.strict_iou else float(np.nextafter(iou, -1.0))
 
 
 def _count_image(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from detap.tables.columns import check_threads
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, Name
 
 Rows = NDArray[np.integer[Any]]
+Table = TypeVar("Table", GroundTruth, Detections)
 
 _CLASS_LISTS = {
     "verified": (
@@ -36,21 +37,12 @@ _CLASS_LISTS = {
 class PreparedTables:
     """Ground truth, detections and protocol prepared for the core.
 
-    Parameters
-    ----------
-    ground_truth, detections : GroundTruth and Detections
-    protocol : Protocol
-    threads : int or None
-        The result does not depend on it.
-    prepared : bool
-        If True, the detections are those of another run: rounded and filtered already.
+    With `prepared`, the detections are those of another run: rounded and filtered already.
 
     Attributes
     ----------
-    images : tuple of int or str
-        The names of the images.
-    class_ids : tuple of int or str
-        The ids of the detections' classes.
+    images, class_ids : tuple of int or str
+        The names of the images, and the ids of the detections' classes.
     """
 
     def __init__(
@@ -73,21 +65,19 @@ class PreparedTables:
         self.dropped = np.zeros(0, np.bool_)
         if not prepared:
             self.dropped = dropped_by_condition(detections, protocol)
-            if self.dropped.any():
-                detections = detections.select(np.flatnonzero(~self.dropped))
+            detections = _kept(detections, ~self.dropped)
         loaded = detections if prepared else _prepare_detections(detections, protocol)
         self.detections = loaded
         if protocol.degenerate_boxes == "drop" and not prepared:
-            mask = (loaded.corners[:, 2:] > loaded.corners[:, :2]).all(axis=1)
-            self.detections = loaded if mask.all() else loaded.select(np.flatnonzero(mask))
+            mask = np.all(loaded.corners[:, 2:] > loaded.corners[:, :2], axis=1)
+            self.detections = _kept(loaded, mask)
         self.below_min_score = len(detections) - len(loaded)
         self.degenerate = len(loaded) - len(self.detections)
         if protocol.max_dets_scope == "dataset" and not prepared:
             self.detections = _within_dataset_limit(self.detections, protocol)
         if protocol.zero_area == "drop":
             area = shapes_of(ground_truth, self.detections, protocol, threads).truth_areas()
-            if not (area > 0).all():
-                ground_truth = ground_truth.select(np.flatnonzero(area > 0))
+            ground_truth = _kept(ground_truth, area > 0)
         self.ground_truths_dropped = len(self.ground_truth) - len(ground_truth)
         self.ground_truth = ground_truth
         self.threads = threads
@@ -293,6 +283,11 @@ class PreparedTables:
         return rank
 
 
+def _kept(table: Table, mask: Flags) -> Table:
+    """Return the masked rows of a table; the table itself if these are all."""
+    return table if mask.all() else table.select(np.flatnonzero(mask))
+
+
 def _any_flag(truth: GroundTruth, flags: tuple[str, ...]) -> Flags:
     mask = np.zeros(len(truth), np.bool_)
     for flag in flags:
@@ -301,14 +296,9 @@ def _any_flag(truth: GroundTruth, flags: tuple[str, ...]) -> Flags:
 
 
 def _prepare_detections(table: Detections, protocol: Protocol) -> Detections:
-    """Round and filter detections as the protocol requires.
-
-    Rounding goes through text, as in the implementations that round. Scores are filtered before
-    rounding.
-    """
+    """Filter detections by score, and then round them, as the protocol requires."""
     if protocol.min_score is not None:
-        mask = table.score >= protocol.min_score
-        table = table if mask.all() else table.select(np.flatnonzero(mask))
+        table = _kept(table, table.score >= protocol.min_score)
     if protocol.score_decimals is not None:
         table = replace(table, score=_round_as_text(table.score, protocol.score_decimals))
     if protocol.box_decimals is not None:
@@ -324,17 +314,9 @@ def _within_dataset_limit(table: Detections, protocol: Protocol) -> Detections:
     """Return the best-scored detections of each class over all images."""
     label = np.zeros_like(table.label) if protocol.class_agnostic else table.label
     image = table.image if protocol.tie_break == "image" else None
-    mask = best_of_classes(label, table.score, protocol, image)
-    return table if mask.all() else table.select(np.flatnonzero(mask))
-
-
-def best_of_classes(
-    label: Integers, score: Floats, protocol: Protocol, image: Integers | None = None
-) -> Flags:
-    """Flag the detections within the limit of each class over the data set, (N,)."""
     limit = protocol.max_dets[-1]
     assert limit is not None
-    return _rank_within(label, score, image) < limit
+    return _kept(table, _rank_within(label, table.score, image) < limit)
 
 
 def _rank_within(

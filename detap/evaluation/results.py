@@ -1,6 +1,6 @@
 """Step 4, summarize: metrics of an evaluation as arrays and by name."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from detap.evaluation.selection import Selection
 
 Counts = NDArray[np.int64]
+
+_SCORE_MATCHING = "evaluate with another protocol for that"
 
 
 class Matches(NamedTuple):
@@ -314,7 +316,7 @@ within_max_dets : (K,) int64
         UsageError
             If the protocol does not match by score.
         """
-        self._require_score_matching()
+        self.protocol.require_score_matching(_SCORE_MATCHING)
         return self._match_table or self._source.match_table()
 
     def match_table_for(self, *area_iou_pairs: "AreaIouPair") -> "MatchTable":
@@ -384,12 +386,9 @@ within_max_dets : (K,) int64
         """The counts of :meth:`jaccard_counts` computed so far, by threshold."""
         return {}
 
-    def _match(self, area_iou_pairs: "Iterable[AreaIouPair]") -> "MatchTable":
-        self._require_score_matching()
-        return self._source.match_table(tuple(area_iou_pairs))
-
-    def _require_score_matching(self) -> None:
-        self.protocol.require_score_matching("evaluate with another protocol for that")
+    def _match(self, area_iou_pairs: "tuple[AreaIouPair, ...]") -> "MatchTable":
+        self.protocol.require_score_matching(_SCORE_MATCHING)
+        return self._source.match_table(area_iou_pairs)
 
     @cached_property
     def matches(self) -> Matches | None:

@@ -8,18 +8,17 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from io import StringIO
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from detap.errors import InputError, Note, Problem
-
-if TYPE_CHECKING:
-    from detap.tables.detection import Name
+from detap.io.stream import read_bytes
+from detap.tables.columns import Name
 
 _HEADINGS = ("image", "tag")
 _LONGEST = 200
 
 
-def read_slices(path: str, images: "Iterable[Name]") -> tuple[dict[str, list["Name"]], list[Note]]:
+def read_slices(path: str, images: Iterable[Name]) -> tuple[dict[str, list[Name]], list[Note]]:
     """Read the images of each slice."""
     name_by_text = {str(name): name for name in images}
     tags: dict[str, set[str]] = {}
@@ -30,14 +29,8 @@ def read_slices(path: str, images: "Iterable[Name]") -> tuple[dict[str, list["Na
     tagged = set[str]().union(*tags.values())
     unknown = tagged - name_by_text.keys()
     if unknown and unknown == tagged:
-        raise InputError(
-            Problem(
-                path,
-                "",
-                f"no image is in the ground truth (e.g. {min(unknown)!r})",
-                "use the image names of the ground truth",
-            )
-        )
+        message = f"no image is in the ground truth (e.g. {min(unknown)!r})"
+        raise InputError(Problem(path, "", message, "use the image names of the ground truth"))
     notes = []
     if unknown:
         message = f"slice images not in the ground truth (e.g. {min(unknown)!r})"
@@ -50,8 +43,8 @@ def read_slices(path: str, images: "Iterable[Name]") -> tuple[dict[str, list["Na
 
 
 def slices_by(
-    attributes: "Mapping[Name, Any]", attribute: str, images: "Iterable[Name]"
-) -> tuple[dict[str, list["Name"]], list[Note]]:
+    attributes: Mapping[Name, Any], attribute: str, images: Iterable[Name]
+) -> tuple[dict[str, list[Name]], list[Note]]:
     """Return slices by the value of an image attribute."""
     name_by_text = {str(name): name for name in images}
     tags: dict[str, set[str]] = {}
@@ -68,18 +61,16 @@ def slices_by(
 
 
 def _ordered(
-    tags: Mapping[str, set[str]], name_by_text: "Mapping[str, Name]"
-) -> dict[str, list["Name"]]:
+    tags: Mapping[str, set[str]], name_by_text: Mapping[str, Name]
+) -> dict[str, list[Name]]:
     return {
         tag: [name for text, name in name_by_text.items() if text in members]
         for tag, members in tags.items()
     }
 
 
-def _pairs(path: str, name_by_text: "Mapping[str, Name]") -> Iterator[tuple[str | None, str]]:
+def _pairs(path: str, name_by_text: Mapping[str, Name]) -> Iterator[tuple[str | None, str]]:
     """Yield pairs of image and tag; image is None for an empty tag."""
-    from detap.io.stream import read_bytes
-
     try:
         text = read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -94,41 +85,30 @@ def _csv_pairs(path: str, text: str) -> Iterator[tuple[str | None, str]]:
     try:
         headings = next(rows, None)
         if headings is None or tuple(cell.strip().lower() for cell in headings) != _HEADINGS:
-            raise InputError(
-                Problem(
-                    path, "line 1", "is not the header image,tag", "start the file with image,tag"
-                )
-            )
+            hint = "start the file with image,tag"
+            raise InputError(Problem(path, "line 1", "is not the header image,tag", hint))
         for row in rows:
             if not row:
                 continue
             if len(row) != len(_HEADINGS) or not all(row):
-                raise InputError(
-                    Problem(
-                        path,
-                        f"line {rows.line_num}",
-                        f"has {len(row)} columns, or an empty one",
-                        "write image,tag; one line per tag of an image",
-                    )
-                )
+                message = f"has {len(row)} columns, or an empty one"
+                hint = "write image,tag; one line per tag of an image"
+                raise InputError(Problem(path, f"line {rows.line_num}", message, hint))
             yield row[0], row[1]
     except csv.Error as error:
         raise InputError(Problem(path, f"line {rows.line_num}", f"is not CSV: {error}")) from None
 
 
 def _json_pairs(
-    path: str, text: str, name_by_text: "Mapping[str, Name]"
+    path: str, text: str, name_by_text: Mapping[str, Name]
 ) -> Iterator[tuple[str | None, str]]:
     try:
         record = json.loads(text, object_pairs_hook=_without_repeats)
     except (ValueError, RecursionError) as error:
         raise InputError(Problem(path, "", f"is not JSON: {error}")) from None
     if not isinstance(record, dict) or not record:
-        raise InputError(
-            Problem(
-                path, "", "is not a JSON object", 'write {"image": ["tag"]} or {"tag": ["image"]}'
-            )
-        )
+        hint = 'write {"image": ["tag"]} or {"tag": ["image"]}'
+        raise InputError(Problem(path, "", "is not a JSON object", hint))
     # Keys are images if more keys than values are known images.
     keys = sum(key in name_by_text for key in record)
     values = sum(
@@ -139,11 +119,8 @@ def _json_pairs(
             yield None, key
         for entry in _as_list(value):
             if isinstance(entry, bool) or not isinstance(entry, str | int):
-                raise InputError(
-                    Problem(
-                        path, f"entry {key!r}", f"{entry!r} is not a name", "use names or integers"
-                    )
-                )
+                message, hint = f"{entry!r} is not a name", "use names or integers"
+                raise InputError(Problem(path, f"entry {key!r}", message, hint))
             yield (key, str(entry)) if keys >= values else (str(entry), key)
 
 

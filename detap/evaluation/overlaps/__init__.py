@@ -1,22 +1,19 @@
-"""Registry of the shapes by `iou_type`."""
-
-from importlib import import_module
-from typing import TYPE_CHECKING
+"""The shapes that a protocol compares, by `iou_type`."""
 
 from detap.evaluation.overlaps.boxes import Shapes, refuse_polygons
+from detap.evaluation.overlaps.keypoints import KeypointShapes
+from detap.evaluation.overlaps.masks import MaskShapes
+from detap.evaluation.overlaps.polygons import PolygonShapes
 from detap.protocols import Protocol
 from detap.tables.detection import Detections, GroundTruth
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-_SHAPES = {
-    "segm": ("masks", "MaskShapes"),
-    "boundary": ("masks", "MaskShapes"),
-    "keypoints": ("keypoints", "KeypointShapes"),
-    "polygon": ("polygons", "PolygonShapes"),
+_SHAPES: dict[str, type[Shapes]] = {
+    "bbox": Shapes,
+    "segm": MaskShapes,
+    "boundary": MaskShapes,
+    "keypoints": KeypointShapes,
+    "polygon": PolygonShapes,
 }
-"""Module and class of each `iou_type` but bbox."""
 
 
 def shapes_of(
@@ -24,8 +21,4 @@ def shapes_of(
 ) -> Shapes:
     """Return the shapes of two tables that a protocol compares."""
     refuse_polygons(protocol, ground_truth, detections)
-    shapes_class: Callable[..., Shapes] = Shapes
-    if protocol.iou_type in _SHAPES:
-        file, name = _SHAPES[protocol.iou_type]
-        shapes_class = getattr(import_module(f"{__name__}.{file}"), name)
-    return shapes_class(ground_truth, detections, protocol, threads)
+    return _SHAPES[protocol.iou_type](ground_truth, detections, protocol, threads)

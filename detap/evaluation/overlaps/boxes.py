@@ -18,16 +18,7 @@ BOX_FRACTION = 0.53
 
 
 class Shapes:
-    """Shapes of two tables, their areas and IoUs; this class compares boxes.
-
-    Parameters
-    ----------
-    ground_truth, detections : GroundTruth and Detections
-        G and N rows.
-    protocol : Protocol
-    threads : int or None
-        The result does not depend on it.
-    """
+    """Shapes of G ground truths and N detections; this class compares boxes."""
 
     def __init__(
         self,
@@ -75,17 +66,13 @@ class Shapes:
         sizes = unknown if truth.image_sizes is None else truth.image_sizes
         without = ~((sizes > 0) & np.isfinite(sizes)).all(axis=1)
         if without.any():
-            image = truth.images[int(without.argmax())]
-            count = int(np.count_nonzero(without))
-            raise InputError(
-                Problem(
-                    truth.path,
-                    f"image {image!r}",
-                    f"area ranges in percent need the size of each image, which {count} of "
-                    f"{len(truth.images)} images lack",
-                    "give the sizes, or use --area-ranges coco",
-                )
+            location = f"image {truth.images[int(without.argmax())]!r}"
+            message = (
+                "area ranges in percent need the size of each image, which "
+                f"{np.count_nonzero(without)} of {len(truth.images)} images lack"
             )
+            hint = "give the sizes, or use --area-ranges coco"
+            raise InputError(Problem(truth.path, location, message, hint))
         areas: Floats = sizes[:, 0] * sizes[:, 1]
         return areas
 
