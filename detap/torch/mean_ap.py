@@ -52,9 +52,7 @@ from detap.torch.states import (
     shapes_of,
 )
 
-_AVERAGES = ("macro", "micro")
 _AREAS = ("small", "medium", "large")
-_OF_MASKS: dict[str, Any] = {"iou_type": "segm", "detection_area": "pixels"}
 _SIDES = ("preds", "target")
 
 
@@ -139,7 +137,7 @@ class MeanAveragePrecision(Metric):
             raise UsageError(
                 f"iou_type {iou_type!r} is unknown; choose from {accepted}, or several"
             )
-        if average not in _AVERAGES:
+        if average not in ("macro", "micro"):
             raise UsageError(f"average {average!r} is unknown; choose from macro, micro")
         if extended_summary:
             raise UsageError(
@@ -390,14 +388,9 @@ def _protocol(
     max_dets: Sequence[int] | None,
     sigmas: Sequence[float] | None,
 ) -> Protocol:
-    """Return the preset ``torchmetrics``, or ``coco-keypoints``, with the given settings.
-
-    Raises
-    ------
-    UsageError
-        If the recall levels are not those of a recall grid.
-    """
-    changes: dict[str, Any] = dict(_OF_MASKS) if iou_type == "segm" else {}
+    """Return the preset ``torchmetrics``, or ``coco-keypoints``, with the given settings."""
+    of_masks = {"iou_type": "segm", "detection_area": "pixels"}
+    changes: dict[str, Any] = of_masks if iou_type == "segm" else {}
     base = PRESETS["coco-keypoints" if iou_type == "keypoints" else "torchmetrics"]
     if rec_thresholds is not None:
         changes["recall_grid"] = _recall_grid(tuple(rec_thresholds))

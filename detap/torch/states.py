@@ -72,10 +72,7 @@ def _check_lengths(side: str, index: int, item: Mapping[str, Tensor], keys: Sequ
 def batch_columns(
     side: str, items: Items, iou_types: Sequence[str], box_format: str
 ) -> dict[str, Tensor]:
-    """Return the columns of a batch; boxes become x, y, width, height.
-
-    Areas are NaN if missing or zero.
-    """
+    """Return the columns of a batch: boxes x, y, width, height; areas NaN if missing or zero."""
     labels = [item["labels"] for item in items]
     counts = torch.tensor([len(label) for label in labels])
     columns = {"counts": counts, "labels": torch.cat(labels)}
@@ -167,10 +164,9 @@ def encode_names(names: Sequence[Any]) -> Tensor:
 
 
 def decode_names(column: NDArray[np.uint8]) -> list[Name]:
-    """Return the names of :func:`encode_names`.
+    """Return the names of :func:`encode_names`; a pair (rank, world size) gets a free number.
 
-    A pair (rank, world size) stands for an unnamed image: it gets a number that no other process
-    uses, so that the images of all processes alternate.
+    The images of all processes alternate.
     """
     counts: dict[int, int] = {}
     names: list[Name] = []

@@ -41,22 +41,11 @@ class ImageRows(Columns):
 
 
 class Batch(ImageRows):
-    """Reader of the ragged lists of one table.
-
-    Attributes
-    ----------
-    counts : (B,) int
-        The number of rows per image.
-    columns : dict of str to (n, ...) array or Masks
-        The columns by name, without the labels.
-    labels : Names
-        The class names or ids of the rows.
-    image_sizes : (B, 2) float64 or None
-        Width and height of each image, if given.
-    """
+    """Reader of the ragged lists of one table in a batch of B images."""
 
     labels: Names
     image_sizes: Floats | None = None
+    """Width and height of each image, (B, 2), if given."""
 
     def __init__(
         self, table: str, images: Sequence[Name], protocol: Protocol, box_format: str

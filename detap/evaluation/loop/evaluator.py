@@ -157,7 +157,8 @@ class Evaluator:
         if images is not None and not isinstance(images, str):
             given: Any = images if hasattr(images, "__array__") else [*images]
             listed = tuple(Columns("detections").names("images", given))
-            unknown = [name for name in listed if names is not None and name not in names]
+            known = frozenset(listed if names is None else names)
+            unknown = [name for name in listed if name not in known]
             if unknown:
                 raise UsageError(f"images: {join_names(unknown)} not in the ground truth")
             names = listed
@@ -242,7 +243,6 @@ class Evaluator:
             The boxes in the evaluator's format, an empty array for an image without detections.
             None to use the bounding boxes of the masks, keypoints or polygons.
         scores : sequence of B (n,) arrays
-            The scores.
         labels : sequence of B (n,) arrays of int, or lists of str
             Category ids or class names of the ground truth.
         masks : sequence of B (n, H, W) arrays of bool or uint8, or lists of n masks, optional
