@@ -385,10 +385,10 @@ class Evaluator:
                 for name in labels:
                     self._labels.setdefault(name, len(self._labels))
             label = np.array([self._labels[name] for name in labels], np.int32)
-            kept = new[block["image"]]
+            mask = None if new.all() else new[block["image"]]
             block |= {"image": image[block["image"]], "label": label[block["label"]]}
             self._blocks[table].append(
-                block if kept.all() else {name: column[kept] for name, column in block.items()}
+                block if mask is None else {name: column[mask] for name, column in block.items()}
             )
 
     def _record(self, names: Sequence[Name], digests: Sequence[bytes]) -> Flags:
