@@ -4,7 +4,6 @@ Squares of side 10 are 20 pixels apart; a detection either equals its ground tru
 """
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +15,6 @@ from detap import metrics
 from detap.analysis.errors import errors
 from detap.analysis.image_results import image_results
 from detap.core import curves
-from detap.core.keypoints import keypoint_pairs
 from detap.errors import Note, UsageError
 from detap.evaluation import prepare
 from detap.evaluation.detection import Result, evaluate, on_images
@@ -221,19 +219,6 @@ def test_the_area_of_a_detection_is_that_of_its_bbox_or_its_shape(
     result = evaluate(truth, detections, replace(rules, detection_area=value))  # type: ignore[arg-type]
     assert result._run.boxes()[0].area.tolist() == [10000]
     assert "detection-area-of-box" not in {note.code for note in result.notes}
-
-
-def test_oks_is_computed_in_the_given_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    threads = []
-
-    def recorded(*boxes: Any, **arguments: Any) -> Any:
-        threads.append(arguments["threads"])
-        return keypoint_pairs(*boxes, **arguments)
-
-    monkeypatch.setattr(keypoints, "keypoint_pairs", recorded)
-    rules = replace(protocol("coco-keypoints"), sigmas=(0.1, 0.1))
-    evaluate(*keypoint_tables(), rules, threads=1)
-    assert set(threads) == {1}
 
 
 def test_each_keypoint_needs_a_sigma() -> None:

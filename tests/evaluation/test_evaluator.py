@@ -83,30 +83,30 @@ def batches(draw: st.DrawFn) -> tuple[Case, list[list[int]]]:
     return case, [order[a:b] for a, b in pairwise(cuts)]
 
 
-@given(batches(), st.sampled_from([*BY_IMAGE.values()]))
-def test_batches_give_the_result_of_the_whole_file(
-    split: tuple[Case, list[list[int]]], protocol: Protocol
+@pytest.mark.parametrize("shared", [True, False])
+@given(batches(), st.sampled_from([*BY_IMAGE.values()]), st.data())
+def test_batches_and_processes_give_the_result_of_the_whole_file(
+    shared: bool, split: tuple[Case, list[list[int]]], protocol: Protocol, data: st.DataObject
 ) -> None:
     """The file lists images in ground-truth order; ties follow file order."""
-    case, images = split
-    evaluator = Evaluator(case.ground_truth(), protocol)
-    for names in images:
-        evaluator.update(*batch_of(case, names))
-    whole = case.with_dt(in_order_of_images(case.dt))
-    assert_same_result(evaluator.compute(), detap.evaluate(*whole.tables(), protocol))
-
-
-@given(batches(), st.sampled_from([*BY_IMAGE.values()]))
-def test_batches_with_their_ground_truth_give_the_same_result(
-    split: tuple[Case, list[list[int]]], protocol: Protocol
-) -> None:
-    case, images = split
-    case = replace(case, truths=tuple(sorted(case.truths, key=lambda t: t.image)))
-    evaluator = Evaluator(protocol=protocol, classes=case.classes)
-    for names in images:
-        evaluator.update(*batch_of(case, names), ground_truth=truth_of(case, names))
-    whole = case.with_dt(in_order_of_images(case.dt))
-    assert_same_result(evaluator.compute(), detap.evaluate(*whole.tables(), protocol))
+    case, batches = split
+    if not shared:
+        case = replace(case, truths=tuple(sorted(case.truths, key=lambda t: t.image)))
+    evaluators = [
+        Evaluator(case.ground_truth(), protocol)
+        if shared
+        else Evaluator(protocol=protocol, classes=case.classes)
+        for _ in range(data.draw(st.integers(1, 4)))
+    ]
+    for names in batches:
+        brought = {} if shared else {"ground_truth": truth_of(case, names)}
+        evaluator = data.draw(st.sampled_from(evaluators))
+        evaluator.update(*batch_of(case, names), **brought)  # type: ignore[arg-type]
+    whole = detap.evaluate(*case.with_dt(in_order_of_images(case.dt)).tables(), protocol)
+    parts = data.draw(st.permutations([evaluator.to_bytes() for evaluator in evaluators]))
+    assert_same_result(evaluators[0].merge(parts).compute(), whole)
+    if len(evaluators) == 1:
+        assert_same_result(evaluators[0].compute(), whole)
 
 
 def test_classes_not_listed_are_those_updated_in_sorted_order() -> None:
@@ -315,46 +315,6 @@ def test_data_checks_run_once_and_not_in_every_epoch(monkeypatch: pytest.MonkeyP
 
 
 # --- as bytes, in parts
-
-
-@st.composite
-def ranks(draw: st.DrawFn) -> tuple[Case, list[list[int]]]:
-    """Draw a case whose images are split over up to four processes, some without images."""
-    case = draw(cases())
-    split: list[list[int]] = [[] for _ in range(draw(st.integers(1, 4)))]
-    for image in draw(st.permutations(case.images)):
-        draw(st.sampled_from(split)).append(image)
-    return case, draw(st.permutations(split))
-
-
-@given(ranks(), st.sampled_from([*BY_IMAGE.values()]))
-def test_evaluators_of_processes_merge_to_the_whole_result(
-    split: tuple[Case, list[list[int]]], protocol: Protocol
-) -> None:
-    case, images = split
-    evaluators = [Evaluator(case.ground_truth(), protocol) for _ in images]
-    for evaluator, names in zip(evaluators, images, strict=True):
-        for name in names:
-            evaluator.update(*batch_of(case, [name]))
-    blobs = [evaluator.to_bytes() for evaluator in evaluators]
-    whole = case.with_dt(in_order_of_images(case.dt))
-    merged = evaluators[0].merge(blobs).compute()
-    assert_same_result(merged, detap.evaluate(*whole.tables(), protocol))
-
-
-@given(ranks(), st.sampled_from([*BY_IMAGE.values()]))
-def test_evaluators_with_ground_truth_in_batches_merge_to_the_whole_result(
-    split: tuple[Case, list[list[int]]], protocol: Protocol
-) -> None:
-    case, images = split
-    case = replace(case, truths=tuple(sorted(case.truths, key=lambda t: t.image)))
-    blobs = []
-    for names in images:
-        evaluator = Evaluator(protocol=protocol, classes=case.classes)
-        evaluator.update(*batch_of(case, names), ground_truth=truth_of(case, names))
-        blobs.append(evaluator.to_bytes())
-    whole = case.with_dt(in_order_of_images(case.dt))
-    assert_same_result(evaluator.merge(blobs).compute(), detap.evaluate(*whole.tables(), protocol))
 
 
 def test_a_merged_result_has_errors_and_its_boxes() -> None:

@@ -14,14 +14,12 @@ from detap import metrics
 from detap.analysis.comparison import count_errors
 from detap.analysis.confusion import confusion
 from detap.analysis.errors import errors
-from detap.errors import UsageError
 from detap.evaluation.detection import evaluate, on_images
 from detap.evaluation.results import Result
 from detap.evaluation.tie_range import tie_range
 from detap.formats.coco.tables import read_detections, read_ground_truth
 from detap.protocols import protocol
 from detap.protocols.fields import SIGMAS
-from detap.tables.detection import Detections, GroundTruth
 
 pytestmark = pytest.mark.filterwarnings("ignore::detap.errors.DetapWarning")
 
@@ -164,14 +162,6 @@ def test_analyses_agree_with_matches(case: Scene) -> None:
 
 
 BOXES = np.array([[0.0, 0, 5, 5]])
-
-
-def test_tables_without_keypoints_are_refused() -> None:
-    truth = GroundTruth.from_arrays(image=["a"], label=["b"], boxes=BOXES)
-    detections = Detections.from_arrays(image=["a"], label=["b"], boxes=BOXES, score=[1.0])
-    message = "no keypoints in the ground truth; pass keypoints=True to read_ground_truth"
-    with pytest.raises(UsageError, match=message):
-        evaluate(truth, detections, "coco-keypoints")
 
 
 def test_changing_iou_type_to_keypoints_sets_the_dependent_fields() -> None:

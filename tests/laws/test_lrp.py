@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detap.analysis.bootstrap import Weights, resampled
 from detap.evaluation.detection import evaluate
 from detap.evaluation.results import Result
 from detap.metrics import of_matched_iou
@@ -17,7 +16,6 @@ from detap.tables.detection import Detections, GroundTruth
 from tests.cases import MORE, RANKED, Case, cases
 from tests.laws.test_keypoints import RULES, Scene, keypoint_cases, scored
 from tests.oracle import lrp as plain
-from tests.oracle.resampling import repeated
 from tests.parity.compare import assert_same_bits
 
 PROTOCOLS = [
@@ -65,35 +63,6 @@ def test_the_value_at_a_score_is_that_of_the_oracle(
             ranked, count = plain.ranking(*tables, protocol, label, threshold=t, area=area)
             expected = plain.at_score(ranked, count, tau, float(score))
             assert value == pytest.approx(expected, abs=1e-12, nan_ok=True), name
-
-
-@given(
-    cases(distinct_scores=True),
-    st.lists(st.integers(0, 3), min_size=3, max_size=3),
-    st.sampled_from(PROTOCOLS),
-)
-def test_a_weight_equals_copies_of_the_image(
-    case: Case, drawn: list[int], protocol: Protocol
-) -> None:
-    """The optimum is searched anew in each resample."""
-    stems = (*OPTIMUM, "LRP@score=0.6")
-    truth, detections = case.tables()
-    weights = drawn[: len(truth.images)]
-    ours = resampled(
-        evaluate(truth, detections, protocol),
-        Weights.from_table(np.array([weights, [1] * len(weights)], np.uint8)),
-        stems,
-    )
-    for index, counts in enumerate((weights, [1] * len(weights))):
-        if not any(counts):
-            continue
-        copied = evaluate(*repeated(truth, detections, counts), protocol)
-        for name in stems:
-            expected = copied.metric_by_class(name)
-            np.testing.assert_allclose(ours.by_class[name][:, index], expected, atol=1e-11)
-            assert ours.overall[name][index] == pytest.approx(
-                copied.metric(name), abs=1e-11, nan_ok=True
-            )
 
 
 def listing(protocol: Protocol) -> Protocol:

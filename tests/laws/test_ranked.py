@@ -10,12 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detap import metrics
-from detap.analysis.bootstrap import Weights, resampled
 from detap.evaluation.detection import evaluate
 from detap.protocols import Protocol, protocol
 from tests.cases import RANKED, Case, cases
 from tests.oracle import ranked as plain
-from tests.oracle.resampling import repeated
 
 PROTOCOLS = [
     *RANKED.values(),
@@ -163,48 +161,3 @@ def test_pooled_metrics_rank_all_classes_together(case: Case, name: str) -> None
         ("pooled-precision@recall=0.5", plain.best(ranking, BEST["precision@recall=0.5"])[0]),
     ):
         assert result.metric(metric) == pytest.approx(expected, abs=1e-12, nan_ok=True), metric
-
-
-@given(
-    cases(distinct_scores=True),
-    st.lists(st.integers(0, 3), min_size=3, max_size=3),
-    st.sampled_from(PROTOCOLS),
-    FIELDS,
-    FROC,
-)
-def test_a_weight_equals_copies_of_the_image(
-    case: Case,
-    drawn: list[int],
-    protocol: Protocol,
-    fields: dict[str, Any],
-    more: dict[str, Any],
-) -> None:
-    """Whole images are drawn, with the images that have neither ground truths nor detections."""
-    protocol = replace(protocol, **fields, **more)
-    truth, detections = case.tables()
-    weights = drawn[: len(truth.images)]
-    ours = resampled(
-        evaluate(truth, detections, protocol),
-        Weights.from_table(np.array([weights, [1] * len(weights)], np.uint8)),
-        NAMES,
-    )
-    for index, counts in enumerate((weights, [1] * len(weights))):
-        if not any(counts):
-            continue
-        copied = evaluate(*repeated(truth, detections, counts), protocol)
-        for name in NAMES:
-            expected = copied.metric_by_class(name)
-            np.testing.assert_allclose(ours.by_class[name][:, index], expected, atol=1e-12)
-            assert ours.overall[name][index] == pytest.approx(
-                copied.metric(name), abs=1e-12, nan_ok=True
-            )
-
-
-@given(cases(), st.sampled_from(NAMES))
-def test_a_slice_of_all_images_changes_nothing(case: Case, name: str) -> None:
-    from detap.evaluation.detection import on_images
-
-    result = evaluate(*case.tables(), "coco")
-    spec = metrics.named(result.protocol, name)
-    again = on_images(result, result.images)
-    assert result.class_values(spec).tobytes() == again.class_values(spec).tobytes()

@@ -18,7 +18,6 @@ from detap.analysis.errors import TYPES, errors
 from detap.analysis.examples import REASONS, label_errors
 from detap.analysis.match_results import MatchResults
 from detap.errors import UsageError
-from detap.evaluation import prepare
 from detap.evaluation.detection import on_images, score_tables
 from detap.evaluation.results import Result, class_rows
 from detap.evaluation.selection import shrink
@@ -244,13 +243,6 @@ def test_listed_pairs_of_selected_images_and_classes() -> None:
     assert without_classes.listed["negative"].tolist() == [[0, 0], [0, 1], [1, 1]]
 
 
-def test_a_selection_of_all_rows_copies_no_boxes() -> None:
-    truth = GroundTruth.from_arrays(image=[1, 2], label=["cat"] * 2, boxes=[[0, 0, 9, 9]] * 2)
-    selected = shrink(truth, np.ones(2, np.bool_), np.ones(1, np.bool_))
-    assert selected.corners is truth.corners
-    assert shrink(truth, np.array([True, False])).corners.shape == (1, 4)
-
-
 def test_the_match_table_of_selected_classes() -> None:
     """The dog is matched at .5 and the cat is not: the table of dogs has one true positive."""
     box, far = [0, 0, 9, 9], [50, 50, 59, 59]
@@ -262,32 +254,3 @@ def test_the_match_table_of_selected_classes() -> None:
     match_table = run.evaluate(match_table=[(0, 0)]).match_table
     assert match_table is not None
     assert match_table.is_true_positive(0, 0).tolist() == [True]
-
-
-def test_the_curves_of_selected_classes_are_omitted_on_request() -> None:
-    """The dog is found first: precision 1 at each of COCO's 101 recall levels, or at the first."""
-    boxes = [[0, 0, 9, 9], [50, 50, 59, 59]]
-    truth = GroundTruth.from_arrays(image=[1] * 2, label=["cat", "dog"], boxes=boxes)
-    detections = Detections.from_arrays(image=[1], label=["dog"], boxes=boxes[1:], score=[0.9])
-    run = score_tables(truth, detections, "coco", classes=["dog"])._run
-    for curves, levels in ((True, 101), (False, 1)):
-        precision = run.evaluate(curves=curves).precision[-1, 0, 0, :, 0]
-        assert precision.tolist() == [pytest.approx(1.0)] * levels
-
-
-def test_detections_are_rounded_once_for_all_selections(monkeypatch: pytest.MonkeyPatch) -> None:
-    truth = GroundTruth.from_arrays(image=[1], label=["cat"], boxes=[[0, 0, 9, 9]])
-    detections = Detections.from_arrays(
-        image=[1], label=["cat"], boxes=[[0, 0, 9, 9]], score=[0.97]
-    )
-    rounds = []
-    original = prepare._round_as_text
-
-    def counted(values: Any, decimals: int) -> Any:
-        rounds.append(decimals)
-        return original(values, decimals)
-
-    monkeypatch.setattr(prepare, "_round_as_text", counted)
-    protocol = replace(PRESETS["voc2012"], score_decimals=1)
-    result = score_tables(truth, detections, protocol, classes=["cat"])
-    assert (result.detections.score.tolist(), rounds) == ([1.0], [1])
