@@ -31,10 +31,7 @@ def escape(name: object) -> str:
 
 
 def _without_commands(text: str) -> str:
-    """Escape the commands that CI systems execute from logs.
-
-    GitHub: ``::`` at the start of a line and ``##[``; Azure: ``##vso[``; TeamCity: ``##teamcity[``.
-    """
+    """Escape the commands that GitHub, Azure and TeamCity execute from logs."""
     head = text.lstrip()
     if head.startswith("::"):
         text = f"{text[: len(text) - len(head)]}{_escape(':')}{head[1:]}"
@@ -88,11 +85,7 @@ def _category(character: str) -> str:
 
 
 def fold(text: str, limit: int) -> list[str]:
-    """Split text into lines of at most `limit` columns.
-
-    A line ends after a space or a character such as ``_`` if its second half has one, otherwise
-    anywhere. The joined lines are the text.
-    """
+    """Split text into lines of at most `limit` columns, after a space or ``_`` where possible."""
     limit = max(limit, 2)
     lines: list[str] = []
     start = 0

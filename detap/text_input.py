@@ -61,19 +61,13 @@ def quote(name: object) -> str:
 
 
 def suggest(name: str, known: Iterable[str], to_text: Callable[[str], str] = str) -> str:
-    """Return ``"did you mean x or y?"``; empty if no known name is similar.
-
-    Case is ignored; `to_text` formats a name.
-    """
+    """Return ``"did you mean x or y?"``; empty if no known name is similar, ignoring case."""
     similar = nearest(name, known)
     return f"did you mean {' or '.join(map(to_text, similar))}?" if similar else ""
 
 
 def nearest(name: str, known: Iterable[str], min_ratio: float = 0.6) -> list[str]:
-    """Return up to three known names, most similar first.
-
-    `min_ratio` is the least similarity, from 0 to 1.
-    """
+    """Return up to three known names, most similar first."""
     from difflib import get_close_matches  # noqa: PLC0415 - start-up time
 
     by_lower = {each.lower(): each for each in known}

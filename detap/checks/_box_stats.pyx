@@ -8,25 +8,9 @@ def survey_boxes(
     const double[:, ::1] corners, const int32_t[::1] image, const double[:, ::1] sizes,
     double margin,
 ) -> tuple[int, int]:
-    """Count the boxes that reach beyond their image.
+    """Count the boxes (N, 4) beyond their image by a margin, and those that fit as two corners.
 
-    Parameters
-    ----------
-    corners : (N, 4) float64
-        x, y, x + w, y + h.
-    image : (N,) int32
-        Index into `sizes`.
-    sizes : (I, 2) float64
-        Width and height; NaN where unknown.
-    margin : float
-        By how many pixels a box must reach beyond it.
-
-    Returns
-    -------
-    beyond : int
-        How many reach beyond it.
-    fitting : int
-        How many of those would fit, were x, y, w, h in truth two corners.
+    `sizes` (I, 2) are width and height, NaN where unknown.
     """
     cdef Py_ssize_t i, beyond = 0, fitting = 0
     cdef double width, height, x, y, right, bottom
@@ -75,26 +59,10 @@ def found_classes(
     const double[:, ::1] corners, const int32_t[::1] image, const int32_t[::1] label,
     const uint8_t[::1] selected, double threshold
 ) -> list[tuple[int, int]]:
-    """Return the label of the best detection on each ground truth of some images.
+    """Return the classes of each detected ground truth of the selected images, and of its detection.
 
-    Parameters
-    ----------
-    truths : (G, 4) float64
-        Corners of ground truths, few enough to be compared with every detection of their image.
-    truth_image, truth_label : (G,) int32
-    corners : (N, 4) float64
-        Of detections.
-    image, label : (N,) int32
-    selected : (I,) uint8
-        1 for the images that the ground truths are on.
-    threshold : float
-        The IoU from which a detection lies where a ground truth is.
-
-    Returns
-    -------
-    list of (int, int)
-        Of each ground truth with such a detection: its class, and that of the detection with
-        the largest IoU, or again its own where any of its own lies there.
+    That is the detection with the largest IoU, from a threshold on, or any of its own class. The
+    ground truths (G, 4) are few enough to be compared with every detection (N, 4) of their image.
     """
     cdef Py_ssize_t total = corners.shape[0], some = truths.shape[0], i, j
     cdef double overlap

@@ -154,11 +154,8 @@ def convention(sample: Sample, overlapped: float) -> Note | None:
 
 
 def mixed_conventions(sample: Sample) -> Note | None:
-    """Return the note of another reading with which many more ground truths are overlapped.
-
-    Only corners and x, y, width, height are tried: any other reading also improves boxes that are
-    nearly right.
-    """
+    """Return the note of another reading with which many more ground truths are overlapped."""
+    # Readings other than corners and x, y, width, height also improve boxes that are nearly right.
     count = len(sample.rows)
     candidates = []
     for reading in _readings(sample, _CORNERS_AND_XYWH, ~sample.overlapped):
@@ -183,11 +180,9 @@ def _readings(
     conventions: Sequence[tuple[str, str, Change]],
     among: Flags | bool = True,
 ) -> Iterator[_Reading]:
-    """Yield every other reading, and the fraction of ground truths in `among` it overlaps.
-
-    Changing the ground truth can help as much as the reverse change of the detections. Then the
-    boxes that extend beyond their images are the wrong ones.
-    """
+    """Yield every other reading, and the fraction of ground truths in `among` it overlaps."""
+    # Changing the ground truth can help as much as the reverse change of the detections. Then the
+    # boxes that extend beyond their images are the wrong ones.
     truth, detections = sample.ground_truth, sample.detections
     sizes = truth.image_sizes
     for role, table in (("ground-truth", truth), ("detections", detections)):

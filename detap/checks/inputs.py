@@ -30,10 +30,8 @@ _UNKNOWN = ("unknown-categories", "unknown-classes")
 class BoxCounts(NamedTuple):
     """Numbers of boxes, and of boxes with negative width or height."""
 
-    # 0 if shards share the ground truth
     ground_truths: int = 0
     ground_truths_backward: int = 0
-    # of classes that are kept
     detections: int = 0
     detections_backward: int = 0
     known: int = 0  # 1 if a detection has a class of the ground truth
@@ -52,11 +50,7 @@ class BoxCounts(NamedTuple):
 
 
 def category_shift(pairs: Iterable[CategoryPair], *, unknown: bool) -> str:
-    """Return the message of systematically wrong category ids; empty if there are none.
-
-    Ids that are all off by one, or that count from 0 while the ground truth's have gaps, are valid.
-    But their boxes overlap objects whose ids differ always in the same way.
-    """
+    """Return the message of systematically wrong category ids; empty if there are none."""
     every = [*pairs]
     total = sum(map(_OFTEN, every))
     wrong = [pair for pair in every if pair[1] != pair[2]]

@@ -12,6 +12,14 @@ from detap.tables.detection import Detections, GroundTruth, Name
 
 _FEW = 0.02
 
+_ENOUGH = 30
+_FEWEST_IMAGES, _FEWEST_FITTED = 4, 5
+_FEWEST_OF_CLASS, _FEWEST_EXCHANGED, _AMONG_THEM = 3, 10, 0.6
+_ONE_PIXEL = 0.25
+
+_CLASS_IDS = "use the ground truth's ids"
+_CLASS_NAMES = "pass the class list of the detections with --dt-class-names"
+
 _FEWEST_MISSED = 10
 """Sampled objects needed for `few-overlaps`: a recall of 1/3 misses all ten in 1 of 60 sets."""
 
@@ -63,11 +71,9 @@ def _no_more_than_chance(sample: Sample) -> bool:
 
 
 def _mixed_images(sample: Sample) -> Note | None:
-    """Return the note of detections that fit another image of a small set.
-
-    Larger sets get `few-overlaps`. In a small set, chance explains many overlaps, but not that most
-    objects closely fit the detections of one other image.
-    """
+    """Return the note of detections that fit another image of a small set."""
+    # Larger sets get `few-overlaps`. In a small set, chance explains many overlaps, but not that
+    # most objects closely fit the detections of one other image.
     count = len(sample.rows)
     if sample.images < _FEWEST_IMAGES or count >= _ENOUGH:
         return None
@@ -123,11 +129,8 @@ def _wrong_labels(sample: Sample) -> Iterator[Note]:
 
 
 def exchanged_classes(sample: Sample) -> Iterator[Note]:
-    """Yield the note of classes that are permuted among themselves, while others may be right.
-
-    A detector confuses classes too, but does not miss several entirely and predict each as another
-    one of them.
-    """
+    """Yield the note of classes that are permuted among themselves, while others may be right."""
+    # A detector confuses classes too, but does not predict each of several as another of them.
     _, detection, _ = sample.best
     by_class = sample.overlapped_by_class
     wrong = sample.overlapped & ~by_class
@@ -148,17 +151,6 @@ def exchanged_classes(sample: Sample) -> Iterator[Note]:
         f"permuted ({_example(sample, pairs[0])}); {_CLASS_NAMES}"
     )
     yield Note("classes-permuted", message, len(pairs))
-
-
-_FEWEST_OF_CLASS = 3
-
-_FEWEST_EXCHANGED = 10
-
-_AMONG_THEM = 0.6
-
-_CLASS_IDS = "use the ground truth's ids"
-
-_CLASS_NAMES = "pass the class list of the detections with --dt-class-names"
 
 
 def _example(sample: Sample, pair: tuple[int, int]) -> str:
@@ -208,20 +200,8 @@ def _inverted_scores(sample: Sample) -> Iterator[Note]:
         yield Note("scores-look-inverted", message, int(np.count_nonzero(right)))
 
 
-_ONE_PIXEL = 0.25
-
-_ENOUGH = 30
-
-_FEWEST_IMAGES = 4
-
-_FEWEST_FITTED = 5
-
-
 def _wrong_pixel(sample: Sample) -> Iterator[Note]:
-    """Yield the note of corners that mostly differ by one pixel.
-
-    One file may be 0-based and the other 1-based, or box ends inclusive in one file only.
-    """
+    """Yield the note of corners that mostly differ by one pixel."""
     _, detection, iou = sample.best
     close = iou >= 0.7
     count = int(np.count_nonzero(close))

@@ -106,10 +106,7 @@ class Sample:
         return overlapped
 
     def tight(self) -> NDArray[np.intp]:
-        """Count close fits between the ground truths and detections of all images, (I, I).
-
-        A detection fits a ground truth of its class with an IoU of :data:`_TIGHT`.
-        """
+        """Count close fits between ground truths and detections of all images, by class, (I, I)."""
         count = self.images
         fits = np.zeros((count, count), np.intp)
         for j, other in enumerate(self._images):

@@ -22,14 +22,10 @@ if TYPE_CHECKING:
     from detap.tables.detection import Detections, GroundTruth
 
 _LOW = 0.05
-_MANY = 10
-"""Box formats are checked if one box in ten extends beyond its image."""
-_FEWEST = 2
-"""Number of classes with AP near zero from which classes are checked."""
-_IMAGES = 16
-"""Number of images sampled for duplicates."""
-_MOST = 1 << 16
-"""Number of detections on them above which one image is sampled."""
+_MANY = 10  # box formats are checked if one box in ten extends beyond its image
+_FEWEST = 2  # classes are checked if so many have an AP near zero
+_IMAGES = 16  # images sampled for duplicates
+_MOST = 1 << 16  # detections on them above which one image is sampled
 
 
 def notes_of_arrays(result: "Result") -> Iterator[Note]:
@@ -49,12 +45,10 @@ def notes_of_arrays(result: "Result") -> Iterator[Note]:
 
 
 def mismatch_notes_of(result: "Result") -> tuple[Note, ...]:
-    """Return mismatch notes if AP is near zero, overall or for some classes.
-
-    All checks run if the mean AP at the lowest IoU threshold is below 0.05. If it is below 0.1, or
-    one box in ten extends beyond its image, the box format is checked. If only two classes or more
-    are below 0.05, exchanged classes are looked for. Otherwise nothing is sampled.
-    """
+    """Return mismatch notes if AP is near zero, overall or for some classes."""
+    # Below a mean AP of 0.05 at the lowest IoU threshold, all checks run. Below 0.1, or if one box
+    # in ten extends beyond its image, the box format is checked. If two classes or more are below
+    # 0.05, exchanged classes are looked for. Otherwise nothing is sampled.
     needed = _mismatch_checks(result)
     if needed is None:
         return ()
@@ -120,10 +114,7 @@ def _beyond_images(result: "Result") -> bool:
 
 
 def duplicate_detection_notes(result: "Result") -> Iterator[Note]:
-    """Yield the note of duplicate detections if a quarter of a sample are duplicates.
-
-    Only a few images are sampled. All duplicates are counted if these have many.
-    """
+    """Yield the note of duplicate detections if a quarter of a sample are duplicates."""
     table = result.detections
     if any(note.code.startswith("repeated-") for note in table.notes):
         return

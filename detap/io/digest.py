@@ -58,10 +58,7 @@ def read_hashed(path: str, limits: Limits) -> tuple[bytes, str]:
 
 
 def started(stream: Stream) -> "hashlib._Hash | None":
-    """Return a hash for the bytes of a stream; None without digests, for gzip and stdin.
-
-    The digest of gzip is that of the file as stored, which is read again.
-    """
+    """Return a hash for the bytes of a stream; None without digests, for gzip and stdin."""
     return new() if stream.limits.digests and stream.descriptor >= 0 else None
 
 

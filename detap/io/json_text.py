@@ -57,10 +57,7 @@ def integer(text: str) -> int | LongInteger:
 
 
 def check_text(record: object) -> None:
-    """Raise UnicodeEncodeError, a ValueError, if JSON holds half of a surrogate pair.
-
-    Surrogates that stand for undecodable bytes of file names are accepted.
-    """
+    """Raise UnicodeEncodeError, a ValueError, for half a surrogate pair, except of file names."""
     json.dumps(record, ensure_ascii=False).encode("utf-8", "surrogateescape")
 
 

@@ -82,10 +82,6 @@ class RemoteFile(io.RawIOBase):
         complete = self._digest is not None and self._taken == self.size
         return self._digest.hexdigest() if complete and self._digest is not None else ""
 
-    def stamp(self) -> str:
-        """Return a text that changes with the file, as far as its server reports it."""
-        return repr(sorted(self._version.items()))
-
     def readable(self) -> bool:
         """Return True."""
         return True

@@ -64,12 +64,7 @@ def _check_regular(path: str, mode: int) -> None:
 
 
 def open_regular(path: Path) -> int:
-    """Open a regular file for reading; the caller closes the descriptor.
-
-    Other kinds are refused without being opened: a FIFO would block, and opening a device may have
-    side effects. As the path may change in between, the file is opened without blocking and
-    checked again.
-    """
+    """Open a regular file for reading, checked before and after; the caller closes it."""
     text = os.fspath(path)
     flags = os.O_RDONLY
     for name in ("O_CLOEXEC", "O_NONBLOCK", "O_NOCTTY", "O_BINARY"):
@@ -95,7 +90,7 @@ class Stream:
     def __init__(self, path: Path, limits: Limits = DEFAULT_LIMITS) -> None:
         self.path = os.fspath(path)
         self.limits = limits
-        self.size = 0
+        self.size = 0  # of the file as stored; 0 for standard input and URLs of unknown size
         self._delivered = 0
         self._file: Any = None
         self._head = b""
@@ -210,10 +205,7 @@ class Stream:
         return content.getvalue()
 
     def seekable(self) -> BinaryIO:
-        """Return the bytes as a seekable file, closed with this stream.
-
-        Standard input and gzip are read into memory.
-        """
+        """Return the bytes as a seekable file, closed with this stream, in memory if need be."""
         if self.descriptor >= 0:
             return os.fdopen(self.descriptor, "rb", buffering=0, closefd=False)
         if self._remote is not None and self._gzip is None and self._remote.seekable():

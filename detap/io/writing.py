@@ -79,11 +79,7 @@ def write(
 
 @contextmanager
 def locked(path: str) -> Iterator[None]:
-    """Hold a lock for a file that other processes also lock here.
-
-    The lock is on the folder, because the file is replaced when written, and ends with the process.
-    On systems that cannot lock folders there is no lock.
-    """
+    """Hold a lock for a file: on its folder, because the file is replaced when written."""
     folder = None
     try:
         with suppress(ImportError, OSError):  # Windows; some network file systems
@@ -145,11 +141,7 @@ def _check_folder(path: str) -> None:
 
 
 def _standard_stream(status: os.stat_result) -> int | None:
-    """Return 1 or 2 if the path leads to this stream, as /dev/stdout does.
-
-    The shell may have redirected the stream to a file: renaming another one onto it would separate
-    the two, so the open stream is used.
-    """
+    """Return 1 or 2 if the path leads to this stream, also if redirected to a file."""
     for stream in (1, 2):
         with suppress(OSError):
             if os.path.samestat(os.fstat(stream), status):
