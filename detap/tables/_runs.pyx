@@ -10,7 +10,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, qsort
 from libc.string cimport memmove, memset
 
-from detap.tables._words cimport HIGH_BITS, LOW_BITS, load, trailing_zeros
+from detap.tables._words cimport load, trailing_zeros
 
 
 cdef enum:
@@ -18,57 +18,6 @@ cdef enum:
 
 
 # --- run-length strings
-
-
-cdef inline int _eight(
-    const uint8_t *text, bint escaped, int64_t *total, uint32_t *to, Py_ssize_t *count
-) noexcept nogil:
-    """Decode the numbers that end in the next eight bytes; return how many bytes they take.
-
-    `to` has the two before, to which they are differences and behind which they go. 0 where a byte has to be looked
-    at by itself, or a run is negative: what is behind `count` has no meaning then.
-    """
-    cdef uint64_t x = load(text), slash, ends, group, sign
-    cdef int64_t before = to[0], last = to[1], value, sum = 0, wrong = 0
-    cdef int begin = 0, end
-    cdef Py_ssize_t put = 0
-    # Digits are the bytes 48 to 111, those before another of the same number 80 to 111.
-    if ((x + 80 * LOW_BITS) & ~(x + 16 * LOW_BITS) & HIGH_BITS) != HIGH_BITS:
-        return 0
-    ends = ~(x + 48 * LOW_BITS) & HIGH_BITS
-    if escaped:
-        slash = x ^ (92 * LOW_BITS)
-        slash = (slash - LOW_BITS) & ~slash & HIGH_BITS
-        ends &= (slash & -slash) - 1
-    x = (x ^ (16 * LOW_BITS)) & (31 * LOW_BITS)
-    while ends:
-        end = trailing_zeros(ends) + 1
-        ends &= ends - 1
-        group = x >> begin
-        if end - begin == 8:
-            group &= 31
-            sign = 16
-        elif end - begin == 16:
-            group = (group & 31) | (group >> 3 & 0x3E0)
-            sign = 512
-        elif end - begin == 24:
-            group = (group & 31) | (group >> 3 & 0x3E0) | (group >> 6 & 0x7C00)
-            sign = 16384
-        else:
-            break
-        begin = end
-        value = <int64_t>((group ^ sign) - sign) + before
-        before = last
-        last = value
-        wrong |= value
-        sum += value
-        put += 1
-        to[put + 1] = <uint32_t>value
-    if wrong < 0:
-        return 0
-    total[0] += sum
-    count[0] += put
-    return begin >> 3
 
 
 cdef Fault decode(
@@ -82,17 +31,10 @@ cdef Fault decode(
     """
     cdef Py_ssize_t first = to.count, at = 0
     cdef int64_t value, total = 0
-    cdef int shift, digit, taken
+    cdef int shift, digit
     if not make_room(to, length):
         return NO_MEMORY
     while at < length:
-        if to.count - first > 2 and at + 8 <= length:
-            taken = _eight(text + at, escaped, &total, to.at + to.count - 2, &to.count)
-            if total > pixels:
-                return TOO_LONG
-            if taken:
-                at += taken
-                continue
         value, shift = 0, 0
         while True:
             if at == length:

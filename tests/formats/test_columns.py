@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detap.checks._box_stats import found_classes, survey_boxes, survey_values
+from detap.checks.box_stats import found_classes, survey_boxes, survey_values
 from detap.formats.json._fields import DONE, Fields, Reader
 from detap.tables.detection import encode_boxes
 from detap.tables.notes import backward
@@ -43,17 +43,10 @@ def test_classes_detected_at_ground_truths(
     random = np.random.default_rng(seed)
     boxes = some_boxes(random, truths), some_boxes(random, detections)
     boxes[1][: min(detections, truths)] = boxes[0][:detections][:truths]
-    image, label = (
-        [random.integers(0, 3, count).astype(np.int32) for count in (truths, detections)]
-        for _ in range(2)
-    )
-    selected = np.zeros(3, np.uint8)
-    selected[image[0]] = 1
-    ours = found_classes(
-        boxes[0], image[0], label[0], boxes[1], image[1], label[1], selected, threshold
-    )
+    label = [random.integers(0, 3, count).astype(np.int32) for count in (truths, detections)]
+    ours = found_classes(boxes[0], label[0], boxes[1], label[1], threshold)
     expected, rows = (
-        list(zip(image[side].tolist(), label[side].tolist(), boxes[side].tolist(), strict=True))
+        [(0, *row) for row in zip(label[side].tolist(), boxes[side].tolist(), strict=True)]
         for side in (0, 1)
     )
     assert ours == plain.detected_classes(expected, rows, threshold)
@@ -81,8 +74,7 @@ def test_the_class_on_a_ground_truth_by_hand() -> None:
         corners = np.array([[0, 0, 10, 10 * iou] for _, iou in detections])
         labels = np.array([label for label, _ in detections], np.int32)
         box, zero = np.array([[0.0, 0, 10, 10]]), np.zeros(1, np.int32)
-        images = np.zeros(len(detections), np.int32)
-        return found_classes(box, zero, zero, corners, images, labels, np.ones(1, np.uint8), 0.5)
+        return found_classes(box, zero, corners, labels, 0.5)
 
     assert classes((1, 1.0), (0, 0.5)) == [(0, 0)]  # its own class, at the threshold exactly
     assert classes((2, 0.75), (1, 0.75)) == [(0, 2)]  # the first of equal ones

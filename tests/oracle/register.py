@@ -23,7 +23,6 @@ ORACLES: dict[str, tuple[str, str]] = {
         "tests.formats.test_openimages",
     ),
     "detap.formats.reading._numbers": ("tests.formats.test_numbers", "tests.formats.test_numbers"),
-    "detap.checks._box_stats": ("tests.oracle.columns", "tests.formats.test_columns"),
     "detap.formats.text._ragged": ("tests.oracle.lines", "tests.formats.test_text_lines"),
     "detap.formats.voc._scan": ("detap.formats.voc.xml", "tests.formats.test_voc_scan"),
     "detap.tables._columns": ("tests.formats.test_columns", "tests.formats.test_columns"),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.checks._box_stats import survey_values
+from detap.checks.box_stats import survey_values
 from detap.checks.boxes import warned
 from detap.checks.inputs import failed_category_check
 from detap.checks.tables import (

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from detap.checks._box_stats import found_classes
+from detap.checks.box_stats import found_classes
 from detap.checks.boxes import image_keys
 from detap.errors import InputError, Note, Problem, UsageError
 from detap.formats.catalogue import FORMATS
@@ -62,21 +62,13 @@ def sample_categories(columns: DetectionColumns, truth: GroundTruth) -> Category
     sampled[images[first]] = True
     truth_rows = np.flatnonzero(sampled[truth.image] & ~truth.crowd)
     detection_rows = np.flatnonzero(sampled[columns.image])
-    all_images = np.ones(len(truth.images), np.uint8)
     for key, image in zip(keys[first].tolist(), images[first].tolist(), strict=True):
         gt = truth_rows[truth.image[truth_rows] == image]
         gt = gt[:: -(-len(gt) // _MAX_TRUTHS) or 1]
         dt = detection_rows[columns.image[detection_rows] == image]
         count += len(gt)
         pairs = found_classes(
-            truth.corners[gt],
-            truth.image[gt],
-            truth.label[gt],
-            columns.corners[dt],
-            columns.image[dt],
-            columns.label[dt],
-            all_images,
-            _MIN_IOU,
+            truth.corners[gt], truth.label[gt], columns.corners[dt], columns.label[dt], _MIN_IOU
         )
         by_image.append((key, pairs))
     return CategoryPairs(tuple(by_image), [p for _, pairs in by_image for p in pairs], count)

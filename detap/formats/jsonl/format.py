@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from detap.checks._box_stats import survey_boxes
+from detap.checks.box_stats import survey_boxes
 from detap.errors import InputError, Note, Problem
 from detap.formats.base import Format
 from detap.formats.by_name.notes import images_without_objects, nonzero_notes

@@ -1,0 +1,56 @@
+"""Statistics of whole columns of boxes and values."""
+
+import numpy as np
+
+from detap.tables.detection import Floats, Integers
+
+
+def survey_boxes(corners: Floats, image: Integers, sizes: Floats, margin: float) -> tuple[int, int]:
+    """Count the boxes beyond their image by a margin, and those that would fit as two corners.
+
+    `sizes` (I, 2) are width and height, NaN where unknown.
+    """
+    x, y, right, bottom = corners.T
+    limits = sizes + margin
+    beyond = np.flatnonzero(
+        (x <= -margin)
+        | (y <= -margin)
+        | (right >= limits[:, 0].take(image))
+        | (bottom >= limits[:, 1].take(image))
+    )
+    low, high = corners[beyond, :2], corners[beyond, 2:]
+    with np.errstate(invalid="ignore", over="ignore"):
+        size = high - low
+        fits = (size >= low) & (size < limits[image[beyond]])
+    return len(beyond), int(np.count_nonzero(fits[:, 0] & fits[:, 1]))
+
+
+def survey_values(values: Floats) -> tuple[float, float, int, int]:
+    """Return the lowest and highest value, and how many are 0 and lie outside 0 to 1."""
+    low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
+    zero = int(np.count_nonzero(values == 0))
+    outside = np.count_nonzero(values < 0) + np.count_nonzero(values > 1)
+    return low, high, zero, int(outside)
+
+
+def found_classes(
+    truths: Floats, truth_label: Integers, corners: Floats, label: Integers, min_iou: float
+) -> list[tuple[int, int]]:
+    """Return the classes of each detected ground truth of an image, and of its detection.
+
+    That is the one with the largest IoU, or any of its own class.
+    """
+    if not len(truths) or not len(corners):
+        return []
+    low = np.maximum(truths[:, None, :2], corners[:, :2])
+    width, height = np.moveaxis(np.minimum(truths[:, None, 2:], corners[:, 2:]) - low, 2, 0)
+    common = width * height
+    sizes = [boxes[:, 2:] - boxes[:, :2] for boxes in (truths, corners)]
+    truth_area, area = (size[:, 0] * size[:, 1] for size in sizes)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        iou = common / (truth_area[:, None] + area - common)
+    iou[(width <= 0) | (height <= 0)] = 0
+    iou[(iou >= min_iou) & (truth_label[:, None] == label)] = 2
+    best = iou.argmax(axis=1)
+    found = np.flatnonzero(iou.max(axis=1) >= min_iou)
+    return list(zip(truth_label[found].tolist(), label[best[found]].tolist(), strict=True))
