@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from detap.cli import main
+from tests.coco import truth_of
 
 # Image 1 has two cats and image 2 a dog. One cat is found twice, the other never; the dog is
 # found; a bird is seen where the ground truth knows of none.
@@ -27,21 +28,7 @@ FOUND = [
 
 def instances() -> dict[str, Any]:
     """Return the ground truth in COCO format."""
-    return {
-        "images": [{"id": 1, "width": 640, "height": 480}, {"id": 2, "width": 640, "height": 480}],
-        "categories": [{"id": number, "name": name} for number, name in CLASSES.items()],
-        "annotations": [
-            {
-                "id": number,
-                "image_id": image,
-                "category_id": label,
-                "bbox": box,
-                "area": box[2] * box[3],
-                "iscrowd": 0,
-            }
-            for number, (image, label, box) in enumerate(TRUTHS, 1)
-        ],
-    }
+    return truth_of(TRUTHS, CLASSES, (1, 2))
 
 
 def results() -> list[dict[str, Any]]:

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from tests.coco import results_of, truth_of
+
 Line = list[str]
 """image, score, x1, y1, x2, y2, as text."""
 
@@ -83,30 +85,7 @@ def coco(
     names: Iterable[str], *, matched: bool = True
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return a COCO case with one box per class, matched or not."""
-    names = list(names)
-    truth = {
-        "images": [{"id": number, "width": 640, "height": 480} for number in range(len(names))],
-        "categories": [{"id": number, "name": name} for number, name in enumerate(names, 1)],
-        "annotations": [
-            {
-                "id": number,
-                "image_id": number - 1,
-                "category_id": number,
-                "bbox": [10, 10, 100, 100],
-                "area": 10000,
-                "iscrowd": 0,
-            }
-            for number in range(1, len(names) + 1)
-        ],
-    }
+    named = dict(enumerate(names, 1))
+    truth = truth_of([(k - 1, k, [10, 10, 100, 100]) for k in named], named, range(len(named)))
     left = 10 if matched else 400
-    results = [
-        {
-            "image_id": number - 1,
-            "category_id": number,
-            "bbox": [left, 10, 100, 100],
-            "score": 0.9,
-        }
-        for number in range(1, len(names) + 1)
-    ]
-    return truth, results
+    return truth, results_of((k - 1, k, [left, 10, 100, 100]) for k in named)

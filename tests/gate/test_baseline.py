@@ -328,22 +328,6 @@ def test_differences_of_two_reports(now: Any, then: Any, message: str | None) ->
         assert differing[0].startswith(message)
 
 
-def test_reading_options_of_two_reports_that_differ() -> None:
-    """Options that only decide which input is accepted are not compared."""
-    current = {"inputs": [{"reading": {"first_category_id": 1, "as_is": True}}, {"reading": None}]}
-    baseline = {
-        "inputs": [{"reading": {"class_names": name}} for name in ("b.txt", "a.txt", "b.txt")]
-    }
-    assert reading_differences(current, baseline) == [
-        "--class-names (baseline: a.txt, b.txt; current: not given)",
-        "--first-category-id (baseline: not given; current: 1)",
-    ]
-    assert reading_differences(current, current) == []
-    assert reading_differences(current, {"inputs": [{}]}) == [
-        "--first-category-id (baseline: not given; current: 1)"
-    ]
-
-
 def test_a_slice_of_only_one_report() -> None:
     now, then = record(slices={"day": {}}), record(slices={"night": {}})
     assert slice_differences(now, then, ["day", "night"]) == [

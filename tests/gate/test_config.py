@@ -234,11 +234,6 @@ def test_config_does_not_check_what_depends_on_inputs(folder: Path, detap: Run) 
     assert detap("config").status == 0
 
 
-def test_help_ignores_errors_of_the_file(folder: Path, detap: Run) -> None:
-    own(folder, "unknown = 1")
-    assert detap("eval", "--help").status == 0
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -313,13 +308,6 @@ def test_config_shows_values_and_their_sources(
 
 def test_config_without_a_file(folder: Path, detap: Run) -> None:
     assert detap("config").out.startswith("no file: neither detap.toml nor [tool.detap]")
-
-
-def test_config_reports_errors(folder: Path, detap: Run) -> None:
-    own(folder, 'iou = "x"')
-    ended = detap("config")
-    assert (ended.status, ended.out) == (2, "")
-    assert "detap.toml: iou: 'x' is not a number" in ended.err
 
 
 def test_compare_uses_shared_settings(folder: Path, detap: Run) -> None:

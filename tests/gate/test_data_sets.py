@@ -17,6 +17,7 @@ from detap.analysis.bootstrap import draw_weights, interval, leave_out, resample
 from detap.analysis.data_sets import data_sets
 from detap.report import schema
 from tests.cli.conftest import Ended, detap
+from tests.coco import results_of, truth_of
 
 __all__ = ["detap"]
 
@@ -30,22 +31,10 @@ MEAN = (1 + HALF + 0) / 3
 def write_set(folder: Path, images: int, detected: int, *, crowd: bool = False) -> None:
     """Write images of one cat each (or of ignored crowds), of which some are detected."""
     folder.mkdir(parents=True)
-    numbers = range(1, images + 1)
-    truth = {
-        "images": [{"id": number, "width": 640, "height": 480} for number in numbers],
-        "categories": [{"id": 1, "name": "cat"}],
-        "annotations": [
-            {"id": number, "image_id": number, "category_id": 1, "bbox": BOX}
-            | {"area": 2500, "iscrowd": int(crowd)}
-            for number in numbers
-        ],
-    }
-    rows = [
-        {"image_id": number, "category_id": 1, "bbox": BOX, "score": 0.9}
-        for number in range(1, detected + 1)
-    ]
+    rows = [(image, 1, BOX) for image in range(1, images + 1)]
+    truth = truth_of(rows, {1: "cat"}, range(1, images + 1), crowd=crowd)
     (folder / "gt.json").write_text(json.dumps(truth))
-    (folder / "dt.json").write_text(json.dumps(rows))
+    (folder / "dt.json").write_text(json.dumps(results_of(rows[:detected])))
 
 
 FILE = """

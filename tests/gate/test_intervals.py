@@ -14,6 +14,7 @@ from detap import UsageError, read_detections, read_ground_truth
 from detap.analysis.bootstrap import differing, expanded, interval
 from detap.testing import assert_detections
 from tests.cli.conftest import Ended, detap, write_coco, write_voc
+from tests.coco import results_of, truth_of
 
 __all__ = ["detap"]
 
@@ -31,21 +32,9 @@ def boxes() -> list[tuple[int, int, list[int]]]:
 @pytest.fixture
 def case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    truth = {
-        "images": [{"id": image, "width": 999, "height": 99} for image in range(1, 11)],
-        "categories": [{"id": label, "name": name} for label, name in LABELS.items()],
-        "annotations": [
-            {"id": index, "image_id": image, "category_id": label, "bbox": box, "area": 2500}
-            | {"iscrowd": 0}
-            for index, (image, label, box) in enumerate(boxes(), 1)
-        ],
-    }
-    detections = [
-        {"image_id": image, "category_id": label, "bbox": box, "score": 0.5}
-        for image, label, box in boxes()
-    ]
-    write_coco(tmp_path, truth, detections)
-    now = [row for row in detections if row["category_id"] != 2]
+    truth = truth_of(boxes(), LABELS, range(1, 11), size=(999, 99))
+    write_coco(tmp_path, truth, results_of(boxes(), 0.5))
+    now = results_of((row for row in boxes() if row[1] != 2), 0.5)
     (tmp_path / "now.json").write_text(json.dumps(now))
     (tmp_path / "tags.csv").write_text(
         "image,tag\n"

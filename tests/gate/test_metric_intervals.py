@@ -17,6 +17,7 @@ from detap.report import schema
 from detap.report.numbers import UNDEFINED
 from detap.testing import assert_detections
 from tests.cli.conftest import Ended, detap, write_coco
+from tests.coco import results_of, truth_of
 from tests.gate.test_resampling import scene
 from tests.oracle.resampling import draw_weights as drawn_by_the_oracle
 from tests.oracle.resampling import repeated
@@ -34,19 +35,8 @@ def halves(detected: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return 40 images of a cat, of which the first are detected, and a dog on image 1."""
     box = [0, 0, 50, 50]
     rows = [(image, 1, box) for image in range(1, IMAGES + 1)] + [(1, 2, [100, 0, 50, 50])]
-    truth = {
-        "images": [{"id": image, "width": 640, "height": 480} for image in range(1, IMAGES + 1)],
-        "categories": [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}],
-        "annotations": [
-            {"id": number, "image_id": image, "category_id": label, "bbox": bbox}
-            | {"area": 2500, "iscrowd": 0}
-            for number, (image, label, bbox) in enumerate(rows, 1)
-        ],
-    }
-    return truth, [
-        {"image_id": image, "category_id": 1, "bbox": box, "score": 0.9}
-        for image in range(1, detected + 1)
-    ]
+    truth = truth_of(rows, {1: "cat", 2: "dog"}, range(1, IMAGES + 1))
+    return truth, results_of((image, 1, box) for image in range(1, detected + 1))
 
 
 @pytest.fixture

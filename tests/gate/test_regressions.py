@@ -14,6 +14,7 @@ from detap.gates.detection import Scored
 from detap.gates.evaluate import evaluate_gates
 from detap.report import schema
 from tests.cli.conftest import Ended, detap, write_coco
+from tests.coco import truth_of
 
 __all__ = ["detap"]
 
@@ -27,16 +28,8 @@ PLACES = {1: [0, 0, 100, 100], 2: [200, 0, 100, 100]}
 
 
 def truth() -> dict[str, Any]:
-    numbered = [(image, label) for image in range(1, 7) for label in NAMES]
-    return {
-        "images": [{"id": image, "width": 640, "height": 480} for image in range(1, 7)],
-        "categories": [{"id": label, "name": name} for label, name in NAMES.items()],
-        "annotations": [
-            {"id": index, "image_id": image, "category_id": label, "bbox": PLACES[label]}
-            | {"area": 10000, "iscrowd": 0}
-            for index, (image, label) in enumerate(numbered, 1)
-        ],
-    }
+    rows = [(image, label, PLACES[label]) for image in range(1, 7) for label in NAMES]
+    return truth_of(rows, NAMES, range(1, 7))
 
 
 def detections(change: Callable[[int, int, list[int]], list[int] | None]) -> list[dict[str, Any]]:

@@ -20,6 +20,7 @@ from detap.errors import DetapWarning, UsageError
 from detap.report import schema
 from detap.testing import assert_detections
 from tests.cli.conftest import Ended, detap, write_coco
+from tests.coco import results_of, truth_of
 
 __all__ = ["detap"]
 
@@ -32,20 +33,9 @@ SOME = 0.06  # of what is drawn, three standard errors
 @pytest.fixture
 def case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    images = range(1, 101)
-    truth = {
-        "images": [{"id": image, "width": 99, "height": 99} for image in images],
-        "categories": [{"id": 1, "name": "ant"}, {"id": 2, "name": "bee"}],
-        "annotations": [
-            {"id": image, "image_id": image, "category_id": 1 + image % 2, "iscrowd": 0}
-            | {"bbox": [0, 0, 50, 50], "area": 2500}
-            for image in images
-        ],
-    }
-    detections = [
-        {"image_id": image, "category_id": 1 + image % 2, "bbox": [0, 0, 50, 50], "score": 0.5}
-        for image in images
-    ]
+    rows = [(image, 1 + image % 2, [0, 0, 50, 50]) for image in range(1, 101)]
+    truth = truth_of(rows, {1: "ant", 2: "bee"}, range(1, 101), size=(99, 99))
+    detections = results_of(rows, 0.5)
     write_coco(tmp_path, truth, detections[10:])
     (tmp_path / "now.json").write_text(json.dumps(detections[30:]))
     return tmp_path

@@ -228,33 +228,6 @@ def test_a_baseline_slice_of_other_images_is_not_compared(
     assert "slice 'night': different images" in ended.err
 
 
-def test_a_baseline_without_slice_images_is_rejected(
-    coco: Files, detap: Run, tmp_path: Path
-) -> None:
-    tags = written(tmp_path, "a.json", '{"night": [1], "day": [2]}')
-    base = tmp_path / "base.json"
-    assert detap(*coco.arguments, "--slices", tags, "-o", base).status == 0
-    record = json.loads(base.read_text())
-    del record["slices"]["night"]["images_sha256"]
-    base.write_text(json.dumps(record))
-    call = [*coco.arguments, "--baseline", base, "--slices", tags, "--max-drop"]
-    ended = detap(*call, "slice:night.AP=0.9")
-    assert ended.status == 2
-    assert "slice 'night': no sha256 of its images\n" in ended.err
-    assert detap(*call, "slice:day.AP=0.9").status == 0
-
-
-def test_classes_of_a_slice_without_images(coco: Files, detap: Run, tmp_path: Path) -> None:
-    tags = written(tmp_path, "tags.csv", "image,tag\n1,night\n9,empty\n")
-    call = [*coco.arguments, "--slices", tags, "--fail-under"]
-    for name in ("class:cat.AP", "class:cat.AP90", "min-class.AP", "AP90"):
-        ended = detap(*call, f"slice:empty.{name}=0")
-        assert ended.status == 1, ended.err
-        assert f"slice:empty.{name} undefined" in ended.err
-    assert detap(*call, "slice:empty.class:cat.true_positives=0").status == 0
-    assert detap(*call, "slice:empty.class:cat.true_positives=1").status == 1
-
-
 @pytest.mark.parametrize(
     ("content", "slices"),
     [

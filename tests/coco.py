@@ -1,0 +1,41 @@
+"""COCO files from rows of image, class and box."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+Row = tuple[int, int, Sequence[float]]
+"""Image, class, and box as x, y, width, height."""
+
+
+def truth_of(
+    rows: Iterable[Row],
+    names: Mapping[int, str],
+    images: Iterable[int],
+    *,
+    size: tuple[int, int] = (640, 480),
+    crowd: bool = False,
+) -> dict[str, Any]:
+    """Return ground truth in COCO format; names are by class."""
+    return {
+        "images": [{"id": image, "width": size[0], "height": size[1]} for image in images],
+        "categories": [{"id": label, "name": name} for label, name in names.items()],
+        "annotations": [
+            {
+                "id": number,
+                "image_id": image,
+                "category_id": label,
+                "bbox": box,
+                "area": box[2] * box[3],
+                "iscrowd": int(crowd),
+            }
+            for number, (image, label, box) in enumerate(rows, 1)
+        ],
+    }
+
+
+def results_of(rows: Iterable[Row], score: float = 0.9) -> list[dict[str, Any]]:
+    """Return detections in COCO results format."""
+    return [
+        {"image_id": image, "category_id": label, "bbox": box, "score": score}
+        for image, label, box in rows
+    ]
