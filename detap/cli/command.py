@@ -58,12 +58,12 @@ class Command(_WithHelpOption):
     def __init__(
         self,
         *args: Any,
-        first: Sequence[str] = (),
+        first: str = "",
         examples: Mapping[str, str] = MappingProxyType({}),
         **attributes: Any,
     ) -> None:
         super().__init__(*args, **attributes)
-        self.first = first
+        self.first = first.split()
         self.examples = examples
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:

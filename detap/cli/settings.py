@@ -16,7 +16,7 @@ from click.core import ParameterSource
 
 from detap.cli.command import Command
 from detap.cli.former_names import present_name
-from detap.cli.options import Option, option, stack
+from detap.cli.options import Option, general_options, option, stack, strict_option
 from detap.cli.other_tools import advice_on
 from detap.errors import UsageError
 from detap.io.paths import is_url
@@ -93,6 +93,9 @@ config_options = stack(
     ),
 )
 """Options that select the settings."""
+
+run_options = stack(config_options, strict_option, general_options)
+"""Options of every command with settings."""
 
 
 class ConfiguredCommand(Command):

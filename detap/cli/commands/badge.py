@@ -42,7 +42,7 @@ badge_options = stack(
 
 @click.command(
     cls=Command,
-    first=("--metric", "--label", "--output"),
+    first="--metric --label --output",
     examples={
         "Primary metric": "detap badge report.json -o badge.json",
         "Another metric and label": (

@@ -33,16 +33,7 @@ _FORMATS = ("table", "json")
 
 @click.command(
     cls=Command,
-    first=(
-        "--gt",
-        "--dt",
-        "--format",
-        "--iou-type",
-        "--strict",
-        "--output",
-        "--output-format",
-        "--quiet",
-    ),
+    first="--gt --dt --format --iou-type --strict --output --output-format --quiet",
     examples={
         "Ground truth and detections": "detap check instances.json results.json",
         "Masks too": "detap check gt.json dt.json --iou-type segm",

@@ -12,19 +12,17 @@ from detap.cli.command import files
 from detap.cli.commands.eval import command as eval_command
 from detap.cli.inputs import Inputs
 from detap.cli.options import (
-    general_options,
     ground_truth_options,
     option,
     output_options,
     protocol_options,
     selection_options,
     stack,
-    strict_option,
     threads_option,
 )
 from detap.cli.output import Outputs
 from detap.cli.session import Session
-from detap.cli.settings import ConfiguredCommand, config_options
+from detap.cli.settings import ConfiguredCommand, run_options
 from detap.cli.values import Integer, Text
 from detap.errors import UsageError
 from detap.gates.config import DEFAULT_RESAMPLES, RESAMPLES, SEEDS
@@ -81,17 +79,8 @@ compare_options = stack(
 @click.command(
     cls=ConfiguredCommand,
     settings_command=eval_command,
-    first=(
-        "--gt",
-        "--format",
-        "--protocol",
-        "--classes",
-        "--confidence",
-        "--resamples",
-        "--output",
-        "--output-format",
-        "--quiet",
-    ),
+    first="--gt --format --protocol --classes --confidence --resamples --output --output-format "
+    "--quiet",
     examples={
         "Old and new detector": "detap compare old.json new.json --gt instances.json",
     },
@@ -103,9 +92,7 @@ compare_options = stack(
 @selection_options
 @compare_options
 @output_options
-@config_options
-@strict_option
-@general_options
+@run_options
 @click.pass_obj
 def command(session: Session, /, first: str, second: str, **options: Any) -> None:
     """Compare two detectors on the same ground truth.

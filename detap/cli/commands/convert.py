@@ -37,7 +37,7 @@ convert_options = stack(
 
 @click.command(
     cls=Command,
-    first=("--gt", "--dt", "--format", "--to", "--output", "--strict", "--quiet"),
+    first="--gt --dt --format --to --output --strict --quiet",
     examples={
         "VOC annotations as COCO JSON": "detap convert VOC2007/ --to coco -o instances.json",
         "Ground truth and detections as a YOLO data set": (

@@ -9,7 +9,6 @@ import click
 from detap.cli.gates import Gates, gate_options
 from detap.cli.inputs import Inputs
 from detap.cli.options import (
-    general_options,
     input_options,
     option,
     output_options,
@@ -17,7 +16,6 @@ from detap.cli.options import (
     protocol_options,
     selection_options,
     stack,
-    strict_option,
 )
 from detap.cli.output import Outputs
 from detap.cli.run_reports import (
@@ -31,7 +29,7 @@ from detap.cli.run_reports import (
     write_reports,
 )
 from detap.cli.session import Session
-from detap.cli.settings import ConfiguredCommand, config_options
+from detap.cli.settings import ConfiguredCommand, run_options
 from detap.errors import DifferenceError, UsageError
 from detap.evaluation.detection import add_sanity_notes
 from detap.protocols import Protocol
@@ -90,22 +88,8 @@ engine_options = stack(
 
 @click.command(
     cls=ConfiguredCommand,
-    first=(
-        "--gt",
-        "--dt",
-        "--format",
-        "--protocol",
-        "--iou",
-        "--classes",
-        "--errors",
-        "--fail-under",
-        "--baseline-detections",
-        "--max-drop",
-        "--confidence",
-        "--output",
-        "--output-format",
-        "--quiet",
-    ),
+    first="--gt --dt --format --protocol --iou --classes --errors --fail-under "
+    "--baseline-detections --max-drop --confidence --output --output-format --quiet",
     examples={
         "COCO": "detap eval instances.json results.json",
         "PASCAL VOC 2007, with a JSON report": (
@@ -129,9 +113,7 @@ engine_options = stack(
 @_matches_option
 @_cross_check_option
 @engine_options
-@config_options
-@strict_option
-@general_options
+@run_options
 @click.pass_obj
 def command(session: Session, /, **options: Any) -> int:
     """Score detections against ground truth.

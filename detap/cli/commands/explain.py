@@ -90,20 +90,8 @@ _explanation = stack(
 @click.command(
     cls=ConfiguredCommand,
     settings_command=eval_command,
-    first=(
-        "--from",
-        "--to",
-        "--metric",
-        "--value",
-        "--gt",
-        "--dt",
-        "--format",
-        "--top",
-        "--classes",
-        "--output",
-        "--output-format",
-        "--quiet",
-    ),
+    first="--from --to --metric --value --gt --dt --format --top --classes --output "
+    "--output-format --quiet",
     examples={
         "Why two reports differ": "detap explain old.json new.json",
         "Why COCO and VOC differ": "detap explain --gt VOC2007/ --dt results/ "

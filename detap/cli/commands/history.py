@@ -22,7 +22,7 @@ metric_option = option(
 
 @click.command(
     cls=Command,
-    first=("--metric", "--strict", "--output", "--output-format"),
+    first="--metric --strict --output --output-format",
     examples={
         "Every report of a folder": "detap history reports/",
         "One class, as JSON": (

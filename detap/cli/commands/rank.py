@@ -13,18 +13,16 @@ from detap.cli.command import Group
 from detap.cli.gates import Gates, finish, interval_options, limit_options
 from detap.cli.options import (
     change_options,
-    general_options,
     option,
     output_options,
     preset_option,
     protocol_from,
     stack,
-    strict_option,
     threads_option,
 )
 from detap.cli.output import Outputs
 from detap.cli.session import Session
-from detap.cli.settings import ConfiguredCommand, config_options
+from detap.cli.settings import ConfiguredCommand, run_options
 from detap.cli.values import Integer
 from detap.errors import InputError, Problem, UsageError
 from detap.formats.ranking import runs, samples
@@ -145,18 +143,8 @@ def command() -> None:
 @command.command(
     cls=ConfiguredCommand,
     section="rank-retrieval",
-    first=(
-        "--run",
-        "--qrels",
-        "--npz",
-        "--protocol",
-        "--fail-under",
-        "--baseline-ranking",
-        "--max-drop",
-        "--output",
-        "--output-format",
-        "--quiet",
-    ),
+    first="--run --qrels --npz --protocol --fail-under --baseline-ranking --max-drop --output "
+    "--output-format --quiet",
     examples={
         "A run and its relevance judgments, as for trec_eval": (
             "detap rank retrieval --run run.txt --qrels qrels.txt"
@@ -169,9 +157,7 @@ def command() -> None:
 @retrieval_outputs
 @retrieval_gates
 @threads_option
-@config_options
-@strict_option
-@general_options
+@run_options
 @click.pass_obj
 def retrieval(session: Session, /, **options: Any) -> int:
     """Score a retrieval: mAP and mAP@k, precision, recall, nDCG and more.
@@ -224,7 +210,7 @@ classification_rules = stack(
 @command.command(
     cls=ConfiguredCommand,
     section="rank-classification",
-    first=("--scores", "--labels", "--npz", "--protocol", "--output", "--output-format", "--quiet"),
+    first="--scores --labels --npz --protocol --output --output-format --quiet",
     examples={
         "Scores and labels": "detap rank classification --scores scores.csv --labels labels.csv",
     },
@@ -234,9 +220,7 @@ classification_rules = stack(
 @output_options
 @_output("--per-query", is_flag=True, help="Show every class in the table.")
 @classification_limits
-@config_options
-@strict_option
-@general_options
+@run_options
 @click.pass_obj
 def classification(session: Session, /, **options: Any) -> int:
     """Score a classification by its scores: AP per class, mAP, AP@k per sample."""

@@ -14,17 +14,15 @@ from detap.cli.gates import Gates, slice_options
 from detap.cli.inputs import Inputs, Tables
 from detap.cli.options import (
     classes_option,
-    general_options,
     input_options,
     option,
     page_data_option,
     protocol_options,
     stack,
-    strict_option,
     threads_option,
 )
 from detap.cli.session import Session
-from detap.cli.settings import ConfiguredCommand, config_options
+from detap.cli.settings import ConfiguredCommand, run_options
 from detap.errors import Note, UsageError
 from detap.escaping import escape
 from detap.evaluation.detection import add_sanity_notes
@@ -96,17 +94,8 @@ page_options = stack(
 @click.command(
     cls=ConfiguredCommand,
     settings_command=eval_command,
-    first=(
-        "--gt",
-        "--dt",
-        "--format",
-        "--protocol",
-        "--images",
-        "--baseline-detections",
-        "--history",
-        "--classes",
-        "--quiet",
-    ),
+    first="--gt --dt --format --protocol --images --baseline-detections --history --classes "
+    "--quiet",
     examples={
         "With images": (
             "detap report instances.json results.json --images val2017/ \\\n    -o page.html"
@@ -117,9 +106,7 @@ page_options = stack(
 @protocol_options
 @page_options
 @slice_options
-@config_options
-@strict_option
-@general_options
+@run_options
 @click.pass_obj
 def command(session: Session, /, **options: Any) -> None:
     """Write an HTML page of the error analysis.

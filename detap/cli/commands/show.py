@@ -8,16 +8,14 @@ from detap.analysis.image_results import image_results
 from detap.cli.commands.eval import command as eval_command
 from detap.cli.inputs import Inputs
 from detap.cli.options import (
-    general_options,
     input_options,
     option,
     output_options,
     protocol_options,
-    strict_option,
 )
 from detap.cli.output import Outputs
 from detap.cli.session import Session
-from detap.cli.settings import ConfiguredCommand, config_options
+from detap.cli.settings import ConfiguredCommand, run_options
 from detap.cli.values import Text
 from detap.evaluation.detection import score_tables
 from detap.report.sections.image import image_report
@@ -35,7 +33,7 @@ _at_iou = option(
 @click.command(
     cls=ConfiguredCommand,
     settings_command=eval_command,
-    first=("--gt", "--dt", "--format", "--protocol", "--at-iou", "--output", "--output-format"),
+    first="--gt --dt --format --protocol --at-iou --output --output-format",
     examples={
         "Image 42": "detap show 42 instances.json results.json",
     },
@@ -45,9 +43,7 @@ _at_iou = option(
 @protocol_options
 @_at_iou
 @output_options
-@config_options
-@strict_option
-@general_options
+@run_options
 @click.pass_obj
 def command(session: Session, /, image: str, **options: Any) -> None:
     """Show the match results of one image.
