@@ -351,18 +351,10 @@ SHAPES = {
         BOX.replace('ytl="2"', ""),
         "<box> has no ytl; write xtl, ytl, xbr, ybr",
     ),
-    "nan": (box(corners=(1, "nan", 3, 4)), "<box> ytl 'nan' is not a finite number; {number}"),
-    "underscore": (box(corners=("2_6", 2, 3, 4)), "<box> xtl '2_6' is not a number; {number}"),
-    "full-width": (
-        box(corners=(1, 2, 3, "\uff14")),
-        "<box> ybr '\uff14' is not a number; {number}",
+    "nan": (
+        box(corners=(1, "nan", 3, 4)),
+        "<box> ytl 'nan' is not a finite number; use a decimal number",
     ),
-    "comma": (
-        box(corners=(1, 2, "3,5", 4)),
-        "<box> xbr '3,5' is not a number (use a decimal point, not a comma); {number}",
-    ),
-    "too large": (box(corners=(1, 2, "1e999", 4)), "<box> xbr '1e999' is too large {for}"),
-    "empty number": (box(corners=(1, 2, "", 4)), "<box> xbr '' is empty, expected a {expected}"),
     "area overflows": (
         box(corners=(0, 0, "1e200", "1e200")),
         "<box> box area overflows; correct the box",
@@ -391,18 +383,11 @@ SHAPES = {
         "<blob> is an unknown shape; remove it, or draw a box",
     ),
 }
-FILLED = {
-    "{number}": "use a decimal number",
-    "{for}": "for a number; use a decimal number",
-    "{expected}": "number; use a decimal number",
-}
 
 
 @pytest.mark.parametrize("case", SHAPES)
 def test_bad_shapes(tmp_path: Path, case: str) -> None:
     text, expected = SHAPES[case]
-    for mark, words in FILLED.items():
-        expected = expected.replace(mark, words)
     assert refused(written(tmp_path, document(image(text)))) == [f"line 5: {expected}"]
 
 
