@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from math import nan
 from typing import ClassVar
 
-from detap.analysis.bootstrap import interval
+from detap.analysis.bootstrap import interval, standard_error
 from detap.analysis.power import (
     LEVEL,
     Criterion,
@@ -12,7 +12,6 @@ from detap.analysis.power import (
     PowerAnalysis,
     ThresholdMargin,
     images_needed,
-    standard_error,
 )
 from detap.errors import Note
 from detap.gates.checks import Gate, Interval

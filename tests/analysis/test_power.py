@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from detap import evaluate
+from detap.analysis.bootstrap import standard_error
 from detap.analysis.comparison import compare
 from detap.analysis.power import (
     Criterion,
     DetectableDrop,
     images_needed,
     power_analysis,
-    standard_error,
 )
 from tests.depth import sampled
 from tests.gate.simulation import (

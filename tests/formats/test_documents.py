@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -67,7 +67,7 @@ def refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Refuses:
     return check
 
 
-def names(with_part: str = "name") -> Iterable[Any]:
+def names(with_part: str = "name") -> pytest.MarkDecorator:
     return pytest.mark.parametrize(
         "name", [name for name, kind in KINDS.items() if getattr(kind, with_part)]
     )
