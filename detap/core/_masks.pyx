@@ -555,32 +555,6 @@ cdef class Store:
                         self.sizes[i, 0], self.sizes[i, 1])
         return bounds
 
-    def areas(self) -> NDArray[np.int64]:
-        """Count the pixels of each mask, (M,) int64."""
-        import numpy as np
-
-        cdef Py_ssize_t count = self.sizes.shape[0], i
-        areas = np.zeros(count, np.int64)
-        cdef int64_t[::1] area = areas
-        cdef Scratch scratch
-        cdef bint done = True
-        scratch = _NO_SCRATCH
-        with nogil:
-            for i in range(count):
-                if self.has_runs(i):
-                    area[i] = area_of(
-                        &self.runs[0] + self.run_start[i],
-                        self.run_start[i + 1] - self.run_start[i])
-                    continue
-                done = self.rasterize_mask(i, &scratch)
-                if not done:
-                    break
-                area[i] = area_of(scratch.mask.at, scratch.mask.count)
-            _free_scratch(&scratch)
-        if not done:
-            raise MemoryError
-        return areas
-
     def areas_and_boxes(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return the area (M,) int64 and box x, y, width, height (M, 4) float64."""
         import numpy as np

@@ -33,8 +33,7 @@ def max_runs(masks: MaskArrays) -> Int64Array:
 
 def pixel_counts(masks: MaskArrays) -> Int64Array:
     """Count the pixels of each mask, (M,) int64."""
-    areas: Int64Array = _store(masks).areas()
-    return areas
+    return areas_and_boxes(masks)[0]
 
 
 def areas_and_boxes(masks: MaskArrays) -> tuple[Int64Array, Floats]:

@@ -266,15 +266,10 @@ class MatchTable:
         images : sequence of int
             Unique, from 0 to I - 1.
         """
-        index = np.full(self.images, -1, np.int32)
-        index[list(images)] = np.arange(len(images), dtype=np.int32)
+        index = _new_indices(self.images, images)
         selected = self._select(index[self.image] >= 0, index[self.truth_image] >= 0)
-        return replace(
-            selected,
-            image=index[selected.image],
-            truth_image=index[selected.truth_image],
-            images=len(images),
-        ).freeze()
+        image, truth_image = index[selected.image], index[selected.truth_image]
+        return replace(selected, image=image, truth_image=truth_image, images=len(images)).freeze()
 
     def select_classes(self, classes: Sequence[int]) -> "MatchTable":
         """Select classes; they are renumbered in the order listed.
@@ -284,14 +279,11 @@ class MatchTable:
         classes : sequence of int
             Unique, from 0 to K - 1.
         """
-        index = np.full(self.classes, -1, np.int32)
-        index[list(classes)] = np.arange(len(classes), dtype=np.int32)
+        index = _new_indices(self.classes, classes)
         selected = self._select(index[self.label] >= 0, index[self.truth_label] >= 0)
+        label, truth_label = index[selected.label], index[selected.truth_label]
         return replace(
-            selected,
-            label=index[selected.label],
-            truth_label=index[selected.truth_label],
-            classes=len(classes),
+            selected, label=label, truth_label=truth_label, classes=len(classes)
         ).freeze()
 
     def with_ties(self, *, by_image: bool) -> "MatchTable":
@@ -413,28 +405,18 @@ class MatchTable:
         ).freeze()
 
 
-def rank_rows(label: Integers, score: Floats, left_out: NDArray[np.uint8], classes: int) -> Ranking:
-    """Rank the rows of each class by descending score; ties in row order.
-
-    Parameters
-    ----------
-    label : (N,) int32
-    score : (N,) float64
-    left_out : (N,) uint8
-        Rows that are not ranked.
-    classes : int
-    """
-    order = np.arange(len(label), dtype=np.int32)
-    start, rows = np.zeros(classes + 1, np.int32), np.zeros(len(label), np.int32)
-    _ordering.rank_rows(label, order, order, score, left_out, False, start, rows)
-    return Ranking(start, rows[: start[-1]])
-
-
 def empty_bits(params: MatchParams, rows: int) -> BitArray:
     """Return zero bits (A, N) of the narrowest type that holds the thresholds."""
     size = len(params.thresholds)
     dtype = next(f"u{width}" for width in (1, 2, 4, 8) if size <= 8 * width)
     return np.zeros((len(params.area_ranges), rows), dtype)
+
+
+def _new_indices(count: int, selected: Sequence[int]) -> Integers:
+    """Return the position of each index in a selection, or -1."""
+    index = np.full(count, -1, np.int32)
+    index[list(selected)] = np.arange(len(selected), dtype=np.int32)
+    return index
 
 
 def _test_bit(bits: BitArray, threshold: int, rows: Rows | None) -> Flags:
