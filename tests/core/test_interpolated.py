@@ -99,20 +99,3 @@ def test_values_and_means_equal_the_dense_array(
 def test_means_of_many_classes_equal_numpy_mean(classes: int) -> None:
     kept, dense = both(classes, classes, params_of(GRIDS["coco"], "pairwise", 3))
     check(kept, dense, np.ones(classes, np.bool_))
-
-
-def test_a_class_stores_at_most_one_value_per_ground_truth() -> None:
-    protocol = params_of(GRIDS["coco"], "pairwise", 10)
-    truths = np.array([0, 1, 100, 101, 5000])
-    kept = Interpolated.undefined(protocol, truths, np.stack([truths, truths]), 1)
-    assert np.diff(kept.start).tolist() == [1, 2, 101, 102, 102]
-
-
-def test_writing_to_a_copy_leaves_the_original() -> None:
-    params = params_of((0.0, 1.0), "pairwise", 1)
-    original = Interpolated.undefined(params, np.array([1]), np.zeros((2, 1), np.int64), 1)
-    part = Interpolated.undefined(params, np.array([1]), np.ones((2, 1), np.int64), 1)
-    part.values[:] = 0.5
-    original.copy().set_classes(slice(0, 1), part)
-    assert np.isnan(original.values).all()
-    assert original.positives.tolist() == [[0], [0]]

@@ -13,7 +13,7 @@ from detap.core import nearest as nearest_module
 from detap.core._nearest import ImageGroundTruths
 from detap.core.matching import Boxes
 from detap.core.nearest import GroundTruthIndex, PairedGroundTruthIndex
-from detap.core.overlap import overlaps, paired_overlaps
+from detap.core.overlap import overlaps
 
 
 @dataclass(frozen=True)
@@ -208,20 +208,6 @@ def test_candidates_need_arrays_of_one_length() -> None:
     for truth, value in ((none, np.zeros(1)), (one, np.zeros(0))):
         with pytest.raises(ValueError, match="array shapes do not match"):
             kernel.find_other_class(rows, *columns, 0.5, False, one, truth, value)
-
-
-@given(pairs())
-def test_ious_of_pairs_equal_the_table(case: Pairs) -> None:
-    row, column = (index.ravel() for index in np.indices(case.table.shape))
-    detections = paired_overlaps(
-        case.detections.corners[row],
-        case.truths.corners[column],
-        detection_areas=case.detections.overlap_area[row],
-        truth_areas=case.truths.overlap_area[column],
-        crowd=np.full(len(row), case.crowd_gt),
-        inclusive_pixels=case.edge,
-    )
-    assert detections.tolist() == case.table.ravel().tolist()
 
 
 @pytest.mark.parametrize(

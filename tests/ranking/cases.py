@@ -59,8 +59,14 @@ def save(path: Path, **arrays: Any) -> None:
     np.savez(path, **arrays)
 
 
-def gallery(**columns: Any) -> Gallery:
-    """Return a Gallery of arrays with numbered queries."""
-    columns.setdefault("gallery", np.zeros((0, 0)))
-    columns.setdefault("queries", tuple(map(str, range(len(columns["query_labels"])))))
-    return Gallery(**columns)
+def gallery(kind: str, query: Any, items: Any, labels: tuple[Any, Any], **more: Any) -> Gallery:
+    """Return a Gallery of arrays with numbered queries; `items` is None for scores."""
+    return Gallery(
+        kind=kind,  # type: ignore[arg-type]
+        query=query,
+        gallery=np.zeros((0, 0)) if items is None else items,
+        query_labels=labels[0],
+        gallery_labels=labels[1],
+        queries=tuple(map(str, range(len(labels[0])))),
+        **more,
+    )

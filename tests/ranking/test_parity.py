@@ -204,11 +204,10 @@ def test_distances_do_not_depend_on_the_origin(offset: int) -> None:
     values, labels = datasets.load_breast_cancer(return_X_y=True)
     points, queries = (values + offset).astype(np.float32), 60
     table = gallery(
-        kind="embeddings",
-        query=points[:queries],
-        gallery=points[queries:],
-        query_labels=labels[:queries].astype(np.int32),
-        gallery_labels=labels[queries:].astype(np.int32),
+        "embeddings",
+        points[:queries],
+        points[queries:],
+        (labels[:queries].astype(np.int32), labels[queries:].astype(np.int32)),
     )
     protocol = protocols.retrieval("retrieval").with_changes(similarity="euclidean")
     distances = metrics.pairwise_distances(points[:queries].astype(float), points[queries:])

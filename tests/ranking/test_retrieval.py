@@ -22,24 +22,17 @@ def random_codes(seed: int, *, bits: int = 12, queries: int = 9, items: int = 15
     random = np.random.default_rng(seed)
     labels = random.integers(0, 5, queries), random.integers(0, 5, items)
     return gallery(
-        kind="codes",
-        query=random.random((queries, bits)) < 0.5,
-        gallery=random.random((items, bits)) < 0.5,
-        query_labels=labels[0].astype(np.int32),
-        gallery_labels=labels[1].astype(np.int32),
+        "codes",
+        random.random((queries, bits)) < 0.5,
+        random.random((items, bits)) < 0.5,
+        (labels[0].astype(np.int32), labels[1].astype(np.int32)),
     )
 
 
 def as_embeddings(table: Gallery, kind: Any = np.float32) -> Gallery:
     """Return codes as vectors of -1 and 1, whose products rank items as distances do."""
     vectors = [np.where(bits, 1, -1).astype(kind) for bits in (table.query, table.gallery)]
-    return gallery(
-        kind="embeddings",
-        query=vectors[0],
-        gallery=vectors[1],
-        query_labels=table.query_labels,
-        gallery_labels=table.gallery_labels,
-    )
+    return gallery("embeddings", vectors[0], vectors[1], (table.query_labels, table.gallery_labels))
 
 
 @pytest.mark.parametrize("similarity", ["dot", "euclidean"])
@@ -67,11 +60,7 @@ def test_embeddings_rank_by_the_given_similarity(similarity: Any) -> None:
     random = np.random.default_rng(4)
     vectors = random.normal(size=(7, 16)), random.normal(size=(80, 16))
     table = gallery(
-        kind="embeddings",
-        query=vectors[0],
-        gallery=vectors[1],
-        query_labels=random.integers(0, 3, 7),
-        gallery_labels=random.integers(0, 3, 80),
+        "embeddings", vectors[0], vectors[1], (random.integers(0, 3, 7), random.integers(0, 3, 80))
     )
     norms = [np.linalg.norm(v, axis=1) for v in vectors]
     scores = {
@@ -87,11 +76,7 @@ def test_distances_do_not_cancel_far_from_the_origin() -> None:
     """[10000, 10000] is its own nearest item; computed as 2 q.g - g.g in float32 it ranked last."""
     items = np.array([[10000.3, 10000.1], [9999.8, 10000.2], [10000, 10000]], np.float32)
     table = gallery(
-        kind="embeddings",
-        query=items[2:],
-        gallery=items,
-        query_labels=np.array([1], np.int32),
-        gallery_labels=np.array([0, 0, 1], np.int32),
+        "embeddings", items[2:], items, (np.array([1], np.int32), np.array([0, 0, 1], np.int32))
     )
     protocol = RULES.with_changes(similarity="euclidean")
     assert retrieval.evaluate(table, protocol).summary["mAP"] == 1.0
@@ -185,11 +170,10 @@ def test_sums_reject_shapes_that_do_not_match() -> None:
 def test_a_gallery_equal_to_its_queries_is_noted() -> None:
     table = random_codes(0, queries=20, items=20)
     same = gallery(
-        kind="codes",
-        query=table.query,
-        gallery=table.query.copy(),
-        query_labels=np.arange(20, dtype=np.int32) // 2,
-        gallery_labels=np.arange(20, dtype=np.int32) // 2,
+        "codes",
+        table.query,
+        table.query.copy(),
+        (np.arange(20, dtype=np.int32) // 2, np.arange(20, dtype=np.int32) // 2),
     )
     for one in (same, as_embeddings(same)):
         result = retrieval.evaluate(one, RULES)
@@ -227,11 +211,10 @@ def test_blocks_and_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> N
     table = random_codes(2, queries=70, items=500)
     random = np.random.default_rng(2)
     many = gallery(
-        kind="codes",
-        query=table.query,
-        gallery=table.gallery,
-        query_labels=random.random((70, 90)) < 0.02,
-        gallery_labels=random.random((500, 90)) < 0.05,
+        "codes",
+        table.query,
+        table.gallery,
+        (random.random((70, 90)) < 0.02, random.random((500, 90)) < 0.05),
     )
     for one in (table, as_embeddings(table), many):
         whole = retrieval.evaluate(one, RULES, threads=1)
@@ -251,13 +234,7 @@ def test_equal_items_get_equal_scores_in_any_position() -> None:
     vectors[[17, 2048, 4098]] = vectors[5]
     labels = np.zeros(4099, np.int32)
     labels[[5, 17, 2048, 4098]] = 1
-    table = gallery(
-        kind="embeddings",
-        query=vectors[5:6],
-        gallery=vectors,
-        query_labels=np.array([1], np.int32),
-        gallery_labels=labels,
-    )
+    table = gallery("embeddings", vectors[5:6], vectors, (np.array([1], np.int32), labels))
     result = retrieval.evaluate(table, RULES.with_changes(tie_break="expected"))
     assert result.summary["mAP"] == 1  # the four are one group, above all others
 
@@ -266,11 +243,10 @@ def test_equal_items_get_equal_scores_in_any_position() -> None:
 def test_a_zero_vector_is_reported_by_its_position_in_the_file(ties: Any) -> None:
     """trec ranks ties by later names first, so in that order the item is first, not last."""
     table = gallery(
-        kind="embeddings",
-        query=np.ones((1, 2)),
-        gallery=np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]),
-        query_labels=np.array([0], np.int32),
-        gallery_labels=np.zeros(3, np.int32),
+        "embeddings",
+        np.ones((1, 2)),
+        np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]),
+        (np.array([0], np.int32), np.zeros(3, np.int32)),
     )
     with pytest.raises(InputError, match="item 2: vector of length 0 has no cosine"):
         retrieval.evaluate(table, RULES.with_changes(tie_break=ties))
@@ -280,11 +256,7 @@ def test_a_query_is_excluded_from_its_own_ranking() -> None:
     """By hand: items 0 and 1 are equal and of one label, item 2 has the other label."""
     codes = np.array([[1, 1], [1, 1], [1, 0]], bool)
     table = gallery(
-        kind="codes",
-        query=codes,
-        gallery=codes,
-        query_labels=np.array([0, 0, 1], np.int32),
-        gallery_labels=np.array([0, 0, 1], np.int32),
+        "codes", codes, codes, (np.array([0, 0, 1], np.int32), np.array([0, 0, 1], np.int32))
     )
     protocol = protocols.retrieval("metric-learning").with_changes(cutoffs=(1,))
     result = retrieval.evaluate(table, protocol)
@@ -294,23 +266,17 @@ def test_a_query_is_excluded_from_its_own_ranking() -> None:
     assert retrieval.evaluate(table, protocol.with_changes(no_relevant="zero")).summary[
         "P@1"
     ] == pytest.approx(2 / 3)
-    fewer = gallery(
-        kind="codes",
-        query=codes[:2],
-        gallery=codes,
-        query_labels=np.zeros(2, np.int32),
-        gallery_labels=np.zeros(3, np.int32),
-    )
+    fewer = gallery("codes", codes[:2], codes, (np.zeros(2, np.int32), np.zeros(3, np.int32)))
     with pytest.raises(InputError, match="has 2 queries and 3 items; --exclude-self requires"):
         retrieval.evaluate(fewer, protocol)
 
 
 def test_a_query_without_relevant_items_is_noted() -> None:
     table = gallery(
-        kind="scores",
-        query=np.array([[1.0, 2.0], [1.0, 2.0]]),
-        query_labels=np.array([0, 7], np.int32),
-        gallery_labels=np.array([0, 1], np.int32),
+        "scores",
+        np.array([[1.0, 2.0], [1.0, 2.0]]),
+        None,
+        (np.array([0, 7], np.int32), np.array([0, 1], np.int32)),
     )
     result = retrieval.evaluate(table, RULES)
     assert [(note.code, note.count) for note in result.notes] == [("no-relevant", 1)]
@@ -320,10 +286,10 @@ def test_a_query_without_relevant_items_is_noted() -> None:
     assert left.summary["mAP"] == 1 / 2
     assert left.contributions("mAP").tolist()[0] == 1 / 2
     none = gallery(
-        kind="scores",
-        query=np.array([[1.0, 2.0]]),
-        query_labels=np.array([7], np.int32),
-        gallery_labels=np.array([0, 1], np.int32),
+        "scores",
+        np.array([[1.0, 2.0]]),
+        None,
+        (np.array([7], np.int32), np.array([0, 1], np.int32)),
     )
     empty = retrieval.evaluate(none, RULES.with_changes(no_relevant="exclude"))
     assert np.isnan(empty.summary["mAP"])
@@ -333,21 +299,14 @@ def test_vectors_of_length_zero_have_no_cosine() -> None:
     table = as_embeddings(random_codes(3))
     zero = table.gallery.copy()
     zero[4] = 0
-    broken = gallery(
-        kind="embeddings",
-        query=table.query,
-        gallery=zero,
-        query_labels=table.query_labels,
-        gallery_labels=table.gallery_labels,
-    )
+    broken = gallery("embeddings", table.query, zero, (table.query_labels, table.gallery_labels))
     with pytest.raises(InputError, match="item 4: vector of length 0 has no cosine"):
         retrieval.evaluate(broken, RULES)
     huge = gallery(
-        kind="embeddings",
-        query=table.query * np.float32(1e30),
-        gallery=table.gallery * np.float32(1e30),
-        query_labels=table.query_labels,
-        gallery_labels=table.gallery_labels,
+        "embeddings",
+        table.query * np.float32(1e30),
+        table.gallery * np.float32(1e30),
+        (table.query_labels, table.gallery_labels),
     )
     with pytest.raises(InputError, match=r"products of components up to 1e\+30 overflow; divide"):
         retrieval.evaluate(huge, RULES.with_changes(similarity="dot"))
@@ -424,10 +383,10 @@ def test_signatures_list_changed_fields() -> None:
 def test_trec_rounds_scores_to_float32() -> None:
     """1 and 1 + 1e-9 are one float32, and of equal items the one with the later name is first."""
     table = gallery(
-        kind="scores",
-        query=np.array([[1 + 1e-9, 1.0]]),
-        query_labels=np.array([0], np.int32),
-        gallery_labels=np.array([0, 1], np.int32),
+        "scores",
+        np.array([[1 + 1e-9, 1.0]]),
+        None,
+        (np.array([0], np.int32), np.array([0, 1], np.int32)),
     )
     for ties, expected in (("file", 1), ("trec", 1 / 2)):
         result = retrieval.evaluate(table, RULES.with_changes(tie_break=ties))
@@ -437,11 +396,10 @@ def test_trec_rounds_scores_to_float32() -> None:
 def test_squared_distances_that_overflow() -> None:
     """(1e154)^2 is a float64, the square of the difference of 1e154 and -1e154 is not."""
     table = gallery(
-        kind="embeddings",
-        query=np.array([[1e154]]),
-        gallery=np.array([[-1e154]]),
-        query_labels=np.array([0], np.int32),
-        gallery_labels=np.array([0], np.int32),
+        "embeddings",
+        np.array([[1e154]]),
+        np.array([[-1e154]]),
+        (np.array([0], np.int32), np.array([0], np.int32)),
         files=(SourceFile("far.npz", 1),),
     )
     with pytest.raises(InputError) as caught:
@@ -454,10 +412,7 @@ def test_squared_distances_that_overflow() -> None:
 
 def test_curves_over_ranks_end_at_rank_1000() -> None:
     table = gallery(
-        kind="scores",
-        query=np.arange(1001.0)[None],
-        query_labels=np.array([0], np.int32),
-        gallery_labels=np.zeros(1001, np.int32),
+        "scores", np.arange(1001.0)[None], None, (np.array([0], np.int32), np.zeros(1001, np.int32))
     )
     result = retrieval.evaluate(table, RULES)
     assert result.precision_at_ranks.tolist() == [1] * 1000
@@ -468,9 +423,7 @@ def test_objectives_exclude_the_query_itself() -> None:
     """By hand: query 0 ranks item 2, of another label, before item 1, of its label: AP 1/2."""
     codes = np.array([[1, 1, 1], [1, 0, 0], [1, 1, 0]], bool)
     labels = np.array([0, 0, 1], np.int32)
-    table = gallery(
-        kind="codes", query=codes, gallery=codes, query_labels=labels, gallery_labels=labels
-    )
+    table = gallery("codes", codes, codes, (labels, labels))
     result = objectives(table, RULES.with_changes(exclude_self=True))
     assert result.losses["ap"].tolist()[0] == 1 / 2
     assert np.isnan(result.losses["ap"][2])
@@ -480,10 +433,10 @@ def test_objectives_exclude_the_query_itself() -> None:
 def test_objectives_of_batches() -> None:
     """By hand: items 0 and 1 are a batch of AP 1, items 2 and 3 one of AP 1/2; in all 5/6."""
     table = gallery(
-        kind="scores",
-        query=np.array([[3.0, 0.0, 2.0, 1.0], [3.0, 0.0, 2.0, 1.0]]),
-        query_labels=np.array([0, 9], np.int32),
-        gallery_labels=np.array([0, 1, 2, 0], np.int32),
+        "scores",
+        np.array([[3.0, 0.0, 2.0, 1.0], [3.0, 0.0, 2.0, 1.0]]),
+        None,
+        (np.array([0, 9], np.int32), np.array([0, 1, 2, 0], np.int32)),
     )
     result = objectives(table, RULES, with_losses=False, batches=2)
     assert (result.losses, result.batches) == ({}, 2)

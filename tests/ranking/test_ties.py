@@ -89,7 +89,7 @@ def test_expected_metrics_of_a_gallery_equal_those_of_its_run(tmp_path: Any) -> 
     labels = random.integers(0, 3, 5), random.integers(0, 3, 60)
     protocol = protocols.retrieval("retrieval").with_changes(cutoffs=CUTOFFS, tie_break="expected")
     one = retrieval.evaluate(
-        gallery(kind="scores", query=score, query_labels=labels[0], gallery_labels=labels[1]),
+        gallery("scores", score, None, labels),
         protocol,
     )
     relevance = (labels[0][:, None] == labels[1]).astype(int)
