@@ -102,47 +102,30 @@ def of_pairs(
     # the irrelevant ones.
     count = relevant.sum(-1)
     total, gradient = xp.zeros_like(count), xp.zeros_like(scores)
-    query, item = xp.where(relevant > 0)
-    block = max(1, _PAIRS // max(1, scores.shape[1]))
-    for start in range(0, len(query), block):
-        q, k = query[start : start + block], item[start : start + block]
-        steps, sums = (step_relevant, step_irrelevant), (total, gradient)
-        _add_pairs(xp, scores, relevant, _Pairs(q, k, steps, sums))
+    queries, items = xp.where(relevant > 0)
+    size = max(1, _PAIRS // max(1, scores.shape[1]))
+    for start in range(0, len(queries), size):
+        query, item = queries[start : start + size], items[start : start + size]
+        itself = ((query * 0 + 1).cumsum(0) - 1, item)  # the first index is 0, 1, 2 ..., as `query`
+        difference = scores[query] - scores[query, item][:, None]
+        others = relevant[query]
+        irrelevant = 1.0 - others
+        others[itself] = 0.0
+        term, slope = step_relevant(xp, difference)
+        irrelevant_term, irrelevant_slope = step_irrelevant(xp, difference)
+        rank_relevant = 1.0 + (others * term).sum(-1)
+        zeros = xp.zeros_like(irrelevant_term)
+        rank = rank_relevant + xp.where(irrelevant > 0, irrelevant_term, zeros).sum(-1)
+        precision = rank_relevant / rank
+        slopes = others * slope * ((1.0 - precision) / rank)[:, None]
+        slopes = slopes - irrelevant * irrelevant_slope * (precision / rank)[:, None]
+        slopes[itself] = -slopes.sum(-1)
+        _add_rows(total, query, precision)
+        _add_rows(gradient, query, slopes)
     weight = 1.0 / xp.where(count > 0, count, xp.zeros_like(count) + 1.0)
     undefined = xp.zeros_like(count) + float("nan")
     value = xp.where(count > 0, 1.0 - total * weight, undefined)
     return Value(value, -gradient * weight[:, None])
-
-
-class _Pairs(NamedTuple):
-    """A block of relevant items, the step functions, and the sums to add to."""
-
-    query: Array  # (P,)
-    item: Array  # (P,)
-    steps: tuple[Step, Step]  # step functions of relevant and of irrelevant items
-    sums: tuple[Array, Array]  # of precision (B,), and of its gradient (B, n)
-
-
-def _add_pairs(xp: Library, scores: Array, relevant: Array, pairs: _Pairs) -> None:
-    """Add the precision at each relevant item, and its gradient, to the sums of its query."""
-    query, item, steps, sums = pairs
-    itself = ((query * 0 + 1).cumsum(0) - 1, item)  # the first index is 0, 1, 2 ..., like `query`
-    difference = scores[query] - scores[query, item][:, None]
-    others = relevant[query]
-    irrelevant = 1.0 - others
-    others[itself] = 0.0
-    term, slope = steps[0](xp, difference)
-    irrelevant_term, irrelevant_slope = steps[1](xp, difference)
-    rank_relevant = 1.0 + (others * term).sum(-1)
-    rank = rank_relevant + xp.where(
-        irrelevant > 0, irrelevant_term, xp.zeros_like(irrelevant_term)
-    ).sum(-1)
-    precision = rank_relevant / rank
-    gradient = others * slope * ((1.0 - precision) / rank)[:, None]
-    gradient = gradient - irrelevant * irrelevant_slope * (precision / rank)[:, None]
-    gradient[itself] = -gradient.sum(-1)
-    _add_rows(sums[0], query, precision)
-    _add_rows(sums[1], query, gradient)
 
 
 def _add_rows(target: Array, rows: Array, values: Array) -> None:

@@ -1,9 +1,4 @@
-"""Paired bootstrap over queries, for intervals of metric drops between two rankings.
-
-Both rankings have the same queries. Each resample draws queries with replacement, the same ones for
-both rankings, and computes the means again. Intervals are percentile intervals, as for detections
-(:mod:`detap.analysis.bootstrap`).
-"""
+"""Paired bootstrap over queries, as :mod:`detap.analysis.bootstrap` over images."""
 
 import numpy as np
 from numpy.typing import NDArray

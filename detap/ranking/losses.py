@@ -343,7 +343,7 @@ def decomposability_gap(
     return Gap(
         gap=float(np.mean(aps)) - _average_precision(values, positive),
         bound=_bound(counts),
-        calibrated_bound=_calibrated_bound(counts, counts_above),
+        calibrated_bound=_bound(counts, counts_above),
         worst_bound=worst,
         applies=all(ap == 1.0 for ap in aps),
     )
@@ -355,18 +355,10 @@ def _average_precision(scores: Floats, relevant: NDArray[np.bool_]) -> float:
     return curves.average_precision(hits, len(hits), interpolated=False)
 
 
-def _bound(counts: NDArray[np.int64]) -> float:
+def _bound(counts: NDArray[np.int64], counts_above: NDArray[np.int64] | None = None) -> float:
     """Return 1 - AP if all items of a batch rank below those of the batches before it."""
-    before, total = np.zeros(2), 0.0
-    for positives, negatives in counts:
-        rank = np.arange(1, positives + 1) + before[0]
-        total += float((rank / (rank + before[1])).sum())
-        before += (positives, negatives)
-    return 1.0 - total / float(counts[:, 0].sum())
-
-
-def _calibrated_bound(counts: NDArray[np.int64], counts_above: NDArray[np.int64]) -> float:
-    """Return the bound if only irrelevant items above beta rank above relevant ones above alpha."""
+    # Calibrated: only irrelevant items above beta rank above relevant ones above alpha.
+    counts_above = np.zeros_like(counts) if counts_above is None else counts_above
     before, before_above, total = np.zeros(2), np.zeros(2), 0.0
     for (positives, negatives), above in zip(counts, counts_above, strict=True):
         rank = np.arange(1, above[0] + 1) + before_above[0]

@@ -217,53 +217,48 @@ def _at_cutoff(k: int, protocol: Retrieval) -> list[RankingMetric]:
     ]
 
 
-def _without_cutoff(protocol: Retrieval) -> list[RankingMetric]:
-    """Return the metrics without a cutoff, apart from mAP."""
-    return [
-        RankingMetric(
-            "R-precision",
-            "R-precision",
-            "precision, first R = all relevant",
-            None,
-            lambda x: x.relevant_within(x.relevant) / x.relevant,
-        ),
-        RankingMetric(
-            "mAP@R",
-            "AP@R",
-            "mean average precision, first R, by R",
-            None,
-            lambda x: x.average_precision(x.relevant, "all"),
-        ),
-        RankingMetric(
-            "MRR",
-            "RR",
-            "mean reciprocal rank of the first relevant item",
-            None,
-            lambda x: x.reciprocal_rank(x.length),
-        ),
-        RankingMetric(
-            "nDCG",
-            "nDCG",
-            f"normalized discounted cumulative gain, {protocol.gain}",
-            None,
-            lambda x: _ndcg(x, max(x.length, x.relevant)),
-        ),
-    ]
-
-
 def select_metrics(
     protocol: Retrieval, names: Iterable[str] | None = None
 ) -> tuple[RankingMetric, ...]:
     """Return the metrics of the summary, the primary metric first."""
-    mean_ap = RankingMetric(
-        "mAP",
-        "AP",
-        "mean average precision, all ranks, by all relevant",
-        None,
-        lambda x: x.average_precision(max(x.length, 1), "all"),
-    )
-    at_cutoffs = [metric for k in protocol.cutoffs for metric in _at_cutoff(k, protocol)]
-    known = {metric.name: metric for metric in (mean_ap, *at_cutoffs, *_without_cutoff(protocol))}
+
+    def metric(
+        name: str, title: str, compute: Callable[[RankedList], float], key: str = ""
+    ) -> RankingMetric:
+        return RankingMetric(name, key or name, title, None, compute)
+
+    metrics = [
+        metric(
+            "mAP",
+            "mean average precision, all ranks, by all relevant",
+            lambda x: x.average_precision(max(x.length, 1), "all"),
+            "AP",
+        ),
+        *(metric for k in protocol.cutoffs for metric in _at_cutoff(k, protocol)),
+        metric(
+            "R-precision",
+            "precision, first R = all relevant",
+            lambda x: x.relevant_within(x.relevant) / x.relevant,
+        ),
+        metric(
+            "mAP@R",
+            "mean average precision, first R, by R",
+            lambda x: x.average_precision(x.relevant, "all"),
+            "AP@R",
+        ),
+        metric(
+            "MRR",
+            "mean reciprocal rank of the first relevant item",
+            lambda x: x.reciprocal_rank(x.length),
+            "RR",
+        ),
+        metric(
+            "nDCG",
+            f"normalized discounted cumulative gain, {protocol.gain}",
+            lambda x: _ndcg(x, max(x.length, x.relevant)),
+        ),
+    ]
+    known = {metric.name: metric for metric in metrics}
     if names is None:
         return tuple(known.values())
     return tuple(_metric_named(name, known, protocol) for name in dict.fromkeys(names))
