@@ -3,7 +3,6 @@
 import os
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -70,16 +69,18 @@ def _list_folder(path: str) -> list[os.DirEntry[str]]:
 
 def is_regular(entry: os.DirEntry[str]) -> bool:
     """Return True if a folder entry is a regular file or a link to one."""
-    with suppress(OSError):  # a loop of links, say
+    try:
         return entry.is_file()
-    return False
+    except OSError:  # a loop of links, say
+        return False
 
 
 def is_folder(entry: os.DirEntry[str]) -> bool:
     """Return True if a folder entry is a folder or a link to one."""
-    with suppress(OSError):  # a loop of links, say
+    try:
         return entry.is_dir()
-    return False
+    except OSError:
+        return False
 
 
 def files_of(given: str, inside: str, suffix: str, *, nested: bool = False) -> Folder:
@@ -101,16 +102,18 @@ def files_of(given: str, inside: str, suffix: str, *, nested: bool = False) -> F
                 continue
             seen.add(real_path)
         for entry in _list_folder(folder):
-            path = f"{prefix}{entry.name}"
-            is_hidden = entry.name[0] == "." or entry.name == "__MACOSX"
-            if nested and not is_hidden and is_folder(entry):
-                below.append(f"{path}/")
-            elif is_hidden or entry.name[-len(suffix) :].lower() != suffix or is_folder(entry):
-                skipped.append(path)
-            else:
+            name, path = entry.name, f"{prefix}{entry.name}"
+            is_hidden = name[0] == "." or name == "__MACOSX"
+            fits = not is_hidden and name[-len(suffix) :].lower() == suffix
+            if fits and is_regular(entry):
                 paths.append(path)
-                if not is_regular(entry):
-                    irregular.add(path)
+            elif nested and not is_hidden and is_folder(entry):
+                below.append(f"{path}/")
+            elif fits and not is_folder(entry):
+                paths.append(path)
+                irregular.add(path)
+            else:
+                skipped.append(path)
     members = nested_names(paths)
     if len(members) < len(paths):
         path = min({*paths} - {*members.values()})
@@ -139,7 +142,8 @@ def nested_names(paths: Iterable[str]) -> dict[str, str]:
 
 
 def _stem(path: str) -> str:
-    return os.path.splitext(path.rpartition("/")[2])[0]
+    name = path.rpartition("/")[2]
+    return name.rpartition(".")[0] or name
 
 
 def one_file(path: str) -> Folder | None:

@@ -87,9 +87,10 @@ def contents(
             descriptor = os.open(folder.path, _OPEN)
         except OSError as error:
             files.refuse_os_error(folder.path, error)
+    start = os.path.join(folder.path, "")
     try:
         for number, member in enumerate(members):
-            path = folder.file(member)
+            path = start + member if member else folder.given
             plain = descriptor >= 0 and member not in folder.irregular
             data = _plain_content(descriptor, member, limits) if plain else None
             try:
@@ -121,18 +122,20 @@ def first_words(folder: Folder, limits: Limits) -> list[list[str]]:
 
 def _plain_content(folder: int, member: str, limits: Limits) -> bytes | None:
     """Return the content of a file; None if it is not plain, too large, or changes."""
-    with suppress(OSError, ValueError):
+    try:
         file = os.open(member, _OPEN, dir_fd=folder)
-        try:
-            status = os.fstat(file)
-            if not stat.S_ISREG(status.st_mode) or status.st_size > limits.file_bytes:
-                return None
-            data = os.read(file, status.st_size + 1)
-        finally:
-            os.close(file)
-        if len(data) == status.st_size and not data.startswith(files.GZIP_MAGIC):
-            return data
-    return None
+    except (OSError, ValueError):
+        return None
+    try:
+        status = os.fstat(file)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > limits.file_bytes:
+            return None
+        data = os.read(file, status.st_size + 1)
+    except OSError:
+        return None
+    finally:
+        os.close(file)
+    return data if len(data) == status.st_size and data[:2] != files.GZIP_MAGIC else None
 
 
 class FolderReader(RowReader):
