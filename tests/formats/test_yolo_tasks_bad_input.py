@@ -54,6 +54,8 @@ def check(done: Ended, message: str) -> None:
 
 
 SHAPE = "kpt_shape: [2, 3]"
+MASKS = ("--iou-type", "segm")
+SEGM = (*MASKS, "--task", "segment")
 POSE_LABELS = {
     "0 .5 .5 .6 .6 .3 .4 2 .5 .5": "line 2: has 10 columns, expected 11 for kpt_shape [2, 3]",
     "0 .5 .5 .6 .6 .3 .4 2 .5 .5 1 7": "line 2: has 12 columns, expected 11",
@@ -78,12 +80,6 @@ POSE_LABELS = {
 }
 
 
-@pytest.mark.parametrize("line", POSE_LABELS)
-def test_a_line_of_pose_labels(line: str, tmp_path: Path, command: Callable[..., Ended]) -> None:
-    done = run(tmp_path, command, f"{POSE}\n{line}", POSED, SHAPE)
-    check(done, f"labels/a.txt: {POSE_LABELS[line]}")
-
-
 POSE_PREDICTIONS = {
     "0 .5 .5 .6 .6 .3 .4 .8 .5 .5 .7": "line 2: has 11 columns, expected 12 for kpt_shape [2, 3]",
     "0 .5 .5 .6 .6 .9": "line 2: has 6 columns, expected 12",
@@ -97,14 +93,6 @@ POSE_PREDICTIONS = {
     "8 .5 .5 .6 .6 .3 .4 .8 .5 .5 .7 .9": "line 2: class '8' is not in",
     "thing .5 .5 .6 .6 .3 .4 .8 .5 .5 .7": "line 2: has 11 columns, expected 12",
 }
-
-
-@pytest.mark.parametrize("line", POSE_PREDICTIONS)
-def test_a_line_of_pose_predictions(
-    line: str, tmp_path: Path, command: Callable[..., Ended]
-) -> None:
-    done = run(tmp_path, command, POSE, f"{POSED}\n{line}", SHAPE)
-    check(done, POSE_PREDICTIONS[line])
 
 
 @pytest.mark.parametrize(
@@ -137,38 +125,6 @@ def test_a_description_of_poses(
     check(run(tmp_path, command, POSE, POSED, yaml, *options), message)
 
 
-RECORD = {
-    "image_id": "a", "file_name": "a.jpg", "category_id": 1, "score": 0.9,
-    "bbox": [20, 20, 60, 60], "keypoints": [30, 40, 0.8, 50, 50, 0.7],
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"keypoints": [30, 40, 0.8, 50, 50]}, "keypoints has 5 values"),
-        ({"keypoints": [30, 40]}, "keypoints has 2 values"),
-        ({"keypoints": [30, 40, 1] * 3}, "keypoints has 3 keypoints, expected 2 as in the ground"),
-        ({"keypoints": []}, "keypoints is empty"),
-        ({"keypoints": None}, "keypoints is null"),
-        ({"keypoints": "30 40"}, "keypoints is"),
-        ({"keypoints": [30, 40, 0.8, 50, "x", 0.7]}, 'keypoints[4] is "x", expected a number'),
-        ({"keypoints": [30, 40, 0.8, 50, 1e300, 0.7]}, "keypoints[4] is 1e+300, expected pixels"),
-        ({"keypoints": [30, True, 0.8, 50, 50, 0.7]}, "keypoints[1] is true, expected a number"),
-        ({"bbox": [1, 2, 3]}, "bbox has 3 values, expected 4"),
-        ({"image_id": "b", "file_name": "b.jpg"}, "no image_id of the results"),
-        ({"category_id": 3}, "category_id ranges from 3 to 3, but"),
-        ({"category_id": -1}, "category_id ranges from -1 to -1, but"),
-        ({"score": None}, "score is null"),
-        ({"score": float("nan")}, "NaN"),
-    ],
-)
-def test_a_record_of_poses(
-    changes: dict[str, Any], message: str, tmp_path: Path, command: Callable[..., Ended]
-) -> None:
-    check(run(tmp_path, command, POSE, [RECORD | changes], SHAPE), message)
-
-
 # --- oriented boxes
 
 OBB_LABELS = {
@@ -188,14 +144,6 @@ OBB_LABELS = {
 }
 
 
-@pytest.mark.parametrize("line", OBB_LABELS)
-def test_a_line_of_oriented_labels(
-    line: str, tmp_path: Path, command: Callable[..., Ended]
-) -> None:
-    done = run(tmp_path, command, f"{DIAMOND}\n{line}", f"{DIAMOND} .9")
-    check(done, f"labels/a.txt: {OBB_LABELS[line]}")
-
-
 OBB_PREDICTIONS = {
     "0 .5 .2 .8 .5 .5 .8 .2 .5": "line 2: has 9 columns: a polygon without confidence",
     "0 .5 .2 .8 .5 .5 .8 .2 .5 nan": "line 2: conf 'nan' is not a finite number",
@@ -209,23 +157,100 @@ OBB_PREDICTIONS = {
 }
 
 
-@pytest.mark.parametrize("line", OBB_PREDICTIONS)
-def test_a_line_of_oriented_predictions(
-    line: str, tmp_path: Path, command: Callable[..., Ended]
-) -> None:
-    done = run(tmp_path, command, DIAMOND, f"{DIAMOND} .9\n{line}")
-    check(done, f"run/a.txt: {OBB_PREDICTIONS[line]}")
+# --- segments
+
+MASK_LABELS = {
+    "0 .2 .2 .6 .2": "line 2: masks need polygons, but rows are boxes",
+    "0 .2 .2 .6 .2 .4": "line 2: has 6 columns",
+    "0 .2 .2 .6 .2 .4 .6 .5": "line 2: has 8 columns: polygons have an even number of coordinates",
+    "0 .2 .2 .6 .2 .4 nan": "line 2: y 'nan' is not a finite number",
+    "0 .2 .2 .6 .2 .4 z": "line 2: y 'z' is not a number",
+    "0 .2 .2 .6 .2 .4 0x1": "line 2: y '0x1' is not a number",
+    "0 .2 .2 .6 .2 .4 -1e999": "line 2: y '-1e999' is too large for a number",
+    "0 .2 .2 1.6 .2 .4 .6": "line 2: the highest x 1.6 is outside [0, 1]",
+    "0 .2 -.2 .6 .2 .4 .6": "line 2: the lowest y -0.2 is outside [0, 1]",
+    "0 20 20 60 20 40 60": "line 2: the lowest x 20 is outside [0, 1]",
+    "9 .2 .2 .6 .2 .4 .6": "line 2: class '9' is not in",
+    "-0 .2 .2 .6 .2 .4 .6": "line 2: class '-0' is not a whole number",
+}
+MASK_PREDICTIONS = {
+    "0 .2 .2 .6 .2 .4 .6": "line 2: has 7 columns: a box with confidence and track id, or",
+    "0 .2 .2 .6 .2 .4 .6 .5 .5": "line 2: has 9 columns: a polygon without confidence",
+    "0 .2 .2 .6 .2 .4 .6 nan": "line 2: conf 'nan' is not a finite number",
+    "0 .2 .2 .6 .2 .4 .6 90%": "line 2: conf '90%' is not a number",
+    "0 .2013 .2 .6 .2 .9": "line 2: is a box or a line among polygons",
+    "0 .2013 .2 .9": "line 2: is a box or a line among polygons",
+    "0 .2 .2 1.6 .2 .4 .6 .9": "line 2: the highest x 1.6 is outside [0, 1]",
+    "0 2 2 6 2 4 6 .9": "line 2: the lowest x 2 is outside [0, 1]",
+    "9 .2 .2 .6 .2 .4 .6 .9": "line 2: class '9' is not in",
+    "0 .9": "line 2: has 2 columns, expected 6",
+}
 
 
-ORIENTED = {
-    "image_id": "a", "category_id": 1, "score": 0.9, "rbox": [50, 50, 42, 42, 0.785],
-    "poly": [50, 20, 80, 50, 50, 80, 20, 50],
-}  # fmt: skip
+LABELS = {POSE: POSE_LABELS, DIAMOND: OBB_LABELS, HEXAGON: MASK_LABELS}
+PREDICTIONS = {POSE: POSE_PREDICTIONS, DIAMOND: OBB_PREDICTIONS, HEXAGON: MASK_PREDICTIONS}
+GIVEN: dict[str, tuple[str, tuple[str, ...]]] = {
+    POSE: (SHAPE, ()),
+    DIAMOND: ("", ()),
+    HEXAGON: ("", SEGM),
+}
+"""The rest of data.yaml and the options, by the labels' first line."""
+
+
+def predicted(labels: str) -> str:
+    return POSED if labels == POSE else f"{labels} .9"
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
-    [
+    ("first", "line"), [(first, line) for first, lines in LABELS.items() for line in lines]
+)
+def test_a_line_of_labels(
+    first: str, line: str, tmp_path: Path, command: Callable[..., Ended]
+) -> None:
+    yaml, options = GIVEN[first]
+    done = run(tmp_path, command, f"{first}\n{line}", predicted(first), yaml, *options)
+    check(done, f"labels/a.txt: {LABELS[first][line]}")
+
+
+@pytest.mark.parametrize(
+    ("first", "line"), [(first, line) for first, lines in PREDICTIONS.items() for line in lines]
+)
+def test_a_line_of_predictions(
+    first: str, line: str, tmp_path: Path, command: Callable[..., Ended]
+) -> None:
+    yaml, options = GIVEN[first]
+    done = run(tmp_path, command, first, f"{predicted(first)}\n{line}", yaml, *options)
+    message = PREDICTIONS[first][line]
+    check(done, message if message.startswith("is the") else f"run/a.txt: {message}")
+
+
+RECORD = {"image_id": "a", "category_id": 1, "score": 0.9}
+BOX = {"bbox": [20, 20, 60, 60]}
+RECORDS: dict[str, dict[str, Any]] = {
+    POSE: RECORD | BOX | {"keypoints": [30, 40, 0.8, 50, 50, 0.7], "file_name": "a.jpg"},
+    DIAMOND: RECORD | {"poly": [50, 20, 80, 50, 50, 80, 20, 50], "rbox": [50, 50, 42, 42, 0.785]},
+    HEXAGON: RECORD | BOX | {"segmentation": {"size": [100, 100], "counts": [10000]}},
+}
+"""A prediction, by the labels' first line."""
+WRONG_RECORDS: dict[str, list[tuple[dict[str, Any], str]]] = {
+    POSE: [
+        ({"keypoints": [30, 40, 0.8, 50, 50]}, "keypoints has 5 values"),
+        ({"keypoints": [30, 40]}, "keypoints has 2 values"),
+        ({"keypoints": [30, 40, 1] * 3}, "keypoints has 3 keypoints, expected 2 as in the ground"),
+        ({"keypoints": []}, "keypoints is empty"),
+        ({"keypoints": None}, "keypoints is null"),
+        ({"keypoints": "30 40"}, "keypoints is"),
+        ({"keypoints": [30, 40, 0.8, 50, "x", 0.7]}, 'keypoints[4] is "x", expected a number'),
+        ({"keypoints": [30, 40, 0.8, 50, 1e300, 0.7]}, "keypoints[4] is 1e+300, expected pixels"),
+        ({"keypoints": [30, True, 0.8, 50, 50, 0.7]}, "keypoints[1] is true, expected a number"),
+        ({"bbox": [1, 2, 3]}, "bbox has 3 values, expected 4"),
+        ({"image_id": "b", "file_name": "b.jpg"}, "no image_id of the results"),
+        ({"category_id": 3}, "category_id ranges from 3 to 3, but"),
+        ({"category_id": -1}, "category_id ranges from -1 to -1, but"),
+        ({"score": None}, "score is null"),
+        ({"score": float("nan")}, "NaN"),
+    ],
+    DIAMOND: [
         ({"poly": [50, 20, 80, 50, 50, 80, 20]}, "[0]: poly is [50, 20, 80, 50, 50, 80, 20], exp"),
         ({"poly": [[50, 20], [80, 50], [50, 80], [20, 50]]}, "[0]: poly is"),
         ({"poly": []}, "[0]: poly is [], expected [x1, y1, x2, y2, ..., y4]"),
@@ -245,78 +270,7 @@ ORIENTED = {
         ({"category_id": 4}, "category_id ranges from 4 to 4, but"),
         ({"score": "x"}, "score is"),
     ],
-)
-def test_a_record_of_oriented_boxes(
-    changes: dict[str, Any], message: str, tmp_path: Path, command: Callable[..., Ended]
-) -> None:
-    check(run(tmp_path, command, DIAMOND, [ORIENTED | changes]), message)
-
-
-def test_a_record_without_corners(tmp_path: Path, command: Callable[..., Ended]) -> None:
-    record = {key: value for key, value in ORIENTED.items() if key != "poly"}
-    check(run(tmp_path, command, DIAMOND, [record]), "[0]: bbox is missing")
-
-
-# --- segments
-
-MASK_LABELS = {
-    "0 .2 .2 .6 .2": "line 2: is a box, but the line above is a polygon",
-    "0 .2 .2 .6 .2 .4": "line 2: has 6 columns",
-    "0 .2 .2 .6 .2 .4 .6 .5": "line 2: has 8 columns: polygons have an even number of coordinates",
-    "0 .2 .2 .6 .2 .4 nan": "line 2: y 'nan' is not a finite number",
-    "0 .2 .2 .6 .2 .4 z": "line 2: y 'z' is not a number",
-    "0 .2 .2 .6 .2 .4 0x1": "line 2: y '0x1' is not a number",
-    "0 .2 .2 .6 .2 .4 -1e999": "line 2: y '-1e999' is too large for a number",
-    "0 .2 .2 1.6 .2 .4 .6": "line 2: the highest x 1.6 is outside [0, 1]",
-    "0 .2 -.2 .6 .2 .4 .6": "line 2: the lowest y -0.2 is outside [0, 1]",
-    "0 20 20 60 20 40 60": "line 2: the lowest x 20 is outside [0, 1]",
-    "9 .2 .2 .6 .2 .4 .6": "line 2: class '9' is not in",
-    "-0 .2 .2 .6 .2 .4 .6": "line 2: class '-0' is not a whole number",
-}
-MASKS = ("--iou-type", "segm")
-SEGM = (*MASKS, "--task", "segment")
-
-
-@pytest.mark.parametrize("line", MASK_LABELS)
-def test_a_line_of_segment_labels(line: str, tmp_path: Path, command: Callable[..., Ended]) -> None:
-    done = run(tmp_path, command, f"{HEXAGON}\n{line}", f"{HEXAGON} .9", "", *SEGM)
-    expected = MASK_LABELS[line]
-    if "is a box" in expected:  # known before boxes are checked
-        expected = "line 2: masks need polygons, but rows are boxes"
-    check(done, f"labels/a.txt: {expected}")
-
-
-MASK_PREDICTIONS = {
-    "0 .2 .2 .6 .2 .4 .6": "line 2: has 7 columns: a box with confidence and track id, or",
-    "0 .2 .2 .6 .2 .4 .6 .5 .5": "line 2: has 9 columns: a polygon without confidence",
-    "0 .2 .2 .6 .2 .4 .6 nan": "line 2: conf 'nan' is not a finite number",
-    "0 .2 .2 .6 .2 .4 .6 90%": "line 2: conf '90%' is not a number",
-    "0 .2013 .2 .6 .2 .9": "line 2: is a box or a line among polygons",
-    "0 .2013 .2 .9": "line 2: is a box or a line among polygons",
-    "0 .2 .2 1.6 .2 .4 .6 .9": "line 2: the highest x 1.6 is outside [0, 1]",
-    "0 2 2 6 2 4 6 .9": "line 2: the lowest x 2 is outside [0, 1]",
-    "9 .2 .2 .6 .2 .4 .6 .9": "line 2: class '9' is not in",
-    "0 .9": "line 2: has 2 columns, expected 6",
-}
-
-
-@pytest.mark.parametrize("line", MASK_PREDICTIONS)
-def test_a_line_of_segment_predictions(
-    line: str, tmp_path: Path, command: Callable[..., Ended]
-) -> None:
-    done = run(tmp_path, command, HEXAGON, f"{HEXAGON} .9\n{line}", "", *SEGM)
-    check(done, f"run/a.txt: {MASK_PREDICTIONS[line]}")
-
-
-SEGMENT = {
-    "image_id": "a", "category_id": 1, "score": 0.9, "bbox": [20, 20, 60, 60],
-    "segmentation": {"size": [100, 100], "counts": [10000]},
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
+    HEXAGON: [
         ({"segmentation": {"size": [50, 50], "counts": [2500]}}, "size [50, 50], expected"),
         ({"segmentation": {"size": [100, 100], "counts": [9]}}, "counts"),
         ({"segmentation": {"size": [100, 100], "counts": "\x01"}}, "counts"),
@@ -327,12 +281,27 @@ SEGMENT = {
         ({"segmentation": [[1, 2, 3, 4, 5]]}, "segmentation"),
         ({"category_id": 9}, "category_id ranges from 9 to 9, but"),
     ],
+}
+
+
+@pytest.mark.parametrize(
+    ("labels", "changes", "message"),
+    [(labels, *case) for labels, cases in WRONG_RECORDS.items() for case in cases],
 )
-def test_a_record_of_segments(
-    changes: dict[str, Any], message: str, tmp_path: Path, command: Callable[..., Ended]
+def test_a_record(
+    labels: str,
+    changes: dict[str, Any],
+    message: str,
+    tmp_path: Path,
+    command: Callable[..., Ended],
 ) -> None:
-    record = SEGMENT | changes
-    check(run(tmp_path, command, HEXAGON, [record], "", *SEGM), message)
+    yaml, options = GIVEN[labels]
+    check(run(tmp_path, command, labels, [RECORDS[labels] | changes], yaml, *options), message)
+
+
+def test_a_record_without_corners(tmp_path: Path, command: Callable[..., Ended]) -> None:
+    record = {key: value for key, value in RECORDS[DIAMOND].items() if key != "poly"}
+    check(run(tmp_path, command, DIAMOND, [record]), "[0]: bbox is missing")
 
 
 @pytest.mark.parametrize(
@@ -379,5 +348,4 @@ def test_a_run_of_another_task(
 ) -> None:
     args, yaml, labels, options, message = case
     write(tmp_path, {"run/args.yaml": args})
-    predictions = POSED if labels == POSE else f"{labels} .9"
-    check(run(tmp_path, command, labels, predictions, yaml, *options), message)
+    check(run(tmp_path, command, labels, predicted(labels), yaml, *options), message)

@@ -46,17 +46,3 @@ def check_annotation(content: bytes) -> bool:
     if scanned is not None:
         assert scanned == read_annotation_by_lxml(content), content
     return scanned is not None
-
-
-def plain_number(text: str) -> float | None:
-    """Parse a decimal number without a regular expression, as a second implementation."""
-    body = text[1:] if text[:1] in {"+", "-"} else text
-    mantissa, e, exponent = body.replace("E", "e").partition("e")
-    whole, _, fraction = mantissa.partition(".")
-    digits = set("0123456789")
-    power = exponent[1:] if exponent[:1] in {"+", "-"} else exponent
-    fine = (whole or fraction) and set(whole + fraction) <= digits
-    if not fine or (e and not (power and set(power) <= digits)):
-        return None
-    value = float(text)
-    return value if math.isfinite(value) else None
