@@ -204,12 +204,9 @@ def _refuse_missing(folder: Folder, truth: GroundTruth, problems: Problems) -> N
     """Raise InputError if an image has no result file."""
     missing = [str(name) for name in truth.images if str(name) not in folder.members]
     for name in missing:
-        problems.add(
-            folder.file(f"{name}.txt"),
-            "",
-            f"no such file or directory: image {quote(name)} has no results",
-            "write an empty file if nothing was detected, or exclude the image with --image-set",
-        )
+        message = f"no such file or directory: image {quote(name)} has no results"
+        hint = "write an empty file if nothing was detected, or exclude the image with --image-set"
+        problems.add(folder.file(f"{name}.txt"), "", message, hint)
     if len(missing) == len(truth.images):
         problems.lead = nothing_in_common(folder.given, folder.members, truth)
     problems.raise_any()

@@ -1,6 +1,5 @@
 """lxml as oracle of the compiled scanner of annotations."""
 
-import math
 from collections.abc import Sequence
 
 from detap.formats.by_name.problems import Problems

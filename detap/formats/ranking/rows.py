@@ -7,7 +7,7 @@ from io import StringIO
 from math import isfinite
 from typing import Any
 
-from detap.formats.text.lines import number_fault
+from detap.formats.text.lines import has_columns, number_fault
 from detap.io.json_text import JsonText, NotJsonError, decode, looks_like, short_json
 from detap.io.limits import Limits
 from detap.io.paths import Path
@@ -102,18 +102,11 @@ def _from_trec(text: str, form: Form, problems: Problems) -> Rows:
         if not parts:
             continue
         if len(parts) != expected:
-            columns = f"column{'s' * (len(parts) != 1)}"
-            problems.add(
-                f"line {location}",
-                f"has {len(parts)} {columns}, expected {expected}",
-                f"write `{' '.join(form.columns)}`",
-            )
+            message = f"{has_columns(len(parts))}, expected {expected}"
+            problems.add(f"line {location}", message, f"write `{' '.join(form.columns)}`")
         elif fault := text_fault(parts[number]):
-            problems.add(
-                f"line {location}",
-                f"{form.number} {quote(parts[number])} {fault}",
-                "use a decimal number",
-            )
+            message = f"{form.number} {quote(parts[number])} {fault}"
+            problems.add(f"line {location}", message, "use a decimal number")
         else:
             rows.add(parts[query], parts[item], float(parts[number]), location)
     return rows

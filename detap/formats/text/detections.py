@@ -324,10 +324,8 @@ def image_resolver(ground_truth: GroundTruth, problems: Problems) -> Callable[[s
         problems.unknown_images.setdefault(word)
         path = _excluded_file(ground_truth, word)
         if path:
-            raise FaultError(
-                f"image {quote(word)} is not in the image set, but {path} exists",
-                "use the image set that the detector was run on",
-            )
+            message = f"image {quote(word)} is not in the image set, but {path} exists"
+            raise FaultError(message, "use the image set that the detector was run on")
         hint = "use results for the same images"
         message = f"image {quote(word)} is not in the ground truth"
         raise FaultError(message, hint_of(word, images, hint))
@@ -355,9 +353,11 @@ def _check_score_column(reader: FolderReader) -> None:
     fractions = ((last >= 0) & (last <= 1)).all() and (last != np.floor(last)).any()
     if fractions and np.count_nonzero(score > 1) > half < np.count_nonzero((box > 1).any(axis=1)):
         key, _, *coordinates = reader.form.columns
-        files.refuse(
-            reader.folder.given,
+        message = (
             f"the last column looks like the score: its values are within 0 and 1, e.g. "
-            f"{last[0, 0]:g}; the column after the {key} has {score[0, 0]:g}",
-            f"write `{key} score {' '.join(coordinates)}`, or pass {INSIST} if that is the order",
+            f"{last[0, 0]:g}; the column after the {key} has {score[0, 0]:g}"
+        )
+        usage = f"write `{key} score {' '.join(coordinates)}`"
+        files.refuse(
+            reader.folder.given, message, f"{usage}, or pass {INSIST} if that is the order"
         )

@@ -167,11 +167,9 @@ def ground_truth_folder(path: str) -> Folder:
     if not folder.members and not is_tree:
         folder = files_of(path, inside, ".xml", nested=True)
     if not folder.members:
-        files.refuse(
-            folder.path,
-            "no annotations: no file ends with .xml" + ("" if inside else " or .txt"),
-            "use the folder with the files, or the one with Annotations",
-        )
+        message = "no annotations: no file ends with .xml" + ("" if inside else " or .txt")
+        hint = "use the folder with the files, or the one with Annotations"
+        files.refuse(folder.path, message, hint)
     return folder
 
 
@@ -231,19 +229,12 @@ def select_images(
         name = _image_of_line(text, folder.members)
         name = nested.get(name or "", name)
         if name is None:
-            problems.add(
-                file,
-                f"line {number}",
-                f"{quote(text)} is not an image name, optionally followed by -1, 0 or 1",
-                "write one image per line",
-            )
+            message = f"{quote(text)} is not an image name, optionally followed by -1, 0 or 1"
+            problems.add(file, f"line {number}", message, "write one image per line")
         elif name not in folder.members:
-            problems.add(
-                file,
-                f"line {number}",
-                f"image {quote(name)} has no {folder.suffix} file in {folder.path}",
-                hint_of(name, folder.members, "remove it from the list, or add the file"),
-            )
+            message = f"image {quote(name)} has no {folder.suffix} file in {folder.path}"
+            hint = hint_of(name, folder.members, "remove it from the list, or add the file")
+            problems.add(file, f"line {number}", message, hint)
         elif name in chosen:
             repeated.append(name)
         else:
@@ -276,9 +267,6 @@ def _image_set_file(folder: Folder, image_set: str) -> str:
     if is_name and "\0" not in image_set and os.path.lexists(named):
         return named
     if is_name and not os.path.lexists(image_set):
-        files.refuse(
-            image_set,
-            f"no such image set: neither it nor {named} exists",
-            "use a file, or the name of a set in ImageSets/Main",
-        )
+        message = f"no such image set: neither it nor {named} exists"
+        files.refuse(image_set, message, "use a file, or the name of a set in ImageSets/Main")
     return image_set
