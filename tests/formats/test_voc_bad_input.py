@@ -70,18 +70,9 @@ OBJECTS = {
         whole(f"<name>a</name>{BOX.replace('<xmin>', '<xmin>1</xmin><xmin>')}"),
         "object 1, line 1: has 2 elements <xmin>; keep one",
     ),
-    "difficult 2": (
-        item(difficult="2"),
-        "object 1, line 3: difficult is '2'; use 0 or 1",
-    ),
-    "difficult empty": (
-        item(difficult=""),
-        "object 1, line 3: difficult is ''; use 0 or 1",
-    ),
-    "difficult true": (
-        item(difficult="true"),
-        "object 1, line 3: difficult is 'true'; use 0 or 1",
-    ),
+    "difficult 2": (item(difficult="2"), "object 1, line 3: difficult is '2'; use 0 or 1"),
+    "difficult empty": (item(difficult=""), "object 1, line 3: difficult is ''; use 0 or 1"),
+    "difficult true": (item(difficult="true"), "object 1, line 3: difficult is 'true'; use 0 or 1"),
     "truncated a fraction": (
         item(more="<truncated>0.4</truncated>"),
         "object 1, line 3: truncated is '0.4'; use 0 or 1",
@@ -432,10 +423,7 @@ SWAPPED = "use x1 y1 x2 y2, or boxes='xywh' (--dt-boxes xywh) if these are x, y,
 LINES = {
     "too few": ("a .5 1 2", f"has 4 columns, expected 6; {DUE}"),
     "one": ("a", f"has 1 column, expected 6; {DUE}"),
-    "no score": (
-        "a 1 2 3 4",
-        f"has 5 columns, expected 6: no score (ground truth?); {DUE}",
-    ),
+    "no score": ("a 1 2 3 4", f"has 5 columns, expected 6: no score (ground truth?); {DUE}"),
     "too many": ("a .5 1 2 3 4 x", f"has 7 columns, expected 6; {DUE}"),
     "spaces in the image": (
         "my image .5 1 2 3 4",
@@ -458,14 +446,8 @@ LINES = {
     "NaN score": ("a nan 1 2 3 4", "score 'nan' is not a finite number; use a decimal number"),
     "x turned": ("a .5 3 2 1 4", f"x2 = 1 is less than x1 = 3; {SWAPPED}, {INSIST}"),
     "y turned": ("a .5 1 4 3 2", f"y2 = 2 is less than y1 = 4; {SWAPPED}, {INSIST}"),
-    "area overflows": (
-        "a .5 0 0 1e200 1e200",
-        "box area overflows; correct the box",
-    ),
-    "side overflows": (
-        "a .5 -1e308 0 1e308 1",
-        "box area overflows; correct the box",
-    ),
+    "area overflows": ("a .5 0 0 1e200 1e200", "box area overflows; correct the box"),
+    "side overflows": ("a .5 -1e308 0 1e308 1", "box area overflows; correct the box"),
     "unknown image": (
         "z .5 1 2 3 4",
         "image 'z' is not in the ground truth; use results for the same images",
@@ -474,10 +456,7 @@ LINES = {
         "img/a.jpg .5 1 2 3 4",
         "image 'img/a.jpg' is not in the ground truth; remove folder and suffix from the name",
     ),
-    "control character": (
-        "a .5 1 2 3 4\x1b[31m",
-        r"contains control character '\x1b'; remove it",
-    ),
+    "control character": ("a .5 1 2 3 4\x1b[31m", r"contains control character '\x1b'; remove it"),
     "lone carriage return": (
         "a .5 1 2 3 4\ra .5 1 2 3 4",
         r"contains control character '\r'; remove it",

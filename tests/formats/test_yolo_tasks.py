@@ -10,7 +10,6 @@ import pytest
 
 import detap
 from detap.errors import InputError, UsageError
-from detap.formats.yolo.rows import all_axis_aligned
 from tests.cli.conftest import Ended
 from tests.cli.conftest import detap as command_fixture
 from tests.formats.test_yolo import codes, png
@@ -79,26 +78,6 @@ def test_rows_with_keypoints(shape: tuple[int, int], written: str, tmp_path: Pat
     assert {note.code: note.count for note in boxes.notes}["keypoints-left-out"] == 1
 
 
-@pytest.mark.parametrize(
-    ("labels", "predictions", "message"),
-    [
-        (f"0 {BOX}", pose(5, 2), "labels/a.txt: line 2: has 5 columns, expected 15 for kpt_shape"),
-        (pose(4, 2), pose(5, 2), "labels/a.txt: line 2: has 13 columns, expected 15 for kpt_shape"),
-        (pose(5, 3), pose(5, 2), "labels/a.txt: line 2: has 20 columns, expected 15 for kpt_shape"),
-        (pose(5, 2), f"0 {BOX} .9", "run/a.txt: line 2: has 6 columns, expected 16 for kpt_shape"),
-        (pose(5, 2), pose(5, 2), "has 15 columns, expected 16 for .* no confidence"),
-        (pose(5, 2), pose(5, 2) + " .9 7.5", "has 17 columns, expected 16 for .* a track id"),
-        (pose(5, 2), pose(5, 3) + " .9", "has 21 columns, expected 16 for kpt_shape"),
-    ],
-)
-def test_rows_of_another_width(labels: str, predictions: str, message: str, tmp_path: Path) -> None:
-    good = pose(5, 2, ".5 .5 .9 .9")
-    lines = f"{good}\n{labels}", f"{good} .9\n{predictions}"
-    data = data_set(tmp_path, *lines, "kpt_shape: [5, 2]\n")
-    with pytest.raises(InputError, match=message):
-        score(data)
-
-
 def test_boxes_of_a_detector_on_labels_with_keypoints(tmp_path: Path) -> None:
     """The hint for rows without keypoints is followed."""
     data = data_set(tmp_path, pose(17, 3), f"0 {BOX} .9", "kpt_shape: [17, 3]\n")
@@ -149,16 +128,6 @@ def test_the_hint_for_predicted_keypoints_of_unknown_size(tmp_path: Path) -> Non
         detap.read_detections(tmp_path / "run", truth, format="yolo")
 
 
-def test_axis_aligned_boxes() -> None:
-    small, large = (
-        [0.1, 0.1, 0.2, 0.1, 0.2, 0.2, 0.1, 0.2],
-        [0.3, 0.3, 0.9, 0.3, 0.9, 0.8, 0.3, 0.8],
-    )
-    assert all_axis_aligned(np.array([small, large]))
-    diamond = [0.5, 0.1, 0.9, 0.5, 0.5, 0.9, 0.1, 0.5]
-    assert not all_axis_aligned(np.array([small, diamond]))
-
-
 def test_polygons_of_equal_shape(tmp_path: Path) -> None:
     hexagon = "0 .2 .5 .35 .2 .65 .2 .8 .5 .65 .8 .35 .8"
     data = data_set(tmp_path, hexagon, f"{hexagon} .9")
@@ -171,15 +140,11 @@ def test_polygons_of_equal_shape(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("yaml", "task", "error"),
     [
-        ("kpt_shape: [5, 2]\n", "segment", "means keypoints, but the task is segment"),
-        ("kpt_shape: [5, 2]\n", "obb", "means keypoints, but the task is obb"),
         ("kpt_shape: [5]\n", None, r"line 3: kpt_shape '5' is not \[K, 2\] or \[K, 3\]"),
-        ("kpt_shape: [5, 4]\n", None, "is not"),
         ("kpt_shape: [0, 2]\n", None, "is not"),
         ("kpt_shape: [-5, 2]\n", None, "is not"),
         ("kpt_shape: [a, b]\n", None, "is not"),
         ("kpt_shape: 5 2\n", None, "is not"),
-        ("", "pose", "unknown number of keypoints; write `kpt_shape:"),
         ("", "detect", "has 15 columns, expected 5 for --task detect"),
         ("", "obb", "has 15 columns, expected 9 for --task obb"),
     ],
@@ -201,13 +166,6 @@ def test_two_data_yaml_that_disagree(tmp_path: Path) -> None:
     other = write(tmp_path, {"b.yaml": "names: [thing]\nkpt_shape: [6, 2]\n"}) / "b.yaml"
     with pytest.raises(InputError, match=r"kpt_shape is \[6, 2\], and \[5, 2\] in "):
         detap.read_detections(tmp_path / "run", truth, class_names=other)
-
-
-def test_confidence_follows_keypoints(tmp_path: Path) -> None:
-    data = data_set(tmp_path, pose(5, 2), f"{pose(5, 2)} .9", "kpt_shape: [5, 2]\n")
-    truth = detap.read_ground_truth(data)
-    with pytest.raises(UsageError, match="--columns conf-first is for boxes"):
-        detap.read_detections(tmp_path / "run", truth, columns="conf-first")
 
 
 # --- oriented boxes
