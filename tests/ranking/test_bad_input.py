@@ -265,6 +265,10 @@ def scores(**changes: Any) -> dict[str, Any]:
     return SCORES | changes
 
 
+SIGNS = "give -1 and 1, or 0 and 1, or bytes of 8 bits each (uint8)"
+NOT_WHOLE = "has a class number that is not whole; give whole numbers or names"
+
+
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
@@ -287,36 +291,30 @@ def scores(**changes: Any) -> dict[str, Any]:
             ),
         ),
         (
-            codes(query_codes=np.array([[0, -1]])),
+            codes(query_codes=[[0, -1]]),
             (
                 "array 'query_codes', row 0, column 0: is 0 (where another code has -1), expected "
-                "-1 or 1; give -1 and 1, or 0 and 1, or bytes of 8 bits each (uint8)"
+                f"-1 or 1; {SIGNS}"
             ),
         ),
         (
-            codes(query_codes=np.array([[2, 1]])),
-            (
-                "array 'query_codes', row 0, column 0: is 2, expected -1 or 1; give -1 and 1, or 0 "
-                "and 1, or bytes of 8 bits each (uint8)"
-            ),
+            codes(query_codes=[[2, 1]]),
+            f"array 'query_codes', row 0, column 0: is 2, expected -1 or 1; {SIGNS}",
         ),
         (
-            codes(gallery_codes=np.array([[1, 1], [-1, 0.5]])),
-            (
-                "array 'gallery_codes', row 1, column 1: is 0.5, expected -1 or 1; give -1 and 1, "
-                "or 0 and 1, or bytes of 8 bits each (uint8)"
-            ),
+            codes(gallery_codes=[[1, 1], [-1, 0.5]]),
+            f"array 'gallery_codes', row 1, column 1: is 0.5, expected -1 or 1; {SIGNS}",
         ),
         (
-            codes(gallery_codes=np.array([["1", "1"]])),
+            codes(gallery_codes=[["1", "1"]]),
             "array 'gallery_codes': has the type <U1; give -1 and 1, or 0 and 1",
         ),
         (
-            codes(query_codes=np.array([[1, -1, 1]])),
+            codes(query_codes=[[1, -1, 1]]),
             "array 'gallery_codes': has 2 columns, query_codes has 3; give both the same width",
         ),
         (
-            codes(query_codes=np.array([1, -1])),
+            codes(query_codes=[1, -1]),
             "array 'query_codes': has the shape (2,); give (rows, columns), at least one each",
         ),
         (
@@ -324,48 +322,42 @@ def scores(**changes: Any) -> dict[str, Any]:
             "array 'query_codes': has the shape (0, 2); give (rows, columns), at least one each",
         ),
         (
-            codes(gallery_labels=np.array([0])),
+            codes(gallery_labels=[0]),
             (
                 "array 'gallery_labels': has the shape (1,), the gallery has 2 rows; give (2,) or "
                 "(2, labels)"
             ),
         ),
         (
-            codes(query_labels=np.array([[1, 0]])),
+            codes(query_labels=[[1, 0]]),
             (
                 "array 'gallery_labels': has the shape (2,), query_labels has (1, 2); give class "
                 "numbers on both sides, or 0 and 1 for each label on both"
             ),
         ),
         (
-            codes(query_labels=np.array([0.5])),
-            (
-                "array 'query_labels': has a class number that is not whole; give whole numbers or "
-                "names"
-            ),
+            codes(query_labels=[0.5]),
+            f"array 'query_labels': {NOT_WHOLE}",
         ),
         (
-            codes(query_labels=np.array([np.nan])),
-            (
-                "array 'query_labels': has a class number that is not whole; give whole numbers or "
-                "names"
-            ),
+            codes(query_labels=[np.nan]),
+            f"array 'query_labels': {NOT_WHOLE}",
         ),
         (
-            codes(query_labels=np.array(["cat"])),
+            codes(query_labels=["cat"]),
             "array 'gallery_labels': has names on one side alone; give names, or numbers, on both",
         ),
         (
-            scores(scores=np.array([[np.nan, 1]])),
+            scores(scores=[[np.nan, 1]]),
             "array 'scores', row 0, column 0: is nan, which is not finite; give finite numbers",
         ),
         (
-            scores(scores=np.array([[np.inf, 1]])),
+            scores(scores=[[np.inf, 1]]),
             "array 'scores', row 0, column 0: is inf, which is not finite; give finite numbers",
         ),
-        (scores(scores=np.array([["a", "b"]])), "array 'scores': has the type <U1; give numbers"),
+        (scores(scores=[["a", "b"]]), "array 'scores': has the type <U1; give numbers"),
         (
-            scores(gallery_labels=np.array([0])),
+            scores(gallery_labels=[0]),
             (
                 "array 'gallery_labels': has the shape (1,), scores has 2 columns; give (2,) or "
                 "(2, labels)"
@@ -376,24 +368,24 @@ def scores(**changes: Any) -> dict[str, Any]:
             "array 'relevance': has the shape (2, 1); give (1, 2)",
         ),
         (
-            scores(gallery_names=np.array(["a", "a"])),
+            scores(gallery_names=["a", "a"]),
             "array 'gallery_names': duplicate name 'a'; use distinct names",
         ),
-        (scores(query_names=np.array([7, 8])), "array 'query_names': has 2 names; give 1"),
-        (scores(gallery_names=np.array(["a"])), "array 'gallery_names': has 1 name; give 2"),
+        (scores(query_names=[7, 8]), "array 'query_names': has 2 names; give 1"),
+        (scores(gallery_names=["a"]), "array 'gallery_names': has 1 name; give 2"),
         (
             scores(gallery_names=np.zeros((1, 2))),
             "array 'gallery_names': not a column of names; give text or whole numbers, (n,)",
         ),
         (
-            scores(query_labels=np.array([[1, 2]]), gallery_labels=np.zeros((2, 2))),
+            scores(query_labels=[[1, 2]], gallery_labels=np.zeros((2, 2))),
             (
                 "array 'query_labels', row 0, column 1: is 2, expected 0 or 1; give 1 for each "
                 "label that there is; or class numbers as (n,)"
             ),
         ),
         (
-            scores(query_labels=np.array([[1]]), gallery_labels=np.zeros((2, 1))),
+            scores(query_labels=[[1]], gallery_labels=np.zeros((2, 1))),
             "array 'query_labels': has one column; give class numbers as (n,)",
         ),
         (
@@ -403,7 +395,8 @@ def scores(**changes: Any) -> dict[str, Any]:
     ],
 )
 def test_archives(arrays: dict[str, Any], message: str, tmp_path: Path) -> None:
-    save(tmp_path / "case.npz", **{k: array for k, array in arrays.items() if array is not None})
+    given = {name: np.asarray(array) for name, array in arrays.items() if array is not None}
+    save(tmp_path / "case.npz", **given)
     refusal = within(tmp_path, refused(read_npz_retrieval, tmp_path / "case.npz"))
     assert refusal == f"case.npz: {message}"
 

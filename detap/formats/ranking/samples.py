@@ -112,21 +112,124 @@ def _class_numbers(
 
 @dataclass(slots=True)
 class _Cells:
-    """Values by sample and class, in the order of the file."""
+    """Values by sample and class, in the order of the file; `number` is "score" or "label"."""
 
-    file: str
+    number: str
     problems: Problems
     samples: dict[str, int] = field(default_factory=dict)
     classes: dict[str, int] = field(default_factory=dict)
     values: dict[tuple[str, str], float] = field(default_factory=dict)
 
-    def add(self, sample: str, name: str, value: float, location: str) -> None:
+    @property
+    def file(self) -> str:
+        """The path of the file."""
+        return self.problems.file
+
+    @classmethod
+    def read(cls, path: Path, number: str, limits: Limits) -> "_Cells":
+        """Read a file; raise InputError with every problem."""
+        cells = cls(number, Problems(shown(path), limits.problems))
+        data = read_bytes(path, limits)
+        if data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"["):
+            cells._read_json(decode(data, cells.problems))
+        else:
+            refuse_others(data, f"a file of {number}s", "CSV or JSON", cells.problems)
+            cells._read_csv(decode(data, cells.problems))
+        cells.problems.raise_any()
+        if not cells.samples:
+            refuse(os.fspath(path), "no samples", f"use the {number}s of the samples")
+        return cells
+
+    def _add(self, sample: str, name: str, value: float, location: str) -> None:
         self.samples.setdefault(sample, len(self.samples))
         self.classes.setdefault(name, len(self.classes))
         if (sample, name) in self.values:
             message = f"duplicate class {name!r} of sample {sample!r}"
             self.problems.add(location, message, "keep one of them")
         self.values[sample, name] = value
+
+    def _read_csv(self, text: str) -> None:
+        table = csv_table(text, self.problems)
+        headings = next(table, (0, []))[1]
+        if len(headings) < 2 or headings[0].lower() != "sample":
+            long = "sample,class,score" if self.number == "score" else "sample,label"
+            have = ", ".join(map(repr, headings[:6])) or "nothing"
+            message = f"has the columns {have}, expected 'sample' first"
+            hint = f"write a first line `{long}`, or `sample,` and the classes"
+            self.problems.instead(message, hint)
+            return
+        if len(set(headings)) != len(headings):
+            twice = next(heading for heading in headings if headings.count(heading) > 1)
+            self.problems.instead(f"duplicate column {twice!r}", "keep one of them")
+            return
+        for line, row in table:
+            if row[0]:
+                self._add_row(headings, row, f"line {line}")
+            else:
+                self.problems.add(f"line {line}", "no sample name", "add it")
+
+    def _add_row(self, headings: Sequence[str], row: Sequence[str], location: str) -> None:
+        lower = [heading.lower() for heading in headings]
+        sample = row[0]
+        self.samples.setdefault(sample, len(self.samples))
+        if self.number == "label" and lower == ["sample", "label"]:
+            if row[1]:
+                self._add(sample, row[1], 1.0, location)
+            return
+        pairs: Iterable[tuple[str, str]] = zip(headings[1:], row[1:], strict=True)
+        if self.number == "score" and lower == ["sample", "class", "score"]:
+            pairs = [(row[1], row[2])]
+        for name, value in pairs:
+            if value == "" and self.number == "score":
+                self.classes.setdefault(name, len(self.classes))
+            elif fault := text_fault(value):
+                message = f"{self.number} {quote(value)} {fault}"
+                self.problems.add(location, message, "use a decimal number")
+            elif self.number == "label" and float(value) not in (0.0, 1.0):
+                self.problems.add(location, f"label {quote(value)} is not 0 or 1", "use 0 or 1")
+            else:
+                self._add(sample, name, float(value), location)
+
+    def _read_json(self, text: str) -> None:
+        reader, problems = JsonText(text, self.problems), self.problems
+        try:
+            if reader.peek() != "{":
+                form = "{class: score}" if self.number == "score" else "[label, ...]"
+                problems.instead("is a JSON array, expected an object", f"write {{sample: {form}}}")
+                return
+            for sample in reader.members():
+                location = f"sample {short_json(sample)}"
+                value = reader.value(location)
+                if sample in self.samples:
+                    problems.add(location, "duplicate sample", "keep one of them")
+                self.samples.setdefault(sample, len(self.samples))
+                if self.number == "score":
+                    self._add_scores(sample, value, location)
+                else:
+                    self._add_labels(sample, value, location)
+            reader.finish()
+        except NotJsonError as error:
+            problems.add(reader.where(error.index), error.message, error.hint)
+
+    def _add_scores(self, sample: str, value: Any, location: str) -> None:
+        if not isinstance(value, dict):
+            message = f"is {short_json(value)}, expected an object"
+            self.problems.add(location, message, "write {class: score, ...}")
+            return
+        for name, score in value.items():
+            if fault := value_fault(score):
+                of_class = f"{location}, class {short_json(name)}"
+                self.problems.add(of_class, f"score {fault}", "use a finite number")
+            else:
+                self._add(sample, name, float(score), location)
+
+    def _add_labels(self, sample: str, value: Any, location: str) -> None:
+        for label in value if isinstance(value, list) else [value]:
+            name = name_of(label)
+            if name is None:
+                self.problems.add(location, f"label {short_json(label)} is not a name", "use text")
+            else:
+                self._add(sample, name, 1.0, location)
 
 
 def read_samples(scores: Path, labels: Path, *, limits: Limits = DEFAULT_LIMITS) -> Samples:
@@ -137,7 +240,8 @@ def read_samples(scores: Path, labels: Path, *, limits: Limits = DEFAULT_LIMITS)
     ``sample,<class>,...`` with 0 and 1; or JSON, ``{sample: label}`` or ``{sample: [label, ...]}``.
     Samples are in the order of the labels, classes in that of the scores.
     """
-    scores_read, truth = _read(scores, "score", limits), _read(labels, "label", limits)
+    scores_read = _Cells.read(scores, "score", limits)
+    truth = _Cells.read(labels, "label", limits)
     problems = Problems(scores_read.file, limits.problems)
     unknown = [sample for sample in scores_read.samples if sample not in truth.samples]
     if len(unknown) == len(scores_read.samples):
@@ -172,117 +276,6 @@ def read_samples(scores: Path, labels: Path, *, limits: Limits = DEFAULT_LIMITS)
             SourceFile(truth.file, len(truth.samples)),
         ),
     )
-
-
-def _read(path: Path, number: str, limits: Limits) -> _Cells:
-    problems = Problems(shown(path), limits.problems)
-    data = read_bytes(path, limits)
-    cells = _Cells(shown(path), problems)
-    if data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"["):
-        _read_json(decode(data, problems), number, cells, problems)
-    else:
-        refuse_others(data, f"a file of {number}s", "CSV or JSON", problems)
-        _read_csv(decode(data, problems), number, cells, problems)
-    problems.raise_any()
-    if not cells.samples:
-        refuse(os.fspath(path), "no samples", f"use the {number}s of the samples")
-    return cells
-
-
-def _read_csv(text: str, number: str, cells: _Cells, problems: Problems) -> None:
-    table = csv_table(text, problems)
-    headings = next(table, (0, []))[1]
-    lower = [heading.lower() for heading in headings]
-    if len(headings) < 2 or lower[0] != "sample":
-        long = "sample,class,score" if number == "score" else "sample,label"
-        have = ", ".join(map(repr, headings[:6])) or "nothing"
-        problems.instead(
-            f"has the columns {have}, expected 'sample' first",
-            f"write a first line `{long}`, or `sample,` and the classes",
-        )
-        return
-    if len(set(headings)) != len(headings):
-        twice = next(heading for heading in headings if headings.count(heading) > 1)
-        problems.instead(f"duplicate column {twice!r}", "keep one of them")
-        return
-    for line, row in table:
-        if not row[0]:
-            problems.add(f"line {line}", "no sample name", "add it")
-        else:
-            _add_row(headings, row, number, f"line {line}", cells)
-
-
-def _add_row(
-    headings: Sequence[str], row: Sequence[str], number: str, location: str, cells: _Cells
-) -> None:
-    lower, problems = [heading.lower() for heading in headings], cells.problems
-    if number == "label" and lower == ["sample", "label"]:
-        cells.samples.setdefault(row[0], len(cells.samples))
-        if row[1]:
-            cells.add(row[0], row[1], 1.0, location)
-        return
-    if number == "score" and lower == ["sample", "class", "score"]:
-        pairs: Iterable[tuple[str, str]] = [(row[1], row[2])]
-    else:
-        pairs = zip(headings[1:], row[1:], strict=True)
-    cells.samples.setdefault(row[0], len(cells.samples))
-    for name, value in pairs:
-        if value == "" and number == "score":
-            cells.classes.setdefault(name, len(cells.classes))
-            continue
-        if fault := text_fault(value):
-            problems.add(location, f"{number} {quote(value)} {fault}", "use a decimal number")
-        elif number == "label" and float(value) not in (0.0, 1.0):
-            problems.add(location, f"label {quote(value)} is not 0 or 1", "use 0 or 1")
-        else:
-            cells.add(row[0], name, float(value), location)
-
-
-def _read_json(text: str, number: str, cells: _Cells, problems: Problems) -> None:
-    reader = JsonText(text, problems)
-    try:
-        if reader.peek() != "{":
-            form = "{class: score}" if number == "score" else "[label, ...]"
-            problems.instead("is a JSON array, expected an object", f"write {{sample: {form}}}")
-            return
-        for sample in reader.members():
-            location = f"sample {short_json(sample)}"
-            value = reader.value(location)
-            if sample in cells.samples:
-                problems.add(location, "duplicate sample", "keep one of them")
-            cells.samples.setdefault(sample, len(cells.samples))
-            if number == "score":
-                _add_scores(sample, value, location, cells)
-            else:
-                _add_labels(sample, value, location, cells)
-        reader.finish()
-    except NotJsonError as error:
-        problems.add(reader.where(error.index), error.message, error.hint)
-
-
-def _add_scores(sample: str, value: Any, location: str, cells: _Cells) -> None:
-    problems = cells.problems
-    if not isinstance(value, dict):
-        problems.add(
-            location, f"is {short_json(value)}, expected an object", "write {class: score, ...}"
-        )
-        return
-    for name, score in value.items():
-        if fault := value_fault(score):
-            problems.add(
-                f"{location}, class {short_json(name)}", f"score {fault}", "use a finite number"
-            )
-        else:
-            cells.add(sample, name, float(score), location)
-
-
-def _add_labels(sample: str, value: Any, location: str, cells: _Cells) -> None:
-    for label in value if isinstance(value, list) else [value]:
-        name = name_of(label)
-        if name is None:
-            cells.problems.add(location, f"label {short_json(label)} is not a name", "use text")
-        else:
-            cells.add(sample, name, 1.0, location)
 
 
 # --- PASCAL VOC
