@@ -5,7 +5,7 @@ from typing import Any
 
 from detap.errors import InputError, Note
 from detap.formats.base import Format
-from detap.formats.coco import tables, writer
+from detap.formats.coco import tables
 from detap.formats.coco.records import Values
 from detap.formats.coco.truth import image_values_of_file, listed_file_names
 from detap.formats.coco.values import Record
@@ -110,4 +110,6 @@ class Coco(Format):
 
     def write(self, content: Content, notes: list[Note]) -> Iterator[tuple[str, bytes]]:
         """Yield ``instances.json`` and ``results.json``."""
+        from detap.formats.coco import writer  # only to convert
+
         return writer.files(content, notes)
