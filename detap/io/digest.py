@@ -37,7 +37,7 @@ def sha256(
 def sha256_of_source(source: "SourceFile") -> str | None:
     """Return the sha256 of an input, computed now if needed; None for standard input."""
     if source.sha256 or source.path in {STDIN, shown(STDIN)}:
-        return str(source.sha256) or None
+        return source.sha256 or None
     return sha256(source.path, source.members)
 
 

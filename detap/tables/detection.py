@@ -14,7 +14,6 @@ Three areas of a box differ in their last bits, so each is kept:
     Ground truths only: the annotated area, such as the mask's; the box's if there is none.
 """
 
-from collections import UserString
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
@@ -64,8 +63,7 @@ class SourceFile(NamedTuple):
     path: str  # as given by the caller
     records: int  # in the file, including skipped ones
     members: tuple[str, ...] = ()  # files read from a folder: sorted paths relative to it
-    # Empty if not computed while reading; access waits for one computed in the background.
-    sha256: str | UserString = ""
+    sha256: str = ""  # empty if not computed while reading
     reading: tuple[tuple[str, str], ...] = ()  # names and values of the reading options, sorted
 
 

