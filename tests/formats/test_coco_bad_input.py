@@ -313,6 +313,14 @@ RESULT_ERRORS: dict[str, tuple[Any, str]] = {
     "category id true": (result(0, category_id=True), "[0]: category_id is true"),
     "image id a fraction": (result(0, image_id=1.5), "[0]: image_id is 1.5"),
     "image id null": (result(0, image_id=None), "[0]: image_id is null"),
+    "image id beyond 64 bits": (
+        result(1, image_id=2**63),
+        "[1]: image_id 9223372036854775808 is not in the ground truth",
+    ),
+    "image id half a character": (
+        result(1, image_id="\ud800"),
+        "[1]: image_id has an unpaired surrogate",
+    ),
     "image id missing": (result(0, "image_id"), "[0]: image_id is missing"),
     "category id missing": (result(0, "category_id"), "[0]: category_id is missing"),
     "score missing": (result(2, "score"), "[2]: score is missing"),

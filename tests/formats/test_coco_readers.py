@@ -3,7 +3,6 @@
 import json
 import os
 import random
-import re
 from copy import deepcopy
 from itertools import pairwise
 from pathlib import Path
@@ -89,9 +88,8 @@ def test_real_files_have_no_odd_record_but_categories(
 
 def test_mutated_files_are_their_records_one_by_one() -> None:
     count = int(os.environ.get("DETAP_MUTATIONS", sampled(4000)))
-    taken = fuzz.run(count, seed=1)
     # The check is worth something only if files of each kind occur.
-    assert count // 20 < taken["valid"] < count // 2
+    assert count // 20 < fuzz.run(count, seed=1) < count // 2
 
 
 def test_the_comparison_can_fail() -> None:
@@ -190,25 +188,6 @@ def fuzz_truth_of(ids: list[int]) -> GroundTruth:
     )
 
 
-@pytest.mark.parametrize(
-    ("changes", "says"),
-    [
-        ({"image_id": "1"}, 'image_id "1" is not in the ground truth (ids are numbers)'),
-        ({"category_id": "1"}, 'category_id is "1", expected a number'),
-        ({"image_id": 1.5}, "image_id is 1.5"),
-        ({"image_id": 2.0**53}, "image_id is 9007199254740992.0"),
-        ({"image_id": 2**63}, "image_id 9223372036854775808 is not in the ground truth"),
-        ({"image_id": "\ud800"}, "image_id has an unpaired surrogate"),
-    ],
-)
-def test_other_ids_are_refused(changes: dict[str, Any], says: str) -> None:
-    records = [*deepcopy(RESULTS), RESULTS[0] | changes]
-    truth = fuzz_truth_of([1, 2, 3])
-    assert fuzz.check_results(random.Random(1), as_bytes(records), truth) is None
-    with pytest.raises(InputError, match=re.escape(says)):
-        result_columns(as_bytes(records), truth)
-
-
 @pytest.mark.parametrize("mixed", ["images", "annotations", "twice"])
 def test_ground_truth_with_mixed_or_repeated_ids(mixed: str) -> None:
     document = deepcopy(TRUTH)
@@ -224,18 +203,6 @@ def test_ground_truth_with_mixed_or_repeated_ids(mixed: str) -> None:
     else:
         document["images"][2]["id"] = "1"
     assert fuzz.check_truth(random.Random(1), as_bytes(document)) is None
-
-
-def truncations(content: bytes) -> list[bytes]:
-    return [content[:length] for length in range(len(content))]
-
-
-def test_a_truncated_file_is_refused() -> None:
-    chance, truth = random.Random(0), fuzz_truth_of([1, 2, 3])
-    for data in truncations(as_bytes(TRUTH)):
-        assert fuzz.check_truth(chance, data) is None, data
-    for data in truncations(as_bytes(RESULTS)):
-        assert fuzz.check_results(chance, data, truth) is None, data
 
 
 @given(st.lists(st.integers(-(10**18) + 1, 10**18 - 1), unique=True, min_size=1, max_size=40))
