@@ -309,15 +309,6 @@ def test_the_command_accepts_voc_with_coco_results(voc: Path, tmp_path: Path, de
 # --- files as tools write them
 
 
-def test_images_without_id_are_refused(tmp_path: Path) -> None:
-    gt = coco_truth(tmp_path, {1: "1.jpg", 2: "2.jpg"})
-    document = json.loads(gt.read_text())
-    del document["images"][1]["id"]
-    with pytest.raises(InputError) as caught:
-        read_ground_truth(write(gt, document))
-    assert f"{gt}: images[1]: id is missing" in str(caught.value)
-
-
 def test_invalid_sizes_and_dates_are_accepted(tmp_path: Path) -> None:
     """Roboflow's file: date_captured a number, sizes 0 or missing, a category without boxes."""
     gt = coco_truth(tmp_path, {1: "1.jpg", 2: "2.jpg"})
