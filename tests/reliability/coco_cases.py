@@ -165,6 +165,17 @@ def _update(record: dict[str, Any], values: dict[str, Any]) -> None:
             record[key] = entry
 
 
+def wrong(row: str, name: str, part: str, number: int, says: str, **values: Any) -> None:
+    """Add a ground truth of which one record has these values."""
+    location = rf"{part}\[{number}\]"
+    refused(row, name, GT, location, says, gt=edit(part, number, **values))
+
+
+def wrong_result(row: str, name: str, number: int, says: str, **values: Any) -> None:
+    """Add results of which one record has these values."""
+    refused(row, name, DT, rf"\[{number}\]", says, dt=edit_result(number, **values))
+
+
 def edit_all(part: str, **values: Any) -> Callable[[Truth], None]:
     def change(value: Truth) -> None:
         for record in value[part]:
@@ -185,11 +196,9 @@ scored("any-annotation-id", "negative", BASE, gt=edit("annotations", 0, id=-5))
 scored("any-annotation-id", "huge", BASE, gt=edit("annotations", 0, id=2**80))
 scored("any-annotation-id", "beyond-int64", BASE, gt=edit("annotations", 0, id=2**63))
 
-refused(
-    "equal-ids", "annotations", GT, r"annotations\[1\]", "id 1", gt=edit("annotations", 1, id=1)
-)
-refused("equal-ids", "images", GT, r"images\[1\]", "id 1", gt=edit("images", 1, id=1))
-refused("equal-ids", "categories", GT, r"categories\[1\]", "id 1", gt=edit("categories", 1, id=1))
+wrong("equal-ids", "annotations", "annotations", 1, "id 1", id=1)
+wrong("equal-ids", "images", "images", 1, "id 1", id=1)
+wrong("equal-ids", "categories", "categories", 1, "id 1", id=1)
 refused(
     "equal-ids",
     "annotation-differs-in-crowd-only",
@@ -228,20 +237,11 @@ scored(
     ("missing-annotation-ids",),
     gt=edit_all("annotations", id=...),
 )
-refused(
-    "wrong-id",
-    "null-annotation-id",
-    GT,
-    r"annotations\[0\]",
-    "id is null",
-    gt=edit("annotations", 0, id=None),
-)
+wrong("wrong-id", "null-annotation-id", "annotations", 0, "id is null", id=None)
 
-refused("unknown-image", "one", DT, r"\[1\]", "image_id 99", dt=edit_result(1, image_id=99))
-refused("unknown-image", "negative", DT, r"\[1\]", "image_id -1", dt=edit_result(1, image_id=-1))
-refused(
-    "unknown-image", "huge", DT, r"\[1\]", f"image_id {2**70}", dt=edit_result(1, image_id=2**70)
-)
+wrong_result("unknown-image", "one", 1, "image_id 99", image_id=99)
+wrong_result("unknown-image", "negative", 1, "image_id -1", image_id=-1)
+wrong_result("unknown-image", "huge", 1, f"image_id {2**70}", image_id=2**70)
 scored(
     "unknown-category",
     "extra",
@@ -274,22 +274,8 @@ refused(
     r"no image_id of the results.*11\S12.*1\S2",
     dt=lambda r: [entry | {"image_id": entry["image_id"] + 10} for entry in r],
 )
-refused(
-    "dangling-truth",
-    "image",
-    GT,
-    r"annotations\[1\]",
-    "image_id 9",
-    gt=edit("annotations", 1, image_id=9),
-)
-refused(
-    "dangling-truth",
-    "category",
-    GT,
-    r"annotations\[1\]",
-    "category_id 9",
-    gt=edit("annotations", 1, category_id=9),
-)
+wrong("dangling-truth", "image", "annotations", 1, "image_id 9", image_id=9)
+wrong("dangling-truth", "category", "annotations", 1, "category_id 9", category_id=9)
 
 # --- nothing there
 
@@ -369,11 +355,11 @@ for name, text in (
         "area|NaN",
         gt=replaced('"area": 400', f'"area": {text}', truth),
     )
-refused("no-score", "missing", DT, r"\[1\]", "score is missing", dt=edit_result(1, score=...))
-refused("no-score", "null", DT, r"\[1\]", "score is null", dt=edit_result(1, score=None))
-refused("no-score", "string", DT, r"\[1\]", 'score is "0.8"', dt=edit_result(1, score="0.8"))
-refused("no-score", "bool", DT, r"\[1\]", "score is true", dt=edit_result(1, score=True))
-refused("no-score", "list", DT, r"\[1\]", r"score is \[0.8\]", dt=edit_result(1, score=[0.8]))
+wrong_result("no-score", "missing", 1, "score is missing", score=...)
+wrong_result("no-score", "null", 1, "score is null", score=None)
+wrong_result("no-score", "string", 1, 'score is "0.8"', score="0.8")
+wrong_result("no-score", "bool", 1, "score is true", score=True)
+wrong_result("no-score", "list", 1, r"score is \[0.8\]", score=[0.8])
 refused("no-score", "all", DT, "", "score", dt=lambda r: [entry | {"score": None} for entry in r])
 
 
@@ -389,17 +375,8 @@ scored("any-score", "integers", BASE, dt=_scores(lambda s: round(10 * s)))
 scored("any-score", "denormal", BASE, dt=_scores(lambda s: s * 1e-310))
 
 for name, box in (("width", [30, 10, -20, 20]), ("height", [10, 30, 20, -20])):
-    refused(
-        "negative-size", f"{name}", DT, r"\[0\]", f"negative {name}", dt=edit_result(0, bbox=box)
-    )
-    refused(
-        "negative-size",
-        f"truth-{name}",
-        GT,
-        r"annotations\[0\]",
-        f"negative {name}",
-        gt=edit("annotations", 0, bbox=box),
-    )
+    wrong_result("negative-size", f"{name}", 0, f"negative {name}", bbox=box)
+    wrong("negative-size", f"truth-{name}", "annotations", 0, f"negative {name}", bbox=box)
 
 BACKWARD = [30, 10, -20, 20]
 TURNED = [30, 30, -20, -20]
@@ -532,25 +509,11 @@ BOXES: dict[str, Any] = {
     "object": {"x": 10, "y": 10, "w": 20, "h": 20},
     "number": 10,
 }
-refused("no-box", "missing", DT, r"\[0\]", "bbox is missing", dt=edit_result(0, bbox=...))
-refused(
-    "no-box",
-    "truth-missing",
-    GT,
-    r"annotations\[0\]",
-    "bbox is missing",
-    gt=edit("annotations", 0, bbox=...),
-)
+wrong_result("no-box", "missing", 0, "bbox is missing", bbox=...)
+wrong("no-box", "truth-missing", "annotations", 0, "bbox is missing", bbox=...)
 for name, value in BOXES.items():
-    refused("no-box", name, DT, r"\[0\]", "bbox", dt=edit_result(0, bbox=value))
-    refused(
-        "no-box",
-        f"truth-{name}",
-        GT,
-        r"annotations\[0\]",
-        "bbox",
-        gt=edit("annotations", 0, bbox=value),
-    )
+    wrong_result("no-box", name, 0, "bbox", bbox=value)
+    wrong("no-box", f"truth-{name}", "annotations", 0, "bbox", bbox=value)
 
 # Read as x y w h the boxes begin at 60 and end at 140, 40 beyond their image: overlap 400 / 6400.
 scored(
@@ -611,94 +574,25 @@ scored(
 
 scored("defaults", "no-crowd", BASE, ("missing-iscrowd",), gt=edit_all("annotations", iscrowd=...))
 scored("defaults", "no-area", BASE, ("missing-area",), gt=edit_all("annotations", area=...))
-refused(
-    "defaults",
-    "crowd-2",
-    GT,
-    r"annotations\[0\]",
-    "iscrowd is 2",
-    gt=edit("annotations", 0, iscrowd=2),
-)
-refused(
-    "defaults",
-    "crowd-string",
-    GT,
-    r"annotations\[0\]",
-    'iscrowd is "1"',
-    gt=edit("annotations", 0, iscrowd="1"),
-)
-refused(
-    "defaults",
-    "crowd-null",
-    GT,
-    r"annotations\[0\]",
-    "iscrowd is null",
-    gt=edit("annotations", 0, iscrowd=None),
-)
-refused(
-    "defaults",
-    "area-null",
-    GT,
-    r"annotations\[0\]",
-    "area is null",
-    gt=edit("annotations", 0, area=None),
-)
-refused(
-    "negative-area",
-    "annotation",
-    GT,
-    r"annotations\[0\]",
-    "area is -1",
-    gt=edit("annotations", 0, area=-1),
-)
+wrong("defaults", "crowd-2", "annotations", 0, "iscrowd is 2", iscrowd=2)
+wrong("defaults", "crowd-string", "annotations", 0, 'iscrowd is "1"', iscrowd="1")
+wrong("defaults", "crowd-null", "annotations", 0, "iscrowd is null", iscrowd=None)
+wrong("defaults", "area-null", "annotations", 0, "area is null", area=None)
+wrong("negative-area", "annotation", "annotations", 0, "area is -1", area=-1)
 scored("ignore", "one", BASE, ("ignore-without-effect",), gt=edit("annotations", 0, ignore=1))
 
 scored("whole-float-id", "image", BASE, dt=edit_result(0, image_id=1.0))
 scored("whole-float-id", "truth", BASE, gt=edit("images", 0, id=1.0))
 scored("whole-float-id", "category", BASE, gt=edit("categories", 0, id=1.0))
 scored("whole-float-id", "exponent", BASE, dt=replaced('"image_id": 1', '"image_id": 1E0', results))
-refused(
-    "wrong-id", "float-beyond-2-53", DT, r"\[0\]", "image_id is", dt=edit_result(0, image_id=1e17)
-)
+wrong_result("wrong-id", "float-beyond-2-53", 0, "image_id is", image_id=1e17)
 for name, value in {"bool": True, "fraction": 1.5, "null": None, "list": [1], "object": {}}.items():
-    refused(
-        "wrong-id", f"image-{name}", DT, r"\[0\]", "image_id is", dt=edit_result(0, image_id=value)
-    )
-    refused(
-        "wrong-id",
-        f"category-{name}",
-        DT,
-        r"\[0\]",
-        "category_id is",
-        dt=edit_result(0, category_id=value),
-    )
-    refused(
-        "wrong-id", f"truth-{name}", GT, r"images\[0\]", "id is", gt=edit("images", 0, id=value)
-    )
-refused(
-    "wrong-id",
-    "image-missing",
-    DT,
-    r"\[0\]",
-    "image_id is missing",
-    dt=edit_result(0, image_id=...),
-)
-refused(
-    "wrong-id",
-    "string-image",
-    DT,
-    r"\[0\]",
-    'image_id "1".*number',
-    dt=edit_result(0, image_id="1"),
-)
-refused(
-    "wrong-id",
-    "string-category",
-    DT,
-    r"\[0\]",
-    'category_id is "1".*number',
-    dt=edit_result(0, category_id="1"),
-)
+    wrong_result("wrong-id", f"image-{name}", 0, "image_id is", image_id=value)
+    wrong_result("wrong-id", f"category-{name}", 0, "category_id is", category_id=value)
+    wrong("wrong-id", f"truth-{name}", "images", 0, "id is", id=value)
+wrong_result("wrong-id", "image-missing", 0, "image_id is missing", image_id=...)
+wrong_result("wrong-id", "string-image", 0, 'image_id "1".*number', image_id="1")
+wrong_result("wrong-id", "string-category", 0, 'category_id is "1".*number', category_id="1")
 refused(
     "wrong-id",
     "all-images-strings",
@@ -1068,25 +962,9 @@ refused(
 )
 refused("other-content", "by-image", DT, "", "annotations or predictions", dt={"1": results()})
 
-refused(
-    "overflow", "detection", DT, r"\[0\]", "overflow", dt=edit_result(0, bbox=[0, 0, 1e200, 1e200])
-)
-refused(
-    "overflow",
-    "truth",
-    GT,
-    r"annotations\[0\]",
-    "overflow",
-    gt=edit("annotations", 0, bbox=[0, 0, 1e200, 1e200], area=1),
-)
-refused(
-    "overflow",
-    "corner",
-    DT,
-    r"\[0\]",
-    "overflow",
-    dt=edit_result(0, bbox=[1.7e308, 0, 1.7e308, 1e-300]),
-)
+wrong_result("overflow", "detection", 0, "overflow", bbox=[0, 0, 1e200, 1e200])
+wrong("overflow", "truth", "annotations", 0, "overflow", bbox=[0, 0, 1e200, 1e200], area=1)
+wrong_result("overflow", "corner", 0, "overflow", bbox=[1.7e308, 0, 1.7e308, 1e-300])
 
 # --- what is no file
 
