@@ -27,54 +27,76 @@ def numbers(ended: Ended) -> dict[str, Any]:
     return report
 
 
-@pytest.mark.parametrize("files", [SHARDS, PAIRS], ids=["one-truth", "pairs"])
+SAVED = ("--gt", "gt.json", "--dt", "rank-*.npz")
+TWO = ("--classes", "class 1,class 3")
+SOME = ("--images", "1,2,3,7,14,20")
+LIMIT = ("--max-dets", "1", "--max-dets-scope", "image")
+
+
+@pytest.fixture
+def saved(shards: Path) -> tuple[str, ...]:
+    """Save the detections of each shard as a table."""
+    truth = read_ground_truth("gt.json")
+    for part in range(5):
+        read_detections(f"dts/{part}.json", truth).save(f"rank-{part}.npz")
+    return SAVED
+
+
+@pytest.mark.parametrize("files", [SHARDS, PAIRS, SAVED], ids=["one-truth", "pairs", "saved"])
 @pytest.mark.parametrize("protocol", BY_IMAGE)
 def test_shards_give_the_metrics_of_one_run(
-    shards: Path, detap: Run, protocol: str, files: tuple[str, ...]
+    saved: tuple[str, ...], detap: Run, protocol: str, files: tuple[str, ...]
 ) -> None:
     asked = ("--protocol", protocol, *JSON)
     assert numbers(detap("eval", *files, *asked)) == numbers(detap("eval", *WHOLE, *asked))
 
 
 @pytest.mark.parametrize(
-    "asked",
+    ("files", "asked"),
     [
-        ("--class-agnostic",),
-        ("--max-dets", "none"),
-        ("--max-dets-scope", "image"),
-        ("--slice-by", "light", "--fail-under", "slice:light=day.AP50=0.1"),
-        ("--fail-under", "class:*.AP=0.9"),
-        ("--score-threshold", "0.5"),
-        ("--score-threshold", "best", "--fail-under", "F1=0.1"),
-        ("--images", "1,2,3,7,14,20"),
-        ("--images", "seen"),
-        ("--sort", "AP", "--reverse"),
-        ("--tie-range",),
-        ("--threads", "2"),
+        (SHARDS, ("--class-agnostic",)),
+        (SHARDS, ("--max-dets", "none")),
+        (SHARDS, ("--max-dets-scope", "image")),
+        (SHARDS, ("--slice-by", "light", "--fail-under", "slice:light=day.AP50=0.1")),
+        (SHARDS, ("--fail-under", "class:*.AP=0.9")),
+        (SHARDS, ("--score-threshold", "0.5")),
+        (SHARDS, ("--score-threshold", "best", "--fail-under", "F1=0.1")),
+        (SHARDS, SOME),
+        (SHARDS, ("--images", "seen")),
+        (SHARDS, ("--sort", "AP", "--reverse")),
+        (SHARDS, ("--tie-range",)),
+        (SHARDS, ("--threads", "2")),
+        (SHARDS, ("--errors",)),
+        (SHARDS, TWO),
+        (SHARDS, ("--analysis",)),
+        (SHARDS, (*TWO, *LIMIT)),
+        (SHARDS, (*TWO, *SOME, *LIMIT)),
+        (PAIRS, (*TWO, *LIMIT)),
+        (PAIRS, (*TWO, *SOME, *LIMIT)),
+        (SAVED, ("--analysis",)),
+        (SAVED, ("--errors", "tidecv")),
+        (SAVED, ("--tie-range",)),
+        (SAVED, ("--slice-by", "light", "--fail-under", "slice:light=day.AP50=0.1")),
+        (
+            SAVED,
+            ("--baseline-detections", "worse.json", "--max-drop", "0", "--confidence", "0.9"),
+        ),
+        (SAVED, (*TWO, *SOME)),
     ],
-    ids=" ".join,
 )
-def test_options_work_on_several_inputs(shards: Path, detap: Run, asked: tuple[str, ...]) -> None:
-    ended = [detap("eval", *files, *asked, *JSON) for files in (WHOLE, SHARDS)]
-    one, several = map(numbers, ended)
-    assert several == one
-    assert ended[0].status == ended[1].status
+def test_options_work_on_several_inputs(
+    saved: tuple[str, ...], detap: Run, files: tuple[str, ...], asked: tuple[str, ...]
+) -> None:
+    Path("worse.json").write_text(json.dumps(case(6)[1]))
+    one, several = (detap("eval", *given, *asked, *JSON) for given in (WHOLE, files))
+    assert numbers(several) == numbers(one)
+    assert several.status == one.status
 
 
 def test_curves_equal_those_of_one_run(shards: Path, detap: Run) -> None:
     for files, name in ((WHOLE, "one.json"), (SHARDS, "several.json")):
         assert detap("eval", *files, "--curves", name).status == 0
     assert Path("one.json").read_bytes() == Path("several.json").read_bytes()
-
-
-@pytest.mark.parametrize(
-    "asked", [("--errors",), ("--classes", "class 1,class 3"), ("--analysis",)]
-)
-def test_analyses_that_need_boxes_have_them(
-    shards: Path, detap: Run, asked: tuple[str, ...]
-) -> None:
-    one, several = (detap("eval", *files, *asked, *JSON) for files in (WHOLE, SHARDS))
-    assert numbers(several) == numbers(one)
 
 
 def test_inputs_that_are_not_paired_are_read_against_all_ground_truths(
@@ -133,44 +155,6 @@ def test_baseline_detections_are_evaluated_alike(shards: Path, detap: Run) -> No
 # --- saved tables
 
 
-@pytest.fixture
-def saved(shards: Path) -> tuple[str, ...]:
-    """Save the detections of each shard as a table."""
-    truth = read_ground_truth("gt.json")
-    for part in range(5):
-        read_detections(f"dts/{part}.json", truth).save(f"rank-{part}.npz")
-    return ("--gt", "gt.json", "--dt", "rank-*.npz")
-
-
-@pytest.mark.parametrize("protocol", BY_IMAGE)
-def test_saved_tables_give_the_metrics_of_one_run(
-    saved: tuple[str, ...], detap: Run, protocol: str
-) -> None:
-    asked = ("--protocol", protocol, *JSON)
-    assert numbers(detap("eval", *saved, *asked)) == numbers(detap("eval", *WHOLE, *asked))
-
-
-@pytest.mark.parametrize(
-    "asked",
-    [
-        ("--analysis",),
-        ("--errors", "tidecv"),
-        ("--tie-range",),
-        ("--slice-by", "light", "--fail-under", "slice:light=day.AP50=0.1"),
-        ("--baseline-detections", "worse.json", "--max-drop", "0", "--confidence", "0.9"),
-        ("--classes", "class 1,class 3", "--images", "1,2,3,7,14,20"),
-    ],
-    ids=" ".join,
-)
-def test_options_work_on_saved_tables(
-    saved: tuple[str, ...], detap: Run, asked: tuple[str, ...]
-) -> None:
-    Path("worse.json").write_text(json.dumps(case(6)[1]))
-    one, merged = (detap("eval", *files, *asked, *JSON) for files in (WHOLE, saved))
-    assert numbers(merged) == numbers(one)
-    assert merged.status == one.status
-
-
 def test_pages_and_matches_of_saved_tables_are_those_of_one_run(
     saved: tuple[str, ...], detap: Run
 ) -> None:
@@ -224,19 +208,7 @@ def test_removed_options_are_unknown(detap: Run, option: list[str]) -> None:
     assert f"No such option '{option[0]}'" in ended.err
 
 
-# --- classes and images that are selected
-
-TWO = ("--classes", "class 1,class 3")
-LIMIT = ("--max-dets", "1", "--max-dets-scope", "image")
-
-
-@pytest.mark.parametrize("files", [SHARDS, PAIRS], ids=["one-truth", "pairs"])
-@pytest.mark.parametrize("asked", [TWO, (*TWO, "--images", "1,2,3,7,14,20")])
-def test_selection_of_shards_equals_that_of_one_run(
-    shards: Path, detap: Run, files: tuple[str, ...], asked: tuple[str, ...]
-) -> None:
-    one = numbers(detap("eval", *WHOLE, *asked, *LIMIT, *JSON))
-    assert numbers(detap("eval", *files, *asked, *LIMIT, *JSON)) == one
+# --- selections and ties
 
 
 def test_a_baseline_of_another_selection_is_rejected(shards: Path, detap: Run) -> None:
