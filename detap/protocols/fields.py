@@ -133,15 +133,11 @@ def default_sigmas(count: int, *, visibility: bool = True) -> tuple[float, ...]:
 class Kind:
     """The values of a field: its check, command-line text, signature, JSON schema and docs."""
 
-    metavar: str | None = None
-    """Placeholder of a value in the help; None if the choices are shown."""
-    repeatable = False
-    """Whether the option may be repeated; the values form one list."""
+    metavar: str | None = None  # placeholder in the help; None if the choices are shown
+    repeatable = False  # whether the option may be repeated; the values form one list
     choices: tuple[str, ...] = ()
-    values = ""
-    """The values for the docs."""
-    syntax = ""
-    """The values of the option, if they differ."""
+    values = ""  # for the docs
+    syntax = ""  # the values of the option, if they differ
     json_type = "string"
 
     def accept(self, name: str, value: Any) -> Any:
@@ -356,8 +352,7 @@ class Several(Kind):
 
     metavar: str | None = "LIST"
     one: Kind
-    required = False
-    """Whether at least one is required."""
+    required = False  # whether at least one is
 
     def accept(self, name: str, value: Any) -> tuple[Any, ...]:
         return tuple(self.one.accept(name, item) for item in _listed(name, value))
@@ -775,8 +770,7 @@ class ProtocolField:
     option: str
     help: str
     meaning: str
-    compared: bool = True
-    """False for a field that changes no value: it is neither compared nor in the signature."""
+    compared: bool = True  # False if it changes no value, and is not in the signature
 
 
 def protocol_field(

@@ -33,7 +33,6 @@ from detap.cli.settings import ConfiguredCommand, run_options
 from detap.errors import DifferenceError, UsageError
 from detap.evaluation.detection import add_sanity_notes
 from detap.protocols import Protocol
-from detap.report.page import data_folder
 
 _cross_check_option = option(
     "--cross-check",
@@ -139,6 +138,8 @@ def command(session: Session, /, **options: Any) -> int:
     sources = [*inputs.paths(gates.baseline_detections), *gates.paths()]
     outputs = Outputs.from_options(options, sources, extra_files(options))
     if options["page_data"] is not None:
+        from detap.report.page import data_folder
+
         options["page_data"] = data_folder(options["page_data"], _page(outputs))
     digests = outputs.needs_digests or gates.baseline is not None
     inputs = inputs.for_protocols(protocol, digests=digests)
