@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from detap import metrics
 from detap.core import curves
 from detap.core.match_table import MatchTable
-from detap.core.matching import max_dets_array
+from detap.core.matching import Boxes, max_dets_array
 from detap.core.overlap import overlaps
 from detap.core.proposals import match_by_iou
 from detap.core.tie_orders import HIT, MISS, NEITHER, CountBounds, MatchOptions, Tie, count_bounds
@@ -102,13 +102,6 @@ def _tie_groups(run: EvaluationRun, match_table: MatchTable) -> list[TieGroup]:
     return [group._replace(label=new[group.label]) for group in groups if new[group.label] >= 0]
 
 
-class _Totals(NamedTuple):
-    """Cumulative counts per level (distinct score) of a class, L of them."""
-
-    hits: Rows
-    misses: Rows
-
-
 class _Bounds:
     """The bounds of detections ranked by score."""
 
@@ -144,7 +137,7 @@ class _Bounds:
         score = self.match_table.score[rows]
         changed = np.diff(score, prepend=np.nan) != 0
         level, scores = np.cumsum(changed) - 1, score[changed]
-        levels = [_levels(scores, tie_group.score) for tie_group in self.tie_groups[k]]
+        levels = [np.searchsorted(-scores, -tie_group.score) for tie_group in self.tie_groups[k]]
         tie_group_of = np.full(self.match_table.images, -1)
         tie_group_of[[tie_group.image for tie_group in self.tie_groups[k]]] = np.arange(len(levels))
         group_index = tie_group_of[self.match_table.image[rows]]
@@ -174,13 +167,13 @@ class _Bounds:
                 ends[1].recall[t, k, a, m] = most / positives[a]
                 if m < last:
                     continue
-                totals = [
+                hits, misses = (
                     np.bincount(level[steady[flags]], minlength=len(scores)).cumsum()
                     for flags in (hit, miss)
-                ]
+                )
                 for end, hits_of in zip(ends, (_late_hits, _early_hits), strict=True):
-                    hits = hits_of(_Totals(*totals), tie_bounds)
-                    self._write(end, (t, k, a), hits, int(positives[a]))
+                    ranked = hits_of(hits, misses, tie_bounds)
+                    self._write(end, (t, k, a), ranked, int(positives[a]))
 
     def _write(
         self, end: Result, index: tuple[int, int, int], hits: NDArray[np.int32], positives: int
@@ -202,11 +195,6 @@ class _Bounds:
             end._interpolated.write(k, a, t, precision)
 
 
-def _levels(scores: Floats, ties: Floats) -> Rows:
-    """Return the levels of the ties' scores."""
-    return np.searchsorted(-scores, -ties)
-
-
 def _bounds_at(group: TieGroup, index: tuple[int, int, int]) -> tuple[CountBounds, ...]:
     """Return the bounds after each tie, at indices where the order can change them."""
     return group.bounds[int(group.bounds_index[index])]
@@ -224,42 +212,39 @@ def _add_tie_groups(base: Rows, tie_bounds: _BoundsByLevel, name: str) -> Rows:
     return np.asarray(base + steps.cumsum())
 
 
-def _early_hits(totals: _Totals, tie_bounds: _BoundsByLevel) -> NDArray[np.int32]:
+def _early_hits(hits: Rows, misses: Rows, tie_bounds: _BoundsByLevel) -> NDArray[np.int32]:
     """Return the hits (core/curves.py) with the most true positives, ranked highest."""
-    hits_by_level = _add_tie_groups(totals.hits, tie_bounds, "max_hits")
-    above = np.concatenate([[0], _add_tie_groups(totals.misses, tie_bounds, "min_misses")])[:-1]
+    hits_by_level = _add_tie_groups(hits, tie_bounds, "max_hits")
+    above = np.concatenate([[0], _add_tie_groups(misses, tie_bounds, "min_misses")])[:-1]
     return np.repeat(above, np.diff(hits_by_level, prepend=0)).astype(np.int32)
 
 
-def _late_hits(totals: _Totals, tie_bounds: _BoundsByLevel) -> NDArray[np.int32]:
+def _late_hits(hits: Rows, misses: Rows, tie_bounds: _BoundsByLevel) -> NDArray[np.int32]:
     """Return the hits (core/curves.py) with the fewest true positives, ranked lowest.
 
     In a tie group, ``max_misses - misses_ahead`` false positives can only follow the first true
     positive: it took their ground truth. At most i groups have their first true positive before
     the i-th hit (from 0) of a level, so the false positives of i groups count, the largest first.
     """
-    hits_by_level = _add_tie_groups(totals.hits, tie_bounds, "min_hits")
-    before = _add_tie_groups(totals.misses, tie_bounds, "max_misses")
+    hits_by_level = _add_tie_groups(hits, tie_bounds, "min_hits")
+    before = _add_tie_groups(misses, tie_bounds, "max_misses")
     behind: dict[int, list[int]] = {}
     for levels, spans_of in tie_bounds:
         for level, span in zip(levels.tolist(), spans_of, strict=True):
             if span.max_misses > span.misses_ahead:
                 behind.setdefault(level, []).append(span.max_misses - span.misses_ahead)
-    hits = np.repeat(before, np.diff(hits_by_level, prepend=0))
+    late_hits = np.repeat(before, np.diff(hits_by_level, prepend=0))
     for level, counts in behind.items():
         start = int(hits_by_level[level - 1]) if level else 0
         stop = int(hits_by_level[level])
         sums = np.concatenate([[0], np.cumsum(sorted(counts, reverse=True))])
         index = np.minimum(np.arange(stop - start), len(counts))
-        hits[start:stop] += sums[index] - sums[-1]
-    return hits.astype(np.int32)
+        late_hits[start:stop] += sums[index] - sums[-1]
+    return late_hits.astype(np.int32)
 
 
 class _Ranks(NamedTuple):
-    """Ranks within the scope of max dets, (N,) each.
-
-    The rank of each, and of the first and last detection of its tie.
-    """
+    """Ranks of rows within their scope, and of the first and last row of their tie, (N,) each."""
 
     rank: Rows
     first: Rows
@@ -269,18 +254,14 @@ class _Ranks(NamedTuple):
 def _ranks(scope: Rows, score: Floats) -> _Ranks:
     """Return the ranks of rows by descending score within each scope."""
     order = np.lexsort((-score, scope))
-    starts = np.flatnonzero(np.diff(scope[order], prepend=-1))
-    begin = np.repeat(starts, np.diff(starts, append=len(order)))
-    rank = np.arange(len(order)) - begin
-    changed = np.diff(scope[order], prepend=-1) != 0
-    changed[1:] |= np.diff(score[order]) != 0
-    tie = np.cumsum(changed) - 1
-    first = np.flatnonzero(changed)
-    size = np.diff(first, append=len(order))
-    columns = (rank, rank[first][tie], (rank[first] + size - 1)[tie]) if len(order) else ()
-    ranks = [np.zeros(len(order), np.int64) for _ in range(3)]
-    for column, values in zip(ranks, columns, strict=False):
-        column[order] = values
+    scope, score = scope[order], score[order]
+    begin = np.searchsorted(scope, scope, side="left")
+    starts_tie = np.diff(scope, prepend=-1) != 0
+    starts_tie[1:] |= np.diff(score) != 0
+    tie = np.cumsum(starts_tie) - 1
+    first = np.flatnonzero(starts_tie)[tie] - begin
+    ranks = np.empty((3, len(order)), np.int64)
+    ranks[:, order] = np.arange(len(order)) - begin, first, first + np.bincount(tie)[tie] - 1
     return _Ranks(*ranks)
 
 
@@ -376,7 +357,7 @@ class _ImageClass:
         return bounds_index, list(bounds)
 
     def _spans(self, a: int, t: int, m: int) -> tuple[CountBounds, ...]:
-        """Return the bounds after each tie, for an area range, threshold and limit."""
+        """Return the bounds after each tie."""
         positive = self.orders.match_table.positive[a, self.ground_truths]
         key = m, self.reached[t].tobytes(), self.inside[a].tobytes(), positive.tobytes()
         if key not in self.cache:
@@ -395,10 +376,7 @@ class _ImageClass:
         return ranked[:1] if protocol.candidate == "best" else ranked
 
     def _match_options(self, index: int, a: int, t: int) -> MatchOptions:
-        """Return the ground truths that a detection can match, ignored ones last.
-
-        Each has the outcome of its match, and True if the match uses it up.
-        """
+        """Return the ground truths that a detection can match, ignored ones last."""
         orders = self.orders
         unmatched = MISS if self.inside[a][index] else NEITHER
         options: tuple[list[tuple[int, str, bool]], list[tuple[int, str, bool]]] = [], []
@@ -465,20 +443,8 @@ class _ProposalOrders:
     def _covered_counts(self, rows: Rows, ground_truths: Rows) -> Rows:
         """Return the number of covered ground truths of an image, (T, A, M) int64."""
         covered = match_by_iou(
-            self.detections._replace(
-                **{
-                    name: getattr(self.detections, name)[rows]
-                    for name in ("label", "corners", "overlap_area", "area", "score")
-                },
-                image=np.zeros(len(rows), np.int32),
-            ),
-            self.ground_truths._replace(
-                **{
-                    name: getattr(self.ground_truths, name)[ground_truths]
-                    for name in ("label", "corners", "overlap_area", "area")
-                },
-                image=np.zeros(len(ground_truths), np.int32),
-            ),
+            _one_image(self.detections, rows),
+            _one_image(self.ground_truths, ground_truths),
             counted=self.counted[:, ground_truths],
             images=1,
             max_dets=self.protocol.max_dets,
@@ -535,3 +501,9 @@ class _ProposalOrders:
             reached = np.any(self._reached(iou[self.rank.first[rows] < limit]), axis=1)
             high[:, :, m] = (reached[:, None] & self.counted[:, ground_truths]).sum(axis=-1)
         return low, high
+
+
+def _one_image(boxes: Boxes, rows: Rows) -> Boxes:
+    """Return some rows as those of one image."""
+    columns = {name: column[rows] for name, column in boxes._asdict().items() if len(column)}
+    return boxes._replace(**columns)._replace(image=np.zeros(len(rows), np.int32))
