@@ -10,7 +10,9 @@ import detap
 from detap.cli import main
 from detap.errors import UsageError
 from detap.formats.catalogue import FORMATS
-from tests.formats.voc_files import item, write, xml
+from tests.formats import exports
+from tests.formats import test_mixed_folders as mixed
+from tests.formats.voc_files import write
 
 SIZE: dict[str, Any] = {"image_size": "200x100", "format": "yolo"}
 # Of an image of 200 x 100, the box from (75, 25) to (125, 75): center (100, 50), sides 50 and 50.
@@ -66,44 +68,14 @@ def test_an_error_names_the_columns_as_they_are_read(tmp_path: Path) -> None:
 
 # --- formats that name their coordinates
 
-POINTS = {"label": "dog", "shape_type": "rectangle", "points": [[1, 2], [11, 22]], "flags": {}}
-THING = {
-    "size": {"height": 40, "width": 50},
-    "objects": [
-        {
-            "classTitle": "dog",
-            "geometryType": "rectangle",
-            "points": {"exterior": [[1, 2], [11, 22]], "interior": []},
-        }
-    ],
-}
-NAMED: dict[str, tuple[str, str]] = {
-    "cvat": (
-        "gt.xml",
-        '<annotations><version>1.1</version><image id="0" name="a.jpg" width="50" height="40">'
-        '<box label="dog" occluded="0" xtl="1" ytl="2" xbr="11" ybr="22"></box></image>'
-        "</annotations>",
-    ),
-    "labelme": (
-        "gt/a.json",
-        json.dumps(
-            {
-                "version": "5.0",
-                "imagePath": "a.jpg",
-                "imageWidth": 50,
-                "imageHeight": 40,
-                "shapes": [POINTS],
-            }
-        ),
-    ),
-    "openimages": (
-        "gt.csv",
-        "ImageID,LabelName,XMin,XMax,YMin,YMax\na,/m/0bt9lr,0.02,0.22,0.05,0.55\n",
-    ),
-    "tfcsv": ("gt.csv", "filename,class,xmin,ymin,xmax,ymax\na.jpg,dog,1,2,11,22\n"),
-    "supervisely": ("gt/a.jpg.json", json.dumps(THING)),
-    "dota": ("gt/a.txt", "1 2 11 2 11 22 1 22 dog 0\n"),
-    "voc": ("gt/a.xml", xml(item("dog", (1, 2, 11, 22)))),
+NAMED = {
+    "cvat": mixed.cvat,
+    "labelme": mixed.labelme,
+    "openimages": mixed.open_images,
+    "tfcsv": mixed.tfcsv,
+    "supervisely": mixed.supervisely,
+    "dota": mixed.dota,
+    "voc": mixed.voc,
 }
 COORDINATES = {
     "cvat": r"CVAT files, which name their coordinates \(xtl, ytl, xbr, ybr\)",
@@ -117,10 +89,16 @@ COORDINATES = {
 
 
 def named(folder: Path, name: str) -> tuple[Path, dict[str, Any]]:
-    file, text = NAMED[name]
-    write(folder, {file: text, "sizes.csv": "image,width,height\na,50,40\n"})
+    box = (0.02, 0.05, 0.22, 0.55) if name == "openimages" else (1, 2, 11, 22)
+    for file, content in NAMED[name]("a", "dog", box).items():
+        exports.write(folder / "gt" / file, content)
+    write(folder, {"sizes.csv": "image,width,height\na,50,40\n"})
     sizes = {"image_sizes": folder / "sizes.csv"} if name == "openimages" else {}
-    return folder / file.split("/")[0], {"format": name, **sizes}
+    path = folder / "gt"
+    return next(path.iterdir()) if name in ("openimages", "tfcsv") else path, {
+        "format": name,
+        **sizes,
+    }
 
 
 @pytest.mark.parametrize("name", NAMED)

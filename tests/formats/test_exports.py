@@ -10,10 +10,11 @@ import pytest
 import detap
 from detap.checks.boxes import failed_box_checks
 from detap.cli import main
-from detap.errors import InputError
-from detap.formats.detection import detect_format
+from detap.errors import InputError, UsageError
+from detap.formats.detection import detect_format, matching_formats
 from tests.formats.voc_files import item, xml
 
+OURS = ("tfcsv", "createml", "via", "datumaro", "supervisely")
 VAL, TRAIN, LABEL_STUDIO, ALL = "val", "train", "label studio", "all"
 """Images of a layout."""
 
@@ -49,6 +50,9 @@ STUDIO_YOLO = (
     "file)"
 )
 STUDIO_COCO = "Label Studio COCO as written (two annotators: boxes twice; rotation in percent)"
+CSV = "TensorFlow CSV (only images with boxes are in it)"
+CREATEML, VIA = "CreateML JSON (x and y are the centre)", "VIA JSON, project and CSV"
+DATUMARO = "datumaro JSON, val"
 SPLIT, BOUNDS = {"split": "val"}, {"shapes": "bbox"}
 LAYOUTS = [
     Layout("cvat-exports/yolo", CVAT_YOLO, VAL, "yolo", SPLIT, 1e-6),
@@ -72,6 +76,17 @@ LAYOUTS = [
     Layout("other-layouts/roboflow-coco", IN_COCO, ALL, "coco"),
     Layout("other-layouts/roboflow-coco", IN_COCO, ALL, "coco", SPLIT),
     Layout("other-layouts/roboflow-coco/valid", IN_COCO, ALL, "coco"),
+    Layout("other-layouts/tensorflow-csv", CSV, ALL, "tfcsv"),
+    Layout("other-layouts/tensorflow-csv/_annotations.csv", CSV, ALL, "tfcsv"),
+    Layout("other-layouts/createml", CREATEML, ALL, "createml"),
+    Layout("other-layouts/createml/_annotations.createml.json", CREATEML, ALL, "createml"),
+    Layout("other-layouts/via/via_region_data.json", VIA, ALL, "via"),
+    Layout("other-layouts/via/via_project.json", VIA, ALL, "via"),
+    Layout("other-layouts/via/via_region_data.csv", VIA, ALL, "via"),
+    Layout("other-layouts/supervisely", "Supervisely", ALL, "supervisely"),
+    Layout("other-layouts/supervisely/ds0", "Supervisely", ALL, "supervisely"),
+    Layout("cvat-exports/datumaro/annotations/val.json", DATUMARO, VAL, "datumaro"),
+    Layout("cvat-exports/datumaro", DATUMARO, VAL, "datumaro", SPLIT),
 ]
 
 
@@ -178,7 +193,12 @@ def refused(path: Path, **options: Any) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("path", "file"), [("cvat-exports/yolo", "/obj.data"), ("cvat-exports/coco_instances", "")]
+    ("path", "file"),
+    [
+        ("cvat-exports/yolo", "/obj.data"),
+        ("cvat-exports/coco_instances", ""),
+        ("cvat-exports/datumaro", ""),
+    ],
 )
 def test_several_subsets_are_listed(data: Data, path: str, file: str) -> None:
     folder = data.folder / path
@@ -297,6 +317,56 @@ def test_responses_of_a_hosted_model(data: Data, tmp_path: Path) -> None:
         result = detap.evaluate(truth, detap.read_detections(folder, truth), "coco")
         expected = data.expected["the 20 images, as COCO"]["AP"]
         assert result.summary["AP"] == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_rotated_box_of_datumaro_is_a_quadrilateral(data: Data) -> None:
+    """By 30 degrees about its center."""
+    folder = data.folder / "cvat-exports/datumaro"
+    train = detap.read_ground_truth(folder, split="train")
+    table = detap.read_detections(data.results(TRAIN), train)
+    with pytest.raises(UsageError, match="use --iou-type polygon for their IoU, or --shapes bbox"):
+        detap.evaluate(train, table, "coco")
+    assert detap.evaluate(train, table, "coco-polygon").summary["AP"] > 0
+    assert len(detap.read_ground_truth(folder, split="train", shapes="bbox")) == 26
+
+
+@pytest.mark.parametrize("target", ["tfcsv", "createml", "datumaro"])
+def test_converted_files_give_the_known_metrics(data: Data, target: str, tmp_path: Path) -> None:
+    truth = detap.read_ground_truth(data.folder / "other-layouts/supervisely")
+    table = detap.read_detections(data.results(ALL), truth)
+    detap.convert(tmp_path / "out", truth, table, to=target)
+    files = {"tfcsv": "{}.csv", "createml": "{}.json", "datumaro": "{}/default.json"}[target]
+    again = detap.read_ground_truth(tmp_path / "out" / files.format("annotations"))
+    read = detap.read_detections(tmp_path / "out" / files.format("detections"), again)
+    assert (again.format, len(again), len(read)) == (target, 62, len(table))
+    summary, known = detap.evaluate(again, read, "coco").summary, data.expected["Supervisely"]
+    for name in ("AP", "AP50", "AP75"):
+        assert summary[name] == pytest.approx(known[name], rel=0, abs=1e-9)
+
+
+def test_supervision_writes_its_ground_truth_as_detections(formats2: Path) -> None:
+    """Every detection of the file is an object of the three images."""
+    truth = detap.read_ground_truth(formats2 / "other-layouts/createml")
+    names = formats2 / "supervision/data.yaml"
+    table = detap.read_detections(
+        formats2 / "supervision/detections.csv", truth, dt_class_names=names
+    )
+    assert len(table) > 0
+    rows = [*zip(truth.image.tolist(), truth.label.tolist(), truth.corners.tolist(), strict=True)]
+    images = set(table.image.tolist())
+    detected = zip(table.image.tolist(), table.label.tolist(), table.corners.tolist(), strict=True)
+    assert sorted(detected) == sorted(row for row in rows if row[0] in images)
+
+
+def test_no_false_alarm_on_other_data(real_data: Path) -> None:
+    """No file or folder of another format looks like one of these."""
+    for folder in (real_data, *(p for p in real_data.rglob("*") if p.is_dir())):
+        files = [*folder.glob("*.json"), *folder.glob("*.csv")][:50]
+        of_these = "formats2" in str(folder) and any(
+            part in str(folder) for part in ("other-layouts", "datumaro", "supervision")
+        )
+        for path in () if of_these else (folder, *files):
+            assert set(matching_formats(str(path))).isdisjoint(OURS), path
 
 
 # --- made by hand
