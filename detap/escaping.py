@@ -7,6 +7,7 @@ the same. All of these are shown as escapes, such as ``\x1b`` or ``\u202e``.
 
 from collections.abc import Collection
 from itertools import chain
+from unicodedata import category, east_asian_width
 
 # Invisible characters of the categories letter and mark: fillers, joiners and selectors.
 _INVISIBLE = frozenset(
@@ -48,7 +49,7 @@ def escape_lines(text: str) -> str:
 def _is_safe(character: str) -> bool:
     if ord(character) in _INVISIBLE:
         return False
-    return character.isprintable() or _category(character) == "Zs"
+    return character.isprintable() or category(character) == "Zs"
 
 
 def _escape(character: str) -> str:
@@ -65,8 +66,6 @@ def width(text: str) -> int:
     chars = [char for char in text if not (char.isascii() or char in _OF_DETAP)]
     if not chars:
         return len(text)
-    from unicodedata import category, east_asian_width  # lazy import (start-up time)
-
     spacing = [char for char in chars if category(char) not in ("Mn", "Me")]
     wide = sum(east_asian_width(char) in "WF" for char in spacing)
     return len(text) - (len(chars) - len(spacing)) + wide
@@ -76,12 +75,6 @@ def widest(texts: Collection[str]) -> int:
     """Return the width of the widest text; 0 if there is none."""
     measure = len if all(map(str.isascii, texts)) else width
     return max(map(measure, texts), default=0)
-
-
-def _category(character: str) -> str:
-    import unicodedata  # lazy import (start-up time)
-
-    return unicodedata.category(character)
 
 
 def fold(text: str, limit: int) -> list[str]:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from detap.checks.mismatch import exchanged_classes, mismatch_notes, misread
+from detap.checks.sample import Sample
 from detap.checks.tables import (
     repeated,
     repeated_detections,
@@ -16,10 +18,10 @@ from detap.checks.tables import (
     zero_area_ground_truths,
 )
 from detap.errors import Note
+from detap.tables.detection import Detections, GroundTruth
 
 if TYPE_CHECKING:
     from detap.evaluation.results import Result
-    from detap.tables.detection import Detections, GroundTruth
 
 _LOW = 0.05
 _MANY = 10  # box formats are checked if one box in ten extends beyond its image
@@ -78,17 +80,14 @@ def _mismatch_checks(result: "Result") -> tuple[NDArray[np.intp], float, bool] |
 
 
 def _sampled_notes(
-    truth: "GroundTruth",
-    detections: "Detections",
+    truth: GroundTruth,
+    detections: Detections,
     low_classes: NDArray[np.intp],
     mean: float,
     check_format: bool,
 ) -> list[Note]:
     """Return the mismatch notes; none if memory is short."""
     try:
-        from detap.checks.mismatch import exchanged_classes, mismatch_notes, misread
-        from detap.checks.sample import Sample
-
         if mean < _LOW:
             return mismatch_notes(truth, detections)
         notes = misread(truth, detections) if check_format else []

@@ -1,18 +1,14 @@
 """SHA-256 digests of inputs, recorded in reports."""
 
+import hashlib
 import io
 import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
 from detap.io.limits import Limits
-from detap.io.paths import STDIN, Path, is_url, shown
+from detap.io.paths import STDIN, Path, SourceFile, is_url, shown
+from detap.io.remote import RemoteFile
 from detap.io.stream import Stream, check_same, open_regular, refuse_os_error
-
-if TYPE_CHECKING:
-    import hashlib
-
-    from detap.tables.detection import SourceFile
 
 _BLOCK = 1 << 16
 """Read size in bytes; fits a core's own cache."""
@@ -34,7 +30,7 @@ def sha256(
     return _of_text("".join(listed), "surrogateescape")
 
 
-def sha256_of_source(source: "SourceFile") -> str | None:
+def sha256_of_source(source: SourceFile) -> str | None:
     """Return the sha256 of an input, computed now if needed; None for standard input."""
     if source.sha256 or source.path in {STDIN, shown(STDIN)}:
         return source.sha256 or None
@@ -59,7 +55,7 @@ def read_hashed(path: str, limits: Limits) -> tuple[bytes, str]:
 
 def started(stream: Stream) -> "hashlib._Hash | None":
     """Return a hash for the bytes of a stream; None without digests, for gzip and stdin."""
-    return new() if stream.limits.digests and stream.descriptor >= 0 else None
+    return hashlib.sha256() if stream.limits.digests and stream.descriptor >= 0 else None
 
 
 def sha256_of_names(names: Iterable[object]) -> str:
@@ -68,21 +64,14 @@ def sha256_of_names(names: Iterable[object]) -> str:
     return _of_text(listed, "backslashreplace")
 
 
-def new() -> "hashlib._Hash":
-    """Return a new sha256 hash."""
-    import hashlib  # OpenSSL takes 0.003 s to load
-
-    return hashlib.sha256()
-
-
 def _of_text(text: str, errors: str) -> str:
-    digest = new()
+    digest = hashlib.sha256()
     digest.update(text.encode("utf-8", errors))
     return digest.hexdigest()
 
 
 def _of_file(file: io.RawIOBase) -> str:
-    digest = new()
+    digest = hashlib.sha256()
     block = memoryview(bytearray(_BLOCK))
     while count := file.readinto(block):
         digest.update(block[:count])
@@ -91,8 +80,6 @@ def _of_file(file: io.RawIOBase) -> str:
 
 def _file_digest(path: str, before: os.stat_result | None = None) -> str:
     if is_url(path):
-        from detap.io.remote import RemoteFile
-
         with RemoteFile(path) as remote:
             return _of_file(remote)
     with io.FileIO(open_regular(path)) as file:

@@ -1,11 +1,22 @@
-"""Special paths: standard input and URLs."""
+"""Paths of inputs: files, standard input and URLs."""
 
 import os
+from typing import NamedTuple
 
 Path = str | os.PathLike[str]
 
 STDIN = "-"
 """The path that means standard input."""
+
+
+class SourceFile(NamedTuple):
+    """A file (or folder) that a table was read from."""
+
+    path: str  # as given by the caller
+    records: int  # in the file, including skipped ones
+    members: tuple[str, ...] = ()  # files read from a folder: sorted paths relative to it
+    sha256: str = ""  # empty if not computed while reading
+    reading: tuple[tuple[str, str], ...] = ()  # names and values of the reading options, sorted
 
 
 def shown(path: Path) -> str:

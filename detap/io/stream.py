@@ -5,18 +5,18 @@ archive may expand without end: each is an error before anything is read.
 """
 
 import errno
+import gzip
 import io
 import os
 import stat
 import sys
-from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, cast
+import zlib
+from typing import Any, BinaryIO, NoReturn, cast
 
 from detap.errors import InputError, Problem
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import STDIN, Path, is_url, shown
-
-if TYPE_CHECKING:
-    from detap.io.remote import RemoteFile
+from detap.io.remote import RemoteFile
 
 GZIP_MAGIC = b"\x1f\x8b"
 _BLOCK = 1 << 20
@@ -122,8 +122,6 @@ class Stream:
             self._gzip = gzip_file(io.BytesIO(compressed))
 
     def _start_remote(self) -> None:
-        from detap.io.remote import RemoteFile
-
         self._remote = RemoteFile(self.path, hashed=self.limits.digests)
         self._file = io.BufferedReader(self._remote, _BLOCK)
         self.size = self._remote.size or 0
@@ -174,8 +172,6 @@ class Stream:
             refuse_os_error(self.path, error)
 
     def _expand(self, count: int) -> bytes:
-        import zlib
-
         try:
             block: bytes = self._gzip.read(count)
         except (EOFError, zlib.error, OSError) as error:
@@ -248,8 +244,6 @@ def check_same(path: str, first: os.stat_result, last: os.stat_result) -> None:
 
 def gzip_file(compressed: BinaryIO) -> BinaryIO:
     """Return the decompressed content as a stream."""
-    import gzip
-
     return cast(BinaryIO, gzip.GzipFile(fileobj=compressed, mode="rb"))
 
 

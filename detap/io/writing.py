@@ -10,18 +10,15 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
 
 from detap.errors import OutputError
 from detap.escaping import escape
-
-if TYPE_CHECKING:
-    from detap.tables.detection import SourceFile
+from detap.io.paths import SourceFile
 
 STDOUT = "-"
 
 
-def check_target(path: str, inputs: Iterable[str] = (), read: "Iterable[SourceFile]" = ()) -> None:
+def check_target(path: str, inputs: Iterable[str] = (), read: Iterable[SourceFile] = ()) -> None:
     """Raise OutputError if a report cannot be written to a path."""
     if path == STDOUT:
         return
@@ -53,7 +50,7 @@ def write(
     path: str,
     data: bytes | Iterable[bytes | memoryview],
     inputs: Iterable[str] = (),
-    read: "Iterable[SourceFile]" = (),
+    read: Iterable[SourceFile] = (),
 ) -> None:
     """Write a complete report or nothing."""
     chunks = [data] if isinstance(data, bytes) else data
@@ -149,7 +146,7 @@ def _standard_stream(status: os.stat_result) -> int | None:
     return None
 
 
-def _candidates(path: str, status: os.stat_result, read: "Iterable[SourceFile]") -> Iterator[str]:
+def _candidates(path: str, status: os.stat_result, read: Iterable[SourceFile]) -> Iterator[str]:
     """Yield the folder members that may be the file, judged by a directory listing."""
     name = os.path.basename(os.path.realpath(path))
     for source in read:

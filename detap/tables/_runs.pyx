@@ -1,10 +1,9 @@
 """Masks as runs of pixels, column by column: decoded, encoded, measured. See masks.py.
 
 A run list begins with pixels outside the mask and alternates.
-
-The scanner of COCO files decodes with this while numpy is still being imported: it is imported
-where arrays are made.
 """
+
+import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, qsort
@@ -77,8 +76,6 @@ FAULTS: dict[int, str] = {
 
 def decoded(bytes text, int64_t pixels) -> NDArray[np.uint32] | str:
     """Return the runs of a run-length string, (n,) uint32, or what is wrong with it."""
-    import numpy as np
-
     cdef Runs runs
     cdef Fault fault
     runs.at, runs.count, runs.room = NULL, 0, 0
@@ -285,8 +282,6 @@ def encoded(const uint8_t[:, :, ::1] bits) -> tuple[NDArray[np.int64], NDArray[n
     None instead of both if a value is neither 0 nor 1. A bitmap is read row by row, as it lies in memory, eight
     pixels at a time: wherever one differs from that above it, its column crosses the border of the mask.
     """
-    import numpy as np
-
     cdef Py_ssize_t count = bits.shape[0], height = bits.shape[1], width = bits.shape[2], i, row
     cdef const uint8_t *at
     cdef Runs crossings, runs
@@ -326,15 +321,7 @@ def encoded(const uint8_t[:, :, ::1] bits) -> tuple[NDArray[np.int64], NDArray[n
 def measured(
     const int32_t[:, ::1] sizes, const int64_t[::1] start, const uint32_t[::1] runs,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the pixels of each mask (M,) float64, and x, y, width, height (M, 4): zeros where it has none.
-
-    Parameters
-    ----------
-    sizes, start, runs
-        As :class:`detap.tables.masks.Masks` has them.
-    """
-    import numpy as np
-
+    """Return the pixels of each mask (M,), and x, y, width, height (M, 4): zeros where it has none."""
     cdef Py_ssize_t count = sizes.shape[0], i
     areas, boxes = np.zeros(count), np.zeros((count, 4))
     cdef double[::1] area = areas

@@ -16,7 +16,7 @@ Three areas of a box differ in their last bits, so each is kept:
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,14 +26,13 @@ from detap.errors import InputError, Note, Problem
 from detap.io.digest import sha256_of_source
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
+from detap.io.paths import SourceFile as SourceFile  # noqa: PLC0414 - re-exported
 from detap.protocols.summary import FREQUENCIES
-from detap.tables import npz
+from detap.tables import npz, shapes
 from detap.tables.columns import Columns, Names, check_rows, indices_in
 from detap.tables.columns import Name as Name  # noqa: PLC0414 - re-exported
+from detap.tables.masks import Masks
 from detap.tables.notes import AS_IS, backward, backward_note, too_many
-
-if TYPE_CHECKING:
-    from detap.tables.masks import Masks
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
@@ -55,16 +54,6 @@ LISTS = ("negative", "positive", "not_exhaustive")
 
 GROUPS = tuple(FREQUENCIES.values())
 """Names of class groups."""
-
-
-class SourceFile(NamedTuple):
-    """A file (or folder) that a table was read from."""
-
-    path: str  # as given by the caller
-    records: int  # in the file, including skipped ones
-    members: tuple[str, ...] = ()  # files read from a folder: sorted paths relative to it
-    sha256: str = ""  # empty if not computed while reading
-    reading: tuple[tuple[str, str], ...] = ()  # names and values of the reading options, sorted
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -118,7 +107,7 @@ class _Table(Displayed):
     notes: tuple[Note, ...] = ()
     polygons: Floats | None = None
     mask: Integers | None = None
-    masks: "Masks | None" = None
+    masks: Masks | None = None
     keypoints: Floats | None = None
 
     def __post_init__(self) -> None:
@@ -649,8 +638,6 @@ class _Rows(Columns):
         self, boxes: ArrayLike | None, given: Mapping[str, Any], box_format: str
     ) -> ArrayLike:
         """Read masks, keypoints and polygons, and return the boxes."""
-        from detap.tables import shapes
-
         shapes.refuse_other_shapes(self, {"boxes": boxes, **given})
         columns = shapes.read_shapes(self, given, self.length)
         self.shapes, self.own_area = shapes.fields_of(columns), shapes.areas_of(columns)

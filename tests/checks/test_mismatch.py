@@ -538,7 +538,7 @@ def test_out_of_memory_in_a_check_does_not_fail_the_run(monkeypatch: pytest.Monk
     def fails(*_: Any) -> Any:
         raise error
 
-    monkeypatch.setattr("detap.checks.mismatch.mismatch_notes", fails)
+    monkeypatch.setattr("detap.checks.sanity_notes.mismatch_notes", fails)
     table, detections = crowded(3)
     error: type[Exception] = MemoryError
     assert mismatch_notes_of(score_tables(table, detections)) == ()
