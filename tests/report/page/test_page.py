@@ -410,7 +410,7 @@ def test_eval_does_not_import_the_page(tmp_path: Path) -> None:
 
     code = (
         "import sys; from detap.cli import main; main(sys.argv[1:]); "
-        "print(sorted({'jinja2', 'PIL', 'detap.report.page'} & sys.modules.keys()))"
+        "print(sorted({'jinja2', 'PIL', 'detap.report.page.assembly'} & sys.modules.keys()))"
     )
     arguments = [sys.executable, "-c", code, "eval", *write_case(tmp_path), "-q"]
     ended = subprocess.run(arguments, capture_output=True, text=True, check=True)
