@@ -106,7 +106,7 @@ def test_several_inputs(detap: Detap, shape: Shape, tmp_path: Path) -> None:
     """Two results files of one image each, and a third image without detections."""
     truth, detections = (json.loads(Path(path).read_text()) for path in shape.arguments[1::2])
     truth["images"].append({"id": 3, "width": 9, "height": 9})
-    box = [1, 1, 3, 3]
+    box = [1.0, 1.0, 3.0, 3.0]
     added = {"id": 9, "image_id": 3, "segmentation": ring(box), "keypoints": pose(box)}
     truth["annotations"].append({**truth["annotations"][0], **added})
     whole = written(tmp_path, truth, detections)
