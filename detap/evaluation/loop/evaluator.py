@@ -650,7 +650,7 @@ def _check_names(
     earlier: Iterable[Name],
     unknown: tuple[str, str],
 ) -> None:
-    """Raise InputError for an unknown name; if any are known, for numbers beside text."""
+    """Raise InputError for an unknown name; without known ones, if numbers and text are mixed."""
     first = next(iter(earlier), names[0] if names else "")
     for name in names:
         if known is not None and name not in known:
