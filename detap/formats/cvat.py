@@ -17,7 +17,7 @@ from typing import Any, Self
 from detap.errors import Note
 from detap.formats.reading.sniffing import head
 from detap.formats.reading.xml_settings import SAFE
-from detap.formats.shapes.document import SCORES, Document, DocumentFormat, Image, Item
+from detap.formats.shapes.document import SCORES, Document, DocumentFormat, Image
 from detap.formats.shapes.values import (
     BBOX_HINT,
     bounds,
@@ -71,14 +71,9 @@ class Annotations(Document):
         if "\0" not in self.given and os.path.isdir(self.given):
             self.given = os.path.join(self.given, _EXPORTED)
             self.path = shown(self.given)
-        self._inner: dict[str, str] = {}  # attribute elements of the last shape
         self._tags = 0
         self._sha256 = ""
         self.begin(self.path)
-
-    def record_of(self, content: Any) -> Any:
-        """Return the element of a shape."""
-        return content
 
     def place(self, location: Any) -> str:
         """Return the text of a line."""
@@ -266,14 +261,6 @@ class Annotations(Document):
         located = ((shape.sourceline, shape) for shape in shapes)
         return Image(name, located, width, height, attributes)
 
-    def take(self, record: Any, location: Any) -> None:
-        """Add the box of a shape; raise FaultError if it is invalid."""
-        try:
-            super().take(record, location)
-        except FaultError as fault:
-            message = f"<{record.tag[:_SHOWN]}> {fault.message}"
-            raise FaultError(message, fault.hint) from None
-
     def _check_image(self, image: Any) -> None:
         """Check the nesting of elements, and the text between them."""
         self._check_depth(image, 2)
@@ -283,34 +270,42 @@ class Annotations(Document):
             for element in (*shape, shape):
                 self._check_text(element.tail, _end_line(element))
 
-    def item_of(self, record: Any) -> Item:
-        """Return the box of a shape; elements in it are attributes too."""
-        self._inner = {
+    def take(self, record: Any, location: Any) -> None:
+        """Add the box of a shape; raise FaultError if it is invalid."""
+        try:
+            self._take_shape(record)
+        except FaultError as fault:
+            message = f"<{record.tag[:_SHOWN]}> {fault.message}"
+            raise FaultError(message, fault.hint) from None
+        self._locations.append(location)
+
+    def _take_shape(self, shape: Any) -> None:
+        attributes = dict(shape.items())
+        inner = {
             name: element.text or ""
-            for element in record
+            for element in shape
             if element.tag == "attribute" and (name := element.get("name"))
         }
-        attributes = dict(record.items())
         label = attributes.get("label", "")
         if not label.strip():
             raise FaultError("has no label", "write the name of its class")
-        box, corners = self._box(record.tag, attributes)
-        return Item(label, box, attributes | self._inner, corners)
+        box, corners = self._box(shape.tag, attributes)
+        flags = [flag for item in inner.items() if (flag := self._flag(*item))]
+        score = self._score({**inner, **attributes}) if self.scored else 0.0
+        self.add(label, box, score, flags, corners)
+        if self.object_attributes.names:
+            values = self.object_attributes.values({**attributes, **inner}.get)
+            self.object_attributes.append(values)
 
-    def flags_of(self, attributes: Mapping[str, Any]) -> set[str]:
-        """Return the flags among the elements of a shape."""
-        flags = set()
-        for name, value in self._inner.items():
-            try:
-                flags.add(self.flags.flag_of(name, value))
-            except ValueError:
-                message = f"flag {quote(name)} is {quote(value)}"
-                hint = "expected true or false, yes or no, 1 or 0"
-                raise FaultError(message, hint) from None
-        return flags - {""}
+    def _flag(self, name: str, value: str) -> str:
+        try:
+            return self.flags.flag_of(name, value)
+        except ValueError:
+            message = f"flag {quote(name)} is {quote(value)}"
+            hint = "expected true or false, yes or no, 1 or 0"
+            raise FaultError(message, hint) from None
 
-    def score_of(self, attributes: Mapping[str, Any]) -> float:
-        """Return the score of a shape."""
+    def _score(self, attributes: _Attributes) -> float:
         for name in SCORES:
             if name in attributes:
                 return number_of(name, attributes[name].strip())

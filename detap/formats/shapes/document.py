@@ -164,10 +164,6 @@ class Document(RowReader):
         """Return the object of a record; None skips it."""
         raise NotImplementedError
 
-    def record_of(self, content: Any) -> Any:
-        """Return the record of an object; raise FaultError for other content."""
-        return object_of(content)
-
     def place(self, location: Any) -> str:
         """Return the text of an object's location."""
         return str(location)
@@ -274,7 +270,7 @@ class Document(RowReader):
 
     def take(self, record: Any, location: Any) -> None:
         """Add an object of the last image; raise FaultError if it is invalid."""
-        item = self.item_of(self.record_of(record))
+        item = self.item_of(object_of(record))
         if item is None:
             return
         score = self.score_of(item.attributes) if self.scored else 0.0
