@@ -1,13 +1,12 @@
 """SHA-256 digests of inputs, recorded in reports."""
 
-import hashlib
 import io
 import os
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from detap.io.limits import Limits
 from detap.io.paths import STDIN, Path, SourceFile, is_url, shown
-from detap.io.remote import RemoteFile
 from detap.io.stream import Stream, check_same, open_regular, refuse_os_error
 
 _BLOCK = 1 << 16
@@ -53,9 +52,9 @@ def read_hashed(path: str, limits: Limits) -> tuple[bytes, str]:
     return data, digest.hexdigest()
 
 
-def started(stream: Stream) -> "hashlib._Hash | None":
+def started(stream: Stream) -> Any:
     """Return a hash for the bytes of a stream; None without digests, for gzip and stdin."""
-    return hashlib.sha256() if stream.limits.digests and stream.descriptor >= 0 else None
+    return new() if stream.limits.digests and stream.descriptor >= 0 else None
 
 
 def sha256_of_names(names: Iterable[object]) -> str:
@@ -64,22 +63,31 @@ def sha256_of_names(names: Iterable[object]) -> str:
     return _of_text(listed, "backslashreplace")
 
 
+def new() -> Any:
+    """Return a new sha256 hash."""
+    import hashlib  # OpenSSL takes 4 MB and 0.003 s
+
+    return hashlib.sha256()
+
+
 def _of_text(text: str, errors: str) -> str:
-    digest = hashlib.sha256()
+    digest = new()
     digest.update(text.encode("utf-8", errors))
-    return digest.hexdigest()
+    return str(digest.hexdigest())
 
 
 def _of_file(file: io.RawIOBase) -> str:
-    digest = hashlib.sha256()
+    digest = new()
     block = memoryview(bytearray(_BLOCK))
     while count := file.readinto(block):
         digest.update(block[:count])
-    return digest.hexdigest()
+    return str(digest.hexdigest())
 
 
 def _file_digest(path: str, before: os.stat_result | None = None) -> str:
     if is_url(path):
+        from detap.io.remote import RemoteFile
+
         with RemoteFile(path) as remote:
             return _of_file(remote)
     with io.FileIO(open_regular(path)) as file:

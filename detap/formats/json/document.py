@@ -1,6 +1,5 @@
 """A JSON file that is read once: its members, its lists of records, and their problems."""
 
-import hashlib
 import json
 import os
 from bisect import bisect_right
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from detap.errors import Problem
 from detap.formats.json._fields import DONE, FIRST_WORD, LIMIT, ODD, Fields, Reader, nesting
-from detap.io.digest import sha256_of_stream
+from detap.io.digest import new, sha256_of_stream
 from detap.io.file_kinds import BYTE_ORDER_MARK
 from detap.io.json_text import (
     HOLDS_CONSTANTS,
@@ -94,7 +93,7 @@ class JsonFile:
 
                 yield Document(self._reader, content, shown(self.path), limits)
                 if data is not None:
-                    digest = hashlib.sha256()
+                    digest = new()
                     digest.update(data)
                     self.sha256 = digest.hexdigest()
                 elif limits.digests:
