@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from detap.protocols.detection import Protocol
 from detap.protocols.fields import (
@@ -446,7 +447,7 @@ _ALL = (
     replace(_WIDER, name="wider-hard", ignore_where="hard==0"),
 )
 
-PRESETS: Mapping[str, Protocol] = {preset.name: preset for preset in _ALL}
+PRESETS: Mapping[str, Protocol] = MappingProxyType({preset.name: preset for preset in _ALL})
 """The presets by name."""
 
 Protocol.presets = PRESETS
