@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterable
-from difflib import get_close_matches
 from math import isfinite
 
 _NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?"
@@ -69,5 +68,7 @@ def suggest(name: str, known: Iterable[str], to_text: Callable[[str], str] = str
 
 def nearest(name: str, known: Iterable[str], min_ratio: float = 0.6) -> list[str]:
     """Return up to three known names, most similar first."""
+    from difflib import get_close_matches  # noqa: PLC0415 - start-up time
+
     by_lower = {each.lower(): each for each in known}
     return [by_lower[each] for each in get_close_matches(name.lower(), by_lower, 3, min_ratio)]

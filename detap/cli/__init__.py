@@ -18,7 +18,6 @@ import errno
 import os
 import signal
 import sys
-import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
@@ -171,6 +170,8 @@ def _report_failure(error: BaseException, session: Session) -> int:
     if isinstance(error, BrokenPipeError):
         silence_stdout()
     if session.debug and message:
+        import traceback
+
         session.print_line(traceback.format_exc().rstrip())
     if message:
         session.print_line(escape_lines(message))

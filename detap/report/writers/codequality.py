@@ -9,8 +9,8 @@ from hashlib import sha256
 from typing import Any
 
 from detap.escaping import escape
+from detap.report.checks import FAILURES, checks_of
 from detap.report.model import Report
-from detap.report.sections.gates import FAILURES, checks_of
 from detap.report.writers.registry import Style
 
 

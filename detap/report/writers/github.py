@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 from detap.errors import OutputError
 from detap.escaping import escape
+from detap.report.checks import checks_of
 from detap.report.model import Report
 from detap.report.numbers import fraction
-from detap.report.sections.gates import checks_of
 from detap.report.writers.markdown import render as render_markdown
 from detap.report.writers.registry import Style
 

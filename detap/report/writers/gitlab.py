@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from math import isnan
 
 from detap.escaping import escape
+from detap.report.checks import FAILURES, checks_of
 from detap.report.model import Report
-from detap.report.sections.gates import FAILURES, checks_of
 from detap.report.writers.registry import Style
 
 Sample = tuple[Mapping[str, str], float]

@@ -10,8 +10,8 @@ from typing import Any
 
 from detap.escaping import escape
 from detap.gates.config import RULES
+from detap.report.checks import checks_of
 from detap.report.model import Report
-from detap.report.sections.gates import checks_of
 from detap.report.writers.registry import Style
 
 _ENTITIES = str.maketrans(

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from itertools import accumulate, takewhile
 
 from detap.escaping import escape
+from detap.report.checks import KEY, MARKS, checks_of, shortened
 from detap.report.model import Block, Report, Table
 from detap.report.numbers import Grid, fraction, grid_of, summary_grid
-from detap.report.sections.gates import KEY, MARKS, checks_of, shortened
 from detap.report.writers.registry import Style
 
 MOST_CHARACTERS = 65_000

@@ -14,9 +14,9 @@ from textwrap import wrap
 from typing import NamedTuple
 
 from detap.escaping import escape, fold, widest, width
+from detap.report.checks import checks_of
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.numbers import RULE, WORDS, described, formatted_columns, fraction
-from detap.report.sections.gates import checks_of
 from detap.report.writers.registry import Style
 
 Piece = tuple[str, str]
