@@ -464,7 +464,7 @@ def test_more_pairs_of_an_image_than_int32_are_rejected(
     proposals = dt_table(image=["a"] * 3, label=["dog"] * 3, boxes=[BOX] * 3, score=[1, 2, 3])
     table = truth(image=["a", "a"])
     rules = replace(protocol("proposals"), max_dets=(None,))
-    monkeypatch.setattr("detap.evaluation.run.MOST_ROWS", 5)
+    monkeypatch.setattr("detap.evaluation.match.MOST_ROWS", 5)
     with pytest.raises(
         UsageError, match=r"image 'a' has 6 pairs of .* more than 5; lower --max-dets"
     ):
