@@ -52,5 +52,5 @@ def found_classes(
     iou[(width <= 0) | (height <= 0)] = 0
     iou[(iou >= min_iou) & (truth_label[:, None] == label)] = 2
     best = iou.argmax(axis=1)
-    found = np.flatnonzero(iou.max(axis=1) >= min_iou)
-    return list(zip(truth_label[found].tolist(), label[best[found]].tolist(), strict=True))
+    rows = np.flatnonzero(iou.max(axis=1) >= min_iou)
+    return list(zip(truth_label[rows].tolist(), label[best[rows]].tolist(), strict=True))

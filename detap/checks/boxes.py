@@ -141,8 +141,8 @@ class _TopDetections:
         count = (high - low)[rows]
         self._start = np.cumsum(count) - count
         self._detection = np.repeat(np.arange(len(rows)), count)
-        place = np.arange(len(self._detection)) - (self._start - low[rows])[self._detection]
-        self._truth = by_cell[place]
+        position = np.arange(len(self._detection)) - (self._start - low[rows])[self._detection]
+        self._truth = by_cell[position]
 
     def __len__(self) -> int:
         return len(self.corners)
@@ -199,14 +199,14 @@ def failed_box_checks(
     images = _sampled_images(tables)
     sampled = np.zeros(len(tables[0].images), np.bool_)
     sampled[images] = True
-    truth, found = (_of_images(table, sampled) for table in (ground_truth, detections))
+    gt, dt = (_of_images(table, sampled) for table in (ground_truth, detections))
     counts = tuple(
-        _BoxCounts() if table is None else _BoxCounts.of(table.corners) for table in (truth, found)
+        _BoxCounts() if table is None else _BoxCounts.of(table.corners) for table in (gt, dt)
     )
-    sizes = None if truth is None else truth.image_sizes
+    sizes = None if gt is None else gt.image_sizes
     longest = np.full(1, np.nan) if sizes is None else sizes[images].max(axis=1)
     return [*_normalized(counts, longest, paths)] or [
-        *_conventions(truth, found if boxes else None, counts, paths)
+        *_conventions(gt, dt if boxes else None, counts, paths)
     ]
 
 

@@ -101,7 +101,7 @@ class Format:
         return ""
 
     def source(self, path: str) -> Any:
-        """Return what the readers take for a path; it may know the progress of reading."""
+        """Return the input of the readers for a path; it may know the progress of reading."""
         return path
 
     def default_protocol(self, path: Path | None, reading: Mapping[str, Any]) -> str:

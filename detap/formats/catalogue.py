@@ -51,7 +51,7 @@ class Line(NamedTuple):
     heads: tuple[bytes, ...] = ()
     """First bytes after white space, to detect files without a known suffix."""
     fits: Literal["", "folders", "files"] = ""
-    """What the format's ``fits`` detects by content: nothing, folders, or files too.
+    """Inputs that the format's ``fits`` detects by content: none, folders, or files too.
 
     A match by content takes precedence over a match by name.
     """

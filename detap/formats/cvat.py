@@ -75,7 +75,7 @@ class Annotations(Document):
         self._sha256 = ""
         self.begin(self.path)
 
-    def place(self, location: Any) -> str:
+    def location_text(self, location: Any) -> str:
         """Return the text of a line."""
         return f"line {location}"
 

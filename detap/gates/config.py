@@ -33,7 +33,7 @@ Kind = Literal[Level, Change]
 
 
 class Rule(NamedTuple):
-    """What a kind of limit requires of a metric."""
+    """The requirements of a kind of limit on a metric."""
 
     option: str
     relation: str  # between the metric and its limit, as text

@@ -24,7 +24,7 @@ class Resamples:
     """Metrics in resamples of images or queries, and their drops from a baseline."""
 
     unit: ClassVar[str]
-    """What is resampled: ``"image"`` or ``"query"``."""
+    """The resampled unit: ``"image"`` or ``"query"``."""
 
     def __init__(self, config: GateConfig, *, paired: bool) -> None:
         self.confidence = LEVEL if config.confidence is None else config.confidence

@@ -32,7 +32,7 @@ cdef struct Buffer:
 
 
 cdef inline void *put(Buffer *buffer, Py_ssize_t size) noexcept nogil:
-    """Return the place of one more value of `size` bytes; NULL when out of memory."""
+    """Return the slot of one more value of `size` bytes; NULL when out of memory."""
     if buffer.count == buffer.room:
         if not grow(<void **>&buffer.at, max(2 * buffer.room, <Py_ssize_t>1024), size):
             return NULL
@@ -42,16 +42,16 @@ cdef inline void *put(Buffer *buffer, Py_ssize_t size) noexcept nogil:
 
 
 cdef inline bint put_number(Buffer *buffer, double value) noexcept nogil:
-    cdef double *place = <double *>put(buffer, sizeof(double))
-    if place == NULL:
+    cdef double *slot = <double *>put(buffer, sizeof(double))
+    if slot == NULL:
         return False
-    place[0] = value
+    slot[0] = value
     return True
 
 
 cdef inline bint put_integer(Buffer *buffer, int64_t value) noexcept nogil:
-    cdef int64_t *place = <int64_t *>put(buffer, sizeof(int64_t))
-    if place == NULL:
+    cdef int64_t *slot = <int64_t *>put(buffer, sizeof(int64_t))
+    if slot == NULL:
         return False
-    place[0] = value
+    slot[0] = value
     return True

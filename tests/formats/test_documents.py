@@ -29,7 +29,7 @@ class Kind(NamedTuple):
     item: tuple[Any, ...]  # the keys of the first object
     where: str  # its location in messages
     number: tuple[Any, ...]  # the keys of a coordinate in the object
-    called: str  # its name in messages
+    number_name: str  # its name in messages
     label: tuple[Any, ...] = ()  # the keys of the name of the class
     size: tuple[Any, ...] = ()  # the keys of the width of the image
     repeated: Callable[[], Any] | None = None  # a file with an image twice
@@ -111,7 +111,7 @@ NUMBERS: dict[str, tuple[Any, str]] = {
 def test_coordinates_that_are_no_numbers(name: str, case: str, refuses: Refuses) -> None:
     kind, (value, shown) = KINDS[name], NUMBERS[case]
     content = changed(kind.content, *kind.item, *kind.number, to=value)
-    refuses(kind, content, f"{kind.where}: {kind.called} is {shown}")
+    refuses(kind, content, f"{kind.where}: {kind.number_name} is {shown}")
 
 
 @pytest.mark.parametrize(

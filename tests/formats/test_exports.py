@@ -180,9 +180,9 @@ def test_a_layout_has_its_number(
     report = json.loads(capsys.readouterr().out)
     summary = detap.evaluate(truth, detections, "coco").summary
     for metric in ("AP", "AP50", "AP75"):
-        due = pytest.approx(expected[metric], abs=case.tolerance)
-        assert report["summary"][metric] == due
-        assert summary[metric] == due
+        close = pytest.approx(expected[metric], abs=case.tolerance)
+        assert report["summary"][metric] == close
+        assert summary[metric] == close
 
 
 def refused(path: Path, **options: Any) -> list[str]:

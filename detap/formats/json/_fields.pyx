@@ -552,7 +552,7 @@ cdef class Fields:
         return (<const char *>column.data)[: column.width * self.rows]
 
     def names_of(self, keys: Sequence[int]) -> list[Name | None]:
-        """Return what keys stand for; None for a missing one."""
+        """Return the values of keys; None for a missing one."""
         return [None if key == INT64_MIN else self.name_of(key) for key in keys]
 
     def omit(self) -> None:

@@ -164,7 +164,7 @@ class Document(RowReader):
         """Return the object of a record; None skips it."""
         raise NotImplementedError
 
-    def place(self, location: Any) -> str:
+    def location_text(self, location: Any) -> str:
         """Return the text of an object's location."""
         return str(location)
 
@@ -240,7 +240,7 @@ class Document(RowReader):
             try:
                 self.take(item, where)
             except FaultError as fault:
-                self.problems.add(file, self.place(where), fault.message, fault.hint)
+                self.problems.add(file, self.location_text(where), fault.message, fault.hint)
 
     def _begin(self, image: Image, file: str, location: str) -> str:
         """Return the stem of a new image."""
@@ -338,7 +338,7 @@ class Document(RowReader):
     def location(self, row: int) -> tuple[str, str]:
         """Return the file and location of a box."""
         file = self._files[bisect_right(self._starts, row) - 1]
-        return file, self.place(self._locations[row])
+        return file, self.location_text(self._locations[row])
 
     # --- tables
 
