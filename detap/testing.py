@@ -12,11 +12,11 @@ from typing import Any
 
 from detap.analysis.comparison import align_classes
 from detap.analysis.operating import Threshold, threshold
-from detap.checks.sanity_notes import comparison_notes
 from detap.errors import DetapWarning, Note, UsageError
 from detap.escaping import escape
 from detap.evaluation.detection import evaluate, score_tables
 from detap.evaluation.results import Result
+from detap.evaluation.sanity_notes import comparison_notes
 from detap.formats import read_tables
 from detap.formats.catalogue import default_protocol
 from detap.gates.baseline import read_baseline

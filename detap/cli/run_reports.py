@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from detap.checks.sanity_notes import comparison_notes
 from detap.cli.gates import Gates, finish
 from detap.cli.options import Decorator, option, stack, threads_option
 from detap.cli.output import Outputs
@@ -17,6 +16,7 @@ from detap.cli.values import Integer, Text
 from detap.errors import Note, UsageError
 from detap.escaping import escape
 from detap.evaluation.results import Result
+from detap.evaluation.sanity_notes import comparison_notes
 from detap.gates.config import BaselineReport, GateResults
 from detap.io.writing import make_folder
 from detap.protocols import Protocol

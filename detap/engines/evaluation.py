@@ -9,7 +9,6 @@ import numpy as np
 
 from detap.checks.boxes import sampled_detections
 from detap.checks.inputs import BoxCounts, counts_of_detections, warned_of_detections
-from detap.checks.sanity_notes import needs_mismatch_checks, score_cut_notes
 from detap.checks.tables import repeated
 from detap.core.accumulate import Scores
 from detap.engines.dask import Engine
@@ -18,6 +17,7 @@ from detap.evaluation.detection import add_sanity_notes, name_mask, name_scores,
 from detap.evaluation.results import Result
 from detap.evaluation.rule_notes import has_zero_id_note
 from detap.evaluation.run import EvaluationRun
+from detap.evaluation.sanity_notes import needs_mismatch_checks, score_cut_notes
 from detap.evaluation.selection import shrink, split_classes
 from detap.formats.multi_file import LocatedInput, detections_of, locate_files
 from detap.protocols import Protocol

@@ -13,12 +13,6 @@ import numpy as np
 
 from detap import metrics
 from detap.checks.boxes import check_boxes
-from detap.checks.sanity_notes import (
-    duplicate_detection_notes,
-    mismatch_notes_of,
-    notes_of_arrays,
-    score_cut_notes,
-)
 from detap.checks.tables import check_units, of_unknown_size, unsized_problem
 from detap.core.accumulate import Scores, accumulate
 from detap.errors import DetapWarning, InputError, UsageError
@@ -26,6 +20,12 @@ from detap.evaluation.match import match_params
 from detap.evaluation.results import Curve, Matches, Result, all_area_iou_pairs, result_of
 from detap.evaluation.rule_notes import add_zero_id_note, script_notes
 from detap.evaluation.run import EvaluationRun
+from detap.evaluation.sanity_notes import (
+    duplicate_detection_notes,
+    mismatch_notes_of,
+    notes_of_arrays,
+    score_cut_notes,
+)
 from detap.evaluation.selection import SelectedClasses, Selection, name_mask, select, shrink
 from detap.formats.catalogue import default_protocol, options
 from detap.io.paths import Path

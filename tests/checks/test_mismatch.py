@@ -11,17 +11,18 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from detap.checks import mismatch, sanity_notes
+from detap.checks import mismatch
 from detap.checks import sample as sampling
 from detap.checks import statistics as checking
 from detap.checks.mismatch import exchanged_classes, mismatch_notes
 from detap.checks.sample import Sample
-from detap.checks.sanity_notes import comparison_notes, mismatch_notes_of
 from detap.checks.statistics import examine
 from detap.cli.commands.check import command
 from detap.cli.session import Session
 from detap.errors import InputError, Note, UsageError
+from detap.evaluation import sanity_notes
 from detap.evaluation.detection import add_sanity_notes, evaluate, score_tables, select
+from detap.evaluation.sanity_notes import comparison_notes, mismatch_notes_of
 from detap.formats.catalogue import format_named
 from detap.formats.coco import tables as coco
 from detap.formats.voc import tables as voc
@@ -538,7 +539,7 @@ def test_out_of_memory_in_a_check_does_not_fail_the_run(monkeypatch: pytest.Monk
     def fails(*_: Any) -> Any:
         raise error
 
-    monkeypatch.setattr("detap.checks.sanity_notes.mismatch_notes", fails)
+    monkeypatch.setattr("detap.evaluation.sanity_notes.mismatch_notes", fails)
     table, detections = crowded(3)
     error: type[Exception] = MemoryError
     assert mismatch_notes_of(score_tables(table, detections)) == ()

@@ -7,7 +7,6 @@ import click
 from click.core import ParameterSource
 
 from detap.analysis.comparison import compare
-from detap.checks.sanity_notes import comparison_notes
 from detap.cli.command import files
 from detap.cli.commands.eval import command as eval_command
 from detap.cli.inputs import Inputs
@@ -25,6 +24,7 @@ from detap.cli.session import Session
 from detap.cli.settings import ConfiguredCommand, run_options
 from detap.cli.values import Integer, Text
 from detap.errors import UsageError
+from detap.evaluation.sanity_notes import comparison_notes
 from detap.gates.config import DEFAULT_RESAMPLES, RESAMPLES, SEEDS
 from detap.protocols.summary import DEFAULT_MIN_GROUND_TRUTHS
 from detap.report.inputs import describe

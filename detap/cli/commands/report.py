@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from detap.checks.sanity_notes import comparison_notes
 from detap.cli.commands.eval import command as eval_command
 from detap.cli.gates import Gates, slice_options
 from detap.cli.inputs import Inputs, Tables
@@ -27,6 +26,7 @@ from detap.errors import Note, UsageError
 from detap.escaping import escape
 from detap.evaluation.detection import add_sanity_notes
 from detap.evaluation.results import Result
+from detap.evaluation.sanity_notes import comparison_notes
 from detap.formats.base import Format
 from detap.formats.image_folders import ImageFolder
 from detap.gates.baseline import differences, read_baseline

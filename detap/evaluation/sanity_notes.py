@@ -1,7 +1,6 @@
 """Notes on the tables of a result, most of them if AP is near zero."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +17,8 @@ from detap.checks.tables import (
     zero_area_ground_truths,
 )
 from detap.errors import Note
+from detap.evaluation.results import Result
 from detap.tables.detection import Detections, GroundTruth
-
-if TYPE_CHECKING:
-    from detap.evaluation.results import Result
 
 _LOW = 0.05
 _MANY = 10  # box formats are checked if one box in ten extends beyond its image
@@ -30,7 +27,7 @@ _IMAGES = 16  # images sampled for duplicates
 _MOST = 1 << 16  # detections on them above which one image is sampled
 
 
-def notes_of_arrays(result: "Result") -> Iterator[Note]:
+def notes_of_arrays(result: Result) -> Iterator[Note]:
     """Yield for arrays the notes that readers yield for files."""
     truth, detections = result.ground_truth, result.detections
     # With inclusive pixels, coinciding corners are a box of one pixel.
@@ -46,7 +43,7 @@ def notes_of_arrays(result: "Result") -> Iterator[Note]:
         yield zero_area_detections(empty)
 
 
-def mismatch_notes_of(result: "Result") -> tuple[Note, ...]:
+def mismatch_notes_of(result: Result) -> tuple[Note, ...]:
     """Return mismatch notes if AP is near zero, overall or for some classes."""
     # Below a mean AP of 0.05 at the lowest IoU threshold, all checks run. Below 0.1, or if one box
     # in ten extends beyond its image, the box format is checked. If two classes or more are below
@@ -59,12 +56,12 @@ def mismatch_notes_of(result: "Result") -> tuple[Note, ...]:
     return tuple(note for note in notes if not _is_known(note.code, codes))
 
 
-def needs_mismatch_checks(result: "Result") -> bool:
+def needs_mismatch_checks(result: Result) -> bool:
     """Return True if :func:`mismatch_notes_of` samples boxes."""
     return _mismatch_checks(result) is not None
 
 
-def _mismatch_checks(result: "Result") -> tuple[NDArray[np.intp], float, bool] | None:
+def _mismatch_checks(result: Result) -> tuple[NDArray[np.intp], float, bool] | None:
     """Return the classes and the mean near zero, and whether box formats are checked."""
     reached = result.recall[0, :, 0, -1]
     if result.average_precision.size and result.protocol.matching == "by-score":
@@ -99,7 +96,7 @@ def _sampled_notes(
     return notes
 
 
-def _beyond_images(result: "Result") -> bool:
+def _beyond_images(result: Result) -> bool:
     """Return True if one box in ten extends beyond its image, by the notes of readers."""
     counts = {
         "ground-truth": len(result.ground_truth),
@@ -112,7 +109,7 @@ def _beyond_images(result: "Result") -> bool:
     )
 
 
-def duplicate_detection_notes(result: "Result") -> Iterator[Note]:
+def duplicate_detection_notes(result: Result) -> Iterator[Note]:
     """Yield the note of duplicate detections if a quarter of a sample are duplicates."""
     table = result.detections
     if any(note.code.startswith("repeated-") for note in table.notes):
@@ -139,18 +136,18 @@ def _is_known(code: str, known: set[str]) -> bool:
     return code in known
 
 
-def _score_cut(result: "Result") -> float | None:
+def _score_cut(result: Result) -> float | None:
     return score_cut(result._source.lowest_score, int(result.detections_count.sum()))
 
 
-def score_cut_notes(result: "Result") -> Iterator[Note]:
+def score_cut_notes(result: Result) -> Iterator[Note]:
     """Yield the note of a score threshold, which cuts off the precision-recall curve."""
     cut, reached = _score_cut(result), result.recall[0, :, 0, -1]
     if cut is not None and not np.isnan(reached).all():
         yield score_cut_note(cut, f" at a mean recall of {np.nanmean(reached):.3f}")
 
 
-def comparison_notes(current: "Result", baseline: "Result") -> tuple[Note, ...]:
+def comparison_notes(current: Result, baseline: Result) -> tuple[Note, ...]:
     """Return a warning if two detectors have different score thresholds."""
     cuts = [_score_cut(result) for result in (baseline, current)]
     if cuts[0] == cuts[1]:
