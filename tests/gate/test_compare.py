@@ -222,6 +222,16 @@ def test_stdin_is_rejected(files: list[str], detap: Run) -> None:
     assert "cannot come from stdin" in ended.err
 
 
+def test_a_detector_compared_to_itself_shows_no_change(files: list[str], detap: Run) -> None:
+    out = detap("compare", files[1], files[1], *files[3:], "--min-ground-truths", "0").out
+    numbers = [line.split() for line in out.splitlines() if line.startswith(("AP ", "AP50", "AR1"))]
+    assert len(numbers) >= 3
+    for line in numbers:
+        assert line[3:] == ["0.0000"] * 3
+    assert "No class changed" in out
+    assert "No image changed" in out
+
+
 def test_a_difference_by_rounding_is_0() -> None:
     assert difference(0.3, 0.1 + 0.2) == 0
     assert difference(0.3, 0.3 + 1e-9) > 0
