@@ -10,7 +10,6 @@ import pytest
 from detap.cli import main
 from detap.protocols import PRESETS
 from tests.conftest import ROOT
-from tests.docs.test_recipes import png, write_other_tools_files
 
 PAGE, CHOOSING = (
     (ROOT / "docs" / f"{name}.md").read_text("utf-8")
@@ -24,6 +23,37 @@ TOOLS = (
 COMMANDS = re.findall(
     r"^(detap .+)$", "\n".join(re.findall(r"```sh\n(.*?)```", PAGE + CHOOSING, re.S)), re.M
 )
+
+BOXES = [(0, 0, 40, 40), (50, 10, 90, 60)]
+
+
+def text_files(folder: Path, lines_of: list[str], images: int = 2) -> None:
+    folder.mkdir(parents=True)
+    for image in range(images):
+        (folder / f"{image:06}.txt").write_text("".join(f"{line}\n" for line in lines_of))
+
+
+def write_other_tools_files(folder: Path) -> None:
+    corners = [" ".join(map(str, box)) for box in BOXES]
+    text_files(folder / "input" / "ground-truth", [f"cat {box}" for box in corners])
+    text_files(folder / "input" / "detection-results", [f"cat 0.9 {box}" for box in corners])
+    shares = [
+        f"{(x + x2) / 200} {(y + y2) / 200} {(x2 - x) / 100} {(y2 - y) / 100}"
+        for x, y, x2, y2 in BOXES
+    ]
+    text_files(folder / "labels", [f"0 {box}" for box in shares])
+    text_files(folder / "runs" / "detect" / "val" / "labels", [f"0 {box} 0.9" for box in shares])
+    (folder / "images" / "val").mkdir(parents=True)
+    (folder / "labels" / "val").mkdir()
+    for image in range(2):
+        shutil.copy(folder / "labels" / f"{image:06}.txt", folder / "labels" / "val")
+    (folder / "data.yaml").write_text("val: images/val\nnames: [cat]\n")
+
+
+def png(width: int, height: int) -> bytes:
+    """Return the header of a PNG image of a size."""
+    size = width.to_bytes(4, "big") + height.to_bytes(4, "big")
+    return b"\x89PNG\r\n\x1a\n" + b"\0\0\0\x0dIHDR" + size + b"\x08\2\0\0\0" + b"\0" * 4
 
 
 @pytest.fixture
