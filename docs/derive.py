@@ -99,21 +99,17 @@ def metrics_table() -> list[str]:
     """Return the declarations of all metrics, also those at a score threshold."""
     rows = []
     for metric in (*metrics.METRICS, *AT_THRESHOLD.values()):
-        low, high = (format(bound, "g") for bound in metric.bounds)
-        bounds = f"{low} or more" if high == "inf" else f"{low} to {high}"
         better = "higher" if metric.higher_is_better else "lower"
-        interval = "yes" if metric.has_intervals else "no"
         fields = ", ".join(f"`{field}`" for field in metric.fields)
+        exceptions = [
+            {"both": "", "overall": "overall only", "class": "by class only"}[metric.scope],
+            "" if metric.bounds == (0, 1) else "may exceed 1",
+            "" if metric.has_intervals else "no interval",
+        ]
+        title = "; ".join([metric.title, *filter(None, exceptions)])
         name = f"{metric.name}{metric.parameter}"
-        rows.append(
-            f"| `{name}` | {metric.title} | {metric.unit or 'share'} | {better} | {bounds} "
-            f"| {_SCOPES[metric.scope]} | {interval} | {fields} |"
-        )
-    titles = "| metric | title | unit | better | bounds | given | interval | fields |"
-    return [titles, "|---|---|---|---|---|---|---|---|", *rows]
-
-
-_SCOPES = {"both": "overall and by class", "overall": "overall", "class": "by class"}
+        rows.append(f"| `{name}` | {title} | {better} | {fields} |")
+    return ["| metric | title | better | fields |", "|---|---|---|---|", *rows]
 
 
 def summary_table() -> list[str]:
