@@ -17,9 +17,9 @@ PAGE, CHOOSING = (
 )
 TOOLS = (
     *("pycocotools", "torchmetrics", "Ultralytics", "Detectron2", "mmdetection"),
-    *("TensorFlow object detection", "Cartucho", "Padilla", "globox", "TIDE", "supervision"),
-    *("KITTI", "hotcoco", "vernier", "FiftyOne"),
+    *("TensorFlow object detection", "Cartucho", "Padilla", "KITTI", "Others"),
 )
+IN_TABLE = ("globox", "TIDE", "supervision", "hotcoco", "vernier", "FiftyOne")
 COMMANDS = re.findall(
     r"^(detap .+)$", "\n".join(re.findall(r"```sh\n(.*?)```", PAGE + CHOOSING, re.S)), re.M
 )
@@ -84,6 +84,11 @@ def test_every_tool_has_a_section(tool: str) -> None:
     section = re.search(rf"^### {tool}\n(.*?)(?=^### |\Z)", PAGE, re.M | re.S)
     assert section, f"no section about {tool}"
     assert re.search(r"^detap (explain|eval) ", section[1], re.M), f"no command for {tool}"
+
+
+@pytest.mark.parametrize("tool", IN_TABLE)
+def test_other_tools_have_a_row(tool: str) -> None:
+    assert re.search(rf"^\| {tool}\b", PAGE, re.M), f"no row about {tool}"
 
 
 def test_every_preset_of_another_implementation_is_mentioned() -> None:
