@@ -28,7 +28,7 @@ OPENING = re.compile(
     r"(Return|Yield) (what|how|which|whether|where|why|whose)\b"
     r"|Tell whether\b|(What|Which|Whether|How|Where|Who)\b"
 )
-MAX_WORDS = 42_000  # 34,000, and up to 8,000 for what came after the docs were rewritten
+MAX_WORDS = 34_000
 
 
 PROGRAM = project_files("detap/*.py", "detap/*.pyx", "detap/*.pxd", "detap/*.js", "detap/*.j2")

@@ -17,7 +17,6 @@ PREPARATION = re.compile(r"^```bash\n(.+?)\n```", re.MULTILINE | re.DOTALL)
 FOLDERS: dict[str, tuple[str | Path, ...]] = {
     "COCO's sample results": ("coco-val2014-100",),
     "Padilla's example": ("odm-sample-2",),
-    "Cartucho's sample": ("cartucho-85",),
     "KITTI, Car": ("measures",),
     "KAIST pedestrians": (Path("measures", "kaist"),),
     "References run on public annotations": (
