@@ -131,7 +131,7 @@ def evaluated_at(case: Case, score: float) -> tuple[Result, list[ImageResults]]:
     result = evaluate(truth, kept, rules, images=images, as_is=True)
     results = MatchResults.of(result)
     types = errors(results)
-    return result, [image_results(results, name, types=types) for name in truth.images]
+    return result, [image_results(results, name, types=types) for name in result.images]
 
 
 def named(result: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-import detap.evaluation.run
+import detap.evaluation.match
 from detap.cli import main
 from detap.core.matching import match_and_accumulate
 
@@ -20,7 +20,7 @@ def matchings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         seen.append(len(columns[0].image))
         return match_and_accumulate(*columns, **how)
 
-    monkeypatch.setattr(detap.evaluation.run, "match_and_accumulate", counted)
+    monkeypatch.setattr(detap.evaluation.match, "match_and_accumulate", counted)
     return seen
 
 

@@ -305,7 +305,7 @@ def test_data_checks_run_once_and_not_in_every_epoch(monkeypatch: pytest.MonkeyP
         asked.append("asked")
         return ()
 
-    monkeypatch.setattr("detap.checks.mismatch.mismatch_notes", mismatch_notes)
+    monkeypatch.setattr("detap.evaluation.sanity_notes.mismatch_notes", mismatch_notes)
     evaluator = Evaluator(truth(), boxes="xyxy", images="seen")
     for _ in range(3):
         evaluator.reset()

@@ -31,6 +31,8 @@ from detap.tables.detection import Integers, Name
 
 Record = dict[str, Any]
 _MANY = 1 << 60
+_SUSPECT = 10_000
+"""Wrong records after which the size of the whole file is checked before the rest is read."""
 _MISSING = np.iinfo(np.int64).min
 
 
@@ -44,7 +46,14 @@ class RecordProblems(Problems):
 
     def at(self, index: int, location: str, message: str, hint: str = "") -> None:
         """Add a problem of a record of the section."""
-        self._insert((self.section, index), Problem(self.file, location, message, hint))
+        if self.lists(index):
+            self._insert((self.section, index), Problem(self.file, location, message, hint))
+        else:
+            self.count += 1
+
+    def lists(self, index: int) -> bool:
+        """Return True if a problem of a record would be listed, not only counted."""
+        return len(self._order) < self.limit or (self.section, index) < self._order[-1]
 
     def extend(self, *problems: Problem) -> None:
         """Add problems after those of all records so far."""
@@ -212,7 +221,8 @@ class Document:
         if data is None or depth + nesting(data) > self.limits.nesting:
             self.fail(explain, start)
         text = self._text
-        text.problems = Problems(self.problems.file, _MANY)
+        if text.problems.count:
+            text.problems = Problems(self.problems.file, _MANY)
         try:
             text.start(data.decode())
             value = text.value(name, number)
@@ -280,6 +290,8 @@ class RecordList:
             if values is None:
                 self.fields.omit()
                 self._omitted.append(index)
+                if len(self._omitted) == _SUSPECT:
+                    self.document.content()  # raises if it expands beyond the limits
             else:
                 self.fields.append(values)
         self.document.current = None
@@ -356,7 +368,10 @@ class RecordList:
         known = identifier if isinstance(identifier, int | str) else None
         problems = self.document.problems
         section, problems.section = problems.section, self.section
-        problems.at(index, self.location(index, known), error.message, error.hint)
+        if problems.lists(index):
+            problems.at(index, self.location(index, known), error.message, error.hint)
+        else:
+            problems.count += 1
         problems.section = section
 
     def fault_of_row(self, row: int, error: FaultError) -> None:
