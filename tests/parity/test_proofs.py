@@ -19,11 +19,6 @@ FOLDERS: dict[str, tuple[str | Path, ...]] = {
     "Padilla's example": ("odm-sample-2",),
     "KITTI, Car": ("measures",),
     "KAIST pedestrians": (Path("measures", "kaist"),),
-    "References run on public annotations": (
-        "lvis-val-100",
-        "lvis-val-100-results",
-        "open-images-150",
-    ),
 }
 """Folders of the real data with the files of each section."""
 
