@@ -129,6 +129,7 @@ class Kitti(Matching):
     def _parts(self) -> list[Part]:
         """Return the roles of the ground truths for each evaluated class."""
         run, protocol = self.run, self.protocol
+        label, inside = self.ground_truths.label, self._inside_range()
         thresholds = scored_classes(protocol, run.classes)
         if protocol.class_iou and not thresholds:
             listed = ", ".join(name for name, _ in protocol.class_iou)
@@ -136,7 +137,6 @@ class Kitti(Matching):
                 f"protocol {protocol.name} evaluates only {listed}, which the data lacks; pass "
                 "classes and thresholds with --class-iou, or --class-iou none for all classes"
             )
-        label, inside = self.ground_truths.label, self._inside_range()
         parts = []
         for number, threshold in thresholds.items():
             of_class = label == number
