@@ -427,15 +427,12 @@ def test_the_docs_list_it(monkeypatch: pytest.MonkeyPatch) -> None:
     known = derive.metrics_table()
     monkeypatch.setattr(metrics, "METRICS", [*METRICS, MissesPerImage()])
     added = [row for row in derive.metrics_table() if row not in known]
-    assert added == [
-        "| `MPI` | misses per image | per image | lower | 0 or more | overall and by class | "
-        "yes |  |"
-    ]
+    assert added == ["| `MPI` | misses per image; may exceed 1 | lower |  |"]
     assert (
-        "| `AP` | average precision | share | higher | 0 to 1 | overall and by class | yes | "
+        "| `AP` | average precision | higher | "
         "`interpolation`, `recall_grid`, `precision_eps`, `absent_class` |"
     ) in known
-    assert "| `F1` | F1 | share | higher | 0 to 1 | overall and by class | no |  |" in known
+    assert "| `F1` | F1; no interval | higher |  |" in known
 
 
 def test_every_value_of_every_preset_belongs_to_a_metric() -> None:
