@@ -368,10 +368,8 @@ class RecordList:
         known = identifier if isinstance(identifier, int | str) else None
         problems = self.document.problems
         section, problems.section = problems.section, self.section
-        if problems.lists(index):
-            problems.at(index, self.location(index, known), error.message, error.hint)
-        else:
-            problems.count += 1
+        location = self.location(index, known) if problems.lists(index) else ""
+        problems.at(index, location, error.message, error.hint)
         problems.section = section
 
     def fault_of_row(self, row: int, error: FaultError) -> None:
