@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 
+from detap._version import SCHEMA_VERSION
 from detap.cli import group
 from detap.cli.commands.config import BY_SECTION
 from detap.cli.settings_schema import settings_schema
@@ -22,7 +23,6 @@ from detap.formats.catalogue import FORMATS
 from detap.protocols import PRESETS, Protocol
 from detap.report import schema
 from detap.report.schemas import NAMES
-from detap.report.writers.json import SCHEMA_VERSION
 from detap.report.writers.registry import WRITERS
 from detap.tables import npz
 

@@ -8,6 +8,7 @@ from math import isnan, nan
 from sys import float_info
 from typing import Any, cast
 
+from detap._version import SCHEMA_VERSION
 from detap.decimals import nearly_equal
 from detap.errors import InputError, Problem, UsageError
 from detap.evaluation.recorded import format_difference, reading_differences, recorded_selection
@@ -29,7 +30,6 @@ _KINDS = {
     "data_sets": "data_sets",
 }
 _Check = Callable[[object], bool]
-_SCHEMA_VERSION = 2
 _NO_POINT: Mapping[str, Any] = {"overall": {}, "classes": []}
 _DETECTION_ROLES = ("detections", "run", "scores")
 _NAMES = ("name", "id", "group")
@@ -49,10 +49,10 @@ def read_baseline(path: str) -> dict[str, Any]:
         _refuse(path, f"not a JSON report: {error}")
     if not isinstance(record, dict) or "schema_version" not in record:
         _refuse(path, "not a detap report")
-    if record["schema_version"] != _SCHEMA_VERSION:
+    if record["schema_version"] != SCHEMA_VERSION:
         _refuse(
             path,
-            f"report with schema version {record['schema_version']!r}, expected {_SCHEMA_VERSION}",
+            f"report with schema version {record['schema_version']!r}, expected {SCHEMA_VERSION}",
             "regenerate it with this version: detap eval -o FILE.json",
         )
     if not _is_shaped(record):

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from detap import metrics
+from detap._version import SCHEMA_VERSION
 
 
 class Field(NamedTuple):
@@ -85,6 +86,8 @@ Fraction = field(
     maximum=1.000000001,
 )
 Count = field(int, minimum=0)
+
+SchemaVersion: Any = Literal.__getitem__(SCHEMA_VERSION)
 
 
 def limits_of_metrics() -> dict[str, float]:

@@ -9,7 +9,7 @@ from detap.analysis.comparison import KINDS, Comparison, ErrorCounts, difference
 from detap.analysis.power import power_analysis
 from detap.errors import Note
 from detap.evaluation.results import class_rows
-from detap.report.fields import ClassId, Count, Object, each, field, list_of
+from detap.report.fields import ClassId, Count, Object, SchemaVersion, each, field, list_of
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.sections.errors import SHORT
 from detap.report.sections.power import PowerData, power_block
@@ -86,7 +86,7 @@ ComparisonReport = Object(
     "ComparisonReport",
     "The JSON report of detap compare. Undefined metrics are null.",
     others=Any,
-    schema_version=Literal[2],
+    schema_version=SchemaVersion,
     detap_version=str,
     kind=Literal["comparison"],
     signature=field(str, pattern="^protocol:"),

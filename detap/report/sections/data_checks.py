@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from detap.checks.statistics import DataCheck, Statistic
 from detap.errors import Problem
-from detap.report.fields import Count, Object, field, list_of
+from detap.report.fields import Count, Object, SchemaVersion, field, list_of
 from detap.report.model import Block, Column, Report, Table
 
 CheckedInput = Object(
@@ -62,7 +62,7 @@ CheckReport = Object(
     "The JSON report of detap check. New keys do not change schema_version; removed or "
     "changed keys do.",
     others=Any,
-    schema_version=Literal[2],
+    schema_version=SchemaVersion,
     detap_version=field(str, pattern=r"^[0-9]+\.[0-9]+"),
     kind=Literal["check"],
     inputs=field(list_of(CheckedInput), "The readable inputs."),

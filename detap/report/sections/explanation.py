@@ -11,7 +11,7 @@ from detap.analysis.explanation.report_diff import Contribution, ReportDiff
 from detap.decimals import nearly_equal
 from detap.protocols import Protocol
 from detap.protocols.fields import display_name, protocol_fields
-from detap.report.fields import Count, Object, dict_of, each, field, list_of
+from detap.report.fields import Count, Object, SchemaVersion, dict_of, each, field, list_of
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.numbers import exact
 
@@ -133,7 +133,7 @@ ExplanationReport = Object(
     "ExplanationReport",
     "The JSON report of detap explain. Undefined metrics are null.",
     others=Any,
-    schema_version=Literal[2],
+    schema_version=SchemaVersion,
     detap_version=str,
     kind=field(
         Literal["protocol_diff", "protocol_search", "report_diff"],

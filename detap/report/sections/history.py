@@ -7,7 +7,7 @@ from typing import Any, Literal
 from detap.errors import Note
 from detap.escaping import escape
 from detap.gates.history import Series
-from detap.report.fields import Object, field, list_of
+from detap.report.fields import Object, SchemaVersion, field, list_of
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.numbers import rows_of
 
@@ -42,7 +42,7 @@ HistoryReport = Object(
     "HistoryReport",
     "The JSON report of detap history. Undefined metrics are null.",
     others=Any,
-    schema_version=Literal[2],
+    schema_version=SchemaVersion,
     detap_version=str,
     kind=Literal["history"],
     signature=field(str, pattern="^protocol:"),

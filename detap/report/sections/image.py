@@ -8,7 +8,7 @@ from detap.analysis.image_results import DetectionResult, GroundTruthResult, Ima
 from detap.analysis.row_results import DetectionStatus, GroundTruthStatus
 from detap.errors import Note
 from detap.evaluation.results import Result
-from detap.report.fields import Object, each, field, list_of
+from detap.report.fields import Object, SchemaVersion, each, field, list_of
 from detap.report.model import Block, Cell, Column, Report, Table
 
 CORNERS = ("x1", "y1", "x2", "y2")
@@ -61,7 +61,7 @@ ImageReport = Object(
     "The JSON report of detap show: the detections and ground truths of one image. "
     "Undefined values are null.",
     others=Any,
-    schema_version=Literal[2],
+    schema_version=SchemaVersion,
     detap_version=str,
     kind=Literal["image"],
     signature=str,

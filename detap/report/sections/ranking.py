@@ -11,7 +11,7 @@ from detap._version import __version__
 from detap.ranking.classification import ClassificationResult
 from detap.ranking.objectives import PARAMETERS, Objectives
 from detap.ranking.retrieval import RetrievalResult
-from detap.report.fields import Count, NoteEntry, Object, each, field, list_of
+from detap.report.fields import Count, NoteEntry, Object, SchemaVersion, each, field, list_of
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.numbers import is_undefined, mean, rows_of
 from detap.tables.detection import Floats
@@ -109,7 +109,7 @@ RankingReport = Object(
     "Undefined metrics are null. New keys do not change schema_version; removed or changed "
     "keys do.",
     others=Any,
-    schema_version=Literal[2],
+    schema_version=SchemaVersion,
     detap_version=field(str, pattern=r"^[0-9]+\.[0-9]+"),
     kind=Literal["retrieval", "classification"],
     signature=field(

@@ -21,6 +21,7 @@ from detap.report.fields import (
     MetricValue,
     NoteEntry,
     Object,
+    SchemaVersion,
     dict_of,
     field,
     list_of,
@@ -74,7 +75,7 @@ DetectionReport = Object(
     "The JSON report of detap eval. Undefined metrics are null. New keys do not change "
     "schema_version; removed or changed keys do.",
     others=Any,
-    schema_version=Literal[2],
+    schema_version=SchemaVersion,
     detap_version=field(str, pattern=r"^[0-9]+\.[0-9]+"),
     kind=Literal["detection"],
     signature=field(

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from os.path import splitext
 from typing import Any
 
-from detap._version import __version__
+from detap._version import SCHEMA_VERSION, __version__
 from detap.errors import UsageError
 from detap.escaping import escape
 from detap.evaluation.results import Curve, Result
@@ -56,7 +56,7 @@ def _extension(path: str) -> str:
 
 
 def _head(signature: str) -> dict[str, Any]:
-    version = {"schema_version": json.SCHEMA_VERSION, "detap_version": __version__}
+    version = {"schema_version": SCHEMA_VERSION, "detap_version": __version__}
     return {**version, "signature": signature}
 
 

@@ -10,12 +10,10 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, cast
 
+from detap._version import SCHEMA_VERSION
 from detap.report.model import Report
 from detap.report.numbers import plain
 from detap.report.writers.registry import Style
-
-SCHEMA_VERSION = 2
-"""Increased when a key is removed or changes its meaning, not when one is added."""
 
 ROWS = {
     "detection": "classes",
