@@ -29,14 +29,13 @@ from detap.gates.config import CHANGES, GateConfig, GateResults, Limit
 from detap.gates.data_sets import GatedSets, data_set_of_report, require_same_protocol
 from detap.gates.evaluate import evaluate_gates
 from detap.gates.history import report_paths
-from detap.io.paths import STDIN, is_url
+from detap.io.paths import STDIN, SourceFile, is_url
 from detap.metrics.metric import MetricSpec
 from detap.protocols import Protocol
 from detap.report.numbers import plain
 from detap.report.sections.data_sets import data_sets_report
 from detap.report.sections.gates import gate_blocks
 from detap.report.writers.json import as_dict
-from detap.tables.detection import SourceFile
 
 _GROUPS = ("Input", "Limits of input", "Protocol (default: as in the preset)", "General")
 """Help groups of options that apply to data sets."""

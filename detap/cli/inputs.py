@@ -22,12 +22,12 @@ from detap.formats.multi_file import (
     ground_truth_of,
 )
 from detap.io.limits import Limits
-from detap.io.paths import STDIN
+from detap.io.paths import STDIN, SourceFile
 from detap.io.stream import read_bytes
 from detap.protocols import PRESETS, Protocol
 from detap.report.inputs import describe_inputs
 from detap.tables.concat import images_seen
-from detap.tables.detection import Detections, GroundTruth, Name, SourceFile
+from detap.tables.detection import Detections, GroundTruth, Name
 
 
 class Tables(NamedTuple):

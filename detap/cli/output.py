@@ -10,11 +10,11 @@ from typing import Any, Self
 from detap.cli.session import Session
 from detap.errors import UsageError
 from detap.escaping import escape
+from detap.io.paths import SourceFile
 from detap.io.writing import STDOUT, check_target, write, write_stdout
 from detap.report.model import Report
 from detap.report.numbers import RULE, UNDEFINED
 from detap.report.writers.registry import WRITERS, Style, Writer
-from detap.tables.detection import SourceFile
 
 _PAGE = 80  # width of output that is not a terminal
 _DATA_FORMATS = ("table", "json", "csv", "markdown")

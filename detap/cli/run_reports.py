@@ -18,12 +18,13 @@ from detap.escaping import escape
 from detap.evaluation.results import Result
 from detap.evaluation.sanity_notes import comparison_notes
 from detap.gates.config import BaselineReport, GateResults
+from detap.io.paths import SourceFile
 from detap.io.writing import make_folder
 from detap.protocols import Protocol
 from detap.report.model import Block, PageSource, Report
 from detap.report.sections import SECTIONS, Section
 from detap.report.sections.detection import class_columns, detection_report
-from detap.tables.detection import Name, SourceFile
+from detap.tables.detection import Name
 
 _output = partial(option, group="Output")
 

@@ -29,10 +29,10 @@ from detap.formats.shapes.values import (
 from detap.formats.stem_matching import base_name, without_suffix
 from detap.formats.text.lines import looks_like
 from detap.io.digest import started
-from detap.io.paths import shown
+from detap.io.paths import SourceFile, shown
 from detap.io.problems import FaultError
 from detap.io.stream import Stream
-from detap.tables.detection import Name, SourceFile
+from detap.tables.detection import Name
 from detap.text_input import quote
 
 CORNERS = ("xtl", "ytl", "xbr", "ybr")

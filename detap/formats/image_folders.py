@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from detap.io.paths import is_url
-from detap.tables.detection import GroundTruth, SourceFile
+from detap.io.paths import SourceFile, is_url
+from detap.tables.detection import GroundTruth
 
 
 class ImageFolder(NamedTuple):

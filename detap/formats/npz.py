@@ -7,9 +7,9 @@ from detap.errors import InputError, Problem
 from detap.formats.base import Format
 from detap.formats.options import GEOMETRIES
 from detap.io.limits import DEFAULT_LIMITS, Limits
-from detap.io.paths import shown
+from detap.io.paths import SourceFile, shown
 from detap.io.stream import refuse
-from detap.tables.detection import Detections, GroundTruth, SourceFile
+from detap.tables.detection import Detections, GroundTruth
 
 
 class Npz(Format):

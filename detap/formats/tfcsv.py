@@ -31,9 +31,9 @@ from detap.formats.shapes.document import SCORES, Document, DocumentFormat, Imag
 from detap.formats.shapes.values import Row, number_of, read_csv
 from detap.formats.stem_matching import base_name
 from detap.formats.text.class_names import ClassNames
-from detap.io.paths import Path
+from detap.io.paths import Path, SourceFile
 from detap.io.problems import FaultError
-from detap.tables.detection import Detections, GroundTruth, SourceFile
+from detap.tables.detection import Detections, GroundTruth
 from detap.text_input import quote
 
 _COORDINATES = (

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from detap.io.digest import sha256_of_source
-from detap.io.paths import is_url, shown
-from detap.tables.detection import Detections, GroundTruth, SourceFile
+from detap.io.paths import SourceFile, is_url, shown
+from detap.tables.detection import Detections, GroundTruth
 
 
 def describe_inputs(

@@ -25,8 +25,7 @@ from detap.display import Displayed
 from detap.errors import InputError, Note, Problem
 from detap.io.digest import sha256_of_source
 from detap.io.limits import DEFAULT_LIMITS, Limits
-from detap.io.paths import Path
-from detap.io.paths import SourceFile as SourceFile  # noqa: PLC0414 - re-exported
+from detap.io.paths import Path, SourceFile
 from detap.protocols.summary import FREQUENCIES
 from detap.tables import shapes
 from detap.tables.columns import Columns, Names, check_rows, indices_in

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from detap.display import Brief
 from detap.errors import Note
-from detap.tables.detection import SourceFile
+from detap.io.paths import SourceFile
 
 Floats = NDArray[np.float64]
 

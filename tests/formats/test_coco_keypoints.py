@@ -17,8 +17,9 @@ from detap.formats.coco.tables import (
     read_ground_truth,
 )
 from detap.io.limits import Limits
+from detap.io.paths import SourceFile
 from detap.tables.concat import join_detections, join_ground_truths
-from detap.tables.detection import Detections, GroundTruth, SourceFile
+from detap.tables.detection import Detections, GroundTruth
 from tests.formats.coco_files import agreed, result_columns, truth_columns
 from tests.formats.test_coco_masks import mutated
 

@@ -326,7 +326,7 @@ def test_notes_are_merged_over_inputs() -> None:
     from dataclasses import replace
 
     from detap.errors import Note
-    from detap.tables.detection import SourceFile
+    from detap.io.paths import SourceFile
 
     plain = Note("zero-area-detections", "zero-area detections", 2, severity="info")
     tables = [

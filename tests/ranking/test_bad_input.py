@@ -16,7 +16,7 @@ from detap.errors import InputError, UsageError
 from detap.formats.ranking.runs import read_arrays, read_npz_retrieval, read_run
 from detap.formats.ranking.samples import read_npz_samples, read_samples, read_voc
 from detap.io.limits import Limits
-from detap.tables.detection import SourceFile
+from detap.io.paths import SourceFile
 from detap.tables.ranking import Gallery, Run
 from tests.ranking.cases import save
 

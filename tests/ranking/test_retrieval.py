@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from detap.core import _ranking, curves, ranking
 from detap.errors import InputError, UsageError
+from detap.io.paths import SourceFile
 from detap.ranking import bootstrap, classification, protocols, retrieval
 from detap.ranking.objectives import objectives
-from detap.tables.detection import SourceFile
 from detap.tables.ranking import Gallery, Samples
 from tests.ranking.cases import gallery
 

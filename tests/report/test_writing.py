@@ -8,8 +8,8 @@ import pytest
 
 from detap.errors import OutputError
 from detap.io import writing
+from detap.io.paths import SourceFile
 from detap.io.writing import check_target, write
-from detap.tables.detection import SourceFile
 
 
 def only(folder: Path) -> list[str]:

@@ -29,7 +29,7 @@ from detap.formats.ranking import runs, samples
 from detap.gates.config import BaselineReport, GateResults, OptionNames
 from detap.gates.evaluate import evaluate_gates
 from detap.gates.ranking import Ranked
-from detap.io.paths import STDIN
+from detap.io.paths import STDIN, SourceFile
 from detap.protocols.ranking import Classification, Retrieval
 from detap.ranking import classification as classifications
 from detap.ranking.metrics import select_metrics
@@ -42,7 +42,6 @@ from detap.report.sections.ranking import brief, classification_report, retrieva
 from detap.report.writers.curves import check_extension, retrieval_curves
 from detap.report.writers.json import as_dict
 from detap.report.writers.registry import Style
-from detap.tables.detection import SourceFile
 from detap.tables.ranking import Gallery, Run, Samples
 
 _DATA = ("json", "csv")

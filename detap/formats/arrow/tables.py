@@ -22,7 +22,7 @@ from detap.formats.coco.columns import DetectionColumns, TruthColumns
 from detap.formats.coco.values import no_common_id, other_name
 from detap.io.json_text import short_json
 from detap.io.limits import DEFAULT_LIMITS, Limits
-from detap.io.paths import Path, shown
+from detap.io.paths import Path, SourceFile, shown
 from detap.io.problems import FaultError, Problems, check_choice
 from detap.tables.columns import indices_in
 from detap.tables.detection import (
@@ -33,7 +33,6 @@ from detap.tables.detection import (
     GroundTruth,
     Integers,
     Name,
-    SourceFile,
     distinct_name,
     encode_boxes,
 )

@@ -15,6 +15,7 @@ from detap.formats.by_name.notes import (
     nonzero_notes,
 )
 from detap.formats.by_name.problems import Problems, RowReader, negative_size_notes
+from detap.io.paths import SourceFile
 from detap.tables.columns import indices_in
 from detap.tables.detection import (
     Detections,
@@ -23,7 +24,6 @@ from detap.tables.detection import (
     GroundTruth,
     Integers,
     Name,
-    SourceFile,
     encode_boxes,
 )
 from detap.tables.notes import AS_IS, INSIST, backward

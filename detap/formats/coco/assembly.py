@@ -25,15 +25,8 @@ from detap.formats.coco.id_mapping import CategoryPairs, check_image_ids, sample
 from detap.formats.coco.values import no_common_id
 from detap.io.json_text import short_json
 from detap.io.limits import Limits
-from detap.io.paths import STDIN, Path, shown
-from detap.tables.detection import (
-    CategorySample,
-    Detections,
-    GroundTruth,
-    Name,
-    SourceFile,
-    distinct_name,
-)
+from detap.io.paths import STDIN, Path, SourceFile, shown
+from detap.tables.detection import CategorySample, Detections, GroundTruth, Name, distinct_name
 from detap.tables.notes import (
     AS_IS,
     BOX_LAYOUTS,

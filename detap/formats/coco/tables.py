@@ -16,9 +16,9 @@ from detap.formats.coco.truth import TruthFile, listed_file_names
 from detap.formats.json.document import JsonFile
 from detap.formats.text.class_names import ClassNames
 from detap.io.limits import DEFAULT_LIMITS, Limits
-from detap.io.paths import STDIN, Path, shown
+from detap.io.paths import STDIN, Path, SourceFile, shown
 from detap.io.problems import SHAPES, check_choice
-from detap.tables.detection import BOX_FORMATS, Detections, GroundTruth, SourceFile
+from detap.tables.detection import BOX_FORMATS, Detections, GroundTruth
 from detap.tables.notes import POLYGONS_BOUNDED
 
 _BOUNDED = "segmentations of the detections are replaced by their boxes"

@@ -22,18 +22,10 @@ from detap.formats.reading.placeholder import empty_ground_truth
 from detap.formats.text.class_names import ClassNames
 from detap.io.json_text import integer
 from detap.io.limits import DEFAULT_LIMITS, Limits
-from detap.io.paths import Path
+from detap.io.paths import Path, SourceFile
 from detap.io.stream import read_bytes
 from detap.tables.columns import indices_in, ordered
-from detap.tables.detection import (
-    Detections,
-    Floats,
-    GroundTruth,
-    Integers,
-    Name,
-    SourceFile,
-    encode_boxes,
-)
+from detap.tables.detection import Detections, Floats, GroundTruth, Integers, Name, encode_boxes
 
 _FEW = 20
 """One in so many boxes may extend beyond its image."""

@@ -11,10 +11,9 @@ from detap.formats.by_name.problems import Problems
 from detap.formats.text.lines import looks_like
 from detap.io.json_text import JsonText, NotJsonError, decode, short_json
 from detap.io.limits import Limits
-from detap.io.paths import Path, shown
+from detap.io.paths import Path, SourceFile, shown
 from detap.io.problems import Problems as FileProblems
 from detap.io.stream import read_bytes
-from detap.tables.detection import SourceFile
 from detap.text_input import quote
 
 _HEADER = ("LabelName", "DisplayName")

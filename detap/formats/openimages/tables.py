@@ -22,17 +22,9 @@ from detap.formats.openimages.rows import CORNERS, read_rows
 from detap.formats.reading.image_sizes import read_image_sizes, sizes_of, stem_of
 from detap.formats.reading.placeholder import empty_ground_truth
 from detap.io.limits import DEFAULT_LIMITS, Limits
-from detap.io.paths import Path, shown
+from detap.io.paths import Path, SourceFile, shown
 from detap.tables.columns import indices_in
-from detap.tables.detection import (
-    Detections,
-    Flags,
-    Floats,
-    GroundTruth,
-    Integers,
-    Name,
-    SourceFile,
-)
+from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, Name
 from detap.tables.notes import FRACTIONS, backward, too_many
 from detap.text_input import quote
 

@@ -10,11 +10,10 @@ from detap.errors import Note
 from detap.formats.ranking.arrays import NUMBERS, TEXT, Arrays, ArraySource, read_npy, read_npz
 from detap.formats.ranking.rows import QRELS, RUN, Rows, read_rows
 from detap.io.limits import DEFAULT_LIMITS, Limits
-from detap.io.paths import STDIN, Path, shown
+from detap.io.paths import STDIN, Path, SourceFile, shown
 from detap.io.problems import Problems
 from detap.io.stream import refuse
 from detap.tables.columns import indices_in
-from detap.tables.detection import SourceFile
 from detap.tables.ranking import Gallery, Run
 
 __all__ = ["read_arrays", "read_npz_retrieval", "read_run"]

@@ -14,11 +14,10 @@ from detap.formats.ranking.arrays import NUMBERS, ArraySource, read_npz
 from detap.formats.ranking.rows import csv_table, name_of, refuse_others, text_fault, value_fault
 from detap.io.json_text import JsonText, NotJsonError, decode, short_json
 from detap.io.limits import DEFAULT_LIMITS, Limits
-from detap.io.paths import Path, shown
+from detap.io.paths import Path, SourceFile, shown
 from detap.io.problems import Problems
 from detap.io.stream import read_bytes, refuse, refuse_os_error
 from detap.tables.columns import indices_in
-from detap.tables.detection import SourceFile
 from detap.tables.ranking import Samples
 from detap.text_input import join_names, quote
 

@@ -38,19 +38,11 @@ from detap.formats.text.lines import box_fault
 from detap.io.digest import read_hashed
 from detap.io.json_text import HOLDS_CONSTANTS, short_json
 from detap.io.limits import DEFAULT_LIMITS, Limits
-from detap.io.paths import STDIN, Path, shown
+from detap.io.paths import STDIN, Path, SourceFile, shown
 from detap.io.problems import SHAPES, FaultError, check_choice
 from detap.io.stream import read_bytes, refuse
 from detap.tables.columns import indices_in
-from detap.tables.detection import (
-    Detections,
-    Flags,
-    Floats,
-    GroundTruth,
-    Name,
-    SourceFile,
-    encode_boxes,
-)
+from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Name, encode_boxes
 from detap.text_input import quote
 
 SCORES = ("score", "confidence")

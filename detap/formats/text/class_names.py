@@ -10,10 +10,9 @@ from detap.errors import InputError, Problem
 from detap.formats.by_name.problems import Problems
 from detap.formats.text.lines import decoded_lines, looks_like, number_fault, plain_lines
 from detap.io.limits import DEFAULT_LIMITS, Limits
-from detap.io.paths import Path
+from detap.io.paths import Path, SourceFile
 from detap.io.problems import FaultError
 from detap.io.stream import read_bytes
-from detap.tables.detection import SourceFile
 from detap.text_input import is_whole, quote
 
 DATA_YAML = (".yaml", ".yml")

@@ -10,8 +10,7 @@ from detap.formats.by_name.problems import Problems
 from detap.formats.text.lines import plain_lines
 from detap.io import stream as files
 from detap.io.limits import Limits
-from detap.io.paths import STDIN, Path
-from detap.tables.detection import SourceFile
+from detap.io.paths import STDIN, Path, SourceFile
 from detap.text_input import quote
 
 

@@ -21,10 +21,10 @@ from detap.formats.text.lines import SWAPPED, LineForm, decoded
 from detap.io import stream as files
 from detap.io.digest import read_hashed
 from detap.io.limits import Limits
-from detap.io.paths import Path
+from detap.io.paths import Path, SourceFile
 from detap.io.problems import FaultError
 from detap.tables.columns import reindexed
-from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, SourceFile
+from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers
 from detap.text_input import join_names
 
 _OPEN = os.O_RDONLY

@@ -12,8 +12,8 @@ from detap.formats.reading.image_headers import image_size as size_of_file
 from detap.formats.reading.image_sizes import read_image_sizes, sizes_of
 from detap.formats.yolo.dataset import DataSet
 from detap.io.limits import Limits
-from detap.io.paths import Path
-from detap.tables.detection import Floats, Integers, Name, SourceFile
+from detap.io.paths import Path, SourceFile
+from detap.tables.detection import Floats, Integers, Name
 from detap.tables.notes import INSIST
 from detap.text_input import quote
 

@@ -44,11 +44,11 @@ from detap.formats.yolo.rows import check_run, task_of_run
 from detap.formats.yolo.sizes import GivenSizes, Size, refuse_unknown, sizes_of_images
 from detap.io import stream as files
 from detap.io.limits import DEFAULT_LIMITS, Limits
-from detap.io.paths import Path
+from detap.io.paths import Path, SourceFile
 from detap.io.problems import check_choice
 from detap.protocols.fields import default_sigmas
 from detap.tables.columns import indices_in, reindexed
-from detap.tables.detection import Detections, Floats, GroundTruth, SourceFile
+from detap.tables.detection import Detections, Floats, GroundTruth
 from detap.tables.notes import POLYGONS_BOUNDED
 from detap.text_input import join_names
 
