@@ -5,26 +5,6 @@ import numpy as np
 from detap.tables.detection import Floats, Integers
 
 
-def survey_boxes(corners: Floats, image: Integers, sizes: Floats, margin: float) -> tuple[int, int]:
-    """Count the boxes beyond their image by a margin, and those that would fit as two corners.
-
-    `sizes` (I, 2) are width and height, NaN where unknown.
-    """
-    x, y, right, bottom = corners.T
-    limits = sizes + margin
-    beyond = np.flatnonzero(
-        (x <= -margin)
-        | (y <= -margin)
-        | (right >= limits[:, 0].take(image))
-        | (bottom >= limits[:, 1].take(image))
-    )
-    low, high = corners[beyond, :2], corners[beyond, 2:]
-    with np.errstate(invalid="ignore", over="ignore"):
-        size = high - low
-        fits = (size >= low) & (size < limits[image[beyond]])
-    return len(beyond), int(np.count_nonzero(fits[:, 0] & fits[:, 1]))
-
-
 def survey_values(values: Floats) -> tuple[float, float, int, int]:
     """Return the lowest and highest value, and how many are 0 and lie outside 0 to 1."""
     low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)

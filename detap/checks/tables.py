@@ -10,8 +10,8 @@ from itertools import cycle
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.checks.box_stats import survey_boxes
 from detap.errors import InputError, Note, Problem
+from detap.tables._loops import survey_boxes
 from detap.tables.detection import Detections, Floats, GroundTruth, Integers
 from detap.tables.notes import BOX_OPTIONS, FRACTIONS, INSIST
 from detap.text_input import join_names

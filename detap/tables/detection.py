@@ -28,6 +28,7 @@ from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path, SourceFile
 from detap.protocols.summary import FREQUENCIES
 from detap.tables import shapes
+from detap.tables._loops import encode
 from detap.tables.columns import Columns, Names, check_rows, indices_in
 from detap.tables.columns import Name as Name  # noqa: PLC0414 - re-exported
 from detap.tables.masks import Masks
@@ -718,14 +719,9 @@ def checked_boxes(
 def encode_boxes(boxes: Floats, box_format: str, *, copy: bool = True) -> tuple[Floats, Floats]:
     """Return the corners (N, 4) and areas (N,) of boxes, computed from the given numbers."""
     as_floats = np.array if copy else np.asarray
-    corners = as_floats(boxes, np.float64, order="C")
-    with np.errstate(invalid="ignore", over="ignore"):
-        if box_format == "xyxy":
-            width, height = (corners[:, 2:] - corners[:, :2]).T
-        else:
-            width, height = corners[:, 2:].T.copy()
-            corners[:, 2:] += corners[:, :2]
-        return corners, width * height
+    corners, area = as_floats(boxes, np.float64, order="C"), np.empty(len(boxes))
+    encode(corners, area, box_format == "xyxy")
+    return corners, area
 
 
 def distinct_name(name: str, identifier: Name) -> str:

@@ -27,6 +27,7 @@ from detap.io.limits import MORE_RECORDS, Limits
 from detap.io.paths import STDIN, Path, shown
 from detap.io.problems import FaultError, Problems
 from detap.io.stream import Stream, read_bytes
+from detap.tables._loops import number_keys
 from detap.tables.detection import Integers, Name
 
 Record = dict[str, Any]
@@ -428,7 +429,7 @@ class Ids:
     """A column of ids as `rows` of indices of the distinct ids, in order of occurrence."""
 
     def __init__(self, fields: Fields, column: str) -> None:
-        keys, self.rows = _distinct(np.asarray(fields.take(column)))
+        keys, self.rows = numbered(np.asarray(fields.take(column)))
         names = fields.names_of(keys.tolist())
         self.index: dict[Any, int] = {}
         indices = [self.index.setdefault(name, len(self.index)) for name in names]
@@ -446,17 +447,13 @@ class Ids:
         return list(self.index)
 
 
-def _distinct(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], Integers]:
+def numbered(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], Integers]:
     """Return the distinct keys in order of occurrence, and the index of each row's key."""
     low, high = (int(keys.min()), int(keys.max())) if len(keys) else (0, 0)
     if high - low < 4 * len(keys) + 1024:  # a table is much faster than sorting
-        offset = keys - low
-        first = np.full(high - low + 1, len(keys))
-        first[offset[::-1]] = np.arange(len(keys))[::-1]
-        rows = np.sort(first[first < len(keys)])
-        distinct, index = keys[rows], np.empty(len(first), np.int32)
-        index[distinct - low] = np.arange(len(rows))
-        return distinct, index[offset]
+        distinct, rows = np.empty(len(keys), np.int64), np.empty(len(keys), np.int32)
+        index = np.full(high - low + 1, -1, np.int32)
+        return distinct[: number_keys(keys, low, index, distinct, rows)], rows
     distinct, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     order = np.argsort(first)
     index = np.empty(len(order), np.int32)

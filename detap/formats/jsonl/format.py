@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from detap.checks.box_stats import survey_boxes
 from detap.errors import InputError, Note, Problem
 from detap.formats.base import Format
 from detap.formats.by_name.notes import images_without_objects, nonzero_notes
@@ -24,6 +23,7 @@ from detap.io.json_text import integer
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path, SourceFile
 from detap.io.stream import read_bytes
+from detap.tables._loops import survey_boxes
 from detap.tables.columns import indices_in, ordered
 from detap.tables.detection import Detections, Floats, GroundTruth, Integers, Name, encode_boxes
 
