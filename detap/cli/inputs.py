@@ -153,6 +153,8 @@ class Inputs:
     def read(self, session: Session | None = None, other: str | None = None) -> Tables:
         """Read the tables, and those of another detector if given; show the progress."""
         sources = Sources(self.gt, self.format.source), self._detections(self.dt)
+        if STDIN not in (*self.gt, *self.dt):
+            self.format_of(self.dt[0]).begin_detections(sources[1].first, self.reading)
         if session is not None:
             session.start_progress("Reading", lambda: _fraction(sources))
         truth = self.read_ground_truth(sources[0])

@@ -104,6 +104,9 @@ class Format:
         """Return the input of the readers for a path; it may know the progress of reading."""
         return path
 
+    def begin_detections(self, source: Any, reading: Mapping[str, Any]) -> None:
+        """Begin to read detections in a thread, as far as that needs no ground truth."""
+
     def default_protocol(self, path: Path | None, reading: Mapping[str, Any]) -> str:
         """Return the default preset for the ground truth of a path, before it is read."""
         geometry = "" if path is None else self.geometry(os.fspath(path), reading)

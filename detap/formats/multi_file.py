@@ -90,7 +90,7 @@ class Sources:
         self.paths = tuple(paths)
         self._source = source
         self._done = 0
-        self._current = source(self.paths[0])
+        self.first = self._current = source(self.paths[0])
         self.has_progress = len(self.paths) > 1 or hasattr(self._current, "fraction")
 
     def __iter__(self) -> Iterator[Any]:

@@ -1,6 +1,7 @@
 """The COCO format."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from detap.errors import InputError, Note
@@ -12,7 +13,7 @@ from detap.formats.coco.values import Record
 from detap.formats.content import Content
 from detap.formats.json._fields import Fields
 from detap.formats.json.document import Document, Ids, JsonFile, RecordList
-from detap.formats.options import GEOMETRIES
+from detap.formats.options import DETECTIONS, GEOMETRIES
 from detap.formats.reading.placeholder import empty_ground_truth
 from detap.io.limits import Limits
 from detap.io.paths import Path
@@ -90,6 +91,14 @@ class Coco(Format):
     def source(self, path: str) -> JsonFile:
         """Return the file, whose progress can be shown."""
         return JsonFile(path)
+
+    def begin_detections(self, source: JsonFile, reading: Mapping[str, Any]) -> None:
+        """Begin to parse results in a thread: it takes as long as the ground truth and more."""
+        given = self.reader_options(DETECTIONS, reading)
+        names = ("boxes", "masks", "keypoints", "limits")
+        source.begin(
+            partial(tables.parse_results, **{name: given[name] for name in names if name in given})
+        )
 
     def attribute_values(self, ground_truth: GroundTruth, name: str) -> dict[Name, Any]:
         """Return the value of a key of the image records."""

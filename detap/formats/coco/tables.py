@@ -4,6 +4,7 @@ References: the data format of the COCO API (pycocotools ``coco.py``, ``loadRes`
 """
 
 from dataclasses import replace
+from functools import partial
 
 from detap.errors import InputError, Note, UsageError
 from detap.formats.coco import id_mapping
@@ -89,9 +90,9 @@ def read_detections(
     refuse_same_file(source.path, ground_truth, SHAPE_OF_RESULTS)
     listed = class_names if dt_class_names is None else dt_class_names
     by_name = goes_by_names(ground_truth, listed, first_category_id)
-    results, file = ResultsFile(boxes=boxes, masks=masks, keypoints=keypoints), shown(source.path)
-    with source.opened(limits) as document:
-        results.read(document)
+    file = shown(source.path)
+    parse = partial(parse_results, boxes=boxes, masks=masks, keypoints=keypoints, limits=limits)
+    results: ResultsFile = source.parsed(parse)
     columns = results.columns(ground_truth, by_name=by_name)
     sources: tuple[SourceFile, ...] = ()
     notes: tuple[Note, ...] = ()
@@ -120,6 +121,21 @@ def read_detections(
     if ground_truth.polygons is not None and results.has_segmentations:
         notes += (Note(POLYGONS_BOUNDED, _BOUNDED, len(table), severity="info"),)
     return replace(table, notes=(*table.notes, *notes), files=(*table.files, *sources))
+
+
+def parse_results(
+    source: JsonFile,
+    *,
+    boxes: str = "xywh",
+    masks: bool = False,
+    keypoints: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+) -> ResultsFile:
+    """Read a results file as far as that needs no ground truth."""
+    results = ResultsFile(boxes=boxes, masks=masks, keypoints=keypoints)
+    with source.opened(limits) as document:
+        results.read(document)
+    return results
 
 
 def goes_by_names(truth: GroundTruth, class_names: object, first: object) -> bool:

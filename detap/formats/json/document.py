@@ -5,12 +5,15 @@ import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from io import BytesIO
+from threading import Thread
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
+from detap.core.threads import memory_is_tight
 from detap.errors import Problem
 from detap.formats.json._fields import DONE, FIRST_WORD, LIMIT, ODD, Fields, Reader, nesting
 from detap.io.digest import new, sha256_of_stream
@@ -78,6 +81,29 @@ class RecordProblems(Problems):
         del self._order[self.limit :], self.listed[self.limit :]
 
 
+class _Parsing(Thread):
+    """A thread that parses a file; the compiled walk of records runs without the GIL."""
+
+    def __init__(self, parse: Callable[[], Any]) -> None:
+        super().__init__(daemon=True)
+        self._parse = parse
+        self._value: Any = None
+        self._error: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            self._value = self._parse()
+        except BaseException as error:  # raised in the caller's thread
+            self._error = error
+
+    def result(self) -> Any:
+        """Wait, and return the parsed file or raise its error."""
+        self.join()
+        if self._error is not None:
+            raise self._error
+        return self._value
+
+
 class JsonFile:
     """A JSON file to be read; its progress may be asked for from another thread."""
 
@@ -87,6 +113,17 @@ class JsonFile:
         self._reader: Reader | None = None
         self._size = 0
         self._is_read = False
+        self._parsing: _Parsing | None = None
+
+    def begin(self, parse: "Callable[[JsonFile], Any]") -> None:
+        """Begin to parse the file in a thread; :meth:`parsed` returns the result."""
+        if not memory_is_tight():
+            self._parsing = _Parsing(partial(parse, self))
+            self._parsing.start()
+
+    def parsed(self, parse: "Callable[[JsonFile], Any]") -> Any:
+        """Return the result of the thread, or parse the file now."""
+        return parse(self) if self._parsing is None else self._parsing.result()
 
     @contextmanager
     def opened(self, limits: Limits) -> "Iterator[Document]":
