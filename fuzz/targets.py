@@ -20,7 +20,6 @@ import numpy as np
 
 from detap.core.masks import areas_and_boxes
 from detap.errors import InputError
-from detap.formats.by_name.problems import Problems
 from detap.formats.coco.results import ResultsFile
 from detap.formats.coco.truth import TruthFile
 from detap.formats.cvat import CORNERS as CVAT_CORNERS
@@ -38,7 +37,7 @@ from detap.formats.voc.tables import plain_start
 from detap.formats.voc.xml import read_annotation
 from detap.formats.yolo.rows import YoloForm
 from detap.io.limits import Limits
-from detap.io.problems import FaultError
+from detap.io.problems import FaultError, Problems
 from detap.io.stream import Stream
 from detap.tables.detection import GroundTruth
 from fuzz import labelling as labelling_tools

@@ -17,7 +17,7 @@ import numpy as np
 from detap.formats.base import Format
 from detap.formats.by_name.notes import files_skipped
 from detap.formats.by_name.objects import nothing_in_common
-from detap.formats.by_name.problems import CORNERS, Problems
+from detap.formats.by_name.problems import CORNERS
 from detap.formats.reading.placeholder import empty_ground_truth
 from detap.formats.reading.sniffing import first_line
 from detap.formats.text.folder import Folder, first_folder
@@ -32,7 +32,7 @@ from detap.formats.text.lines import (
 from detap.formats.text.reader import FolderReader, Rows, first_words
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
-from detap.io.problems import FaultError, check_choice
+from detap.io.problems import FaultError, Problems, check_choice
 from detap.tables.detection import (
     BOX_FORMATS,
     Detections,

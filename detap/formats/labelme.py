@@ -13,7 +13,6 @@ from typing import Any
 
 from detap.errors import Note
 from detap.formats.by_name.notes import files_skipped
-from detap.formats.by_name.problems import Problems
 from detap.formats.image_folders import ImageFolder
 from detap.formats.reading.sniffing import head
 from detap.formats.shapes.document import Document, DocumentFormat, Image, Item, json_folder
@@ -32,7 +31,7 @@ from detap.formats.stem_matching import base_name, without_suffix
 from detap.formats.text.folder import Folder, name_of_member, nested_names
 from detap.io.json_text import short_json
 from detap.io.limits import DEFAULT_LIMITS
-from detap.io.problems import FaultError
+from detap.io.problems import FaultError, Problems
 from detap.io.stream import read_bytes
 from detap.tables.detection import GroundTruth, Name
 

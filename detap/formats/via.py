@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from detap.errors import Note, UsageError
-from detap.formats.by_name.problems import Problems
 from detap.formats.content import Content, rows_of_images
 from detap.formats.reading.sniffing import head, json_paths
 from detap.formats.shapes.document import Document, DocumentFormat, Image, Item, json_line
@@ -30,7 +29,7 @@ from detap.formats.shapes.values import (
 from detap.formats.xywh import to_xywh
 from detap.io.json_text import integer, short_json
 from detap.io.paths import Path
-from detap.io.problems import FaultError
+from detap.io.problems import FaultError, Problems
 from detap.io.stream import refuse
 from detap.tables.detection import Detections, GroundTruth
 from detap.text_input import join_names, quote

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from detap.io.file_kinds import BYTE_ORDER_MARK, MERGE_MARKER, kind_of
 from detap.io.limits import Limits
 from detap.io.problems import Problems
+from detap.io.stream import refuse
 
 HOLDS_CONSTANTS = "contains NaN or Infinity, which are not valid JSON", "remove it"
 """The message and hint for :attr:`JsonText.constants`."""
@@ -126,7 +127,7 @@ class JsonText:
         except RecursionError:
             raise NotJsonError(start, "is nested too deeply", "reduce the nesting") from None
         for key in self._repeated:
-            self.problems.add(
+            self.problems.add_here(
                 name if number < 0 else f"{name}[{number}]",
                 f"duplicate key {short_json(key)} in one object",
                 "keep one of them",
@@ -282,40 +283,31 @@ def text_of(
 ) -> JsonText:
     """Return a reader for a JSON file."""
     if not data.strip():
-        problems.add("", "is empty", expected)
-        problems.raise_any()
-    text = decode(data, problems)
+        refuse(problems.file, "is empty", expected)
+    text = decode(data, problems.file)
     depth = nesting(data)
     if depth > limits.nesting:
-        problems.add(
-            "",
-            f"JSON is nested {depth} levels deep, the limit is {limits.nesting}",
-            "raise the limit with --max-nesting",
-        )
-        problems.raise_any()
+        message = f"JSON is nested {depth} levels deep, the limit is {limits.nesting}"
+        refuse(problems.file, message, "raise the limit with --max-nesting")
     return JsonText(text, problems)
 
 
-def refuse_utf16(data: bytes, problems: Problems) -> None:
+def refuse_utf16(data: bytes, file: str) -> None:
     """Raise InputError if the data is UTF-16 or UTF-32."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")) or (
         b"\0" in data[:4] and data[:4].replace(b"\0", b"")[:1] in (b"{", b"[")
     ):
-        problems.add("", "is UTF-16 or UTF-32 text, expected UTF-8", "save it as UTF-8")
-        problems.raise_any()
+        refuse(file, "is UTF-16 or UTF-32 text, expected UTF-8", "save it as UTF-8")
 
 
-def decode(data: bytes, problems: Problems) -> str:
+def decode(data: bytes, file: str) -> str:
     """Return UTF-8 bytes as text, without a byte order mark."""
-    refuse_utf16(data, problems)
+    refuse_utf16(data, file)
     try:
         return data.removeprefix(BYTE_ORDER_MARK).decode()
     except UnicodeDecodeError as error:
         name, hint = looks_like(data)
         if name:
-            problems.add("", f"looks like {name}", hint)
-        else:
-            where = f"byte {error.start}"
-            problems.add(where, f"{data[error.start]:#04x} is not UTF-8", "save it as UTF-8")
-        problems.raise_any()
-        raise  # pragma: no cover - the line above raises
+            refuse(file, f"looks like {name}", hint)
+        message = f"{data[error.start]:#04x} is not UTF-8"
+        refuse(file, message, "save it as UTF-8", f"byte {error.start}")

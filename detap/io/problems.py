@@ -1,6 +1,6 @@
 """Collect the problems of an input, so that one error lists all."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from detap.errors import InputError, Problem, UsageError
 
@@ -24,43 +24,40 @@ def check_choice(option: str, value: object, choices: Sequence[str]) -> None:
         raise UsageError(f"{option} {value!r} is unknown; use one of {', '.join(choices)}")
 
 
-class Listed:
-    """Problems listed up to a limit and counted beyond."""
+class Problems:
+    """Problems of an input, listed up to a limit and counted beyond."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, file: str = "") -> None:
         self.limit = max(1, limit)
+        self.file = file  # of the problems that have no other
         self.listed: list[Problem] = []
         self.count = 0
+        self.lead: Problem | None = None  # the common cause, listed before all others
+        self.cause: Callable[[], Problem | None] = lambda: None  # one that takes time to find
+
+    def add(self, file: str, location: str, message: str, hint: str = "") -> None:
+        """Add one problem."""
+        self.extend(Problem(file, location, message, hint))
+
+    def add_here(self, location: str, message: str, hint: str = "") -> None:
+        """Add one problem of `file`."""
+        self.extend(Problem(self.file, location, message, hint))
 
     def extend(self, *problems: Problem) -> None:
         """Add problems."""
         self.count += len(problems)
         self.listed += problems[: max(0, self.limit - len(self.listed))]
 
-    def raise_any(self) -> None:
-        """Raise InputError if there are problems."""
-        if self.count:
-            raise InputError(self.listed, self.count - len(self.listed))
-
-
-class Problems(Listed):
-    """The problems of one file."""
-
-    def __init__(self, file: str, limit: int) -> None:
-        super().__init__(limit)
-        self.file = file
-
-    def add(self, location: str, message: str, hint: str = "") -> None:
-        """Add one problem."""
-        self.extend(Problem(self.file, location, message, hint))
-
-    def lead(self, location: str, message: str, hint: str = "") -> None:
-        """Add a problem before all others."""
-        self.count += 1
-        self.listed.insert(0, Problem(self.file, location, message, hint))
-        del self.listed[self.limit :]
-
     def instead(self, message: str, hint: str = "") -> None:
         """Replace all problems by their common cause."""
         self.listed = [Problem(self.file, "", message, hint)]
         self.count = 1
+
+    def raise_any(self) -> None:
+        """Raise InputError if there are problems."""
+        if not self.count:
+            return
+        lead = self.cause() or self.lead
+        raise InputError(
+            [*([] if lead is None else [lead]), *self.listed], self.count - len(self.listed)
+        )

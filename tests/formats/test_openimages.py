@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from detap import evaluate
 from detap.errors import InputError
-from detap.formats.by_name.problems import Problems
 from detap.formats.detection import detect_format
 from detap.formats.openimages.rows import Rows, read_rows
 from detap.formats.openimages.tables import read_detections, read_ground_truth
 from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.io.problems import Problems
 from tests.cli.conftest import Ended, detap
 from tests.formats.voc_100 import same_as_known
 

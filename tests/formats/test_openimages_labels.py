@@ -9,11 +9,11 @@ import pytest
 
 from detap import evaluate
 from detap.errors import InputError
-from detap.formats.by_name.problems import Problems
 from detap.formats.catalogue import FORMATS
 from detap.formats.openimages.labels import Descriptions, Hierarchy
 from detap.formats.openimages.tables import read_detections, read_ground_truth
 from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.io.problems import Problems
 from detap.tables.detection import GroundTruth
 from tests.cli.conftest import Ended, detap
 

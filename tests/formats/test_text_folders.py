@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from detap.formats.by_name.problems import Problems
 from detap.formats.text.folder import Folder
 from detap.formats.text.reader import contents
 from detap.io.limits import Limits
+from detap.io.problems import Problems
 
 
 def folder_of(path: Path, *members: str, irregular: tuple[str, ...] = ()) -> Folder:

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from detap.errors import InputError
 from detap.formats import dota, kitti
-from detap.formats.by_name.problems import Problems
 from detap.formats.dota import DotaForm
 from detap.formats.kitti import KittiForm
 from detap.formats.text import reader
@@ -23,7 +22,7 @@ from detap.formats.text.reader import Rows
 from detap.formats.voc import tables as voc
 from detap.formats.yolo import tables as yolo_tables
 from detap.formats.yolo.rows import YoloForm
-from detap.io.problems import FaultError
+from detap.io.problems import FaultError, Problems
 from detap.tables.detection import GroundTruth
 from tests.depth import examples
 from tests.oracle.lines import PlainLines

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from detap.formats.by_name.problems import Problems
 from detap.formats.reading.attributes import Attributes
 from detap.formats.voc._scan import Annotations
 from detap.formats.voc.tables import plain_start
 from detap.formats.voc.xml import read_annotation
 from detap.io.limits import DEFAULT_LIMITS
+from detap.io.problems import Problems
 
 Row = tuple[str, bool, tuple[str, ...]]
 """Name, flag, and the numbers as float.hex()."""

@@ -106,7 +106,7 @@ def shape_of(schema: Any, scored: bool, boxes: str | None, problems: Problems) -
     `boxes` is the format of `bbox`, if given.
     """
     for name in sorted({name for name in schema.names if schema.names.count(name) > 1}):
-        problems.add("", f"duplicate column {name}", "keep one of them")
+        problems.add_here("", f"duplicate column {name}", "keep one of them")
     problems.raise_any()
     top = {field.name: field for field in schema}
     nested = _OBJECTS in top and BOX not in top
@@ -133,7 +133,7 @@ def shape_of(schema: Any, scored: bool, boxes: str | None, problems: Problems) -
         expected = _expected(name, field.type, nested or bool(class_names))
         if expected:
             where = name if name == "image_id" else f"{prefix}{name}"
-            problems.add("", f"column {where} has type {field.type}, expected {expected}")
+            problems.add_here("", f"column {where} has type {field.type}, expected {expected}")
     problems.raise_any()
     return shape
 
@@ -204,16 +204,16 @@ def _check_presence(
     hint = _HINTS[scored]
     if "image_id" not in top:
         listed = ", ".join(list(top)[:12])
-        problems.add("", f"no column image_id (columns: {listed or 'none'})", hint)
+        problems.add_here("", f"no column image_id (columns: {listed or 'none'})", hint)
     if not {"category_id", "category"} & fields.keys():
-        problems.add("", "no column category_id or category", hint)
+        problems.add_here("", "no column category_id or category", hint)
     if scored and "score" not in fields:
         truth = sorted(fields.keys() & {"area", *FLAGS})
         looks = f" (has {' and '.join(truth)}: ground truth?)" if truth else ""
-        problems.add("", f"no column score{looks}", hint)
+        problems.add_here("", f"no column score{looks}", hint)
     if not scored and "score" in fields:
         message = "column score in ground truth (detections?)"
-        problems.add("", message, "if this is ground truth, remove the column")
+        problems.add_here("", message, "if this is ground truth, remove the column")
 
 
 def _box_columns(
@@ -222,9 +222,9 @@ def _box_columns(
     complete = [names for names in (XYWH, CORNERS, (BOX,)) if set(names) <= fields.keys()]
     if len(complete) > 1:
         listed = " and ".join(f"{prefix}{', '.join(names)}" for names in complete)
-        problems.add("", f"several box columns: {listed}", "keep one of them")
+        problems.add_here("", f"several box columns: {listed}", "keep one of them")
     elif not complete:
-        problems.add("", "no box columns", _HINTS[scored])
+        problems.add_here("", "no box columns", _HINTS[scored])
     return complete[0] if complete else ()
 
 
@@ -244,18 +244,18 @@ def _box_format(
         if text and text not in _BOX_FORMATS:
             expected = ", ".join(_BOX_FORMATS)
             message = f"metadata `boxes` of bbox is {text!r}, expected one of {expected}"
-            problems.add("", message)
+            problems.add_here("", message)
             return "xywh"
         named, source = _BOX_FORMATS.get(text, ""), "the metadata"
     if not named and boxes is None:
-        problems.add(
+        problems.add_here(
             "",
             "box format of bbox is unknown",
             "pass boxes='xywh' or 'xyxy' (--boxes), or set the metadata `boxes`",
         )
     elif named and boxes not in (None, named):
         message = f"boxes are {named} according to {source}, but --boxes is {boxes}"
-        problems.add("", message, "omit --boxes, or correct the file")
+        problems.add_here("", message, "omit --boxes, or correct the file")
     return named or boxes or "xywh"
 
 
@@ -270,10 +270,10 @@ def _class_names(
         features = json.loads(text)["info"]["features"]
         names = _labels(_feature(features[_OBJECTS] if nested else features, "category"))
     except (ValueError, LookupError, TypeError, RecursionError) as error:
-        problems.add("", f"invalid metadata huggingface: {error!r:.60}")
+        problems.add_here("", f"invalid metadata huggingface: {error!r:.60}")
         return None
     if names is not None and len(set(names)) != len(names):
-        problems.add("", "duplicate class names in the metadata huggingface")
+        problems.add_here("", "duplicate class names in the metadata huggingface")
     return names
 
 

@@ -86,7 +86,7 @@ class Table:
             check_choice("boxes", boxes, BOX_FORMATS)
         self.path = os.fspath(path)
         self.limits = limits
-        self.problems = Problems(shown(self.path), limits.problems)
+        self.problems = Problems(limits.problems, shown(self.path))
         with files.opened(path, limits) as container, files.damage(self.path):
             self.shape = shape_of(container.schema, scored, boxes, self.problems)
             container.check_size(self.shape.columns, limits)
@@ -94,7 +94,7 @@ class Table:
             try:
                 self.rows = Gathered(self.shape, batches, sum(container.rows), limits.records)
             except FaultError as error:
-                self.problems.add("", error.message, error.hint)
+                self.problems.add_here("", error.message, error.hint)
         self.problems.raise_any()
         self._container = container
         self._starts = None if self.rows.counts is None else np.cumsum(self.rows.counts)
@@ -131,7 +131,7 @@ class Table:
         """Report a problem of rows, listing as many as the limit allows."""
         for row in rows[: self.limits.problems].tolist():
             text = message if isinstance(message, str) else message(row)
-            self.problems.add((location or self.location)(row), text, hint)
+            self.problems.add_here((location or self.location)(row), text, hint)
         self.problems.count += max(0, len(rows) - self.limits.problems)
 
     def check_names(
@@ -228,7 +228,7 @@ class Table:
                     f"category {short_json(identifier)} has the names {short_json(name)} and "
                     f"{short_json(name_by_id[identifier])}"
                 )
-                self.problems.add(self.location(row), message, "use one name per category")
+                self.problems.add_here(self.location(row), message, "use one name per category")
         return name_by_id
 
 
@@ -279,7 +279,7 @@ def _truth_columns(table: Table) -> TruthColumns:
     mask[empty] = False
     records = int(np.count_nonzero(mask))
     if not records and not table.limits.empty:
-        table.problems.add("", "no annotations")
+        table.problems.add_here("", "no annotations")
     repeated = _drop_repeated(table, ids, columns, mask)
     table.problems.raise_any()
     missing = {
@@ -465,7 +465,7 @@ def _check_names(table: Table, names: dict[Name, str], truth: GroundTruth) -> No
         true_name = expected.get(identifier, name)
         if true_name not in (name, distinct_name(name, identifier)):
             message = other_name(identifier, name, true_name)
-            table.problems.add("", message, "use the ground truth's category ids or names")
+            table.problems.add_here("", message, "use the ground truth's category ids or names")
 
 
 def _check_type(table: Table, column: str, codes: Codes, known: Sequence[Name]) -> None:
@@ -474,7 +474,7 @@ def _check_type(table: Table, column: str, codes: Codes, known: Sequence[Name]) 
         return
     name = next(iter(codes.number))
     if isinstance(name, str) != isinstance(known[0], str):
-        table.problems.add(
+        table.problems.add_here(
             "",
             f"{column} has {_type_name(name)} (e.g. {short_json(name)}), expected "
             f"{_type_name(known[0])} as in the ground truth (e.g. {short_json(known[0])})",

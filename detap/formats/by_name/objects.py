@@ -14,8 +14,9 @@ from detap.formats.by_name.notes import (
     ground_truth_notes,
     nonzero_notes,
 )
-from detap.formats.by_name.problems import Problems, RowReader, negative_size_notes
+from detap.formats.by_name.problems import RowReader, negative_size_notes
 from detap.io.paths import SourceFile
+from detap.io.problems import Problems
 from detap.tables.columns import indices_in
 from detap.tables.detection import (
     Detections,

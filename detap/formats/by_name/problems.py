@@ -1,6 +1,4 @@
-"""Problems of an input of many files, and boxes of negative size."""
-
-from collections.abc import Callable
+"""Readers of rows, and boxes of negative size."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +6,6 @@ from numpy.typing import NDArray
 from detap.checks.tables import look_normalized, negative_size_error, normalized_problem
 from detap.errors import InputError, Note, Problem
 from detap.io.limits import Limits
-from detap.io.problems import Listed
 from detap.io.stream import refuse
 from detap.tables.detection import Floats, encode_boxes
 from detap.tables.notes import backward, backward_note, too_many
@@ -20,26 +17,6 @@ def refuse_empty(path: str, records: int, limits: Limits, missing: str, content:
     """Raise InputError for ground truth without records, unless allowed."""
     if not records and not limits.empty:
         refuse(path, f"no {missing}", f"use the {content} that belong to these detections")
-
-
-class Problems(Listed):
-    """The problems of the files of one input."""
-
-    def __init__(self, limit: int) -> None:
-        super().__init__(limit)
-        self.lead: Problem | None = None
-        self.cause: Callable[[], Problem | None] = lambda: None
-        self.unknown_images: dict[str, None] = {}
-
-    def add(self, file: str, location: str, message: str, hint: str = "") -> None:
-        """Add one problem."""
-        self.extend(Problem(file, location, message, hint))
-
-    def raise_any(self) -> None:
-        """Raise InputError if there are problems, the common cause first."""
-        if self.listed and (lead := self.cause() or self.lead) is not None:
-            raise InputError([lead, *self.listed], self.count - len(self.listed))
-        super().raise_any()
 
 
 class RowReader:

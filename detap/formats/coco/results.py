@@ -96,7 +96,7 @@ class ResultsFile:
                     self._records.read()
                     continue
                 message = "both annotations and predictions are lists"
-                problems.add("", message, "keep the one with the detections")
+                problems.add_here("", message, "keep the one with the detections")
             if key in ("categories", "images"):
                 value = document.value(key)
                 setattr(self, f"_{key}", value if isinstance(value, list) else [])
@@ -104,7 +104,7 @@ class ResultsFile:
                 document.skip(key)
         if not self._records.name:
             message = "is an object without a list of annotations or predictions"
-            problems.lead("", message, SHAPE_OF_RESULTS)
+            problems.add_first("", message, SHAPE_OF_RESULTS)
 
     def _result(self, record: Record) -> Values:
         self._unscored += "score" not in record
@@ -235,7 +235,7 @@ class ResultsFile:
             return
         for row in unknown.tolist():
             name = names[ids.rows[row]]
-            problems.add(
+            problems.add_here(
                 records.location(records.number_of(row)),
                 f"image_id {short_json(name)} is not in the ground truth{other_type(name, known)}",
                 ambiguous_number(name, known),
@@ -249,7 +249,7 @@ class ResultsFile:
         expected = "a string" if expects_text else "a number"
         wrong = np.array([isinstance(name, str) != expects_text for name in names], np.bool_)
         for row in np.flatnonzero(wrong[ids.rows]).tolist() if wrong.any() else ():
-            self._document.problems.add(
+            self._document.problems.add_here(
                 records.location(records.number_of(row)),
                 f"category_id is {short_json(names[ids.rows[row]])}, expected {expected} as in the "
                 "ground truth",

@@ -105,7 +105,7 @@ class TruthFile:
         first = document.peek()
         if first == "[":
             document.text()
-            document.problems.lead("", "is a JSON list (results?)", SHAPE_OF_TRUTH)
+            document.problems.add_first("", "is a JSON list (results?)", SHAPE_OF_TRUTH)
             document.problems.raise_any()
         if first != "{":
             document.fail(lambda text: text.refuse("not a JSON object", SHAPE_OF_TRUTH))
@@ -124,7 +124,7 @@ class TruthFile:
                 lists[key].read()
             else:
                 message = f"{key} is {short_json(document.value(key))}, expected an array"
-                document.problems.add("", message, SHAPE_OF_TRUTH)
+                document.problems.add_here("", message, SHAPE_OF_TRUTH)
         document.finish()
 
     @property
@@ -325,16 +325,16 @@ class TruthFile:
         if missing:
             scored = fields.missing("score") < fields.rows or "predictions" in self._keys
             looks = " (records have scores: results?)" if scored else ""
-            problems.lead("", f"no {' and no '.join(missing)}{looks}", SHAPE_OF_TRUTH)
+            problems.add_first("", f"no {' and no '.join(missing)}{looks}", SHAPE_OF_TRUTH)
         elif not (fields.count or self._document.limits.empty or problems.count):
-            problems.add("", "no annotations")
+            problems.add_here("", "no annotations")
 
     def _sorted(self, name: str, ids: list[Name]) -> tuple[tuple[Name, ...], list[int]]:
         """Return the ids in ascending order, and their positions."""
         types = set(map(type, ids))
         if len(types) > 1 and str in types:
             problems = self._document.problems
-            problems.add("", f"ids of {name} mix numbers and strings", "use one type")
+            problems.add_here("", f"ids of {name} mix numbers and strings", "use one type")
             return tuple(ids), []
         order = sorted(range(len(ids)), key=ids.__getitem__)
         return tuple(ids[k] for k in order), order
@@ -349,7 +349,7 @@ class TruthFile:
         names = ids.names
         for row in rows[indices[rows] < 0].tolist():
             name = names[ids.rows[row]]
-            self._document.problems.add(
+            self._document.problems.add_here(
                 self._records.location(self._records.number_of(row)),
                 f"{key} {short_json(name)} is not in {section}{other_type(name, known)}",
             )

@@ -43,8 +43,8 @@ _MISSING = np.iinfo(np.int64).min
 class RecordProblems(Problems):
     """Problems in the order of the records, whenever they are added; `section` is the list's."""
 
-    def __init__(self, file: str, limit: int) -> None:
-        super().__init__(file, limit)
+    def __init__(self, limit: int, file: str) -> None:
+        super().__init__(limit, file)
         self.section = 0
         self._order: list[tuple[int, int]] = []
 
@@ -64,7 +64,7 @@ class RecordProblems(Problems):
         for problem in problems:
             self._insert((self.section, _MANY), problem)
 
-    def lead(self, location: str, message: str, hint: str = "") -> None:
+    def add_first(self, location: str, message: str, hint: str = "") -> None:
         """Add a problem before all others."""
         self._insert((-1, 0), Problem(self.file, location, message, hint))
 
@@ -165,8 +165,8 @@ class Document:
         self.reader = reader
         self.content = content
         self.limits = limits
-        self.problems = RecordProblems(file, limits.problems)
-        self._text = JsonText("", Problems(file, _MANY))
+        self.problems = RecordProblems(limits.problems, file)
+        self._text = JsonText("", Problems(_MANY, file))
         self.depth = 1
         self.current: RecordList | None = None
         reader.begin()
@@ -209,13 +209,13 @@ class Document:
         before = self.problems.count
         value = self.parse(name, -1, 1, lambda text: text.value(""))
         if self.constants and self.problems.count == before:
-            self.problems.add(name, *HOLDS_CONSTANTS)
+            self.problems.add_here(name, *HOLDS_CONSTANTS)
         return value
 
     def add_repeated(self, key: str) -> None:
         """Add the problem of a repeated key."""
         message = f"duplicate key {short_json(key)} in one object"
-        self.problems.add("", message, "keep one of them")
+        self.problems.add_here("", message, "keep one of them")
 
     def skip(self, name: str) -> None:
         """Step over a member as :meth:`value`."""
@@ -260,7 +260,7 @@ class Document:
             self.fail(explain, start)
         text = self._text
         if text.problems.count:
-            text.problems = Problems(self.problems.file, _MANY)
+            text.problems = Problems(_MANY, self.problems.file)
         try:
             text.start(data.decode())
             value = text.value(name, number)
@@ -276,7 +276,7 @@ class Document:
     def text(self) -> tuple[bytes, JsonText]:
         """Return the whole file; raise InputError if it is empty, too deep or not UTF-8."""
         data = self.content()
-        problems = Problems(self.problems.file, self.limits.problems)
+        problems = Problems(self.limits.problems, self.problems.file)
         return data, text_of(data, problems, self.limits, nesting)
 
     def fail(self, explain: Callable[[JsonText], object], start: int | None = None) -> NoReturn:
@@ -292,7 +292,7 @@ class Document:
             explain(text)
             raise text.unexpected(text.index, "expecting value")
         except NotJsonError as error:
-            self.problems.lead(*text.fault(error))
+            self.problems.add_first(*text.fault(error))
         self.problems.raise_any()
         raise AssertionError("unreachable")  # pragma: no cover
 
@@ -344,7 +344,7 @@ class RecordList:
             constants += self.document.constants
             self.fields.omit()
         if constants and problems.count == before:
-            problems.add(self.name, *HOLDS_CONSTANTS)
+            problems.add_here(self.name, *HOLDS_CONSTANTS)
 
     def pick(self, numbers: Sequence[int]) -> list[Record]:
         """Read the list, and return the records with these numbers, ascending."""

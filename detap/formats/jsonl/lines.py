@@ -101,7 +101,7 @@ class _Reader:
         self, data: bytes, path: str, limits: Limits, scored: bool, attributes: tuple[str, ...]
     ) -> None:
         self.data, self.path, self.limits, self.scored = data, path, limits, scored
-        self.problems = RecordProblems(path, limits.problems)
+        self.problems = RecordProblems(limits.problems, path)
         self.attributes = Attributes(attributes)
         self.faulty: set[int] = set()
         self.lines = Fields(
@@ -125,7 +125,7 @@ class _Reader:
 
     def read(self, digest: str) -> Lines:
         """Return the content; raise InputError if it is invalid."""
-        refuse_utf16(self.data, Problems(self.path, 1))
+        refuse_utf16(self.data, self.path)
         reader = Reader(BytesIO(self.data).read, len(self.data), self.limits.nesting)
         reader.begin()
         state = None
@@ -136,7 +136,7 @@ class _Reader:
                 break
         images, file_names = self._images()
         if not images and not self.problems.count:
-            self.problems.add("", "is empty", SHAPE)
+            self.problems.add_here("", "is empty", SHAPE)
         self.problems.raise_any()
         return self._columns(images, file_names, digest)
 
@@ -182,7 +182,7 @@ class _Reader:
         try:
             text = line.decode()
         except UnicodeDecodeError:
-            decode(self.data, Problems(self.path, 1))
+            decode(self.data, self.path)
             raise
         if not text.strip():
             return True
@@ -191,7 +191,7 @@ class _Reader:
         except NotJsonError as error:
             name, hint = looks_like(self.data) if number == 1 else ("", "")
             if name and name != "JSON Lines":
-                self.problems.lead("", f"looks like {name}", hint)
+                self.problems.add_first("", f"looks like {name}", hint)
                 return False
             self.problems.at(number, f"line {number}", error.message, error.hint)
         except FaultError as wrong:
@@ -199,7 +199,7 @@ class _Reader:
         return self._has_room() if self.objects.mark_total else True
 
     def _record(self, text: str, number: int) -> Record:
-        faults = Problems("", 1)
+        faults = Problems(1, "")
         cursor = JsonText(text, faults)
         cursor.peek()
         value = cursor.value("")

@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from detap.errors import InputError, Problem
-from detap.formats.by_name.problems import Problems
 from detap.formats.text.lines import looks_like
 from detap.io.json_text import JsonText, NotJsonError, decode, short_json
 from detap.io.limits import Limits
 from detap.io.paths import Path, SourceFile, shown
-from detap.io.problems import Problems as FileProblems
+from detap.io.problems import Problems
 from detap.io.stream import read_bytes
 from detap.text_input import quote
 
@@ -104,7 +103,7 @@ class Hierarchy:
         self.descriptions = descriptions
         self.above: dict[str, dict[str, None]] = {}
         self.below: dict[str, dict[str, None]] = {}
-        root = self._json(read_bytes(path, limits), FileProblems(shown(self.file), limits.problems))
+        root = self._json(read_bytes(path, limits), Problems(limits.problems, shown(self.file)))
         if not isinstance(root, dict) or _BELOW not in root:
             self._refuse("", f"not a hierarchy: no {_BELOW}")
         for child in self._children(root, ""):
@@ -113,15 +112,15 @@ class Hierarchy:
             self._refuse("", "no classes below the root")
 
     @staticmethod
-    def _json(data: bytes, problems: FileProblems) -> Any:
-        text = JsonText(decode(data, problems), problems)
+    def _json(data: bytes, problems: Problems) -> Any:
+        text = JsonText(decode(data, problems.file), problems)
         value = None
         try:
             text.peek()
             value = text.value("hierarchy")
             text.finish()
         except NotJsonError as error:
-            problems.add(*text.fault(error))
+            problems.add_here(*text.fault(error))
         problems.raise_any()
         return value
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from detap.formats.by_name.problems import Problems
 from detap.formats.openimages._scan import Scanner
 from detap.formats.text.lines import looks_like, number_fault
 from detap.formats.text.reader import used_names
@@ -20,6 +19,7 @@ from detap.io.digest import started
 from detap.io.file_kinds import BYTE_ORDER_MARK
 from detap.io.limits import Limits
 from detap.io.paths import shown
+from detap.io.problems import Problems
 from detap.io.stream import Stream
 from detap.tables.detection import Flags, Floats, Integers
 from detap.text_input import quote

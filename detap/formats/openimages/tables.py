@@ -16,13 +16,14 @@ from detap.errors import InputError, Note, Problem
 from detap.formats.base import Format
 from detap.formats.by_name import objects
 from detap.formats.by_name.notes import images_without_objects, nonzero_notes
-from detap.formats.by_name.problems import Problems, RowReader, refuse_empty
+from detap.formats.by_name.problems import RowReader, refuse_empty
 from detap.formats.openimages.labels import Descriptions, Hierarchy
 from detap.formats.openimages.rows import CORNERS, read_rows
 from detap.formats.reading.image_sizes import read_image_sizes, sizes_of, stem_of
 from detap.formats.reading.placeholder import empty_ground_truth
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path, SourceFile, shown
+from detap.io.problems import Problems
 from detap.tables.columns import indices_in
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, Name
 from detap.tables.notes import FRACTIONS, backward, too_many

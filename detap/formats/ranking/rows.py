@@ -75,9 +75,9 @@ def read_rows(path: Path, form: Form, problems: Problems, limits: Limits) -> Row
     data = read_bytes(path, limits)
     start = data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
     if start in (b"[", b"{"):
-        return _from_json(decode(data, problems), form, problems)
+        return _from_json(decode(data, problems.file), form, problems)
     refuse_others(data, form.what, "TREC text, CSV or JSON", problems)
-    text = decode(data, problems)
+    text = decode(data, problems.file)
     first = next((line for line in text.splitlines() if line.strip()), "")
     if "," in first and len(first.split()) != len(form.columns):
         return _from_csv(text, form, problems)
@@ -103,10 +103,10 @@ def _from_trec(text: str, form: Form, problems: Problems) -> Rows:
             continue
         if len(parts) != expected:
             message = f"{has_columns(len(parts))}, expected {expected}"
-            problems.add(f"line {location}", message, f"write `{' '.join(form.columns)}`")
+            problems.add_here(f"line {location}", message, f"write `{' '.join(form.columns)}`")
         elif fault := text_fault(parts[number]):
             message = f"{form.number} {quote(parts[number])} {fault}"
-            problems.add(f"line {location}", message, "use a decimal number")
+            problems.add_here(f"line {location}", message, "use a decimal number")
         else:
             rows.add(parts[query], parts[item], float(parts[number]), location)
     return rows
@@ -125,9 +125,13 @@ def csv_table(text: str, problems: Problems) -> Iterator[tuple[int, list[str]]]:
                 yield reader.line_num, [cell.strip() for cell in row]
                 continue
             message = f"has {len(row)} fields, expected {expected}"
-            problems.add(f"line {reader.line_num}", message, "quote fields with commas in them")
+            problems.add_here(
+                f"line {reader.line_num}", message, "quote fields with commas in them"
+            )
     except csv.Error as error:
-        problems.add(f"line {reader.line_num}", f"invalid CSV: {error}", "quote it as in RFC 4180")
+        problems.add_here(
+            f"line {reader.line_num}", f"invalid CSV: {error}", "quote it as in RFC 4180"
+        )
 
 
 def _from_csv(text: str, form: Form, problems: Problems) -> Rows:
@@ -156,9 +160,9 @@ def _from_csv(text: str, form: Form, problems: Problems) -> Rows:
         query, item = cells[columns["query"]], cells[columns["item"]]
         if fault := text_fault(number):
             message = f"{form.number} {quote(number)} {fault}"
-            problems.add(f"line {line}", message, "use a finite number")
+            problems.add_here(f"line {line}", message, "use a finite number")
         elif not query or not item:
-            problems.add(f"line {line}", "empty query or item", "write both")
+            problems.add_here(f"line {line}", "empty query or item", "write both")
         else:
             rows.add(query, item, float(number), line)
     return rows
@@ -178,7 +182,7 @@ def _from_json(text: str, form: Form, problems: Problems) -> Rows:
                 record = _add_items(rows, query, items, (form, record), problems)
         reader.finish()
     except NotJsonError as error:
-        problems.add(reader.where(error.index), error.message, error.hint)
+        problems.add_here(reader.where(error.index), error.message, error.hint)
     return rows
 
 
@@ -186,15 +190,15 @@ def _add_record(rows: Rows, record: Any, form: Form, problems: Problems, locatio
     where = f"record {location}"
     if not isinstance(record, dict):
         hint = f'write {{"query": ..., "item": ..., "{form.number}": ...}}'
-        problems.add(where, f"is {short_json(record)}, expected an object", hint)
+        problems.add_here(where, f"is {short_json(record)}, expected an object", hint)
         return
     query, item, number = (_value(record, name) for name in ("query", "item", form.number))
     if number is None and form.default is not None:
         number = form.default
     if (query := name_of(query)) is None or (item := name_of(item)) is None:
-        problems.add(where, "has no query or no item", "write each as text or a whole number")
+        problems.add_here(where, "has no query or no item", "write each as text or a whole number")
     elif fault := value_fault(number):
-        problems.add(where, f"{form.number} {fault}", "use a finite number")
+        problems.add_here(where, f"{form.number} {fault}", "use a finite number")
     else:
         rows.add(query, item, float(number), location)
 
@@ -208,13 +212,13 @@ def _add_items(rows: Rows, query: str, items: Any, of: tuple[Form, int], problem
     where = f"query {short_json(query)}"
     if not isinstance(items, dict):
         hint = f'write {{"query": {{"item": {form.number}, ...}}, ...}}'
-        problems.add(where, f"is {short_json(items)}, expected an object", hint)
+        problems.add_here(where, f"is {short_json(items)}, expected an object", hint)
         return record
     for item, number in items.items():
         record += 1
         if fault := value_fault(number):
             location = f"{where}, item {short_json(item)}"
-            problems.add(location, f"{form.number} {fault}", "use a finite number")
+            problems.add_here(location, f"{form.number} {fault}", "use a finite number")
         else:
             rows.add(query, item, float(number), record)
     return record

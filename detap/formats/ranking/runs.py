@@ -37,7 +37,7 @@ def read_run(run: Path, qrels: Path, *, limits: Limits = DEFAULT_LIMITS) -> Run:
     if are_files and os.path.samefile(run, qrels):
         refuse(os.fspath(run), "is both the run and its judgments", "use two files")
     judged = _read_judgments(qrels, limits)
-    problems = Problems(shown(run), limits.problems)
+    problems = Problems(limits.problems, shown(run))
     rows = read_rows(run, RUN, problems, limits)
     problems.raise_any()
     return _join(rows, judged, problems)
@@ -52,7 +52,7 @@ class _Judgments(NamedTuple):
 
 
 def _read_judgments(path: Path, limits: Limits) -> _Judgments:
-    problems = Problems(shown(path), limits.problems)
+    problems = Problems(limits.problems, shown(path))
     rows = read_rows(path, QRELS, problems, limits)
     grades: dict[str, dict[str, float]] = {}
     repeated = 0
@@ -66,7 +66,7 @@ def _read_judgments(path: Path, limits: Limits) -> _Judgments:
             new, old = (repr(value).removesuffix(".0") for value in (grade, first_grade))
             message = f"judges item {item!r} of query {query!r} as {new}"
             hint = f"{rows.location_of(earlier)} judges it as {old}; keep one of them"
-            problems.add(rows.location_of(row), message, hint)
+            problems.add_here(rows.location_of(row), message, hint)
     problems.raise_any()
     if not rows.query:
         refuse(os.fspath(path), "no judgments", "use the judgments of the run")
@@ -126,7 +126,7 @@ def _refuse_repeated(rows: Rows, problems: Problems) -> None:
         if earlier != row:
             also_at = rows.location_of(earlier)
             message = f"duplicate item {pair[1]!r} for query {pair[0]!r} (also at {also_at})"
-            problems.add(rows.location_of(row), message, "rank it once")
+            problems.add_here(rows.location_of(row), message, "rank it once")
 
 
 def _name_order(names: list[str]) -> NDArray[np.int64]:

@@ -127,13 +127,13 @@ class _Cells:
     @classmethod
     def read(cls, path: Path, number: str, limits: Limits) -> "_Cells":
         """Read a file; raise InputError with every problem."""
-        cells = cls(number, Problems(shown(path), limits.problems))
+        cells = cls(number, Problems(limits.problems, shown(path)))
         data = read_bytes(path, limits)
         if data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"["):
-            cells._read_json(decode(data, cells.problems))
+            cells._read_json(decode(data, cells.file))
         else:
             refuse_others(data, f"a file of {number}s", "CSV or JSON", cells.problems)
-            cells._read_csv(decode(data, cells.problems))
+            cells._read_csv(decode(data, cells.file))
         cells.problems.raise_any()
         if not cells.samples:
             refuse(os.fspath(path), "no samples", f"use the {number}s of the samples")
@@ -144,7 +144,7 @@ class _Cells:
         self.classes.setdefault(name, len(self.classes))
         if (sample, name) in self.values:
             message = f"duplicate class {name!r} of sample {sample!r}"
-            self.problems.add(location, message, "keep one of them")
+            self.problems.add_here(location, message, "keep one of them")
         self.values[sample, name] = value
 
     def _read_csv(self, text: str) -> None:
@@ -165,7 +165,7 @@ class _Cells:
             if row[0]:
                 self._add_row(headings, row, f"line {line}")
             else:
-                self.problems.add(f"line {line}", "no sample name", "add it")
+                self.problems.add_here(f"line {line}", "no sample name", "add it")
 
     def _add_row(self, headings: Sequence[str], row: Sequence[str], location: str) -> None:
         lower = [heading.lower() for heading in headings]
@@ -183,9 +183,11 @@ class _Cells:
                 self.classes.setdefault(name, len(self.classes))
             elif fault := text_fault(value):
                 message = f"{self.number} {quote(value)} {fault}"
-                self.problems.add(location, message, "use a decimal number")
+                self.problems.add_here(location, message, "use a decimal number")
             elif self.number == "label" and float(value) not in (0.0, 1.0):
-                self.problems.add(location, f"label {quote(value)} is not 0 or 1", "use 0 or 1")
+                self.problems.add_here(
+                    location, f"label {quote(value)} is not 0 or 1", "use 0 or 1"
+                )
             else:
                 self._add(sample, name, float(value), location)
 
@@ -200,7 +202,7 @@ class _Cells:
                 location = f"sample {short_json(sample)}"
                 value = reader.value(location)
                 if sample in self.samples:
-                    problems.add(location, "duplicate sample", "keep one of them")
+                    problems.add_here(location, "duplicate sample", "keep one of them")
                 self.samples.setdefault(sample, len(self.samples))
                 if self.number == "score":
                     self._add_scores(sample, value, location)
@@ -208,17 +210,17 @@ class _Cells:
                     self._add_labels(sample, value, location)
             reader.finish()
         except NotJsonError as error:
-            problems.add(reader.where(error.index), error.message, error.hint)
+            problems.add_here(reader.where(error.index), error.message, error.hint)
 
     def _add_scores(self, sample: str, value: Any, location: str) -> None:
         if not isinstance(value, dict):
             message = f"is {short_json(value)}, expected an object"
-            self.problems.add(location, message, "write {class: score, ...}")
+            self.problems.add_here(location, message, "write {class: score, ...}")
             return
         for name, score in value.items():
             if fault := value_fault(score):
                 of_class = f"{location}, class {short_json(name)}"
-                self.problems.add(of_class, f"score {fault}", "use a finite number")
+                self.problems.add_here(of_class, f"score {fault}", "use a finite number")
             else:
                 self._add(sample, name, float(score), location)
 
@@ -226,7 +228,9 @@ class _Cells:
         for label in value if isinstance(value, list) else [value]:
             name = name_of(label)
             if name is None:
-                self.problems.add(location, f"label {short_json(label)} is not a name", "use text")
+                self.problems.add_here(
+                    location, f"label {short_json(label)} is not a name", "use text"
+                )
             else:
                 self._add(sample, name, 1.0, location)
 
@@ -241,20 +245,20 @@ def read_samples(scores: Path, labels: Path, *, limits: Limits = DEFAULT_LIMITS)
     """
     scores_read = _Cells.read(scores, "score", limits)
     truth = _Cells.read(labels, "label", limits)
-    problems = Problems(scores_read.file, limits.problems)
+    problems = Problems(limits.problems, scores_read.file)
     unknown = [sample for sample in scores_read.samples if sample not in truth.samples]
     if len(unknown) == len(scores_read.samples):
         message = f"no sample in common with {truth.file}"
         problems.instead(message, "use scores and labels of the same samples")
     for sample in unknown if not problems.count else ():
         hint = "score the samples that have labels"
-        problems.add("", f"sample {sample!r} has no labels in {truth.file}", hint)
+        problems.add_here("", f"sample {sample!r} has no labels in {truth.file}", hint)
     problems.raise_any()
-    problems = Problems(truth.file, limits.problems)
+    problems = Problems(limits.problems, truth.file)
     for name in truth.classes:
         if name not in scores_read.classes:
             message = f"label {name!r} is not a class of {scores_read.file}"
-            problems.add("", message, "name labels as the classes of the scores")
+            problems.add_here("", message, "name labels as the classes of the scores")
     problems.raise_any()
     shape = len(truth.samples), len(scores_read.classes)
     score, scored = np.zeros(shape), np.zeros(shape, np.bool_)
@@ -301,7 +305,7 @@ def read_voc(
     truths = _truth_files(folder, image_set)
     truth, images = _read_truth(folder, truths, limits)
     files = _result_files(results, truths)
-    problems = Problems(shown(results), limits.problems)
+    problems = Problems(limits.problems, shown(results))
     score, scored = np.zeros(truth.shape), np.zeros(truth.shape, np.bool_)
     records = 0
     for number, name in enumerate(truths):
@@ -313,7 +317,9 @@ def read_voc(
             sample = images.get(image, -1)
             if sample < 0 or truth[sample, number] == NOT_LISTED:
                 message = f"image {image!r} is not in {truths[name]}"
-                problems.add(f"{files[name]}: {location}", message, "score the images of the set")
+                problems.add_here(
+                    f"{files[name]}: {location}", message, "score the images of the set"
+                )
             else:
                 score[sample, number], scored[sample, number] = value, True
     problems.raise_any()
@@ -337,7 +343,7 @@ def _read_truth(
     folder: str, files: Mapping[str, str], limits: Limits
 ) -> tuple[NDArray[np.int8], dict[str, int]]:
     """Return the truth (N, K) of the images of each class's file, and the index of each image."""
-    problems = Problems(shown(folder), limits.problems)
+    problems = Problems(limits.problems, shown(folder))
     images: dict[str, int] = {}
     listed = [
         _columns(os.path.join(folder, file), ("image", "label"), problems, limits)
@@ -348,7 +354,7 @@ def _read_truth(
             images.setdefault(image, len(images))
             if value not in _TRUTH_OF_LABEL:
                 message = f"label {value:g} of image {image!r} is not -1, 0 or 1"
-                problems.add(f"{file}: {location}", message, "use -1, 0 or 1")
+                problems.add_here(f"{file}: {location}", message, "use -1, 0 or 1")
     problems.raise_any()
     if not images:
         refuse(folder, "no images", "use image sets with lines `image label`")
@@ -411,7 +417,7 @@ def _columns(
     path: str, columns: tuple[str, str], problems: Problems, limits: Limits
 ) -> list[tuple[str, float, str]]:
     """Return the image, number and location of each line; report repeated images."""
-    text = decode(read_bytes(path, limits), Problems(shown(path), limits.problems))
+    text = decode(read_bytes(path, limits), shown(path))
     name = os.path.basename(path)
     rows, seen = [], set()
     for number, line in enumerate(text.split("\n"), 1):
@@ -420,12 +426,14 @@ def _columns(
             continue
         if len(parts) != 2:
             message = f"has {len(parts)} columns, expected 2"
-            problems.add(f"{name}: {location}", message, f"write `{' '.join(columns)}`")
+            problems.add_here(f"{name}: {location}", message, f"write `{' '.join(columns)}`")
         elif fault := text_fault(parts[1]):
             message = f"{columns[1]} {quote(parts[1])} {fault}"
-            problems.add(f"{name}: {location}", message, "use a decimal number")
+            problems.add_here(f"{name}: {location}", message, "use a decimal number")
         elif parts[0] in seen:
-            problems.add(f"{name}: {location}", f"duplicate image {parts[0]!r}", "keep one line")
+            problems.add_here(
+                f"{name}: {location}", f"duplicate image {parts[0]!r}", "keep one line"
+            )
         else:
             seen.add(parts[0])
             rows.append((parts[0], float(parts[1]), location))

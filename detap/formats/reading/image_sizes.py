@@ -36,17 +36,17 @@ def read_image_sizes(path: Path, limits: Limits = DEFAULT_LIMITS) -> dict[str, t
     folders and suffix.
     """
     file = os.fspath(path)
-    problems = Problems(file, limits.problems)
+    problems = Problems(limits.problems, file)
     sizes: dict[str, tuple[int, int]] = {}
     for number, name, width, height in _rows(read_bytes(path, limits), problems):
         size = int(width), int(height)
         if not all(size):
-            problems.add(f"line {number}", f"image {name!r} has size 0")
+            problems.add_here(f"line {number}", f"image {name!r} has size 0")
         elif sizes.setdefault(stem_of(name), size) != size:
             message = f"image {name!r} has another size in an earlier line"
-            problems.add(f"line {number}", message, "use one size per image")
+            problems.add_here(f"line {number}", message, "use one size per image")
     if not sizes and not problems.count:
-        problems.add("", "no images", f"write `{','.join(COLUMNS)}` and one image per line")
+        problems.add_here("", "no images", f"write `{','.join(COLUMNS)}` and one image per line")
     problems.raise_any()
     return sizes
 
@@ -55,13 +55,13 @@ def _rows(data: bytes, problems: Problems) -> Iterator[tuple[int, str, str, str]
     """Yield the line number, image, width and height of each line."""
     kind = kind_of(data)
     if kind or b"\0" in data[:4096]:
-        problems.add("", f"looks like {kind or 'binary data'}, expected `{','.join(COLUMNS)}`")
+        problems.add_here("", f"looks like {kind or 'binary data'}, expected `{','.join(COLUMNS)}`")
         return
     try:
         lines = data.removeprefix(BYTE_ORDER_MARK).decode().split("\n")
     except UnicodeDecodeError as error:
         number = data.count(b"\n", 0, error.start) + 1
-        problems.add(f"line {number}", "is not UTF-8", "save it as UTF-8")
+        problems.add_here(f"line {number}", "is not UTF-8", "save it as UTF-8")
         return
     positions = _header(lines[0], problems)
     required = max(positions, default=0) + 1
@@ -72,13 +72,13 @@ def _rows(data: bytes, problems: Problems) -> Iterator[tuple[int, str, str, str]
         columns = _columns(line)
         if len(columns) < required:
             message = f"has {len(columns)} columns, expected at least {required}"
-            problems.add(f"line {number}", message, f"write `{','.join(COLUMNS)}`")
+            problems.add_here(f"line {number}", message, f"write `{','.join(COLUMNS)}`")
             continue
         name, width, height = (columns[k].strip() for k in positions)
         invalid = [side for side in (width, height) if not _WHOLE_NUMBER.fullmatch(side)]
         if invalid or not name:
             message = f"{invalid[0]!r} is not an integer" if invalid else "image is empty"
-            problems.add(f"line {number}", message, f"write `{','.join(COLUMNS)}`")
+            problems.add_here(f"line {number}", message, f"write `{','.join(COLUMNS)}`")
             continue
         yield number, name, width, height
 
@@ -88,7 +88,7 @@ def _header(line: str, problems: Problems) -> tuple[int, ...]:
     names = [name.strip().lower() for name in _columns(line.removesuffix("\r"))]
     if any(names.count(name) != 1 for name in COLUMNS):
         message = f"header is {line[:60]!r}, expected `{','.join(COLUMNS)}`"
-        problems.add("line 1", message)
+        problems.add_here("line 1", message)
         return ()
     return tuple(names.index(name) for name in COLUMNS)
 

@@ -20,7 +20,7 @@ from detap.errors import InputError, Note
 from detap.formats.base import Format
 from detap.formats.by_name.notes import images_without_objects, nonzero_notes
 from detap.formats.by_name.objects import Objects, detections, ground_truth, name_index
-from detap.formats.by_name.problems import Problems, RowReader, refuse_empty
+from detap.formats.by_name.problems import RowReader, refuse_empty
 from detap.formats.content import Content, lost_areas, lost_flags, lost_unused
 from detap.formats.reading.attributes import Attributes
 from detap.formats.reading.placeholder import empty_ground_truth
@@ -39,7 +39,7 @@ from detap.io.digest import read_hashed
 from detap.io.json_text import HOLDS_CONSTANTS, short_json
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import STDIN, Path, SourceFile, shown
-from detap.io.problems import SHAPES, FaultError, check_choice
+from detap.io.problems import SHAPES, FaultError, Problems, check_choice
 from detap.io.stream import read_bytes, refuse
 from detap.tables.columns import indices_in
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Name, encode_boxes

@@ -10,14 +10,12 @@ from typing import Any, NamedTuple
 
 from detap.errors import InputError, Note, UsageError
 from detap.formats.by_name.notes import nonzero_notes
-from detap.formats.by_name.problems import Problems
 from detap.formats.coco.values import check_text
 from detap.formats.json._fields import nesting
 from detap.formats.text.lines import NUMBER, looks_like, number_fault
 from detap.io.json_text import LongInteger, NotJsonError, decode, short_json, text_of
 from detap.io.limits import Limits
-from detap.io.problems import FaultError
-from detap.io.problems import Problems as FileProblems
+from detap.io.problems import FaultError, Problems
 from detap.text_input import quote
 
 _LONGEST_SIDE = 1e9
@@ -27,7 +25,7 @@ def json_value(
     data: bytes, file: str, problems: Problems, limits: Limits, expected: str
 ) -> tuple[Any, int] | None:
     """Return the content of a JSON file and its number of NaN; None after collecting a problem."""
-    file_problems = FileProblems(file, limits.problems)
+    file_problems = Problems(limits.problems, file)
     value, constants = None, 0
     try:
         text = text_of(data, file_problems, limits, nesting, expected)
@@ -36,7 +34,7 @@ def json_value(
             value, constants = text.value(""), text.constants
             text.finish()
         except NotJsonError as error:
-            file_problems.add(*text.fault(error))
+            file_problems.add_here(*text.fault(error))
     except InputError as error:
         file_problems.listed = list(error.problems)
     problems.extend(*file_problems.listed)
@@ -173,9 +171,8 @@ def read_csv(
         message = f"looks like {kind}" if kind else "is empty"
         problems.add(file, "", message, expected)
         return None
-    file_problems = FileProblems(file, limits.problems)
     try:
-        text = decode(data, file_problems)
+        text = decode(data, file)
     except InputError as error:
         problems.extend(*error.problems)
         return None

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from detap.errors import InputError, Problem
-from detap.formats.by_name.problems import Problems
 from detap.formats.text.lines import decoded_lines, looks_like, number_fault, plain_lines
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path, SourceFile
-from detap.io.problems import FaultError
+from detap.io.problems import FaultError, Problems
 from detap.io.stream import read_bytes
 from detap.text_input import is_whole, quote
 

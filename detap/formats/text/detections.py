@@ -12,7 +12,6 @@ import numpy as np
 from detap.errors import Note, Problem
 from detap.formats.by_name.notes import classes_without_file, files_skipped, images_without_file
 from detap.formats.by_name.objects import nothing_in_common
-from detap.formats.by_name.problems import Problems
 from detap.formats.text.class_names import ClassNames
 from detap.formats.text.folder import Folder, detections_folder, hint_of
 from detap.formats.text.lines import NUMBER, LineForm, looks_like
@@ -20,7 +19,7 @@ from detap.formats.text.reader import FolderReader
 from detap.io import stream as files
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
-from detap.io.problems import FaultError, check_choice
+from detap.io.problems import FaultError, Problems, check_choice
 from detap.tables.columns import indices_in, reindexed
 from detap.tables.detection import BOX_FORMATS, Detections, GroundTruth, Integers
 from detap.tables.notes import INSIST
@@ -245,9 +244,10 @@ def read_class_files(
     problems = reader.problems
     _check_classes(reader.folder, class_by_stem, problems, names)
     images = [str(name) for name in ground_truth.images]
-    rows = reader.read(form(image_resolver(ground_truth, problems), images))
-    if not len(rows):
-        _lead_with_images(reader, ground_truth)
+    unknown: dict[str, None] = {}
+    rows = reader.read(form(image_resolver(ground_truth, unknown), images))
+    if unknown and not len(rows):
+        problems.lead = nothing_in_common(reader.folder.given, unknown, ground_truth)
     problems.raise_any()
     return reindexed(rows.name, rows.names, images)
 
@@ -281,16 +281,17 @@ def _images_of_files(reader: FolderReader, truth: GroundTruth) -> tuple[Integers
     folder, problems, rows = reader.folder, reader.problems, reader.rows
     image_by_file = indices_in(folder.members, truth.images)
     image = image_by_file[rows.file]
-    resolve_image = image_resolver(truth, problems)
+    unknown: dict[str, None] = {}
+    resolve_image = image_resolver(truth, unknown)
     stems = list(folder.members.items())
     for index in np.unique(rows.file[image < 0]).tolist():
         stem, member = stems[index]
         try:
             resolve_image(stem)
-        except FaultError as unknown:
-            problems.add(folder.file(member), "", unknown.message, unknown.hint)
-    if not (image >= 0).any():
-        _lead_with_images(reader, truth)
+        except FaultError as fault:
+            problems.add(folder.file(member), "", fault.message, fault.hint)
+    if unknown and not (image >= 0).any():
+        problems.lead = nothing_in_common(folder.given, unknown, truth)
     problems.raise_any()
     return image, images_without_file(len(truth.images) - int(np.count_nonzero(image_by_file >= 0)))
 
@@ -307,21 +308,14 @@ def _other_layout(
     return Problem(folder.given, "", message, f"use --layout {other}, or omit it")
 
 
-def _lead_with_images(reader: FolderReader, truth: GroundTruth) -> None:
-    """Put the common cause first: there is no image in common."""
-    problems = reader.problems
-    if problems.unknown_images:
-        problems.lead = nothing_in_common(reader.folder.given, problems.unknown_images, truth)
-
-
-def image_resolver(ground_truth: GroundTruth, problems: Problems) -> Callable[[str], str]:
-    """Return a function from the first column of a line to an image."""
+def image_resolver(ground_truth: GroundTruth, unknown: dict[str, None]) -> Callable[[str], str]:
+    """Return a function from the first column of a line to an image; collect unknown ones."""
     images = frozenset(ground_truth.images)
 
     def resolve(word: str) -> str:
         if word in images:
             return word
-        problems.unknown_images.setdefault(word)
+        unknown.setdefault(word)
         path = _excluded_file(ground_truth, word)
         if path:
             message = f"image {quote(word)} is not in the image set, but {path} exists"

@@ -6,11 +6,11 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from detap.formats.by_name.problems import Problems
 from detap.formats.text.lines import plain_lines
 from detap.io import stream as files
 from detap.io.limits import Limits
 from detap.io.paths import STDIN, Path, SourceFile
+from detap.io.problems import Problems
 from detap.text_input import quote
 
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from detap.formats.by_name.problems import CORNERS, Problems
+from detap.formats.by_name.problems import CORNERS
 from detap.io.file_kinds import BYTE_ORDER_MARK, kind_of
-from detap.io.problems import FaultError
+from detap.io.problems import FaultError, Problems
 from detap.text_input import quote
 
 NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from detap.errors import InputError, Note
 from detap.formats.by_name.notes import files_skipped, images_without_objects, nonzero_notes
 from detap.formats.by_name.objects import Objects, detections, ground_truth
-from detap.formats.by_name.problems import Problems, RowReader, refuse_empty
+from detap.formats.by_name.problems import RowReader, refuse_empty
 from detap.formats.text._ragged import RaggedLines
 from detap.formats.text.folder import Folder, select_images
 from detap.formats.text.lines import SWAPPED, LineForm, decoded
@@ -22,7 +22,7 @@ from detap.io import stream as files
 from detap.io.digest import read_hashed
 from detap.io.limits import Limits
 from detap.io.paths import Path, SourceFile
-from detap.io.problems import FaultError
+from detap.io.problems import FaultError, Problems
 from detap.tables.columns import reindexed
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers
 from detap.text_input import join_names

@@ -6,7 +6,6 @@ from typing import Any
 
 from detap.errors import Note, UsageError
 from detap.formats.base import Format
-from detap.formats.by_name.problems import Problems
 from detap.formats.content import Content
 from detap.formats.image_folders import ImageFolder, folders_at
 from detap.formats.reading.placeholder import empty_ground_truth
@@ -17,7 +16,7 @@ from detap.formats.text.reader import first_words
 from detap.formats.voc.tables import read_ground_truth
 from detap.io.limits import Limits
 from detap.io.paths import Path
-from detap.io.problems import FaultError
+from detap.io.problems import FaultError, Problems
 from detap.io.stream import read_bytes
 from detap.tables.detection import GroundTruth, Name
 

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 from lxml import etree
 
-from detap.formats.by_name.problems import Problems
 from detap.formats.reading.attributes import Attributes, Value
 from detap.formats.reading.xml_settings import SAFE
 from detap.formats.text.lines import box_fault, looks_like, number_fault
 from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.io.problems import Problems
 from detap.text_input import quote
 
 _BLANK = " \t\r\n"

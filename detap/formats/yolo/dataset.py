@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from detap.errors import InputError, Problem, UsageError
-from detap.formats.by_name.problems import Problems
 from detap.formats.reading.image_headers import IMAGE_SUFFIXES
 from detap.formats.subsets import chosen_subset
 from detap.formats.text.class_names import SPLITS, ClassNames, is_data_yaml, read_data_yaml
@@ -24,6 +23,7 @@ from detap.formats.yolo.names import NAME_LISTS, OBJ_DATA, PREFIX, read_obj_data
 from detap.io import stream as files
 from detap.io.limits import Limits
 from detap.io.paths import Path
+from detap.io.problems import Problems
 from detap.tables.detection import GroundTruth
 from detap.text_input import quote
 

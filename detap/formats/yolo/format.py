@@ -12,7 +12,6 @@ import numpy as np
 
 from detap.errors import InputError, Note
 from detap.formats.base import Format
-from detap.formats.by_name.problems import Problems
 from detap.formats.content import Content
 from detap.formats.image_folders import ImageFolder
 from detap.formats.options import GEOMETRIES
@@ -37,6 +36,7 @@ from detap.formats.yolo.names import folders_above
 from detap.formats.yolo.rows import CORNERS, all_axis_aligned
 from detap.io.limits import Limits
 from detap.io.paths import Path
+from detap.io.problems import Problems
 from detap.tables.detection import GroundTruth
 from detap.text_input import is_whole
 

@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from detap.errors import InputError, Problem
-from detap.formats.by_name.problems import Problems
 from detap.formats.text.class_names import ClassNames, is_data_yaml
 from detap.formats.text.folder import Folder
 from detap.formats.text.lines import plain_lines
 from detap.io.limits import Limits
 from detap.io.paths import Path
+from detap.io.problems import Problems
 from detap.io.stream import read_bytes
 from detap.tables.detection import GroundTruth
 from detap.text_input import is_whole, quote
