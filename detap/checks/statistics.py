@@ -47,11 +47,13 @@ def examine(ground_truth: GroundTruth | None, detections: Detections | None) -> 
     statistics: list[Statistic] = []
     notes: list[Note] = []
     if ground_truth is not None:
-        statistics += _truth_statistics(ground_truth)
-        notes += [*ground_truth.notes, *_truth_notes(ground_truth)]
+        count = _repeated(ground_truth)
+        statistics += _truth_statistics(ground_truth, count)
+        notes += [*ground_truth.notes, *_truth_notes(ground_truth, count)]
     if detections is not None:
-        statistics += _detection_statistics(detections)
-        notes += [*detections.notes, *_detection_notes(detections)]
+        count = _repeated(detections)
+        statistics += _detection_statistics(detections, count)
+        notes += [*detections.notes, *_detection_notes(detections, count)]
     if ground_truth is not None and detections is not None:
         sample = Sample(ground_truth, detections)
         statistics += _common_statistics(ground_truth, detections, sample)
@@ -63,7 +65,7 @@ def examine(ground_truth: GroundTruth | None, detections: Detections | None) -> 
     return DataCheck(tuple(statistics), distinct, _class_rows(ground_truth, detections))
 
 
-def _truth_statistics(truth: GroundTruth) -> Iterator[Statistic]:
+def _truth_statistics(truth: GroundTruth, duplicates: int) -> Iterator[Statistic]:
     per_image = np.bincount(truth.image, minlength=len(truth.images))
     yield Statistic("images", "images", len(truth.images))
     yield Statistic(
@@ -76,10 +78,10 @@ def _truth_statistics(truth: GroundTruth) -> Iterator[Statistic]:
         if count:
             yield Statistic(flag, f"  marked {flag.replace('_', ' ')}", count)
     yield Statistic("ground_truth_sides", "  median shorter side (px)", _median_side(truth))
-    yield from _box_statistics("ground_truth", truth, truth.image_sizes)
+    yield from _box_statistics("ground_truth", truth, duplicates, truth.image_sizes)
 
 
-def _detection_statistics(detections: Detections) -> Iterator[Statistic]:
+def _detection_statistics(detections: Detections, duplicates: int) -> Iterator[Statistic]:
     score = detections.score
     per_image = np.bincount(detections.image, minlength=len(detections.images))
     yield Statistic("detections", "detections", len(detections))
@@ -96,13 +98,13 @@ def _detection_statistics(detections: Detections) -> Iterator[Statistic]:
     yield Statistic("scores_distinct", "  distinct scores", distinct)
     yield Statistic("tied_detections", "  tied with another score of the class", tied)
     yield Statistic("detection_sides", "  median shorter side (px)", _median_side(detections))
-    yield from _box_statistics("detections", detections, None)
+    yield from _box_statistics("detections", detections, duplicates, None)
 
 
 def _box_statistics(
-    key: str, table: GroundTruth | Detections, sizes: Floats | None
+    key: str, table: GroundTruth | Detections, duplicates: int, sizes: Floats | None
 ) -> Iterator[Statistic]:
-    yield Statistic(f"{key}_repeated", "  duplicates (same image, class, box)", _repeated(table))
+    yield Statistic(f"{key}_repeated", "  duplicates (same image, class, box)", duplicates)
     yield Statistic(f"{key}_empty", "  zero area", int(np.count_nonzero(table.box_area <= 0)))
     if sizes is not None:
         yield Statistic(f"{key}_outside", "  outside the image", _outside(table, sizes))
@@ -119,13 +121,10 @@ def _median_side(table: GroundTruth | Detections) -> float | None:
 
 def _ties(detections: Detections) -> tuple[int, int]:
     """Count the distinct scores, and the detections with a tied score in their class."""
-    order = np.lexsort((detections.score, detections.label))
-    score, label = detections.score[order], detections.label[order]
-    equal = (score[1:] == score[:-1]) & (label[1:] == label[:-1])
-    tied = np.zeros(len(score), np.bool_)
-    tied[1:] |= equal
-    tied[:-1] |= equal
-    return len(np.unique(detections.score)), int(np.count_nonzero(tied))
+    distinct, rank = np.unique(detections.score, return_inverse=True)
+    of_class = rank * np.int64(len(detections.classes)) + detections.label
+    counts = np.unique(of_class, return_counts=True)[1]
+    return len(distinct), int(counts[counts > 1].sum())
 
 
 def _repeated(table: GroundTruth | Detections) -> int:
@@ -138,12 +137,10 @@ def _outside(table: GroundTruth | Detections, sizes: Floats) -> int:
     return int(np.count_nonzero(((high <= 0) | (low >= size)).any(axis=1)))
 
 
-def _truth_notes(truth: GroundTruth) -> Iterator[Note]:
-    if not any(note.code == "repeated-objects" for note in truth.notes):
-        count = _repeated(truth)
-        if count:
-            message = "duplicate ground truths (same image, class, box) all count"
-            yield Note("repeated-ground-truth", message, count)
+def _truth_notes(truth: GroundTruth, duplicates: int) -> Iterator[Note]:
+    if duplicates and not any(note.code == "repeated-objects" for note in truth.notes):
+        message = "duplicate ground truths (same image, class, box) all count"
+        yield Note("repeated-ground-truth", message, duplicates)
     used = np.bincount(truth.label, minlength=len(truth.classes))
     empty = int(np.count_nonzero(used == 0))
     if empty:
@@ -151,8 +148,8 @@ def _truth_notes(truth: GroundTruth) -> Iterator[Note]:
         yield Note("classes-without-ground-truth", message, empty, severity="info")
 
 
-def _detection_notes(detections: Detections) -> Iterator[Note]:
-    yield from repeated_detections(detections)
+def _detection_notes(detections: Detections, duplicates: int) -> Iterator[Note]:
+    yield from repeated_detections(duplicates, detections)
     score = detections.score
     if len(score) > 1 and bool((score == score[0]).all()):
         message = "all detections have the same score: file order decides AP"

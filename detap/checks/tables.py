@@ -75,9 +75,8 @@ def repeated(image: Integers, label: Integers, corners: Floats) -> int:
     return int(np.count_nonzero(repeats(pair_key(image, label), corners)))
 
 
-def repeated_detections(detections: Detections) -> Iterator[Note]:
-    """Yield the note of duplicate detections."""
-    count = repeated(detections.image, detections.label, detections.corners)
+def repeated_detections(count: int, detections: Detections) -> Iterator[Note]:
+    """Yield the note of a `count` of duplicate detections."""
     if count:
         message = (
             "duplicate detections (same image, class, box) count as false positives; file written "

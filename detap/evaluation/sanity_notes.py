@@ -121,7 +121,7 @@ def duplicate_detection_notes(result: Result) -> Iterator[Note]:
         rows = np.flatnonzero(table.image == table.image[0])[:_MOST]
     duplicates = repeated(table.image[rows], table.label[rows], table.corners[rows])
     if len(rows) and 4 * duplicates >= len(rows):
-        yield from repeated_detections(table)
+        yield from repeated_detections(repeated(table.image, table.label, table.corners), table)
 
 
 def _is_known(code: str, known: set[str]) -> bool:
