@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from detap.errors import InputError
 from detap.formats.jsonl import lines as module
 from detap.io.limits import DEFAULT_LIMITS
+from tests.formats.coco_files import odd_fields
 
 BOX = [1, 2.5, 3e1, 40]
 REGULAR = {
@@ -29,12 +30,14 @@ def line(name: str, objects: Any, **more: Any) -> dict[str, Any]:
 
 def read(data: bytes, scored: bool, *, one_by_one: bool = False) -> module.Lines | str:
     """Read lines, each by `json.loads` if `one_by_one`; return the message of an error."""
-    reading = module._Reader(data, "a.jsonl", DEFAULT_LIMITS, scored, ())
-    reading.lines.each = reading.objects.each = one_by_one
-    try:
-        return reading.read("")
-    except InputError as error:
-        return str(error)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "read_hashed", lambda *_: (data, ""))
+        if one_by_one:
+            patch.setattr(module, "Fields", odd_fields)
+        try:
+            return module.Lines("a.jsonl", DEFAULT_LIMITS, scored=scored)
+        except InputError as error:
+            return str(error)
 
 
 def check(data: bytes, scored: bool = False) -> bool:

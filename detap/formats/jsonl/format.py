@@ -16,7 +16,7 @@ from detap.formats.coco.assembly import Source, detection_table, refuse_same_fil
 from detap.formats.coco.columns import DetectionColumns, TruthColumns
 from detap.formats.coco.tables import goes_by_names
 from detap.formats.coco.values import Record, no_common_id
-from detap.formats.jsonl.lines import FLAGS, Lines, image_of, read_lines
+from detap.formats.jsonl.lines import FLAGS, Lines, image_of
 from detap.formats.reading.placeholder import empty_ground_truth
 from detap.formats.text.class_names import ClassNames
 from detap.io.json_text import integer
@@ -46,7 +46,7 @@ def read_ground_truth(
     Boxes are xywh by default; `boxes` is required if they do not fit their images so, or fit as
     xyxy too. `class_names` are the names of class numbers from 0.
     """
-    lines = read_lines(path, limits, scored=False, attributes=attributes)
+    lines = Lines(path, limits, scored=False, attributes=attributes)
     if not len(lines) and not limits.empty:
         message = f"no objects in its {len(lines.images)} images"
         hint = "use the annotations that belong to these detections"
@@ -97,7 +97,7 @@ def read_detections(
 ) -> Detections:
     """Read detections: lines as those of ground truth, with a ``score`` for each object."""
     refuse_same_file(path, ground_truth, "expected detections")
-    lines = read_lines(path, limits, scored=True)
+    lines = Lines(path, limits, scored=True)
     names_file = class_names if dt_class_names is None else dt_class_names
     by_name = goes_by_names(ground_truth, names_file, first_category_id) or any(
         isinstance(name, str) for name in lines.classes
@@ -211,7 +211,7 @@ def _image_indices(lines: Lines, truth: GroundTruth, limits: Limits) -> Integers
 
 def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
     """Return the images and classes named in detections."""
-    lines = read_lines(path, limits, scored=True)
+    lines = Lines(path, limits, scored=True)
     for name in options.keys() - {"as_is", "boxes", "limits"}:
         del options[name]
     return empty_ground_truth(lines.images, set(lines.classes))

@@ -5,7 +5,6 @@ import math
 import os
 from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
 
@@ -50,12 +49,12 @@ _CLASSES = ("category", "categories", "category_id", "label", "labels")
 """Keys for the list of classes."""
 
 
-@dataclass(slots=True)
 class Lines:
-    """The content of a file: I images with N boxes of K classes, in file order."""
+    """The content of a file: I images with N boxes of K classes, in file order.
 
-    path: str
-    sha256: str
+    Lines are read into columns, the odd ones by `json.loads`. Objects have a score if `scored`.
+    """
+
     images: list[Name]
     file_names: dict[Name, str]  # of the images that have one
     sizes: Floats  # (I, 2): width and height, NaN if unknown
@@ -67,41 +66,13 @@ class Lines:
     area: Floats  # NaN if a box has none of its own
     score: Floats  # 0 for ground truth
     flags: dict[str, Flags]
-    attributes: Attributes
-
-    def __len__(self) -> int:
-        return len(self.label)
-
-    @property
-    def image(self) -> Integers:
-        """The index of the image of each box."""
-        counts = np.diff(self.end, prepend=0)
-        return np.repeat(np.arange(len(counts), dtype=np.int32), counts)
-
-    def location(self, row: int) -> str:
-        """Return the line of a box and its index there."""
-        image = int(np.searchsorted(self.end, row, side="right"))
-        first = int(self.end[image - 1]) if image else 0
-        return f"line {self.numbers[image]}: objects[{row - first}]"
-
-
-def read_lines(
-    path: Path, limits: Limits, *, scored: bool, attributes: tuple[str, ...] = ()
-) -> Lines:
-    """Read a file, whose objects have a score if `scored`, and further `attributes`."""
-    file = os.fspath(path)
-    data, digest = read_hashed(file, limits)
-    return _Reader(data, file, limits, scored, attributes).read(digest)
-
-
-class _Reader:
-    """Reads lines into columns, and the odd ones by `json.loads`."""
 
     def __init__(
-        self, data: bytes, path: str, limits: Limits, scored: bool, attributes: tuple[str, ...]
+        self, path: Path, limits: Limits, *, scored: bool, attributes: tuple[str, ...] = ()
     ) -> None:
-        self.data, self.path, self.limits, self.scored = data, path, limits, scored
-        self.problems = RecordProblems(limits.problems, path)
+        self.path, self.limits, self.scored = os.fspath(path), limits, scored
+        self.data, self.sha256 = read_hashed(self.path, limits)
+        self.problems = RecordProblems(limits.problems, self.path)
         self.attributes = Attributes(attributes)
         self.faulty: set[int] = set()
         self.lines = Fields(
@@ -121,10 +92,11 @@ class _Reader:
             forbidden=() if scored else ("score",),
         )
         self.objects.most = limits.records
-        self.objects.each = not {*_CLASSES, "bbox", "area", "score", *FLAGS}.isdisjoint(attributes)
+        self.objects.each |= not {*_CLASSES, "bbox", "area", "score", *FLAGS}.isdisjoint(attributes)
+        self._read()
 
-    def read(self, digest: str) -> Lines:
-        """Return the content; raise InputError if it is invalid."""
+    def _read(self) -> None:
+        """Read all lines; raise InputError if the content is invalid."""
         refuse_utf16(self.data, self.path)
         reader = Reader(BytesIO(self.data).read, len(self.data), self.limits.nesting)
         reader.begin()
@@ -134,11 +106,26 @@ class _Reader:
             self._read_objects()
             if state == ODD and not self._read_odd(reader.rest_of_line(), reader.line):
                 break
-        images, file_names = self._images()
-        if not images and not self.problems.count:
+        self._name_images()
+        if not self.images and not self.problems.count:
             self.problems.add_here("", "is empty", SHAPE)
         self.problems.raise_any()
-        return self._columns(images, file_names, digest)
+        self._take_columns()
+
+    def __len__(self) -> int:
+        return len(self.label)
+
+    @property
+    def image(self) -> Integers:
+        """The index of the image of each box."""
+        counts = np.diff(self.end, prepend=0)
+        return np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+
+    def location(self, row: int) -> str:
+        """Return the line of a box and its index there."""
+        image = int(np.searchsorted(self.end, row, side="right"))
+        first = int(self.end[image - 1]) if image else 0
+        return f"line {self.numbers[image]}: objects[{row - first}]"
 
     def _read_objects(self) -> None:
         """Read the objects of the next rows of lines."""
@@ -276,10 +263,10 @@ class _Reader:
             image_of({"file_name": self.lines.key_of("file_name", row)}) if image is None else image
         )
 
-    def _images(self) -> tuple[list[Name], dict[Name, str]]:
-        """Return the image of each line, and the file names; add problems of equal ones."""
+    def _name_images(self) -> None:
+        """Set the image of each line, and the file names; add problems of equal ones."""
         images: dict[Name, None] = {}
-        file_names: dict[Name, str] = {}
+        self.file_names = {}
         for row in range(self.lines.rows):
             try:
                 image = self._image(row)
@@ -292,32 +279,24 @@ class _Reader:
             images[image] = None
             name = self.lines.key_of("file_name", row)
             if isinstance(name, str):
-                file_names[image] = name
-        return list(images), file_names
+                self.file_names[image] = name
+        self.images = list(images)
 
-    def _columns(self, images: list[Name], file_names: dict[Name, str], digest: str) -> Lines:
+    def _take_columns(self) -> None:
+        self.data = b""  # frees it before the tables are made
         lines, objects = self.lines, self.objects
-        sizes = np.stack([np.asarray(lines.take(side)) for side in ("width", "height")], axis=1)
+        sides = [np.asarray(lines.take(side)) for side in ("width", "height")]
+        self.sizes = np.stack(sides, axis=1)
         with np.errstate(invalid="ignore"):
-            sizes[~((sizes > 0) & (sizes < WHOLE_FLOATS))] = np.nan
+            self.sizes[~((self.sizes > 0) & (self.sizes < WHOLE_FLOATS))] = np.nan
+        self.numbers, self.end = np.asarray(lines.marks()), np.asarray(objects.marks())
         label = Ids(objects, "category")
-        box, area, score = (np.asarray(objects.take(name)) for name in ("bbox", "area", "score"))
-        return Lines(
-            path=self.path,
-            sha256=digest,
-            images=images,
-            file_names=file_names,
-            sizes=sizes,
-            numbers=np.asarray(lines.marks()),
-            end=np.asarray(objects.marks()),
-            classes=label.names,
-            label=label.rows,
-            box=box.reshape(-1, 4),
-            area=area,
-            score=score if self.scored else np.zeros(len(area)),
-            flags={name: np.asarray(objects.take(name)) for name in FLAGS},
-            attributes=self.attributes,
-        )
+        self.classes, self.label = label.names, label.rows
+        self.box = np.asarray(objects.take("bbox")).reshape(-1, 4)
+        self.area, self.score = (np.asarray(objects.take(name)) for name in ("area", "score"))
+        if not self.scored:
+            self.score = np.zeros(len(self.area))
+        self.flags = {name: np.asarray(objects.take(name)) for name in FLAGS}
 
 
 def _within(index: int, error: FaultError) -> FaultError:
