@@ -113,118 +113,105 @@ class Protocol(ProtocolBase):
     iou_thresholds: tuple[float, ...] = protocol_field(
         (0.5,),
         "IoU thresholds: 0.5, or 0.5,0.75, or 0.5:0.95:0.05.",
-        "IoU thresholds of a true positive. The option may be repeated. A range has the values of "
-        "numpy.linspace, so `0.5:0.95:0.05` equals COCO's list to the last bit.",
+        "The option may be repeated. A range has the values of numpy.linspace, so `0.5:0.95:0.05` "
+        "equals COCO's list to the last bit.",
         kind=Thresholds(),
         option="--iou",
     )
     iou_dtype: Literal["float64", "float32"] = protocol_field(
         "float64",
         "Floating-point type of the IoU thresholds.",
-        "Floating-point type of the IoU thresholds. In float32 (torch.linspace) an IoU of exactly "
-        "0.6 or 0.8 misses its threshold.",
+        "In float32 (torch.linspace) an IoU of exactly 0.6 or 0.8 misses its threshold.",
     )
     strict_iou: bool = protocol_field(
         False,
         "Require IoU > threshold instead of >=.",
-        "Require IoU > threshold instead of IoU >= threshold.",
     )
     max_iou_threshold: float = protocol_field(
         1.0,
         "Lower greater IoU thresholds to this.",
-        "Lower greater IoU thresholds to this, so that rounding does not make a threshold of 1 "
-        "unreachable (pycocotools: 1 \N{MINUS SIGN} 1e-10).",
+        "pycocotools: 1 - 1e-10, so that a threshold of 1 can be reached.",
         kind=Number(0, 1, above=True, metavar="IOU"),
     )
     inclusive_pixels: bool = protocol_field(
         False,
         "Compute box widths as x2 - x1 + 1 (VOC).",
-        "Box corners are the first and last pixel (VOC): width = x2 \N{MINUS SIGN} x1 + 1.",
+        "Box corners are the first and last pixel.",
     )
     iou_type: Literal["bbox", "segm", "boundary", "keypoints", "polygon"] = protocol_field(
         "bbox",
         "Compute IoU on boxes, masks, mask boundaries, keypoints (OKS) or quadrilaterals. "
         "Selects the sibling preset if there is one: coco-segm, coco-keypoints, lvis-segm.",
-        "Compute IoU on boxes; on masks (COCO polygons and RLE); on masks and their boundaries, "
-        "the lower of both (Boundary IoU); on keypoints (OKS); or on quadrilaterals such as "
-        "rotated boxes; plain boxes are quadrilaterals too. On the command line a preset with a "
-        "sibling of that type becomes the sibling: `lvis` with `segm` is `lvis-segm`.",
+        "Boundaries give the lower IoU of masks and their boundaries. Plain boxes are "
+        "quadrilaterals too.",
     )
     sigmas: tuple[float, ...] = protocol_field(
         (),
         "Keypoints: OKS sigmas: coco, crowdpose, one number per keypoint, or none for those of "
         "the ground truth.",
-        "Keypoints: OKS standard deviations, one per keypoint in the file's order. `none` takes "
-        "them from the ground truth: `kpt_oks_sigmas` of a data.yaml, else COCO's for 17 "
-        "keypoints with visibility, else 1/K for each of K (Ultralytics).",
+        "They are in the file's order. Those of the ground truth are `kpt_oks_sigmas` of a "
+        "data.yaml, else COCO's for 17 keypoints with visibility, else 1/K (Ultralytics).",
         kind=Sigmas(),
     )
     detection_area: Literal["box", "pixels", "extent"] = protocol_field(
         "box",
         "Area that puts an unmatched mask or keypoints into an area range: box, or their own.",
-        "Area that puts an unmatched detection into an area range. Masks: of the `bbox` if there "
-        "is one, else of the mask; or always of the mask (`pixels`). Keypoints: of the `bbox`, or "
-        "always of their bounding box (`extent`).",
+        "Masks: of the `bbox` if there is one, else of the mask; or always of the mask (`pixels`)."
+        " Keypoints: of the `bbox`, or always of their bounding box (`extent`).",
     )
     dilation_ratio: float = protocol_field(
         0.02,
         "Boundary width as a fraction of the image diagonal.",
-        "Boundary width as a fraction of the image diagonal, rounded half to even, at least 1 "
-        "pixel.",
+        "Rounded half to even, at least 1 pixel.",
         kind=Number(0, 1, above=True, metavar="RATIO"),
     )
     candidate: Literal["best", "best-unmatched"] = protocol_field(
         "best",
         "Ground truth that a detection can match: the one of highest IoU, or the best unmatched.",
-        "Ground truth that a detection can match: the one of highest IoU, even if it is matched "
-        "already, which makes the detection a duplicate (VOC); or the one of highest IoU among the "
-        "unmatched, ignored ones last (COCO).",
+        "With `best` (VOC) a detection whose ground truth is matched already is a duplicate. With "
+        "`best-unmatched` (COCO) ignored ground truths come last.",
     )
     equal_iou: Literal["first", "last"] = protocol_field(
         "first",
         "Which ground truth wins at equal IoU.",
-        "Which ground truth in file order wins at equal IoU.",
+        "In file order.",
     )
     ignore_flags: tuple[str, ...] = protocol_field(
         (),
         "Ignore these ground truths: difficult, crowd, ignore, group_of, no_keypoints, or none.",
-        "Flags of ignored ground truths. They are neither TP nor FN, and detections matched to "
-        "them are neither TP nor FP. A flag removed here is removed from `crowd_flags` too.",
+        "They are neither TP nor FN, and detections matched to them are neither TP nor FP. A flag "
+        "removed here is removed from `crowd_flags` too.",
         kind=Flags(without="count", having="are ignored"),
     )
     crowd_flags: tuple[str, ...] = protocol_field(
         (),
         "Flags of ignored ground truths that any number of detections can match; or none.",
-        "Flags of ignored ground truths that any number of detections can match, as pycocotools "
-        "treats `iscrowd`. Their overlap is intersection over detection area (IoA).",
+        "pycocotools treats `iscrowd` so. Their overlap is intersection over detection area (IoA).",
         kind=Flags(without="match one detection each", having="match any number of detections"),
     )
     ignore_where: str = protocol_field(
         "",
         "Ignore ground truths for which this holds: 'height<50 or vis_ratio<0.65'.",
-        "Ignore ground truths for which a condition holds; any number of detections can match "
-        "them, by IoA. It compares attributes of the annotations with numbers or quoted strings: "
-        "`<`, `<=`, `>`, `>=`, `==`, `!=`, `and`, `or`, `not`. `width`, `height`, `area`, `x1`, "
-        "`y1`, `x2` and `y2` are those of the box unless the annotation has its own. A ground "
-        "truth without an attribute is an error.",
+        "Any number of detections can match them, by IoA. The condition compares attributes of the"
+        " annotations with numbers or quoted strings: `<`, `<=`, `>`, `>=`, `==`, `!=`, `and`, "
+        "`or`, `not`. `width`, `height`, `area`, `x1`, `y1`, `x2` and `y2` are those of the box "
+        "unless the annotation has its own. A ground truth without an attribute is an error.",
         kind=Condition(),
     )
     drop_where: str = protocol_field(
         "",
         "Drop detections for which this holds: 'height<40'.",
-        "Drop detections for which a condition on `score`, `width`, `height`, `area`, `x1`, `y1`, "
-        "`x2` or `y2` holds, as if the detector had not written them.",
+        "It compares `score`, `width`, `height`, `area`, `x1`, `y1`, `x2` and `y2`.",
         kind=Condition(),
     )
     group_of_weight: int | None = protocol_field(
         None,
         "Open Images group boxes: plain boxes (none), or matched by IoA after the others; weight "
         "in recall 1 or 0.",
-        "Ground truths with the flag group_of. `none`: plain boxes. Otherwise detections match "
-        "the other boxes first. Each false positive (duplicates too) is then assigned to the group "
-        "box of highest IoA, if that reaches the IoU threshold, and is ignored. With 1, a group "
-        "box is a ground truth: its best detection of positive score is one TP, no detection is "
-        "one FN. With 0 it is not required.",
+        "They have the flag group_of. Detections match the other boxes first. Each false positive "
+        "(duplicates too) is then assigned to the group box of highest IoA, if that reaches the "
+        "IoU threshold, and is ignored. With 1, a group box is a ground truth: its best detection "
+        "of positive score is one TP, no detection is one FN. With 0 it is not required.",
         kind=Weight(),
     )
     area_ranges: tuple[AreaRange, ...] = protocol_field(
@@ -232,29 +219,26 @@ class Protocol(ProtocolBase):
         "coco, proposals, none, or small=0:1024,large=1024:1e10 in square pixels, or "
         "small=0:1%,large=1%:100% of the image.",
         "In each range, ground truths outside it are ignored, and so are unmatched detections "
-        "outside it. In square pixels, or in percent of width times height of the image; both ends "
-        "included; all areas always come first. Metrics of a range `tiny` are named `AP-tiny`; "
-        "`small`, `medium` and `large` give `APs`, `APm`, `APl`.",
+        "outside it. Both ends are included; all areas always come first. Metrics of a range "
+        "`tiny` are named `AP-tiny`; `small`, `medium` and `large` give `APs`, `APm`, `APl`.",
         kind=Areas(),
     )
     area_source: Literal["annotation", "box", "0.53-box"] = protocol_field(
         "annotation",
         "Area of a ground truth: of its annotation, of its box, or 0.53 of its box.",
-        "Area of a ground truth, for area ranges and OKS: of its annotation; of its box; or 0.53 "
-        "of its box, an estimate of a person's mask (Ultralytics).",
+        "For area ranges and OKS. 0.53 estimates a person's mask (Ultralytics).",
     )
     max_dets: tuple[int | None, ...] = protocol_field(
         (None,),
         "Best-scored detections kept: 1,10,100, or none for all. AP uses the largest.",
-        "Number of best-scored detections kept. AP uses the largest; AR has a value for each.",
+        "AR has a value for each.",
         kind=Limits(),
     )
     max_dets_scope: Literal["class", "image", "dataset"] = protocol_field(
         "class",
         "Apply --max-dets per image and class, per image, or per class over the data set.",
-        "Apply `max_dets` per image and class, per image over all classes (LVIS), or per class "
-        "over all images (`dataset`, fixed AP), which takes one limit and drops the other "
-        "detections.",
+        "`image` counts all classes (LVIS). `dataset` (fixed AP) takes one limit and drops the "
+        "other detections.",
     )
     tie_break: Literal["image", "file"] = protocol_field(
         "file", "Rank equal scores by image and then file order, or by file order."
@@ -262,47 +246,43 @@ class Protocol(ProtocolBase):
     interpolation: Interpolation = protocol_field(
         "all-point",
         "Interpolation of the precision-recall curve.",
-        "AP from the precision-recall curve: mean interpolated precision at 11, 40 or 101 recall "
-        "levels; the area under the interpolated curve (`all-point`); or the trapezoidal rule over "
-        "101 levels of the linearly interpolated curve.",
+        "AP is the mean interpolated precision at 11, 40 or 101 recall levels; the area under the "
+        "interpolated curve; or the trapezoidal rule over 101 levels of the linearly interpolated "
+        "curve.",
     )
     recall_grid: Literal["matlab", "arange", "linspace", "hundredths", "float32", "fortieths"] = (
         protocol_field(
             "linspace",
             "Floating-point values of the recall levels.",
-            "Floating-point values of the recall levels, which differ in the last bits: `matlab` "
-            "and `arange` have 11; `linspace`, `hundredths` and `float32` have 101; `fortieths` "
-            "has 40, from 1/40 to 1.",
+            "They differ in the last bits: `matlab` and `arange` have 11; `linspace`, `hundredths`"
+            " and `float32` have 101; `fortieths` has 40, from 1/40 to 1.",
         )
     )
     precision_eps: float = protocol_field(
         0.0,
         "Number added to TP + FP in the precision.",
-        "Number added to TP + FP in the precision (pycocotools: `np.spacing(1)`).",
+        "pycocotools adds `np.spacing(1)`.",
         kind=Number(0, 1),
     )
     absent_class: Literal["undefined", "zero", "zero-if-detected"] = protocol_field(
         "undefined",
         "AP of a class without ground truth.",
-        "AP of a class without ground truth that is not ignored. `undefined` is left out of the "
-        "mean; `zero-if-detected` is undefined without detections of the class.",
+        "Ignored ones are not counted. `undefined` is left out of the mean; `zero-if-detected` is "
+        "undefined without detections of the class.",
     )
-    class_agnostic: bool = protocol_field(
-        False, "Treat all classes as one.", "Treat all classes as one."
-    )
+    class_agnostic: bool = protocol_field(False, "Treat all classes as one.")
     matching: Literal["by-score", "by-iou", "kitti"] = protocol_field(
         "by-score",
         "Match detections greedily by score, proposals greedily by IoU, or as KITTI does.",
-        "`by-score`: detections in descending score order match greedily. `by-iou`: pairs in "
-        "descending IoU order match greedily, whatever the score (proposal recall). `kitti`: each "
-        "ground truth in file order takes a detection, by score and then by IoU.",
+        "`by-score`: in descending score order. `by-iou`: pairs in descending IoU order, whatever "
+        "the score (proposal recall). `kitti`: each ground truth in file order takes a detection, "
+        "by score and then by IoU.",
     )
     class_iou: tuple[tuple[str, float], ...] = protocol_field(
         (),
         "KITTI: evaluated classes and their IoU thresholds: Car=0.7; none: all, at --iou.",
-        "KITTI: evaluated classes and their IoU thresholds; `none`: all classes at "
-        "`iou_thresholds`. Changing `iou_thresholds` changes them all. Here and below, class names "
-        "are compared without case.",
+        "Changing `iou_thresholds` changes them all. Here and below, class names are compared "
+        "without case.",
         kind=ByClass(
             Number(0, 1, above=True, metavar="IOU"),
             "classes and thresholds, or `none`",
@@ -313,65 +293,55 @@ class Protocol(ProtocolBase):
         (),
         "KITTI: classes whose ground truths are ignored for another: Car=Van; *=DontCare for all; "
         "or none.",
-        "KITTI: classes whose ground truths are ignored for another class; those of `*=DontCare` "
-        "are ignored for all.",
         kind=ByClass(Word(), "classes and neighbors, or `none`", "Car=Van,*=DontCare"),
     )
     min_height: tuple[float, ...] = protocol_field(
         (),
         "KITTI: minimum height in pixels, one per area range or one for all; or none.",
-        "KITTI: minimum box height in pixels, exclusive, one per area range or one for all. Lower "
-        "ground truths and detections are ignored.",
+        "Exclusive. Lower ground truths and detections are ignored.",
         kind=NumberList(),
     )
     max_occlusion: tuple[float, ...] = protocol_field(
         (),
         "KITTI: maximum occlusion level, one per area range or one for all; or none.",
-        "KITTI: maximum occlusion level, one per area range or one for all. More occluded ground "
-        "truths are ignored.",
+        "More occluded ground truths are ignored.",
         kind=NumberList(),
     )
     max_truncation: tuple[float, ...] = protocol_field(
         (),
         "KITTI: maximum truncation from 0 to 1, one per area range or one for all; or none.",
-        "KITTI: maximum truncation from 0 to 1, one per area range or one for all. More truncated "
-        "ground truths are ignored.",
+        "More truncated ground truths are ignored.",
         kind=NumberList(),
     )
     empty_images: Literal["count", "exclude"] = protocol_field(
         "count",
         "Count or exclude ground truths of images without detections of their class.",
-        "Count ground truths of images without detections of their class (or proposals) as missed, "
-        "or exclude them, as KAIST's script does.",
+        "KAIST's script excludes them.",
     )
     images_without_ground_truth: Literal["count", "ignore"] = protocol_field(
         "count",
         "Count or ignore detections on images without ground truths.",
-        "Count detections on images without any ground truth, also ignored ones, as false "
-        "positives, or ignore them (WIDER FACE).",
+        "Not even ignored ones. WIDER FACE ignores such detections.",
     )
     annotation_id_zero: Literal["valid", "unmatched"] = protocol_field(
         "valid",
         "A match with annotation id 0 is valid, or (pycocotools) unmatched.",
-        "A match with annotation id 0 is valid; or the detection counts as unmatched, as in "
-        "pycocotools (quirk 3).",
+        "See quirk 3.",
     )
     min_score: float | None = protocol_field(
         None,
         "Drop detections of a lower score; none keeps all.",
-        "Drop detections of a lower score, as if the detector had not written them.",
         kind=MinScore(),
     )
     score_decimals: int | None = protocol_field(
         None,
         "Round scores to this many decimals; none does not.",
-        "Round scores to this many decimals, as if they had been written to a text file.",
+        "As if they were from a text file.",
         kind=Decimals(),
     )
     box_decimals: int | None = protocol_field(
         None,
         "Round box corners to this many decimals; none does not.",
-        "Round box corners to this many decimals.",
         kind=Decimals(),
     )
     degenerate_boxes: Literal["keep", "drop"] = protocol_field(
@@ -381,27 +351,24 @@ class Protocol(ProtocolBase):
     zero_area: Literal["count", "drop"] = protocol_field(
         "count",
         "Count or drop ground truths and detections without area.",
-        "Count or drop ground truths and detections of area 0 or less; detections are dropped "
-        "after `max_dets` (LVIS).",
+        "The area is 0 or less; detections are dropped after `max_dets` (LVIS).",
     )
     verified: Literal["all", "listed"] = protocol_field(
         "all",
         "Evaluate all detections, or those of classes verified in their image (LVIS, Open Images).",
-        "Evaluate all detections; or those of classes that have ground truth in their image or "
-        "are listed as present or absent (`neg_category_ids` of LVIS, image labels of Open "
-        "Images). Others use up `max_dets` and are ignored.",
+        "A class is verified if it has ground truth in the image or is listed as present or absent"
+        " (`neg_category_ids` of LVIS, image labels of Open Images). Detections of others use up "
+        "`max_dets` and are ignored.",
     )
     not_exhaustive: Literal["count", "ignore"] = protocol_field(
         "count",
         "Count or ignore unmatched detections of classes not exhaustively annotated in the image.",
-        "Count unmatched detections (duplicates too) of classes not exhaustively annotated in "
-        "their image (`not_exhaustive_category_ids` of LVIS) as false positives, or ignore them.",
+        "Duplicates too. LVIS lists the classes in `not_exhaustive_category_ids`.",
     )
     class_groups: Literal["none", "frequency"] = protocol_field(
         "none",
         "Metrics per group of classes: APr, APc, APf of rare, common and frequent ones (LVIS).",
-        "Metrics per group of classes: `frequency` of LVIS's categories gives APr, APc and APf, "
-        "the means over rare, common and frequent classes with ground truth.",
+        "They are means over classes with ground truth, by the `frequency` of LVIS's categories.",
     )
     primary_metric: Literal["AP", "mAP", "AR"] = protocol_field(
         "AP",
@@ -410,50 +377,43 @@ class Protocol(ProtocolBase):
     metrics: tuple[str, ...] = protocol_field(
         (),
         "List these metrics too: MR-2, or MR-2@75,MR-2s; none: only the protocol's own.",
-        "Further metrics that reports list. They change no value, so the signature lacks them.",
+        "They are not in the signature.",
         kind=Names("names of metrics", "MR-2,MR-2@75"),
         compared=False,
     )
     mr_points: Literal["rounded", "exact"] = protocol_field(
         "rounded",
         "Reference FPPI of the log-average miss rate: rounded (0.0178), or exact powers of 10.",
-        "Reference FPPI of the log-average miss rate: rounded to four decimals (0.0178, KAIST, "
-        "CityPersons, CrowdHuman), or exact powers of 10 (Caltech).",
+        "Caltech's are exact, others round to four decimals.",
     )
     mr_rule: Literal["at-most", "at-most-or-last", "at-least"] = protocol_field(
         "at-most",
         "Point of the curve read at a reference FPPI: the last with at most that FPPI, or the "
         "first with at least that.",
-        "Point of the curve read at a reference FPPI: the last one with at most that FPPI, and "
-        "without any a miss rate of 1, or the last point of the whole curve (`at-most-or-last`, "
-        "the scripts of CityPersons and KAIST); or the first with at least that FPPI, and without "
-        "any the last (CrowdHuman).",
+        "Without such a point the miss rate is 1, or that of the last point of the whole curve "
+        "(`at-most-or-last`, the scripts of CityPersons and KAIST; `at-least`, CrowdHuman).",
     )
     mr_floor: float = protocol_field(
         0.0,
         "Lower miss rates count as this in the log-average miss rate.",
-        "Lower miss rates count as this in the log-average miss rate. With 0, one reference "
-        "without misses makes it 0.",
+        "With 0, one reference without misses makes it 0.",
         kind=Number(0, 1, metavar="RATE"),
     )
     froc_points: tuple[float, ...] = protocol_field(
         (0.25, 0.5, 1.0, 2.0, 4.0, 8.0),
         "FPPI whose recall FROC averages: 0.25,0.5,1, or 1/8,1/4.",
-        "FPPI whose recall `FROC` averages.",
         kind=Points(),
     )
     froc_rule: Literal["step", "linear"] = protocol_field(
         "step",
         "Recall at an FPPI: of the last point with at most that FPPI, or interpolated.",
-        "Recall at an FPPI, for `FROC`, `CPM` and `recall@fppi`: of the last point with at most "
-        "that FPPI, or interpolated between points (LUNA16, MONAI, nnDetection).",
+        "LUNA16, MONAI and nnDetection interpolate.",
     )
     duplicates: Literal["false-positive", "ignore"] = protocol_field(
         "false-positive",
         "Count duplicates as false positives, or ignore them (LUNA16, MONAI), except in AP and AR.",
-        "Count or ignore false positives whose ground truth is matched by another detection. "
-        "`ignore` (LUNA16, MONAI) affects neither AP nor AR, and requires the lowest IoU "
-        "threshold.",
+        "They are false positives whose ground truth is matched by another detection. `ignore` "
+        "requires the lowest IoU threshold.",
     )
 
     def __post_init__(self) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
+from functools import cache
 from itertools import pairwise
 from math import inf, isfinite, isinf
 from struct import pack, unpack
@@ -760,60 +761,58 @@ def _is_name(text: str) -> bool:
 # --- fields
 
 
-@dataclass(frozen=True, slots=True)
-class ProtocolField:
-    """One field of a protocol: name, values, default, option, its help, and text for the docs."""
+class ProtocolField(NamedTuple):
+    """One field of a protocol."""
 
     name: str
-    kind: Kind
     default: Any
+    kind: Kind
     option: str
     help: str
-    meaning: str
-    compared: bool = True  # False if it changes no value, and is not in the signature
+    more: str  # what the docs add to the help
+    compared: bool  # False if it changes no value, and is not in the signature
+
+    @property
+    def meaning(self) -> str:
+        """The text for the docs."""
+        return f"{self.help} {self.more}".rstrip()
 
 
 def protocol_field(
     default: Any,
     help: str,
-    meaning: str = "",
+    more: str = "",
     *,
     kind: Kind | None = None,
-    option: str | None = None,
+    option: str = "",
     compared: bool = True,
 ) -> Any:
     """Declare a field of a protocol."""
-    metadata = {"field": (kind, option, help, meaning or help)}
+    metadata = {"kind": kind, "option": option, "help": help, "more": more}
     return field(default=default, compare=compared, metadata=metadata)
 
 
-def compared_fields(kind: "type[ProtocolBase]") -> tuple[ProtocolField, ...]:
-    """Return the fields that change values, in order."""
-    return tuple(item for item in protocol_fields(kind) if item.compared)
-
-
-def protocol_fields(kind: "type[ProtocolBase]") -> tuple[ProtocolField, ...]:
+@cache
+def protocol_fields(protocol: "type[ProtocolBase]") -> tuple[ProtocolField, ...]:
     """Return the fields of a kind of protocol, in order."""
-    if kind not in _FIELDS:
-        declared = (item for item in fields(kind) if "field" in item.metadata)
-        _FIELDS[kind] = tuple(map(_protocol_field, declared))
-    return _FIELDS[kind]
-
-
-_FIELDS: "dict[type[ProtocolBase], tuple[ProtocolField, ...]]" = {}
-
-
-def _protocol_field(declared: "Field[Any]") -> ProtocolField:
-    kind, option, help_text, meaning = declared.metadata["field"]
-    return ProtocolField(
-        declared.name,
-        kind or _kind_of(declared),
-        declared.default,
-        option or f"--{declared.name.replace('_', '-')}",
-        help_text,
-        meaning,
-        declared.compare,
+    return tuple(
+        ProtocolField(
+            declared.name,
+            declared.default,
+            declared.metadata["kind"] or _kind_of(declared),
+            declared.metadata["option"] or f"--{declared.name.replace('_', '-')}",
+            declared.metadata["help"],
+            declared.metadata["more"],
+            declared.compare,
+        )
+        for declared in fields(protocol)
+        if declared.metadata
     )
+
+
+def compared_fields(protocol: "type[ProtocolBase]") -> tuple[ProtocolField, ...]:
+    """Return the fields that change values, in order."""
+    return tuple(item for item in protocol_fields(protocol) if item.compared)
 
 
 def _kind_of(declared: "Field[Any]") -> Kind:

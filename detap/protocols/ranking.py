@@ -22,7 +22,6 @@ class _AtK(ProtocolBase):
     cutoffs: tuple[int, ...] = protocol_field(
         (),
         "Report metrics at k too: 5, or 1,5,10. Repeatable.",
-        "Report metrics at k too. Repeatable.",
         kind=Cutoffs(),
         option="--k",
     )
@@ -51,8 +50,8 @@ class Retrieval(_AtK):
         "file",
         "Rank equal scores in file order, or as trec_eval does, or report expected values over "
         "all orders.",
-        "Rank equal scores in file (gallery) order; as trec_eval does (float32, then item names "
-        "descending); or report expected values over all orders.",
+        "`file` is the order of the gallery; trec_eval compares in float32, then item names "
+        "descending.",
     )
     missing_queries: Undefined = protocol_field(
         "zero", "Count judged queries without a ranking as 0, or exclude them."
@@ -71,8 +70,7 @@ class Retrieval(_AtK):
     exclude_self: bool = protocol_field(
         False,
         "Exclude item i of the gallery from the ranking of query i.",
-        "Exclude gallery item i from the ranking of query i. Without it, a gallery equal to the "
-        "queries gives a warning.",
+        "Without it, a gallery equal to the queries gives a warning.",
     )
 
     def always_in_signature(self) -> tuple[str, ...]:
