@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
-from functools import cache
 from itertools import pairwise
 from math import inf, isfinite, isinf
 from struct import pack, unpack
@@ -792,22 +791,26 @@ def protocol_field(
     return field(default=default, compare=compared, metadata=metadata)
 
 
-@cache
+_FIELDS: "dict[type[ProtocolBase], tuple[ProtocolField, ...]]" = {}
+
+
 def protocol_fields(protocol: "type[ProtocolBase]") -> tuple[ProtocolField, ...]:
     """Return the fields of a kind of protocol, in order."""
-    return tuple(
-        ProtocolField(
-            declared.name,
-            declared.default,
-            declared.metadata["kind"] or _kind_of(declared),
-            declared.metadata["option"] or f"--{declared.name.replace('_', '-')}",
-            declared.metadata["help"],
-            declared.metadata["more"],
-            declared.compare,
+    if protocol not in _FIELDS:
+        _FIELDS[protocol] = tuple(
+            ProtocolField(
+                declared.name,
+                declared.default,
+                declared.metadata["kind"] or _kind_of(declared),
+                declared.metadata["option"] or f"--{declared.name.replace('_', '-')}",
+                declared.metadata["help"],
+                declared.metadata["more"],
+                declared.compare,
+            )
+            for declared in fields(protocol)
+            if declared.metadata
         )
-        for declared in fields(protocol)
-        if declared.metadata
-    )
+    return _FIELDS[protocol]
 
 
 def compared_fields(protocol: "type[ProtocolBase]") -> tuple[ProtocolField, ...]:

@@ -163,13 +163,42 @@ def retrieval(session: Session, /, **options: Any) -> int:
 
     Input is a run with relevance judgments, or codes, embeddings or scores with labels.
     """
-    read = _retrieval_input(options)
+    source = _retrieval_input(options)
     gates = Gates.from_options(options, _RANKINGS)
-    given = tuple(name for name in _APPLIES_TO if options[name] is not None)
-    default = "ir_measures" if "run" in read.roles else "retrieval"
+    given = [name for name in _APPLIES_TO if options[name] is not None]
+    default = "ir_measures" if "run" in source.roles else "retrieval"
     protocol = protocol_from(options, Retrieval, default)
-    outputs = _outputs(options, read, gates)
-    return _score_retrieval(_Ranking(read, gates, outputs, options, session), protocol, given)
+    outputs = _outputs(options, source, gates)
+    baseline = gates.read_baseline()
+    names = _metric_names(options["measures"])
+    select_metrics(protocol, names)  # raise errors in names before reading
+    session.print_time("starting")
+    session.start_progress("Reading")
+    table: Run | Gallery = source.read()
+    _refuse_unused(given, table)
+    session.print_time("reading")
+    fraction = [0.0]
+    session.start_progress("Ranking", lambda: fraction[0])
+    score = partial(evaluate, protocol=protocol, names=names, threads=options["threads"])
+    result = score(table, progress=partial(fraction.__setitem__, 0))
+    session.print_time("ranking")
+    earlier = None
+    if gates.baseline_detections is not None:
+        earlier_result = score(source.read(gates.baseline_detections))
+        _require_same_queries(result, earlier_result, gates.baseline_detections)
+        earlier = _ranked(retrieval_report(earlier_result), earlier_result)
+    objectives = None
+    if options["losses"] or options["batches"]:
+        session.start_progress("Computing losses")
+        objectives = compute_objectives(
+            table, protocol, with_losses=options["losses"], batches=options["batches"]
+        )
+    inputs = _describe(source, table) if outputs.needs_digests or gates.baseline else []
+    report = retrieval_report(result, inputs=inputs, objectives=objectives)
+    results = _evaluate_gates(gates, report, _ranked(report, result), baseline, earlier)
+    if (path := options["curves"]) is not None:
+        outputs.write_file(path, retrieval_curves(result, path), table.files)
+    return _write(report, results, outputs, table.files, session, complete=options["per_query"])
 
 
 classification_inputs = stack(
@@ -223,15 +252,17 @@ classification_rules = stack(
 @click.pass_obj
 def classification(session: Session, /, **options: Any) -> int:
     """Score a classification by its scores: AP per class, mAP, AP@k per sample."""
-    read = _classification_input(options)
+    source = _classification_input(options)
     gates = Gates.from_options(options, _RANKINGS)
     protocol = protocol_from(options, Classification, "voc2012")
-    ranking = _Ranking(read, gates, _outputs(options, read, gates), options, session)
+    outputs = _outputs(options, source, gates)
     baseline = gates.read_baseline()
-    table: Samples = read.read()
+    table: Samples = source.read()
     result = classifications.evaluate(table, protocol)
-    report = classification_report(result, inputs=ranking.describe(table))
-    return ranking.finish(report, _evaluate_gates(gates, (report, None), baseline), table.files)
+    inputs = _describe(source, table) if outputs.needs_digests or gates.baseline else []
+    report = classification_report(result, inputs=inputs)
+    results = _evaluate_gates(gates, report, _ranked(report), baseline)
+    return _write(report, results, outputs, table.files, session, complete=options["per_query"])
 
 
 # --- inputs
@@ -319,40 +350,38 @@ def _outputs(options: dict[str, Any], source: _Input, gates: Gates) -> Outputs:
     return Outputs.from_options(options, inputs, extra_files)
 
 
-class _Ranking(NamedTuple):
-    """One evaluation: its input, gates, outputs and options."""
-
-    input: _Input
-    gates: Gates
-    outputs: Outputs
-    options: Mapping[str, Any]
-    session: Session
-
-    def describe(self, table: Run | Gallery | Samples) -> list[dict[str, Any]]:
-        """Describe each input; labels within an archive have their own sha256."""
-        if not self.outputs.needs_digests and self.gates.baseline is None:
-            return []
-        sources = list(zip(self.input.roles, table.files, strict=True))
-        if self.input.roles == ("scores",):
-            sources.append(("labels", table.files[0]._replace(sha256=_labels_digest(table))))
-        return [entry for role, file in sources for entry in describe(role, (file,), digests=True)]
-
-    def finish(self, report: Report, gate_results: GateResults, files: Sequence[SourceFile]) -> int:
-        """Print notes, write all reports, return the exit status."""
-        report = report.with_blocks(gate_blocks(gate_results), gate_results.notes)
-        status = finish(report, gate_results, self.session)
-        shown = report if self.options["per_query"] else brief(report)
-        for writer, path in self.outputs.files:
-            if writer.name in _DATA:
-                self.outputs.write_file(path, writer.render(report, Style()), files)
-        remaining = tuple(target for target in self.outputs.files if target[0].name not in _DATA)
-        stdout_report = report if self.outputs.stdout.name in _DATA else shown
-        replace(self.outputs, files=remaining).write(stdout_report, files, quiet=self.session.quiet)
-        self.session.print_time("reporting")
-        return status
+def _describe(source: _Input, table: Run | Gallery | Samples) -> list[dict[str, Any]]:
+    """Describe each input; labels within an archive have their own sha256."""
+    files = list(zip(source.roles, table.files, strict=True))
+    if source.roles == ("scores",):
+        files.append(("labels", table.files[0]._replace(sha256=_labels_digest(table))))
+    return [entry for role, file in files for entry in describe(role, (file,), digests=True)]
 
 
-def _refuse_unused(given: tuple[str, ...], table: Run | Gallery) -> None:
+def _write(
+    report: Report,
+    results: GateResults,
+    outputs: Outputs,
+    files: Sequence[SourceFile],
+    session: Session,
+    *,
+    complete: bool,
+) -> int:
+    """Write all reports and return the exit status; tables list every row if `complete`."""
+    report = report.with_blocks(gate_blocks(results), results.notes)
+    status = finish(report, results, session)
+    shown = report if complete else brief(report)
+    for writer, path in outputs.files:
+        if writer.name in _DATA:
+            outputs.write_file(path, writer.render(report, Style()), files)
+    remaining = tuple(target for target in outputs.files if target[0].name not in _DATA)
+    stdout_report = report if outputs.stdout.name in _DATA else shown
+    replace(outputs, files=remaining).write(stdout_report, files, quiet=session.quiet)
+    session.print_time("reporting")
+    return status
+
+
+def _refuse_unused(given: Sequence[str], table: Run | Gallery) -> None:
     """Raise UsageError for options that do not apply to the input."""
     kind = getattr(table, "kind", "run")
     inputs = {"run": ("runs", "grades"), "embeddings": ("galleries", "embeddings")}
@@ -362,64 +391,23 @@ def _refuse_unused(given: tuple[str, ...], table: Run | Gallery) -> None:
             raise UsageError(f"{option_name} applies to {_APPLIES_TO[name]} only")
 
 
-def _score_retrieval(run: _Ranking, protocol: Retrieval, given: tuple[str, ...]) -> int:
-    options, session, gates = run.options, run.session, run.gates
-    baseline = gates.read_baseline()
-    names = _metric_names(options["measures"])
-    select_metrics(protocol, names)  # raise errors in names before reading
-    session.print_time("starting")
-    session.start_progress("Reading")
-    table: Run | Gallery = run.input.read()
-    _refuse_unused(given, table)
-    session.print_time("reading")
-    threads = options["threads"]
-    fraction = [0.0]
-    session.start_progress("Ranking", lambda: fraction[0])
-    result = evaluate(
-        table, protocol, names=names, threads=threads, progress=partial(fraction.__setitem__, 0)
-    )
-    session.print_time("ranking")
-    earlier = None
-    if gates.baseline_detections is not None:
-        other = run.input.read(gates.baseline_detections)
-        earlier_result = evaluate(other, protocol, names=names, threads=threads)
-        _require_same_queries(result, earlier_result, gates.baseline_detections)
-        earlier = retrieval_report(earlier_result), earlier_result
-    objectives = None
-    if options["losses"] or options["batches"]:
-        session.start_progress("Computing losses")
-        objectives = compute_objectives(
-            table, protocol, with_losses=options["losses"], batches=options["batches"]
-        )
-    report = retrieval_report(result, inputs=run.describe(table), objectives=objectives)
-    gate_results = _evaluate_gates(gates, (report, result), baseline, earlier)
-    if (path := options["curves"]) is not None:
-        run.outputs.write_file(path, retrieval_curves(result, path), table.files)
-    return run.finish(report, gate_results, table.files)
-
-
-_Scored = tuple[Report, RetrievalResult | None]
-"""Report of a ranking, and its result if queries can be resampled."""
-
-
 def _evaluate_gates(
-    gates: Gates, current: _Scored, baseline: BaselineReport | None, earlier: _Scored | None = None
+    gates: Gates,
+    report: Report,
+    current: Ranked,
+    baseline: BaselineReport | None,
+    earlier: Ranked | None = None,
 ) -> GateResults:
     """Evaluate the gates, if any."""
     if not gates.any:
         return GateResults()
-    return evaluate_gates(
-        gates.config,
-        _ranked(*current),
-        partial(as_dict, current[0]),
-        baseline_report=baseline,
-        baseline=None if earlier is None else _ranked(*earlier),
-    )
+    record = partial(as_dict, report)
+    return evaluate_gates(gates.config, current, record, baseline_report=baseline, baseline=earlier)
 
 
-def _ranked(report: Report, result: RetrievalResult | None) -> Ranked:
-    noun = "query" if report.kind == "retrieval" else "class"
-    return Ranked(report.summary, report.table.rows, noun, result)
+def _ranked(report: Report, result: RetrievalResult | None = None) -> Ranked:
+    unit = "query" if report.kind == "retrieval" else "class"
+    return Ranked(report.summary, report.table.rows, unit, result)
 
 
 def _metric_names(values: tuple[str, ...]) -> list[str] | None:

@@ -132,24 +132,33 @@ def command(session: Session, /, **options: Any) -> None:
     folder = page_data and data_folder(page_data, page)
     tables = inputs.for_protocols(protocol, digests=True).read(session, before)
     session.start_progress("Evaluating")
-    results = tables.score(protocol, {**options, "images": ()}, match_table=True)
+    scored, earlier = tables.score(protocol, {**options, "images": ()}, match_table=True)
+    result = add_sanity_notes(scored)
     session.print_time("evaluating")
     session.start_progress("Reporting")
-    report = _report(inputs, tables, results, slicing, threads=options["threads"])
-    source = replace(_page_source(report), before=results[1], earlier=before or "")
+    report = _report(inputs, tables, (result, earlier), slicing, options["threads"])
+    source = PageSource(
+        result, before=earlier, earlier=before or baseline or "", data_folder=folder
+    )
+    notes = []
     if baseline is not None:
-        record, differing = _read_baseline(baseline, report)
-        source = replace(source, record=record, earlier=before or baseline)
-        report = replace(report, notes=(*report.notes, *differing))
-    report = replace(report, page_source=source)
+        record = read_baseline(baseline)
+        source = replace(source, record=record)
+        if reasons := differences(as_dict(report), record):
+            message = f"{escape(baseline)} is not comparable: {'; '.join(reasons)}"
+            notes.append(Note("baseline-differs", message))
     if runs:
-        report = _with_history(report, runs)
+        cases = history([*runs, ("this report", as_dict(report))])
+        blocks = [history_block(cases[0])] if len(cases[0].runs) > 1 else []
+        report = replace(report, blocks=(*report.blocks, *blocks))
+        notes += history_notes(cases)
     if pictures != NO_PICTURES:
-        report = _with_pictures(report, pictures, inputs.format)
+        source, searched = _with_pictures(source, pictures, inputs.format)
+        notes += searched
+    report = replace(report, notes=(*report.notes, *notes), page_source=source)
     session.stop_progress()
     session.print_notes(report.notes)
     session.check_warnings()
-    report = replace(report, page_source=replace(_page_source(report), data_folder=folder))
     data = WRITERS["html"].render(report, Style()).encode()
     write(page, data, sources, tables.files)
     if page != STDOUT and not session.quiet:
@@ -162,39 +171,29 @@ def _report(
     tables: Tables,
     results: tuple[Result, Result | None],
     slicing: Gates,
-    *,
     threads: int | None,
 ) -> Report:
-    """Return the report of the tables, with slices."""
-    result, before = add_sanity_notes(results[0]), results[1]
+    """Return the report of a detector, with slices."""
+    result, earlier = results
     slices, notes = slicing.read_slices(
         result.images, lambda name: inputs.format.image_attribute(tables.ground_truth, name)
     )
+    if earlier is not None:
+        notes += comparison_notes(result, earlier)
     blocks = []
     if slices:
         metrics = Scored.of(result, slices, threads=threads).slice_metrics()
         blocks = [slices_block(metrics)]
-    return detection_report(
-        result,
-        inputs=tables.describe(digests=True),
-        notes=(*notes, *(() if before is None else comparison_notes(result, before))),
-        blocks=blocks,
-    )
+    described = tables.describe(digests=True)
+    return detection_report(result, inputs=described, notes=notes, blocks=blocks)
 
 
-def _with_history(report: Report, runs: list[tuple[str, dict[str, Any]]]) -> Report:
-    """Add the history of comparable runs to a report."""
-    cases = history([*runs, ("this report", as_dict(report))])
-    blocks = [history_block(cases[0])] if len(cases[0].runs) > 1 else []
-    notes = (*report.notes, *history_notes(cases))
-    return replace(report, blocks=(*report.blocks, *blocks), notes=notes)
-
-
-def _with_pictures(report: Report, given: str | None, file_format: Format) -> Report:
-    """Add the given image folder to a report, or one near the ground truth with a note."""
-    page_source = _page_source(report)
-    images = page_source.result.images
-    folders, names = file_format.image_files(page_source.result.ground_truth)
+def _with_pictures(
+    source: PageSource, given: str | None, file_format: Format
+) -> tuple[PageSource, list[Note]]:
+    """Add the given image folder, or one near the ground truth, with a note."""
+    images = source.result.images
+    folders, names = file_format.image_files(source.result.ground_truth)
 
     def files(images: Iterable[Name]) -> Iterator[ImageFile]:
         return (ImageFile(str(image), names.get(str(image)), None) for image in images)
@@ -210,8 +209,7 @@ def _with_pictures(report: Report, given: str | None, file_format: Format) -> Re
         if not any_exists(folder, files(images)):
             message = f"{escape(given)} has no image file of the data set; the page has no images"
             notes = [Note("no-images-found", message)]
-    page_source = replace(page_source, pictures=folder, file_names=names)
-    return replace(report, notes=(*report.notes, *notes), page_source=page_source)
+    return replace(source, pictures=folder, file_names=names), notes
 
 
 def _search_note(search: Search) -> Note:
@@ -229,16 +227,3 @@ def _search_note(search: Search) -> Note:
         parts.append(f"{links} not searched, because outside the data set")
     message = "; ".join((*parts, "use --images DIR"))
     return Note("no-images-found", message, severity="info")
-
-
-def _page_source(report: Report) -> PageSource:
-    assert report.page_source is not None  # set for every detection report
-    return report.page_source
-
-
-def _read_baseline(path: str, report: Report) -> tuple[dict[str, Any], list[Note]]:
-    """Return an earlier report, and a note if it is not comparable."""
-    record = read_baseline(path)
-    reasons = differences(as_dict(report), record)
-    message = f"{escape(path)} is not comparable: {'; '.join(reasons)}"
-    return record, [Note("baseline-differs", message)] if reasons else []
