@@ -106,9 +106,14 @@ def replaced(old: str, new: str, value: Callable[[], Any], count: int = 1) -> by
 CASES: list[Case] = []
 
 
-def _add(row: str, name: str, build: Build, expect: Refused | Scored, more: dict[str, Any]) -> None:
-    gt, dt = more.pop("gt_path", GT), more.pop("dt_path", DT)
-    CASES.append(Case(row, name, "coco", build, expect, gt=gt, dt=dt, **more))
+def _add(
+    row: str, name: str, expect: Refused | Scored, edits: tuple[Any, Any], more: dict[str, Any]
+) -> None:
+    """Add a case; `more` may have its list, and the usual files, if they are not those here."""
+    cases, usual = more.pop("cases", CASES), more.pop("usual", (truth, results))
+    build = more.pop("build", None) or files(edits[0], edits[1], usual=usual)
+    paths = {"gt": more.pop("gt_path", GT), "dt": more.pop("dt_path", DT)}
+    cases.append(Case(row, name, "coco", build, expect, **paths, **more))
 
 
 def refused(
@@ -122,8 +127,7 @@ def refused(
     dt: Any = None,
     **more: Any,
 ) -> None:
-    build = more.pop("build", None) or files(gt, dt)
-    _add(row, name, build, Refused(file, location, says), more)
+    _add(row, name, Refused(file, location, says), (gt, dt), more)
 
 
 def scored(
@@ -137,8 +141,7 @@ def scored(
     dt: Any = None,
     **more: Any,
 ) -> None:
-    build = more.pop("build", None) or files(gt, dt)
-    _add(row, name, build, Scored({"AP": ap, "AP50": ap}, notes, classes or {}), more)
+    _add(row, name, Scored({"AP": ap, "AP50": ap}, notes, classes or {}), (gt, dt), more)
 
 
 def edit(part: str, number: int, **values: Any) -> Callable[[Truth], None]:
@@ -208,28 +211,13 @@ refused(
     gt=appended("annotations", annotation(1, 1, 1, [10, 10, 20, 20]) | {"iscrowd": 1}),
 )
 
-scored(
-    "repeated-record",
-    "annotation",
-    BASE,
-    ("repeated-annotations",),
-    gt=appended("annotations", annotation(1, 1, 1, [10, 10, 20, 20])),
-)
-scored(
-    "repeated-record",
-    "image",
-    BASE,
-    ("repeated-images",),
-    gt=lambda t: t["images"].append(dict(t["images"][0])),
-)
-scored(
-    "repeated-record",
-    "category",
-    BASE,
-    ("repeated-categories",),
-    gt=lambda t: t["categories"].append(dict(t["categories"][0])),
-)
-
+for part, name in (
+    ("annotations", "annotation"),
+    ("images", "image"),
+    ("categories", "category"),
+):
+    again = appended(part, truth()[part][0])
+    scored("repeated-record", name, BASE, (f"repeated-{part}",), gt=again)
 scored(
     "no-annotation-ids",
     "none",
@@ -284,21 +272,16 @@ scored("no-detections", "object", 0.0, ("no-detections",), dt={"annotations": []
 scored("no-detections", "predictions", 0.0, ("no-detections",), dt={"predictions": []})
 refused("no-detections", "empty-file", DT, "", "empty", dt=b"")
 refused("no-detections", "blank-file", DT, "", "empty", dt=b" \n\t")
-refused(
-    "no-truth", "no-annotations", GT, "", "no annotations", gt=lambda t: t | {"annotations": []}
-)
-refused("no-truth", "no-images", GT, "", "image", gt=lambda t: t | {"images": []})
-refused("no-truth", "no-categories", GT, "", "categor", gt=lambda t: t | {"categories": []})
+for name, says, edited in (
+    ("no-annotations", "no annotations", {"annotations": []}),
+    ("no-images", "image", {"images": []}),
+    ("no-categories", "categor", {"categories": []}),
+    ("images-null", "images is null", {"images": None}),
+):
+    refused("no-truth", name, GT, "", says, gt=truth() | edited)
 refused("no-truth", "empty-object", GT, "", "no images", gt={})
-refused(
-    "no-truth",
-    "annotations-key-missing",
-    GT,
-    "",
-    "annotations",
-    gt=lambda t: t.pop("annotations") and None,
-)
-refused("no-truth", "images-null", GT, "", "images is null", gt=lambda t: t | {"images": None})
+without = {key: value for key, value in truth().items() if key != "annotations"}
+refused("no-truth", "annotations-key-missing", GT, "", "annotations", gt=without)
 refused("no-truth", "empty-file", GT, "", "empty", gt=b"")
 refused("same-file", "truth-as-results", DT, "", "ground.truth", dt=lambda _: truth())
 refused("same-file", "twice", GT, "", "ground.truth", dt_path=GT, build=files())
@@ -323,38 +306,15 @@ for name, text in (
     ("401-digits", "9" * 401),
     ("5000-digits", "9" * 5000),
 ):
-    refused(
-        "not-finite",
-        f"score-{name}",
-        DT,
-        r"\[1\]",
-        "score|NaN",
-        dt=replaced('"score": 0.8', f'"score": {text}', results),
-    )
-    refused(
-        "not-finite",
-        f"box-{name}",
-        DT,
-        r"\[0\]",
-        "bbox|NaN",
-        dt=replaced("[10, 10, 20, 20]", f"[10, 10, {text}, 20]", results),
-    )
-    refused(
-        "not-finite",
-        f"truth-box-{name}",
-        GT,
-        r"annotations\[0\]",
-        "bbox|NaN",
-        gt=replaced("[10, 10, 20, 20]", f"[10, 10, {text}, 20]", truth),
-    )
-    refused(
-        "not-finite",
-        f"area-{name}",
-        GT,
-        r"annotations\[0\]",
-        "area|NaN",
-        gt=replaced('"area": 400', f'"area": {text}', truth),
-    )
+    corners = f"[10, 10, {text}, 20]"
+    for part, file, location, says, old, new, content in (
+        ("score", DT, r"\[1\]", "score|NaN", '"score": 0.8', f'"score": {text}', results),
+        ("box", DT, r"\[0\]", "bbox|NaN", "[10, 10, 20, 20]", corners, results),
+        ("truth-box", GT, r"annotations\[0\]", "bbox|NaN", "[10, 10, 20, 20]", corners, truth),
+        ("area", GT, r"annotations\[0\]", "area|NaN", '"area": 400', f'"area": {text}', truth),
+    ):
+        given = {"dt" if file == DT else "gt": replaced(old, new, content)}
+        refused("not-finite", f"{part}-{name}", file, location, says, **given)
 wrong_result("no-score", "missing", 1, "score is missing", score=...)
 wrong_result("no-score", "null", 1, "score is null", score=None)
 wrong_result("no-score", "string", 1, 'score is "0.8"', score="0.8")
@@ -457,18 +417,9 @@ def _hundredths(records: Any) -> Any:
 
 FRACTIONS = "look normalized"
 refused("fractions", "detections", DT, "", FRACTIONS, dt=_hundredths)
-refused(
-    "fractions", "truth", GT, "", FRACTIONS, gt=lambda t: _hundredths(t["annotations"]) and None
-)
-refused(
-    "fractions",
-    "both",
-    GT,
-    "",
-    FRACTIONS,
-    gt=lambda t: _hundredths(t["annotations"]) and None,
-    dt=_hundredths,
-)
+fractions = {"gt": lambda t: _hundredths(t["annotations"]) and None}
+refused("fractions", "truth", GT, "", FRACTIONS, **fractions)
+refused("fractions", "both", GT, "", FRACTIONS, **fractions, dt=_hundredths)
 scored(
     "as-is",
     "fractions",
@@ -634,38 +585,18 @@ refused(
     gt=_string_truth,
     dt=lambda r: [e | {"image_id": str(e["image_id"])} for e in r],
 )
-refused(
-    "duplicate-key",
-    "result",
-    DT,
-    r"\[0\]",
-    '"score"',
-    dt=replaced('"score": 0.9', '"score": 0.1, "score": 0.9', results),
-)
-refused(
-    "duplicate-key",
-    "annotation",
-    GT,
-    r"annotations\[0\]",
-    '"bbox"',
-    gt=replaced('"bbox"', '"bbox": [0, 0, 1, 1], "bbox"', truth),
-)
-refused(
-    "duplicate-key",
-    "top",
-    GT,
-    "",
-    '"annotations"',
-    gt=replaced('"annotations"', '"annotations": [], "annotations"', truth),
-)
-refused(
-    "duplicate-key",
-    "escaped",
-    DT,
-    r"\[0\]",
-    '"score"',
-    dt=replaced('"score": 0.9', r'"sc\u006fre": 0.1, "score": 0.9', results),
-)
+for name, location, key, old, new in (
+    ("result", r"\[0\]", "score", '"score": 0.9', '"score": 0.1, "score": 0.9'),
+    ("escaped", r"\[0\]", "score", '"score": 0.9', r'"sc\u006fre": 0.1, "score": 0.9'),
+):
+    data = replaced(old, new, results)
+    refused("duplicate-key", name, DT, location, f'"{key}"', dt=data)
+for name, location, key, old, new in (
+    ("annotation", r"annotations\[0\]", "bbox", '"bbox"', '"bbox": [0, 0, 1, 1], "bbox"'),
+    ("top", "", "annotations", '"annotations"', '"annotations": [], "annotations"'),
+):
+    data = replaced(old, new, truth)
+    refused("duplicate-key", name, GT, location, f'"{key}"', gt=data)
 scored(
     "duplicate-key",
     "escaped-once",
@@ -693,91 +624,25 @@ refused(
     "not UTF-8",
     gt=json.dumps(truth()).replace("cat", "chät").encode("latin-1"),
 )
-refused(
-    "encoding",
-    "trailing-comma",
-    DT,
-    r"line 1, column \d+",
-    "comma",
-    dt=dumped(results())[:-1] + b",]",
-)
-refused(
-    "encoding",
-    "trailing-bytes",
-    DT,
-    r"line 1, column \d+",
-    "unexpected text",
-    dt=dumped(results()) + b"xyz",
-)
-refused(
-    "encoding",
-    "trailing-nul",
-    DT,
-    r"line 1, column \d+|",
-    "unexpected text|binary",
-    dt=dumped(results()) + b"\0",
-)
-refused(
-    "encoding",
-    "two-values",
-    DT,
-    r"line 1, column \d+",
-    "unexpected text",
-    dt=dumped(results()) + dumped(results()),
-)
-refused("encoding", "truncated", DT, r"line 1, column \d+", "truncated", dt=dumped(results())[:-30])
-refused(
-    "encoding",
-    "truncated-after-record",
-    DT,
-    r"line 1, column \d+",
-    "truncated|expected",
-    dt=dumped(results())[:-1],
-)
+for name, says, data in (
+    ("trailing-comma", "comma", dumped(results())[:-1] + b",]"),
+    ("trailing-bytes", "unexpected text", dumped(results()) + b"xyz"),
+    ("two-values", "unexpected text", dumped(results()) + dumped(results())),
+    ("truncated", "truncated", dumped(results())[:-30]),
+    ("truncated-after-record", "truncated|expected", dumped(results())[:-1]),
+    ("leading-zero", "JSON|expected", replaced("[10,", "[010,", results)),
+    ("plus-sign", "JSON|expected", replaced('"score": 0.9', '"score": +0.9', results)),
+    ("bare-point", "JSON|expected", replaced('"score": 0.9', '"score": .9', results)),
+    ("hexadecimal", "JSON|expected", replaced("[10,", "[0x10,", results)),
+    ("comment", "JSON|expected", replaced("[{", "[/* one */{", results)),
+):
+    refused("encoding", name, DT, r"line 1, column \d+", says, dt=data)
+nul = dumped(results()) + b"\0"
+refused("encoding", "trailing-nul", DT, r"line 1, column \d+|", "unexpected text|binary", dt=nul)
 refused(
     "encoding", "truncated-truth", GT, r"line 1, column \d+", "truncated", gt=dumped(truth())[:300]
 )
 refused("encoding", "single-quotes", DT, "", "Python", dt=str(results()).encode())
-refused(
-    "encoding",
-    "leading-zero",
-    DT,
-    r"line 1, column \d+",
-    "JSON|expected",
-    dt=replaced("[10, 10, 20, 20]", "[010, 10, 20, 20]", results),
-)
-refused(
-    "encoding",
-    "plus-sign",
-    DT,
-    r"line 1, column \d+",
-    "JSON|expected",
-    dt=replaced('"score": 0.9', '"score": +0.9', results),
-)
-refused(
-    "encoding",
-    "bare-point",
-    DT,
-    r"line 1, column \d+",
-    "JSON|expected",
-    dt=replaced('"score": 0.9', '"score": .9', results),
-)
-refused(
-    "encoding",
-    "hexadecimal",
-    DT,
-    r"line 1, column \d+",
-    "JSON|expected",
-    dt=replaced("[10, 10, 20, 20]", "[0x10, 10, 20, 20]", results),
-)
-refused(
-    "encoding",
-    "comment",
-    DT,
-    r"line 1, column \d+",
-    "JSON|expected",
-    dt=replaced("[{", "[/* one */{", results),
-)
 refused(
     "encoding",
     "control-in-string",
@@ -834,62 +699,28 @@ refused(
 )
 refused("gzip", "twice", DT, "", "gzip", dt=gzip.compress(gzip.compress(dumped(results()))))
 
-refused("nesting", "brackets", DT, "", "nest|not JSON|object|array|list|cut", dt=b"[" * 5_000_000)
-refused(
-    "nesting", "objects", DT, "", "nest|not JSON|object|array|list|cut", dt=b'{"a":' * 2_000_000
-)
-refused(
-    "nesting",
-    "in-a-record",
-    DT,
-    "",
-    "nest",
-    dt=replaced('"score": 0.9', '"score": 0.9, "x": ' + "[" * 200_000 + "]" * 200_000, results),
-)
-refused(
-    "nesting",
-    "in-the-truth",
-    GT,
-    "",
-    "nest",
-    gt=lambda t: replaced(
-        '{"images"', '{"x": ' + "[" * 200_000 + "]" * 200_000 + ', "images"', lambda: t
-    ),
-)
-refused(
-    "nesting",
-    "bbox",
-    DT,
-    "",
-    "bbox|nest",
-    dt=replaced("[10, 10, 20, 20]", "[" * 300 + "]" * 300, results),
-)
+DEEP = "nest|not JSON|object|array|list|cut"
+refused("nesting", "brackets", DT, "", DEEP, dt=b"[" * 5_000_000)
+refused("nesting", "objects", DT, "", DEEP, dt=b'{"a":' * 2_000_000)
+nested = '"x": ' + "[" * 200_000 + "]" * 200_000
+deep = replaced('"score": 0.9', f'"score": 0.9, {nested}', results)
+refused("nesting", "in-a-record", DT, "", "nest", dt=deep)
+deep = replaced('{"images"', f'{{{nested}, "images"', truth)
+refused("nesting", "in-the-truth", GT, "", "nest", gt=deep)
+deep = replaced("[10, 10, 20, 20]", "[" * 300 + "]" * 300, results)
+refused("nesting", "bbox", DT, "", "bbox|nest", dt=deep)
 
 # Two detections of equal score: the right one first gives precision 1, the wrong one first 1/2.
 TIE: dict[str, Any] = {
     "gt": lambda t: t | {"annotations": [annotation(1, 1, 1, [10, 10, 20, 20])]},
 }
-scored(
-    "ties",
-    "file-order-right-first",
-    1.0,
-    dt=[detection(1, 1, [10, 10, 20, 20], 0.5), detection(1, 1, [60, 60, 20, 20], 0.5)],
-    **TIE,
-)
-scored(
-    "ties",
-    "file-order-wrong-first",
-    0.5,
-    dt=[detection(1, 1, [60, 60, 20, 20], 0.5), detection(1, 1, [10, 10, 20, 20], 0.5)],
-    **TIE,
-)
-scored(
-    "ties",
-    "image-before-file",
-    1.0,
-    dt=[detection(2, 1, [60, 60, 20, 20], 0.5), detection(1, 1, [10, 10, 20, 20], 0.5)],
-    **TIE,
-)
+RIGHT, WRONG = [10, 10, 20, 20], [60, 60, 20, 20]
+for name, ap, pair in (  # the image and box of each
+    ("file-order-right-first", 1.0, ((1, RIGHT), (1, WRONG))),
+    ("file-order-wrong-first", 0.5, ((1, WRONG), (1, RIGHT))),
+    ("image-before-file", 1.0, ((2, WRONG), (1, RIGHT))),
+):
+    scored("ties", name, ap, dt=[detection(image, 1, box, 0.5) for image, box in pair], **TIE)
 # dog is all crowd: its detection is absorbed and its AP undefined.
 scored(
     "only-ignored",
@@ -974,75 +805,23 @@ def instead(make: Callable[[Path], object], which: str = DT) -> Callable[[Path],
     return replacing(files(), make, which)
 
 
+ABSENT = "no such file or directory"
 for which, side in ((DT, "results"), (GT, "truth")):
-    refused(
-        "no-file",
-        f"{side}-absent",
-        which,
-        "",
-        "no such file or directory",
-        build=instead(lambda _: None, which),
-    )
-    refused(
-        "no-file",
-        f"{side}-fifo",
-        which,
-        "",
-        "FIFO",
-        build=instead(os.mkfifo, which),
-        for_peers=False,
-    )
-    refused("no-file", f"{side}-socket", which, "", "socket", build=instead(make_socket, which))
-    refused(
-        "no-file",
-        f"{side}-folder",
-        which,
-        "",
-        "folder",
-        build=instead(lambda path: path.mkdir(), which),
-    )
-    refused(
-        "no-file",
-        f"{side}-link-loop",
-        which,
-        "",
-        "symbolic links",
-        build=instead(lambda path: path.symlink_to(path.name), which),
-    )
-    refused(
-        "no-file",
-        f"{side}-dangling-link",
-        which,
-        "",
-        "no such file or directory",
-        build=instead(lambda path: path.symlink_to("gone"), which),
-    )
-    refused(
-        "no-file",
-        f"{side}-device",
-        which,
-        "",
-        "device",
-        build=instead(lambda path: path.symlink_to("/dev/zero"), which),
-        for_peers=False,
-    )
-    refused(
-        "no-file",
-        f"{side}-null-device",
-        which,
-        "",
-        "device",
-        build=instead(lambda path: path.symlink_to("/dev/null"), which),
-    )
-    refused(
-        "no-file",
-        f"{side}-below-a-file",
-        f"{which}/x",
-        "",
-        "no folder|no such file or directory",
-        build=files(),
-        **{"gt_path" if which == GT else "dt_path": f"{which}/x"},
-    )
+    for name, says, put, for_peers in (
+        ("absent", ABSENT, lambda _: None, True),
+        ("fifo", "FIFO", os.mkfifo, False),
+        ("socket", "socket", make_socket, True),
+        ("folder", "folder", Path.mkdir, True),
+        ("link-loop", "symbolic links", lambda path: path.symlink_to(path.name), True),
+        ("dangling-link", ABSENT, lambda path: path.symlink_to("gone"), True),
+        ("device", "device", lambda path: path.symlink_to("/dev/zero"), False),
+        ("null-device", "device", lambda path: path.symlink_to("/dev/null"), True),
+    ):
+        build = instead(put, which)
+        refused("no-file", f"{side}-{name}", which, "", says, build=build, for_peers=for_peers)
+    below = {"gt_path" if which == GT else "dt_path": f"{which}/x"}
+    says = f"no folder|{ABSENT}"
+    refused("no-file", f"{side}-below-a-file", f"{which}/x", "", says, build=files(), **below)
 refused("no-file", "long-name", "x" * 300, "", "too long", dt_path="x" * 300, build=files())
 scored("no-file", "stdin", BASE, dt_path="-", stdin=DT, build=files(), for_peers=False)
 refused(
@@ -1074,7 +853,7 @@ def target(name: str, says: str, make: Callable[[Path], object] | None, output: 
     def build(folder: Path) -> None:
         files()(folder)
         if make:
-            make(folder)
+            make(folder / output)
 
     refused(
         "target",
@@ -1089,21 +868,17 @@ def target(name: str, says: str, make: Callable[[Path], object] | None, output: 
 
 
 target("no-folder", "no such folder", None, "absent/report.json")
-target("is-folder", "folder", lambda folder: (folder / "out.json").mkdir(), "out.json")
-target("fifo", "pipe", lambda folder: os.mkfifo(folder / "out.json"), "out.json")
+for label, problem, put in (
+    ("is-folder", "folder", Path.mkdir),
+    ("fifo", "pipe", os.mkfifo),
+    ("link-to-input", "is an input", lambda path: path.symlink_to(DT)),
+    ("hard-link-to-input", "is an input", lambda path: os.link(path.with_name(DT), path)),
+):
+    target(label, problem, put, "out.json")
 target("the-truth", "is an input", None, GT)
 target("the-results", "is an input", None, DT)
 if Path("/dev/full").is_char_device():
     target("full-device", "No space left", None, "json=/dev/full")
-target(
-    "link-to-input", "is an input", lambda folder: (folder / "out.json").symlink_to(DT), "out.json"
-)
-target(
-    "hard-link-to-input",
-    "is an input",
-    lambda folder: os.link(folder / DT, folder / "out.json"),
-    "out.json",
-)
 
 # --- names
 

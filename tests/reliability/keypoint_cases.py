@@ -6,11 +6,11 @@ is that of the boxes.
 """
 
 from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 from typing import Any
 
-from tests.reliability import coco_cases
-from tests.reliability.cases import Case, Refused, Scored
+from tests.reliability import coco_cases, mask_cases
+from tests.reliability.cases import Case
 from tests.reliability.coco_cases import (
     BASE,
     DT,
@@ -49,45 +49,17 @@ def results() -> Results:
     return [row | {"keypoints": pose(row["bbox"])} for row in coco_cases.results()]
 
 
-def files(gt: Any = None, dt: Any = None) -> Callable[[Path], None]:
-    """Return a function that builds the two files, as in `coco_cases`."""
-    build: Callable[[Path], None] = coco_cases.files(gt, dt, usual=(truth, results))
-    return build
-
-
-def _add(row: str, name: str, build: Callable[[Path], None], expect: Refused | Scored) -> None:
-    CASES.append(Case(row, name, "coco", build, expect, gt=GT, dt=DT, iou_type="keypoints"))
-
-
-def refused(
-    row: str, name: str, file: str, location: str, says: str, *, gt: Any = None, dt: Any = None
-) -> None:
-    _add(row, name, files(gt, dt), Refused(file, location, says))
-
-
-def scored(
-    row: str,
-    name: str,
-    ap: float | None,
-    notes: tuple[str, ...] = (),
-    *,
-    gt: Any = None,
-    dt: Any = None,
-) -> None:
-    _add(row, name, files(gt, dt), Scored({"AP": ap, "AP50": ap}, notes))
+MORE: dict[str, Any] = {"cases": CASES, "usual": (truth, results), "iou_type": "keypoints"}
+refused: Callable[..., None] = partial(coco_cases.refused, **MORE)
+scored: Callable[..., None] = partial(coco_cases.scored, **MORE)
 
 
 def both(row: str, name: str, keypoints: Any, says: str) -> None:
     """Add two cases of invalid keypoints: of a ground truth and of a detection."""
-    refused(
-        row,
-        f"{name}-in-truth",
-        GT,
-        r"annotations\[1\]",
-        says,
-        gt=edit("annotations", 1, keypoints=keypoints),
-    )
-    refused(row, f"{name}-in-results", DT, r"\[2\]", says, dt=edit_result(2, keypoints=keypoints))
+    gt = edit("annotations", 1, keypoints=keypoints)
+    refused(row, f"{name}-in-truth", GT, r"annotations\[1\]", says, gt=gt)
+    dt = edit_result(2, keypoints=keypoints)
+    refused(row, f"{name}-in-results", DT, r"\[2\]", says, dt=dt)
 
 
 def each(make: Callable[[list[Any]], list[Any]]) -> Callable[[Any], None]:
@@ -113,24 +85,15 @@ def seen(v: Any) -> Callable[[Any], None]:
 # --- what is right, in every form
 
 scored("pose-forms", "usual", BASE)
-scored(
-    "pose-forms",
-    "results-without-boxes",
-    BASE,
-    dt=lambda rows: [{key: value for key, value in row.items() if key != "bbox"} for row in rows],
-)
+scored("pose-forms", "results-without-boxes", BASE, dt=mask_cases.without_boxes)
 scored("pose-forms", "hidden", BASE, gt=seen(1))
 scored("pose-forms", "floats", BASE, gt=each(lambda box: [*map(float, pose(box))]))
 # Of a detection v is not looked at, be it a score or nothing at all.
 for _name, _v in (("zero", 0), ("score", 0.93), ("negative", -1), ("large", 50)):
     scored("pose-forms", f"v-of-results-{_name}", BASE, dt=seen(_v))
 # One keypoint that is not labeled may lie anywhere.
-scored(
-    "pose-forms",
-    "unlabeled-anywhere",
-    BASE,
-    gt=edit("annotations", 1, keypoints=[0, 0, 0, *POSE[3:]], num_keypoints=16),
-)
+_edit = edit("annotations", 1, keypoints=[0, 0, 0, *POSE[3:]], num_keypoints=16)
+scored("pose-forms", "unlabeled-anywhere", BASE, gt=_edit)
 
 # --- of another length
 
@@ -144,14 +107,10 @@ for _name, _pose, _says in (
     ("triples", [POSE[i : i + 3] for i in range(0, 51, 3)], r"keypoints\[0\] is \[10, 10, 2\]"),
 ):
     both("pose-length", _name, _pose, _says)
-refused(
-    "pose-length",
-    "skeleton-of-the-truth",
-    DT,
-    r"\[0\]",
-    "keypoints has 5 keypoints, expected 17",
-    dt=each(lambda box: pose(box, count=5)),
-)
+_five = each(lambda box: pose(box, count=5))
+_says = "keypoints has 5 keypoints, expected 17"
+refused("pose-length", "skeleton-of-the-truth", DT, r"\[0\]", _says, dt=_five)
+
 # --- of what is no number of pixels
 
 for _name, _value, _says in (
@@ -175,16 +134,10 @@ for _name, _text in (
             ("x", '"keypoints": [10,', f'"keypoints": [{_text},'),
             ("v", '"keypoints": [10, 10, 2,', f'"keypoints": [10, 10, {_text},'),
         ):
-            _given = replaced(_old, _new, _make)
-            refused(
-                "pose-number",
-                f"{_what}-{_name}-in-{_file[:2]}",
-                _file,
-                r"(annotations)?\[0\]",
-                r"keypoints\[[02]\] is ",
-                gt=_given if _file == GT else None,
-                dt=_given if _file == DT else None,
-            )
+            _given = {_file[:2]: replaced(_old, _new, _make)}
+            _case = f"{_what}-{_name}-in-{_file[:2]}"
+            _where, _says = r"(annotations)?\[0\]", r"keypoints\[[02]\] is "
+            refused("pose-number", _case, _file, _where, _says, **_given)
 
 # --- no keypoints at all
 
@@ -196,35 +149,19 @@ for _name, _nothing, _says in (
     ("text", "10,10,2", 'keypoints is "10'),
 ):
     both("no-pose", _name, _nothing, _says)
-refused(
-    "no-pose",
-    "of-boxes-alone",
-    GT,
-    r"annotations\[0\]",
-    "keypoints is missing.*--iou-type bbox",
-    gt=edit_all("annotations", keypoints=..., num_keypoints=...),
-)
-refused(
-    "no-pose",
-    "no-box-in-truth",
-    GT,
-    r"annotations\[1\]",
-    "bbox",
-    gt=edit("annotations", 1, bbox=...),
-)
+_boxes = edit_all("annotations", keypoints=..., num_keypoints=...)
+_says = "keypoints is missing.*--iou-type bbox"
+refused("no-pose", "of-boxes-alone", GT, r"annotations\[0\]", _says, gt=_boxes)
+_boxless = edit("annotations", 1, bbox=...)
+refused("no-pose", "no-box-in-truth", GT, r"annotations\[1\]", "bbox", gt=_boxless)
 
 # --- v that is none
 
 for _name, _v in (("three", 3), ("fraction", 0.5), ("score", 0.93)):
     scored("pose-visibility", _name, BASE, ("odd-visibility",), gt=seen(_v))
 # Below 0 none is labeled, as 0 is none: the object is 17 other keypoints, of which one is off.
-scored(
-    "pose-visibility",
-    "negative",
-    BASE,
-    ("odd-visibility",),
-    gt=edit("annotations", 1, keypoints=[90, 90, -1, *POSE[3:]], num_keypoints=16),
-)
+_none = edit("annotations", 1, keypoints=[90, 90, -1, *POSE[3:]], num_keypoints=16)
+scored("pose-visibility", "negative", BASE, ("odd-visibility",), gt=_none)
 
 # --- num_keypoints
 
@@ -236,47 +173,20 @@ for _name, _count in (
     ("bool", True),
     ("list", []),
 ):
-    refused(
-        "pose-count",
-        _name,
-        GT,
-        r"annotations\[1\]",
-        "num_keypoints is ",
-        gt=edit("annotations", 1, num_keypoints=_count),
-    )
+    _edit = edit("annotations", 1, num_keypoints=_count)
+    refused("pose-count", _name, GT, r"annotations\[1\]", "num_keypoints is ", gt=_edit)
 for _text in ("NaN", "1e999"):
-    refused(
-        "pose-count",
-        _text,
-        GT,
-        r"annotations\[0\]",
-        "num_keypoints is ",
-        gt=replaced('"num_keypoints": 17', f'"num_keypoints": {_text}', truth),
-    )
-scored(
-    "pose-count",
-    "missing",
-    BASE,
-    ("missing-num-keypoints",),
-    gt=edit_all("annotations", num_keypoints=...),
-)
+    _data = replaced('"num_keypoints": 17', f'"num_keypoints": {_text}', truth)
+    refused("pose-count", _text, GT, r"annotations\[0\]", "num_keypoints is ", gt=_data)
+_missing = edit_all("annotations", num_keypoints=...)
+scored("pose-count", "missing", BASE, ("missing-num-keypoints",), gt=_missing)
 scored("pose-count", "fewer", BASE, gt=edit("annotations", 1, num_keypoints=3))
 scored("pose-count", "more", BASE, gt=edit("annotations", 1, num_keypoints=18))
 # num_keypoints decides. With 0 the object is ignored, and so is the detection on it: of cat one
 # ground truth remains, matched first: AP 1.
-scored(
-    "pose-count",
-    "none-of-17",
-    1.0,
-    ("num-keypoints-disagrees",),
-    gt=edit("annotations", 1, num_keypoints=0),
-)
+_ignored = edit("annotations", 1, num_keypoints=0)
+scored("pose-count", "none-of-17", 1.0, ("num-keypoints-disagrees",), gt=_ignored)
 # The other way round it is an object without a labeled keypoint: what lies within the box with its
 # own width and height added on every side is on it.
-scored(
-    "pose-count",
-    "17-of-none",
-    BASE,
-    ("num-keypoints-disagrees",),
-    gt=edit("annotations", 1, keypoints=pose(BOX, 0)),
-)
+_hidden = edit("annotations", 1, keypoints=pose(BOX, 0))
+scored("pose-count", "17-of-none", BASE, ("num-keypoints-disagrees",), gt=_hidden)

@@ -6,11 +6,11 @@ these do, so that every number is that of the boxes.
 """
 
 from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 from tests.reliability import coco_cases
-from tests.reliability.cases import Case, Refused, Scored
+from tests.reliability.cases import Case
 from tests.reliability.coco_cases import (
     BASE,
     DT,
@@ -78,47 +78,17 @@ def results() -> Results:
     return [row | {"segmentation": squeezed(row["bbox"])} for row in coco_cases.results()]
 
 
-def files(gt: Any = None, dt: Any = None) -> Callable[[Path], None]:
-    """Return a function that builds the two files, as in `coco_cases`."""
-    build: Callable[[Path], None] = coco_cases.files(gt, dt, usual=(truth, results))
-    return build
-
-
-def _add(row: str, name: str, build: Callable[[Path], None], expect: Refused | Scored) -> None:
-    CASES.append(Case(row, name, "coco", build, expect, gt=GT, dt=DT, iou_type="segm"))
-
-
-def refused(
-    row: str, name: str, file: str, location: str, says: str, *, gt: Any = None, dt: Any = None
-) -> None:
-    _add(row, name, files(gt, dt), Refused(file, location, says))
-
-
-def scored(
-    row: str,
-    name: str,
-    ap: float | None,
-    notes: tuple[str, ...] = (),
-    *,
-    gt: Any = None,
-    dt: Any = None,
-) -> None:
-    _add(row, name, files(gt, dt), Scored({"AP": ap, "AP50": ap}, notes))
+MORE: dict[str, Any] = {"cases": CASES, "usual": (truth, results), "iou_type": "segm"}
+refused: Callable[..., None] = partial(coco_cases.refused, **MORE)
+scored: Callable[..., None] = partial(coco_cases.scored, **MORE)
 
 
 def both(row: str, name: str, segmentation: Any, says: str) -> None:
-    """Add two cases of one invalid segmentation: of a ground truth and of a detection."""
-    refused(
-        row,
-        f"{name}-in-truth",
-        GT,
-        r"annotations\[0\]",
-        says,
-        gt=edit("annotations", 0, segmentation=segmentation),
-    )
-    refused(
-        row, f"{name}-in-results", DT, r"\[0\]", says, dt=edit_result(0, segmentation=segmentation)
-    )
+    """Add two cases of invalid segmentation: of a ground truth and of a detection."""
+    gt = edit("annotations", 0, segmentation=segmentation)
+    refused(row, f"{name}-in-truth", GT, r"annotations\[0\]", says, gt=gt)
+    dt = edit_result(0, segmentation=segmentation)
+    refused(row, f"{name}-in-results", DT, r"\[0\]", says, dt=dt)
 
 
 def without_boxes(rows: Results) -> None:
@@ -157,55 +127,22 @@ scored("mask-forms", "truth-of-lists", BASE, gt=each(listed))
 scored("mask-forms", "truth-of-strings", BASE, gt=each(squeezed))
 scored("mask-forms", "results-of-lists", BASE, dt=each(listed))
 scored("mask-forms", "results-of-polygons", BASE, dt=each(polygon))
-scored(
-    "mask-forms",
-    "halves",
-    BASE,
-    gt=edit("annotations", 0, segmentation=polygon([10, 10, 20, 7]) + polygon([10, 17, 20, 13])),
-)
-scored(
-    "mask-forms",
-    "parts-overlap",
-    BASE,
-    gt=edit("annotations", 0, segmentation=polygon([10, 10, 20, 12]) + polygon([10, 17, 20, 13])),
-)
-scored(
-    "mask-forms",
-    "ring-in-a-ring",
-    BASE,
-    gt=edit("annotations", 0, segmentation=polygon(BOX) + polygon([15, 15, 5, 5])),
-)
-# Two points have no pixel, as pycocotools draws them.
-scored(
-    "mask-forms",
-    "part-of-two-points",
-    BASE,
-    gt=edit("annotations", 0, segmentation=[*polygon(BOX), [1, 2, 30, 40]]),
-)
-scored(
-    "mask-forms",
-    "whole-floats",
-    BASE,
-    gt=edit("annotations", 0, segmentation=polygon([10.0, 10.0, 20.0, 20.0])),
-)
-scored(
-    "mask-forms",
-    "empty-runs",
-    BASE,
-    gt=edit(
-        "annotations", 0, segmentation=with_counts([100, 0, *([COUNTS[0] - 100]), *COUNTS[1:]])
-    ),
-)
+for _name, _mask in (
+    ("halves", polygon([10, 10, 20, 7]) + polygon([10, 17, 20, 13])),
+    ("parts-overlap", polygon([10, 10, 20, 12]) + polygon([10, 17, 20, 13])),
+    ("ring-in-a-ring", polygon(BOX) + polygon([15, 15, 5, 5])),
+    # Two points have no pixel, as pycocotools draws them.
+    ("part-of-two-points", [*polygon(BOX), [1, 2, 30, 40]]),
+    ("whole-floats", polygon([10.0, 10.0, 20.0, 20.0])),
+    ("empty-runs", with_counts([100, 0, COUNTS[0] - 100, *COUNTS[1:]])),
+):
+    scored("mask-forms", _name, BASE, gt=edit("annotations", 0, segmentation=_mask))
 
 # A crowd matches the detection on it, so that of cat one ground truth remains, matched after a
 # false positive: AP 1/2; dog has 1.
 for _name, _kind in (("polygon", polygon), ("list", listed), ("string", squeezed)):
-    scored(
-        "mask-crowd",
-        _name,
-        0.75,
-        gt=edit("annotations", 0, segmentation=_kind(BOX), iscrowd=1),
-    )
+    _crowd = edit("annotations", 0, segmentation=_kind(BOX), iscrowd=1)
+    scored("mask-crowd", _name, 0.75, gt=_crowd)
 
 # --- run lengths
 
@@ -282,37 +219,30 @@ for _name, _size in (
 ):
     both("mask-size", f"size-{_name}", {"size": _size, "counts": STRING}, "size is ")
 both("mask-size", "missing", {"counts": STRING}, "no size")
+UNSIZED = edit_all("images", width=..., height=...)
+
+
+def unsized_runs(value: Truth) -> None:
+    each(squeezed)(value)
+    UNSIZED(value)
+
+
 refused(
     "mask-size",
     "other-than-the-truth-s",
     DT,
     r"\[0\]",
     r"size \[100, 80\], expected \[80, 100\]",
-    gt=lambda t: (each(squeezed)(t), edit_all("images", width=..., height=...)(t))[0],
+    gt=unsized_runs,
     dt=edit_result(0, segmentation=squeezed(BOX, WIDE, HIGH)),
 )
-scored(
-    "unsized-image",
-    "run-lengths",
-    BASE,
-    gt=lambda t: (each(squeezed)(t), edit_all("images", width=..., height=...)(t))[0],
-)
-refused(
-    "unsized-image",
-    "polygons",
-    GT,
-    r"annotations\[0\]",
-    "image has no width and height",
-    gt=edit_all("images", width=..., height=...),
-)
-refused(
-    "unsized-image",
-    "nulls",
-    GT,
-    r"annotations\[0\]",
-    "image has no width and height",
-    gt=edit("images", 0, width=None, height=None),
-)
+scored("unsized-image", "run-lengths", BASE, gt=unsized_runs)
+for _name, _edit in (
+    ("polygons", UNSIZED),
+    ("nulls", edit("images", 0, width=None, height=None)),
+):
+    _says = "image has no width and height"
+    refused("unsized-image", _name, GT, r"annotations\[0\]", _says, gt=_edit)
 
 # --- polygons
 
@@ -340,24 +270,13 @@ for _name, _text in (
     ("minus", "-Infinity"),
     ("1e999", "1e999"),
 ):
-    refused(
-        "mask-polygon",
-        f"{_name}-in-truth",
-        GT,
-        r"annotations\[0\]",
-        r"segmentation\[0\]\[2\]|NaN",
-        gt=replaced("[[10, 10, 10, 30,", f"[[10, 10, {_text}, 30,", truth),
-    )
-refused(
-    "mask-polygon",
-    "counts-nan",
-    GT,
-    r"annotations\[0\]",
-    "counts|NaN",
-    gt=replaced(
-        "[[10, 10, 10, 30, 30, 30, 30, 10]]", '{"size": [80, 100], "counts": [NaN]}', truth
-    ),
+    _data = replaced("[[10, 10, 10, 30,", f"[[10, 10, {_text}, 30,", truth)
+    _says = r"segmentation\[0\]\[2\]|NaN"
+    refused("mask-polygon", f"{_name}-in-truth", GT, r"annotations\[0\]", _says, gt=_data)
+_data = replaced(
+    "[[10, 10, 10, 30, 30, 30, 30, 10]]", '{"size": [80, 100], "counts": [NaN]}', truth
 )
+refused("mask-polygon", "counts-nan", GT, r"annotations\[0\]", "counts|NaN", gt=_data)
 
 # --- no mask at all
 
@@ -372,49 +291,24 @@ for _name, _nothing, _says in (
     ("string-alone", STRING, 'segmentation is "'),
 ):
     both("no-mask", _name, _nothing, _says)
-refused(
-    "no-mask",
-    "missing-in-truth",
-    GT,
-    r"annotations\[0\]",
-    "segmentation is missing",
-    gt=edit("annotations", 0, segmentation=...),
-)
-refused(
-    "no-mask",
-    "missing-in-all-truths",
-    GT,
-    r"annotations\[0\]",
-    "segmentation is missing",
-    gt=edit_all("annotations", segmentation=...),
-)
-refused(
-    "no-mask",
-    "neither-in-results",
-    DT,
-    r"\[1\]",
-    "bbox",
-    dt=edit_result(1, segmentation=..., bbox=...),
-)
-scored(
-    "mask-mixed", "box-in-results", BASE, ("boxes-as-masks",), dt=edit_result(0, segmentation=...)
-)
-scored(
-    "mask-mixed",
-    "boxes-alone",
-    BASE,
-    ("boxes-as-masks",),
-    dt=lambda rows: [{k: v for k, v in row.items() if k != "segmentation"} for row in rows],
-)
+for _name, _edit in (
+    ("missing-in-truth", edit("annotations", 0, segmentation=...)),
+    ("missing-in-all-truths", edit_all("annotations", segmentation=...)),
+):
+    refused("no-mask", _name, GT, r"annotations\[0\]", "segmentation is missing", gt=_edit)
+_none = edit_result(1, segmentation=..., bbox=...)
+refused("no-mask", "neither-in-results", DT, r"\[1\]", "bbox", dt=_none)
+for _name, _change in (
+    ("box-in-results", edit_result(0, segmentation=...)),
+    ("boxes-alone", lambda rows: [row.pop("segmentation") for row in rows] and None),
+    (
+        "box-here-mask-there",
+        lambda rows: (rows[0].pop("segmentation"), rows[2].pop("bbox"), None)[2],
+    ),
+):
+    scored("mask-mixed", _name, BASE, ("boxes-as-masks",), dt=_change)
 scored("mask-mixed", "first-without-box", BASE, dt=edit_result(0, bbox=...))
 scored("mask-mixed", "first-alone-with-box", BASE, dt=lambda rows: without_boxes(rows[1:]))
-scored(
-    "mask-mixed",
-    "box-here-mask-there",
-    BASE,
-    ("boxes-as-masks",),
-    dt=lambda rows: (rows[0].pop("segmentation"), rows[2].pop("bbox"), None)[2],
-)
 # The mask counts: what its box says decides nothing but ranges of area.
 scored("mask-mixed", "box-elsewhere", BASE, dt=edit_result(0, bbox=[60, 50, 20, 20]))
 
@@ -430,56 +324,23 @@ scored(
 # Nothing is left of the first ground truth: the detection in its place is wrong, as the next is,
 # and the third finds one of two at a precision of 1/3.
 NOWHERE = (51 / 101 / 3 + 1) / 2
-scored(
-    "mask-beyond-image",
-    "wholly",
-    NOWHERE,
-    ("ground-truth-beyond-image",),
-    gt=edit("annotations", 0, segmentation=polygon(OUTSIDE), bbox=OUTSIDE),
-)
-scored(
-    "mask-beyond-image",
-    "wholly-negative",
-    NOWHERE,
-    ("ground-truth-beyond-image",),
-    gt=edit("annotations", 0, segmentation=polygon([-90, -90, 20, 20]), bbox=[-90, -90, 20, 20]),
-)
-scored(
-    "mask-empty",
-    "truth",
-    NOWHERE,
-    ("zero-area-ground-truth",),
-    gt=edit("annotations", 0, segmentation=with_counts([PIXELS]), bbox=[0, 0, 0, 0], area=0),
-)
-scored(
-    "mask-empty",
-    "string",
-    NOWHERE,
-    ("zero-area-ground-truth",),
-    gt=edit(
-        "annotations", 0, segmentation=with_counts(packed([PIXELS])), bbox=[0, 0, 0, 0], area=0
-    ),
-)
-scored(
-    "mask-empty",
-    "detection",
-    NOWHERE,
-    dt=edit_result(0, segmentation=with_counts(packed([PIXELS]))),
-)
-scored(
-    "mask-empty",
-    "detection-without-box",
-    NOWHERE,
-    dt=edit_result(0, segmentation=with_counts(packed([PIXELS])), bbox=...),
-)
+for _row, _name, _mask, _box in (
+    ("mask-beyond-image", "wholly", polygon(OUTSIDE), OUTSIDE),
+    ("mask-beyond-image", "wholly-negative", polygon([-90, -90, 20, 20]), [-90, -90, 20, 20]),
+    ("mask-empty", "truth", with_counts([PIXELS]), [0, 0, 0, 0]),
+    ("mask-empty", "string", with_counts(packed([PIXELS])), [0, 0, 0, 0]),
+):
+    _empty = {"area": 0} if _row == "mask-empty" else {}
+    _note = "zero-area-ground-truth" if _empty else "ground-truth-beyond-image"
+    _gone = edit("annotations", 0, segmentation=_mask, bbox=_box, **_empty)
+    scored(_row, _name, NOWHERE, (_note,), gt=_gone)
+for _name, _boxes in (("detection", {}), ("detection-without-box", {"bbox": ...})):
+    _nowhere = edit_result(0, segmentation=with_counts(packed([PIXELS])), **_boxes)
+    scored("mask-empty", _name, NOWHERE, dt=_nowhere)
 
 # --- JSON
 
 refused(
-    "duplicate-key",
-    "counts",
-    DT,
-    r"\[0\]",
-    "counts",
+    *("duplicate-key", "counts", DT, r"\[0\]", "counts"),
     dt=replaced('"counts": ', '"counts": [8000], "counts": ', results),
 )

@@ -118,22 +118,13 @@ def line_2(text: str) -> dict[str, str]:
 
 scored("stem", "plain", BASE, classes={"cat": CAT, "dog": 1.0})
 scored("stem", "not-the-filename-element", BASE, files={A: usual_a().replace("a.jpg", "b.jpg")})
-scored(
-    "stem",
-    "digits",
-    BASE,
-    files={
-        A: None,
-        "gt/000001.xml": usual_a(),
-        CATS: LINES[0].replace("a ", "000001 ")
-        + "\n"
-        + LINES[1].replace("a ", "000001 ")
-        + "\n"
-        + LINES[2]
-        + "\n",
-        DOGS: "000001 0.6 50 50 80 80\n",
-    },
-)
+digits = {
+    A: None,
+    "gt/000001.xml": usual_a(),
+    **cats(*(line.replace("a ", "000001 ") for line in LINES)),
+    DOGS: "000001 0.6 50 50 80 80\n",
+}
+scored("stem", "digits", BASE, files=digits)
 refused(
     "stem",
     "digits-to-the-letter",
@@ -219,50 +210,29 @@ scored(
 
 scored("no-detections", "empty-files", 0.0, ("no-detections",), files={CATS: "", DOGS: ""})
 scored("no-detections", "blank-lines", 0.0, ("no-detections",), files={CATS: "\n \n", DOGS: "\n"})
-refused(
-    "no-detections",
-    "empty-folder",
-    DT,
-    "",
-    "no detections",
-    lambda folder: (Tree({CATS: None, DOGS: None})(folder), (folder / DT).mkdir()),
-)
-refused(
-    "no-truth",
-    "empty-folder",
-    GT,
-    "",
-    "no annotation",
-    lambda folder: (Tree({A: None, B: None})(folder), (folder / GT).mkdir()),
-)
+for row, side, says, absent in (
+    ("no-detections", DT, "no detections", (CATS, DOGS)),
+    ("no-truth", GT, "no annotation", (A, B)),
+):
+
+    def empty(folder: Path, side: str = side, absent: tuple[str, ...] = absent) -> None:
+        Tree(dict.fromkeys(absent))(folder)
+        (folder / side).mkdir()
+
+    refused(row, "empty-folder", side, "", says, empty)
 refused("no-truth", "empty-xml", B, "", "empty", {B: ""})
 scored("no-truth", "one-image-without-objects", BASE, files={"gt/c.xml": xml()})
 refused("same-file", "truth-as-results", GT, "", "txt", {}, dt=GT)
 refused("same-file", "results-as-truth", DT, "", "column", {}, gt=DT)
 scored("no-class-file", "dog", CAT / 2, ("classes-without-file",), {"dog": 0.0}, {DOGS: None})
 scored("no-class-file", "empty-dog", CAT / 2, (), {"dog": 0.0}, {DOGS: ""})
-scored(
-    "only-ignored",
-    "dog",
-    CAT,
-    (),
-    {"dog": None},
-    {A: usual_a(dog=object_xml("dog", DOG_BOX, "<difficult>1</difficult>"))},
+IGNORED_CAT, IGNORED_DOG = (
+    object_xml(name, box, "<difficult>1</difficult>")
+    for name, box in (("cat", CAT_BOX), ("dog", DOG_BOX))
 )
-scored(
-    "only-ignored",
-    "all",
-    None,
-    (),
-    {"dog": None, "cat": None},
-    {
-        A: xml(
-            object_xml("cat", CAT_BOX, "<difficult>1</difficult>"),
-            object_xml("dog", DOG_BOX, "<difficult>1</difficult>"),
-        ),
-        B: xml(object_xml("cat", CAT_BOX, "<difficult>1</difficult>")),
-    },
-)
+scored("only-ignored", "dog", CAT, (), {"dog": None}, {A: usual_a(dog=IGNORED_DOG)})
+ignored = {A: xml(IGNORED_CAT, IGNORED_DOG), B: xml(IGNORED_CAT)}
+scored("only-ignored", "all", None, (), {"dog": None, "cat": None}, ignored)
 
 # --- numbers
 
@@ -322,22 +292,10 @@ scored(
 )
 scored("columns", "crlf-and-no-last-newline", BASE, files={CATS: "\r\n".join(LINES)})
 
-refused(
-    "negative-size",
-    "detection",
-    CATS,
-    "line 2",
-    "x2 = 60 is less than x1 = 80",
-    line_2("a 0.8 80 10 60 30"),
-)
-refused(
-    "negative-size",
-    "xml",
-    A,
-    "object 1",
-    "xmax = 10 is less than xmin = 30",
-    cat("cat", (30, 10, 10, 30)),
-)
+says = "x2 = 60 is less than x1 = 80"
+refused("negative-size", "detection", CATS, "line 2", says, line_2("a 0.8 80 10 60 30"))
+TURNED, says = (30, 10, 10, 30), "xmax = 10 is less than xmin = 30"
+refused("negative-size", "xml", A, "object 1", says, cat("cat", TURNED))
 MICE = [(4 * n, 80, 4 * n + 2, 82) for n in range(20)]
 
 
@@ -368,24 +326,12 @@ scored(
     (CAT + 1 + 20 / 21) / 3,
     ("ground-truth-negative-size",),
     {"cat": CAT, "mouse": 20 / 21},
-    with_mice((30, 10, 10, 30)),
+    with_mice(TURNED),
 )
-refused(
-    "negative-size",
-    "one-of-20",
-    CATS,
-    "line 4",
-    "x2 = 10 is less than x1 = 30",
-    with_mice(lines="a 0.95 30 10 10 30\n", count=15),
-)
-refused(
-    "negative-size",
-    "xml-one-of-20",
-    B,
-    "object 18",
-    "xmax = 10 is less than xmin = 30",
-    with_mice((30, 10, 10, 30), count=16),
-)
+mice = with_mice(lines="a 0.95 30 10 10 30\n", count=15)
+refused("negative-size", "one-of-20", CATS, "line 4", "x2 = 10 is less than x1 = 30", mice)
+mice = with_mice(TURNED, count=16)
+refused("negative-size", "xml-one-of-20", B, "object 18", says, mice)
 HUNDREDTHS = {
     CATS: "a 0.9 .1 .1 .3 .3\na 0.8 .6 .1 .8 .3\nb 0.7 .1 .1 .3 .3\n",
     DOGS: "a 0.6 .5 .5 .8 .8\n",
@@ -466,51 +412,18 @@ BOXES = {
 }
 for name, text in BOXES.items():
     refused("no-box", name, A, "object 1", "bndbox|xmin|xmax|ymax", cat("cat", text))
-refused(
-    "bad-object",
-    "no-name",
-    A,
-    "object 1",
-    "no name",
-    {A: usual_a(cat=object_xml("cat", CAT_BOX).replace("<name>cat</name>", ""))},
-)
+unnamed = {A: usual_a(cat=object_xml("cat", CAT_BOX).replace("<name>cat</name>", ""))}
+refused("bad-object", "no-name", A, "object 1", "no name", unnamed)
 for name, text in {"2": "2", "full-width": "\uff11"}.items():
-    refused(
-        "bad-object",
-        f"difficult-{name}",
-        A,
-        "object 1",
-        "difficult is",
-        cat("cat", CAT_BOX, f"<difficult>{text}</difficult>"),
-    )
+    odd = cat("cat", CAT_BOX, f"<difficult>{text}</difficult>")
+    refused("bad-object", f"difficult-{name}", A, "object 1", "difficult is", odd)
 scored("bad-object", "no-difficult", BASE, files=cat("cat", CAT_BOX, ""))
-scored(
-    "bad-object",
-    "part-is-no-object",
-    BASE,
-    files={
-        A: usual_a(
-            cat=object_xml(
-                "cat",
-                CAT_BOX,
-                "<part><name>head</name><bndbox><xmin>1</xmin><ymin>1</ymin><xmax>5</xmax><ymax>5</ymax></bndbox></part>",
-            )
-        )
-    },
-)
-scored(
-    "bad-object",
-    "corners-by-name",
-    BASE,
-    files={
-        A: usual_a(
-            cat=object_xml(
-                "cat",
-                "<bndbox><xmax>30</xmax><xmin>10</xmin><ymax>30</ymax><ymin>10</ymin></bndbox>",
-            )
-        )
-    },
-)
+part = "<xmin>1</xmin><ymin>1</ymin><xmax>5</xmax><ymax>5</ymax>"
+part = f"<part><name>head</name><bndbox>{part}</bndbox></part>"
+scored("bad-object", "part-is-no-object", BASE, files=cat("cat", CAT_BOX, part))
+corners = "<bndbox><xmax>30</xmax><xmin>10</xmin><ymax>30</ymax><ymin>10</ymin></bndbox>"
+swapped = {A: usual_a(cat=object_xml("cat", corners))}
+scored("bad-object", "corners-by-name", BASE, files=swapped)
 # Twice the same cat in one image: recall 1/3 at precision 1, 2/3 at precision 2/3, never 1.
 scored(
     "object-twice",
@@ -592,40 +505,25 @@ scored(
 refused("encoding", "xml-truncated", A, "line 1", "XML", {A: usual_a()[:-20]})
 refused("encoding", "text-nul", CATS, "", "control|binary", line_2("a 0.8 60 10 80 30\0"))
 refused("nesting", "xml", A, "", "deep|nest|XML", {A: "<a>" * 100_000})
-refused(
-    "nesting",
-    "xml-closed",
-    A,
-    "",
-    "deep|nest|XML",
-    cat("cat", CAT_BOX, "<x>" * 5_000 + "</x>" * 5_000),
-)
-refused(
-    "nesting",
-    "xml-below-the-parser's-limit",
-    A,
-    "",
-    "deep|nest",
-    cat("cat", CAT_BOX, "<x>" * 200 + "</x>" * 200),
-)
+for name, says, depth in (
+    ("xml-closed", "deep|nest|XML", 5_000),
+    ("xml-below-the-parser's-limit", "deep|nest", 200),
+):
+    nested = cat("cat", CAT_BOX, "<x>" * depth + "</x>" * depth)
+    refused("nesting", name, A, "", says, nested)
 refused("nesting", "brackets", A, "", "XML|JSON", {A: b"<" * 10_000_000})
 
 # --- order, sets, folders
 
 # Two of equal score: the right one first gives precision 1, the wrong one first 1/2.
 ONE_CAT = {A: xml(object_xml("cat", CAT_BOX)), B: xml(), DOGS: None}
-scored(
-    "ties", "right-first", 1.0, files={**ONE_CAT, **cats("a 0.5 10 10 30 30", "a 0.5 60 10 80 30")}
-)
-scored(
-    "ties", "wrong-first", 0.5, files={**ONE_CAT, **cats("a 0.5 60 10 80 30", "a 0.5 10 10 30 30")}
-)
-scored(
-    "ties",
-    "file-before-image",
-    0.5,
-    files={**ONE_CAT, **cats("b 0.5 60 10 80 30", "a 0.5 10 10 30 30")},
-)
+RIGHT, WRONG = "0.5 10 10 30 30", "0.5 60 10 80 30"
+for name, value, pair in (
+    ("right-first", 1.0, (f"a {RIGHT}", f"a {WRONG}")),
+    ("wrong-first", 0.5, (f"a {WRONG}", f"a {RIGHT}")),
+    ("file-before-image", 0.5, (f"b {WRONG}", f"a {RIGHT}")),
+):
+    scored("ties", name, value, files=ONE_CAT | cats(*pair))
 scored(
     "listed-twice",
     "a",
@@ -714,78 +612,41 @@ def _with_fifo(folder: Path) -> None:
     os.mkfifo(folder / "set.txt")
 
 
+ABSENT = "no such file or directory"
 for which, side in ((A, "xml"), (CATS, "text")):
-    refused("no-file", f"{side}-fifo", which, "", "FIFO", instead(os.mkfifo, which))
-    refused("no-file", f"{side}-socket", which, "", "socket", instead(make_socket, which))
-    refused(
-        "no-file",
-        f"{side}-link-loop",
-        which,
-        "",
-        "symbolic links",
-        instead(lambda p: p.symlink_to(p.name), which),
-    )
-    refused(
-        "no-file",
-        f"{side}-dangling-link",
-        which,
-        "",
-        "no such file or directory",
-        instead(lambda p: p.symlink_to("gone"), which),
-    )
-    refused(
-        "no-file",
-        f"{side}-device",
-        which,
-        "",
-        "device",
-        instead(lambda p: p.symlink_to("/dev/zero"), which),
-    )
-refused("no-file", "truth-absent", "absent", "", "no such file or directory", {}, gt="absent")
-refused("no-file", "results-absent", "absent", "", "no such file or directory", {}, dt="absent")
-refused(
-    "no-file",
-    "set-absent",
-    "absent.txt",
-    "",
-    "no such file or directory",
-    {},
-    options=("--image-set", "absent.txt"),
-)
-refused(
-    "no-file", "set-fifo", "set.txt", "", "FIFO", _with_fifo, options=("--image-set", "set.txt")
-)
-refused("no-file", "set-is-folder", "gt", "", "folder", {}, options=("--image-set", "gt"))
-refused(
-    "no-file",
-    "names-absent",
-    "absent.txt",
-    "",
-    "no such file or directory",
-    {},
-    options=("--class-names", "absent.txt"),
-)
+    for name, says, make in (
+        ("fifo", "FIFO", os.mkfifo),
+        ("socket", "socket", make_socket),
+        ("link-loop", "symbolic links", lambda path: path.symlink_to(path.name)),
+        ("dangling-link", ABSENT, lambda path: path.symlink_to("gone")),
+        ("device", "device", lambda path: path.symlink_to("/dev/zero")),
+    ):
+        refused("no-file", f"{side}-{name}", which, "", says, instead(make, which))
+refused("no-file", "truth-absent", "absent", "", ABSENT, {}, gt="absent")
+refused("no-file", "results-absent", "absent", "", ABSENT, {}, dt="absent")
+for name, file, says, build, option in (
+    ("set-absent", "absent.txt", ABSENT, {}, "--image-set"),
+    ("set-fifo", "set.txt", "FIFO", _with_fifo, "--image-set"),
+    ("set-is-folder", "gt", "folder", {}, "--image-set"),
+    ("names-absent", "absent.txt", ABSENT, {}, "--class-names"),
+):
+    refused("no-file", name, file, "", says, build, options=(option, file))
 refused("no-file", "stdin", "<stdin>", "", "cannot provide VOC", {}, dt="-", stdin=CATS)
-scored(
-    "no-file",
-    "linked-folders",
-    BASE,
-    files=lambda folder: (
-        Tree()(folder),
-        (folder / GT).rename(folder / "there"),
-        (folder / GT).symlink_to("there"),
-    ),
-)
-scored(
-    "no-file",
-    "linked-file",
-    BASE,
-    files=lambda folder: (
-        Tree()(folder),
-        (folder / A).rename(folder / "a-there"),
-        (folder / A).symlink_to("../a-there"),
-    ),
-)
+
+
+def _moved(path: str, there: str, link: str) -> Callable[[Path], None]:
+    """Return a function that builds the usual tree and puts a link in place of a path."""
+
+    def build(folder: Path) -> None:
+        Tree()(folder)
+        (folder / path).rename(folder / there)
+        (folder / path).symlink_to(link)
+
+    return build
+
+
+scored("no-file", "linked-folders", BASE, files=_moved(GT, "there", "there"))
+scored("no-file", "linked-file", BASE, files=_moved(A, "a-there", "../a-there"))
 
 
 def target(name: str, says: str, make: Callable[[Path], object] | None, output: str) -> None:
