@@ -8,7 +8,6 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from detap.cli.former_names import present_name
 from detap.cli.other_tools import advice_on
 from detap.text_input import nearest
 
@@ -123,20 +122,16 @@ class Command(_WithHelpOption):
             raise click.UsageError(f"No such option {name!r}{self._hint(name)}", ctx) from None
 
     def _hint(self, name: str) -> str:
-        """Return the hint on an option with a former, foreign or similar name."""
+        """Return the hint on an option of another tool, or with a similar name."""
         names = {
             word
             for parameter in self.params
             if isinstance(parameter, click.Option)
             for word in (*parameter.opts, *parameter.secondary_opts)
         }
-        bare = name.lstrip("-")
-        negation = "no-" if bare.startswith("no-") else ""
-        options = {word.removeprefix("--").removeprefix(negation) for word in names}
+        similar: list[str] = []
         sentence = ""
-        if present := present_name(bare.removeprefix(negation), options):
-            similar = [f"--{negation}{present}"]
-        elif advice := advice_on(bare, {word.removeprefix("--") for word in names}):
+        if advice := advice_on(name.lstrip("-"), {word.removeprefix("--") for word in names}):
             similar, sentence = [f"--{advice[0]}"] if advice[0] else [], advice[1]
         else:
             similar = nearest(name, names, 0.85) or nearest(name, names)

@@ -15,7 +15,6 @@ import click
 from click.core import ParameterSource
 
 from detap.cli.command import Command
-from detap.cli.former_names import present_name
 from detap.cli.options import Option, general_options, option, stack, strict_option
 from detap.cli.other_tools import advice_on
 from detap.errors import UsageError
@@ -268,7 +267,9 @@ def _parsed(path: str) -> Mapping[str, Any]:
     import tomllib  # few runs have a file
 
     try:
-        return tomllib.loads(_content(path).decode(), parse_float=_Decimal)
+        return tomllib.loads(
+            _content(path).decode(), parse_float=lambda text: _Decimal(text.replace("_", ""))
+        )
     # RecursionError: deep nesting; ValueError: also integers of too many digits.
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{_short_path(path)}: is not TOML: {error}") from error
@@ -312,22 +313,16 @@ def _value(option: Option, value: object, folder: str) -> object:
     return texts if option.multiple else ",".join(texts)
 
 
-class _Decimal(float):
-    """A float that keeps its text in the file."""
+class _Decimal(str):
+    """A number with decimals, as it is written in the file."""
 
-    text: str
-
-    def __new__(cls, text: str) -> "_Decimal":
-        value = super().__new__(cls, text)
-        value.text = text.replace("_", "")
-        return value
+    __slots__ = ()
+    __repr__ = str.__str__
 
 
 def _text(value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError(f"{value!r} is not text or a number")
-    if isinstance(value, _Decimal):
-        return value.text
     return value if isinstance(value, str) else repr(value)
 
 
@@ -358,8 +353,6 @@ def _short_path(path: str) -> str:
 
 
 def _hint(name: str, known: Collection[str]) -> str:
-    if present := present_name(name, known):
-        return f"; it is named {present} now"
     if advice := advice_on(name, known):
         option, sentence = advice
         hint = sentence or (option and f"did you mean {option}?")

@@ -9,12 +9,7 @@ import pytest
 from tests.conftest import ROOT
 from tests.docs.tracked import project_files
 
-FORMER = (
-    "detap/cli/former_names.py",
-    "docs/json.md",
-    "tests/cli/test_former_names.py",
-    "tests/docs/test_words.py",
-)
+FORMER = ("docs/json.md", "tests/docs/test_words.py")
 """Files that list former names."""
 
 COINED = re.compile(
