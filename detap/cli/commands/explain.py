@@ -1,6 +1,6 @@
 """``detap explain``: explain a metric or a difference between metrics."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -133,18 +133,32 @@ def command(session: Session, /, reports: tuple[str, ...], **options: Any) -> No
     sources = [*reports, *(() if inputs is None else inputs.paths())]
     outputs = Outputs.from_options(options, sources, subject="an explanation")
     if reports:
-        records = [_report(path) for path in reports]
-        scored = [Protocol.from_report(record["protocol"]) for record in records]
-        question = partial(_report_diff, records)
+        first, second = [_report(path) for path in reports]
+        scored = [Protocol.from_report(record["protocol"]) for record in (first, second)]
     elif number is None:
         scored = [_protocol(text, changes) for text in ends]
-        question = partial(_protocol_diff, scored)
     else:
-        scored = searched_presets(changes)[0]
-        question = partial(_protocol_search, TargetValue.of(number), changes)
-    if inputs is not None:
+        target, scored = TargetValue.of(number), searched_presets(changes)[0]
+
+    def explain(source: ReportInputs | None) -> Report:
+        metric, threads = options["metric"], options["threads"]
+        if reports:
+            causes = report_diff(first, second, metric, source=source, threads=threads)
+            return report_diff_report(causes)
+        assert source is not None
+        chosen = {"classes": source.classes, "threads": threads}
+        if number is None:
+            start, end = scored
+            diff = protocol_diff(source.tables, start, end, metric, **chosen)
+            return protocol_diff_report(diff)
+        search = protocol_search(source.tables, target, metric, changes=changes, **chosen)
+        return protocol_search_report(search, max_rows=options["top"])
+
+    if inputs is None:
+        outputs.write(explain(None), quiet=session.quiet)
+    else:
         inputs = inputs.for_protocols(*scored, digests=True)
-    _explain((inputs, outputs), question, options, session)
+        _explain((inputs, outputs), explain, options, session)
 
 
 def _inputs(options: dict[str, Any], *, needed: bool) -> Inputs | None:
@@ -179,45 +193,14 @@ def _protocol(text: str, changes: Mapping[str, Any]) -> Protocol:
     return Protocol.parse(text).with_changes(**changes)
 
 
-def _report_diff(
-    records: Sequence[Mapping[str, Any]], options: Mapping[str, Any], inputs: ReportInputs | None
-) -> Report:
-    first, second = records
-    diff = report_diff(first, second, options["metric"], source=inputs, threads=options["threads"])
-    return report_diff_report(diff)
-
-
-def _protocol_diff(
-    protocols: Sequence[Protocol], options: Mapping[str, Any], inputs: ReportInputs
-) -> Report:
-    keywords = {"classes": inputs.classes, "threads": options["threads"]}
-    first, second = protocols
-    diff = protocol_diff(inputs.tables, first, second, options["metric"], **keywords)
-    return protocol_diff_report(diff)
-
-
-def _protocol_search(
-    target: TargetValue,
-    changes: Mapping[str, Any],
-    options: Mapping[str, Any],
-    inputs: ReportInputs,
-) -> Report:
-    keywords = {"classes": inputs.classes, "threads": options["threads"]}
-    search = protocol_search(inputs.tables, target, options["metric"], changes=changes, **keywords)
-    return protocol_search_report(search, max_rows=options["top"])
-
-
 def _explain(
-    files: tuple[Inputs | None, Outputs],
-    question: Callable[[Mapping[str, Any], Any], Report],
+    files: tuple[Inputs, Outputs],
+    explain: Callable[[ReportInputs], Report],
     options: Mapping[str, Any],
     session: Session,
 ) -> None:
-    """Answer the question on the tables, if any, and write the report."""
+    """Read the tables, explain and write the report."""
     inputs, outputs = files
-    if inputs is None:
-        outputs.write(question(options, None), quiet=session.quiet)
-        return
     tables = inputs.read(session)
     truth, detections, _ = tables
     session.start_progress("Explaining")
@@ -235,7 +218,7 @@ def _explain(
 
     described = tuple(tables.describe(digests=True))
     made = ReportInputs(chosen(truth, detections), described, choice["classes"], read_again)
-    report = question(options, made)
+    report = explain(made)
     session.print_time("explaining")
     report = replace(
         report,
