@@ -20,9 +20,9 @@ from detap.evaluation.sanity_notes import comparison_notes
 from detap.formats import read_tables
 from detap.formats.catalogue import default_protocol
 from detap.gates.baseline import read_baseline
-from detap.gates.config import LIMITS, BaselineReport, GateConfig, GateResults, Limit, OptionNames
+from detap.gates.config import LIMITS, BaselineReport, GateConfig, Limit, OptionNames
 from detap.gates.detection import Scored
-from detap.gates.evaluate import evaluate_gates
+from detap.gates.evaluate import GateResults, evaluate_gates
 from detap.protocols import Protocol
 from detap.report.inputs import describe_inputs
 from detap.report.sections.analysis import analysis_blocks

@@ -25,7 +25,7 @@ from detap.escaping import escape
 from detap.evaluation.detection import add_sanity_notes
 from detap.formats.multi_file import expand_patterns
 from detap.gates.baseline import read_baseline
-from detap.gates.config import CHANGES, GateConfig, GateResults, Limit
+from detap.gates.config import CHANGES, GateConfig, Limit
 from detap.gates.data_sets import GatedSets, data_set_of_report, require_same_protocol
 from detap.gates.evaluate import evaluate_gates
 from detap.gates.history import report_paths
@@ -141,12 +141,13 @@ def evaluate_data_sets(options: dict[str, Any], session: Session) -> int:
         inputs=[item for one in evaluated for item in one.inputs],
         notes=[note for one in evaluated for note in one.notes],
     )
-    results = GateResults()
+    problems: list[str | Note] = []
     if config.limits:
         record = partial(as_dict, report)
         results = evaluate_gates(config, GatedSets(data), record, baseline_report=baseline)
         report = report.with_blocks(gate_blocks(results), results.notes)
-    status = finish(report, results, session)
+        problems = results.problems
+    status = finish(report, problems, session)
     files = [file for one in evaluated for file in one.files]
     outputs.write(report, files, quiet=session.quiet)
     return status

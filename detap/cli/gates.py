@@ -18,7 +18,6 @@ from detap.gates.config import (
     SEEDS,
     BaselineReport,
     GateConfig,
-    GateResults,
     Limit,
     OptionNames,
 )
@@ -177,17 +176,17 @@ gate_options = stack(
 """All gate options, for commands that evaluate a detector."""
 
 
-def finish(report: Report, results: GateResults, session: Session) -> int:
-    """Print the notes of a report and the failed gates; return the exit status."""
+def finish(report: Report, problems: Sequence[str | Note], session: Session) -> int:
+    """Print the notes of a report and the problems of its gates; return the exit status."""
     session.stop_progress()
     session.print_notes(report.notes)
-    for gate in results.gates:
-        if gate.failed:
-            session.print_line(f"gate failed: {escape(gate.message)}")
-        elif gate.warned:
-            session.print_note(Note(f"gate-{gate.status}", gate.message))
+    for problem in problems:
+        if isinstance(problem, Note):
+            session.print_note(problem)
+        else:
+            session.print_line(f"gate failed: {escape(problem)}")
     session.check_warnings()
-    return GATE_FAILED if results.failed else 0
+    return GATE_FAILED if any(isinstance(problem, str) for problem in problems) else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from detap.errors import Note, UsageError
 from detap.escaping import escape
 from detap.evaluation.results import Result
 from detap.evaluation.sanity_notes import comparison_notes
-from detap.gates.config import BaselineReport, GateResults
+from detap.gates.config import BaselineReport
 from detap.io.paths import SourceFile
 from detap.io.writing import make_folder
 from detap.protocols import Protocol
@@ -173,9 +173,9 @@ def write_reports(
         sort=options["sort"],
         reverse=options["reverse"],
     )
-    gate_results = GateResults()
+    problems: list[str | Note] = []
     if gating[0].any:
-        gate_results, report = _evaluate_gates(gating, evaluated, report, options)
+        problems, report = _evaluate_gates(gating, evaluated, report, options)
         session.print_time("gating")
     if report.page_source is not None:
         page_source = replace(
@@ -184,7 +184,7 @@ def write_reports(
             file_names=evaluated.file_names,
         )
         report = replace(report, page_source=page_source)
-    status = finish(report, gate_results, session)
+    status = finish(report, problems, session)
     _write_extra_files(evaluated, outputs, options)
     outputs.write(report, evaluated.read, quiet=session.quiet)
     session.print_time("reporting")
@@ -196,8 +196,8 @@ def _evaluate_gates(
     evaluated: Evaluated,
     report: Report,
     options: Mapping[str, Any],
-) -> tuple[GateResults, Report]:
-    """Evaluate the gates; return the results, and the report with them."""
+) -> tuple[list[str | Note], Report]:
+    """Evaluate the gates; return their problems, and the report with the results."""
     from detap.gates.detection import ImageResamples, Scored
     from detap.gates.evaluate import evaluate_gates
     from detap.report.sections.gates import gate_blocks
@@ -236,7 +236,7 @@ def _evaluate_gates(
         resamples=drawn.pair if isinstance(drawn, ImageResamples) else None,
     )
     report = report.with_blocks(gate_blocks(gate_results), gate_results.notes)
-    return gate_results, replace(report, page_source=page_source)
+    return gate_results.problems, replace(report, page_source=page_source)
 
 
 def _write_extra_files(evaluated: Evaluated, outputs: Outputs, options: Mapping[str, Any]) -> None:

@@ -1,25 +1,18 @@
-"""Configuration and results of gates.
+"""Configuration of gates.
 
 Separate from their evaluation, so that commands without gates start faster.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from shlex import quote
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 from detap.decimals import fraction, to_fraction
-from detap.errors import Note, UsageError
+from detap.errors import UsageError
 from detap.protocols.summary import DEFAULT_MIN_GROUND_TRUTHS
 from detap.text_input import parse_fraction
-
-if TYPE_CHECKING:
-    from detap.analysis.intervals import MetricIntervals
-    from detap.analysis.power import PowerAnalysis
-    from detap.gates.checks import Gate
-    from detap.gates.power import Resamples
-    from detap.gates.regressions import Regressions
 
 DEFAULT_RESAMPLES = 1000
 RESAMPLES = (100, 1_000_000)
@@ -248,21 +241,3 @@ class BaselineReport(NamedTuple):
 
     path: str
     record: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class GateResults:
-    """The results of gates."""
-
-    gates: "tuple[Gate, ...]" = ()
-    notes: tuple[Note, ...] = ()
-    regressions: "Regressions | None" = None  # behind the gates that did not pass
-    power: "PowerAnalysis | None" = None
-    # Of the metrics, if requested: of all images (None) and of each slice.
-    intervals: "Mapping[str | None, MetricIntervals]" = field(default_factory=dict)
-    resampled: "Resamples | None" = None
-
-    @property
-    def failed(self) -> bool:
-        """True if any gate failed."""
-        return any(gate.failed for gate in self.gates)

@@ -4,12 +4,13 @@ A detector or a ranking is passed as a :class:`Subject`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import isnan, sqrt
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from detap.analysis.intervals import MetricIntervals
+from detap.analysis.power import PowerAnalysis
 from detap.errors import Note
 from detap.escaping import escape
 from detap.gates.baseline import (
@@ -21,7 +22,7 @@ from detap.gates.baseline import (
     threshold_differences,
 )
 from detap.gates.checks import Gate, Intervals, check, check_direction
-from detap.gates.config import CHANGES, BaselineReport, GateConfig, GateResults, Limit, OptionNames
+from detap.gates.config import CHANGES, BaselineReport, GateConfig, Limit, OptionNames
 from detap.gates.metric_names import Metrics, escaped, resolve, row_key
 from detap.gates.power import Resamples, power_analysis, underpowered_notes
 from detap.gates.regressions import Regressions
@@ -60,6 +61,33 @@ class Subject(Protocol):
 
 
 S = TypeVar("S", bound=Subject)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GateResults:
+    """The results of gates."""
+
+    gates: tuple[Gate, ...] = ()
+    notes: tuple[Note, ...] = ()
+    regressions: Regressions | None = None  # behind the gates that did not pass
+    power: PowerAnalysis | None = None
+    # Of the metrics, if requested: of all images (None) and of each slice.
+    intervals: Mapping[str | None, MetricIntervals] = field(default_factory=dict)
+    resampled: Resamples | None = None
+
+    @property
+    def failed(self) -> bool:
+        """True if any gate failed."""
+        return any(gate.failed for gate in self.gates)
+
+    @property
+    def problems(self) -> list[str | Note]:
+        """The messages of failed gates, and the warnings of others."""
+        return [
+            gate.message if gate.failed else Note(f"gate-{gate.status}", gate.message)
+            for gate in self.gates
+            if gate.failed or gate.warned
+        ]
 
 
 def evaluate_gates(

@@ -26,8 +26,8 @@ from detap.cli.settings import ConfiguredCommand, run_options
 from detap.cli.values import Integer
 from detap.errors import InputError, Problem, UsageError
 from detap.formats.ranking import runs, samples
-from detap.gates.config import BaselineReport, GateResults, OptionNames
-from detap.gates.evaluate import evaluate_gates
+from detap.gates.config import BaselineReport, OptionNames
+from detap.gates.evaluate import GateResults, evaluate_gates
 from detap.gates.ranking import Ranked
 from detap.io.paths import STDIN, SourceFile
 from detap.protocols.ranking import Classification, Retrieval
@@ -369,7 +369,7 @@ def _write(
 ) -> int:
     """Write all reports and return the exit status; tables list every row if `complete`."""
     report = report.with_blocks(gate_blocks(results), results.notes)
-    status = finish(report, results, session)
+    status = finish(report, results.problems, session)
     shown = report if complete else brief(report)
     for writer, path in outputs.files:
         if writer.name in _DATA:

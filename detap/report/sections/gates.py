@@ -4,10 +4,13 @@ from collections.abc import Sequence
 from typing import Literal
 
 from detap.gates.checks import Gate
-from detap.gates.config import GateResults, Kind
+from detap.gates.config import Kind
+from detap.gates.evaluate import GateResults
 from detap.report.checks import KEY, MARKS, Checks, shortened
 from detap.report.fields import Count, Object, each, field, list_of
 from detap.report.model import Block
+from detap.report.sections.power import power_block
+from detap.report.sections.regressions import regressions_block
 
 GateEntry = Object(
     "GateEntry",
@@ -76,11 +79,7 @@ def gate_blocks(results: GateResults) -> tuple[Block, ...]:
     """Return the blocks of gates, regressions and power."""
     blocks = [gate_block(results.gates)] if results.gates else []
     if results.regressions is not None:
-        from detap.report.sections.regressions import regressions_block  # analyses
-
         blocks.append(regressions_block(results.regressions))
     if results.power is not None:
-        from detap.report.sections.power import power_block  # analyses
-
         blocks.append(power_block(results.power))
     return tuple(blocks)
