@@ -6,10 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-import detap.analysis.crosscheck as module
 from detap.analysis.crosscheck import check_supported, cross_check, difference
 from detap.errors import Note, UsageError
 from detap.evaluation.detection import evaluate
@@ -179,30 +176,13 @@ def test_difference(ours: float, theirs: float, gap: float) -> None:
     assert difference(ours, theirs) == gap
 
 
-@given(
-    st.lists(
-        st.tuples(*[st.floats(0, 1000)] * 2, *[st.floats(0.001, 500)] * 2), min_size=1, max_size=20
-    )
-)
-def test_widths_and_heights_are_recovered(rows: list[tuple[float, ...]]) -> None:
-    boxes = np.array(rows)
-    table = Detections.from_arrays(
-        image=np.zeros(len(rows), np.int64),
-        label=np.zeros(len(rows), np.int64),
-        boxes=boxes,
-        box_format="xywh",
-        score=np.zeros(len(rows)),
-    )
-    sizes, inexact = module._xywh(table)
-    exact = (sizes[:, :2] + sizes[:, 2:] == table.corners[:, 2:]).all(axis=1)
-    exact &= sizes[:, 2] * sizes[:, 3] == table.box_area
-    assert np.count_nonzero(~exact) == inexact
-
-
 def test_boxes_without_exact_width_and_height_are_counted() -> None:
-    table = Detections.from_arrays(image=[0], label=[0], boxes=[[1, 1, 5, 5]], score=[1])
-    _, inexact = module._xywh(replace(table, box_area=np.array([17.0])))
-    assert inexact == 1
+    truth, detections = tables()
+    area = detections.box_area.copy()
+    area[3] += 1  # no width and height near those of the corners have this product
+    check = cross_check(evaluate(truth, replace(detections, box_area=area), "coco"))
+    assert check.inexact == 1
+    assert [(note.code, note.count) for note in check.notes] == [("cross-check-inexact", 1)]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Compare metrics with pycocotools on the same boxes.
 
 pycocotools reads x, y, w, h; a table keeps the values that metrics depend on: x, y, x + w, y + h
-and w * h. A search finds w and h that give these values exactly; boxes without any are counted.
+and w * h. `to_xywh` finds w and h that give these values exactly; boxes without any are counted.
 
 Images, classes and annotations are numbered from 1, in their order. pycocotools counts a match with
 annotation id 0 as no match. If the protocol does too, that annotation keeps its id. Otherwise
@@ -24,6 +24,7 @@ from detap.display import Brief
 from detap.errors import Note, UsageError
 from detap.evaluation.detection import Result
 from detap.evaluation.overlaps.keypoints import sigmas_of
+from detap.formats.xywh import to_xywh
 from detap.metrics.metric import MetricSpec
 from detap.protocols import PRESETS, Protocol
 from detap.protocols.fields import compared_fields
@@ -52,8 +53,6 @@ _TYPES = {
     "keypoints": ("keypoints", "coco-keypoints"),
 }
 """pycocotools' name of each IoU type, and the equivalent preset."""
-
-_STEPS = 64  # range of the search for w and h, in units in the last place
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -218,8 +217,9 @@ def _reference(result: Result, zero: Flags) -> tuple[dict[str, Any], int]:
             "run the cross-check in another process, as the command does"
         )
     ground_truth, detections = result.ground_truth, result.detections
-    truth_boxes, truth_inexact = _xywh(ground_truth)
-    detection_boxes, detection_inexact = _xywh(detections)
+    truth_boxes, truth_exact = to_xywh(ground_truth.corners, ground_truth.box_area)
+    detection_boxes, detection_exact = to_xywh(detections.corners, detections.box_area)
+    inexact = int(np.count_nonzero(~truth_exact) + np.count_nonzero(~detection_exact))
     areas = result._run.shapes.truth_areas()
     truth_records = _records(
         ground_truth, truth_boxes, area=areas, iscrowd=ground_truth.crowd.astype(int)
@@ -233,7 +233,7 @@ def _reference(result: Result, zero: Flags) -> tuple[dict[str, Any], int]:
     if add_shapes is not None:
         add_shapes(ground_truth, truth_records)
         add_shapes(detections, detection_records)
-        truth_inexact = detection_inexact = 0
+        inexact = 0
     with contextlib.redirect_stdout(io.StringIO()):
         evaluation = COCOeval(
             _coco(ground_truth, detections, truth_records),
@@ -243,7 +243,7 @@ def _reference(result: Result, zero: Flags) -> tuple[dict[str, Any], int]:
         _set_parameters(evaluation.params, result)
         evaluation.evaluate()
         evaluation.accumulate()
-    return evaluation.eval, truth_inexact + detection_inexact
+    return evaluation.eval, inexact
 
 
 def _put_masks(table: GroundTruth | Detections, records: list[dict[str, Any]]) -> None:
@@ -326,38 +326,3 @@ def _set_parameters(parameters: Any, result: Result) -> None:
     parameters.useCats = int(not protocol.class_agnostic)
     if protocol.iou_type == "keypoints":
         parameters.kpt_oks_sigmas = np.array(sigmas_of(protocol, result.ground_truth))
-
-
-def _xywh(table: GroundTruth | Detections) -> tuple[Floats, int]:
-    """Return x, y, w, h that give the corners and area of each box, and how many do not."""
-    corners, area = table.corners, table.box_area
-    start, end = corners[:, :2], corners[:, 2:]
-    sizes = end - start
-    exact = np.zeros(len(table), np.bool_)
-    # Likely sizes: the difference of corners, also rounded or in single precision.
-    plain = sizes.copy()
-    rounded = (np.round(plain, decimals) for decimals in range(7))
-    for candidate in (plain, *rounded, plain.astype(np.float32).astype(np.float64)):
-        corner = (start + candidate == end).all(axis=-1)
-        fits = ~exact & corner & (candidate[..., 0] * candidate[..., 1] == area)
-        sizes[fits] = candidate[fits]
-        exact |= fits
-    for row in np.flatnonzero(~exact):
-        exact_size = _search(start[row], end[row], float(area[row]))
-        if exact_size is not None:
-            sizes[row] = exact_size
-            exact[row] = True
-    return np.hstack([start, sizes]), int(np.count_nonzero(~exact))
-
-
-def _search(start: Floats, end: Floats, area: float) -> Floats | None:
-    """Return a width and height near the difference that give corners and area exactly."""
-    size = end - start
-    candidates = size[:, None] + np.arange(-_STEPS, _STEPS + 1) * np.spacing(np.abs(size))[:, None]
-    widths, heights = (
-        row[low + row == high] for row, low, high in zip(candidates, start, end, strict=True)
-    )
-    matches = np.argwhere(np.multiply.outer(widths, heights) == area)
-    if not len(matches):
-        return None
-    return np.array([widths[matches[0, 0]], heights[matches[0, 1]]])
