@@ -61,9 +61,7 @@ def accumulate_by_iou(
 ) -> Scores:
     """Accumulate matched ground truths to recall."""
     thresholds, (areas, n_max_dets, ground_truths) = len(params.thresholds), bits.shape
-    scores = Scores.undefined(
-        params._replace(levels=()), np.array([ground_truths]), all_max_dets=False
-    )
+    scores = Scores.undefined(params._replace(levels=()), 1, all_max_dets=False)
     scores.positives[:, 0] = counted.sum(axis=1)
     tp_counts = np.zeros((thresholds, areas, n_max_dets), np.int64)
     for t in range(thresholds):

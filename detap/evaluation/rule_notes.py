@@ -46,12 +46,12 @@ def add_zero_id_note(result: Result) -> Result:
         prepared=True,
     )
     scores = one_class.evaluate()
-    interpolated = result._interpolated.copy()
-    interpolated.set_classes(slice(label, label + 1), scores.interpolated.select_classes([label]))
+    precision = result._precision.copy()
+    precision[..., label] = scores.precision[-1, ..., label]
     alternative = replace(
         result,
         average_precision=_replaced(result.average_precision, label, scores.average),
-        _interpolated=interpolated,
+        _precision=precision,
         recall=_replaced(result.recall, label, scores.recall),
     )
     ours, theirs = format_distinct(value, alternative.summary[name])

@@ -122,7 +122,7 @@ class _Bounds:
                 base,
                 average_precision=base.average_precision.copy(),
                 recall=base.recall.copy(),
-                _interpolated=base._interpolated.copy(),
+                _precision=base._precision.copy(),
             )
             for _ in range(2)
         )
@@ -192,7 +192,7 @@ class _Bounds:
             precision = curves.interpolated_precision(
                 hits, positives, levels, summing=self.protocol.summing, precision_eps=guard
             )
-            end._interpolated.write(k, a, t, precision)
+            end._precision[a, t, :, k] = precision
 
 
 def _bounds_at(group: TieGroup, index: tuple[int, int, int]) -> tuple[CountBounds, ...]:

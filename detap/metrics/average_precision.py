@@ -53,7 +53,10 @@ class AveragePrecision(Accumulated):
     def by_class(self, result: MatchedResult, spec: MetricSpec) -> Floats:
         """Compute the mean over thresholds, and over recall levels if there are any."""
         if result.protocol.interpolation == "101-point":
-            return result._interpolated.means(spec.area, spec.thresholds)
+            precision = result._precision[spec.area, spec.thresholds]
+            thresholds, levels, classes = precision.shape
+            curves = precision.transpose(2, 0, 1).reshape(classes, thresholds * levels)
+            return np.ascontiguousarray(curves).mean(axis=1)  # the order of pycocotools' sums
         return mean_over_thresholds(result.average_precision[spec.thresholds, :, spec.area])
 
     def overall(self, result: MatchedResult, spec: MetricSpec) -> float:
@@ -66,7 +69,8 @@ class AveragePrecision(Accumulated):
         if result.protocol.interpolation == "101-point":
             # numpy.mean over thresholds, levels and classes at once, as pycocotools' summarize:
             # a mean of means would differ in the last bits.
-            return result._interpolated.mean(spec.area, spec.thresholds, labels)
+            precision = result._precision[spec.area, spec.thresholds].take(labels, axis=2)
+            return float(precision.mean()) if len(labels) else float("nan")
         return mean_of_defined(average[:, labels])
 
     def _at(self, protocol: Protocol, threshold: int | None, area: int) -> MetricSpec:
