@@ -17,22 +17,6 @@ cdef inline double _distance_outside(double value, double low, double high) noex
     return under + over
 
 
-def fill_extents(const double[:, :, ::1] keypoints, double[:, ::1] out) -> None:
-    """Write the boxes x1, y1, x2, y2 around one or more keypoints."""
-    cdef Py_ssize_t row, k
-    cdef double *box
-    with nogil:
-        for row in range(keypoints.shape[0]):
-            box = &out[row, 0]
-            box[0] = box[2] = keypoints[row, 0, 0]
-            box[1] = box[3] = keypoints[row, 0, 1]
-            for k in range(1, keypoints.shape[1]):
-                box[0] = min(box[0], keypoints[row, k, 0])
-                box[1] = min(box[1], keypoints[row, k, 1])
-                box[2] = max(box[2], keypoints[row, k, 0])
-                box[3] = max(box[3], keypoints[row, k, 1])
-
-
 cdef class OksPairs:
     """Pairs of detections and ground truths with K keypoints each."""
 

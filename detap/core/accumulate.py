@@ -16,9 +16,6 @@ from detap.core.threads import run_threads, thread_count
 
 Floats = NDArray[np.float64]
 
-_CLASS_AXES = (4, 1, 1, 1, 1)
-"""Axis of the classes in each array of :class:`Scores`."""
-
 
 class Scores(NamedTuple):
     """Accumulated counts, precision and recall."""
@@ -50,16 +47,24 @@ class Scores(NamedTuple):
     @classmethod
     def concatenate(cls, parts: "Sequence[Scores]", order: Sequence[int]) -> "Scores":
         """Concatenate the classes of several parts and put them in order; no match tables."""
-        columns = zip(*(part[:-1] for part in parts), strict=True)
-        return cls(*map(np.concatenate, columns, _CLASS_AXES)).select_classes(order)
+        return cls(
+            np.concatenate([part.precision for part in parts], axis=4),
+            np.concatenate([part.average for part in parts], axis=1),
+            np.concatenate([part.recall for part in parts], axis=1),
+            np.concatenate([part.positives for part in parts], axis=1),
+            np.concatenate([part.counts for part in parts], axis=1),
+        ).select_classes(order)
 
     def select_classes(self, classes: Sequence[int]) -> "Scores":
         """Select classes, in the order listed."""
         labels = list(classes)
-        columns = zip(self[:-1], _CLASS_AXES, strict=True)
         table = self.match_table
         return Scores(
-            *(column.take(labels, axis) for column, axis in columns),
+            self.precision.take(labels, axis=4),
+            self.average.take(labels, axis=1),
+            self.recall.take(labels, axis=1),
+            self.positives.take(labels, axis=1),
+            self.counts.take(labels, axis=1),
             None if table is None else table.select_classes(labels),
         )
 

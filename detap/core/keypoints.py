@@ -29,10 +29,10 @@ class GroundTruthKeypoints(NamedTuple):
 
 
 def extents(keypoints: Floats) -> Floats:
-    """Return the boxes x1 y1 x2 y2 (N, 4) around keypoints (N, K, 2), K > 0."""
-    out = np.empty((len(keypoints), 4))
-    _keypoints.fill_extents(np.ascontiguousarray(keypoints), out)
-    return out
+    """Return the boxes x1 y1 x2 y2 (N, 4) around keypoints (N, K, 2 or 3)."""
+    points = keypoints[:, :, :2]
+    low, high = points.min(axis=1, initial=np.inf), points.max(axis=1, initial=-np.inf)
+    return np.hstack([low, high])
 
 
 def keypoint_pairs(

@@ -56,7 +56,8 @@ class AveragePrecision(Accumulated):
             precision = result._precision[spec.area, spec.thresholds]
             thresholds, levels, classes = precision.shape
             curves = precision.transpose(2, 0, 1).reshape(classes, thresholds * levels)
-            return np.ascontiguousarray(curves).mean(axis=1)  # the order of pycocotools' sums
+            # In the order of pycocotools' sums.
+            return np.array(np.ascontiguousarray(curves).mean(axis=1))
         return mean_over_thresholds(result.average_precision[spec.thresholds, :, spec.area])
 
     def overall(self, result: MatchedResult, spec: MetricSpec) -> float:
