@@ -6,8 +6,7 @@ forty true positives are forty numbers.
 """
 
 from libc.math cimport NAN
-from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
-from libc.stdlib cimport free, malloc
+from libc.stdint cimport int8_t, int32_t, int64_t
 
 import numpy as np
 
@@ -101,66 +100,6 @@ cdef double area_under(
         terms[hits] = 0.0
         hits += 1
     return pairwise_sum(terms, hits)
-
-
-def hits_of(const uint8_t[::1] relevant) -> list[int]:
-    """Count the irrelevant items above each relevant item."""
-    cdef Py_ssize_t i
-    cdef int32_t above = 0
-    counts = []
-    for i in range(relevant.shape[0]):
-        if relevant[i]:
-            counts.append(above)
-        else:
-            above += 1
-    return counts
-
-
-def fill_precision(
-    const int32_t[::1] false_positives, double precision_eps, bint envelope, double[::1] out
-) -> None:
-    """Write the precision at each hit, or its envelope, to `out`."""
-    cdef Py_ssize_t hits = false_positives.shape[0]
-    if out.shape[0] != hits:
-        raise ValueError("out must have one value per hit")
-    if hits == 0:
-        return
-    with nogil:
-        precision_at_hits(&false_positives[0], hits, precision_eps, &out[0])
-        if envelope:
-            make_envelope(&out[0], hits)
-
-
-def fill_levels(
-    const double[::1] envelope, double positives, const double[::1] targets, double[::1] out
-) -> None:
-    """Write the interpolated precision at each recall level to `out`."""
-    if out.shape[0] != targets.shape[0]:
-        raise ValueError("out must have one value per level")
-    if targets.shape[0] == 0:
-        return
-    cdef const double* first = &envelope[0] if envelope.shape[0] else NULL
-    with nogil:
-        read_levels(first, envelope.shape[0], positives, &targets[0], targets.shape[0], &out[0])
-
-
-def average_precision(double[::1] values, const double[::1] levels, Summing summing: int) -> float:
-    """Average interpolated precisions; may overwrite `values`."""
-    return average_of_levels(&values[0], &levels[0], values.shape[0], summing)
-
-
-def area(const double[::1] precision, double positives) -> float:
-    """Integrate precision at the hits over recall."""
-    cdef Py_ssize_t hits = precision.shape[0]
-    if hits == 0:
-        return 0.0
-    cdef double* terms = <double*>malloc((hits + 1) * sizeof(double))
-    if terms == NULL:
-        raise MemoryError()
-    try:
-        return area_under(&precision[0], hits, positives, terms)
-    finally:
-        free(terms)
 
 
 def count_above(

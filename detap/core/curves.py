@@ -18,22 +18,20 @@ Floats = NDArray[np.float64]
 
 def hits_of(relevant: ArrayLike) -> NDArray[np.int32]:
     """Return the hits of a ranked list."""
-    flags = np.ascontiguousarray(np.asarray(relevant, np.bool_)).view(np.uint8)
-    return np.array(_curves.hits_of(flags), np.int32)
+    positions = np.flatnonzero(relevant)
+    return (positions - np.arange(len(positions))).astype(np.int32)
 
 
 def precision_at_hits(hits: NDArray[np.int32], *, precision_eps: float = 0.0) -> Floats:
     """Return the precision at each hit, (H,) float64."""
-    out = np.empty(len(hits))
-    _curves.fill_precision(hits, precision_eps, False, out)
-    return out
+    relevant = np.arange(1.0, len(hits) + 1)
+    return relevant / ((hits + relevant) + precision_eps)
 
 
 def envelope(hits: NDArray[np.int32], *, precision_eps: float = 0.0) -> Floats:
     """Return the interpolated precision at each hit, (H,) float64."""
-    out = np.empty(len(hits))
-    _curves.fill_precision(hits, precision_eps, True, out)
-    return out
+    precision = precision_at_hits(hits, precision_eps=precision_eps)
+    return np.maximum.accumulate(precision[::-1])[::-1]
 
 
 def interpolated_precision(
@@ -45,10 +43,9 @@ def interpolated_precision(
     precision_eps: float = 0.0,
 ) -> Floats:
     """Return the interpolated precision at each recall level, (R,) float64."""
-    out = np.empty(len(levels))
-    targets = recall_targets(levels, summing)
-    _curves.fill_levels(envelope(hits, precision_eps=precision_eps), positives, targets, out)
-    return out
+    recall = np.arange(1.0, len(hits) + 1) / positives
+    reached = np.searchsorted(recall, recall_targets(levels, summing))
+    return np.append(envelope(hits, precision_eps=precision_eps), 0.0)[reached]
 
 
 def average_precision(
@@ -69,9 +66,19 @@ def average_precision(
         values = interpolated_precision(
             hits, positives, levels, summing=summing, precision_eps=precision_eps
         )
-        return _curves.average_precision(values, levels, SUMMINGS.index(summing))
+        if summing == "pairwise":
+            return float(np.mean(values))
+        if summing == "trapezoid":
+            return float(((levels[1:] - levels[:-1]) * (values[1:] + values[:-1]) / 2.0).sum())
+        return min(sum((values / len(values)).tolist()), 1.0)
     precision = (envelope if interpolated else precision_at_hits)(hits, precision_eps=precision_eps)
-    return _curves.area(precision, positives)
+    # One more term, the step from the final recall to 1, changes NumPy's order of summation.
+    recall = np.arange(1.0, len(hits) + 1) / positives
+    terms = np.zeros(len(hits) + (len(hits) < positives))
+    terms[: len(hits)] = recall
+    terms[1 : len(hits)] -= recall[:-1]
+    terms[: len(hits)] *= precision
+    return float(terms.sum())
 
 
 def average_precisions(
