@@ -87,7 +87,18 @@ Fraction = field(
 )
 Count = field(int, minimum=0)
 
-SchemaVersion: Any = Literal.__getitem__(SCHEMA_VERSION)
+
+def report_of(
+    kind: Any, name: str, description: str, /, *, version: Any = str, **fields: Any
+) -> Object:
+    """Return the type of a JSON report; it may have further keys."""
+    head = {"schema_version": Literal.__getitem__(SCHEMA_VERSION), "detap_version": version}
+    return Object(name, description, others=Any, **head, kind=kind, **fields)
+
+
+Version = field(str, pattern=r"^[0-9]+\.[0-9]+")
+
+Empty = field(dict[str, Any], maxProperties=0)
 
 
 def limits_of_metrics() -> dict[str, float]:

@@ -5,7 +5,7 @@ Undefined numbers are NaN. Names are not escaped: each writer escapes them for i
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from detap._version import __version__
 from detap.errors import Note
@@ -19,24 +19,49 @@ Cell = str | int | float | None
 """A value of a table."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+# `text` is of detap. A `fraction` is a metric, mostly from 0 to 1; `exact` has every digit;
+# a `change` is the difference of two fractions, a `count_change` of two counts.
+Kind = Literal[
+    "name", "text", "fraction", "count", "exact", "change", "precise_change", "count_change"
+]
+
+
+class Column(NamedTuple):
     """A column of a table."""
 
     key: str  # in rows, JSON and CSV
     heading: str
     short: str  # the heading in narrow tables
-    # `text` is of detap. A `fraction` is a metric, mostly from 0 to 1; `exact` has every digit;
-    # a `change` is the difference of two fractions, a `count_change` of two counts.
-    kind: Literal[
-        "name", "text", "fraction", "count", "exact", "change", "precise_change", "count_change"
-    ]
+    kind: Kind
     priority: int = 0  # 0 is always shown; narrow tables drop columns of the highest first
     higher_is_better: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+_SHORT = {
+    "ground_truths": "GT",
+    "detections": "det",
+    "true_positives": "TP",
+    "false_positives": "FP",
+    "false_negatives": "FN",
+    "duplicates": "dup",
+    "misclassified": "misclass.",
+    "images": "img",
+    "precision": "prec",
+}
+
+
+def columns_of(kind: Kind, *keys: str, priority: int = 0) -> tuple[Column, ...]:
+    """Return columns of a kind, with their keys as headings."""
+    words = ((key, key.replace("_", " ")) for key in keys)
+    return tuple(Column(key, text, _SHORT.get(key, text), kind, priority) for key, text in words)
+
+
+def name_column(heading: str) -> Column:
+    """Return the first column of most tables: the names of the rows."""
+    return Column("name", heading, heading, "name")
+
+
+class Table(NamedTuple):
     """Columns, rows and an optional last row of means and sums."""
 
     columns: tuple[Column, ...]  # the first is the name
@@ -44,8 +69,7 @@ class Table:
     totals: Mapping[str, Cell] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """A further part of a report, such as gates or a cross-check."""
 
     key: str  # of the data in the JSON report; empty if another block has the data
@@ -56,15 +80,14 @@ class Block:
     verdicts: tuple[str, ...] = ()  # of each line: `passed`, `failed` or `warning`
 
 
-@dataclass(frozen=True, slots=True)
-class DataFolder:
+class DataFolder(NamedTuple):
     """A folder with the images' data of an HTML page."""
 
     path: str
     address: str  # its URL, relative to the page
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class PageSource:
     """The result behind a report, for the HTML page."""
 
@@ -78,7 +101,7 @@ class PageSource:
     data_folder: DataFolder | None = None  # None to embed the images' data
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Report:
     """A report, for any writer."""
 

@@ -49,7 +49,7 @@ def test_the_voc_mean_has_another_name() -> None:
     report = gated("AP")
     block = report.blocks[0]
     checks = [{"name": "mAP", "status": "failed"}]
-    lines = colored(replace(report, blocks=(replace(block, data={"checks": checks}),)))
+    lines = colored(replace(report, blocks=(block._replace(data={"checks": checks}),)))
     mean = next(line for line in lines if "mean" in line)
     assert f"{RED}  0.9100" in mean
 

@@ -15,7 +15,7 @@ from detap.analysis.breakdowns import (
     score_histogram,
 )
 from detap.report.fields import Count, Fraction, Object, each, field, list_of
-from detap.report.model import Block, Cell, Column, Table
+from detap.report.model import Block, Cell, Table, columns_of, name_column
 from detap.report.numbers import rows_of
 from detap.report.sections.analysis import Analysis, added_at_steps
 
@@ -138,11 +138,7 @@ def _rows(part: Breakdown) -> tuple[dict[str, Cell], ...]:
 
 
 _COLUMNS = (
-    Column("name", "group", "group", "name"),
-    Column("recall", "recall", "recall", "fraction"),
-    Column("precision", "precision", "prec", "fraction"),
-    Column("ground_truths", "ground truths", "GT", "count"),
-    Column("matched", "matched", "matched", "count"),
-    Column("detections", "detections", "det", "count"),
-    Column("true_positives", "true positives", "TP", "count"),
+    name_column("group"),
+    *columns_of("fraction", "recall", "precision"),
+    *columns_of("count", "ground_truths", "matched", "detections", "true_positives"),
 )

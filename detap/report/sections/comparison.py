@@ -9,8 +9,9 @@ from detap.analysis.comparison import KINDS, Comparison, ErrorCounts, difference
 from detap.analysis.power import power_analysis
 from detap.errors import Note
 from detap.evaluation.results import class_rows
-from detap.report.fields import ClassId, Count, Object, SchemaVersion, each, field, list_of
-from detap.report.model import Block, Cell, Column, Report, Table
+from detap.protocols import Protocol
+from detap.report.fields import ClassId, Count, Empty, Object, each, field, list_of, report_of
+from detap.report.model import Block, Cell, Column, Report, Table, columns_of, name_column
 from detap.report.sections.errors import SHORT
 from detap.report.sections.power import PowerData, power_block
 from detap.report.sections.selection import selection_blocks
@@ -82,17 +83,14 @@ ErrorPairs = Object(
     **each(ErrorPair, *KINDS),
 )
 
-ComparisonReport = Object(
+ComparisonReport = report_of(
+    Literal["comparison"],
     "ComparisonReport",
     "The JSON report of detap compare. Undefined metrics are null.",
-    others=Any,
-    schema_version=SchemaVersion,
-    detap_version=str,
-    kind=Literal["comparison"],
     signature=field(str, pattern="^protocol:"),
     protocol=dict[str, Any],
     inputs=list_of(ComparedInput),
-    summary=field(dict[str, Any], maxProperties=0),
+    summary=Empty,
     metrics=field(list_of(MetricPair), "The summary metrics."),
     classes=ChangedClasses,
     images=field(ChangedImages, required=False),
@@ -134,7 +132,8 @@ def comparison_report(
         notes=tuple(notes),
         blocks=(
             _classes(comparison, max_rows),
-            *_error_blocks(comparison, max_rows),
+            *([] if comparison.errors is None else [_images(comparison, max_rows)]),
+            *([] if comparison.errors is None else [_errors(protocol, *comparison.errors)]),
             *power,
             *selection_blocks(comparison.second.selection),
         ),
@@ -144,8 +143,8 @@ def comparison_report(
 def _columns(heading: str, comparison: Comparison) -> tuple[Column, ...]:
     ends = () if comparison.resamples is None else ("low", "high")
     return (
-        Column("name", heading, heading, "name"),
-        *(Column(side, side, side, "fraction") for side in ("first", "second")),
+        name_column(heading),
+        *columns_of("fraction", "first", "second"),
         Column("difference", "diff", "diff", "change"),
         *(Column(end, f"CI {end}", f"CI {end}", "change") for end in ends),
     )
@@ -175,10 +174,7 @@ def _classes(comparison: Comparison, max_rows: int | None) -> Block:
         rows.append(row | kinds)
     rows.sort(key=lambda row: -_magnitude(row["difference"]))
     changed = [row for row in rows if _magnitude(row["difference"]) > 0]
-    columns = (
-        *_columns("class", comparison),
-        Column("ground_truths", "ground truths", "GT", "count", 1),
-    )
+    columns = (*_columns("class", comparison), *columns_of("count", "ground_truths", priority=1))
     title = _title("class", "classes", len(changed), len(rows), max_rows)
     data = {"changed": len(changed), "all": rows}
     return Block("classes", title, data, table=_top_rows(columns, changed, max_rows))
@@ -186,15 +182,6 @@ def _classes(comparison: Comparison, max_rows: int | None) -> Block:
 
 def _magnitude(difference: Cell) -> float:
     return abs(difference) if isinstance(difference, float) and not isnan(difference) else 0.0
-
-
-def _error_blocks(comparison: Comparison, max_rows: int | None) -> tuple[Block, ...]:
-    """Return the changes of errors by image and type, if both have boxes."""
-    if comparison.errors is None:
-        return ()
-    # The protocol's first threshold, as in `count_errors`.
-    iou = comparison.first.protocol.iou_thresholds[0]
-    return _images(comparison, max_rows), _errors(iou, *comparison.errors)
 
 
 def _images(comparison: Comparison, max_rows: int | None) -> Block:
@@ -208,7 +195,7 @@ def _images(comparison: Comparison, max_rows: int | None) -> Block:
         for total, image, counts in totals
     ]
     columns = (
-        Column("name", "image", "image", "name"),
+        name_column("image"),
         Column("errors", "errors", "all", "count_change"),
         *(Column(kind, kind, SHORT[kind], "count_change") for kind in KINDS),
     )
@@ -217,20 +204,22 @@ def _images(comparison: Comparison, max_rows: int | None) -> Block:
     return Block("images", title, data, table=_top_rows(columns, rows, max_rows))
 
 
-def _errors(iou: float, *error_counts: ErrorCounts) -> Block:
+def _errors(protocol: Protocol, *error_counts: ErrorCounts) -> Block:
+    """Return the errors of both by type."""
     totals = (errors.by_image.sum(axis=0).tolist() for errors in error_counts)
-    rows: list[dict[str, Cell]] = [
-        {"name": kind, "first": first, "second": second, "difference": second - first}
+    data: dict[str, dict[str, Cell]] = {
+        kind: {"first": first, "second": second, "difference": second - first}
         for kind, first, second in zip(KINDS, *totals, strict=True)
-    ]
+    }
     columns = (
-        Column("name", "errors", "errors", "name"),
-        *(Column(side, side, side, "count") for side in ("first", "second")),
+        name_column("errors"),
+        *columns_of("count", "first", "second"),
         Column("difference", "diff", "diff", "count_change"),
     )
-    data = {str(row["name"]): {k: v for k, v in row.items() if k != "name"} for row in rows}
+    rows = tuple({"name": kind, **counts} for kind, counts in data.items())
+    iou = protocol.iou_thresholds[0]  # as in `count_errors`
     title = f"Errors at IoU {iou:g} and the best-F1 score of each class"
-    return Block("errors", title, data, table=Table(columns, tuple(rows)))
+    return Block("errors", title, data, table=Table(columns, rows))
 
 
 def _title(singular: str, plural: str, changed: int, count: int, max_rows: int | None) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from detap.analysis.confusion import Confusion, Rule, confusion, misclassifiable
 from detap.escaping import escape
 from detap.report.fields import Count, Object, each, field, list_of
-from detap.report.model import Block, Cell, Column, Table
+from detap.report.model import Block, Cell, Column, Table, columns_of, name_column
 from detap.report.numbers import rows_of
 from detap.report.packing import packed
 from detap.report.sections.analysis import Analysis
@@ -97,10 +97,7 @@ def _table(result: Confusion) -> Table:
 
 
 _COLUMNS = (
-    Column("name", "class", "class", "name"),
-    Column("ground_truths", "ground truths", "GT", "count"),
-    Column("matched", "matched", "matched", "count"),
-    Column("misclassified", "misclassified", "misclass.", "count"),
-    Column("missed", "missed", "missed", "count"),
+    name_column("class"),
+    *columns_of("count", "ground_truths", "matched", "misclassified", "missed"),
     Column("background", "background FP", "bkg FP", "count"),
 )

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from detap.analysis.crosscheck import CrossCheck
 from detap.report.fields import Count, Fraction, Gap, Object, dict_of, each, field, list_of
-from detap.report.model import Block, Column, Table
+from detap.report.model import Block, Column, Table, columns_of, name_column
 
 CheckedMetric = Object(
     "CheckedMetric",
@@ -41,10 +41,10 @@ CrossCheckData = Object(
 )
 
 _COLUMNS = (
-    Column("name", "metric", "metric", "name"),
-    Column("detap", "detap", "detap", "exact"),
+    name_column("metric"),
+    *columns_of("exact", "detap"),
     Column("reference", "pycocotools", "pycocotools", "exact"),
-    Column("difference", "difference", "difference", "exact"),
+    *columns_of("exact", "difference"),
 )
 
 

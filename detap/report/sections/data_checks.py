@@ -5,8 +5,8 @@ from typing import Any, Literal
 
 from detap.checks.statistics import DataCheck, Statistic
 from detap.errors import Problem
-from detap.report.fields import Count, Object, SchemaVersion, field, list_of
-from detap.report.model import Block, Column, Report, Table
+from detap.report.fields import Count, Object, Version, field, list_of, report_of
+from detap.report.model import Block, Column, Report, Table, columns_of, name_column
 
 CheckedInput = Object(
     "CheckedInput",
@@ -57,14 +57,12 @@ CheckedClass = Object(
     detections=field(Count, required=False),
 )
 
-CheckReport = Object(
+CheckReport = report_of(
+    Literal["check"],
     "CheckReport",
     "The JSON report of detap check. New keys do not change schema_version; removed or "
     "changed keys do.",
-    others=Any,
-    schema_version=SchemaVersion,
-    detap_version=field(str, pattern=r"^[0-9]+\.[0-9]+"),
-    kind=Literal["check"],
+    version=Version,
     inputs=field(list_of(CheckedInput), "The readable inputs."),
     errors=ProblemsData,
     notes=list_of(CheckNote),
@@ -75,10 +73,6 @@ CheckReport = Object(
     classes=list_of(CheckedClass),
 )
 
-_COUNTS = (
-    Column("ground_truths", "ground truths", "GT", "count"),
-    Column("detections", "detections", "det", "count"),
-)
 _MAX_NAMES = 5
 """Maximum number of names in text; JSON has all."""
 
@@ -92,9 +86,9 @@ def data_check_report(
 ) -> Report:
     """Return the report of a data check."""
     rows = data_check.classes
-    counts = [column for column in _COUNTS if rows and column.key in rows[0]]
-    totals = {column.key: sum(row[column.key] for row in rows) for column in counts}
-    columns = (Column("name", "class", "class", "name"), *counts)
+    counted = [key for key in ("ground_truths", "detections") if rows and key in rows[0]]
+    totals = {key: sum(row[key] for row in rows) for key in counted}
+    columns = (name_column("class"), *columns_of("count", *counted))
     return Report(
         kind="check",
         inputs=tuple(inputs),
@@ -116,10 +110,7 @@ def _statistics(statistics: Sequence[Statistic]) -> tuple[Block, ...]:
         {"name": statistic.title, "value": _format_value(statistic.value)}
         for statistic in statistics
     )
-    columns = (
-        Column("name", "Data set", "Data set", "name"),
-        Column("value", "", "", "name"),
-    )
+    columns = (name_column("Data set"), Column("value", "", "", "name"))
     data = {statistic.key: statistic.value for statistic in statistics}
     return (Block("statistics", "", data, (), Table(columns, rows) if rows else None),)
 

@@ -13,13 +13,13 @@ from detap.report.fields import (
     MetricValue,
     NoteEntry,
     Object,
-    SchemaVersion,
     dict_of,
     each,
     field,
     list_of,
+    report_of,
 )
-from detap.report.model import Block, Cell, Column, Report, Table
+from detap.report.model import Block, Cell, Column, Report, Table, columns_of, name_column
 from detap.report.numbers import UNDEFINED, fraction
 from detap.report.sections.gates import GatesData
 from detap.report.sections.intervals import Ends, format_interval, interval_cells, with_ends
@@ -71,13 +71,10 @@ DataSetIntervals = Object(
     data_sets=field(dict_of(dict_of(Ends)), "By data set and metric."),
 )
 
-DataSetsReport = Object(
+DataSetsReport = report_of(
+    Literal["data_sets"],
     "DataSetsReport",
     "The JSON report of detap eval --data-sets. Undefined metrics are null.",
-    others=Any,
-    schema_version=SchemaVersion,
-    detap_version=str,
-    kind=Literal["data_sets"],
     signature=field(str, "The common parts of the signatures.", pattern="^protocol:"),
     protocol=dict[str, Any],
     inputs=list_of(DataSetInput),
@@ -119,11 +116,10 @@ def data_sets_report(
         for one in data.sets
     ]
     table_columns: tuple[Column, ...] = (
-        Column("name", "data set", "data set", "name"),
+        name_column("data set"),
         *([Column("group", "group", "group", "name")] if data.groups else []),
         *columns.values(),
-        Column("images", "images", "img", "count", 1),
-        Column("ground_truths", "ground truths", "GT", "count", 1),
+        *columns_of("count", "images", "ground_truths", priority=1),
     )
     totals: dict[str, Cell] = {"name": "mean", **data.summary}
     table_rows = rows
@@ -171,10 +167,9 @@ def _param_columns(data: DataSets) -> Iterator[Column]:
     if data.confidence is not None:
         level = f"{100 * data.confidence:g}% CI"
         yield Column("interval", level, level, "text")
-    yield Column("median", "median", "median", "text")
-    yield Column("minimum", "minimum", "minimum", "text")
+    yield from columns_of("text", "median", "minimum")
     yield Column("of", "data set", "data set", "text")
-    yield Column("data_sets", "data sets", "data sets", "count")
+    yield from columns_of("count", "data_sets")
 
 
 def _params(data: DataSets, name: str) -> Iterator[str]:
@@ -190,19 +185,20 @@ def _params(data: DataSets, name: str) -> Iterator[str]:
 def _blocks(data: DataSets, columns: Mapping[str, Column]) -> Iterator[Block]:
     names = data.names
     if data.groups:
-        members = {group: sum(one.group == group for one in data.sets) for group in data.groups}
-        means = {group: {name: data.mean(name, group) for name in names} for group in data.groups}
-        rows: list[dict[str, Cell]] = [
-            {"name": group, "data_sets": members[group], **means[group]} for group in means
-        ]
-        heads = (Column("name", "group", "group", "name"),)
-        counts = (Column("data_sets", "data sets", "sets", "count"),)
-        yield Block(
-            "groups",
-            "Group means",
-            {group: {"data_sets": members[group], "summary": means[group]} for group in means},
-            table=Table((*heads, *columns.values(), *counts), tuple(rows)),
+        groups: dict[str, dict[str, Any]] = {
+            group: {
+                "data_sets": sum(one.group == group for one in data.sets),
+                "summary": {name: data.mean(name, group) for name in names},
+            }
+            for group in data.groups
+        }
+        rows = tuple(
+            {"name": group, "data_sets": of["data_sets"], **of["summary"]}
+            for group, of in groups.items()
         )
+        counts = Column("data_sets", "data sets", "sets", "count")
+        table = Table((name_column("group"), *columns.values(), counts), rows)
+        yield Block("groups", "Group means", groups, table=table)
     yield Block("statistics", "", {name: _statistics(data, name) for name in names})
     if data.missing:
         yield Block("missing", "", data.missing)  # type: ignore[arg-type]
@@ -224,14 +220,18 @@ def _blocks(data: DataSets, columns: Mapping[str, Column]) -> Iterator[Block]:
 
 def _statistics(data: DataSets, name: str) -> dict[str, Any]:
     ends = {"minimum": data.minimum(name), "maximum": data.maximum(name)}
-    values = data.values(name)
     return {
         "mean": data.mean(name),
         "median": data.median(name),
         **{key: {"data_set": of or None, "value": value} for key, (of, value) in ends.items()},
         "data_sets": len(data.defined(name)),
-        "left_out": [each for each, value in values.items() if isnan(value)],
+        "left_out": _left_out(data, name),
     }
+
+
+def _left_out(data: DataSets, name: str) -> list[str]:
+    """Return the data sets where a metric is undefined."""
+    return [one for one, value in data.values(name).items() if isnan(value)]
 
 
 def _notes(data: DataSets) -> Iterator[Note]:
@@ -239,10 +239,7 @@ def _notes(data: DataSets) -> Iterator[Note]:
     if data.missing:
         text = f"missing data sets are left out of the means: {', '.join(data.missing)}"
         yield Note("data-sets-missing", text, len(data.missing))
-    undefined = {
-        name: [each for each, value in data.values(name).items() if isnan(value)]
-        for name in data.names
-    }
+    undefined = {name: _left_out(data, name) for name in data.names}
     if left_out := list(dict.fromkeys(each for some in undefined.values() for each in some)):
         of = ", ".join(name for name, some in undefined.items() if some)
         text = f"data sets where {of} is undefined are left out of that mean: {', '.join(left_out)}"

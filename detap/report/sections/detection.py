@@ -1,25 +1,55 @@
 """The report of a detector: metrics, class table and notes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from detap import metrics
 from detap.errors import Note
 from detap.evaluation.results import Result, class_rows
 from detap.metrics.metric import MetricSpec
+from detap.metrics.ranked import Ranked
 from detap.protocols import Protocol
-from detap.report.model import Block, Cell, Column, PageSource, Report, Table
-from detap.report.numbers import is_undefined, mean
-from detap.report.sections.metric_details import metric_details
+from detap.report.fields import ClassId, Count, Object, field, list_of
+from detap.report.model import (
+    Block,
+    Cell,
+    Column,
+    PageSource,
+    Report,
+    Table,
+    columns_of,
+    name_column,
+)
+from detap.report.numbers import is_undefined, mean, names_of_classes
 from detap.report.sections.selection import selection_blocks
 
-_COUNTS = (
-    Column("ground_truths", "ground truths", "GT", "count"),
-    Column("ignored", "ignored", "ignored", "count"),
-    Column("detections", "detections", "det", "count"),
-    Column("true_positives", "true positives", "TP", "count"),
-    Column("false_positives", "false positives", "FP", "count"),
-    Column("duplicates", "duplicates", "dup", "count"),
+Points = Object(
+    "Points",
+    "The points behind a value. Of a miss rate or FROC: `fppi`, with `miss_rate` or "
+    "`recall` there. At the best threshold: its `score`, and `precision` and `recall` "
+    "there; null if no threshold qualifies.",
+    others=Any,
+)
+
+ClassPoints = Object(
+    "ClassPoints",
+    "The points behind the value of a class with ground truth.",
+    others=Any,
+    name=str,
+    id=ClassId,
+)
+
+DetailsData = Object(
+    "DetailsData",
+    "The points behind a metric.",
+    classes=field(Count, "Classes with ground truth: the mean is over these."),
+    by_class=field(list_of(ClassPoints), required=False),
+    pooled=field(Points, "Of all classes ranked together.", required=False),
+)
+
+_COUNTS = columns_of(
+    "count",
+    *("ground_truths", "ignored", "detections", "true_positives", "false_positives", "duplicates"),
 )
 
 
@@ -56,7 +86,7 @@ def detection_report(
         columns={spec.name: _column(protocol, spec, spec.name) for spec in specs},
         table=Table(columns, sorted_rows(rows, sort, reverse), _totals(result, columns, rows)),
         notes=(*result.notes, *notes),
-        blocks=(*metric_details(result), *blocks),
+        blocks=(*_metric_details(result), *blocks),
         page_source=PageSource(result),
     )
 
@@ -74,20 +104,19 @@ def _param_columns(protocol: Protocol) -> tuple[Column, ...]:
     iou = "OKS" if protocol.iou_type == "keypoints" else "IoU"
     kitti = protocol.min_height or protocol.max_occlusion or protocol.max_truncation
     area = "difficulty" if kitti else "area"
-    columns = (
+    return (
         Column("iou", iou, iou, "text"),
         Column("area", area, area, "text"),
-        Column("max_dets", "max dets", "max dets", "count"),
-        Column("classes", "classes", "classes", "text"),
+        *columns_of("count", "max_dets"),
+        *(columns_of("text", "classes") if protocol.class_groups != "none" else ()),
     )
-    return columns if protocol.class_groups != "none" else columns[:-1]
 
 
 def class_columns(protocol: Protocol) -> tuple[Column, ...]:
     """Return the columns of the class table: name, metrics, counts."""
     specs = metrics.columns(protocol)
     columns = (_column(protocol, spec, spec.class_name) for spec in specs)
-    return (Column("name", "class", "class", "name"), *columns, *_COUNTS)
+    return (name_column("class"), *columns, *_COUNTS)
 
 
 def _column(protocol: Protocol, spec: MetricSpec, key: str) -> Column:
@@ -133,3 +162,33 @@ def _totals(
         else:
             totals[column.key] = mean(row[column.key] for row in rows)
     return totals
+
+
+def _metric_details(result: Result) -> Iterator[Block]:
+    """Yield a block on the metrics of the ranking that the summary lists, if there are any."""
+    specs = [spec for spec in metrics.summary(result.protocol) if isinstance(spec.metric, Ranked)]
+    if specs:
+        data, lines = {}, []
+        for spec in specs:
+            data[spec.name], line = _details(result, spec)
+            lines.append(line)
+        yield Block("metric_details", "", data, tuple(lines))
+
+
+def _details(result: Result, spec: MetricSpec) -> tuple[dict[str, Any], str]:
+    """Return the entry of a metric and its line of text."""
+    metric: Any = spec.metric
+    details = metric.details_by_class(result, spec)
+    count = int((result.ground_truth_counts_of(spec) > 0).sum())
+    data: dict[str, Any] = {"classes": count}
+    if spec.pooled:
+        data["pooled"] = details.get(0, {})
+        over = f"{count} classes ranked together"
+    else:
+        names = names_of_classes(result)
+        data["by_class"] = [{**names[label], **points} for label, points in details.items()]
+        of_all = "" if count == len(result.classes) else f" of {len(result.classes)}"
+        over = "of 1 class" if len(result.classes) == 1 else f"mean over {count}{of_all} classes"
+    remarks = metric.remarks(spec, [*details.values()], result.protocol) if details else []
+    parts = remarks if len(result.classes) == 1 and remarks else [over, *remarks]
+    return data, f"{spec.name}: {'; '.join(parts)}"

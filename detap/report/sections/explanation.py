@@ -1,6 +1,6 @@
 """Explanations: a conclusion, and the tables it is based on."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import nan
 from typing import Any, Literal
 
@@ -11,8 +11,8 @@ from detap.analysis.explanation.report_diff import Contribution, ReportDiff
 from detap.decimals import nearly_equal
 from detap.protocols import Protocol
 from detap.protocols.fields import display_name, protocol_fields
-from detap.report.fields import Count, Object, SchemaVersion, dict_of, each, field, list_of
-from detap.report.model import Block, Cell, Column, Report, Table
+from detap.report.fields import Count, Empty, Object, dict_of, each, field, list_of, report_of
+from detap.report.model import Block, Cell, Column, Report, Table, columns_of, name_column
 from detap.report.numbers import exact
 
 ExplainedInput = Object(
@@ -129,21 +129,18 @@ AttributionData = Object(
 
 _KINDS = {field.name: field.kind for field in protocol_fields(Protocol)}
 
-ExplanationReport = Object(
-    "ExplanationReport",
-    "The JSON report of detap explain. Undefined metrics are null.",
-    others=Any,
-    schema_version=SchemaVersion,
-    detap_version=str,
-    kind=field(
+ExplanationReport = report_of(
+    field(
         Literal["protocol_diff", "protocol_search", "report_diff"],
         "Two protocols; protocols that give a value; two reports.",
     ),
+    "ExplanationReport",
+    "The JSON report of detap explain. Undefined metrics are null.",
     signature=field(Literal[""], "Empty: an explanation has no single protocol."),
-    protocol=field(dict[str, Any], maxProperties=0),
+    protocol=Empty,
     inputs=list_of(ExplainedInput),
     conclusion=field(str, "The conclusion in one sentence."),
-    summary=field(dict[str, Any], maxProperties=0),
+    summary=Empty,
     notes=list[Any],
     selection=field(dict[str, Any], required=False),
 )
@@ -179,15 +176,41 @@ ReportDiffParts = Object(
     fields=field(dict_of(FieldPair), required=False),
 )
 
+_METRIC = (*columns_of("text", "metric"), *columns_of("exact", "value"))
+
+
+def _metrics_block(
+    heading: str, names: Iterable[str], metrics: Sequence[Mapping[str, Any]], difference: float
+) -> Block:
+    """Return the metric of both sides, in rows with these names."""
+    rows = tuple({**metric, "name": name} for name, metric in zip(names, metrics, strict=True))
+    data = {"first": metrics[0], "second": metrics[1], "difference": difference}
+    return Block("metrics", "", data, table=Table((name_column(heading), *_METRIC), rows))
+
+
 # --- two protocols
 
 
 def protocol_diff_report(diff: ProtocolDiff) -> Report:
     """Return the report of the difference between two protocols."""
+    both = (diff.first, diff.second)
+    metrics = [
+        ProtocolMetric(
+            item,
+            signature=item.protocol.signature(__version__),
+            protocol=item.protocol.as_dict(),
+            metric=item.metric.name,
+        )
+        for item in both
+    ]
+    names = [item.protocol.text for item in both]
     return Report(
         kind="protocol_diff",
         table=steps_table(diff),
-        blocks=(_metrics_of_protocols(diff), *protocol_diff_blocks(diff)),
+        blocks=(
+            _metrics_block("protocol", names, metrics, diff.total),
+            *protocol_diff_blocks(diff),
+        ),
         conclusion=protocol_diff_sentence(diff),
     )
 
@@ -219,19 +242,7 @@ def percent(fraction: float) -> str:
     return f"{round(100 * fraction)}%".replace("-", "\N{MINUS SIGN}")
 
 
-_OVER_ALL_COMBINATIONS = ("shapley", "min", "max")
-_STEPS = (
-    Column("name", "field", "field", "name"),
-    Column("fraction", "share of difference", "share of difference", "fraction"),
-    Column("shapley", "Shapley", "Shapley", "precise_change"),
-    Column("in_order", "in order", "in order", "precise_change"),
-    Column("reversed", "reversed", "reversed", "precise_change"),
-)
-_RANGE = (
-    _STEPS[0],
-    Column("min", "min", "min", "precise_change"),
-    Column("max", "max", "max", "precise_change"),
-)
+_SHARE = Column("fraction", "share of difference", "share of difference", "fraction")
 
 
 def steps_table(diff: ProtocolDiff) -> Table:
@@ -247,67 +258,47 @@ def steps_table(diff: ProtocolDiff) -> Table:
         )
         for step, effect, fraction in zip(diff.steps, diff.effects, diff.fractions, strict=True)
     )
-    columns = [c for c in _STEPS if diff.is_exhaustive or c.key not in _OVER_ALL_COMBINATIONS]
+    shapley = (Column("shapley", "Shapley", "Shapley", "precise_change"),)
+    columns = (
+        name_column("field"),
+        _SHARE,
+        *(shapley if diff.is_exhaustive else ()),
+        *columns_of("precise_change", "in_order", "reversed"),
+    )
     totals: dict[str, Cell] = {"name": "difference", "fraction": sum(diff.fractions)}
     totals |= dict.fromkeys(("shapley", "in_order", "reversed"), diff.total)
-    return Table(tuple(columns), rows, totals)
-
-
-def _metrics_of_protocols(diff: ProtocolDiff) -> Block:
-    data = {
-        key: ProtocolMetric(
-            item,
-            signature=item.protocol.signature(__version__),
-            protocol=item.protocol.as_dict(),
-            metric=item.metric.name,
-        )
-        for key, item in (("first", diff.first), ("second", diff.second))
-    }
-    rows: tuple[dict[str, Cell], ...] = tuple(
-        {"name": item.protocol.text, "metric": item.metric.name, "value": item.value}
-        for item in (diff.first, diff.second)
-    )
-    table = Table(_METRIC_COLUMNS, rows)
-    return Block("metrics", "", {**data, "difference": diff.total}, table=table)
-
-
-_METRIC_COLUMNS = (
-    Column("name", "protocol", "protocol", "name"),
-    Column("metric", "metric", "metric", "text"),
-    Column("value", "value", "value", "exact"),
-)
+    return Table(columns, rows, totals)
 
 
 def protocol_diff_blocks(diff: ProtocolDiff) -> list[Block]:
     """Return the fields that differ and their effects over all combinations."""
-    table = steps_table(diff)
-    data = {"scored": diff.combinations, "all": diff.is_exhaustive}
+    title, lines, table = "", (), None
     if diff.is_exhaustive:
         title = f"Effect per field over all {diff.combinations} combinations"
-        combinations = Block("combinations", title, data, table=Table(_RANGE, table.rows))
+        columns = (name_column("field"), *columns_of("precise_change", "min", "max"))
+        table = Table(columns, steps_table(diff).rows)
     else:
-        line = (
+        lines = (
             f"{len(diff.steps)} changed fields have {2 ** len(diff.steps)} combinations, too "
-            "many to score: only the effects in order and reversed are given"
+            "many to score: only the effects in order and reversed are given",
         )
-        combinations = Block("combinations", "", data, lines=(line,))
-    return [combinations, _fields(diff)]
+    data = {"scored": diff.combinations, "all": diff.is_exhaustive}
+    return [Block("combinations", title, data, lines, table), _fields(diff)]
 
 
 def _fields(diff: ProtocolDiff) -> Block:
     both = [item.protocol.only_metric(item.metric) for item in (diff.first, diff.second)]
     plain = [protocol.as_dict() for protocol in both]
-    names = [field.name for step in diff.steps for field in step.fields]
-    rows = []
-    for name in names:
+    data, rows = {}, []
+    for name in (changed.name for step in diff.steps for changed in step.fields):
         first, second = (_KINDS[name].format_short(getattr(protocol, name)) for protocol in both)
         rows.append({"name": display_name(name), "first": first, "second": second})
+        data[name] = {"first": plain[0][name], "second": plain[1][name]}
     columns = (
-        Column("name", "field", "field", "name"),
+        name_column("field"),
         Column("first", "from", "from", "text"),
         Column("second", "to", "to", "text"),
     )
-    data = {name: {"first": plain[0][name], "second": plain[1][name]} for name in names}
     return Block("fields", "Protocol fields that differ", data, table=Table(columns, tuple(rows)))
 
 
@@ -326,18 +317,13 @@ def protocol_search_report(search: ProtocolSearch, *, max_rows: int = 10) -> Rep
         )
         for match in search.candidates[:max_rows]
     )
+    digits = Column("digits", "matching digits", "digits", "count")
     return Report(
         kind="protocol_search",
-        table=Table(_PROTOCOLS, rows),
-        blocks=(_search(search, max_rows),),
+        table=Table((name_column("protocol"), *_METRIC, digits), rows),
+        blocks=(_search(search, len(rows)),),
         conclusion=_protocol_search_sentence(search),
     )
-
-
-_PROTOCOLS = (
-    *_METRIC_COLUMNS,
-    Column("digits", "matching digits", "digits", "count"),
-)
 
 
 def _name_of(match: ProtocolMatch) -> str:
@@ -378,18 +364,16 @@ def _others(equal: Sequence[ProtocolMatch]) -> str:
     return f"; so do {', '.join(others)} and {last}" if others else f"; so does {last}"
 
 
-def _search(search: ProtocolSearch, max_rows: int) -> Block:
+def _search(search: ProtocolSearch, shown: int) -> Block:
+    """Return the extent of a search, of which some candidates are shown."""
     none, one, two = (*search.scored, 0, 0)[:3]
-    lines = [f"{none} presets"]
-    if len(search.scored) > 1:
-        lines.append(f"{one} with one changed field")
-    if len(search.scored) > 2:
-        likeliest = (
-            f", the most likely of {search.pairs}" if search.pairs > search.max_pairs else ""
-        )
-        lines.append(f"{two} with two{likeliest}")
-    shown = min(max_rows, len(search.candidates))
-    text = f"Scored: {', '.join(lines)}. Shown: {shown} of {len(search.candidates)} values"
+    likeliest = f", the most likely of {search.pairs}" if search.pairs > search.max_pairs else ""
+    scored = [f"{none} presets", f"{one} with one changed field", f"{two} with two{likeliest}"]
+    text = ", ".join(scored[: len(search.scored)])
+    lines = [f"Scored: {text}. Shown: {shown} of {len(search.candidates)} values"]
+    if search.skipped:
+        groups = (f"{', '.join(group.presets)} ({group.reason})" for group in search.skipped)
+        lines.append(f"Not searched: {'; '.join(groups)}")
     data = SearchData(
         metric=search.target.text,
         digits=search.target.digits,
@@ -398,9 +382,7 @@ def _search(search: ProtocolSearch, max_rows: int) -> Block:
         candidates=len(search.candidates),
         not_searched=[NotSearched(group) for group in search.skipped],
     )
-    groups = [f"{', '.join(group.presets)} ({group.reason})" for group in search.skipped]
-    skipped = [f"Not searched: {'; '.join(groups)}"] if groups else []
-    return Block("search", "", data, lines=(text, *skipped))
+    return Block("search", "", data, tuple(lines))
 
 
 # --- two reports
@@ -417,19 +399,26 @@ _CLAUSES = {
 
 def report_diff_report(diff: ReportDiff) -> Report:
     """Return the report of the difference between two reports."""
+    parts = [(", ".join(part.causes), part.value) for part in diff.contributions]
     rows = tuple(
         ContributionRow(
-            name=", ".join(part.causes),
-            fraction=part.value / diff.total if diff.differs else nan,
-            change=part.value,
+            name=name, fraction=value / diff.total if diff.differs else nan, change=value
         )
-        for part in diff.contributions
+        for name, value in parts
     )
     totals = ContributionRow(
         name="difference", fraction=1.0 if diff.differs else nan, change=diff.total
     )
-    table = Table(_CONTRIBUTIONS, rows, totals)
-    blocks = [_metrics_of_reports(diff), _causes(diff), *_remarks(diff)]
+    columns = (name_column("cause"), _SHARE, *columns_of("precise_change", "change"))
+    metrics = [
+        {"metric": name, "value": value}
+        for name, value in zip(diff.names, diff.values, strict=True)
+    ]
+    blocks = [
+        _metrics_block("report", ("first", "second"), metrics, diff.total),
+        _causes(diff),
+        *_remarks(diff),
+    ]
     if diff.protocols is not None:
         steps = steps_table(diff.protocols)
         title = "Contributions of the protocol fields"
@@ -438,46 +427,31 @@ def report_diff_report(diff: ReportDiff) -> Report:
         blocks += protocol_diff_blocks(diff.protocols)
     return Report(
         kind="report_diff",
-        table=table if rows else Table((), ()),
+        table=Table(columns, rows, totals) if rows else Table((), ()),
         blocks=tuple(blocks),
         conclusion=report_diff_sentence(diff),
     )
 
 
-_CONTRIBUTIONS = (
-    Column("name", "cause", "cause", "name"),
-    Column("fraction", "share of difference", "share of difference", "fraction"),
-    Column("change", "change", "change", "precise_change"),
-)
-
-
 def report_diff_sentence(diff: ReportDiff) -> str:
     """Return the main cause of the difference between two reports as a sentence."""
+    name = diff.names[1]
     if not diff.contributions:
-        return _nothing_differs(diff)
+        values = " and ".join(exact(value) for value in diff.values)
+        differing = f"{name} differs ({values}), but no recorded cause does"
+        return differing if diff.differs else f"The reports are equal: {name} {values}"
     if not diff.is_known:
         return _unknown(diff)
     if not diff.differs:
         causes = " and ".join(_clause(part) for part in diff.contributions)
-        return f"{diff.names[1]} is equal in both reports despite {causes}"
-    return _protocols_alone(diff) or _main_contribution(diff)
-
-
-def _nothing_differs(diff: ReportDiff) -> str:
-    name, values = diff.names[1], " and ".join(exact(value) for value in diff.values)
-    if not diff.differs:
-        return f"The reports are equal: {name} {values}"
-    return f"{name} differs ({values}), but no recorded cause does"
-
-
-def _protocols_alone(diff: ReportDiff) -> str:
-    """Return the main cause if only the protocols differ; empty if unknown."""
-    if diff.differing != ("protocol",):
-        return ""
-    if diff.protocols is not None:
-        return protocol_diff_sentence(diff.protocols)
-    cause = diff.protocol_change.removeprefix("that ")
-    return f"Main cause: {cause} (100% of the difference)" if len(diff.steps) == 1 else ""
+        return f"{name} is equal in both reports despite {causes}"
+    if diff.differing == ("protocol",):
+        if diff.protocols is not None:
+            return protocol_diff_sentence(diff.protocols)
+        if len(diff.steps) == 1:
+            cause = diff.protocol_change.removeprefix("that ")
+            return f"Main cause: {cause} (100% of the difference)"
+    return _main_contribution(diff)
 
 
 def _main_contribution(diff: ReportDiff) -> str:
@@ -505,25 +479,10 @@ def _unknown(diff: ReportDiff) -> str:
     return f"{', '.join(parts)}; {each} is unknown"
 
 
-def _metrics_of_reports(diff: ReportDiff) -> Block:
-    pairs = zip(diff.names, diff.values, strict=True)
-    metrics: list[dict[str, Cell]] = [{"metric": name, "value": value} for name, value in pairs]
-    data = dict(zip(("first", "second"), metrics, strict=True))
-    rows = [{"name": report, **metric} for report, metric in data.items()]
-    columns = (Column("name", "report", "report", "name"), *_METRIC_COLUMNS[1:])
-    table = Table(columns, tuple(rows))
-    return Block("metrics", "", {**data, "difference": diff.total}, table=table)
-
-
 def _causes(diff: ReportDiff) -> Block:
     words = {True: "yes", False: "no", None: "unknown"}
     rows = tuple({**cause._asdict(), "differs": words[cause.differs]} for cause in diff.causes)
-    columns = (
-        Column("name", "cause", "cause", "name"),
-        Column("differs", "differs", "differs", "text"),
-        Column("first", "first", "first", "text"),
-        Column("second", "second", "second", "text"),
-    )
+    columns = (name_column("cause"), *columns_of("text", "differs", "first", "second"))
     data = {cause.name.replace(" ", "_"): cause._asdict() for cause in diff.causes}
     return Block("causes", "Report contents", data, table=Table(columns, rows))
 

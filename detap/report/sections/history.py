@@ -7,8 +7,8 @@ from typing import Any, Literal
 from detap.errors import Note
 from detap.escaping import escape
 from detap.gates.history import Series
-from detap.report.fields import Object, SchemaVersion, field, list_of
-from detap.report.model import Block, Cell, Column, Report, Table
+from detap.report.fields import Empty, Object, field, list_of, report_of
+from detap.report.model import Block, Cell, Column, Kind, Report, Table, name_column
 from detap.report.numbers import rows_of
 
 HistoryEntry = Object(
@@ -38,17 +38,14 @@ NotComparableData = Object(
     series=field(list_of(SeriesEntry), minItems=1),
 )
 
-HistoryReport = Object(
+HistoryReport = report_of(
+    Literal["history"],
     "HistoryReport",
     "The JSON report of detap history. Undefined metrics are null.",
-    others=Any,
-    schema_version=SchemaVersion,
-    detap_version=str,
-    kind=Literal["history"],
     signature=field(str, pattern="^protocol:"),
     protocol=dict[str, Any],
     inputs=field(list[Any], "The ground truth of the latest report."),
-    summary=field(dict[str, Any], maxProperties=0),
+    summary=Empty,
     reports=field(
         list_of(HistoryEntry), "Reports comparable with the latest, in order.", minItems=1
     ),
@@ -114,7 +111,7 @@ def _table(series: Series) -> Table:
     first, *others = series.runs[-1].metrics
     versions = {run.version for run in series.runs}
     columns = [
-        Column("name", "report", "report", "name"),
+        name_column("report"),
         _metric_column(first, series, 0),
         Column("change", "change", "diff", "count_change" if first in series.counts else "change"),
         Column("gates", "gates", "gates", "text"),
@@ -126,7 +123,7 @@ def _table(series: Series) -> Table:
 
 
 def _metric_column(name: str, series: Series, priority: int) -> Column:
-    kind: Literal["count", "fraction"] = "count" if name in series.counts else "fraction"
+    kind: Kind = "count" if name in series.counts else "fraction"
     return Column(name, name, name, kind, priority)
 
 

@@ -8,7 +8,7 @@ from detap.analysis.image_results import DetectionResult, GroundTruthResult, Ima
 from detap.analysis.row_results import DetectionStatus, GroundTruthStatus
 from detap.errors import Note
 from detap.evaluation.results import Result
-from detap.report.fields import Object, SchemaVersion, each, field, list_of
+from detap.report.fields import Object, each, field, list_of, report_of
 from detap.report.model import Block, Cell, Column, Report, Table
 
 CORNERS = ("x1", "y1", "x2", "y2")
@@ -56,14 +56,11 @@ ImageData = Object(
     ground_truths=list_of(ShownGroundTruth),
 )
 
-ImageReport = Object(
+ImageReport = report_of(
+    Literal["image"],
     "ImageReport",
     "The JSON report of detap show: the detections and ground truths of one image. "
     "Undefined values are null.",
-    others=Any,
-    schema_version=SchemaVersion,
-    detap_version=str,
-    kind=Literal["image"],
     signature=str,
     protocol=field(dict[str, Any], "The fields of the protocol."),
     inputs=list[dict[str, Any]],

@@ -105,7 +105,7 @@ def _slices_with(block: Block, name: str, slices: Mapping[str, MetricIntervals])
     for row in block.table.rows:
         ends = slices[str(row["name"])].of(name) if row["name"] in slices else (nan, nan)
         rows.append({**row, **interval_cells({name: ends})})
-    return replace(block, table=Table(with_ends(block.table.columns, name), tuple(rows)))
+    return block._replace(table=Table(with_ends(block.table.columns, name), tuple(rows)))
 
 
 def interval_cells(ends: Mapping[str, Interval]) -> dict[str, Cell]:

@@ -9,7 +9,7 @@ import numpy as np
 from detap.analysis.operating import OperatingPoint, Point, Sweep, Threshold, operating_point
 from detap.metrics.at_threshold import AT_THRESHOLD
 from detap.report.fields import ClassId, Count, Fraction, Object, each, field, list_of
-from detap.report.model import Block, Cell, Column, Table
+from detap.report.model import Block, Cell, Column, Table, columns_of, name_column
 from detap.report.sections.analysis import Analysis, joined
 from detap.tables.detection import Floats
 
@@ -81,15 +81,11 @@ def _numbers(point: Point) -> dict[str, Any]:
 
 
 _COLUMNS = (
-    Column("name", "class", "class", "name"),
-    Column("score", "score", "score", "fraction"),
-    Column("F1", "F1", "F1", "fraction"),
-    Column("precision", "precision", "prec", "fraction"),
+    name_column("class"),
+    *columns_of("fraction", "score", "F1", "precision"),
     Column("recall", "recall", "rec", "fraction"),
     Column("false_positives_per_image", "FP per image", "FP/img", "fraction"),
-    Column("true_positives", "true positives", "TP", "count", 1),
-    Column("false_positives", "false positives", "FP", "count", 1),
-    Column("false_negatives", "false negatives", "FN", "count", 1),
+    *columns_of("count", "true_positives", "false_positives", "false_negatives", priority=1),
 )
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 from detap.analysis.power import DetectableDrop, PowerAnalysis, ThresholdMargin
 from detap.gates.config import Level
 from detap.report.fields import Count, Object, field, list_of
-from detap.report.model import Block, Column, Table
+from detap.report.model import Block, Column, Table, columns_of, name_column
 from detap.report.numbers import fraction
 
 DetectableDropEntry = Object(
@@ -90,12 +90,12 @@ def _columns(analysis: PowerAnalysis, shown: Sequence[DetectableDrop]) -> tuple[
     drop = analysis.criterion.drop
     needed = "" if drop is None else f" for {drop:g}"
     columns = (
-        Column("name", "metric", "metric", "name"),
+        name_column("metric"),
         Column("min_detectable_drop", "min. drop", "min. drop", "fraction"),
-        Column("limit", "limit", "limit", "fraction"),
+        *columns_of("fraction", "limit"),
         Column("drop_failing_gate", "gate fails from", "fails from", "fraction"),
         Column("images_needed", f"{analysis.units} needed{needed}", f"needed{needed}", "count"),
-        Column("ground_truths", "ground truths", "GT", "count", 2),
+        *columns_of("count", "ground_truths", priority=2),
     )
     rows = [row._asdict() for row in shown]
     return tuple(column for column in columns if any(row[column.key] is not None for row in rows))

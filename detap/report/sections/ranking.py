@@ -1,6 +1,6 @@
 """Reports of retrieval and classification."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import isnan, nan
 from typing import Any, Literal
@@ -11,8 +11,8 @@ from detap._version import __version__
 from detap.ranking.classification import ClassificationResult
 from detap.ranking.objectives import PARAMETERS, Objectives
 from detap.ranking.retrieval import RetrievalResult
-from detap.report.fields import Count, NoteEntry, Object, SchemaVersion, each, field, list_of
-from detap.report.model import Block, Cell, Column, Report, Table
+from detap.report.fields import Count, NoteEntry, Object, Version, each, field, list_of, report_of
+from detap.report.model import Block, Cell, Column, Report, Table, columns_of, name_column
 from detap.report.numbers import is_undefined, mean, rows_of
 from detap.tables.detection import Floats
 
@@ -103,15 +103,13 @@ DecomposabilityData = Object(
     means=DecomposabilityMeans,
 )
 
-RankingReport = Object(
+RankingReport = report_of(
+    Literal["retrieval", "classification"],
     "RankingReport",
     "The JSON report of detap rank: like detap eval, with rows of queries or classes. "
     "Undefined metrics are null. New keys do not change schema_version; removed or changed "
     "keys do.",
-    others=Any,
-    schema_version=SchemaVersion,
-    detap_version=field(str, pattern=r"^[0-9]+\.[0-9]+"),
-    kind=Literal["retrieval", "classification"],
+    version=Version,
     signature=field(
         str,
         "The preset, the options that change metrics but not their names, each changed field, "
@@ -159,7 +157,28 @@ LOSS_TITLES = {
 }
 _MOST_SHOWN = 50
 _SHOWN_RANKS = (1, 2, 5, 10, 20, 50, 100, 200, 500)
-_DEFINITION = (Column("definition", "definition", "definition", "text"),)
+
+
+def _report(
+    result: RetrievalResult | ClassificationResult,
+    inputs: Sequence[Mapping[str, Any]],
+    definitions: Mapping[str, str],
+    table: Table,
+    blocks: Iterable[Block],
+) -> Report:
+    """Return the report of a result, with a definition of each metric."""
+    return Report(
+        kind="retrieval" if isinstance(result, RetrievalResult) else "classification",
+        signature=result.protocol.signature(__version__),
+        protocol=result.protocol.as_dict(),
+        inputs=tuple(inputs),
+        summary=dict(result.summary),
+        param_columns=columns_of("text", "definition"),
+        params={name: (definition,) for name, definition in definitions.items()},
+        table=table,
+        notes=result.notes,
+        blocks=tuple(blocks),
+    )
 
 
 # --- retrieval
@@ -172,18 +191,10 @@ def retrieval_report(
     objectives: Objectives | None = None,
 ) -> Report:
     """Return the report of a retrieval."""
-    return Report(
-        kind="retrieval",
-        signature=result.protocol.signature(__version__),
-        protocol=result.protocol.as_dict(),
-        inputs=tuple(inputs),
-        summary=dict(result.summary),
-        param_columns=_DEFINITION,
-        params={metric.name: (metric.title,) for metric in result.metrics},
-        table=_query_table(result, objectives),
-        notes=result.notes,
-        blocks=(_levels_block(result), *_objective_blocks(objectives)),
-    )
+    definitions = {metric.name: metric.title for metric in result.metrics}
+    blocks = (_levels_block(result), *_objective_blocks(objectives))
+    table = _query_table(result, objectives)
+    return _report(result, inputs, definitions, table, blocks)
 
 
 def _query_table(result: RetrievalResult, objectives: Objectives | None) -> Table:
@@ -194,7 +205,7 @@ def _query_table(result: RetrievalResult, objectives: Objectives | None) -> Tabl
         values |= {key: column.tolist() for key, column in objectives.gaps.items()}
     values |= {"relevant": result.relevant.tolist(), "ranked": result.ranked.tolist()}
     columns = (
-        Column("name", "query", "query", "name"),
+        name_column("query"),
         *(
             Column(metric.key, metric.key, metric.key, "fraction", min(number, 2))
             for number, metric in enumerate(result.metrics)
@@ -242,33 +253,33 @@ def _quantiles(table: Table) -> Table:
 _LEVELS = (0, 0.25, 0.5, 0.75, 1)
 _QUANTILES = ("min", "25%", "median", "75%", "max")
 _QUANTILE_COLUMNS = (
-    Column("name", "metric", "metric", "name"),
-    *(Column(key, key, key, "fraction") for key in ("mean", *_QUANTILES)),
+    name_column("metric"),
+    *columns_of("fraction", "mean", *_QUANTILES),
     Column("undefined", "undefined", "undef", "count", 1),
 )
 
 
 def _levels_block(result: RetrievalResult) -> Block:
-    levels = result.levels.tolist()
     data = RankingCurve(
         result,
         interpolated_precision=result.precision_at_levels,
         precision_at_ranks=result.precision_at_ranks,
         recall_at_ranks=result.recall_at_ranks,
     )
-    if not levels:  # only the first ranks were searched
+    if not data["levels"]:  # only the first ranks were searched
         return _ranks_block(data)
+    levels = [f"{level:.1f}" for level in data["levels"]]
+    table = _levels_table("interpolated precision", levels, data["interpolated_precision"])
+    return Block("curve", "Precision at 11 levels of recall", data, table=table)
+
+
+def _levels_table(heading: str, levels: Sequence[str], precision: Sequence[float]) -> Table:
+    """Return the interpolated precision at levels of recall."""
     columns = (
         Column("recall", "recall", "recall", "name"),
-        Column("precision", "interpolated precision", "int. prec.", "fraction"),
+        Column("precision", heading, "int. prec.", "fraction"),
     )
-    rows = rows_of(
-        {
-            "recall": [f"{level:.1f}" for level in levels],
-            "precision": data["interpolated_precision"],
-        }
-    )
-    return Block("curve", "Precision at 11 levels of recall", data, table=Table(columns, rows))
+    return Table(columns, rows_of({"recall": levels, "precision": precision}))
 
 
 def _ranks_block(data: Mapping[str, Any]) -> Block:
@@ -283,14 +294,14 @@ def _ranks_block(data: Mapping[str, Any]) -> Block:
     if not rows:
         return Block("curve", "", data)
     columns = (
-        Column("rank", "rank", "rank", "count"),
+        *columns_of("count", "rank"),
         Column("precision", "precision", "precision", "fraction"),
-        Column("recall", "recall", "recall", "fraction"),
+        *columns_of("fraction", "recall"),
     )
     return Block("curve", "Precision and recall at ranks", data, table=Table(columns, rows))
 
 
-def _objective_blocks(objectives: Objectives | None) -> Iterable[Block]:
+def _objective_blocks(objectives: Objectives | None) -> Iterator[Block]:
     if objectives is None:
         return
     if objectives.losses:
@@ -333,8 +344,8 @@ def classification_report(
         **{key: getattr(result, key).tolist() for key in _CLASS_COUNTS},
     }
     columns = (
-        Column("name", "class", "class", "name"),
-        Column("AP", "AP", "AP", "fraction"),
+        name_column("class"),
+        *columns_of("fraction", "AP"),
         Column("positives", "positives", "pos", "count"),
         Column("negatives", "negatives", "neg", "count"),
         Column("difficult", "difficult", "dif", "count", 1),
@@ -350,38 +361,26 @@ def classification_report(
     if samples:
         lines = (f"{len(result.samples)} samples; JSON has the AP@k of each",)
         blocks.append(Block("samples", "Samples", samples, lines=lines))
-    return Report(
-        kind="classification",
-        signature=result.protocol.signature(__version__),
-        protocol=result.protocol.as_dict(),
-        inputs=tuple(inputs),
-        summary=dict(result.summary),
-        param_columns=_DEFINITION,
-        params={name: (_definition(name, result),) for name in result.summary},
-        table=Table(columns, rows_of(values), totals),
-        notes=result.notes,
-        blocks=tuple(blocks),
-    )
+    definitions = {
+        name: f"mean average precision, over classes, {result.protocol.curve}"
+        if name == "mAP"
+        else f"mean average precision, over samples, by {result.protocol.divisor}"
+        for name in result.summary
+    }
+    table = Table(columns, rows_of(values), totals)
+    return _report(result, inputs, definitions, table, blocks)
 
 
 def _class_levels_block(result: ClassificationResult) -> Block:
     levels, precision = result.levels.tolist(), result.precision_at_levels.tolist()
-    rows: list[dict[str, Cell]] = [
-        {"recall": f"{level:.2f}", "precision": mean(values)}
-        for level, values in zip(levels, zip(*precision, strict=True), strict=False)
-    ]
-    columns = (
-        Column("recall", "recall", "recall", "name"),
-        Column("precision", "mean interpolated precision", "int. prec.", "fraction"),
+    means = [mean(values) for values in zip(*precision, strict=True)]
+    table = _levels_table(
+        "mean interpolated precision",
+        [f"{level:.2f}" for level in levels[: len(means)]],
+        means,
     )
     data = RankingCurve(
         result, interpolated_precision=dict(zip(result.classes, precision, strict=True))
     )
     title = f"Precision at {len(levels)} levels of recall"
-    return Block("curve", title, data, table=Table(columns, tuple(rows)))
-
-
-def _definition(name: str, result: ClassificationResult) -> str:
-    if name == "mAP":
-        return f"mean average precision, over classes, {result.protocol.curve}"
-    return f"mean average precision, over samples, by {result.protocol.divisor}"
+    return Block("curve", title, data, table=table)

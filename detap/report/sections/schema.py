@@ -4,13 +4,7 @@ from collections.abc import Mapping
 from functools import reduce
 from operator import or_
 from types import MappingProxyType, NoneType, UnionType
-from typing import (
-    Any,
-    Literal,
-    NamedTuple,
-    get_args,
-    get_origin,
-)
+from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 from detap.protocols import Protocol
 from detap.protocols.fields import ProtocolBase, protocol_fields
@@ -21,10 +15,11 @@ from detap.report.fields import (
     MetricValue,
     NoteEntry,
     Object,
-    SchemaVersion,
+    Version,
     dict_of,
     field,
     list_of,
+    report_of,
 )
 from detap.report.schemas import address
 from detap.report.sections import (
@@ -38,9 +33,9 @@ from detap.report.sections import (
     ranking,
 )
 from detap.report.sections.crosscheck import CrossCheckData
+from detap.report.sections.detection import DetailsData
 from detap.report.sections.gates import GatesData
 from detap.report.sections.intervals import IntervalsData
-from detap.report.sections.metric_details import DetailsData
 from detap.report.sections.power import PowerData
 from detap.report.sections.regressions import RegressionsData
 from detap.report.sections.selection import SelectionData
@@ -70,14 +65,12 @@ ReproducesData = Object(
     residue=field(str, "The cause of the difference."),
 )
 
-DetectionReport = Object(
+DetectionReport = report_of(
+    Literal["detection"],
     "DetectionReport",
     "The JSON report of detap eval. Undefined metrics are null. New keys do not change "
     "schema_version; removed or changed keys do.",
-    others=Any,
-    schema_version=SchemaVersion,
-    detap_version=field(str, pattern=r"^[0-9]+\.[0-9]+"),
-    kind=Literal["detection"],
+    version=Version,
     signature=field(
         str,
         "The preset, each changed field, the selection of classes and images, and detap's "

@@ -1,12 +1,11 @@
 """The metrics of slices of the images."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 
 from detap.gates.detection import SliceMetrics
 from detap.report.fields import ClassRow, Count, MetricValue, Object, dict_of, field, list_of
-from detap.report.model import Block, Cell, Column, Table
+from detap.report.model import Block, Cell, Column, Table, columns_of, name_column
 
 SliceEntry = Object(
     "SliceEntry",
@@ -20,18 +19,15 @@ SliceEntry = Object(
 
 
 def slices_block(
-    slices: Sequence[SliceMetrics], columns_of: Mapping[str, Column] = MappingProxyType({})
+    slices: Sequence[SliceMetrics], by_metric: Mapping[str, Column] = MappingProxyType({})
 ) -> Block:
     """Return the block of slices; there must be at least one."""
     names = list(slices[0].summary)
-    columns = [Column("name", "slice", "slice", "name")]
+    columns = [name_column("slice")]
     for index, name in enumerate(names):  # with the full name as heading
-        column = columns_of.get(name) or Column(name, name, name, "fraction")
-        columns.append(replace(column, short=name, priority=min(index, 2)))
-    columns += [
-        Column("images", "images", "img", "count"),
-        Column("ground_truths", "ground truths", "GT", "count"),
-    ]
+        column = by_metric.get(name) or Column(name, name, name, "fraction")
+        columns.append(column._replace(short=name, priority=min(index, 2)))
+    columns += columns_of("count", "images", "ground_truths")
     rows: list[dict[str, Cell]] = [
         {"name": one.tag, "images": one.images, "ground_truths": one.ground_truths, **one.summary}
         for one in slices

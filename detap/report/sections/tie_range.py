@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from detap.evaluation.tie_range import TieRange
 from detap.report.fields import Fraction, Object, each
-from detap.report.model import Block, Column, Table
+from detap.report.model import Block, Column, Table, name_column
 
 TieRangeEntry = Object(
     "TieRangeEntry",
@@ -14,7 +14,7 @@ TieRangeEntry = Object(
 )
 
 _COLUMNS = (
-    Column("name", "metric", "metric", "name"),
+    name_column("metric"),
     Column("lowest", "lowest", "lowest", "fraction"),
     Column("value", "reported", "reported", "fraction"),
     Column("highest", "highest", "highest", "fraction"),

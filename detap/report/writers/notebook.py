@@ -74,7 +74,7 @@ def to_html(value: Any) -> str:
 def _report(value: Any) -> Report:
     report = _REPORTS[type(value).__name__](value)
     blocks = tuple(
-        block if block.table is None else replace(block, table=_cut(block.table))
+        block if block.table is None else block._replace(table=_cut(block.table))
         for block in report.blocks
     )
     return replace(report, table=_cut(report.table), blocks=blocks)
@@ -87,7 +87,7 @@ def _cut(table: Table) -> Table:
 
 def _ends(table: Table) -> Table:
     between = dict.fromkeys((column.key for column in table.columns), ELLIPSIS)
-    return replace(table, rows=(*table.rows[:ENDS], between, *table.rows[-ENDS:]))
+    return table._replace(rows=(*table.rows[:ENDS], between, *table.rows[-ENDS:]))
 
 
 def _of_blocks(*blocks: Block) -> Report:

@@ -5,7 +5,6 @@ needs rich, which takes 0.04 s to import.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache, partial
 from io import StringIO
 from itertools import zip_longest
@@ -87,7 +86,7 @@ def _class_lines(table: Table, style: Style, failed: Collection[str]) -> Iterato
     rows = [row for row in table.rows if any(row.get(key) != 0 for key in counts)]
     omitted = len(table.rows) - len(rows)
     if omitted > _EMPTY_ROWS:
-        table = replace(table, rows=tuple(rows))
+        table = table._replace(rows=tuple(rows))
     yield from table_lines(table, style, failed)
     if omitted > _EMPTY_ROWS:
         text = f"{omitted} classes without ground truth and detections are not shown"
