@@ -51,20 +51,11 @@ def blocks(analysis: Analysis, value: bool | None) -> Iterator[Block]:
 def block_of(result: Calibration, names: Sequence[Mapping[str, Cell]]) -> Block:
     """Return the reliability of the scores; `names` has a row per class."""
     classes = [
-        {
-            **name,
-            "ECE": one.expected_error,
-            "MCE": one.largest_error,
-            "LaECE": localized.expected_error,
-        }
+        {**name, **_errors(one, localized.expected_error)}
         for name, one, localized in zip(names, result.by_class, result.localized, strict=True)
     ]
     overall = result.overall
-    errors = {
-        "ECE": result.expected_error,
-        "MCE": result.largest_error,
-        "LaECE": result.localized_error,
-    }
+    errors = _errors(result, result.localized_error)
     text = ", ".join(
         f"{name} {UNDEFINED if isnan(value) else f'{value:.4f}'}" for name, value in errors.items()
     )
@@ -83,6 +74,10 @@ def block_of(result: Calibration, names: Sequence[Mapping[str, Cell]]) -> Block:
         (f"{text} ({len(overall.count)} bins; {localized_bins}bins for LaECE)",),
         _table(overall),
     )
+
+
+def _errors(of: Calibration | Reliability, localized: float) -> dict[str, float]:
+    return {"ECE": of.expected_error, "MCE": of.largest_error, "LaECE": localized}
 
 
 def page_data(analysis: Analysis) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from detap.analysis.errors import ACROSS, TYPES, Convention, Errors, errors
 from detap.report.fields import Change, ClassId, Count, Fraction, Object, each, list_of
-from detap.report.model import Block, Cell, Column, Table
+from detap.report.model import Block, Cell, Column, Table, columns_of, name_column
 from detap.report.numbers import plain
 from detap.report.sections.analysis import Analysis
 
@@ -66,29 +66,40 @@ def blocks(analysis: Analysis, value: Convention) -> Iterator[Block]:
 def blocks_of(result: Errors, names: Sequence[Mapping[str, Cell]]) -> Iterator[Block]:
     """Yield the dAP of each type of error; `names` has a row per class."""
     order = (*result.by_delta_ap(), *ACROSS)
+    classes = [
+        {
+            **name,
+            "AP": float(result.average_precision_by_class[label]),
+            "types": _types(result.delta_ap_by_class[:, label], result.count_by_class[:, label]),
+        }
+        for label, name in enumerate(names)
+    ]
+    types = _types(result.delta_ap, result.count)
+    columns = (
+        name_column("error"),
+        Column("delta_ap", "dAP if fixed", "dAP", "change"),
+        *columns_of("count", "count"),
+    )
     yield Block(
         "errors",
         f"TIDE errors at IoU {result.iou:.6g} (matching: {result.convention}), "
         f"AP {result.average_precision:.4f}",
-        DATA(
-            result,
-            AP=result.average_precision,
-            types=_types(result.delta_ap, result.count),
-            classes=[
-                {
-                    **name,
-                    "AP": float(result.average_precision_by_class[label]),
-                    "types": _types(
-                        result.delta_ap_by_class[:, label], result.count_by_class[:, label]
-                    ),
-                }
-                for label, name in enumerate(names)
-            ],
-        ),
-        table=_table(result, order),
+        DATA(result, AP=result.average_precision, types=types, classes=classes),
+        table=Table(columns, tuple({"name": words(name), **types[name]} for name in order)),
     )
     if len(names) > 1:
-        yield Block("", "dAP by class", {}, table=_class_table(result, order, names))
+        columns = (
+            name_column("class"),
+            Column("AP", f"AP{100 * result.iou:.6g}", "AP", "fraction"),
+            *(
+                Column(name, words(name), SHORT[name], "change", 1 if name in ACROSS else 0)
+                for name in order
+            ),
+        )
+        rows = tuple(
+            {**row, **{name: row["types"][name]["delta_ap"] for name in order}} for row in classes
+        )
+        yield Block("", "dAP by class", {}, table=Table(columns, rows))
 
 
 def page_data(analysis: Analysis) -> dict[str, Any]:
@@ -107,15 +118,13 @@ def page_data(analysis: Analysis) -> dict[str, Any]:
         }
         for k, name in enumerate(TYPES)
     ]
-    return {
-        "average_precision": plain(result.average_precision),
-        "average_precision_by_class": plain(result.average_precision_by_class.tolist()),
-        "average_precision_before": None if before is None else plain(before.average_precision),
-        "average_precision_before_by_class": (
-            None if before is None else plain(before.average_precision_by_class.tolist())
-        ),
-        "errors": plain({"convention": result.convention, "types": rows}),
-    }
+    data = {}
+    for suffix, side in (("", result), ("_before", before)):
+        overall = None if side is None else side.average_precision
+        by_class = None if side is None else side.average_precision_by_class.tolist()
+        data[f"average_precision{suffix}"] = plain(overall)
+        data[f"average_precision{suffix}_by_class"] = plain(by_class)
+    return {**data, "errors": plain({"convention": result.convention, "types": rows})}
 
 
 def _types(change: np.ndarray[Any, Any], count: np.ndarray[Any, Any]) -> dict[str, Any]:
@@ -126,43 +135,3 @@ def _types(change: np.ndarray[Any, Any], count: np.ndarray[Any, Any]) -> dict[st
 def words(name: str) -> str:
     """Return the label of a type of error."""
     return f"all {SHORT[name]}" if name in ACROSS else name
-
-
-def _table(result: Errors, order: Sequence[str]) -> Table:
-    columns = (
-        Column("name", "error", "error", "name"),
-        Column("delta_ap", "dAP if fixed", "dAP", "change"),
-        Column("count", "count", "count", "count"),
-    )
-    rows: list[dict[str, Cell]] = []
-    for name in order:
-        change, count = result.of_type(name)
-        rows.append({"name": words(name), "delta_ap": change, "count": count})
-    return Table(columns, tuple(rows))
-
-
-def _class_table(
-    result: Errors, order: Sequence[str], names: Sequence[Mapping[str, Cell]]
-) -> Table:
-    """Return the dAP by class and type of error."""
-    columns = (
-        Column("name", "class", "class", "name"),
-        Column("AP", f"AP{100 * result.iou:.6g}", "AP", "fraction"),
-        *(
-            Column(name, words(name), SHORT[name], "change", 1 if name in ACROSS else 0)
-            for name in order
-        ),
-    )
-    index_by_type = {name: TYPES.index(name) for name in order}
-    rows: list[dict[str, Cell]] = [
-        {
-            "name": name["name"],
-            "AP": float(result.average_precision_by_class[label]),
-            **{
-                error_type: float(result.delta_ap_by_class[k, label])
-                for error_type, k in index_by_type.items()
-            },
-        }
-        for label, name in enumerate(names)
-    ]
-    return Table(columns, tuple(rows))

@@ -7,7 +7,7 @@ from detap.analysis.errors import TYPES, Errors
 from detap.analysis.examples import REASONS, confident_errors, label_errors, worst_images
 from detap.analysis.match_results import MatchResults
 from detap.report.fields import Count, Object, each, field, list_of
-from detap.report.model import Block, Cell, Column, Table
+from detap.report.model import Block, Cell, Column, Table, columns_of
 from detap.report.numbers import rows_of
 from detap.report.sections.analysis import Analysis
 from detap.report.sections.image import CORNERS
@@ -67,7 +67,9 @@ _WHY = {
 def blocks(analysis: Analysis, value: int) -> Iterator[Block]:
     """Yield the worst images, most confident errors and possible label errors."""
     match_results, errors, score = analysis.match_results, analysis.errors, analysis.score
-    images = _worst_images(match_results, score, value)
+    worst = worst_images(match_results, score=score, max_count=value)
+    names = match_results.run.ground_truth.images
+    images = rows_of(WorstImage(worst, image=[names[image] for image in worst.image.tolist()]))
     confident = _confident_errors(match_results, errors, value)
     suspected = _label_errors(match_results, errors, value)
     minimum = "" if score is None else f", score >= {score:.6g}"
@@ -90,15 +92,6 @@ def blocks(analysis: Analysis, value: int) -> Iterator[Block]:
 def page_data(analysis: Analysis) -> dict[str, Any]:
     """Return nothing: the gallery of the page draws them."""
     return {}
-
-
-def _worst_images(
-    match_results: MatchResults, score: float | None, most: int
-) -> tuple[dict[str, Cell], ...]:
-    result = worst_images(match_results, score=score, max_count=most)
-    names = match_results.run.ground_truth.images
-    images = [names[image] for image in result.image.tolist()]
-    return rows_of(WorstImage(result, image=images))
 
 
 def _confident_errors(
@@ -156,22 +149,12 @@ def _table(columns: tuple[Column, ...], rows: tuple[dict[str, Cell], ...]) -> Ta
     return Table(columns, tuple(texts))
 
 
-_IMAGE = Column("image", "image", "image", "name")
 _IMAGES = (
-    _IMAGE,
-    Column("false_positives", "false positives", "FP", "count"),
-    Column("false_negatives", "false negatives", "FN", "count"),
+    *columns_of("name", "image"),
+    *columns_of("count", "false_positives", "false_negatives"),
 )
-_BOX = (
-    _IMAGE,
-    Column("class", "class", "class", "name"),
-    Column("score", "score", "score", "fraction"),
-)
+_BOX = (*columns_of("name", "image", "class"), *columns_of("fraction", "score"))
 _TRUTH = Column("ground_truth", "ground truth", "GT", "name")
-_CONFIDENT = (
-    *_BOX,
-    Column("error", "error", "error", "text"),
-    _TRUTH,
-    Column("iou", "IoU", "IoU", "fraction"),
-)
-_LABEL_ERRORS = (*_BOX, Column("reason", "reason", "reason", "text"), _TRUTH)
+_IOU = Column("iou", "IoU", "IoU", "fraction")
+_CONFIDENT = (*_BOX, *columns_of("text", "error"), _TRUTH, _IOU)
+_LABEL_ERRORS = (*_BOX, *columns_of("text", "reason"), _TRUTH)

@@ -56,11 +56,9 @@ def gate_block(gates: Sequence[Gate]) -> Block:
     ranked = sorted(gates, key=lambda gate: order[MARKS[gate.status]])
     checks = Checks([gate.as_dict() for gate in ranked])
     shown = shortened(checks.all)
-    lines = [f"{MARKS[check['status']]:<7}  {check['message']}" for check in shown]
-    verdicts = [MARKS[check["status"]].lower() for check in shown]
+    results = [(MARKS[check["status"]], check["message"]) for check in shown]
     if len(shown) < len(ranked):
-        lines.append(f"{'passed':<7}  {len(ranked) - len(shown)} more")
-        verdicts.append("passed")
+        results.append(("passed", f"{len(ranked) - len(shown)} more"))
     return Block(
         key=KEY,
         title=f"Gates: {checks.conclusion.replace(' gates', '')}",
@@ -70,8 +68,8 @@ def gate_block(gates: Sequence[Gate]) -> Block:
             "warned": len(checks.warned),
             "checks": checks.all,
         },
-        lines=tuple(lines),
-        verdicts=tuple(verdicts),
+        lines=tuple(f"{mark:<7}  {message}" for mark, message in results),
+        verdicts=tuple(mark.lower() for mark, _ in results),
     )
 
 

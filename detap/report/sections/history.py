@@ -87,24 +87,15 @@ def history_notes(series: Sequence[Series]) -> list[Note]:
 
 def _not_comparable(remaining: Sequence[Series]) -> list[Block]:
     """Return a block per remaining series; the first has the data of all."""
-    data = [
-        {
-            "differences": series.differences,
-            "signature": series.runs[-1].signature,
-            "reports": _table(series).rows,
-        }
-        for series in remaining
-    ]
-    return [
-        Block(
-            "" if index else "not_comparable",
-            f"Not comparable with the latest report: {len(series.runs)}",
-            {} if index else {"series": data},
-            tuple(map(escape, series.differences)),
-            _table(series),
-        )
-        for index, series in enumerate(remaining)
-    ]
+    blocks, data = [], list[dict[str, Any]]()
+    for series in remaining:
+        table = _table(series)
+        signature = series.runs[-1].signature
+        data.append(SeriesEntry(series, signature=signature, reports=table.rows))
+        title = f"Not comparable with the latest report: {len(series.runs)}"
+        key, of_all = ("", {}) if blocks else ("not_comparable", {"series": data})
+        blocks.append(Block(key, title, of_all, tuple(map(escape, series.differences)), table))
+    return blocks
 
 
 def _table(series: Series) -> Table:

@@ -9,7 +9,7 @@ from detap.analysis.row_results import DetectionStatus, GroundTruthStatus
 from detap.errors import Note
 from detap.evaluation.results import Result
 from detap.report.fields import Object, each, field, list_of, report_of
-from detap.report.model import Block, Cell, Column, Report, Table
+from detap.report.model import Block, Cell, Column, Report, Table, columns_of
 
 CORNERS = ("x1", "y1", "x2", "y2")
 
@@ -126,7 +126,8 @@ class _RowFormatter:
         if detection.ground_truth < 0:
             return "overlaps no ground truth"
         measure = "overlap" if detection.result == "ignored" else "IoU"
-        nearest = self._truth(detection.ground_truth)
+        row = detection.ground_truth
+        nearest = f"{self.ground_truths[row]} ({self.result.classes[self.labels[row]]})"
         near = f"{measure} {detection.similarity:.4f} with ground truth {nearest}"
         if detection.result == "background":
             return f"IoU below {NEAR:g} with every ground truth: {near}"
@@ -140,15 +141,9 @@ class _RowFormatter:
         }[detection.result]
         matching = self.detections.get(detection.matched_by)
         if matching is not None:
-            reason += (
-                f" by detection {matching}"
-                if detection.result == "duplicate"
-                else f"; matched by detection {matching}"
-            )
+            by = " by" if detection.result == "duplicate" else "; matched by"
+            reason += f"{by} detection {matching}"
         return f"{near}, {reason}"
-
-    def _truth(self, row: int) -> str:
-        return f"{self.ground_truths[row]} ({self.result.classes[self.labels[row]]})"
 
     def truth(self, truth: GroundTruthResult) -> dict[str, Cell]:
         """Return the row of a ground truth."""
@@ -183,17 +178,16 @@ _WITHOUT_MATCH = {
 
 _DETECTIONS = (
     Column("name", "detection", "det", "name"),
-    Column("class", "class", "class", "name"),
-    Column("score", "score", "score", "fraction"),
-    Column("result", "result", "result", "text"),
+    *columns_of("name", "class"),
+    *columns_of("fraction", "score"),
+    *columns_of("text", "result"),
     Column("iou", "IoU", "IoU", "fraction"),
     Column("ground_truth", "ground truth", "GT", "count"),
     Column("matched_by", "matched by", "by", "count"),
-    Column("why", "why", "why", "text", 1),
+    *columns_of("text", "why", priority=1),
 )
 _TRUTHS = (
     Column("name", "ground truth", "GT", "name"),
-    Column("class", "class", "class", "name"),
-    Column("result", "result", "result", "text"),
-    Column("why", "why", "why", "text"),
+    *columns_of("name", "class"),
+    *columns_of("text", "result", "why"),
 )

@@ -69,10 +69,8 @@ def regressions_block(regressions: Regressions) -> Block:
         "localization_regression": None
         if localization is None
         else {
-            end: {"iou": iou, "drop": drop}
-            for end, iou, drop in zip(
-                ("lowest", "worst"), localization.iou, localization.drop, strict=True
-            )
+            end: {"iou": localization.iou[k], "drop": localization.drop[k]}
+            for k, end in enumerate(("lowest", "worst"))
         },
         "images": [
             {"name": image.name, "errors": image.total, **image.by_type}
