@@ -86,7 +86,7 @@ def data_check_report(
 ) -> Report:
     """Return the report of a data check."""
     rows = data_check.classes
-    counted = [key for key in ("ground_truths", "detections") if rows and key in rows[0]]
+    counted: list[str] = [key for key in ("ground_truths", "detections") if rows and key in rows[0]]
     totals = {key: sum(row[key] for row in rows) for key in counted}
     columns = (name_column("class"), *columns_of("count", *counted))
     return Report(

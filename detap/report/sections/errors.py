@@ -66,7 +66,7 @@ def blocks(analysis: Analysis, value: Convention) -> Iterator[Block]:
 def blocks_of(result: Errors, names: Sequence[Mapping[str, Cell]]) -> Iterator[Block]:
     """Yield the dAP of each type of error; `names` has a row per class."""
     order = (*result.by_delta_ap(), *ACROSS)
-    classes = [
+    classes: list[dict[str, Any]] = [
         {
             **name,
             "AP": float(result.average_precision_by_class[label]),

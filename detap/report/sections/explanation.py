@@ -272,18 +272,21 @@ def steps_table(diff: ProtocolDiff) -> Table:
 
 def protocol_diff_blocks(diff: ProtocolDiff) -> list[Block]:
     """Return the fields that differ and their effects over all combinations."""
-    title, lines, table = "", (), None
+    combinations = Block(
+        "combinations", "", {"scored": diff.combinations, "all": diff.is_exhaustive}
+    )
     if diff.is_exhaustive:
         title = f"Effect per field over all {diff.combinations} combinations"
         columns = (name_column("field"), *columns_of("precise_change", "min", "max"))
         table = Table(columns, steps_table(diff).rows)
+        combinations = combinations._replace(title=title, table=table)
     else:
-        lines = (
+        line = (
             f"{len(diff.steps)} changed fields have {2 ** len(diff.steps)} combinations, too "
-            "many to score: only the effects in order and reversed are given",
+            "many to score: only the effects in order and reversed are given"
         )
-    data = {"scored": diff.combinations, "all": diff.is_exhaustive}
-    return [Block("combinations", title, data, lines, table), _fields(diff)]
+        combinations = combinations._replace(lines=(line,))
+    return [combinations, _fields(diff)]
 
 
 def _fields(diff: ProtocolDiff) -> Block:

@@ -87,7 +87,8 @@ def history_notes(series: Sequence[Series]) -> list[Note]:
 
 def _not_comparable(remaining: Sequence[Series]) -> list[Block]:
     """Return a block per remaining series; the first has the data of all."""
-    blocks, data = [], list[dict[str, Any]]()
+    blocks: list[Block] = []
+    data: list[dict[str, Any]] = []
     for series in remaining:
         table = _table(series)
         signature = series.runs[-1].signature

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-NewAxes = Callable[..., "tuple[Figure, Axes]"]
-"""Creates a figure of a width and a height in inches, with ``grid=False`` without a grid."""
+Size = tuple[float, float]
+"""The width and height of a figure in inches."""
 
 FORMATS = ("svg", "png")
 _BLUE, _ORANGE, _GREY = "#0072B2", "#D55E00", "#767676"
@@ -47,6 +47,7 @@ _MOST_CELLS = 25
 _MOST_NUMBERS = 12
 _MOST_PAIRS = 20
 _LONGEST = 24
+_LINE_SIZE = (4.6, 3.6)
 _OPTIONAL = ("miss-rate", "froc", "calibration")
 """Figures that not every result has."""
 _DOTS = 200  # an inch
@@ -95,22 +96,30 @@ def render_all(result: Result) -> Iterator[tuple[str, bytes]]:
             yield f"{name}.{kind}", render(fig, kind)
 
 
-def figure(result: Result, name: str) -> "Figure":
-    """Return a figure of a result."""
-    return _draw(result, name, _axes)
+def figure(result: Result, name: str, *, pyplot: bool = False) -> "Figure":
+    """Return a figure of a result, or a figure of pyplot."""
+    check_installed()
+    if name not in FIGURES:
+        raise UsageError(f"unknown figure {name!r}; available: {', '.join(FIGURES)}")
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with rc_context(_STYLE):
+        if pyplot:
+            import matplotlib.pyplot as plt
+
+            fig = plt.figure(layout="constrained")
+        else:
+            fig = Figure(layout="constrained")
+        axes = fig.subplots()
+        axes.grid(visible=True)
+        fig.set_size_inches(FIGURES[name](MatchResults.of(result), result, axes))
+    return fig
 
 
 def plot(result: Result, name: str) -> "Axes":
     """Return the axes of a figure of pyplot, which ``plt.show`` and notebooks display."""
-
-    def axes_of_pyplot(width: float, height: float, *, grid: bool = True) -> "tuple[Figure, Axes]":
-        import matplotlib.pyplot as plt
-
-        fig, axes = plt.subplots(figsize=(width, height), layout="constrained")
-        axes.grid(visible=grid)
-        return fig, axes
-
-    return _draw(result, name, axes_of_pyplot).axes[0]
+    return figure(result, name, pyplot=True).axes[0]
 
 
 def plot_steps(lines: Mapping[str, Sequence[float]], axes: "Axes | None" = None) -> "Axes":
@@ -126,16 +135,6 @@ def plot_steps(lines: Mapping[str, Sequence[float]], axes: "Axes | None" = None)
     return drawn
 
 
-def _draw(result: Result, name: str, new_axes: "NewAxes") -> "Figure":
-    check_installed()
-    if name not in FIGURES:
-        raise UsageError(f"unknown figure {name!r}; available: {', '.join(FIGURES)}")
-    from matplotlib import rc_context
-
-    with rc_context(_STYLE):
-        return FIGURES[name](MatchResults.of(result), result, new_axes)
-
-
 def render(fig: "Figure", kind: str) -> bytes:
     """Return the content of a figure's file, without date and version."""
     from matplotlib import rc_context
@@ -148,15 +147,6 @@ def render(fig: "Figure", kind: str) -> bytes:
     return data.getvalue()
 
 
-def _axes(width: float, height: float, *, grid: bool = True) -> "tuple[Figure, Axes]":
-    from matplotlib.figure import Figure
-
-    fig = Figure(figsize=(width, height), layout="constrained")
-    axes = fig.subplots()
-    axes.grid(visible=grid)
-    return fig, axes
-
-
 def _name(name: str) -> str:
     text = escape(name)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}\N{HORIZONTAL ELLIPSIS}"
@@ -165,15 +155,15 @@ def _name(name: str) -> str:
 # --- precision and recall
 
 
-def _precision_recall(match_results: MatchResults, result: Result, new_axes: NewAxes) -> "Figure":
+def _precision_recall(match_results: MatchResults, result: Result, axes: "Axes") -> Size:
     grid = np.linspace(0, 1, 101)
     curves = _curves(match_results, result)
     lines = [_at(grid, curve.levels, curve.interpolated) for curve in curves]
     labels = _labels(result, curves, [curve.average_precision for curve in curves])
-    fig, axes = _line_per_class(new_axes, grid, lines, labels)
+    _line_per_class(axes, grid, lines, labels)
     axes.set(xlabel="recall", ylabel="precision", xlim=(0, 1), ylim=(0, 1.02))
     axes.set_title(f"Precision and recall at IoU {match_results.iou:.6g}")
-    return fig
+    return _LINE_SIZE
 
 
 def _curves(match_results: MatchResults, result: Result) -> list[Curve]:
@@ -188,10 +178,9 @@ def _labels(result: Result, curves: Sequence[Curve], values: Sequence[float]) ->
 
 
 def _line_per_class(
-    new_axes: NewAxes, grid: Floats, lines: Sequence[Floats], labels: Sequence[str]
-) -> "tuple[Figure, Axes]":
+    axes: "Axes", grid: Floats, lines: Sequence[Floats], labels: Sequence[str]
+) -> None:
     """Plot a line per class, named if they are few, and their mean."""
-    fig, axes = new_axes(4.6, 3.6)
     for line, label, (color, dashes) in zip(lines, labels, cycle(_LINES), strict=False):
         if len(lines) <= _MOST_CURVES:
             axes.plot(grid, line, color=color, linestyle=dashes, linewidth=1.4, label=label)
@@ -202,7 +191,6 @@ def _line_per_class(
         axes.plot(grid, np.mean(lines, axis=0), color="black", linewidth=2.4, label=label)
     if lines:
         axes.legend()
-    return fig, axes
 
 
 def _at(grid: Floats, levels: Floats, precision: Floats) -> Floats:
@@ -214,13 +202,13 @@ def _at(grid: Floats, levels: Floats, precision: Floats) -> Floats:
 # --- false positives per image
 
 
-def _miss_rate(match_results: MatchResults, result: Result, new_axes: NewAxes) -> "Figure":
+def _miss_rate(match_results: MatchResults, result: Result, axes: "Axes") -> Size:
     grid = np.geomspace(2e-4, 50, 1081)  # the range of KAIST's figures
     curves = _curves(match_results, result)
     # Below the axis: a miss rate of 0 has no logarithm.
     lines = [np.maximum(1 - _recall_at(grid, curve), 1e-3) for curve in curves]
     labels = _labels(result, curves, _values("MR-2", match_results, result, curves))
-    fig, axes = _line_per_class(new_axes, grid, lines, labels)
+    _line_per_class(axes, grid, lines, labels)
     axes.set(xscale="log", yscale="log", xlim=(2e-4, 50), ylim=(0.01, 1))
     axes.set(xlabel="false positives per image", ylabel="miss rate")
     ticks = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1)
@@ -229,22 +217,22 @@ def _miss_rate(match_results: MatchResults, result: Result, new_axes: NewAxes) -
     axes.set_xticks(powers, [f"{power:g}" for power in powers])
     axes.minorticks_off()
     axes.set_title(f"Miss rate at IoU {match_results.iou:.6g}, with MR-2")
-    return fig
+    return _LINE_SIZE
 
 
-def _froc(match_results: MatchResults, result: Result, new_axes: NewAxes) -> "Figure":
+def _froc(match_results: MatchResults, result: Result, axes: "Axes") -> Size:
     grid = np.geomspace(1 / 16, 16, 1025)
     curves = _curves(match_results, result)
     lines = [_recall_at(grid, curve, whole=True) for curve in curves]
     labels = _labels(result, curves, _values("CPM", match_results, result, curves))
-    fig, axes = _line_per_class(new_axes, grid, lines, labels)
+    _line_per_class(axes, grid, lines, labels)
     axes.set(xscale="log", xlim=(1 / 16, 16), ylim=(0, 1.02))
     axes.set(xlabel="false positives per image", ylabel="recall")
     ticks = [2.0**exponent for exponent in range(-4, 5)]
     axes.set_xticks(ticks, ["1/16", "1/8", "1/4", "1/2", "1", "2", "4", "8", "16"])
     axes.minorticks_off()
     axes.set_title(f"FROC at IoU {match_results.iou:.6g}, with CPM")
-    return fig
+    return _LINE_SIZE
 
 
 def _values(
@@ -269,10 +257,9 @@ def _recall_at(fppi: Floats, curve: Curve, *, whole: bool = False) -> Floats:
 # --- errors
 
 
-def _errors(match_results: MatchResults, result: Result, new_axes: NewAxes) -> "Figure":
+def _errors(match_results: MatchResults, result: Result, axes: "Axes") -> Size:
     tide = errors(match_results)
     order = [*tide.by_delta_ap(), *ACROSS][::-1]
-    fig, axes = new_axes(4.6, 3.0)
     values = [100 * tide.of_type(name)[0] for name in order]
     bars = axes.barh(range(len(order)), values, height=0.65, color=_BLUE, edgecolor="black")
     for bar, name in zip(bars, order, strict=True):
@@ -287,15 +274,14 @@ def _errors(match_results: MatchResults, result: Result, new_axes: NewAxes) -> "
     axes.set_xlabel("dAP if fixed, in points (count)")
     axes.set_title(f"Errors at IoU {match_results.iou:.6g}: AP {100 * tide.average_precision:.2f}")
     axes.grid(visible=False, axis="y")
-    return fig
+    return 4.6, 3.0
 
 
 # --- operating point
 
 
-def _operating_point(match_results: MatchResults, result: Result, new_axes: NewAxes) -> "Figure":
+def _operating_point(match_results: MatchResults, result: Result, axes: "Axes") -> Size:
     sweep = sweeps(match_results).overall
-    fig, axes = new_axes(4.6, 3.4)
     kinds: Sequence[tuple[str, Floats, str, Any]] = (
         ("precision", sweep.precision, _BLUE, "--"),
         ("recall", sweep.recall, _ORANGE, "-."),
@@ -316,19 +302,19 @@ def _operating_point(match_results: MatchResults, result: Result, new_axes: NewA
         )
         axes.legend()
     axes.set(xlabel=f"score threshold (IoU {match_results.iou:.6g})", ylim=(0, 1.02))
-    return fig
+    return 4.6, 3.4
 
 
 # --- confusion
 
 
-def _confusion(match_results: MatchResults, result: Result, new_axes: NewAxes) -> "Figure":
+def _confusion(match_results: MatchResults, result: Result, axes: "Axes") -> Size:
     cells = confusion(match_results)
     if len(cells.classes) >= _MOST_CELLS:
-        return _pairs(match_results, cells, new_axes)
+        return _pairs(match_results, cells, axes)
     matrix = cells.matrix
     size = len(matrix)
-    fig, axes = new_axes(2.2 + 0.28 * size, 1.8 + 0.28 * size, grid=False)
+    axes.grid(visible=False)
     # Fractions of each row.
     shown = np.sqrt(matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1))
     axes.imshow(shown, cmap="Blues", vmin=0, vmax=1)
@@ -342,12 +328,11 @@ def _confusion(match_results: MatchResults, result: Result, new_axes: NewAxes) -
         color = "white" if shown[row, column] > 0.55 else "black"
         text = str(matrix[row, column])
         axes.text(column, row, text, ha="center", va="center", color=color, fontsize=small)
-    return fig
+    return 2.2 + 0.28 * size, 1.8 + 0.28 * size
 
 
-def _pairs(match_results: MatchResults, cells: Confusion, new_axes: NewAxes) -> "Figure":
+def _pairs(match_results: MatchResults, cells: Confusion, axes: "Axes") -> Size:
     pairs = cells.largest(_MOST_PAIRS)[::-1]
-    fig, axes = new_axes(5.2, 1.2 + 0.2 * max(len(pairs), 4))
     axes.barh(range(len(pairs)), [pair.pairs for pair in pairs], color=_BLUE, edgecolor="black")
     names = [
         f"{_name(cells.classes[pair.ground_truth])} as {_name(cells.classes[pair.prediction])}"
@@ -358,16 +343,15 @@ def _pairs(match_results: MatchResults, cells: Confusion, new_axes: NewAxes) -> 
     axes.set_xlabel("misclassified ground truths")
     axes.set_title(f"Largest confusions at IoU {match_results.iou:.6g}")
     axes.grid(visible=False, axis="y")
-    return fig
+    return 5.2, 1.2 + 0.2 * max(len(pairs), 4)
 
 
 # --- calibration
 
 
-def _calibration(match_results: MatchResults, result: Result, new_axes: NewAxes) -> "Figure":
+def _calibration(match_results: MatchResults, result: Result, axes: "Axes") -> Size:
     bins = calibration(match_results)
     overall = bins.overall
-    fig, axes = new_axes(4.0, 3.8)
     width = np.diff(overall.edges)
     accuracy = np.nan_to_num(overall.mean_value)
     style = {"color": "#9ecae1", "edgecolor": "black", "label": "accuracy"}
@@ -380,11 +364,11 @@ def _calibration(match_results: MatchResults, result: Result, new_axes: NewAxes)
     axes.set_ylim(0, 1.14)
     title = f"ECE {bins.expected_error:.4f}, MCE {bins.largest_error:.4f} at IoU {bins.iou:.6g}"
     axes.set_title(title)
-    fig.legend(loc="outside lower center", ncols=2)
-    return fig
+    axes.figure.legend(loc="outside lower center", ncols=2)
+    return 4.0, 3.8
 
 
-FIGURES: "dict[str, Callable[[MatchResults, Result, NewAxes], Figure]]" = {
+FIGURES: "dict[str, Callable[[MatchResults, Result, Axes], Size]]" = {
     "precision-recall": _precision_recall,
     "miss-rate": _miss_rate,
     "froc": _froc,
