@@ -6,6 +6,8 @@ Source: ``bbIou`` of COCO's maskApi.c, for the order of operations.
 import numpy as np
 from numpy.typing import NDArray
 
+from detap.core import _overlap
+
 Floats = NDArray[np.float64]
 
 
@@ -24,17 +26,21 @@ def overlaps(
     inclusive_pixels: bool = False,  # add 1 to widths and heights
 ) -> Floats:
     """Return the IoU of each detection and ground truth, (N, G) float64."""
-    return paired_overlaps(
-        detections[:, None],
-        ground_truths,
-        detection_areas=detection_areas[:, None],
-        truth_areas=truth_areas,
-        crowd=crowd,
-        inclusive_pixels=inclusive_pixels,
+    if crowd is None:
+        crowd = np.zeros(len(ground_truths), np.bool_)
+    out = np.empty((len(detections), len(ground_truths)))
+    _overlap.fill_overlaps(
+        np.ascontiguousarray(detections, np.float64),
+        np.ascontiguousarray(detection_areas, np.float64),
+        np.ascontiguousarray(ground_truths, np.float64),
+        np.ascontiguousarray(truth_areas, np.float64),
+        np.ascontiguousarray(crowd, np.bool_).view(np.uint8),
+        1.0 if inclusive_pixels else 0.0,
+        out,
     )
+    return out
 
 
-@np.errstate(over="ignore", invalid="ignore")
 def paired_overlaps(
     detections: Floats,
     ground_truths: Floats,
@@ -46,15 +52,15 @@ def paired_overlaps(
 ) -> Floats:
     """Return the IoU of P pairs, (P,) float64; arguments as for :func:`overlaps`, one per pair."""
     pixel_offset = 1.0 if inclusive_pixels else 0.0
-    low = np.maximum(detections[..., :2], ground_truths[..., :2])
-    width_height = np.minimum(detections[..., 2:], ground_truths[..., 2:]) - low + pixel_offset
+    low = np.maximum(detections[:, :2], ground_truths[:, :2])
+    width_height = np.minimum(detections[:, 2:], ground_truths[:, 2:]) - low + pixel_offset
     intersection = np.where(
-        (width_height > 0).all(axis=-1), width_height[..., 0] * width_height[..., 1], 0.0
+        (width_height > 0).all(axis=1), width_height[:, 0] * width_height[:, 1], 0.0
     )
     denominator = detection_areas + truth_areas - intersection
     if crowd is not None:
         denominator = np.where(crowd, detection_areas, denominator)
-    out = np.zeros(intersection.shape)
+    out = np.zeros(len(intersection))
     return np.divide(
         intersection, denominator, out=out, where=(intersection > 0) & (denominator > 0)
     )

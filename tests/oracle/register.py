@@ -12,6 +12,7 @@ ORACLES: dict[str, tuple[str, str]] = {
     "detap.core._matching": ("tests.oracle.matching", "tests.parity.test_core_is_oracle"),
     "detap.core._nearest": ("tests.core.test_nearest", "tests.core.test_nearest"),
     "detap.core._ordering": ("tests.oracle.score", "tests.parity.test_core_is_oracle"),
+    "detap.core._overlap": ("tests.oracle.overlap", "tests.parity.test_core_is_oracle"),
     "detap.core._polygons": ("tests.oracle.polygons", "tests.core.test_polygons"),
     "detap.core._proposals": ("tests.oracle.proposals", "tests.parity.test_core_is_oracle"),
     "detap.core._ranking": ("tests.core.test_ranking", "tests.core.test_ranking"),
