@@ -217,7 +217,7 @@ class Format:
         return self._placeholder(path, self.reader_options(DETECTIONS, reading))
 
     def _placeholder(self, path: Any, given: dict[str, Any]) -> GroundTruth:
-        if os.fspath(path) == STDIN:
+        if os.fspath(getattr(path, "path", path)) == STDIN:
             raise UsageError("detections cannot come from stdin without --gt")
         if not hasattr(self, "placeholder"):
             raise UsageError(f"{self.title} detections require --gt")

@@ -1,12 +1,15 @@
 """Validated columns of COCO files, from which `assembly.py` makes tables."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from detap.formats.coco.values import identifier_of
+from detap.io.problems import FaultError
 from detap.protocols.summary import FREQUENCIES
 from detap.tables.detection import Flags, Floats, GroundTruth, Integers, Name
 from detap.tables.masks import Masks
@@ -125,10 +128,9 @@ def groups_of(categories: Iterable[Any]) -> dict[Name, str]:
 
 def listed_names(records: Iterable[Any], key: str) -> dict[Name, str]:
     """Return the text under a key by id, from a list of images or categories."""
-    return {
-        record["id"]: record[key]
-        for record in records
-        if isinstance(record, dict)
-        and isinstance(record.get("id"), int | str)
-        and isinstance(record.get(key), str)
-    }
+    names: dict[Name, str] = {}
+    for record in records:
+        if isinstance(record, dict) and isinstance(record.get(key), str):
+            with suppress(FaultError):
+                names[identifier_of(record, "id")] = record[key]
+    return names

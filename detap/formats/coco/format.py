@@ -1,80 +1,51 @@
 """The COCO format."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
 from detap.errors import InputError, Note
 from detap.formats.base import Format
 from detap.formats.coco import tables
-from detap.formats.coco.records import Values
+from detap.formats.coco.columns import listed_names
+from detap.formats.coco.results import ResultsFile
 from detap.formats.coco.truth import image_values_of_file, listed_file_names
-from detap.formats.coco.values import Record
 from detap.formats.content import Content
-from detap.formats.json._fields import Fields
-from detap.formats.json.document import Document, Ids, JsonFile, RecordList
+from detap.formats.json.document import JsonFile
 from detap.formats.options import DETECTIONS, GEOMETRIES
 from detap.formats.reading.placeholder import empty_ground_truth
 from detap.io.limits import Limits
 from detap.io.paths import Path
-from detap.tables.detection import GroundTruth, Name
+from detap.tables.detection import Detections, GroundTruth, Name
 
-_IDS = ("image_id", "category_id")
 _NAMES = {"class_names", "dt_class_names", "first_category_id"}
+_PARSED = {"boxes", "masks", "keypoints", "limits"}
+"""Options of :func:`detap.formats.coco.tables.parse_results`."""
 
 
-def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
+def placeholder_ground_truth(
+    path: Path | JsonFile, options: dict[str, Any], limits: Limits
+) -> GroundTruth:
     """Return the image and category ids in results; empty if parsing fails.
 
     This is lenient, because the reader then reports every problem of the file.
     """
-    fields = Fields([(key, "key") for key in _IDS])
-    listed: list[object] = []
-    with JsonFile(path).opened(limits) as document:
-        try:
-            _read_ids(document, fields, listed)
-        except InputError:
-            fields, listed = Fields([(key, "key") for key in _IDS]), []
-    images, classes = (set(Ids(fields, key).names) - {None} for key in _IDS)
-    class_names = {
-        identifier: name
-        for record in listed
-        if isinstance(record, dict)
-        and (identifier := _name(record.get("id"))) is not None
-        and isinstance(name := record.get("name"), str)
-    }
     # Without ground truth, categories need no names.
     for name in _NAMES & options.keys():
         del options[name]
-    return empty_ground_truth(images, classes, class_names)
+    source = path if isinstance(path, JsonFile) else JsonFile(path)
+    try:
+        results: ResultsFile = source.parsed(_parser(options | {"limits": limits}))
+    except InputError:
+        return empty_ground_truth((), ())
+    ids = results.image_ids.names, results.category_ids.names
+    return empty_ground_truth(*ids, listed_names(results.categories, "name"))
 
 
-def _read_ids(document: Document, fields: Fields, listed: list[object]) -> None:
-    records = RecordList(document, "", fields, _ids_of)
-    if document.peek() == "[":
-        records.read()
-    elif document.peek() == "{":
-        for key in document.members():
-            if key in ("annotations", "predictions") and document.peek() == "[":
-                records.read()
-            elif key == "categories" and document.peek() == "[":
-                listed += document.value(key)
-            else:
-                document.skip(key)
-    document.finish()
-
-
-def _ids_of(record: Record) -> Values:
-    return {key: _name(record.get(key)) for key in _IDS}
-
-
-def _name(value: object) -> Name | None:
-    """Return an id as an integer or text; None if it is invalid."""
-    if isinstance(value, bool) or not isinstance(value, int | str | float):
-        return None
-    if isinstance(value, float):
-        return int(value) if value.is_integer() else None
-    return value
+def _parser(options: Mapping[str, Any]) -> Callable[[JsonFile], ResultsFile]:
+    return partial(
+        tables.parse_results, **{name: options[name] for name in _PARSED & options.keys()}
+    )
 
 
 class Coco(Format):
@@ -94,11 +65,15 @@ class Coco(Format):
 
     def begin_detections(self, source: JsonFile, reading: Mapping[str, Any]) -> None:
         """Begin to parse results in a thread: it takes as long as the ground truth and more."""
-        given = self.reader_options(DETECTIONS, reading)
-        names = ("boxes", "masks", "keypoints", "limits")
-        source.begin(
-            partial(tables.parse_results, **{name: given[name] for name in names if name in given})
-        )
+        source.begin(_parser(self.reader_options(DETECTIONS, reading)))
+
+    def read_detections(
+        self, path: Any, ground_truth: GroundTruth | None, reading: Mapping[str, Any]
+    ) -> Detections:
+        """Read detections; without ground truth, they are parsed once for it and themselves."""
+        if ground_truth is None and not isinstance(path, JsonFile):
+            path = JsonFile(path)
+        return super().read_detections(path, ground_truth, reading)
 
     def attribute_values(self, ground_truth: GroundTruth, name: str) -> dict[Name, Any]:
         """Return the value of a key of the image records."""

@@ -1,6 +1,7 @@
 """Read results files into columns: records by `Fields`, odd ones by `records.py`."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -36,10 +37,9 @@ class ResultsFile:
         self.masks = masks
         self.keypoints = keypoints
         self._keys: list[str] = []
-        self._categories: list[Any] = []
-        self._images: list[Any] = []
+        self.categories: list[Any] = []
+        self.images: list[Any] = []
         self._polygons: dict[int, list[float]] = {}
-        self._ids: tuple[Ids, Ids] | None = None
         self._unscored = 0
         self._has_masks = masks or not keypoints
         spans = {"keypoints", "poly"} | ({"segmentation"} if self._has_masks else set())
@@ -99,7 +99,7 @@ class ResultsFile:
                 problems.add_here("", message, "keep the one with the detections")
             if key in ("categories", "images"):
                 value = document.value(key)
-                setattr(self, f"_{key}", value if isinstance(value, list) else [])
+                setattr(self, key, value if isinstance(value, list) else [])
             else:
                 document.skip(key)
         if not self._records.name:
@@ -109,6 +109,16 @@ class ResultsFile:
     def _result(self, record: Record) -> Values:
         self._unscored += "score" not in record
         return result_values(record, self.boxes, masks=self.masks, keypoints=self.keypoints)
+
+    @cached_property
+    def image_ids(self) -> Ids:
+        """The image of each record."""
+        return Ids(self._fields, "image_id")
+
+    @cached_property
+    def category_ids(self) -> Ids:
+        """The category of each record."""
+        return Ids(self._fields, "category_id")
 
     @property
     def has_segmentations(self) -> bool:
@@ -139,10 +149,10 @@ class ResultsFile:
             self._lists.finish(keypoints_of(truth), pairs=of_yolo)
         else:
             self._lists.finish(same=False)
-        image, label = self._image_ids(by_file=of_yolo), Ids(fields, "category_id")
+        image, label = self._image_ids(by_file=of_yolo), self.category_ids
         self._check_shape()
         class_ids = () if by_name else truth.class_ids
-        listed = listed_names(self._images, "file_name")
+        listed = listed_names(self.images, "file_name")
         index_by_id = image_indices(truth, image.index, listed)
         image_index = image.indices(index_by_id)
         unknown = _unknown(label, class_ids)
@@ -169,7 +179,7 @@ class ResultsFile:
             score=np.asarray(fields.take("score")),
             unknown=unknown,
             file_names=listed,
-            categories=listed_names(self._categories, "name"),
+            categories=listed_names(self.categories, "name"),
             segmentations=segmentations,
             keypoints=self._lists.array()[:, :, :2].copy() if self.keypoints else None,
             polygons=self._quadrilaterals(corners),
@@ -178,7 +188,7 @@ class ResultsFile:
 
     def _image_ids(self, *, by_file: bool) -> Ids:
         """Return the ids of the images; a file name comes first if `by_file`."""
-        image = Ids(self._fields, "image_id")
+        image = self.image_ids
         if by_file and self._fields.holds("file_name"):
             files, names = names_of(self._fields, "file_name"), image.names
             rows = [

@@ -114,6 +114,7 @@ class JsonFile:
         self._size = 0
         self._is_read = False
         self._parsing: _Parsing | None = None
+        self._parsed: Any = None
 
     def begin(self, parse: "Callable[[JsonFile], Any]") -> None:
         """Begin to parse the file in a thread; :meth:`parsed` returns the result."""
@@ -122,8 +123,12 @@ class JsonFile:
             self._parsing.start()
 
     def parsed(self, parse: "Callable[[JsonFile], Any]") -> Any:
-        """Return the result of the thread, or parse the file now."""
-        return parse(self) if self._parsing is None else self._parsing.result()
+        """Return the result of the thread, or parse the file now, once."""
+        if self._parsing is not None:
+            return self._parsing.result()
+        if self._parsed is None:
+            self._parsed = parse(self)
+        return self._parsed
 
     @contextmanager
     def opened(self, limits: Limits) -> "Iterator[Document]":
