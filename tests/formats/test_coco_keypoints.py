@@ -20,8 +20,8 @@ from detap.io.limits import Limits
 from detap.io.paths import SourceFile
 from detap.tables.concat import join_detections, join_ground_truths
 from detap.tables.detection import Detections, GroundTruth
+from tests.formats import fuzz_coco as fuzz
 from tests.formats.coco_files import agreed, result_columns, truth_columns
-from tests.formats.test_coco_masks import mutated
 
 POSE = [3, 4, 2, 5.5, 6, 1, 0, 0, 0]  # two of three are labeled
 
@@ -154,7 +154,7 @@ def test_mutated_files_are_their_records_one_by_one(tmp_path: Path, side: str) -
     whole = truth_path if side == "truth" else result_file(tmp_path, *ROWS)
     data, accepted = whole.read_bytes(), 0
     for seed in range(4_000):
-        text = mutated(random.Random(seed), data)
+        text = fuzz.mutated(random.Random(seed), data)
         if side == "truth":
             table = agreed(truth_columns, text, keypoints=True)
         else:

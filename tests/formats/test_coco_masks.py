@@ -24,6 +24,7 @@ from detap.formats.coco.tables import (
     read_ground_truth,
 )
 from detap.tables.detection import Detections, GroundTruth
+from tests.formats import fuzz_coco as fuzz
 from tests.formats.coco_files import agreed, result_columns, truth_columns
 
 SQUARE = [[2, 2, 6, 2, 6, 6, 2, 6]]  # 16 pixels
@@ -97,28 +98,6 @@ def test_both_readers_read_the_same(tmp_path: Path, segmentation: Any) -> None:
     assert agreed(result_columns, path.read_bytes(), truth, masks=True) is not None
 
 
-def same(one: Any, other: Any) -> None:
-    for name in vars(one):
-        ours, theirs = getattr(one, name), getattr(other, name)
-        assert np.array_equal(ours, theirs), name
-        assert getattr(ours, "dtype", None) == getattr(theirs, "dtype", None), name
-
-
-PIECES = [b"[", b"]", b"{", b"}", b",", b":", b'"', b"0", b"-1", b"1e9", b"null", b"true", b".5"]
-PIECES += [b"\\\\", b"\\u005c", b"\\", b" ", b"4294967296", b'"size"', b'"counts"', b"o", b"[]"]
-
-
-def mutated(chance: random.Random, data: bytes) -> bytes:
-    """Return a file with one to three parts removed, replaced or repeated."""
-    text = bytearray(data)
-    for _ in range(chance.randint(1, 3)):
-        at = chance.randrange(len(text))
-        end = at + chance.randint(0, 6)
-        again = bytes(text[at : at + chance.randint(1, 30)])
-        text[at:end] = chance.choice([b"", chance.choice(PIECES), chance.choice(PIECES), again])
-    return bytes(text)
-
-
 @pytest.mark.parametrize("side", ["truth", "results", "results for boxes"])
 def test_mutated_files_are_their_records_one_by_one(tmp_path: Path, side: str) -> None:
     truth_path = truth_file(tmp_path, LISTED)
@@ -128,7 +107,7 @@ def test_mutated_files_are_their_records_one_by_one(tmp_path: Path, side: str) -
     whole = truth_path if side == "truth" else result_file(tmp_path, *rows)
     data, accepted = whole.read_bytes(), 0
     for seed in range(4_000):
-        text = mutated(random.Random(seed), data)
+        text = fuzz.mutated(random.Random(seed), data)
         if side == "truth":
             table = agreed(truth_columns, text, masks=True)
         else:
@@ -315,17 +294,17 @@ def test_an_empty_box_without_a_mask_is_an_error(tmp_path: Path) -> None:
 def test_an_invalid_mask_is_an_error_with_file_row_and_reason(
     tmp_path: Path, segmentation: Any, message: str, hint: str
 ) -> None:
+    """Results without a box need a mask even if boxes are scored."""
     path = truth_file(tmp_path, segmentation)
     with pytest.raises(InputError) as caught:
         read_ground_truth(path, masks=True)
     refused(caught.value, path, "annotations[1]", message, hint)
-    if segmentation is ...:
-        return
-    truth = read_ground_truth(truth_file(tmp_path), masks=True)
-    path = result_file(tmp_path, {"segmentation": STRING}, {"segmentation": segmentation})
-    with pytest.raises(InputError) as caught:
-        read_detections(path, truth, masks=True)
-    refused(caught.value, path, "[1]", message, hint)
+    for masks in (True, False) if segmentation is not ... else ():
+        truth = read_ground_truth(truth_file(tmp_path), masks=masks)
+        path = result_file(tmp_path, {"segmentation": STRING}, {"segmentation": segmentation})
+        with pytest.raises(InputError) as caught:
+            read_detections(path, truth, masks=masks)
+        refused(caught.value, path, "[1]", message, hint)
 
 
 def refused(error: InputError, path: Path, location: str, message: str, hint: str) -> None:
@@ -334,19 +313,6 @@ def refused(error: InputError, path: Path, location: str, message: str, hint: st
     assert problem.location.startswith(location)
     assert problem.message.startswith(message)
     assert hint in str(problem)
-
-
-@pytest.mark.parametrize(("segmentation", "message", "hint"), WRONG)
-def test_rows_without_a_box_need_a_mask_when_scoring_boxes(
-    tmp_path: Path, segmentation: Any, message: str, hint: str
-) -> None:
-    if segmentation is ...:
-        return
-    truth = read_ground_truth(truth_file(tmp_path))
-    path = result_file(tmp_path, {"segmentation": STRING}, {"segmentation": segmentation})
-    with pytest.raises(InputError) as caught:
-        read_detections(path, truth)
-    refused(caught.value, path, "[1]", message, hint)
 
 
 def test_polygons_on_images_of_unknown_size_are_refused(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def test_sides_of_images_are_exact_whole_numbers_or_unknown() -> None:
 def test_valid_ground_truth_is_its_records_one_by_one(seed: int) -> None:
     chance = random.Random(seed)
     data = fuzz.write_truth(fuzz.Writer(chance)).encode()
-    assert fuzz.check_truth(chance, data) is not None
+    assert agreed(truth_columns, data, feed=fuzz.feeder(chance, data)) is not None
 
 
 @given(SEEDS)
@@ -53,7 +53,8 @@ def test_valid_results_are_their_records_one_by_one(seed: int) -> None:
     chance = random.Random(seed)
     write = fuzz.Writer(chance)
     data = fuzz.write_results(write).encode()
-    assert fuzz.check_results(chance, data, fuzz.some_truth(write.form)) is not None
+    truth = fuzz.some_truth(write.form)
+    assert agreed(result_columns, data, truth, feed=fuzz.feeder(chance, data)) is not None
 
 
 @pytest.mark.parametrize(
@@ -161,31 +162,19 @@ def test_ids_that_real_tools_write(form: str) -> None:
         record["category_id"] = spell(record["category_id"])
     for number, record in enumerate(document["annotations"]):
         record["id"] = float(number) if form == "whole" else f"annotation {number}"
-    chance = random.Random(1)
-    columns = fuzz.check_truth(chance, as_bytes(document))
+    columns = agreed(truth_columns, as_bytes(document))
     assert columns is not None
     assert columns.image_ids == tuple(spell(n) for n in (1, 2, 3))
+    ids = [1, 2, 3] if form == "whole" else [spell(n) for n in (1, 2, 3)]
     truth = GroundTruth.from_arrays(
-        image=[spell(1)],
-        label=[spell(1)],
-        boxes=[[0, 0, 1, 1]],
-        images=[spell(n) for n in (1, 2, 3)],
-        classes=[spell(n) for n in (1, 2, 3)],
+        image=ids[:1], label=ids[:1], boxes=[[0, 0, 1, 1]], images=ids, classes=ids
     )
-    if form == "whole":
-        truth = fuzz_truth_of([1, 2, 3])
-    assert fuzz.check_results(chance, as_bytes(records), truth) is not None
+    assert agreed(result_columns, as_bytes(records), truth) is not None
     listed = {"info": {"a": [1]}, "images": document["images"], "annotations": records}
-    detections = fuzz.check_results(chance, as_bytes(listed), truth)
+    detections = agreed(result_columns, as_bytes(listed), truth)
     assert detections is not None
     if form != "whole":  # whole floats name no files: neither reader looks them up
         assert list(detections.file_names.values()) == ["a.jpg", "b.jpg", "c.jpg"]
-
-
-def fuzz_truth_of(ids: list[int]) -> GroundTruth:
-    return GroundTruth.from_arrays(
-        image=[1], label=[1], boxes=[[0, 0, 1, 1]], images=ids, classes=ids
-    )
 
 
 @pytest.mark.parametrize("mixed", ["images", "annotations", "twice"])
@@ -195,14 +184,14 @@ def test_ground_truth_with_mixed_or_repeated_ids(mixed: str) -> None:
         record["id"] = str(record["id"])
     for record in document["annotations"]:
         record["image_id"] = str(record["image_id"])
-    assert fuzz.check_truth(random.Random(1), as_bytes(document)) is not None
+    assert agreed(truth_columns, as_bytes(document)) is not None
     if mixed == "images":
         document["images"][2]["id"] = 3
     elif mixed == "annotations":
         document["annotations"][0]["image_id"] = 1
     else:
         document["images"][2]["id"] = "1"
-    assert fuzz.check_truth(random.Random(1), as_bytes(document)) is None
+    assert agreed(truth_columns, as_bytes(document)) is None
 
 
 @given(st.lists(st.integers(-(10**18) + 1, 10**18 - 1), unique=True, min_size=1, max_size=40))

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detap.checks.box_stats import found_classes, survey_values
-from detap.formats.json._fields import DONE, Fields, Reader
 from detap.formats.json.document import numbered
 from detap.tables._loops import survey_boxes
 from detap.tables.detection import encode_boxes
@@ -89,28 +88,3 @@ def test_the_class_on_a_ground_truth_by_hand() -> None:
     assert classes((1, 1.0), (0, 0.5)) == [(0, 0)]  # its own class, at the threshold exactly
     assert classes((2, 0.75), (1, 0.75)) == [(0, 2)]  # the first of equal ones
     assert classes((2, 0.25)) == []
-
-
-def test_columns_are_writable_buffers_of_their_rows() -> None:
-    row = b'{"image_id": 1, "category_id": 2, "bbox": [1, 2, 3, 4], "score": 0.5}'
-
-    def columns(data: bytes) -> Any:
-        blocks = iter([data, b""])
-        reader = Reader(lambda count: next(blocks), 1 << 20, 10)
-        fields = Fields([("image_id", "key"), ("bbox", "box"), ("score", "score")])
-        reader.begin()
-        reader.skip()
-        assert reader.walk(fields, 1) == DONE
-        return [fields.take(name) for name in ("image_id", "bbox", "score")]
-
-    def layout(column: Any) -> tuple[Any, ...]:
-        view = memoryview(column)
-        shape = view.ndim, view.shape, view.strides, view.format
-        return (*shape, view.itemsize, view.nbytes, view.readonly, len(column))
-
-    image, corners, score = columns(b"[" + row + b"," + row + b"]")
-    assert layout(corners) == (2, (2, 4), (32, 8), "d", 8, 64, False, 2)
-    assert layout(image) == (1, (2,), (8,), "q", 8, 16, False, 2)
-    assert layout(score) == (1, (2,), (8,), "d", 8, 16, False, 2)
-    assert np.frombuffer(corners).tolist() == [1, 2, 3, 4] * 2
-    assert layout(columns(b"[]")[1]) == (2, (0, 4), (32, 8), "d", 8, 0, False, 0)
