@@ -97,18 +97,8 @@ TRUTH_ERRORS: dict[str, tuple[Any, str]] = {
         "images[0]: id is 9007199254740992.0",
     ),
     "id true": (with_record("annotations", 0, id=True), "annotations[0] (id true): id is true"),
-    "id null": (with_record("categories", 0, id=None), "categories[0]: id is null"),
     "image without id": (with_record("images", 0, "id"), "images[0]: id is missing"),
-    "category without id": (with_record("categories", 0, "id"), "categories[0]: id is missing"),
-    "category id true": (
-        with_record("annotations", 0, category_id=True),
-        "annotations[0] (id 11): category_id is true",
-    ),
     "image_id missing": (with_record("annotations", 0, "image_id"), "(id 11): image_id is missing"),
-    "category_id missing": (
-        with_record("annotations", 0, "category_id"),
-        "(id 11): category_id is missing",
-    ),
     "no annotations": (truth(annotations=[]), "no annotations"),
     "annotations absent": (
         {"images": TRUTH["images"], "categories": TRUTH["categories"]},
@@ -130,13 +120,10 @@ TRUTH_ERRORS: dict[str, tuple[Any, str]] = {
         with_record("annotations", 0, bbox=[1, 2, 3]),
         "bbox has 3 values, expected 4: [x, y",
     ),
-    "box of five": (with_record("annotations", 0, bbox=[1] * 5), "bbox has 5 values"),
     "box of strings": (
         with_record("annotations", 0, bbox=["1", 2, 3, 4]),
         'bbox[0] is "1", expected',
     ),
-    "box of booleans": (with_record("annotations", 0, bbox=[1, 2, True, 4]), "bbox[2] is true"),
-    "box an object": (with_record("annotations", 0, bbox={"x": 1}), 'bbox is {"x": 1}'),
     "box NaN": (
         with_record("annotations", 0, bbox=[1, 2, float("nan"), 4]),
         "annotations[0] (id 11): bbox[2] is NaN, expected a finite number",
@@ -168,11 +155,8 @@ TRUTH_ERRORS: dict[str, tuple[Any, str]] = {
         " overflows, expected finite corners",
     ),
     "area negative": (with_record("annotations", 0, area=-1), "area is -1, expected a number >= 0"),
-    "area NaN": (with_record("annotations", 0, area=float("nan")), "area is NaN"),
     "area null": (with_record("annotations", 0, area=None), "area is null, expected a number"),
-    "area infinite": (text(TRUTH, "700.5", "1e999"), "area is infinite"),
     "crowd of two": (with_record("annotations", 0, iscrowd=2), "iscrowd is 2, expected 0 or 1"),
-    "crowd a string": (with_record("annotations", 0, iscrowd="0"), 'iscrowd is "0"'),
     "ignore a string": (
         with_record("annotations", 0, ignore="no"),
         'ignore is "no", expected 0 or 1',
@@ -201,10 +185,6 @@ TRUTH_ERRORS: dict[str, tuple[Any, str]] = {
         text(TRUTH, '"area": 700.5', '"area": 700.5, "\\u0061rea": 1'),
         'duplicate key "area"',
     ),
-    "ignored key twice": (
-        text(TRUTH, '"file_name": "a.jpg"', '"file_name": "a.jpg", "file_name": "b.jpg"'),
-        'images[0]: duplicate key "file_name"',
-    ),
     "nested key twice": (
         text(TRUTH, '"counts": [1, 2, 3]', '"counts": [1], "counts": [1]'),
         'annotations[2]: duplicate key "counts"',
@@ -213,16 +193,11 @@ TRUTH_ERRORS: dict[str, tuple[Any, str]] = {
         text(TRUTH, '"categories":', '"images": [], "categories":'),
         'duplicate key "images" in one object',
     ),
-    "ignored part twice": (
-        text(TRUTH, '"categories":', '"info": 1, "info": 2, "categories":'),
-        'duplicate key "info"',
-    ),
     "NaN where it is ignored": (
         text(TRUTH, "[10, 20, 40.5", "[NaN, 20, 40.5"),
         "annotations[0]: contains NaN or Infinity, which are not valid JSON",
     ),
     "trailing bytes": (as_bytes(TRUTH) + b" x", 'unexpected text after the JSON value: "x"'),
-    "two values": (as_bytes(TRUTH) + b"{}", 'unexpected text after the JSON value: "{}"'),
     "a comma too many": (text(TRUTH, '"area": 700.5', '"area": 700.5,'), "invalid JSON at"),
     "single quotes": (repr(TRUTH).encode(), "looks like Python text, not JSON; write it with json"),
     "UTF-16": (json.dumps(TRUTH).encode("utf-16"), "is UTF-16 or UTF-32 text, expected UTF-8"),
@@ -233,7 +208,6 @@ TRUTH_ERRORS: dict[str, tuple[Any, str]] = {
     ),
     "a control character in a string": (text(TRUTH, "a.jpg", "a\x01.jpg"), "nvalid control char"),
     "empty": (b"", "is empty"),
-    "only space": (b" \n", "is empty"),
     "a number": (b"17", "not a JSON object; expected an object"),
     "LFS pointer": (
         b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n",
@@ -250,13 +224,11 @@ TRUTH_ERRORS: dict[str, tuple[Any, str]] = {
         "looks like a file with unresolved merge conflicts",
     ),
     "pickle": (b"\x80\x04\x95\x10\x00", "looks like a Python pickle; save it as JSON"),
-    "zip": (b"PK\x03\x04\x00\x00", "looks like a zip archive"),
     "deep nesting": (
         b'{"info": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
         "JSON is nested 100001 levels deep, the limit is 100",
     ),
     "nothing but brackets": (b"[" * 1_000_000, "JSON is nested 1000000 levels deep"),
-    "nothing but braces": (b'{"a":' * 100_000, "JSON is nested 100000 levels deep"),
 }
 
 
@@ -310,22 +282,13 @@ RESULT_ERRORS: dict[str, tuple[Any, str]] = {
         [{**record, "category_id": record["category_id"] + 1} for record in RESULTS],
         "every category_id looks off by +1 (e.g. 2 overlaps class 1); use the ground truth's ids",
     ),
-    "category id true": (result(0, category_id=True), "[0]: category_id is true"),
-    "image id a fraction": (result(0, image_id=1.5), "[0]: image_id is 1.5"),
-    "image id null": (result(0, image_id=None), "[0]: image_id is null"),
     "image id beyond 64 bits": (
         result(1, image_id=2**63),
         "[1]: image_id 9223372036854775808 is not in the ground truth",
     ),
-    "image id half a character": (
-        result(1, image_id="\ud800"),
-        "[1]: image_id has an unpaired surrogate",
-    ),
     "image id missing": (result(0, "image_id"), "[0]: image_id is missing"),
-    "category id missing": (result(0, "category_id"), "[0]: category_id is missing"),
     "score missing": (result(2, "score"), "[2]: score is missing"),
     "score null": (result(2, score=None), "[2]: score is null, expected a number"),
-    "score a string": (result(2, score="0.5"), '[2]: score is "0.5", expected a number'),
     "score true": (result(2, score=True), "[2]: score is true, expected a number"),
     "score NaN": (result(2, score=float("nan")), "[2]: score is NaN, expected a finite number"),
     "score infinite": (result(2, score=float("-inf")), "[2]: score is infinite"),
@@ -335,9 +298,6 @@ RESULT_ERRORS: dict[str, tuple[Any, str]] = {
         "[2]: score is 10000000000000000000... (401 digits), expected a finite number",
     ),
     "box negative": (result(0, bbox=[1, 2, -3, 4]), "[0]: bbox has a negative width"),
-    "box missing": (result(0, "bbox"), "[0]: bbox is missing"),
-    "box of three": (result(0, bbox=[1, 2, 3]), "[0]: bbox has 3 values"),
-    "box NaN": (result(0, bbox=[float("nan"), 2, 3, 4]), "[0]: bbox[0] is NaN"),
     "box overflows": (
         result(0, bbox=[0, 0, 1e300, 1e300]),
         "[0]: bbox [0, 0, 1e+300, 1e+300] overflows",
@@ -372,19 +332,12 @@ RESULT_ERRORS: dict[str, tuple[Any, str]] = {
         b"\n".join(json.dumps(record).encode() for record in RESULTS),
         "looks like JSON Lines; write the records as one JSON array",
     ),
-    "Python text": (repr(RESULTS).encode(), "looks like Python text, not JSON"),
     "key twice": (
         text(RESULTS, '"score": 0.8', '"score": 0.8, "score": 0.9'),
         '[1]: duplicate key "score"',
     ),
-    "trailing bytes": (as_bytes(RESULTS) + b"\0", "unexpected text after the JSON value"),
-    "deep nesting": (b"[" * 100_000 + b"]" * 100_000, "JSON is nested 100000 levels"),
     "a fraction without digits": (text(RESULTS, "0.75", "1."), "invalid JSON at"),
     "a number from 0": (text(RESULTS, "0.75", "01"), "invalid JSON at"),
-    "a plus": (text(RESULTS, "0.75", "+1"), "invalid JSON at"),
-    "a hexadecimal": (text(RESULTS, "0.75", "0x10"), "invalid JSON at"),
-    "an underscore": (text(RESULTS, "0.75", "1_0"), "invalid JSON at"),
-    "full-width digits": (text(RESULTS, "0.75", "\uff11"), "invalid JSON at"),
 }
 
 
@@ -398,10 +351,8 @@ def test_invalid_results_are_refused(files: Files, name: str) -> None:
 
 TRUTH_NOTES: dict[str, tuple[Any, dict[str, int]]] = {
     "annotation id 0": (with_record("annotations", 0, id=0), {"annotation-id-zero": 1}),
-    "annotation id negative": (with_record("annotations", 0, id=-5), {}),
     "annotation id huge": (with_record("annotations", 0, id=10**30), {}),
     "annotation id a string": (with_record("annotations", 0, id="x"), {}),
-    "image id 0": (with_record("images", 2, id=0), {}),
     "image id whole float": (with_record("images", 0, id=1.0), {}),
     "the same annotation again": (
         truth(annotations=[*TRUTH["annotations"], TRUTH["annotations"][0]]),
@@ -428,7 +379,6 @@ TRUTH_NOTES: dict[str, tuple[Any, dict[str, int]]] = {
     "no iscrowd": (with_record("annotations", 1, "iscrowd"), {"missing-iscrowd": 1}),
     "iscrowd true": (with_record("annotations", 2, iscrowd=True), {}),
     "ignore": (with_record("annotations", 1, ignore=1), {"ignore-without-effect": 1}),
-    "ignore 0": (with_record("annotations", 1, ignore=0), {}),
     "zero area": (
         with_record("annotations", 1, bbox=[100, 100, 0, 50]),
         {"zero-area-ground-truth": 1},
@@ -444,17 +394,12 @@ TRUTH_NOTES: dict[str, tuple[Any, dict[str, int]]] = {
     ),
     "no sizes": (truth(images=[{"id": 1}, {"id": 2}, {"id": 3}]), {}),
     "sizes that are none": (with_record("images", 0, width="640", height=None), {}),
-    "sizes of 0": (with_record("images", 0, width=0, height=-1), {}),
     "equal names": (with_record("categories", 1, name="cat"), {"equal-category-names": 2}),
     "names that differ in case": (
         with_record("categories", 1, name="Cat"),
         {"names-differ-in-case": 2},
     ),
     "no name": (with_record("categories", 1, "name"), {"missing-category-names": 1}),
-    "a nickname": (
-        with_record("categories", 1, "name", nick="dog"),
-        {"missing-category-names": 1},
-    ),
     "byte order mark": (b"\xef\xbb\xbf" + as_bytes(TRUTH), {}),
     "space around": (b" \n\t" + as_bytes(TRUTH) + b"\r\n", {}),
     "an extra part": (
@@ -482,9 +427,7 @@ def test_duplicate_ids_and_keys_are_named(files: Files, part: str) -> None:
 
 RESULT_NOTES: dict[str, tuple[Any, dict[str, int]]] = {
     "none": ([], {"no-detections": 1}),
-    "none in an object": ({"annotations": []}, {"no-detections": 1}),
     "unknown category": (result(1, category_id=9), {"unknown-categories": 1}),
-    "score as logit": (result(1, score=-4.5), {"scores-outside-unit": 1}),
     "score in percent": (result(1, score=80), {"scores-outside-unit": 1}),
     "score 0 and 1": (result(0, score=0) + result(0, score=1), {}),
     "zero area": (result(1, bbox=[5, 5, 0, 5]), {"zero-area-detections": 1}),
@@ -496,7 +439,6 @@ RESULT_NOTES: dict[str, tuple[Any, dict[str, int]]] = {
     ),
     "ids as whole floats": (result(1, image_id=2.0, category_id=2e0), {}),
     "an object": ({"predictions": RESULTS}, {}),
-    "an object with more": ({"info": {}, "annotations": RESULTS}, {}),
     "its own categories, alike": (
         {"annotations": RESULTS, "categories": [{"id": 2, "name": "dog"}]},
         {},

@@ -320,7 +320,7 @@ class RecordList:
         self.identify: Callable[[int], object] = lambda _: None
         self.faulty: set[int] = set()
         self._values_of = values_of
-        self._omitted: list[int] = []
+        self._omitted: list[int] = []  # the row after each record without one
 
     def read(self) -> None:
         """Read the list at the position of the document."""
@@ -332,7 +332,7 @@ class RecordList:
                 self.document.problems.at(index, self.location(index), *HOLDS_CONSTANTS)
             if values is None:
                 self.fields.omit()
-                self._omitted.append(index)
+                self._omitted.append(index - len(self._omitted))
                 if len(self._omitted) == _SUSPECT:
                     self.document.content()  # raises if it expands beyond the limits
             else:
@@ -427,7 +427,7 @@ class RecordList:
 
     def number_of(self, row: int) -> int:
         """Return the number of a row's record."""
-        return row + bisect_right([index - k for k, index in enumerate(self._omitted)], row)
+        return row + bisect_right(self._omitted, row)
 
 
 def _item(text: JsonText) -> None:
