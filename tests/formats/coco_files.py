@@ -224,7 +224,7 @@ def assert_equal_columns(one: Any, other: Any) -> None:
             assert {k: v.tolist() for k, v in left.items()} == {
                 k: v.tolist() for k, v in right.items()
             }
-        elif name in ("segmentations", "keypoints", "masks") and left is not None:
+        elif name in ("table", "segmentations", "masks") and left is not None:
             assert_equal_columns(left, right)
         elif name in ("counts", "repeated"):
             assert {k: v for k, v in left.items() if v} == {k: v for k, v in right.items() if v}

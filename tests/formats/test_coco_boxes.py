@@ -141,7 +141,7 @@ def test_an_area_of_a_negative_size_is_scored_as_by_pycocotools(tmp_path: Path, 
 
 def test_the_area_of_a_negative_size_is_accepted(tmp_path: Path) -> None:
     gt, _ = faces(tmp_path)
-    assert agreed(truth_columns, gt.read_bytes()).area[-1] == -46
+    assert agreed(truth_columns, gt.read_bytes()).table.area[-1] == -46
 
 
 def test_another_negative_area_is_an_error(tmp_path: Path) -> None:

@@ -142,9 +142,10 @@ def test_both_readers_read_the_same(tmp_path: Path, second: dict[str, Any]) -> N
 def test_no_annotations_have_no_keypoints() -> None:
     content = b'{"images": [], "annotations": [], "categories": []}'
     columns = truth_columns(content, limits=Limits(empty=True), keypoints=True)
-    assert columns.keypoints is not None
-    assert columns.keypoints.points.shape == (0, 0, 3)
-    assert columns.keypoints.width_height.shape == (0, 2)
+    assert columns.table.keypoints is not None
+    assert columns.table.width_height is not None
+    assert columns.table.keypoints.shape == (0, 0, 3)
+    assert columns.table.width_height.shape == (0, 2)
 
 
 @pytest.mark.parametrize("side", ["truth", "results"])
@@ -277,9 +278,8 @@ def test_v_may_be_written_as_any_json_number(
             assert columns is None
             continue
         assert columns is not None
-        assert columns.keypoints is not None
         where = 1 if len(ending) > 2 else 2
-        assert columns.keypoints.points[:, where, 2].tolist() == [value] * 2
+        assert columns.table.keypoints[:, where, 2].tolist() == [value] * 2
 
 
 @pytest.mark.parametrize("side", ["gt", "dt"])

@@ -164,7 +164,7 @@ def test_ids_that_real_tools_write(form: str) -> None:
         record["id"] = float(number) if form == "whole" else f"annotation {number}"
     columns = agreed(truth_columns, as_bytes(document))
     assert columns is not None
-    assert columns.image_ids == tuple(spell(n) for n in (1, 2, 3))
+    assert columns.table.images == tuple(spell(n) for n in (1, 2, 3))
     ids = [1, 2, 3] if form == "whole" else [spell(n) for n in (1, 2, 3)]
     truth = GroundTruth.from_arrays(
         image=ids[:1], label=ids[:1], boxes=[[0, 0, 1, 1]], images=ids, classes=ids

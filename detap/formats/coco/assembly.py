@@ -20,13 +20,21 @@ from detap.checks.tables import (
     zero_area_ground_truths,
 )
 from detap.errors import InputError, Note, Problem
-from detap.formats.coco.columns import LISTS, DetectionColumns, KeypointColumns, TruthColumns
+from detap.formats.coco.columns import LISTS, DetectionColumns, TruthColumns
 from detap.formats.coco.id_mapping import CategoryPairs, check_image_ids, sample_categories
 from detap.formats.coco.values import no_common_id
 from detap.io.json_text import short_json
 from detap.io.limits import Limits
 from detap.io.paths import STDIN, Path, SourceFile, shown
-from detap.tables.detection import CategorySample, Detections, GroundTruth, Name, distinct_name
+from detap.tables.detection import (
+    CategorySample,
+    Detections,
+    Flags,
+    Floats,
+    GroundTruth,
+    Name,
+    distinct_name,
+)
 from detap.tables.notes import (
     AS_IS,
     BOX_LAYOUTS,
@@ -86,57 +94,34 @@ def refuse_same_file(path: Path, truth: GroundTruth, hint: str) -> None:
 
 
 def truth_table(columns: TruthColumns, source: Source) -> GroundTruth:
-    """Build the ground-truth table with its notes."""
-    negative = _negative_size_notes("ground-truth", source, columns)
-    names, name_notes = _distinct_names(columns.class_ids, columns.class_names)
-    keypoints = columns.keypoints
-    return GroundTruth(
-        image=columns.image,
-        label=columns.label,
-        corners=columns.corners,
-        box_area=columns.box_area,
-        images=columns.image_ids,
-        classes=names,
-        class_ids=columns.class_ids,
-        files=(source.file,),
-        notes=(*((AS_IS,) if source.as_is else ()), *_truth_notes(columns), *negative, *name_notes),
-        area=columns.area,
-        crowd=columns.crowd,
-        difficult=np.zeros(len(columns.image), np.bool_)
-        if columns.difficult is None
-        else columns.difficult,
-        ignore=columns.ignore,
-        group_of=columns.group_of,
-        image_sizes=columns.image_sizes,
-        zero_id=np.arange(len(columns.image)) == columns.zero_row,
-        keypoints=None if keypoints is None else keypoints.points,
-        no_keypoints=None if keypoints is None else keypoints.no_keypoints,
-        width_height=None if keypoints is None else keypoints.width_height,
-        extra=columns.extra,
-        listed=columns.listed,
-        groups=columns.groups,
-    )
+    """Return the ground-truth table with its notes and distinct class names."""
+    table = columns.table
+    negative = _negative_size_notes("ground-truth", source, table)
+    names, name_notes = _distinct_names(table.class_ids, columns.class_names)
+    as_is = (AS_IS,) if source.as_is else ()
+    notes = (*as_is, *_truth_notes(columns), *negative, *name_notes)
+    return replace(table, classes=names, files=(source.file,), notes=notes)
 
 
-def _keypoint_notes(keypoints: KeypointColumns) -> Iterator[Note]:
-    v = keypoints.points[:, :, 2]
+def _keypoint_notes(keypoints: Floats, no_keypoints: Flags) -> Iterator[Note]:
+    v = keypoints[:, :, 2]
     invalid = int(np.count_nonzero(((v != 0) & (v != 1) & (v != 2)).any(axis=1)))
     if invalid:
         message = "v is not 0, 1 or 2; keypoints with v > 0 are labeled"
         yield Note("odd-visibility", message, invalid)
-    disagreeing = int(np.count_nonzero((v > 0).any(axis=1) == keypoints.no_keypoints))
+    disagreeing = int(np.count_nonzero((v > 0).any(axis=1) == no_keypoints))
     if disagreeing:
         message = "num_keypoints disagrees with v; using num_keypoints"
         yield Note("num-keypoints-disagrees", message, disagreeing)
 
 
 def _truth_notes(columns: TruthColumns) -> Iterator[Note]:
-    counts = columns.counts
+    table, counts = columns.table, columns.counts
     for code, message in _TRUTH_NOTES.items():
         if counts.get(code):
             yield Note(code, message, counts[code])
-    if columns.keypoints is not None:
-        yield from _keypoint_notes(columns.keypoints)
+    if table.keypoints is not None and table.no_keypoints is not None:
+        yield from _keypoint_notes(table.keypoints, table.no_keypoints)
     for section, ids in columns.repeated.items():
         if ids:
             message = f"duplicate {section}, counted once: id {join_names(ids)}"
@@ -147,16 +132,14 @@ def _truth_notes(columns: TruthColumns) -> Iterator[Note]:
             "for the same numbers"
         )
         yield Note("annotation-id-zero", message, counts["annotation-id-zero"], severity="info")
-    ignored = int(np.count_nonzero(columns.ignore))
+    ignored = int(np.count_nonzero(table.ignore))
     if ignored:
         message = "ignore is set, but has no effect, as in pycocotools"
         yield Note("ignore-without-effect", message, ignored)
-    empty = survey_values(columns.box_area)[2]
-    if empty and columns.keypoints is None:
+    empty = survey_values(table.box_area)[2]
+    if empty and table.keypoints is None:
         yield zero_area_ground_truths(empty)
-    yield from box_notes(
-        "ground-truth", (columns.corners, columns.image), columns.image_sizes, _MARGIN
-    )
+    yield from box_notes("ground-truth", (table.corners, table.image), table.image_sizes, _MARGIN)
 
 
 def _distinct_names(
@@ -271,7 +254,7 @@ def _sample_of_ids(
 def _negative_size_notes(
     kind: str,
     source: Source,
-    columns: TruthColumns | DetectionColumns,
+    columns: GroundTruth | DetectionColumns,
     selected: NDArray[np.bool_] | None = None,
 ) -> tuple[Note, ...]:
     """Note boxes of negative size; raise InputError if many selected rows have one."""

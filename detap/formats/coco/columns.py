@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,42 +32,16 @@ class Segmentations:
         return self if kept.all() else Segmentations(self.has[kept], self.masks[kept], self.listed)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class KeypointColumns:
-    """The keypoints of G annotations, P each."""
+class TruthColumns(NamedTuple):
+    """An instances file: annotations in file order, images and categories by id."""
 
-    points: Floats  # (G, P, 3): x, y, v
-    width_height: Floats  # (G, 2), of the bbox
-    no_keypoints: Flags  # True if no keypoint is labeled
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TruthColumns:
-    """An instances file: G annotations in file order; I images, K categories by id."""
-
-    image_ids: tuple[Name, ...]
-    image_sizes: Floats  # (I, 2): width and height, NaN if missing or unusable
-    class_ids: tuple[Name, ...]
+    table: GroundTruth  # box_area is NaN if the row has a mask and no box
     class_names: tuple[str | None, ...]
-    image: Integers  # index into `image_ids`
-    label: Integers  # index into `class_ids`
-    corners: Floats  # x, y, x + w, y + h
-    box_area: Floats  # w * h; NaN if the row has a mask and no box
-    area: Floats  # annotated, or w * h
-    crowd: Flags
-    ignore: Flags
-    group_of: Flags
+    counts: Mapping[str, int]  # of the notes, by code
     records: int  # annotations in the file, including repeated ones
-    zero_row: int  # row of the annotation with id 0, or -1
-    origin: NDArray[np.int64] | None  # record index of each row, if not the row itself
-    counts: dict[str, int]  # of the notes, by code
-    repeated: Mapping[str, Sequence[Name]] = field(default_factory=dict)
-    difficult: Flags | None = None  # only of other formats
-    listed: Mapping[str, Integers] = field(default_factory=dict)  # as in `GroundTruth`
-    groups: Mapping[Name, str] = field(default_factory=dict)
+    origin: NDArray[np.int64] | None = None  # record index of each row, if not the row itself
+    repeated: Mapping[str, Sequence[Name]] = MappingProxyType({})
     segmentations: Segmentations | None = None  # every row has one
-    keypoints: KeypointColumns | None = None
-    extra: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,9 +73,11 @@ LISTS = {"negative": "neg_category_ids", "not_exhaustive": "not_exhaustive_categ
 """Keys of the category lists in image records."""
 
 
-def with_list(columns: TruthColumns, name: str, lists: Sequence[list[Name] | None]) -> TruthColumns:
-    """Add a category list of each image, without unknown categories."""
-    label_by_id = {identifier: label for label, identifier in enumerate(columns.class_ids)}
+def pairs_of_lists(
+    class_ids: Sequence[Name], name: str, lists: Sequence[list[Name] | None]
+) -> tuple[Integers, dict[str, int]]:
+    """Return the pairs of image and known category of a list of each image, and note counts."""
+    label_by_id = {identifier: label for label, identifier in enumerate(class_ids)}
     pairs = [
         (image, label_by_id.get(identifier, -1))
         for image, categories in enumerate(lists)
@@ -108,16 +85,14 @@ def with_list(columns: TruthColumns, name: str, lists: Sequence[list[Name] | Non
     ]
     array = np.array(pairs, np.int32).reshape(-1, 2)
     known = array[array[:, 1] >= 0]
-    width = max(len(columns.class_ids), 1)
+    width = max(len(class_ids), 1)
     keys = np.unique(known[:, 0] * np.int64(width) + known[:, 1])
     distinct = np.stack(np.divmod(keys, width), axis=1).astype(np.int32)
     counts = {
         f"{name}-of-unknown-categories": len(array) - len(known),
         f"images-without-{name}": sum(categories is None for categories in lists),
     }
-    return replace(
-        columns, listed={**columns.listed, name: distinct}, counts={**columns.counts, **counts}
-    )
+    return distinct, counts
 
 
 def groups_of(categories: Iterable[Any]) -> dict[Name, str]:

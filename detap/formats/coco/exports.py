@@ -10,13 +10,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from detap.errors import InputError, Note, Problem
 from detap.formats.coco.columns import TruthColumns
 from detap.formats.coco.truth import TruthFile
 from detap.io.paths import shown
 from detap.io.problems import SHAPES, check_choice
-from detap.tables.detection import Floats, Name
+from detap.tables.detection import Floats, GroundTruth, Name
 from detap.text_input import quote
 
 _HINT = "pass shapes='bbox' (--shapes bbox) to read the bounding boxes"
@@ -29,25 +30,27 @@ def as_exported(
     check_choice("shapes", shapes, SHAPES)
     notes: list[Note] = []
     info = file.info if isinstance(file.info, dict) else {}
-    may_have_parent = columns.class_ids[:1] == (0,) and not (columns.label == 0).any()
-    if columns.zero_row >= 0 and info.get("contributor") == "Label Studio":
-        columns, notes = _merged(columns, file)
-    may_have_parent &= len(columns.class_ids) > 1 and not columns.listed
+    table = columns.table
+    may_have_parent = table.class_ids[:1] == (0,) and not (table.label == 0).any()
+    if table.zero_id.any() and info.get("contributor") == "Label Studio":
+        table, notes = _merged(table, file)
+    may_have_parent &= len(table.class_ids) > 1 and not table.listed
     if may_have_parent and (name := _parent_of(file.categories)) is not None:
         message = f"category 0, {quote(name)}, is the parent of all others; left out"
         notes.append(Note("parent-category", message, severity="info"))
-        columns = replace(
-            columns,
-            class_ids=columns.class_ids[1:],
-            class_names=columns.class_names[1:],
-            label=columns.label - 1,
+        table = replace(
+            table,
+            class_ids=table.class_ids[1:],
+            classes=table.classes[1:],
+            label=table.label - 1,
         )
+        columns = columns._replace(class_names=columns.class_names[1:])
     if file.rotated:
-        columns = _turned(columns, file.rotated, path, shapes)
-    return columns, tuple(notes)
+        table = _turned(table, columns.origin, file.rotated, path, shapes)
+    return columns._replace(table=table), tuple(notes)
 
 
-def _merged(columns: TruthColumns, file: TruthFile) -> tuple[TruthColumns, list[Note]]:
+def _merged(table: GroundTruth, file: TruthFile) -> tuple[GroundTruth, list[Note]]:
     """Give images of one file name the index of the first."""
     names = {
         identifier: name
@@ -55,25 +58,25 @@ def _merged(columns: TruthColumns, file: TruthFile) -> tuple[TruthColumns, list[
         if isinstance(name, str)
     }
     first: dict[Name, int] = {}
-    for index, identifier in enumerate(columns.image_ids):
+    for index, identifier in enumerate(table.images):
         first.setdefault(names.get(identifier, identifier), index)
     kept = sorted(first.values())
-    if len(kept) == len(columns.image_ids):
-        return columns, []
+    if len(kept) == len(table.images):
+        return table, []
     new_index = {old: new for new, old in enumerate(kept)}
     index_of_image = np.array(
-        [new_index[first[names.get(name, name)]] for name in columns.image_ids], np.int32
+        [new_index[first[names.get(name, name)]] for name in table.images], np.int32
     )
-    repeated = len(columns.image_ids) - len(kept)
+    repeated = len(table.images) - len(kept)
     message = (
         "images listed again by Label Studio, once per annotator; the boxes of all annotators "
         "count: export JSON to use the newest annotation"
     )
     merged = replace(
-        columns,
-        image=index_of_image[columns.image],
-        image_ids=tuple(columns.image_ids[old] for old in kept),
-        image_sizes=columns.image_sizes[kept],
+        table,
+        image=index_of_image[table.image],
+        images=tuple(table.images[old] for old in kept),
+        image_sizes=None if table.image_sizes is None else table.image_sizes[kept],
     )
     return merged, [Note("images-of-several-annotators", message, repeated)]
 
@@ -87,26 +90,30 @@ def _parent_of(categories: Iterable[Any]) -> str | None:
 
 
 def _turned(
-    columns: TruthColumns, rotated: Mapping[int, float], path: str, shapes: str
-) -> TruthColumns:
+    table: GroundTruth,
+    origin: NDArray[np.int64] | None,
+    rotated: Mapping[int, float],
+    path: str,
+    shapes: str,
+) -> GroundTruth:
     """Replace boxes by their bounding boxes when rotated by degrees."""
     rows = sorted(rotated)
-    origin = range(len(columns.image)) if columns.origin is None else columns.origin.tolist()
+    records = range(len(table)) if origin is None else origin.tolist()
     if shapes != "bbox":
         degrees = f"attributes.rotation {rotated[rows[0]]:g}"
         message = f"boxes are rotated ({degrees}); {len(rows)} in all"
-        location = f"annotations[{origin[rows[0]]}]"
+        location = f"annotations[{records[rows[0]]}]"
         raise InputError(Problem(shown(path), location, message, _HINT))
-    corners, box_area = columns.corners.copy(), columns.box_area.copy()
+    corners, box_area = table.corners.copy(), table.box_area.copy()
     angles = np.radians([rotated[row] for row in rows])
     with np.errstate(over="ignore", invalid="ignore"):
         corners[rows], box_area[rows] = _bounds(corners[rows], angles)
     wrong = np.flatnonzero(~np.isfinite(box_area[rows]))
     if len(wrong):
-        location = f"annotations[{origin[rows[wrong[0]]]}]"
+        location = f"annotations[{records[rows[wrong[0]]]}]"
         message = "the area of the bounding box overflows"
         raise InputError(Problem(shown(path), location, message, "correct the box"))
-    return replace(columns, corners=corners, box_area=box_area)
+    return replace(table, corners=corners, box_area=box_area)
 
 
 def _bounds(corners: Floats, angles: Floats) -> tuple[Floats, Floats]:

@@ -22,7 +22,7 @@ from detap.tables.detection import Detections, Floats, GroundTruth, Integers, Na
 from detap.tables.masks import Masks
 
 Sizes = NDArray[np.int64]
-Columns = TypeVar("Columns", TruthColumns, DetectionColumns)
+Columns = TypeVar("Columns", GroundTruth, DetectionColumns)
 UNKNOWN = -1
 _MAX_SQUARE = 2**16 - 1
 """Side of the largest square mask, used for unknown sizes to avoid cropping."""
@@ -62,14 +62,15 @@ class SegmentationLists:
 def masked_ground_truth(columns: TruthColumns, source: Source) -> GroundTruth:
     """Build the ground-truth table with masks, whose sizes must be those of their images."""
     assert columns.segmentations is not None
-    sizes = _listed_sizes(columns.image_ids, columns.image_sizes)
-    masks = _masks(columns.segmentations, columns.image, sizes, columns.image_ids, source)
+    table = columns.table
+    sizes = _listed_sizes(table.images, table.image_sizes)
+    masks = _masks(columns.segmentations, table.image, sizes, table.images, source)
     mask = np.arange(len(masks), dtype=np.int32)
-    no_box = np.isnan(columns.box_area)
+    no_box = np.isnan(table.box_area)
     if no_box.any():
-        columns, _ = _boxes_of_masks(columns, no_box, mask, masks)
-        area = np.where(np.isnan(columns.area), columns.box_area, columns.area)
-        columns = replace(columns, area=area)
+        table, _ = _boxes_of_masks(table, no_box, mask, masks)
+        area = np.where(np.isnan(table.area), table.box_area, table.area)
+        columns = columns._replace(table=replace(table, area=area))
     return replace(truth_table(columns, source), masks=masks, mask=mask)
 
 

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from detap.formats.coco.columns import (
     LISTS,
     SHAPE_OF_TRUTH,
-    KeypointColumns,
     TruthColumns,
     groups_of,
-    with_list,
+    pairs_of_lists,
 )
 from detap.formats.coco.keypoints import KeypointLists
 from detap.formats.coco.masks import SegmentationLists
@@ -42,7 +41,7 @@ from detap.formats.reading.attributes import Attributes
 from detap.io.json_text import short_json
 from detap.io.limits import DEFAULT_LIMITS
 from detap.io.problems import FaultError
-from detap.tables.detection import Floats, Name, encode_boxes
+from detap.tables.detection import Floats, GroundTruth, Name, encode_boxes
 
 _SECTIONS = ("images", "annotations", "categories")
 NO_BOX = (0.0, 0.0, np.nan, np.nan)
@@ -237,13 +236,14 @@ class TruthFile:
         }
         box = np.asarray(fields.take("bbox")).reshape(-1, 4)
         box[np.isnan(box[:, 0])] = NO_BOX
-        keypoints = None
+        keypoints: dict[str, Any] = {}
         if self._keypoints is not None:
             sides = box[:, 2:] - box[:, :2] if self.boxes == "xyxy" else box[:, 2:].copy()
             numbers, points = taken("num_keypoints"), self._keypoints.array()[select]
             counts["missing-num-keypoints"] = int(np.isnan(numbers).sum())
             labeled = np.where(np.isnan(numbers), (points[:, :, 2] > 0).sum(axis=1), numbers)
-            keypoints = KeypointColumns(points, sides[select], labeled == 0)
+            keypoints = {"keypoints": points, "no_keypoints": labeled == 0}
+            keypoints["width_height"] = sides[select]
         corners, box_area = encode_boxes(box, self.boxes, copy=False)
         area = taken("area")
         counts["missing-area"] = int(np.isnan(area).sum())
@@ -255,34 +255,44 @@ class TruthFile:
             segmentations = self._segmentations.columns().select(kept)
         zero = taken("id") == 0
         counts["annotation-id-zero"] = int(zero.sum())
-        columns = TruthColumns(
-            image_ids=image_ids,
-            image_sizes=self._sizes()[kept_images][order],
-            class_ids=class_ids,
-            class_names=tuple(self._categories[name][1].get("name") for name in class_ids),
+        zero[np.flatnonzero(zero)[:-1]] = False
+        image_rows = np.flatnonzero(kept_images)[order].tolist()
+        listed = {}
+        for name, lists in self._lists.items():
+            if self._images.holds(LISTS[name]):
+                of_images = [lists[row] for row in image_rows]
+                listed[name], more = pairs_of_lists(class_ids, name, of_images)
+                counts |= more
+        table = GroundTruth(
             image=image[select],
             label=label[select],
             corners=corners[select],
             box_area=box_area[select],
+            images=image_ids,
+            image_sizes=self._sizes()[kept_images][order],
+            classes=tuple(map(str, class_ids)),
+            class_ids=class_ids,
+            files=(),
             area=np.where(np.isnan(area), box_area[select], area),
             crowd=crowd,
+            difficult=np.zeros(len(crowd), np.bool_),
             ignore=ignore,
             group_of=group_of,
-            records=fields.count,
-            zero_row=int(np.flatnonzero(zero)[-1]) if zero.any() else -1,
-            origin=None if every else rows.astype(np.int64),
-            counts=counts,
-            repeated=self._repeated,
+            zero_id=zero,
+            listed=listed,
             groups=groups_of(self.categories),
-            segmentations=segmentations,
-            keypoints=keypoints,
             extra={name: values[select] for name, values in self.attributes.columns().items()},
+            **keypoints,
         )
-        image_rows = np.flatnonzero(kept_images)[order].tolist()
-        for name, lists in self._lists.items():
-            if self._images.holds(LISTS[name]):
-                columns = with_list(columns, name, [lists[row] for row in image_rows])
-        return columns
+        return TruthColumns(
+            table,
+            class_names=tuple(self._categories[name][1].get("name") for name in class_ids),
+            counts=counts,
+            records=fields.count,
+            origin=None if every else rows.astype(np.int64),
+            repeated=self._repeated,
+            segmentations=segmentations,
+        )
 
     def _kept(self, name: str, records: RecordList) -> NDArray[np.bool_]:
         """Return the rows without those that repeat a record; add problems for equal ids."""

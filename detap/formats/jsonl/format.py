@@ -59,26 +59,26 @@ def read_ground_truth(
     corners, box_area, box_format = _boxes(lines, boxes, image, sizes)
     area = lines.area
     crowd, ignore, group_of, difficult = (lines.flags[name] for name in FLAGS)
-    columns = TruthColumns(
-        image_ids=images,
-        image_sizes=sizes,
-        class_ids=classes,
-        class_names=tuple(_class_name(lines.path, name, names) for name in classes),
+    table = GroundTruth(
         image=image,
         label=indices_in(lines.classes, classes)[lines.label],
         corners=corners,
         box_area=box_area,
+        images=images,
+        image_sizes=sizes,
+        classes=tuple(map(str, classes)),
+        class_ids=classes,
+        files=(),
         area=np.where(np.isnan(area), box_area, area),
         crowd=crowd,
         ignore=ignore,
         group_of=group_of,
         difficult=difficult,
-        records=len(lines),
-        zero_row=-1,
-        origin=None,
-        counts={"missing-area": int(np.count_nonzero(np.isnan(area)))},
         extra=lines.attributes.columns(),
     )
+    given = tuple(_class_name(lines.path, name, names) for name in classes)
+    counts = {"missing-area": int(np.count_nonzero(np.isnan(area)))}
+    columns = TruthColumns(table, given, counts, len(lines))
     truth = truth_table(columns, _source(lines, limits, as_is, box_format))
     notes = (*truth.notes, *nonzero_notes(images_without_objects(len(images), image)))
     return replace(truth, notes=notes, files=(*truth.files, *names.source()))
