@@ -72,7 +72,7 @@ def test_eval_imports_only_what_it_needs(coco: Files, tmp_path: Path) -> None:
     assert "numpy" in modules
     assert modules & HEAVY == set()
     formats = {name.removeprefix("detap.formats.") for name in modules if "detap.formats." in name}
-    assert not {"voc.tables", "yolo.tables", "cvat.tables"} & formats
+    assert not {"voc.tables", "yolo.rows", "cvat"} & formats
 
 
 @pytest.mark.parametrize(("command", "threads"), [("eval", "1"), ("report", "1"), ("rank", "None")])

@@ -20,7 +20,7 @@ from detap.formats.text._ragged import RaggedLines
 from detap.formats.text.lines import LineForm, decoded_lines, plain_lines
 from detap.formats.text.reader import Rows
 from detap.formats.voc import tables as voc
-from detap.formats.yolo import tables as yolo_tables
+from detap.formats.yolo import format as yolo_format
 from detap.formats.yolo.rows import YoloForm
 from detap.io.problems import FaultError, Problems
 from detap.tables.detection import GroundTruth
@@ -183,13 +183,13 @@ TRUTHS: dict[str, tuple[str, Callable[..., GroundTruth], dict[str, Any]]] = {
     "voc": ("VOC labels", voc.read_ground_truth, {}),
     "kitti": ("KITTI labels", kitti.read_ground_truth, {}),
     "dota": ("DOTA labels", dota.read_ground_truth, {}),
-    "yolo": ("YOLO labels", yolo_tables.read_ground_truth, {"image_size": "640x480"}),
+    "yolo": ("YOLO labels", yolo_format.read_ground_truth, {"image_size": "640x480"}),
     "yolo masks": (
         "YOLO labels",
-        yolo_tables.read_ground_truth,
+        yolo_format.read_ground_truth,
         {"image_size": "640x480", "masks": True},
     ),
-    "yolo obb": ("YOLO obb", yolo_tables.read_ground_truth, {"image_size": "9x9", "task": "obb"}),
+    "yolo obb": ("YOLO obb", yolo_format.read_ground_truth, {"image_size": "9x9", "task": "obb"}),
 }
 
 

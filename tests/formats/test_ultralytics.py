@@ -330,7 +330,6 @@ def test_the_geometry_of_real_labels(
         ({"split": "train"}, ""),
         ({"split": "test"}, ""),
         ({"class_names": "other.yaml"}, "keypoints"),
-        ({"class_names": "missing.yaml"}, "polygons"),
     ],
 )
 @pytest.mark.parametrize("listed", ["val.txt", "images/val", "../set/images/val"])

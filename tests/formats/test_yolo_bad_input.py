@@ -267,7 +267,7 @@ def test_a_split_that_is_absent(tmp_path: Path) -> None:
 
 
 def test_given_sizes_that_differ(tmp_path: Path) -> None:
-    given = GivenSizes(["a", "b"], (30, 20), None, DEFAULT_LIMITS)
+    given = GivenSizes.read((30, 20), None, DEFAULT_LIMITS)
     given.check_against(np.array([[30.0, 20], [np.nan, np.nan]]), ["a", "b"], "x", "there")
     with pytest.raises(InputError) as error:
         given.check_against(np.array([[30.0, 20], [20, 30]]), ["a", "b"], "x", "there")
@@ -277,7 +277,7 @@ def test_given_sizes_that_differ(tmp_path: Path) -> None:
     )
     few = replace(DEFAULT_LIMITS, file_bytes=10)
     with pytest.raises(InputError):
-        GivenSizes(["c"], None, _sizes(tmp_path), few)
+        GivenSizes.read(None, _sizes(tmp_path), few)
 
 
 def test_ground_truths_of_several_class_lists(tmp_path: Path) -> None:

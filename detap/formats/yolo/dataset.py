@@ -8,7 +8,7 @@ Reference: Ultralytics 8.3, ``data/utils.py`` (`img2label_paths`, `check_det_dat
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -55,13 +55,6 @@ class DataSet(NamedTuple):
         """The indices of the images with a label file."""
         return tuple(number for number, member in enumerate(self.members) if member)
 
-    def with_images(self, names: list[str]) -> "DataSet":
-        """Return the data set with further images, without labels and files."""
-        rows = [*zip(self.images, self.image_files, self.members, strict=True)]
-        rows = sorted(rows + [(name, "", "") for name in names])
-        images, image_files, members = zip(*rows, strict=True) if rows else ((), (), ())
-        return self._replace(images=images, image_files=image_files, members=members)
-
     def hide_outside(self, error: InputError, given: Path | None) -> InputError:
         """Return an error without the content of files outside the data set.
 
@@ -101,10 +94,13 @@ def resolve_data_yaml(path: str) -> str:
     return path
 
 
-def find_images(path: str, split: str | None, limits: Limits) -> DataSet:
+def find_images(
+    path: str, split: str | None, limits: Limits, listed: Iterable[str] = ()
+) -> DataSet:
     """Return the images of a `data.yaml` or ``obj.data``, or of a folder of label files.
 
-    The `split` of a `data.yaml` is by default ``val``.
+    The `split` of a `data.yaml` is by default ``val``. If nothing names the images of a
+    `data.yaml`, the `listed` ones are added.
     """
     search = _Search(path, Problems(limits.problems), limits)
     data = None
@@ -121,7 +117,7 @@ def find_images(path: str, split: str | None, limits: Limits) -> DataSet:
     else:
         search.find_below(labels_folder(path))
     search.problems.raise_any()
-    return search.data_set(data)
+    return search.data_set(data, listed)
 
 
 def labels_folder(path: str) -> str:
@@ -403,15 +399,19 @@ class _Search:
         message = f"duplicate image name {quote(stem)} (also {other_path})"
         self.problems.add(path, "", message, "rename one of them")
 
-    def data_set(self, data: ClassNames | None) -> DataSet:
-        """Return the data set."""
-        images = [self.images[stem] for stem in sorted(self.images)]
-        folders = sorted({image.labels for image in images})
+    def data_set(self, data: ClassNames | None, listed: Iterable[str]) -> DataSet:
+        """Return the data set, with the listed images if only labels name its images."""
+        named = any(image.name for image in self.images.values())
+        folders = sorted({image.labels for image in self.images.values()})
+        if data is not None and not named:
+            self.images |= {s: _Image("", "", "") for s in listed if s not in self.images}
+        stems = tuple(sorted(self.images))
         root = folders[0] if len(folders) == 1 else common_folder(folders)
         inside = {f: "" if f == root else f"{os.path.relpath(f, root)}/" for f in folders}
         members: dict[str, str] = {}
         image_files, irregular = [], set()
-        for stem, (folder, image_name, labels) in zip(sorted(self.images), images, strict=True):
+        for stem in stems:
+            folder, image_name, labels = self.images[stem]
             label_files, name = self._files(labels), f"{stem}.txt"
             if name in label_files:
                 members[stem] = f"{inside[labels]}{name}"
@@ -420,7 +420,6 @@ class _Search:
             exists = image_name and image_name in self._files(folder)
             image_files.append(os.path.join(folder, image_name) if exists else "")
         skipped = tuple(sorted(self.skipped))
-        stems = tuple(sorted(self.images))
         return DataSet(
             images=stems,
             image_files=tuple(image_files),
@@ -429,7 +428,7 @@ class _Search:
             data=data,
             repeated=self.repeated,
             outside=tuple(self.outside),
-            named=any(image.name for image in images),
+            named=named,
         )
 
 

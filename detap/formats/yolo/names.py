@@ -1,7 +1,7 @@
 """Class names and ``kpt_shape`` of YOLO data sets and predictions; Darknet's ``obj.data``."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
 from detap.errors import InputError, Problem
@@ -72,13 +72,6 @@ def _existing(folder: str, path: str) -> str:
     return stripped if os.path.exists(stripped) and not os.path.exists(full) else full
 
 
-def folders_above(folder: str) -> Iterator[str]:
-    """Yield a folder and the two above it."""
-    for _ in range(3):
-        yield folder
-        folder = os.path.normpath(os.path.join(folder, os.pardir))
-
-
 def kpt_shape(lists: Sequence[ClassNames]) -> tuple[int, int] | None:
     """Return the ``kpt_shape`` of the files; raise InputError if two differ."""
     given = {names.keypoints: names.file for names in lists if names.keypoints is not None}
@@ -89,14 +82,20 @@ def kpt_shape(lists: Sequence[ClassNames]) -> tuple[int, int] | None:
     return next(iter(given), None)
 
 
-def names_of_truth(
+def class_lists(
     data: ClassNames | None, labels: str, given: Path | None, limits: Limits, *, as_is: bool
-) -> ClassNames:
-    """Return the list of class names; all that exist in and above `labels` must be equal."""
-    lists = [ClassNames.load(given, limits), data or ClassNames()]
-    for folder in folders_above(labels):
+) -> list[ClassNames]:
+    """Return the list of class names and the `data.yaml` of a data set, empty if unknown.
+
+    All lists that exist in and above `labels` must be equal.
+    """
+    described = data or ClassNames()
+    lists = [ClassNames.load(given, limits), described]
+    folder = labels
+    for _ in range(3):
         lists += [read_if_valid(os.path.join(folder, name), limits) for name in NAME_LISTS]
-    return _single_list(lists, as_is=as_is)
+        folder = os.path.normpath(os.path.join(folder, os.pardir))
+    return [_single_list(lists, as_is=as_is), described]
 
 
 def names_of_detections(

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,45 +24,43 @@ _SIZE = re.compile(r"([1-9][0-9]{0,8})[xX]([1-9][0-9]{0,8})")
 _SAMPLED = 16
 
 
-class GivenSizes:
-    """Image sizes from options: one for all images (``"640x480"``), or a table.
+class GivenSizes(NamedTuple):
+    """Image sizes from options: one for all images (``"640x480"``), or a table by stem.
 
-    `sizes` (I, 2) has the width and height of each image, NaN if unknown, `table` the sizes by
-    stem, and `source` the table's file, if there is one.
+    `source` is the table's file, if there is one.
     """
 
-    def __init__(
-        self,
-        images: Sequence[Name],
-        image_size: Size | None,
-        image_sizes: Path | None,
-        limits: Limits,
-    ) -> None:
-        self.sizes: Floats = np.full((len(images), 2), np.nan)
-        self.source: tuple[SourceFile, ...] = ()
-        self.table: dict[str, tuple[int, int]] = {}
-        if image_size is not None and image_sizes is not None:
-            raise UsageError("use either --image-size or --image-sizes, not both")
-        if image_size is not None:
-            self.sizes[:] = _parsed(image_size)
-        if image_sizes is not None:
-            self.table = read_image_sizes(image_sizes, limits)
-            self.source = (SourceFile(str(image_sizes), len(self.table)),)
-            self.use_for(images)
+    size: tuple[float, float]
+    table: dict[str, tuple[int, int]]
+    source: tuple[SourceFile, ...]
 
-    def use_for(self, images: Sequence[Name]) -> None:
-        """Look up the sizes of other images in the table."""
-        self.sizes = sizes_of(images, self.table)
+    @classmethod
+    def read(
+        cls, image_size: Size | None, image_sizes: Path | None, limits: Limits
+    ) -> "GivenSizes":
+        """Return the sizes of the two options, at most one of which is given."""
+        if image_sizes is None:
+            size = (np.nan, np.nan) if image_size is None else _parsed(image_size)
+            return cls(size, {}, ())
+        if image_size is not None:
+            raise UsageError("use either --image-size or --image-sizes, not both")
+        table = read_image_sizes(image_sizes, limits)
+        return cls((np.nan, np.nan), table, (SourceFile(str(image_sizes), len(table)),))
+
+    def of(self, images: Sequence[Name]) -> Floats:
+        """Return the width and height of images, (I, 2), NaN if unknown."""
+        return sizes_of(images, self.table) if self.table else np.tile(self.size, (len(images), 1))
 
     def check_against(self, other: Floats, images: Sequence[Name], path: str, source: str) -> None:
         """Raise InputError if other sizes (I, 2), those of `path`, differ."""
-        wrong = (self.sizes != other) & ~np.isnan(self.sizes) & ~np.isnan(other)
+        sizes = self.of(images)
+        wrong = (sizes != other) & ~np.isnan(sizes) & ~np.isnan(other)
         differing = np.flatnonzero(wrong.any(axis=1))
         if not len(differing):
             return
         first = differing[0]
-        given, actual = ("{:g}x{:g}".format(*sizes[first]) for sizes in (self.sizes, other))
-        swapped = (self.sizes[differing] == other[differing][:, ::-1]).all()
+        given, actual = ("{:g}x{:g}".format(*table[first]) for table in (sizes, other))
+        swapped = (sizes[differing] == other[differing][:, ::-1]).all()
         looks = ": width and height look swapped" if swapped else ""
         origin = self.source[0].path if self.source else "--image-size"
         message = f"image {quote(str(images[first]))} is {actual} {source}, but {given} in {origin}"
@@ -89,7 +88,7 @@ def sizes_of_images(
     Raise InputError if the size of a `required` image is unknown, or a table differs from the
     files.
     """
-    sizes = given.sizes.copy()
+    sizes = given.of(data_set.images)
     problems: dict[int, Problem] = {}
     for image in np.flatnonzero(np.isnan(sizes[:, 0])).tolist():
         if data_set.image_files[image]:
@@ -111,7 +110,7 @@ def _check_sample(data_set: DataSet, given: GivenSizes) -> None:
     """Compare a table with the sizes of a sample of image files."""
     existing = [image for image, path in enumerate(data_set.image_files) if path]
     sampled = existing[:: max(1, len(existing) // _SAMPLED)]
-    other = np.full_like(given.sizes, np.nan)
+    other = np.full((len(data_set.images), 2), np.nan)
     for image in sampled:
         try:
             other[image] = size_of_file(data_set.image_files[image])
