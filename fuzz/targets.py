@@ -289,7 +289,7 @@ def _resolve(word: str) -> str:
     return word
 
 
-FORM = LineForm("image", True, "xyxy", _resolve, IMAGES)
+FORM = LineForm("image", True, "xyxy", _resolve)
 
 
 def _number(word: str) -> str:

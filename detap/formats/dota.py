@@ -87,21 +87,23 @@ class DotaForm(LineForm):
 
     def read_line(self, text: str) -> Line:
         """Read a line, or raise FaultError."""
-        columns = columns_of(text)
-        expected = len(self.columns)
-        if len(columns) != expected and (self.scored or len(columns) != expected - 1):
-            raise FaultError(*self._wrong_count(columns))
         if self.scored:
-            self.resolve(columns[0])
-            return Line(columns[0], numbers_of(self.columns[1:], columns[1:]))
-        width = len(self.shape)
+            return LineForm.read_line(self, text)
+        columns, expected, width = columns_of(text), len(self.columns), len(self.shape)
+        if len(columns) not in (expected - 1, expected):
+            raise FaultError(*self.wrong_count(columns))
         difficult = columns[width + 1] if len(columns) == expected else "0"
         if difficult not in {"0", "1"}:
             message = f"difficult is {quote(difficult)}, expected 0 or 1"
             raise FaultError(message, f"write `{' '.join(self.columns)}`")
         return Line(columns[width], numbers_of(self.shape, columns[:width]), difficult == "1")
 
-    def _wrong_count(self, columns: list[str]) -> tuple[str, str]:
+    def fault(self, values: list[float]) -> str:
+        """Return no fault; quadrilaterals are checked in columns."""
+        return ""
+
+    def wrong_count(self, columns: list[str]) -> tuple[str, str]:
+        """Return the message and hint for a wrong number of columns."""
         width, count = len(self.columns), len(columns)
         expected = f"{width}" if self.scored else f"{width} (or {width - 1} without difficult)"
         message = f"{has_columns(count)}, expected {expected}"

@@ -7,7 +7,7 @@ for autonomous driving? The KITTI vision benchmark suite, CVPR 2012.
 """
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -21,18 +21,11 @@ from detap.formats.by_name.problems import CORNERS
 from detap.formats.reading.placeholder import empty_ground_truth
 from detap.formats.reading.sniffing import first_line
 from detap.formats.text.folder import Folder, first_folder
-from detap.formats.text.lines import (
-    Line,
-    LineForm,
-    are_numbers,
-    columns_of,
-    has_columns,
-    numbers_of,
-)
+from detap.formats.text.lines import LineForm, are_numbers, has_columns
 from detap.formats.text.reader import FolderReader, Rows, first_words
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
-from detap.io.problems import FaultError, Problems, check_choice
+from detap.io.problems import check_choice
 from detap.tables.detection import (
     BOX_FORMATS,
     Detections,
@@ -72,14 +65,12 @@ class KittiForm(LineForm):
         """The arguments of `RaggedLines` for these lines."""
         return {"counts": (self.width,)}
 
-    def read_line(self, text: str) -> Line:
-        """Read a line, or raise FaultError."""
-        columns = columns_of(text)
-        if len(columns) != len(self.columns):
-            raise FaultError(*self._wrong_count(columns))
-        return Line(columns[0], numbers_of(self.columns[1:], columns[1:]))
+    def fault(self, values: list[float]) -> str:
+        """Return no fault; boxes are checked in columns."""
+        return ""
 
-    def _wrong_count(self, columns: Sequence[str]) -> tuple[str, str]:
+    def wrong_count(self, columns: list[str]) -> tuple[str, str]:
+        """Return the message and hint for a wrong number of columns."""
         expected, count = len(self.columns), len(columns)
         message = f"{has_columns(count)}, expected {expected}"
         hint = f"write `{' '.join(self.columns)}`"

@@ -43,18 +43,18 @@ def class_number(word: str) -> str:
 
 
 def yolo(counts: tuple[int, ...] = (), *, scored: bool, **options: Any) -> YoloForm:
-    return YoloForm("class", scored, "cxcywh", class_number, (), counts, **options)
+    return YoloForm("class", scored, "cxcywh", class_number, counts, **options)
 
 
 FORMS: dict[str, LineForm] = {
-    "VOC class file": LineForm("image", True, "xyxy", image, KNOWN),
+    "VOC class file": LineForm("image", True, "xyxy", image),
     "VOC image file": LineForm("class", True, "xywh", str),
     "VOC labels": LineForm("class", False, "xyxy", str),
     "VOC labels as xywh": LineForm("class", False, "xywh", str),
     "KITTI labels": KittiForm("type", False, "xyxy", str),
     "KITTI results": KittiForm("type", True, "xyxy", str),
     "DOTA labels": DotaForm("class", False, "polygon", str),
-    "DOTA results": DotaForm("image", True, "polygon", image, KNOWN),
+    "DOTA results": DotaForm("image", True, "polygon", image),
     "DOTA rotated labels": DotaForm("class", False, "degrees", str),
     "DOTA rotated results": DotaForm("image", True, "radians", image),
     "YOLO labels": yolo(scored=False),
@@ -249,7 +249,7 @@ def scan(
     content: bytes, form: LineForm, known: Sequence[bytes] = (b"0", b"a", b"Car")
 ) -> RaggedLines:
     """Read a file whose lines must be regular."""
-    rows = RaggedLines(odd, lambda _: False, known=[*known], **form.regular)
+    rows = RaggedLines(odd, lambda word: word in known, **form.regular)
     rows.read(content, 0, 99)
     return rows
 
@@ -285,7 +285,7 @@ def test_regular_lines(name: str, line: bytes, values: list[float]) -> None:
 
 
 def test_a_file_whose_reading_fails_has_no_rows() -> None:
-    rows = RaggedLines(odd, lambda _: False, known=[b"0"], **FORMS["YOLO labels"].regular)
+    rows = RaggedLines(odd, lambda word: word == b"0", **FORMS["YOLO labels"].regular)
     rows.read(b"0 1 2 3 4", 0, 99)
     with pytest.raises(Odd):
         rows.read(b"0 5 6 7 8\n0 5 6 7 8\n?", 1, 99)

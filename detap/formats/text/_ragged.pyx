@@ -40,8 +40,6 @@ cdef class RaggedLines:
         it, from the file, the line number and the line. It may raise an exception.
     accept : callable
         Returns True if regular lines may have a word; called once for each word that is accepted.
-    known : list of bytes
-        Words that are accepted.
     counts : tuple of int
         One or two allowed numbers of numbers in a line.
     polygon : int
@@ -67,10 +65,9 @@ cdef class RaggedLines:
 
     def __cinit__(
         self, object odd: Callable[[int, int, bytes], tuple[bytes, list[float], bool] | None],
-        object accept: Callable[[bytes], bool], *, list known: list[bytes], tuple counts: tuple[int, ...], Py_ssize_t polygon=0,
+        object accept: Callable[[bytes], bool], *, tuple counts: tuple[int, ...], Py_ssize_t polygon=0,
         Py_ssize_t lead=0, tuple last: tuple[bytes, ...] = (),
     ):
-        cdef bytes word
         names_open(&self.words)
         self.odd = odd
         self.accept = accept
@@ -79,9 +76,6 @@ cdef class RaggedLines:
         self.lead = lead
         if last:
             self.unflagged, self.flagged = last
-        for word in known:
-            if names_find(&self.words, word, len(word), True) < 0:
-                raise MemoryError
 
     def __dealloc__(self):
         names_close(&self.words)

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import NoReturn
@@ -234,22 +234,17 @@ def read_class_files(
     reader: FolderReader,
     ground_truth: GroundTruth,
     class_by_stem: Mapping[str, ClassOfFile],
-    form: Callable[[Callable[[str], str], Sequence[str]], LineForm],
+    form: Callable[[Callable[[str], str]], LineForm],
     names: ClassNames,
 ) -> Integers:
-    """Read one file per class; return the image index (N,) of each row.
-
-    `form` returns the line format from `resolve` and `known`.
-    """
+    """Read one file per class; return the image index (N,) of each row."""
     problems = reader.problems
     _check_classes(reader.folder, class_by_stem, problems, names)
-    images = [str(name) for name in ground_truth.images]
-    unknown: dict[str, None] = {}
-    rows = reader.read(form(image_resolver(ground_truth, unknown), images))
-    if unknown and not len(rows):
-        problems.lead = nothing_in_common(reader.folder.given, unknown, ground_truth)
+    rows = reader.read(form(image_resolver(ground_truth, problems)))
+    if not len(rows):
+        _lead_with_images(reader, ground_truth)
     problems.raise_any()
-    return reindexed(rows.name, rows.names, images)
+    return reindexed(rows.name, rows.names, ground_truth.images)
 
 
 def _check_classes(

@@ -65,14 +65,13 @@ class LineForm:
     """The columns of a line: here ``<key> [score]`` and a box.
 
     `key` is the title of the column of the word. `resolve` returns the name for a word, or raises
-    :class:`FaultError`; it accepts the words in `known`, perhaps others.
+    :class:`FaultError`.
     """
 
     key: str
     scored: bool
     box_format: str
     resolve: Callable[[str], str]
-    known: Sequence[str] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -88,29 +87,43 @@ class LineForm:
     @property
     def regular(self) -> dict[str, Any]:
         """The arguments of `RaggedLines` for these lines."""
-        return {"counts": (self.width,), "last": () if self.scored else (b"", b"difficult")}
+        return {"counts": (self.width,), **({} if self.scored else {"last": (b"", b"difficult")})}
 
     def prepared(self, data: bytes) -> bytes:
         """Return a file's content with blank lines in place of its header."""
         return data.removeprefix(BYTE_ORDER_MARK)
 
-    def fits(self, columns: Sequence[str]) -> bool:
-        """Return True if a line has the right number of columns."""
-        extra = len(columns) - len(self.columns)
-        return extra == 0 or (extra == 1 and not self.scored and columns[-1] == "difficult")
-
     def read_line(self, text: str) -> Line:
         """Read a line, or raise FaultError."""
-        columns = columns_of(text)
-        if not self.fits(columns):
-            raise FaultError(*_wrong_count(columns, self))
+        columns, expected = columns_of(text), len(self.columns)
+        has_flag = columns[expected:] == ["difficult"] and "last" in self.regular
+        if len(columns) != expected + has_flag:
+            raise FaultError(*self.wrong_count(columns))
         self.resolve(columns[0])
-        expected = len(self.columns)
         values = numbers_of(self.columns[1:], columns[1:expected])
-        fault = box_fault(values[-4:], self.box_format)
-        if fault:
+        if fault := self.fault(values):
             raise FaultError(fault, "correct the box")
-        return Line(columns[0], values, len(columns) > expected)
+        return Line(columns[0], values, has_flag)
+
+    def fault(self, values: list[float]) -> str:
+        """Return the fault of the numbers of a line, or ""."""
+        return box_fault(values[-4:], self.box_format)
+
+    def wrong_count(self, columns: list[str]) -> tuple[str, str]:
+        """Return the message and hint for a wrong number of columns."""
+        expected = len(self.columns)
+        message = f"{has_columns(len(columns))}, expected {expected}"
+        hint = f"write `{' '.join(self.columns)}`"
+        numbers = are_numbers(columns)
+        if any("," in column or ";" in column for column in columns):
+            hint += ", separated by spaces"
+        elif self.scored and len(columns) == expected - 1 and all(numbers[1:]):
+            message += ": no score (ground truth?)"
+        elif not self.scored and len(columns) == expected + 1 and all(numbers[1:]):
+            message += ": has a score (detections?)"
+        elif len(columns) > expected and all(numbers[1 - expected :]):
+            hint += f", the {self.key} without spaces"
+        return message, hint
 
     def other_kind(self, data: bytes) -> str:
         """Return the kind of a file that does not have such lines, or ""."""
@@ -201,19 +214,3 @@ def are_numbers(columns: Sequence[str]) -> list[bool]:
 def has_columns(count: int) -> str:
     """Return the beginning of a message about the number of columns."""
     return f"has {count} column{'s' * (count != 1)}"
-
-
-def _wrong_count(columns: list[str], form: LineForm) -> tuple[str, str]:
-    expected = len(form.columns)
-    message = f"{has_columns(len(columns))}, expected {expected}"
-    hint = f"write `{' '.join(form.columns)}`"
-    numbers = are_numbers(columns)
-    if any("," in column or ";" in column for column in columns):
-        hint += ", separated by spaces"
-    elif form.scored and len(columns) == expected - 1 and all(numbers[1:]):
-        message += ": no score (ground truth?)"
-    elif not form.scored and len(columns) == expected + 1 and all(numbers[1:]):
-        message += ": has a score (detections?)"
-    elif len(columns) > expected and all(numbers[1 - expected :]):
-        hint += f", the {form.key} without spaces"
-    return message, hint

@@ -3,7 +3,6 @@
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -251,8 +250,7 @@ def read_lines(
     `contents` has the index, path and content of each file.
     """
     lines = _Lines(form, problems)
-    known = [*_encodable(form.known)]
-    rows = RaggedLines(lines.read, lines.accept, known=known, **form.regular)
+    rows = RaggedLines(lines.read, lines.accept, **form.regular)
     for number, path, data in contents:
         lines.start(path, data)
         try:
@@ -264,13 +262,6 @@ def read_lines(
     file, line, word, flag, ends, numbers, words = rows.columns()
     names, name = used_names(word, words, form.resolve)
     return Rows(file, line, name, names, flag, numbers, ends)
-
-
-def _encodable(words: Iterable[str]) -> Iterator[bytes]:
-    """Yield the words that a file in UTF-8 may have."""
-    for word in words:
-        with suppress(UnicodeEncodeError):
-            yield word.encode()
 
 
 class _Lines:

@@ -177,7 +177,7 @@ def form_of(
     if task is not None:
         check_choice("task", task, TASKS)
     boxes = len(BOX)
-    columns = ("class", scored, box_format, resolve, ())
+    columns = ("class", scored, box_format, resolve)
     if keypoints is None:
         if task == "pose":
             message = "unknown number of keypoints"
