@@ -27,7 +27,7 @@ from detap.text_input import quote
 
 LAYOUTS = ("class-files", "image-files")
 
-_KIT_NAME = re.compile(r"(?:^|_)det_[^_]+_")
+_KIT_NAME = re.compile(r"(?:.*_)?det_[^_]+_(.+)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +65,8 @@ def class_of_stem(stem: str, classes: Collection[str]) -> ClassOfFile:
 
 def _after_set(stem: str) -> str:
     """Return the text after the last ``det_<set>_``, or ""."""
-    # From the right, because a class name may contain "det_".
-    for at in range(len(stem) - 1, -1, -1):
-        match = _KIT_NAME.match(stem, at)
-        if match and match.end() < len(stem):
-            return stem[match.end() :]
-    return ""
+    match = _KIT_NAME.fullmatch(stem)
+    return match[1] if match else ""
 
 
 def classes_of_stems(stems: Iterable[str], classes: Collection[str]) -> dict[str, ClassOfFile]:
@@ -114,17 +110,13 @@ def detect_layout(
     image_words = sum(word in images for word in words)
     class_words = sum(word in classes for word in words)
     # Names and words must agree, or only one of them decides.
-    for names, words_ in (
-        ((by_class, by_image), (image_words, class_words)),
-        ((by_class, by_image), (0, 0)),
-        ((0, 0), (image_words, class_words)),
+    for class_files, image_files in (
+        (by_class + image_words, by_image + class_words),
+        (by_class, by_image),
+        (image_words, class_words),
     ):
-        class_files = names[0] + words_[0]
-        image_files = names[1] + words_[1]
-        if class_files and not image_files:
-            return "class-files"
-        if image_files and not class_files:
-            return "image-files"
+        if bool(class_files) != bool(image_files):
+            return "class-files" if class_files else "image-files"
     if by_class or class_words:
         return None  # and images as well: only one of them would have decided
     return _layout_without_known_names(stems, first_words)

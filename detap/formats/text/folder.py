@@ -18,17 +18,15 @@ from detap.text_input import quote
 class Folder:
     """Files with one suffix in the folder `inside` the `given` path.
 
-    `members` are file names by stem, sorted, and `skipped` the other entries; `irregular` members
-    are not regular files. `digests` has the sha256 of files hashed while reading, by index.
+    `members` are file names by stem, sorted, and `skipped` the other entries. `digests` has the
+    sha256 of files hashed while reading, by index.
     """
 
     given: str
     inside: str
     suffix: str
     members: dict[str, str]
-
     skipped: tuple[str, ...] = ()
-    irregular: frozenset[str] = frozenset()
     digests: dict[int, str] = field(default_factory=dict)
 
     @property
@@ -66,19 +64,11 @@ def _list_folder(path: str) -> list[os.DirEntry[str]]:
         files.refuse(repr(path), "invalid path: contains a NUL character")
 
 
-def is_regular(entry: os.DirEntry[str]) -> bool:
-    """Return True if a folder entry is a regular file or a link to one."""
-    try:
-        return entry.is_file()
-    except OSError:  # a loop of links, say
-        return False
-
-
 def is_folder(entry: os.DirEntry[str]) -> bool:
     """Return True if a folder entry is a folder or a link to one."""
     try:
         return entry.is_dir()
-    except OSError:
+    except OSError:  # a loop of links, say
         return False
 
 
@@ -91,7 +81,6 @@ def files_of(given: str, inside: str, suffix: str, *, nested: bool = False) -> F
     top = os.path.join(given, inside) if inside else given
     paths: list[str] = []
     skipped: list[str] = []
-    irregular: set[str] = set()
     below, seen = [""], set()
     while below:
         prefix = below.pop()
@@ -103,14 +92,10 @@ def files_of(given: str, inside: str, suffix: str, *, nested: bool = False) -> F
         for entry in _list_folder(folder):
             name, path = entry.name, f"{prefix}{entry.name}"
             is_hidden = name[0] == "." or name == "__MACOSX"
-            fits = not is_hidden and name[-len(suffix) :].lower() == suffix
-            if fits and is_regular(entry):
-                paths.append(path)
-            elif nested and not is_hidden and is_folder(entry):
+            if nested and not is_hidden and is_folder(entry):
                 below.append(f"{path}/")
-            elif fits and not is_folder(entry):
+            elif not is_hidden and name[-len(suffix) :].lower() == suffix and not is_folder(entry):
                 paths.append(path)
-                irregular.add(path)
             else:
                 skipped.append(path)
     members = nested_names(paths)
@@ -120,7 +105,7 @@ def files_of(given: str, inside: str, suffix: str, *, nested: bool = False) -> F
         message = f"{quote(path)} and {quote(other)} belong to the same image"
         files.refuse(top, message, "keep one of them")
     ordered = {name: members[name] for name in sorted(members)}
-    return Folder(given, inside, suffix, ordered, tuple(sorted(skipped)), frozenset(irregular))
+    return Folder(given, inside, suffix, ordered, tuple(sorted(skipped)))
 
 
 def name_of_member(member: str, images: Container[str]) -> str | None:

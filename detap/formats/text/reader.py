@@ -77,35 +77,24 @@ def contents(
 ) -> Iterator[tuple[int, str, bytes]]:
     """Yield the index, path and content of each member; collect problems of unreadable ones.
 
-    Plain files are read below the open folder, which is four times as fast as `read_hashed` and
-    saves a tenth of the evaluation of small files.
+    `_plain_content` is three times as fast as `read_hashed`, which saves a tenth of the evaluation
+    of small files.
     """
-    descriptor = -1
-    if members and "" not in members and os.open in os.supports_dir_fd:
-        try:
-            descriptor = os.open(folder.path, _OPEN)
-        except OSError as error:
-            files.refuse_os_error(folder.path, error)
     start = os.path.join(folder.path, "")
-    try:
-        for number, member in enumerate(members):
-            path = start + member if member else folder.given
-            plain = descriptor >= 0 and member not in folder.irregular
-            data = _plain_content(descriptor, member, limits) if plain else None
-            try:
-                if data is None:
-                    data, digest = read_hashed(path, limits)
-                else:
-                    digest = sha256(data).hexdigest() if limits.digests else ""
-            except InputError as error:
-                problems.extend(*error.problems)
-                continue
-            if digest:
-                folder.digests[number] = digest
-            yield number, path, data
-    finally:
-        if descriptor >= 0:
-            os.close(descriptor)
+    for number, member in enumerate(members):
+        path = start + member if member else folder.given
+        data = _plain_content(path, limits) if member else None
+        try:
+            if data is None:
+                data, digest = read_hashed(path, limits)
+            else:
+                digest = sha256(data).hexdigest() if limits.digests else ""
+        except InputError as error:
+            problems.extend(*error.problems)
+            continue
+        if digest:
+            folder.digests[number] = digest
+        yield number, path, data
 
 
 def first_words(folder: Folder, limits: Limits) -> list[list[str]]:
@@ -119,10 +108,10 @@ def first_words(folder: Folder, limits: Limits) -> list[list[str]]:
     return [[line.split()[0] for line in text.split("\n") if line.split()] for text in texts]
 
 
-def _plain_content(folder: int, member: str, limits: Limits) -> bytes | None:
+def _plain_content(path: str, limits: Limits) -> bytes | None:
     """Return the content of a file; None if it is not plain, too large, or changes."""
     try:
-        file = os.open(member, _OPEN, dir_fd=folder)
+        file = os.open(path, _OPEN)
     except (OSError, ValueError):
         return None
     try:

@@ -17,7 +17,7 @@ from detap.errors import InputError, Problem, UsageError
 from detap.formats.reading.image_headers import IMAGE_SUFFIXES
 from detap.formats.subsets import chosen_subset
 from detap.formats.text.class_names import SPLITS, ClassNames, is_data_yaml, read_data_yaml
-from detap.formats.text.folder import Folder, is_folder, is_regular
+from detap.formats.text.folder import Folder, is_folder
 from detap.formats.text.lines import plain_lines
 from detap.formats.yolo.names import NAME_LISTS, OBJ_DATA, PREFIX, read_obj_data
 from detap.io import stream as files
@@ -220,7 +220,7 @@ class _Search:
     repeated: int = 0
     skipped: list[str] = field(default_factory=list)
     outside: dict[str, None] = field(default_factory=dict)
-    _listed: dict[str, tuple[dict[str, bool], list[str]]] = field(default_factory=dict)
+    _listed: dict[str, tuple[dict[str, None], list[str]]] = field(default_factory=dict)
 
     # --- a data.yaml
 
@@ -276,7 +276,7 @@ class _Search:
         if not root and lines and _has_folder(base, lines[0][1].removeprefix(PREFIX)):
             root, lines = base, [(number, text.removeprefix(PREFIX)) for number, text in lines]
         labels: dict[str, str] = {}
-        existing: dict[str, dict[str, bool]] = {}
+        existing: dict[str, dict[str, None]] = {}
         for number, text in lines:
             path = os.path.join(own_folder if text.startswith("./") else root, text)
             folder, name = os.path.split(os.path.normpath(path))
@@ -346,7 +346,7 @@ class _Search:
                     hint = "add the image, or remove the label file"
                     self.problems.add(os.path.join(folder, name), "", message, hint)
 
-    def _walk(self, top: str) -> Iterator[tuple[str, dict[str, bool]]]:
+    def _walk(self, top: str) -> Iterator[tuple[str, dict[str, None]]]:
         """Yield a folder and its sub-folders with their files, each once."""
         folders, seen = [top], set()
         while folders:
@@ -359,31 +359,26 @@ class _Search:
             yield folder, files_
             folders += [os.path.join(folder, name) for name in reversed(below)]
 
-    def _files(self, folder: str) -> dict[str, bool]:
-        """Return the files of a folder, True for regular ones; empty if missing."""
+    def _files(self, folder: str) -> dict[str, None]:
+        """Return the files of a folder, sorted; empty if missing."""
         return self._entries(folder)[0]
 
-    def _entries(self, path: str, *, must: bool = False) -> tuple[dict[str, bool], list[str]]:
-        """Return the files and sub-folders of a folder; empty if missing, unless `must`."""
+    def _entries(self, path: str, *, must: bool = False) -> tuple[dict[str, None], list[str]]:
+        """Return the files and sub-folders of a folder, sorted; empty if missing, unless `must`."""
         if path not in self._listed:
-            names: dict[str, bool] = {}
+            names: list[str] = []
             folders: list[str] = []
             try:
                 with os.scandir(path) as entries:
                     for entry in entries:
-                        if entry.name[0] == ".":
-                            continue
-                        regular = is_regular(entry)
-                        if regular or not is_folder(entry):
-                            names[entry.name] = regular
-                        else:
-                            folders.append(entry.name)
+                        if entry.name[0] != ".":
+                            (folders if is_folder(entry) else names).append(entry.name)
             except OSError as error:
                 if must:
                     files.refuse_os_error(path, error)
             except ValueError:
                 files.refuse(repr(path), "invalid path: contains a NUL character")
-            self._listed[path] = {name: names[name] for name in sorted(names)}, sorted(folders)
+            self._listed[path] = dict.fromkeys(sorted(names)), sorted(folders)
         return self._listed[path]
 
     def _add(self, stem: str, image: _Image, *, relisted: bool = False) -> None:
@@ -409,14 +404,11 @@ class _Search:
         root = folders[0] if len(folders) == 1 else common_folder(folders)
         inside = {f: "" if f == root else f"{os.path.relpath(f, root)}/" for f in folders}
         members: dict[str, str] = {}
-        image_files, irregular = [], set()
+        image_files = []
         for stem in stems:
             folder, image_name, labels = self.images[stem]
-            label_files, name = self._files(labels), f"{stem}.txt"
-            if name in label_files:
+            if (name := f"{stem}.txt") in self._files(labels):
                 members[stem] = f"{inside[labels]}{name}"
-                if not label_files[name]:
-                    irregular.add(members[stem])
             exists = image_name and image_name in self._files(folder)
             image_files.append(os.path.join(folder, image_name) if exists else "")
         skipped = tuple(sorted(self.skipped))
@@ -424,7 +416,7 @@ class _Search:
             images=stems,
             image_files=tuple(image_files),
             members=tuple(members.get(stem, "") for stem in stems),
-            folder=Folder(root, "", ".txt", members, skipped, frozenset(irregular)),
+            folder=Folder(root, "", ".txt", members, skipped),
             data=data,
             repeated=self.repeated,
             outside=tuple(self.outside),
