@@ -1,7 +1,7 @@
 """Class names: a data.yaml, or a list for files with class numbers from 0."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -139,21 +139,13 @@ def read_data_yaml(path: Path, limits: Limits = DEFAULT_LIMITS) -> ClassNames:
     if not problems.count:
         with _collect_fault(problems, file):
             values = _values(data.decode("utf-8-sig"))
-    names: tuple[str, ...] = ()
-    path_, splits, keypoints = "", {}, None
-    sigmas: tuple[float, ...] = ()
-    for key, value in values.items():
+    fields: dict[str, Any] = {}
+    for key in filter(_READERS.__contains__, values):
         with _collect_fault(problems, file):
-            if key == "names":
-                names = _names(value)
-            elif key == "path":
-                path_ = _single(value)
-            elif key == "kpt_shape":
-                keypoints = _keypoints(value)
-            elif key == "kpt_oks_sigmas":
-                sigmas = _sigmas(value)
-            elif key in SPLITS and (entries := _entries(value)):
-                splits[key] = entries
+            fields[key] = _READERS[key](values[key])
+    names, keypoints = fields.get("names", ()), fields.get("kpt_shape")
+    sigmas = fields.get("kpt_oks_sigmas", ())
+    splits = {key: fields[key] for key in values if key in SPLITS and fields.get(key)}
     if "nc" in values and names and not problems.count:
         with _collect_fault(problems, file):
             _check_count(values["nc"], names)
@@ -162,7 +154,7 @@ def read_data_yaml(path: Path, limits: Limits = DEFAULT_LIMITS) -> ClassNames:
             message = f"kpt_oks_sigmas has {len(sigmas)} numbers for {keypoints[0]} keypoints"
             raise _Fault(values["kpt_oks_sigmas"], message, "give one per keypoint of kpt_shape")
     problems.raise_any()
-    return ClassNames(file, names, path_, splits, keypoints, sigmas)
+    return ClassNames(file, names, fields.get("path", ""), splits, keypoints, sigmas)
 
 
 @contextmanager
@@ -299,3 +291,13 @@ def _check_count(node: Any, names: tuple[str, ...]) -> None:
         are = "is 1 name" if len(names) == 1 else f"are {len(names)} names"
         message = f"nc is {quote(count)}, but there {are}"
         raise _Fault(node, message, "correct one of them")
+
+
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "names": _names,
+    "path": _single,
+    "kpt_shape": _keypoints,
+    "kpt_oks_sigmas": _sigmas,
+    **dict.fromkeys(SPLITS, _entries),
+}
+"""The function that reads the value of a key."""

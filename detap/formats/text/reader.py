@@ -173,9 +173,18 @@ class FolderReader(RowReader):
     def raise_problems(self, checks: Iterable[tuple[Flags, str]]) -> None:
         """Raise InputError with all problems and the rows (N,) that fail a check."""
         for flags, message in checks:
-            for row in np.flatnonzero(flags).tolist():
-                self.problems.add(*self.location(row), message, "correct the line")
+            self.add_problems(flags, message)
         self.problems.raise_any()
+
+    def add_problems(
+        self, flags: Flags, message: str | Callable[[int], str], hint: str = "correct the line"
+    ) -> None:
+        """Add a problem for each flagged row (N,); beyond the limit, count them."""
+        rows, problems = np.flatnonzero(flags), self.problems
+        for row in rows[: problems.limit].tolist():
+            text = message if isinstance(message, str) else message(row)
+            problems.add(*self.location(row), text, hint)
+        problems.count += max(0, len(rows) - problems.limit)
 
     def sources(self) -> tuple[SourceFile, ...]:
         """Return the image files and the image set as input sources."""

@@ -46,7 +46,7 @@ from detap.formats.yolo.dataset import (
     resolve_data_yaml,
     without_flattened_paths,
 )
-from detap.formats.yolo.labels import LabelReader, Task
+from detap.formats.yolo.labels import LabelReader
 from detap.formats.yolo.names import (
     NAME_LISTS,
     TRUTH,
@@ -56,7 +56,7 @@ from detap.formats.yolo.names import (
     names_of_detections,
     read_if_valid,
 )
-from detap.formats.yolo.rows import CORNERS, all_axis_aligned, check_run, task_of_run
+from detap.formats.yolo.rows import CORNERS, Task, all_axis_aligned, check_run, task_of_run
 from detap.formats.yolo.sizes import GivenSizes, Size, refuse_unknown, sizes_of_images
 from detap.io import stream as files
 from detap.io.limits import DEFAULT_LIMITS, Limits

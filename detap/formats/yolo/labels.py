@@ -1,7 +1,6 @@
 """Read the rows of YOLO label files: boxes, polygons, oriented boxes and keypoints."""
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,11 +19,10 @@ from detap.formats.text.reader import FolderReader, Rows
 from detap.formats.yolo.rows import (
     BOX,
     CORNERS,
-    Keypoints,
+    Task,
     YoloForm,
     all_axis_aligned,
     check_tracks,
-    form_of,
     refuse_equal_lengths,
     refuse_other_polygons,
 )
@@ -41,27 +39,10 @@ from detap.formats.yolo.shapes import (
     keypoint_notes,
 )
 from detap.io.limits import Limits
-from detap.io.problems import SHAPES, FaultError, check_choice
+from detap.io.problems import FaultError
 from detap.tables.detection import Flags, Floats, encode_boxes
 from detap.tables.notes import POLYGONS_BOUNDED
 from detap.text_input import is_whole, quote
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """Options that determine the rows.
-
-    `keep_corners` keeps quadrilaterals that are all upright, for a ground truth that has others.
-    """
-
-    name: str | None
-    keypoints: Keypoints | None
-    as_is: bool
-    boxes: str
-    masks: bool = False
-    needs_keypoints: bool = False
-    shapes: str = "reject"
-    keep_corners: bool = False
 
 
 class LabelReader(FolderReader):
@@ -92,20 +73,12 @@ class LabelReader(FolderReader):
         scored: bool,
         known: Collection[str] = (),
     ) -> None:
-        check_choice("shapes", task.shapes, SHAPES)
         super().__init__(folder, task.as_is, limits)
         self.path = path
         self.task = task
         name_kinds: set[bool] = set()
-        form = form_of(
-            task.name,
-            task.keypoints,
-            scored=scored,
-            resolve=_resolver(names, frozenset(known), name_kinds),
-            path=folder.given,
-            box_format=task.boxes,
-            contours=task.masks and scored,
-        )
+        resolve = _resolver(names, frozenset(known), name_kinds)
+        form = task.form(resolve, folder.given, scored=scored)
         rows = self.read(form)
         self.by_name = name_kinds == {True}
         self._take_shapes(form, rows)

@@ -14,7 +14,7 @@ from detap.core.polygons import is_self_intersecting
 from detap.errors import InputError, Problem
 from detap.formats.text.lines import Line, LineForm, columns_of, has_columns, numbers_of
 from detap.formats.text.reader import Rows
-from detap.io.problems import FaultError, check_choice
+from detap.io.problems import SHAPES, FaultError, check_choice
 from detap.tables.detection import Flags, Floats
 from detap.tables.notes import too_many
 from detap.text_input import is_whole
@@ -25,6 +25,16 @@ TITLES = {"cxcywh": BOX, "xywh": ("x", "y", "w", "h"), "xyxy": ("x1", "y1", "x2"
 CORNERS = 8
 """Number of coordinates of a quadrilateral."""
 SAVE_CONF = "run the detector again with save_txt=True save_conf=True, into a new folder"
+TASKS = ("detect", "segment", "pose", "obb")
+Keypoints = tuple[int, int]
+"""``kpt_shape``: keypoints per row, and numbers per keypoint."""
+
+_TASK = re.compile(r"^task:[ ]*([a-z]+)[ ]*\r?$", re.MULTILINE)
+_HEAD = 1 << 16
+
+_AXIS_TOLERANCE = 2e-6
+"""Rounding tolerance of axis-aligned boxes with six digits."""
+_SUMS, _DEGREE = 0.05, np.sin(np.radians(1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,56 +160,54 @@ def _keypoints_hint(count: int) -> str:
     return f"; for keypoints, write `kpt_shape: [{count // 3}, 3]` into data.yaml"
 
 
-TASKS = ("detect", "segment", "pose", "obb")
-Keypoints = tuple[int, int]
-"""``kpt_shape``: keypoints per row, and numbers per keypoint."""
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Options that determine the rows.
 
-_TASK = re.compile(r"^task:[ ]*([a-z]+)[ ]*\r?$", re.MULTILINE)
-_HEAD = 1 << 16
+    `keypoints` is ``kpt_shape``. `keep_corners` keeps quadrilaterals that are all upright, for a
+    ground truth that has others.
+    """
 
-_AXIS_TOLERANCE = 2e-6
-"""Rounding tolerance of axis-aligned boxes with six digits."""
-_SUMS, _DEGREE = 0.05, np.sin(np.radians(1))
+    name: str | None
+    keypoints: Keypoints | None
+    as_is: bool
+    boxes: str
+    masks: bool = False
+    needs_keypoints: bool = False
+    shapes: str = "reject"
+    keep_corners: bool = False
 
-
-def form_of(
-    task: str | None,
-    keypoints: Keypoints | None,
-    *,
-    scored: bool,
-    resolve: Callable[[str], str],
-    path: str,
-    box_format: str,
-    contours: bool = False,
-) -> YoloForm:
-    """Return the line format for a task or keypoints, as far as given."""
-    check_choice("boxes", box_format, tuple(TITLES))
-    if task is not None:
-        check_choice("task", task, TASKS)
-    boxes = len(BOX)
-    columns = ("class", scored, box_format, resolve)
-    if keypoints is None:
-        if task == "pose":
-            message = "unknown number of keypoints"
-            hint = (
-                "write `kpt_shape: [K, D]` into data.yaml (for ground truth in another format, "
-                "pass --class-names data.yaml)"
-            )
+    def form(self, resolve: Callable[[str], str], path: str, *, scored: bool) -> YoloForm:
+        """Return the format of lines, as far as given."""
+        check_choice("shapes", self.shapes, SHAPES)
+        check_choice("boxes", self.boxes, tuple(TITLES))
+        if self.name is not None:
+            check_choice("task", self.name, TASKS)
+        columns, boxes = ("class", scored, self.boxes, resolve), len(BOX)
+        if self.keypoints is None:
+            if self.name == "pose":
+                hint = (
+                    "write `kpt_shape: [K, D]` into data.yaml (for ground truth in another format, "
+                    "pass --class-names data.yaml)"
+                )
+                raise InputError(Problem(path, "", "unknown number of keypoints", hint))
+            if self.name not in ("detect", "obb"):
+                return YoloForm(*columns, contours=self.masks and scored)
+            counts: tuple[int, ...] = (boxes if self.name == "detect" else CORNERS,)
+            hint = "correct the line, or omit --task"
+            return YoloForm(*columns, counts, f"--task {self.name}", hint)
+        shape = f"kpt_shape [{self.keypoints[0]}, {self.keypoints[1]}] in data.yaml"
+        if self.name in ("segment", "obb"):
+            message = f"{shape} means keypoints, but the task is {self.name}"
+            hint = "remove kpt_shape from data.yaml, or omit --task"
             raise InputError(Problem(path, "", message, hint))
-        counts: tuple[int, ...] = {"detect": (boxes,), "obb": (CORNERS,)}.get(task or "", ())
-        if not counts:
-            return YoloForm(*columns, contours=contours)
-        return YoloForm(*columns, counts, f"--task {task}", "correct the line, or omit --task")
-    shape = f"kpt_shape [{keypoints[0]}, {keypoints[1]}]"
-    if task in ("segment", "obb"):
-        message = f"{shape} in data.yaml means keypoints, but the task is {task}"
-        hint = "remove kpt_shape from data.yaml, or omit --task"
-        raise InputError(Problem(path, "", message, hint))
-    counts = (boxes + keypoints[0] * keypoints[1],)
-    hint = "correct kpt_shape or the row; for boxes without keypoints pass --task detect"
-    if task == "detect":
-        counts, hint = (boxes, *counts), "correct kpt_shape or the row"
-    return YoloForm(*columns, counts, f"{shape} in data.yaml", hint, keypoints)
+        counts = (boxes + self.keypoints[0] * self.keypoints[1],)
+        hint = "correct kpt_shape or the row"
+        if self.name == "detect":
+            counts = boxes, *counts
+        else:
+            hint += "; for boxes without keypoints pass --task detect"
+        return YoloForm(*columns, counts, shape, hint, self.keypoints)
 
 
 def task_of_run(folder: str) -> tuple[str, str]:

@@ -3,7 +3,6 @@
 Reference: Ultralytics 8.4.190, ``YOLODataset``, ``PoseValidator`` and ``masks2segments``.
 """
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,16 +27,6 @@ _ZEROED_BELOW = 0.5
 """Older Ultralytics sets keypoints of lower confidence to 0 0 in text files."""
 _NEAR, _ROUNDED = 0.002, 1e-6
 """Distance in pixels of contours from whole numbers, and rounding to six digits."""
-
-
-def _add(
-    reader: FolderReader, rows: NDArray[np.intp], message: Callable[[int], str], hint: str
-) -> None:
-    """Add a problem for each of the rows; beyond the limit, count them."""
-    problems = reader.problems
-    for row in rows[: problems.limit].tolist():
-        problems.add(*reader.location(row), message(row), hint)
-    problems.count += max(0, len(rows) - problems.limit)
 
 
 # --- boxes
@@ -82,9 +71,9 @@ def check_fractions(
     if reach is not None:
         far = (box < -reach) | (box > 1 + reach)
         outside = np.where(polygon[:, None], far, outside)
-    rows = np.flatnonzero(outside.any(axis=1))
+    rows = outside.any(axis=1)
     hint = f"correct it; if boxes do extend beyond their images, pass {INSIST}"
-    if 2 * len(rows) > len(box) and np.median(box[rows].max(axis=1)) > _PIXELS:
+    if 2 * np.count_nonzero(rows) > len(box) and np.median(box[rows].max(axis=1)) > _PIXELS:
         hint = (
             "boxes look like pixels: divide x and width by the image's width, y and height by its "
             "height; for lines `class x1 y1 x2 y2` or `class conf x1 y1 x2 y2` use --format voc"
@@ -95,7 +84,7 @@ def check_fractions(
         title = (_POLYGON_BOUNDS if polygon[row] else TITLES[box_format])[column]
         return f"{title} {box[row, column]:.6g} is outside [0, 1]"
 
-    _add(reader, rows, message, hint)
+    reader.add_problems(rows, message, hint)
 
 
 def check_mixed(reader: FolderReader, polygon: Flags) -> None:
@@ -115,7 +104,7 @@ def check_areas(reader: FolderReader, pixels: Floats) -> None:
     """Collect problems of boxes (N, 4) whose area overflows."""
     with np.errstate(over="ignore", invalid="ignore"):
         fine = np.isfinite(pixels).all(axis=1) & np.isfinite(pixels[:, 2] * pixels[:, 3])
-    _add(reader, np.flatnonzero(~fine), lambda _: "box area overflows", "correct the box")
+    reader.add_problems(~fine, "box area overflows", "correct the box")
 
 
 # --- keypoints
@@ -132,7 +121,7 @@ def check_keypoints(reader: FolderReader, keypoints: Floats, *, scored: bool) ->
             number = int(wrong[row].argmax())
             return f"keypoint {number + 1} {text.format(*keypoints[row, number].tolist())}"
 
-        _add(reader, np.flatnonzero(wrong.any(axis=1)), message, hint)
+        reader.add_problems(wrong.any(axis=1), message, hint)
 
     low, high = (-PREDICTIONS_REACH, 1 + PREDICTIONS_REACH) if scored else (LOWEST, HIGHEST)
     points = keypoints[:, :, :2]
