@@ -9,7 +9,7 @@ DOTA: a large-scale dataset for object detection in aerial images, CVPR 2018.
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -147,14 +147,7 @@ def read_ground_truth(
     as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> GroundTruth:
-    """Read DOTA labels: one text file per image.
-
-    A line is ``x1 y1 ... x4 y4 class difficult``, or with `angle_unit` ``cx cy w h angle class
-    difficult``, whose angle turns the width from the x axis to the y axis. ``imagesource:`` and
-    ``gsd:`` lines may come first, and ``difficult`` may be missing, for 0. Areas are those of the
-    quadrilaterals, and boxes enclose them. Lines with too few columns, which the reference skips,
-    are errors. `as_is` has no effect here.
-    """
+    """Read DOTA labels: one text file per image; lines with too few columns are errors."""
     check_choice("shapes", shapes, SHAPES)
     form = DotaForm("class", False, _box_format(angle_unit), str)
     folder = first_folder(os.fspath(path), _LABELS, "DOTA's", "labels")
@@ -182,11 +175,7 @@ def read_detections(
     as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Detections:
-    """Read DOTA Task1 results: a file ``Task1_<class>.txt`` per class.
-
-    A line is ``image score x1 y1 ... x4 y4``, or with `angle_unit` ``image score cx cy w h angle``.
-    Rows are ordered by file and line.
-    """
+    """Read DOTA Task1 results: a file ``Task1_<class>.txt`` per class."""
     check_choice("shapes", shapes, SHAPES)
     box_format = _box_format(angle_unit)
     folder = detections_folder(os.fspath(path))
@@ -260,7 +249,7 @@ def _classes_of_files(stems: Iterable[str], classes: Sequence[str]) -> dict[str,
     aliases = {alias: name for alias, name in hyphened.items() if alias not in known}
     class_by_stem = {stem: class_of_stem(stem, known | aliases.keys()) for stem in stems}
     return {
-        stem: replace(of_file, name=aliases.get(of_file.name, of_file.name))
+        stem: of_file._replace(name=aliases.get(of_file.name, of_file.name))
         for stem, of_file in class_by_stem.items()
     }
 

@@ -95,12 +95,7 @@ def read_ground_truth(
     as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> GroundTruth:
-    """Read KITTI labels: one text file per image, with 15 columns per line.
-
-    The case of types is ignored. ``DontCare`` objects become difficult objects of a class of this
-    name; the preset `kitti` treats them as regions. `extra` has the columns ``truncated``,
-    ``occluded`` and ``alpha``.
-    """
+    """Read KITTI labels; ``DontCare`` objects become difficult objects of a class of this name."""
     check_choice("boxes", boxes, BOX_FORMATS)
     folder = first_folder(os.fspath(path), _LABELS, "KITTI's", "labels")
     reader = FolderReader(folder, as_is, limits, image_set)
@@ -127,10 +122,7 @@ def read_detections(
     as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Detections:
-    """Read KITTI results: one text file per image, with 16 columns per line.
-
-    As in the development kit, every image of the ground truth needs a file.
-    """
+    """Read KITTI results: as in the development kit, every image needs a file."""
     check_choice("boxes", boxes, BOX_FORMATS)
     reader = FolderReader(_results_folder(path), as_is, limits)
     _refuse_missing(reader.folder, ground_truth, reader.problems)

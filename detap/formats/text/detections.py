@@ -3,20 +3,22 @@
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 
 from detap.errors import Note, Problem
 from detap.formats.by_name.notes import classes_without_file, files_skipped, images_without_file
 from detap.formats.by_name.objects import nothing_in_common
+from detap.formats.by_name.problems import Problems
+from detap.formats.reading.sniffing import head
 from detap.formats.text.class_names import ClassNames
 from detap.formats.text.folder import Folder, detections_folder, hint_of
 from detap.formats.text.lines import NUMBER, LineForm, looks_like
 from detap.formats.text.reader import FolderReader
 from detap.io import stream as files
+from detap.io.file_kinds import BYTE_ORDER_MARK
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
 from detap.io.problems import FaultError, Problems, check_choice
@@ -30,8 +32,7 @@ LAYOUTS = ("class-files", "image-files")
 _KIT_NAME = re.compile(r"(?:.*_)?det_[^_]+_(.+)", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class ClassOfFile:
+class ClassOfFile(NamedTuple):
     """The class in the name of a detections file.
 
     `known` is True for a class of the ground truth; `name` is else the best guess. `candidates` are
@@ -56,10 +57,8 @@ def class_of_stem(stem: str, classes: Collection[str]) -> ClassOfFile:
             return ClassOfFile(name, True)
     tails = [stem[at + 1 :] for at, letter in enumerate(stem) if letter == "_"]
     matching = [tail for tail in tails if tail in classes]
-    if len(matching) > 1:
-        return ClassOfFile(matching[0], True, tuple(matching))
     if matching:
-        return ClassOfFile(matching[0], True)
+        return ClassOfFile(matching[0], True, tuple(matching) if len(matching) > 1 else ())
     return ClassOfFile(after_set or stem.rpartition("_")[2] or stem, False)
 
 
@@ -145,12 +144,9 @@ def read_detections(
     as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Detections:
-    """Read detections from text files, one per class or one per image.
+    """Read detections, one text file per class or one per image; `layout` is detected by default.
 
-    A line is ``image score x1 y1 x2 y2`` in a class file, which the development kit names
-    ``<anything>_<class>.txt``, and ``class score x1 y1 x2 y2`` in ``<image>.txt``. Columns are
-    separated by spaces or tabs, so these names contain no spaces (names of class files may).
-    `layout` is detected by default. Rows are ordered by file name and line.
+    A line is ``image score x1 y1 x2 y2`` in the file of a class, else ``class score x1 y1 x2 y2``.
     """
     check_choice("boxes", boxes, BOX_FORMATS)
     if layout is not None:
@@ -161,9 +157,9 @@ def read_detections(
         message = "has image names, but the ground truth has image numbers"
         hint = "use detections in the format of the ground truth"
         files.refuse(folder.given, message, hint)
-    layout = layout or _layout_of(folder, ground_truth, limits) or _refuse_layout(folder, limits)
+    layout = layout or _layout_of(folder, ground_truth) or _refuse_layout(folder)
     reader = FolderReader(folder, as_is, limits)
-    reader.problems.cause = partial(_other_layout, folder, ground_truth, limits, layout)
+    reader.problems.cause = partial(_other_layout, folder, ground_truth, layout)
     if layout == "class-files":
         class_by_stem = classes_of_stems(folder.members, frozenset(ground_truth.classes))
         form = partial(LineForm, "image", True, boxes)
@@ -191,21 +187,22 @@ def read_detections(
     )
 
 
-def _layout_of(folder: Folder, truth: GroundTruth, limits: Limits) -> str | None:
+def _layout_of(folder: Folder, truth: GroundTruth) -> str | None:
     """Return the layout by the first words of the first 64 files; None if unclear."""
     images = {name for name in truth.images if isinstance(name, str)}
     words = {}
     for stem, member in list(folder.members.items())[:64]:
-        columns = _head(folder.file(member), limits).decode(errors="replace").split(None, 1)
+        start = head(folder.file(member)).removeprefix(BYTE_ORDER_MARK)
+        columns = start.decode(errors="replace").split(None, 1)
         if columns:
             words[stem] = columns[0]
     return detect_layout(folder.members, words, images, frozenset(truth.classes))
 
 
-def _refuse_layout(folder: Folder, limits: Limits) -> NoReturn:
+def _refuse_layout(folder: Folder) -> NoReturn:
     """Raise InputError for files without a clear layout."""
     file = folder.file(next(iter(folder.members.values())))
-    if appearance := looks_like(_head(file, limits)):
+    if appearance := looks_like(head(file)):
         files.refuse(file, f"looks like {appearance}", "expected text with one box per line")
     files.refuse(
         folder.given,
@@ -213,13 +210,6 @@ def _refuse_layout(folder: Folder, limits: Limits) -> NoReturn:
         "images of the ground truth",
         "use --layout class-files or --layout image-files",
     )
-
-
-def _head(file: str, limits: Limits) -> bytes:
-    if not os.path.isfile(file):
-        return b""
-    with files.Stream(file, limits) as stream:
-        return stream.read(4096).removeprefix(b"\xef\xbb\xbf")
 
 
 def read_class_files(
@@ -247,9 +237,8 @@ def _check_classes(
     for stem, class_of_file in class_by_stem.items():
         file = folder.file(folder.members[stem])
         if class_of_file.candidates:
-            candidates = " or ".join(map(quote, class_of_file.candidates))
-            hint = "rename it to ..._det_<set>_<class>.txt"
-            problems.add(file, "", f"the class may be {candidates}", hint)
+            message = f"the class may be {' or '.join(map(quote, class_of_file.candidates))}"
+            problems.add(file, "", message, "rename it to ..._det_<set>_<class>.txt")
             continue
         try:
             name = names.resolve(class_of_file.name)
@@ -283,11 +272,9 @@ def _images_of_files(reader: FolderReader, truth: GroundTruth) -> tuple[Integers
     return image, images_without_file(len(truth.images) - int(np.count_nonzero(image_by_file >= 0)))
 
 
-def _other_layout(
-    folder: Folder, truth: GroundTruth, limits: Limits, layout: str
-) -> Problem | None:
+def _other_layout(folder: Folder, truth: GroundTruth, layout: str) -> Problem | None:
     """Return the problem of files that have another layout; None if they do not."""
-    other = _layout_of(folder, truth, limits)
+    other = _layout_of(folder, truth)
     if other in (None, layout):
         return None
     used, detected = (f"one file per {name.partition('-')[0]}" for name in (layout, other))

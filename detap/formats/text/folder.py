@@ -4,7 +4,7 @@ import os
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from detap.formats.text.lines import plain_lines
 from detap.io import stream as files
@@ -186,8 +186,7 @@ def detections_folder(path: str) -> Folder:
     return folder
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(NamedTuple):
     """The selected images, their files, and the image set file."""
 
     images: tuple[str, ...]

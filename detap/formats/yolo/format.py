@@ -36,7 +36,6 @@ from detap.formats.reading.sniffing import HEAD_BYTES, head
 from detap.formats.text.class_names import ClassNames, is_data_yaml
 from detap.formats.text.folder import Folder, detections_folder
 from detap.formats.text.reader import first_words
-from detap.formats.yolo.columns import COLUMNS, box_and_score
 from detap.formats.yolo.dataset import (
     DataSet,
     common_folder,
@@ -46,7 +45,7 @@ from detap.formats.yolo.dataset import (
     resolve_data_yaml,
     without_flattened_paths,
 )
-from detap.formats.yolo.labels import LabelReader
+from detap.formats.yolo.labels import COLUMNS, LabelReader, box_and_score
 from detap.formats.yolo.names import (
     NAME_LISTS,
     TRUTH,
@@ -89,18 +88,10 @@ def read_ground_truth(
     as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> GroundTruth:
-    """Read the ground truth of a YOLO data set: a `data.yaml`, or a folder with a file per image.
+    """Read the ground truth of a `data.yaml`, ``obj.data``, or a folder with a file per image.
 
-    Class names are those of `class_names`, the `data.yaml`, or a ``classes.txt``, ``obj.names`` or
-    ``data.yaml`` in the folder of the labels or the two above it; else the numbers are the names.
-    `task` is by default detected from ``kpt_shape`` and the number of columns. With `masks`,
-    polygons are read as masks; otherwise as bounding boxes or quadrilaterals. With `keypoints`,
-    rows without keypoints are an error. Sizes of images come from `image_size` (``"640x480"``), the
-    table `image_sizes`, which also lists the images if their folder is missing, or their files.
-
-    Images are sorted by name, the file name without folder and suffix; classes are in the order of
-    their list. Duplicate rows of a file are dropped, with a warning. Errors do not have the content
-    of files outside the folder of the `data.yaml`.
+    `task` is by default detected from ``kpt_shape`` and the number of columns. Errors do not have
+    the content of files outside the folder of the `data.yaml`.
     """
     path = resolve_data_yaml(os.fspath(path))
     given = GivenSizes.read(image_size, image_sizes, limits)
@@ -198,12 +189,7 @@ def read_detections(
     as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Detections:
-    """Read YOLO predictions: one file per image with detections.
-
-    Options are as in :func:`read_ground_truth`; class names and ``kpt_shape`` are by default those
-    of the ground truth. `columns` is the order of the columns; by default conf-last, unless only
-    the boxes of conf-first fit their images.
-    """
+    """Read YOLO predictions: one file per image with detections."""
     if columns is not None:
         check_choice("columns", columns, COLUMNS)
     path = os.fspath(path)

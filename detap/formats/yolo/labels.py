@@ -1,4 +1,7 @@
-"""Read the rows of YOLO label files: boxes, polygons, oriented boxes and keypoints."""
+"""Read the rows of YOLO files: boxes, polygons, oriented boxes and keypoints.
+
+The confidence of a prediction is the last column or the second.
+"""
 
 from collections.abc import Callable, Collection
 from typing import Any
@@ -8,14 +11,16 @@ from numpy.typing import NDArray
 
 from detap.checks.tables import pair_key, repeats
 from detap.core.masks import pixel_counts
+from detap.core.overlap import paired_overlaps
 from detap.core.polygons import box_polygons
-from detap.errors import InputError, Note, Problem
+from detap.errors import InputError, Note, Problem, UsageError
 from detap.formats.by_name.notes import nonzero_notes
 from detap.formats.by_name.objects import Objects
 from detap.formats.text.class_names import ClassNames
 from detap.formats.text.folder import Folder
 from detap.formats.text.lines import LineForm
 from detap.formats.text.reader import FolderReader, Rows
+from detap.formats.yolo import shapes
 from detap.formats.yolo.rows import (
     BOX,
     CORNERS,
@@ -26,23 +31,22 @@ from detap.formats.yolo.rows import (
     refuse_equal_lengths,
     refuse_other_polygons,
 )
-from detap.formats.yolo.shapes import (
-    LABELS_REACH,
-    PREDICTIONS_REACH,
-    Outlines,
-    check_areas,
-    check_fractions,
-    check_keypoints,
-    check_mixed,
-    in_pixels,
-    keypoint_fields,
-    keypoint_notes,
-)
 from detap.io.limits import Limits
 from detap.io.problems import FaultError
-from detap.tables.detection import Flags, Floats, encode_boxes
-from detap.tables.notes import POLYGONS_BOUNDED
+from detap.tables.columns import indices_in
+from detap.tables.detection import Flags, Floats, GroundTruth, encode_boxes
+from detap.tables.notes import POLYGONS_BOUNDED, too_many
 from detap.text_input import is_whole, quote
+
+COLUMNS = LAST, FIRST = ("conf-last", "conf-first")
+"""The order of Ultralytics and that of Padilla's tools."""
+
+_FEW = 20
+"""Fewer rows may fit both orders of columns by chance."""
+_FAR = 0.25
+"""The required difference of the fractions of rows that overlap a ground truth."""
+
+Order = tuple[str, tuple[Note, ...]]
 
 
 class LabelReader(FolderReader):
@@ -58,7 +62,7 @@ class LabelReader(FolderReader):
     form: YoloForm
     corners: Floats | None = None
     keypoints: Floats | None = None
-    outlines: Outlines | None = None
+    outlines: shapes.Outlines | None = None
     drawn = ""
     selected: NDArray[np.intp] | None = None
 
@@ -103,7 +107,7 @@ class LabelReader(FolderReader):
         self.oriented = are_corners
         if task.masks:
             self._check_outlines()
-            self.outlines = Outlines.of(rows, scored=form.scored)
+            self.outlines = shapes.Outlines.of(rows, scored=form.scored)
             self.polygon = np.ones(len(rows), np.bool_)
         self.values = self._boxes(counts)
         if form.keypoints and form.used > len(BOX):
@@ -125,7 +129,7 @@ class LabelReader(FolderReader):
             return rows.table(len(BOX) + scored)
         values = _padded(rows, counts, len(BOX))
         if self.polygon.any():
-            outlines = self.outlines or Outlines.of(rows, scored=scored)
+            outlines = self.outlines or shapes.Outlines.of(rows, scored=scored)
             values[self.polygon] = outlines.bounds()[self.polygon]
         return np.column_stack([values, rows.numbers[rows.ends - 1]]) if scored else values
 
@@ -147,14 +151,14 @@ class LabelReader(FolderReader):
         scored = self.form.scored
         mixed = bool(self.polygon.any() and not self.polygon.all())
         if mixed:
-            check_mixed(self, self.polygon)
+            shapes.check_mixed(self, self.polygon)
         if not self.as_is:
             reach = None
             if self.corners is not None or self.task.name == "obb":  # also if all are upright
-                reach = PREDICTIONS_REACH if scored else LABELS_REACH
-            check_fractions(self, box, self.polygon, self.form.box_format, reach)
+                reach = shapes.PREDICTIONS_REACH if scored else shapes.LABELS_REACH
+            shapes.check_fractions(self, box, self.polygon, self.form.box_format, reach)
             if self.keypoints is not None:
-                check_keypoints(self, self.keypoints, scored=scored)
+                shapes.check_keypoints(self, self.keypoints, scored=scored)
         self.problems.raise_any()
         if scored and mixed and not self.as_is:
             message = "is a box, but other files have polygons"
@@ -171,8 +175,8 @@ class LabelReader(FolderReader):
 
         `columns` are those of :class:`Objects`, by row or for all. Dropped rows (N,) are left out.
         """
-        pixels = in_pixels(box, self.polygon, size, self.form.box_format)
-        check_areas(self, pixels)
+        pixels = shapes.in_pixels(box, self.polygon, size, self.form.box_format)
+        shapes.check_areas(self, pixels)
         self.problems.raise_any()
         columns |= {"boxes": pixels, "polygons": self._polygons(pixels, size)}
         fields: dict[str, Any] = {}
@@ -183,7 +187,7 @@ class LabelReader(FolderReader):
             fields = {"mask": np.arange(len(masks), dtype=np.int32)}
             columns["area"] = pixel_counts(masks.arrays).astype(np.float64)
         elif self.keypoints is not None:
-            fields = keypoint_fields(self.keypoints, pixels, size, scored=self.form.scored)
+            fields = shapes.keypoint_fields(self.keypoints, pixels, size, scored=self.form.scored)
         if dropped is not None:
             self.selected = np.flatnonzero(~dropped)
             fields = {name: values[self.selected] for name, values in fields.items()}
@@ -227,7 +231,7 @@ class LabelReader(FolderReader):
         """Return notes about the rows and their ignored parts."""
         notes: tuple[Note, ...] = ()
         if self.keypoints is not None:
-            notes = keypoint_notes(self.keypoints, scored=self.form.scored)
+            notes = shapes.keypoint_notes(self.keypoints, scored=self.form.scored)
         elif self.form.keypoints:
             message = f"keypoints of the {title} are ignored (--task detect)"
             notes = (Note("keypoints-left-out", message, len(self.rows), severity="info"),)
@@ -289,3 +293,107 @@ def _resolver(names: ClassNames, known: frozenset[str], by_name: set[bool]) -> C
         return names.resolve(word) if names.names else word.lstrip("0") or "0"
 
     return resolve
+
+
+# --- the order of the columns of predictions
+
+
+def box_and_score(
+    reader: LabelReader, truth: GroundTruth, size: Floats, columns: str | None
+) -> tuple[Floats, Floats, tuple[Note, ...]]:
+    """Return the box (N, 4) and confidence (N,) of rows, and notes; `columns` may be detected."""
+    order: Order = (columns or LAST, ())
+    if reader.form.keypoints and columns == FIRST:
+        message = "--columns conf-first is for boxes; rows with keypoints end with the confidence"
+        raise UsageError(message)
+    if columns is None and not reader.form.keypoints:
+        order = _detected_order(reader, truth, size)
+    box, score = reader.values[:, :4], reader.values[:, 4]
+    if order[0] == LAST:
+        return box.copy(), score.copy(), order[1]
+    polygon = reader.polygon
+    box = np.where(polygon[:, None], box, reader.values[:, 1:])
+    return box, np.where(polygon, score, reader.values[:, 0]), order[1]
+
+
+def _detected_order(reader: LabelReader, truth: GroundTruth, size: Floats) -> Order:
+    """Return the column order: conf-last, unless boxes only fit conf-first.
+
+    Rows with class names are from Padilla's tools, which write the confidence first. Ground truths
+    must confirm the order if so few rows may fit by chance.
+    """
+    values, box_format = reader.values[~reader.polygon], reader.form.box_format
+    if not len(values):
+        return LAST, ()
+    last, first = (
+        int(np.count_nonzero(~_fits(b, box_format))) for b in (values[:, :4], values[:, 1:])
+    )
+    if reader.by_name:
+        is_first = not first
+        reason = "rows have class names"
+    else:
+        is_first = bool(last) and not first
+        # A few boxes may extend beyond their images.
+        is_first |= too_many(last, len(values)) and not too_many(first, len(values))
+        reason = f"with the last, {last} of {len(values)} boxes would be outside their image"
+    order: Order = (LAST, ())
+    if is_first:
+        message = f"the second column is read as confidence: {reason} (else --columns conf-last)"
+        order = FIRST, (Note("columns-conf-first", message, len(values), severity="info"),)
+    by_chance = last > 0 if is_first else last == first == 0
+    if len(values) < _FEW and not reader.by_name and by_chance:
+        return _confirmed_order(order, reader, truth, size)
+    return order
+
+
+def _confirmed_order(order: Order, reader: LabelReader, truth: GroundTruth, size: Floats) -> Order:
+    """Return the column order of few rows: as chosen, unless ground truths differ.
+
+    An error if boxes fit both, and far more rows overlap a ground truth as conf-first.
+    """
+    values = reader.values
+    last, first = (
+        float(np.mean(_max_ious(reader, truth, box, size) > 0.5))
+        for box in (values[:, :4], values[:, 1:])
+    )
+    if order[0] == FIRST and last < first + _FAR:
+        return order
+    if order[0] == LAST and first >= last + _FAR:
+        message = (
+            "cannot detect whether the confidence is the last or the second column: boxes fit "
+            f"either way, and {first:.0%} of {len(values)} have IoU > 0.5 with a ground truth of "
+            f"their class as second, {last:.0%} as last"
+        )
+        hint = "use --columns conf-first (Padilla's tools) or --columns conf-last (Ultralytics)"
+        raise InputError(Problem(reader.path, "", message, hint))
+    message = (
+        "rows fit both `class xc yc w h conf`, which is used, and `class conf xc yc w h` "
+        "(--columns conf-first)"
+    )
+    return LAST, (Note("columns-conf-last", message, len(values), severity="info"),)
+
+
+def _fits(box: Floats, box_format: str) -> Flags:
+    """Return a mask of the boxes (N, 4) inside their images."""
+    low, high = shapes.two_corners(box, box_format)
+    return np.asarray(
+        ((low >= shapes.LOWEST) & (high <= shapes.HIGHEST) & (high >= low)).all(axis=1)
+    )
+
+
+def _max_ious(reader: LabelReader, truth: GroundTruth, box: Floats, size: Floats) -> Floats:
+    """Return the maximum IoU of each box with ground truths of its image and class."""
+    rows, pixels = reader.rows, shapes.in_pixels(box, reader.polygon, size, reader.form.box_format)
+    image = indices_in(tuple(reader.folder.members), truth.images)[rows.file]
+    label = indices_in(rows.names, truth.classes)[rows.name]
+    row, gt = np.nonzero((image[:, None] == truth.image) & (label[:, None] == truth.label))
+    corners, areas = encode_boxes(pixels, "xywh")
+    iou = paired_overlaps(
+        corners[row],
+        truth.corners[gt],
+        detection_areas=areas[row],
+        truth_areas=truth.box_area[gt],
+    )
+    max_iou = np.zeros(len(rows))
+    np.maximum.at(max_iou, row, iou)
+    return max_iou

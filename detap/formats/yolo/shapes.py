@@ -71,7 +71,7 @@ def check_fractions(
     if reach is not None:
         far = (box < -reach) | (box > 1 + reach)
         outside = np.where(polygon[:, None], far, outside)
-    rows = outside.any(axis=1)
+    rows = np.asarray(outside.any(axis=1))
     hint = f"correct it; if boxes do extend beyond their images, pass {INSIST}"
     if 2 * np.count_nonzero(rows) > len(box) and np.median(box[rows].max(axis=1)) > _PIXELS:
         hint = (
@@ -121,7 +121,7 @@ def check_keypoints(reader: FolderReader, keypoints: Floats, *, scored: bool) ->
             number = int(wrong[row].argmax())
             return f"keypoint {number + 1} {text.format(*keypoints[row, number].tolist())}"
 
-        reader.add_problems(wrong.any(axis=1), message, hint)
+        reader.add_problems(np.asarray(wrong.any(axis=1)), message, hint)
 
     low, high = (-PREDICTIONS_REACH, 1 + PREDICTIONS_REACH) if scored else (LOWEST, HIGHEST)
     points = keypoints[:, :, :2]
