@@ -212,14 +212,6 @@ def test_notes(truth: GroundTruth, tmp_path: Path) -> None:
     assert codes["zero-area-ground-truth"] == "warning"
 
 
-def test_both_readers_give_the_same_lines(truth: GroundTruth, tmp_path: Path) -> None:
-    text = f"P1 0.25 {DIAMOND}\nP2 .5 0.1 0.2 10.3 .4 10.5 10.6 .7 10.8"
-    plain = read_detections(results(tmp_path / "a", ship=text), truth)
-    fallback = read_detections(results(tmp_path / "b", ship="\ufeff" + text + "\r"), truth)
-    for name, column in plain.columns().items():
-        assert_array_equal(fallback.columns()[name], column)
-
-
 def test_tables_keep_their_quadrilaterals(truth: GroundTruth, tmp_path: Path) -> None:
     one = truth.select(np.array([1]))
     assert one.polygons is not None

@@ -79,14 +79,6 @@ def test_types_ignore_case(tmp_path: Path) -> None:
     assert [detections.classes[label] for label in detections.label] == ["Car", "Bus", "DOG", "DOG"]
 
 
-def test_lines_of_the_fallback_reader_give_the_same_bits(tmp_path: Path) -> None:
-    plain = read_ground_truth(written(tmp_path / "plain", {"1.txt": f"{CAR}\n{REGION}"}))
-    marked = written(tmp_path / "marked", {"1.txt": f"\ufeff{CAR}\r\n{REGION}"})
-    fallback = read_ground_truth(marked)
-    for name, column in plain.columns().items():
-        assert_array_equal(fallback.columns()[name], column)
-
-
 def test_parent_folders_are_accepted(tmp_path: Path) -> None:
     root = written(tmp_path, {"training/label_2/1.txt": CAR, "run/data/1.txt": FOUND})
     for path in (root, root / "training", root / "training/label_2"):

@@ -1,9 +1,8 @@
 """Every text file, however odd, equals the reading of its lines one by one by plain Python."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,20 +10,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from detap.errors import InputError
-from detap.formats import dota, kitti
+from detap.formats.by_name.problems import Problems
 from detap.formats.dota import DotaForm
 from detap.formats.kitti import KittiForm
 from detap.formats.text import reader
 from detap.formats.text._ragged import RaggedLines
 from detap.formats.text.lines import LineForm, decoded_lines, plain_lines
 from detap.formats.text.reader import Rows
-from detap.formats.voc import tables as voc
-from detap.formats.yolo import format as yolo_format
 from detap.formats.yolo.rows import YoloForm
-from detap.io.problems import FaultError, Problems
-from detap.tables.detection import GroundTruth
-from tests.depth import examples
+from detap.io.problems import FaultError
 from tests.oracle.lines import PlainLines
 
 KNOWN = ("000001", "a", "é", "img-2.x", "7", "\ud800", "[")
@@ -177,47 +171,6 @@ def test_files_equal_their_lines_read_one_by_one(name: str, data: st.DataObject)
         track = columns[len(values) :]
         assert [float(column).hex() for column in columns[: len(values)]] == list(values)
         assert len(track) <= isinstance(form, YoloForm)
-
-
-TRUTHS: dict[str, tuple[str, Callable[..., GroundTruth], dict[str, Any]]] = {
-    "voc": ("VOC labels", voc.read_ground_truth, {}),
-    "kitti": ("KITTI labels", kitti.read_ground_truth, {}),
-    "dota": ("DOTA labels", dota.read_ground_truth, {}),
-    "yolo": ("YOLO labels", yolo_format.read_ground_truth, {"image_size": "640x480"}),
-    "yolo masks": (
-        "YOLO labels",
-        yolo_format.read_ground_truth,
-        {"image_size": "640x480", "masks": True},
-    ),
-    "yolo obb": ("YOLO obb", yolo_format.read_ground_truth, {"image_size": "9x9", "task": "obb"}),
-}
-
-
-def outcome(folder: Path, name: str) -> list[Any]:
-    """Return the columns and notes of a folder's ground truth, or the problems."""
-    _, read_ground_truth, options = TRUTHS[name]
-    try:
-        truth = read_ground_truth(folder, as_is=True, **options)
-    except InputError as error:
-        return [repr(tuple(problem)) for problem in error.problems]
-    columns = {key: column.tobytes() for key, column in truth.columns().items()}
-    return [columns, truth.images, truth.classes, truth.notes]
-
-
-@pytest.mark.parametrize("name", TRUTHS)
-@given(st.data())
-@examples(50)
-def test_folders_equal_their_lines_read_one_by_one(
-    tmp_path_factory: pytest.TempPathFactory, name: str, data: st.DataObject
-) -> None:
-    """Tables, notes and errors are the same."""
-    folder = tmp_path_factory.mktemp("folder")
-    for number, content in enumerate(data.draw(files(FORMS[TRUTHS[name][0]]))):
-        (folder / f"{number}.txt").write_bytes(content)
-    read_by_lines = outcome(folder, name)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reader, "RaggedLines", PlainLines)
-        assert read_by_lines == outcome(folder, name)
 
 
 @given(numbers)

@@ -171,6 +171,13 @@ def test_predicted_polygons_are_the_masks(real_data: Path, tmp_path: Path) -> No
     assert "predictions.json has exact masks" in note.message
 
 
+def test_polygons_without_masks_are_their_bounds(real_data: Path) -> None:
+    folder = data_of(real_data, "segment")
+    truth = detap.read_ground_truth(folder / "data.yaml", image_sizes=folder / "sizes.csv")
+    assert codes(truth)["polygons-bounded"] == 353
+    assert codes(detap.read_detections(folder / TXT, truth))["polygons-bounded"] == 311
+
+
 def test_text_and_json_of_oriented_boxes_agree(real_data: Path, tmp_path: Path) -> None:
     folder = data_of(real_data, "obb")
     data = with_images(folder, tmp_path)

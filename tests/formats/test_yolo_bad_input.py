@@ -251,21 +251,6 @@ def test_invalid_data_sets(name: str, message: str, tmp_path: Path) -> None:
     assert message in str(error.value)
 
 
-def test_folders_below_are_listed(tmp_path: Path) -> None:
-    write(tmp_path, {"labels/val/a.txt": BOX, "labels/train/b.txt": BOX, "labels/x/c.txt": BOX})
-    with pytest.raises(InputError) as error:
-        detap.read_ground_truth(tmp_path / "labels", format="yolo", image_size="10x10")
-    assert str(error.value).endswith("; use one of its folders: 'train', 'val', 'x'")
-
-
-def test_a_split_that_is_absent(tmp_path: Path) -> None:
-    dataset(tmp_path)
-    with pytest.raises(InputError) as error:
-        detap.read_ground_truth(tmp_path / "data.yaml", split="other")
-    assert str(error.value).startswith(f"{tmp_path}/data.yaml: no `other:` (available: ")
-    assert str(error.value).endswith("); use another --split, or add its images")
-
-
 def test_given_sizes_that_differ(tmp_path: Path) -> None:
     given = GivenSizes.read((30, 20), None, DEFAULT_LIMITS)
     given.check_against(np.array([[30.0, 20], [np.nan, np.nan]]), ["a", "b"], "x", "there")

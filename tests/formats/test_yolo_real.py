@@ -13,7 +13,6 @@ import detap
 from tests.cli.conftest import Ended
 from tests.cli.conftest import detap as command_fixture
 from tests.formats.voc_files import write
-from tests.oracle.lines import PlainLines
 
 command = command_fixture
 
@@ -106,26 +105,6 @@ def test_predictions_written_twice(folder: Path, tmp_path: Path) -> None:
     assert {note.code: note.count for note in detections.notes}["repeated-rows"] == 452
     result = detap.evaluate(truth, detections, protocol="coco")
     assert result.summary["AP"] == pytest.approx(0.2167, abs=5e-5)
-
-
-def test_every_line_is_regular(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Plain Python reads the same, to the last bit."""
-
-    def never(*_: object) -> None:
-        raise AssertionError("a line was read by Python")
-
-    read = []
-    for name, other in (
-        ("detap.formats.yolo.rows.YoloForm.read_line", never),
-        ("detap.formats.text.reader.RaggedLines", PlainLines),
-    ):
-        with monkeypatch.context() as patch:
-            patch.setattr(name, other)
-            truth = detap.read_ground_truth(folder / "data.yaml", image_sizes=folder / "sizes.csv")
-            read.append((truth, detap.read_detections(folder / "predictions", truth)))
-    for table, same in zip(*read, strict=True):
-        for name, column in table.columns().items():
-            assert column.tobytes() == same.columns()[name].tobytes(), name
 
 
 @pytest.mark.parametrize("box_format", ["xywh", "xyxy"])

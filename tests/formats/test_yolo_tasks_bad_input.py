@@ -70,8 +70,6 @@ POSE_LABELS = {
     "0 .5 .5 .6 .6 nan .4 2 .5 .5 1": "line 2: column 6 'nan' is not a finite number",
     "0 .5 .5 .6 .6 .3 .4 x .5 .5 1": "line 2: column 8 'x' is not a number",
     "0 .5,.5 .6 .6 .3 .4 2 .5 .5 1": "line 2: has 10 columns, expected 11",
-    "-1 .5 .5 .6 .6 .3 .4 2 .5 .5 1": "line 2: class '-1' is not a whole number",
-    "9 .5 .5 .6 .6 .3 .4 2 .5 .5 1": "line 2: class '9' is not in",
     "0 5 .5 .6 .6 .3 .4 2 .5 .5 1": "line 2: xc 5 is outside [0, 1]",
     "0 .5 .5 -.6 .6 .3 .4 2 .5 .5 1": "line 2: w -0.6 is outside [0, 1]",
 }
@@ -87,7 +85,6 @@ POSE_PREDICTIONS = {
     "0 .5 .5 .6 .6 .3 -2 .8 .5 .5 .7 .9": "line 2: keypoint 1 0.3 -2 is outside [0, 1]",
     "0 .5 .5 .6 .6 .3 .4 .8 .5 .5 o .9": "line 2: column 11 'o' is not a number",
     "0 .5 .5 6 .6 .3 .4 .8 .5 .5 .7 .9": "line 2: w 6 is outside [0, 1]",
-    "8 .5 .5 .6 .6 .3 .4 .8 .5 .5 .7 .9": "line 2: class '8' is not in",
     "thing .5 .5 .6 .6 .3 .4 .8 .5 .5 .7": "line 2: has 11 columns, expected 12",
 }
 
@@ -131,9 +128,6 @@ OBB_LABELS = {
     "0 .5 .2 .8 .5 .5 .8 -.6 .5": "line 2: the lowest x -0.6 is outside [0, 1]",
     "0 .5 .2 .8 .5 .5 1.8 .2 .5": "line 2: the highest y 1.8 is outside [0, 1]",
     "0 50 20 80 50 50 80 20 50": "line 2: the lowest x 20 is outside [0, 1]",
-    "9 .5 .2 .8 .5 .5 .8 .2 .5": "line 2: class '9' is not in",
-    "0.5 .5 .2 .8 .5 .5 .8 .2 .5": "line 2: class '0.5' is not a whole number",
-    "x .5 .2 .8 .5 .5 .8 .2 .5": "line 2: class 'x' is not a whole number",
     "0 .5 .2 .8 .5 .5 .8 .2 .5 .9": "line 2: has 10 columns: polygons have an even number",
     "0 .2 .2 .8 .8 .8 .2 .2 .8": "line 2: 1 of 2 rows of 9 columns cross themselves",
 }
@@ -147,7 +141,6 @@ OBB_PREDICTIONS = {
     "0 .5 -1.2 .8 .5 .5 .8 .2 .5 .9": "line 2: the lowest y -1.2 is outside [0, 1]",
     "0 .5 .2 2.8 .5 .5 .8 .2 .5 .9": "line 2: the highest x 2.8 is outside [0, 1]",
     "0 .5 .2 .9 .5 .5 .8 .2 .5 .9": "line 2: 1 of 2 rows of 10 columns are not rectangles",
-    "7 .5 .2 .8 .5 .5 .8 .2 .5 .9": "line 2: class '7' is not in",
 }
 
 
@@ -161,8 +154,6 @@ MASK_LABELS = {
     "0 .2 .2 1.6 .2 .4 .6": "line 2: the highest x 1.6 is outside [0, 1]",
     "0 .2 -.2 .6 .2 .4 .6": "line 2: the lowest y -0.2 is outside [0, 1]",
     "0 20 20 60 20 40 60": "line 2: the lowest x 20 is outside [0, 1]",
-    "9 .2 .2 .6 .2 .4 .6": "line 2: class '9' is not in",
-    "-0 .2 .2 .6 .2 .4 .6": "line 2: class '-0' is not a whole number",
 }
 MASK_PREDICTIONS = {
     "0 .2 .2 .6 .2 .4 .6": "line 2: has 7 columns: a box with confidence and track id, or",
@@ -172,7 +163,6 @@ MASK_PREDICTIONS = {
     "0 .2013 .2 .9": "line 2: is a box or a line among polygons",
     "0 .2 .2 1.6 .2 .4 .6 .9": "line 2: the highest x 1.6 is outside [0, 1]",
     "0 2 2 6 2 4 6 .9": "line 2: the lowest x 2 is outside [0, 1]",
-    "9 .2 .2 .6 .2 .4 .6 .9": "line 2: class '9' is not in",
     "0 .9": "line 2: has 2 columns, expected 6",
 }
 
@@ -225,20 +215,9 @@ RECORDS: dict[str, dict[str, Any]] = {
 WRONG_RECORDS: dict[str, list[tuple[dict[str, Any], str]]] = {
     POSE: [
         ({"keypoints": [30, 40, 0.8, 50, 50]}, "keypoints has 5 values"),
-        ({"keypoints": [30, 40]}, "keypoints has 2 values"),
         ({"keypoints": [30, 40, 1] * 3}, "keypoints has 3 keypoints, expected 2 as in the ground"),
-        ({"keypoints": []}, "keypoints is empty"),
-        ({"keypoints": None}, "keypoints is null"),
-        ({"keypoints": "30 40"}, "keypoints is"),
-        ({"keypoints": [30, 40, 0.8, 50, "x", 0.7]}, 'keypoints[4] is "x", expected a number'),
-        ({"keypoints": [30, 40, 0.8, 50, 1e300, 0.7]}, "keypoints[4] is 1e+300, expected pixels"),
-        ({"keypoints": [30, True, 0.8, 50, 50, 0.7]}, "keypoints[1] is true, expected a number"),
-        ({"bbox": [1, 2, 3]}, "bbox has 3 values, expected 4"),
         ({"image_id": "b", "file_name": "b.jpg"}, "no image_id of the results"),
-        ({"category_id": 3}, "category_id ranges from 3 to 3, but"),
         ({"category_id": -1}, "category_id ranges from -1 to -1, but"),
-        ({"score": None}, "score is null"),
-        ({"score": float("nan")}, "NaN"),
     ],
     DIAMOND: [
         ({"poly": [50, 20, 80, 50, 50, 80, 20]}, "[0]: poly is [50, 20, 80, 50, 50, 80, 20], exp"),
@@ -256,19 +235,9 @@ WRONG_RECORDS: dict[str, list[tuple[dict[str, Any], str]]] = {
             {"poly": [50, 20, 80, 50, 50, 80, 20, float("inf")]},
             "poly[7] is infinite, expected a finite",
         ),
-        ({"image_id": "b"}, "no image_id of the results is in the ground truth"),
-        ({"category_id": 4}, "category_id ranges from 4 to 4, but"),
-        ({"score": "x"}, "score is"),
     ],
     HEXAGON: [
         ({"segmentation": {"size": [50, 50], "counts": [2500]}}, "size [50, 50], expected"),
-        ({"segmentation": {"size": [100, 100], "counts": [9]}}, "counts"),
-        ({"segmentation": {"size": [100, 100], "counts": "\x01"}}, "counts"),
-        ({"segmentation": {"size": [100], "counts": [100]}}, "size"),
-        ({"segmentation": {"counts": [10000]}}, "size"),
-        ({"segmentation": {"size": [100, 100]}}, "counts"),
-        ({"segmentation": 7}, "segmentation"),
-        ({"segmentation": [[1, 2, 3, 4, 5]]}, "segmentation"),
         ({"category_id": 9}, "category_id ranges from 9 to 9, but"),
     ],
 }
