@@ -10,7 +10,7 @@ Reference: Ultralytics 8.3, ``data/utils.py`` (`img2label_paths`, `check_det_dat
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from detap.errors import InputError, Problem, UsageError
@@ -32,23 +32,73 @@ _MOST_OTHERS = 10_000
 """A folder with more other files than this and than images is rejected."""
 
 
-class DataSet(NamedTuple):
-    """Images, sorted by name.
+class _Image(NamedTuple):
+    """An image: its folder and name (empty if only labels are known), and its label folder."""
 
-    Each has a stem, a file (empty if unknown or missing), and a label file below `folder` (empty
-    without one). `data` is the description of the data set, `repeated` the number of list lines
-    that repeat an image. The `data.yaml` names the paths `outside` its own folder. `named` is True
-    if files or lists name images, not only label files.
+    folder: str
+    name: str
+    labels: str
+
+
+class DataSet:
+    """The images of a `data.yaml` or ``obj.data``, or of a folder of label files.
+
+    The `split` of a `data.yaml` is by default ``val``. If nothing names its images, the `listed`
+    ones are added.
+
+    Each of `images`, sorted by name, has one of `image_files` (empty if unknown or missing) and of
+    `members`, the label files below `folder` (empty without one). `data` describes the data set;
+    its paths `outside` its own folder are in the order of the search. `repeated` counts list lines
+    that repeat an image. `named` is True if files or lists name images, not only label files.
     """
 
-    images: tuple[str, ...]
-    image_files: tuple[str, ...]
-    members: tuple[str, ...]
-    folder: Folder
-    data: ClassNames | None
-    repeated: int
-    outside: tuple[str, ...] = ()
-    named: bool = True
+    def __init__(
+        self, path: str, split: str | None, limits: Limits, listed: Iterable[str] = ()
+    ) -> None:
+        self.given = path
+        self.limits = limits
+        self.problems = Problems(limits.problems)
+        self.data: ClassNames | None = None
+        self.repeated = 0
+        self.outside: dict[str, None] = {}
+        self._found: dict[str, _Image] = {}
+        self._skipped: list[str] = []
+        self._listings: dict[str, tuple[dict[str, None], list[str]]] = {}
+        if is_data_yaml(path):
+            self.data = read_data_yaml(path, limits)
+            self._find_split(self.data, split or SPLITS[0])
+        elif os.path.basename(path) == OBJ_DATA:
+            self.data = read_obj_data(path, limits)
+            subsets = {name: name for name in self.data.splits}
+            self._find_split(self.data, chosen_subset(path, subsets, split))
+        elif split is not None:
+            raise UsageError(f"--split requires a data.yaml or obj.data, got {path}")
+        elif os.path.isfile(path):
+            files.refuse(path, "not a data.yaml", "use one, or a folder of label files")
+        else:
+            self._find_below(labels_folder(path))
+        self.problems.raise_any()
+        self._arrange(listed)
+
+    def _arrange(self, listed: Iterable[str]) -> None:
+        """Sort the images, and find their files."""
+        found = self._found
+        self.named = any(image.name for image in found.values())
+        folders = sorted({image.labels for image in found.values()})
+        if self.data is not None and not self.named:
+            found |= {stem: _Image("", "", "") for stem in listed if stem not in found}
+        root = folders[0] if len(folders) == 1 else common_folder(folders)
+        inside = {f: "" if f == root else f"{os.path.relpath(f, root)}/" for f in folders}
+        self.images = tuple(sorted(found))
+        self.image_files, self.members = [], []
+        for stem in self.images:
+            folder, name, labels = found[stem]
+            exists = name and name in self._files(folder)
+            self.image_files.append(os.path.join(folder, name) if exists else "")
+            file = f"{stem}.txt"
+            self.members.append(f"{inside[labels]}{file}" if file in self._files(labels) else "")
+        members = {stem: m for stem, m in zip(self.images, self.members, strict=True) if m}
+        self.folder = Folder(root, "", ".txt", members, tuple(sorted(self._skipped)))
 
     @property
     def labeled(self) -> tuple[int, ...]:
@@ -75,6 +125,207 @@ class DataSet(NamedTuple):
         )
         return InputError(problems, error.omitted + len(error.problems) - len(problems))
 
+    # --- a data.yaml
+
+    def _find_split(self, data: ClassNames, split: str) -> None:
+        """Find the images of a split."""
+        if not data.splits:
+            message = "lists classes but no images: it has no `train:`, `val:` or `test:`"
+            hint = f"use the folder of the labels, and this file as --class-names {data.file}"
+            files.refuse(data.file, message, hint)
+        if split not in data.splits:
+            message = f"no `{split}:` (available: {', '.join(data.splits)})"
+            files.refuse(data.file, message, "use another --split, or add its images")
+        base = _base_folder(data)
+        for entry in data.splits[split]:
+            # Paths in Roboflow's files have one "../" too many.
+            variants = [entry, entry.removeprefix("../"), entry.removeprefix(PREFIX)]
+            paths = dict.fromkeys(os.path.join(base, variant) for variant in variants)
+            path = next(filter(_exists, paths), None)
+            if path is None:
+                tried = " or ".join(map(os.path.normpath, paths))
+                message = f"{split}: no such file or directory {quote(entry)} (tried {tried})"
+                hint = "correct it, or `path:`, its base folder"
+                self.problems.add(data.file, "", message, hint)
+            elif os.path.isfile(path):
+                self._find_listed(os.path.normpath(path), base, data)
+            else:
+                images = os.path.normpath(path)
+                self._note_outside(images, data)
+                self._find_in(images, label_folder_of(images), data)
+
+    def _note_outside(self, path: str, data: ClassNames) -> None:
+        """Store a path that is not below the folder of the data.yaml."""
+        if not _is_below(path, os.path.dirname(data.file)):
+            self.outside.setdefault(os.path.abspath(path))
+
+    def _find_listed(self, file: str, base: str, data: ClassNames) -> None:
+        """Find the images that a text file lists, one path per line.
+
+        Lines are quoted only if most are paths of images, because a data.yaml may name any file.
+        """
+        self._note_outside(file, data)
+        if not file.lower().endswith(".txt"):
+            files.refuse(file, "not a list of images (.txt)", "use a folder or a list")
+        problems = Problems(self.limits.problems)
+        lines = plain_lines(files.read_bytes(file, self.limits), file, problems)
+        images = sum(_is_image(os.path.basename(text)) for _, text in lines)
+        if 2 * images < len(lines) or (problems.count and not images):
+            message = f"not a list of images: {images} of {len(lines)} lines are paths of images"
+            files.refuse(file, message, "list one image per line")
+        self.problems.extend(*problems.listed)
+        own_folder = os.path.dirname(file) or "."
+        root = next((r for r in (own_folder, base) if lines and _has_folder(r, lines[0][1])), "")
+        if not root and lines and _has_folder(base, lines[0][1].removeprefix(PREFIX)):
+            root, lines = base, [(number, text.removeprefix(PREFIX)) for number, text in lines]
+        labels: dict[str, str] = {}
+        existing: dict[str, dict[str, None]] = {}
+        for number, text in lines:
+            path = os.path.join(own_folder if text.startswith("./") else root, text)
+            folder, name = os.path.split(os.path.normpath(path))
+            if folder not in labels:
+                labels[folder] = label_folder_of(folder)
+                self._note_outside(folder, data)
+                # A folder with labels alone: the images are elsewhere.
+                names = self._files(folder)
+                existing[folder] = names if any(not n.endswith(".txt") for n in names) else {}
+            if not _is_image(name):
+                message = f"{quote(text)} is not an image name"
+                self.problems.add(file, f"line {number}", message, "list one image per line")
+            elif existing[folder] and name not in existing[folder]:
+                message = f"no such file or directory {quote(text)} (tried {folder}/{name})"
+                self.problems.add(file, f"line {number}", message, "correct the list")
+            else:
+                stem = name.rpartition(".")[0]
+                self._add(stem, _Image(folder, name, labels[folder]), relisted=True)
+        if not lines and not self.problems.count:
+            self.problems.add(file, "", "no images", "list one image per line")
+
+    # --- folders
+
+    def _find_below(self, labels: str) -> None:
+        """Find the images of a folder of label files."""
+        names, below = self._entries(labels, must=True)
+        if not any(name.endswith(".txt") for name in names):
+            hint = "use the folder with the files, or a data.yaml"
+            if below:
+                hint = f"use one of its folders: {', '.join(map(quote, below[:3]))}"
+            files.refuse(self.given, "no label files: no file ends with .txt", hint)
+        self._find_in(label_folder_of(labels, "labels", "images"), labels)
+
+    def _find_in(self, images: str, labels: str, data: ClassNames | None = None) -> None:
+        """Find the images of a folder and its sub-folders, and match their labels.
+
+        A folder from a `data.yaml` that has mostly other files is an error.
+        """
+        count, others = len(self._found), 0
+        for folder, names in self._walk(images):
+            label_folder = os.path.normpath(os.path.join(labels, os.path.relpath(folder, images)))
+            for name in names:
+                if _is_image(name):
+                    self._add(name.rpartition(".")[0], _Image(folder, name, label_folder))
+                else:
+                    others += 1
+            if data is not None and others > max(_MOST_OTHERS, len(self._found) - count):
+                _refuse_folder(data, images, f"has {others} files other than images")
+        any_image = len(self._found) > count
+        if data is not None and not any_image and images == labels and self.outside:
+            _refuse_folder(data, images, "has no images, and is outside the data set")
+        self._match_labels(labels, images, any_image=any_image)
+
+    def _match_labels(self, labels: str, images: str, *, any_image: bool) -> None:
+        """Check that each label file has an image; without images, add one for each."""
+        for folder, names in self._walk(labels):
+            for name in names:
+                if name.endswith((".TXT", ".Txt")):
+                    message = "label files must end with .txt"
+                    self.problems.add(os.path.join(folder, name), "", message, "rename it")
+                elif not name.endswith(".txt") or name in NAME_LISTS:
+                    self._skipped += [] if _is_image(name) else [name]
+                elif not any_image:
+                    self._add(name[:-4], _Image("", "", folder))
+                elif name[:-4] not in self._found or self._found[name[:-4]].labels != folder:
+                    message = f"no image {quote(name[:-4])} in {images}"
+                    hint = "add the image, or remove the label file"
+                    self.problems.add(os.path.join(folder, name), "", message, hint)
+
+    def _walk(self, top: str) -> Iterator[tuple[str, dict[str, None]]]:
+        """Yield a folder and its sub-folders with their files, each once."""
+        folders, seen = [top], set()
+        while folders:
+            folder = folders.pop()
+            real_path = os.path.realpath(folder)  # links may form a loop
+            if real_path in seen:
+                continue
+            seen.add(real_path)
+            files_, below = self._entries(folder)
+            yield folder, files_
+            folders += [os.path.join(folder, name) for name in reversed(below)]
+
+    def _files(self, folder: str) -> dict[str, None]:
+        """Return the files of a folder, sorted; empty if missing."""
+        return self._entries(folder)[0]
+
+    def _entries(self, path: str, *, must: bool = False) -> tuple[dict[str, None], list[str]]:
+        """Return the files and sub-folders of a folder, sorted; empty if missing, unless `must`."""
+        if path not in self._listings:
+            names: list[str] = []
+            folders: list[str] = []
+            try:
+                with os.scandir(path) as entries:
+                    for entry in entries:
+                        if entry.name[0] != ".":
+                            (folders if is_folder(entry) else names).append(entry.name)
+            except OSError as error:
+                if must:
+                    files.refuse_os_error(path, error)
+            except ValueError:
+                files.refuse(repr(path), "invalid path: contains a NUL character")
+            self._listings[path] = dict.fromkeys(sorted(names)), sorted(folders)
+        return self._listings[path]
+
+    def _add(self, stem: str, image: _Image, *, relisted: bool = False) -> None:
+        other = self._found.setdefault(stem, image)
+        if other is image:
+            return
+        if relisted and other == image:
+            self.repeated += 1
+            return
+        path, other_path = (
+            os.path.join(i.folder or i.labels, i.name or stem) for i in (image, other)
+        )
+        message = f"duplicate image name {quote(stem)} (also {other_path})"
+        self.problems.add(path, "", message, "rename one of them")
+
+
+def _base_folder(data: ClassNames) -> str:
+    folder = os.path.dirname(data.file) or "."
+    for base in (os.path.join(folder, data.path), data.path or folder):
+        if "\0" not in base and os.path.isdir(base):
+            return base
+    message = f"path: {quote(data.path)} is not a folder"
+    hint = "correct it, or remove it to use the folder of this file"
+    return files.refuse(data.file, message, hint)
+
+
+def _refuse_folder(data: ClassNames, images: str, reason: str) -> None:
+    message = f"folder {os.path.abspath(images)} {reason}"
+    files.refuse(data.file, message, "use the folder of the images, or a list of them")
+
+
+def _has_folder(root: str, text: str) -> bool:
+    return _exists(os.path.dirname(os.path.join(root, text)))
+
+
+def _exists(path: str) -> bool:
+    """Return True if a path of images, or of their labels, exists."""
+    return "\0" not in path and (os.path.exists(path) or os.path.isdir(label_folder_of(path)))
+
+
+def _is_image(name: str) -> bool:
+    stem, point, suffix = name.rpartition(".")
+    return bool(stem) and (point + suffix).lower() in IMAGE_SUFFIXES
+
 
 def _is_below(path: str, folder: str) -> bool:
     """Return True if a path is a folder or below it."""
@@ -92,32 +343,6 @@ def resolve_data_yaml(path: str) -> str:
             with os.scandir(path) as entries:
                 return file if any(entry.is_dir() for entry in entries) else path
     return path
-
-
-def find_images(
-    path: str, split: str | None, limits: Limits, listed: Iterable[str] = ()
-) -> DataSet:
-    """Return the images of a `data.yaml` or ``obj.data``, or of a folder of label files.
-
-    The `split` of a `data.yaml` is by default ``val``. If nothing names the images of a
-    `data.yaml`, the `listed` ones are added.
-    """
-    search = _Search(path, Problems(limits.problems), limits)
-    data = None
-    if is_data_yaml(path):
-        data = read_data_yaml(path, limits)
-        search.find_split(data, split or SPLITS[0])
-    elif os.path.basename(path) == OBJ_DATA:
-        data = read_obj_data(path, limits)
-        search.find_split(data, chosen_subset(path, {name: name for name in data.splits}, split))
-    elif split is not None:
-        raise UsageError(f"--split requires a data.yaml or obj.data, got {path}")
-    elif os.path.isfile(path):
-        files.refuse(path, "not a data.yaml", "use one, or a folder of label files")
-    else:
-        search.find_below(labels_folder(path))
-    search.problems.raise_any()
-    return search.data_set(data, listed)
 
 
 def labels_folder(path: str) -> str:
@@ -199,255 +424,3 @@ def without_flattened_paths(folder: Folder, truth: GroundTruth) -> tuple[Folder,
         members[names[0]] = folder.members[stem]
         count += 1
     return replace(folder, members={stem: members[stem] for stem in sorted(members)}), count
-
-
-class _Image(NamedTuple):
-    """An image: its folder and name (empty if only labels are known), and its label folder."""
-
-    folder: str
-    name: str
-    labels: str
-
-
-@dataclass(slots=True)
-class _Search:
-    """The search for images."""
-
-    given: str
-    problems: Problems
-    limits: Limits
-    images: dict[str, _Image] = field(default_factory=dict)
-    repeated: int = 0
-    skipped: list[str] = field(default_factory=list)
-    outside: dict[str, None] = field(default_factory=dict)
-    _listed: dict[str, tuple[dict[str, None], list[str]]] = field(default_factory=dict)
-
-    # --- a data.yaml
-
-    def find_split(self, data: ClassNames, split: str) -> None:
-        """Find the images of a split."""
-        if not data.splits:
-            message = "lists classes but no images: it has no `train:`, `val:` or `test:`"
-            hint = f"use the folder of the labels, and this file as --class-names {data.file}"
-            files.refuse(data.file, message, hint)
-        if split not in data.splits:
-            message = f"no `{split}:` (available: {', '.join(data.splits)})"
-            files.refuse(data.file, message, "use another --split, or add its images")
-        base = _base_folder(data)
-        for entry in data.splits[split]:
-            # Paths in Roboflow's files have one "../" too many.
-            variants = [entry, entry.removeprefix("../"), entry.removeprefix(PREFIX)]
-            paths = dict.fromkeys(os.path.join(base, variant) for variant in variants)
-            path = next(filter(_exists, paths), None)
-            if path is None:
-                tried = " or ".join(map(os.path.normpath, paths))
-                message = f"{split}: no such file or directory {quote(entry)} (tried {tried})"
-                hint = "correct it, or `path:`, its base folder"
-                self.problems.add(data.file, "", message, hint)
-            elif os.path.isfile(path):
-                self._find_listed(os.path.normpath(path), base, data)
-            else:
-                images = os.path.normpath(path)
-                self._note_outside(images, data)
-                self._find_in(images, label_folder_of(images), data)
-
-    def _note_outside(self, path: str, data: ClassNames) -> None:
-        """Store a path that is not below the folder of the data.yaml."""
-        if not _is_below(path, os.path.dirname(data.file)):
-            self.outside.setdefault(os.path.abspath(path))
-
-    def _find_listed(self, file: str, base: str, data: ClassNames) -> None:
-        """Find the images that a text file lists, one path per line.
-
-        Lines are quoted only if most are paths of images, because a data.yaml may name any file.
-        """
-        self._note_outside(file, data)
-        if not file.lower().endswith(".txt"):
-            files.refuse(file, "not a list of images (.txt)", "use a folder or a list")
-        problems = Problems(self.limits.problems)
-        lines = plain_lines(files.read_bytes(file, self.limits), file, problems)
-        images = sum(_is_image(os.path.basename(text)) for _, text in lines)
-        if 2 * images < len(lines) or (problems.count and not images):
-            message = f"not a list of images: {images} of {len(lines)} lines are paths of images"
-            files.refuse(file, message, "list one image per line")
-        self.problems.extend(*problems.listed)
-        own_folder = os.path.dirname(file) or "."
-        root = next((r for r in (own_folder, base) if lines and _has_folder(r, lines[0][1])), "")
-        if not root and lines and _has_folder(base, lines[0][1].removeprefix(PREFIX)):
-            root, lines = base, [(number, text.removeprefix(PREFIX)) for number, text in lines]
-        labels: dict[str, str] = {}
-        existing: dict[str, dict[str, None]] = {}
-        for number, text in lines:
-            path = os.path.join(own_folder if text.startswith("./") else root, text)
-            folder, name = os.path.split(os.path.normpath(path))
-            if folder not in labels:
-                labels[folder] = label_folder_of(folder)
-                self._note_outside(folder, data)
-                # A folder with labels alone: the images are elsewhere.
-                names = self._files(folder)
-                existing[folder] = names if any(not n.endswith(".txt") for n in names) else {}
-            if not _is_image(name):
-                message = f"{quote(text)} is not an image name"
-                self.problems.add(file, f"line {number}", message, "list one image per line")
-            elif existing[folder] and name not in existing[folder]:
-                message = f"no such file or directory {quote(text)} (tried {folder}/{name})"
-                self.problems.add(file, f"line {number}", message, "correct the list")
-            else:
-                stem = name.rpartition(".")[0]
-                self._add(stem, _Image(folder, name, labels[folder]), relisted=True)
-        if not lines and not self.problems.count:
-            self.problems.add(file, "", "no images", "list one image per line")
-
-    # --- folders
-
-    def find_below(self, labels: str) -> None:
-        """Find the images of a folder of label files."""
-        names, below = self._entries(labels, must=True)
-        if not any(name.endswith(".txt") for name in names):
-            hint = "use the folder with the files, or a data.yaml"
-            if below:
-                hint = f"use one of its folders: {', '.join(map(quote, below[:3]))}"
-            files.refuse(self.given, "no label files: no file ends with .txt", hint)
-        self._find_in(label_folder_of(labels, "labels", "images"), labels)
-
-    def _find_in(self, images: str, labels: str, data: ClassNames | None = None) -> None:
-        """Find the images of a folder and its sub-folders, and match their labels.
-
-        A folder from a `data.yaml` that has mostly other files is an error.
-        """
-        count, others = len(self.images), 0
-        for folder, names in self._walk(images):
-            label_folder = os.path.normpath(os.path.join(labels, os.path.relpath(folder, images)))
-            for name in names:
-                if _is_image(name):
-                    self._add(name.rpartition(".")[0], _Image(folder, name, label_folder))
-                else:
-                    others += 1
-            if data is not None and others > max(_MOST_OTHERS, len(self.images) - count):
-                _refuse_folder(data, images, f"has {others} files other than images")
-        any_image = len(self.images) > count
-        if data is not None and not any_image and images == labels and self.outside:
-            _refuse_folder(data, images, "has no images, and is outside the data set")
-        self._match_labels(labels, images, any_image=any_image)
-
-    def _match_labels(self, labels: str, images: str, *, any_image: bool) -> None:
-        """Check that each label file has an image; without images, add one for each."""
-        for folder, names in self._walk(labels):
-            for name in names:
-                if name.endswith((".TXT", ".Txt")):
-                    message = "label files must end with .txt"
-                    self.problems.add(os.path.join(folder, name), "", message, "rename it")
-                elif not name.endswith(".txt") or name in NAME_LISTS:
-                    self.skipped += [] if _is_image(name) else [name]
-                elif not any_image:
-                    self._add(name[:-4], _Image("", "", folder))
-                elif name[:-4] not in self.images or self.images[name[:-4]].labels != folder:
-                    message = f"no image {quote(name[:-4])} in {images}"
-                    hint = "add the image, or remove the label file"
-                    self.problems.add(os.path.join(folder, name), "", message, hint)
-
-    def _walk(self, top: str) -> Iterator[tuple[str, dict[str, None]]]:
-        """Yield a folder and its sub-folders with their files, each once."""
-        folders, seen = [top], set()
-        while folders:
-            folder = folders.pop()
-            real_path = os.path.realpath(folder)  # links may form a loop
-            if real_path in seen:
-                continue
-            seen.add(real_path)
-            files_, below = self._entries(folder)
-            yield folder, files_
-            folders += [os.path.join(folder, name) for name in reversed(below)]
-
-    def _files(self, folder: str) -> dict[str, None]:
-        """Return the files of a folder, sorted; empty if missing."""
-        return self._entries(folder)[0]
-
-    def _entries(self, path: str, *, must: bool = False) -> tuple[dict[str, None], list[str]]:
-        """Return the files and sub-folders of a folder, sorted; empty if missing, unless `must`."""
-        if path not in self._listed:
-            names: list[str] = []
-            folders: list[str] = []
-            try:
-                with os.scandir(path) as entries:
-                    for entry in entries:
-                        if entry.name[0] != ".":
-                            (folders if is_folder(entry) else names).append(entry.name)
-            except OSError as error:
-                if must:
-                    files.refuse_os_error(path, error)
-            except ValueError:
-                files.refuse(repr(path), "invalid path: contains a NUL character")
-            self._listed[path] = dict.fromkeys(sorted(names)), sorted(folders)
-        return self._listed[path]
-
-    def _add(self, stem: str, image: _Image, *, relisted: bool = False) -> None:
-        other = self.images.setdefault(stem, image)
-        if other is image:
-            return
-        if relisted and other == image:
-            self.repeated += 1
-            return
-        path, other_path = (
-            os.path.join(i.folder or i.labels, i.name or stem) for i in (image, other)
-        )
-        message = f"duplicate image name {quote(stem)} (also {other_path})"
-        self.problems.add(path, "", message, "rename one of them")
-
-    def data_set(self, data: ClassNames | None, listed: Iterable[str]) -> DataSet:
-        """Return the data set, with the listed images if only labels name its images."""
-        named = any(image.name for image in self.images.values())
-        folders = sorted({image.labels for image in self.images.values()})
-        if data is not None and not named:
-            self.images |= {s: _Image("", "", "") for s in listed if s not in self.images}
-        stems = tuple(sorted(self.images))
-        root = folders[0] if len(folders) == 1 else common_folder(folders)
-        inside = {f: "" if f == root else f"{os.path.relpath(f, root)}/" for f in folders}
-        members: dict[str, str] = {}
-        image_files = []
-        for stem in stems:
-            folder, image_name, labels = self.images[stem]
-            if (name := f"{stem}.txt") in self._files(labels):
-                members[stem] = f"{inside[labels]}{name}"
-            exists = image_name and image_name in self._files(folder)
-            image_files.append(os.path.join(folder, image_name) if exists else "")
-        skipped = tuple(sorted(self.skipped))
-        return DataSet(
-            images=stems,
-            image_files=tuple(image_files),
-            members=tuple(members.get(stem, "") for stem in stems),
-            folder=Folder(root, "", ".txt", members, skipped),
-            data=data,
-            repeated=self.repeated,
-            outside=tuple(self.outside),
-            named=named,
-        )
-
-
-def _base_folder(data: ClassNames) -> str:
-    folder = os.path.dirname(data.file) or "."
-    for base in (os.path.join(folder, data.path), data.path or folder):
-        if "\0" not in base and os.path.isdir(base):
-            return base
-    message = f"path: {quote(data.path)} is not a folder"
-    hint = "correct it, or remove it to use the folder of this file"
-    return files.refuse(data.file, message, hint)
-
-
-def _refuse_folder(data: ClassNames, images: str, reason: str) -> None:
-    message = f"folder {os.path.abspath(images)} {reason}"
-    files.refuse(data.file, message, "use the folder of the images, or a list of them")
-
-
-def _has_folder(root: str, text: str) -> bool:
-    return _exists(os.path.dirname(os.path.join(root, text)))
-
-
-def _exists(path: str) -> bool:
-    """Return True if a path of images, or of their labels, exists."""
-    return "\0" not in path and (os.path.exists(path) or os.path.isdir(label_folder_of(path)))
-
-
-def _is_image(name: str) -> bool:
-    stem, point, suffix = name.rpartition(".")
-    return bool(stem) and (point + suffix).lower() in IMAGE_SUFFIXES

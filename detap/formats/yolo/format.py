@@ -39,7 +39,6 @@ from detap.formats.text.reader import first_words
 from detap.formats.yolo.dataset import (
     DataSet,
     common_folder,
-    find_images,
     label_folder_of,
     labels_folder,
     resolve_data_yaml,
@@ -95,7 +94,7 @@ def read_ground_truth(
     """
     path = resolve_data_yaml(os.fspath(path))
     given = GivenSizes.read(image_size, image_sizes, limits)
-    data_set = find_images(path, split, limits, given.table)
+    data_set = DataSet(path, split, limits, given.table)
     try:
         labels = data_set.folder.given
         lists = class_lists(data_set.data, labels, class_names, limits, as_is=as_is)
@@ -395,7 +394,7 @@ def _task_of_rows(path: str, reading: Mapping[str, Any]) -> str:
     """Return "pose", "obb" or "" for a data set, by its ``kpt_shape`` and first rows."""
     with suppress(OSError, ValueError, InputError, UsageError):
         limits, path = reading.get("limits", DEFAULT_LIMITS), resolve_data_yaml(path)
-        data_set = find_images(path, reading.get("split") if os.path.isfile(path) else None, limits)
+        data_set = DataSet(path, reading.get("split") if os.path.isfile(path) else None, limits)
         folder, given = data_set.folder, reading.get("class_names")
         if kpt_shape(class_lists(data_set.data, folder.given, given, limits, as_is=True)):
             return "pose"
