@@ -54,7 +54,7 @@ from detap.formats.yolo.names import (
     names_of_detections,
     read_if_valid,
 )
-from detap.formats.yolo.rows import CORNERS, Task, all_axis_aligned, check_run, task_of_run
+from detap.formats.yolo.rows import CORNERS, Task, all_axis_aligned, task_of_predictions
 from detap.formats.yolo.sizes import GivenSizes, Size, refuse_unknown, sizes_of_images
 from detap.io import stream as files
 from detap.io.limits import DEFAULT_LIMITS, Limits
@@ -139,33 +139,18 @@ def _truth_of(
     missing_files = sum(not path for path in data_set.image_files)
     listed = not data_set.named and "" in data_set.members
     known = "those with a label file" + " and those listed with a size" * listed
+    repeated = "duplicate rows of their file are dropped, as in training"
+    outside = f"paths of data.yaml are outside its folder: {join_names(data_set.outside)}"
+    absent = f"image files are missing: sizes are as given, and images are {known}"
+    unnamed = "classes have no names; numbers are used"
     notes = nonzero_notes(
-        Note(
-            "repeated-rows",
-            "duplicate rows of their file are dropped, as in training",
-            int(np.count_nonzero(dropped)),
-        ),
+        Note("repeated-rows", repeated, int(np.count_nonzero(dropped))),
         Note("images-listed-twice", "images are listed twice; each counts once", data_set.repeated),
-        Note(
-            "paths-outside-data-set",
-            f"paths of data.yaml are outside its folder: {join_names(data_set.outside)}",
-            len(data_set.outside),
-            severity="info",
-        ),
+        Note("paths-outside-data-set", outside, len(data_set.outside), severity="info"),
         files_skipped(data_set.folder.skipped, "labels"),
         images_without_objects(len(data_set.images), image),
-        Note(
-            "images-absent",
-            f"image files are missing: sizes are as given, and images are {known}",
-            missing_files,
-            severity="info",
-        ),
-        Note(
-            "classes-without-names",
-            "classes have no names; numbers are used",
-            int(not names.names),
-            severity="info",
-        ),
+        Note("images-absent", absent, missing_files, severity="info"),
+        Note("classes-without-names", unnamed, int(not names.names), severity="info"),
         *reader.notes("ground truth"),
     )
     return ground_truth(objects, reader, tuple(sources.values()), notes)
@@ -201,7 +186,7 @@ def read_detections(
     described = [read_if_valid(file, limits) for file in data_yamls]
     shape = kpt_shape([names, ClassNames.load(class_names, limits), *described])
     if not as_is:
-        task = check_run(task_of_run(folder.path), task, shape)
+        task = task_of_predictions(folder.path, task, shape)
     if any(note.code == POLYGONS_BOUNDED for note in ground_truth.notes):
         shapes = "bbox"  # as those of the ground truth
     known, keep_corners = ground_truth.classes, ground_truth.polygons is not None
@@ -232,14 +217,10 @@ def read_detections(
         "duplicate rows of their file all count; detector run twice into one folder? (save_txt "
         "appends)"
     )
+    by_path = "files are named by the path of their image (a_1.txt for a/1.jpg)"
     notes = nonzero_notes(
         Note("repeated-rows", repeated, int(np.count_nonzero(reader.repeated()))),
-        Note(
-            "paths-flattened",
-            "files are named by the path of their image (a_1.txt for a/1.jpg)",
-            flattened,
-            severity="info",
-        ),
+        Note("paths-flattened", by_path, flattened, severity="info"),
         files_skipped(folder.skipped, "detections"),
         images_without_file(missing_files),
         *order_notes,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from detap.checks.tables import pair_key, repeats
 from detap.core.masks import pixel_counts
 from detap.core.overlap import paired_overlaps
-from detap.core.polygons import box_polygons
+from detap.core.polygons import box_polygons, is_self_intersecting
 from detap.errors import InputError, Note, Problem, UsageError
 from detap.formats.by_name.notes import nonzero_notes
 from detap.formats.by_name.objects import Objects
@@ -24,12 +24,10 @@ from detap.formats.yolo import shapes
 from detap.formats.yolo.rows import (
     BOX,
     CORNERS,
+    SAVE_CONF,
     Task,
     YoloForm,
     all_axis_aligned,
-    check_tracks,
-    refuse_equal_lengths,
-    refuse_other_polygons,
 )
 from detap.io.limits import Limits
 from detap.io.problems import FaultError
@@ -45,6 +43,9 @@ _FEW = 20
 """Fewer rows may fit both orders of columns by chance."""
 _FAR = 0.25
 """The required difference of the fractions of rows that overlap a ground truth."""
+
+_SUMS, _DEGREE = 0.05, np.sin(np.radians(1))
+"""Tolerances of rectangles: in pixels, and the sine of the angle."""
 
 Order = tuple[str, tuple[Note, ...]]
 
@@ -98,10 +99,8 @@ class LabelReader(FolderReader):
         task, counts = self.task, rows.counts - form.scored
         are_corners = form.used == CORNERS and not form.keypoints
         self.polygon = np.full(len(rows), are_corners) if form.counts else counts != len(BOX)
-        if not task.as_is:
-            check_tracks(form, task.name, (self.folder.given, ""))
-            if not form.counts and task.name is None and len(rows) and self.polygon.all():
-                refuse_equal_lengths(form, self.location(0), rows)
+        if not (task.as_is or form.counts or task.name):
+            self._check_without_task(form, rows)
         if not (form.counts or task.masks or task.name == "segment"):
             are_corners = bool(self.polygon.any() and (counts[self.polygon] == CORNERS).all())
         self.oriented = are_corners
@@ -121,6 +120,37 @@ class LabelReader(FolderReader):
             corners = _padded(rows, counts, CORNERS)
             if task.keep_corners or not all_axis_aligned(corners[self.polygon]):
                 self.corners = corners
+
+    def _check_without_task(self, form: YoloForm, rows: Rows) -> None:
+        """Raise InputError if track ids may be coordinates, or polygons keypoints.
+
+        Real polygons differ in length.
+        """
+        if form.scored and form.tracks and form.tracks.keys() <= {"0", "1"}:
+            message = (
+                "the last column is 0 or 1 in rows of odd length: a track id, or a coordinate?"
+            )
+            hint = f"pass --task (detect, segment, obb); for rows without confidence, {SAVE_CONF}"
+            raise InputError(Problem(self.folder.given, "", message, hint))
+        counts = np.unique(rows.counts) - form.scored
+        if len(counts) != 1 or counts[0] in (len(BOX), 6, CORNERS):
+            return
+        (count,) = counts.tolist()
+        remaining = count - len(BOX)
+        keypoints, content = f"[{remaining // 2}, 2]", "rows of keypoints"
+        if remaining % 3 == 0 and form.scored:
+            keypoints = "[K, D]"
+        elif remaining % 3 == 0 and np.isin(rows.table(count)[:, 6::3], (0, 1, 2)).all():
+            keypoints, content = f"[{remaining // 3}, 3]", "pose labels"
+        message = (
+            f"every row has {count + 1 + form.scored} columns: rows look like {content}, "
+            "but no data.yaml has kpt_shape"
+        )
+        hint = (
+            f"write `kpt_shape: {keypoints}` into data.yaml and pass it with --class-names; for "
+            "polygons pass --task segment"
+        )
+        raise InputError(Problem(*self.location(0), message, hint))
 
     def _boxes(self, counts: NDArray[np.int64]) -> Floats:
         """Return the box, or the bounds of the polygon, and the score of each row."""
@@ -197,26 +227,37 @@ class LabelReader(FolderReader):
         return Objects(box_format="xywh", fields=fields | constant, **columns)
 
     def _polygons(self, pixels: Floats, size: Floats) -> Floats | None:
-        """Return the quadrilaterals (N, 8) in pixels; None for boxes, or with ``shapes="bbox"``.
-
-        Raise InputError if they look like polygons or keypoints, and no task is given.
-        """
+        """Return the quadrilaterals (N, 8) in pixels; None for boxes, or with ``shapes="bbox"``."""
         if self.corners is None or self.task.shapes == "bbox":
             return None
-        corners = np.where(
+        polygons = np.where(
             self.polygon[:, None],
             self.corners * np.tile(size, (1, CORNERS // 2)),
             box_polygons(encode_boxes(pixels, "xywh")[0]),
         )
         if self.task.name is None and not self.as_is:
-            polygon_rows = np.flatnonzero(self.polygon)
-            refuse_other_polygons(
-                self.corners[polygon_rows],
-                corners[polygon_rows],
-                self.form.scored,
-                lambda row: self.location(int(polygon_rows[row])),
+            self._refuse_other_polygons(self.corners, polygons)
+        return polygons
+
+    def _refuse_other_polygons(self, corners: Floats, pixels: Floats) -> None:
+        """Raise InputError if rows of eight coordinates (N, 8) are not oriented boxes.
+
+        Oriented boxes do not cross themselves; predicted ones are rectangles in pixels.
+        """
+        wrong, scored = is_self_intersecting(corners), self.form.scored
+        fault = "cross themselves, unlike oriented boxes"
+        if scored:
+            wrong |= ~_rectangles(pixels)
+            fault = "are not rectangles, unlike predicted oriented boxes"
+        wrong &= self.polygon
+        count, polygons = int(np.count_nonzero(wrong)), int(np.count_nonzero(self.polygon))
+        if count and too_many(count, polygons):
+            message = f"{count} of {polygons} rows of {9 + scored} columns {fault}"
+            hint = (
+                "for polygons of four corners pass --task segment; for boxes with two keypoints "
+                "write `kpt_shape: [2, 2]` into data.yaml; for oriented boxes pass --task obb"
             )
-        return corners
+            raise InputError(Problem(*self.location(int(np.argmax(wrong))), message, hint))
 
     def repeated(self) -> Flags:
         """Return a mask of rows that equal an earlier one of their file."""
@@ -244,27 +285,30 @@ class LabelReader(FolderReader):
         bounding = self.corners is not None and self.task.shapes == "bbox"
         bounded = bounding or not (self.form.counts or self.oriented or self.outlines)
         oriented = self.corners is not None and self.task.name is None and not bounding
+        tracks = f"rows of the {title} end with a track id, which is not used"
+        corners = (
+            f"rows of the {title} have four corners: oriented boxes (else pass --task segment)"
+        )
+        bounds = f"polygons of the {title} are read as their bounding boxes"
         return nonzero_notes(
             *notes,
-            Note(
-                "track-ids",
-                f"rows of the {title} end with a track id, which is not used",
-                self.form.tracks.total(),
-                severity="info",
-            ),
-            Note(
-                "oriented-boxes",
-                f"rows of the {title} have four corners: oriented boxes (else pass --task segment)",
-                polygons if oriented else 0,
-                severity="info",
-            ),
-            Note(
-                POLYGONS_BOUNDED,
-                f"polygons of the {title} are read as their bounding boxes",
-                polygons if bounded else 0,
-                severity="info",
-            ),
+            Note("track-ids", tracks, self.form.tracks.total(), severity="info"),
+            Note("oriented-boxes", corners, polygons if oriented else 0, severity="info"),
+            Note(POLYGONS_BOUNDED, bounds, polygons if bounded else 0, severity="info"),
         )
+
+
+def _rectangles(pixels: Floats) -> Flags:
+    """Return a mask of quadrilaterals (N, 8) in pixels that are rectangles."""
+    corner = pixels.reshape(-1, 4, 2)
+    sums = np.abs(corner[:, 0] + corner[:, 2] - corner[:, 1] - corner[:, 3]).max(axis=1)
+    first, second = corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 1]
+    dot = np.abs((first * second).sum(axis=1))
+    long = np.hypot(*first.T) * np.hypot(*second.T)
+    short = np.minimum(np.hypot(*first.T), np.hypot(*second.T))
+    straight = (dot <= _DEGREE * long) | (short <= 1)
+    rectangles: Flags = (sums <= _SUMS) & straight
+    return rectangles
 
 
 def _padded(rows: Rows, counts: NDArray[np.int64], width: int) -> Floats:
