@@ -118,19 +118,10 @@ def detect_layout(
             return "class-files" if class_files else "image-files"
     if by_class or class_words:
         return None  # and images as well: only one of them would have decided
-    return _layout_without_known_names(stems, first_words)
-
-
-def _layout_without_known_names(
-    stems: Collection[str], first_words: Mapping[str, str]
-) -> str | None:
-    """Return the layout if no image or class is known, as for the wrong split."""
-    if any(_after_set(stem) for stem in stems):
+    # No image or class is known, as for the wrong split.
+    if any(map(_after_set, stems)):
         return "class-files"
-    if first_words and all(NUMBER.fullmatch(word) for word in first_words.values()):
-        numbered = [stem for stem in stems if NUMBER.fullmatch(stem)]
-        return "image-files" if len(numbered) == len(stems) else None
-    return None
+    return "image-files" if words and all(map(NUMBER.fullmatch, [*words, *stems])) else None
 
 
 def read_detections(
@@ -289,14 +280,12 @@ def image_resolver(ground_truth: GroundTruth, unknown: dict[str, None]) -> Calla
     def resolve(word: str) -> str:
         if word in images:
             return word
-        unknown.setdefault(word)
-        path = _excluded_file(ground_truth, word)
-        if path:
+        problems.unknown_images.setdefault(word)
+        if path := _excluded_file(ground_truth, word):
             message = f"image {quote(word)} is not in the image set, but {path} exists"
             raise FaultError(message, "use the image set that the detector was run on")
-        hint = "use results for the same images"
-        message = f"image {quote(word)} is not in the ground truth"
-        raise FaultError(message, hint_of(word, images, hint))
+        hint = hint_of(word, images, "use results for the same images")
+        raise FaultError(f"image {quote(word)} is not in the ground truth", hint)
 
     return resolve
 
