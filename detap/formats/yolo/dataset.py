@@ -90,13 +90,14 @@ class DataSet:
         root = folders[0] if len(folders) == 1 else common_folder(folders)
         inside = {f: "" if f == root else f"{os.path.relpath(f, root)}/" for f in folders}
         self.images = tuple(sorted(found))
+        names = {f: self._files(f) for f in {*folders, *(i.folder for i in found.values()), ""}}
         self.image_files, self.members = [], []
         for stem in self.images:
             folder, name, labels = found[stem]
-            exists = name and name in self._files(folder)
+            exists = name and name in names[folder]
             self.image_files.append(os.path.join(folder, name) if exists else "")
             file = f"{stem}.txt"
-            self.members.append(f"{inside[labels]}{file}" if file in self._files(labels) else "")
+            self.members.append(f"{inside[labels]}{file}" if file in names[labels] else "")
         members = {stem: m for stem, m in zip(self.images, self.members, strict=True) if m}
         self.folder = Folder(root, "", ".txt", members, tuple(sorted(self._skipped)))
 
