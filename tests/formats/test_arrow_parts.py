@@ -75,8 +75,8 @@ def test_only_the_columns_asked_for_are_read(
 ) -> None:
     write(pa.table(TRUTH), tmp_path / "gt")
     with opened(tmp_path / "gt", DEFAULT_LIMITS) as container:
-        (batch,) = container.batches(("category_id",))
-    assert batch.to_pydict() == {"category_id": [7, 8]}
+        table = container.read(("category_id",))
+    assert table.to_pydict() == {"category_id": [7, 8]}
 
 
 def test_metadata_without_class_names(tmp_path: Path) -> None:

@@ -1,18 +1,15 @@
-"""Columns of record batches as NumPy arrays, and the rows with missing values."""
+"""Columns of a table as NumPy arrays, and the rows with missing values."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from detap.formats.arrow.schema import BOX, FLAGS, Shape, list_lengths
-from detap.io.limits import MORE_RECORDS
-from detap.io.problems import FaultError
 from detap.tables.columns import Columns, Name, name_of
-from detap.tables.detection import Floats
+from detap.tables.detection import Floats, Integers
 
 Rows = NDArray[np.intp]
 
@@ -48,92 +45,58 @@ def null_rows(column: Any) -> Rows:
     return np.flatnonzero(to_numpy(column.is_null())) if column.null_count else _NONE
 
 
-class Codes:
-    """A column of names as integer codes.
+class Codes(NamedTuple):
+    """A column of names as integer codes."""
 
-    Attributes
-    ----------
-    number : dict of int or str to int
-        The code of each name that occurs.
-    rows : (n,) int32
-        The code of each row, 0 if missing.
-    wrong : dict of int to object
-        Values that are not names, by code.
-    """
+    number: dict[Name, int]  # the code of each name that occurs
+    rows: Integers  # (n,): the code of each row, 0 if missing
+    missing: Rows  # rows without a name
+    wrong: dict[int, Any]  # values that are not names, by code
 
-    def __init__(self) -> None:
-        self.number: dict[Name, int] = {}
-        self.wrong: dict[int, Any] = {}
-        self.rows = np.zeros(0, np.int32)
-        self._parts: list[NDArray[Any]] = []
-        self._given: list[NDArray[np.bool_]] = []  # of integers, the rows with a value
 
-    def add(self, column: Any) -> Rows:
-        """Append the rows of a batch; return those without a name."""
-        if not pa.types.is_integer(column.type):
-            values, missing = self._encode(column)
-            self._parts.append(values)
-            return missing
-        missing = null_rows(column)
-        given = np.ones(len(column), np.bool_)
-        given[missing] = False
-        self._parts.append(to_numpy(column))
-        self._given.append(given)
-        return missing
+def encode(column: Any) -> Codes:
+    """Return the codes of an Arrow column of integers, whole floats or text."""
+    if not pa.types.is_integer(column.type):
+        return _encode_values(_combined(column.dictionary_encode()))
+    column = _combined(column)
+    missing, values = null_rows(column), to_numpy(column)
+    given = np.setdiff1d(np.arange(len(values)), missing) if len(missing) else slice(None)
+    names, rows = Columns("").index_names("", values[given])
+    if len(missing):
+        codes, rows = rows, np.zeros(len(values), np.int32)
+        rows[given] = codes
+    return Codes({name: code for code, name in enumerate(names)}, rows, missing, {})
 
-    def finish(self) -> None:
-        """Set the codes, after the last batch."""
-        self.rows = np.concatenate(self._parts or [self.rows])
-        if self._given:
-            given = np.concatenate(self._given)
-            values = self.rows if given.all() else self.rows[given]
-            names, codes = Columns("").index_names("", values)
-            self.number = {name: code for code, name in enumerate(names)}
-            self.rows = codes
-            if len(codes) < len(given):
-                self.rows = np.zeros(len(given), np.int32)
-                self.rows[given] = codes
-        self._parts, self._given = [], []
 
-    def _encode(self, column: Any) -> tuple[NDArray[np.int32], Rows]:
-        """Return the code of each row, and the rows without a name."""
-        given = pa.types.is_dictionary(column.type)
-        if not given:
-            column = column.dictionary_encode()
-        names = [*column.dictionary.to_pylist(), None]
-        index = column.indices
-        if index.null_count:
-            index = index.cast(pa.int64())
-        rows = to_numpy(index, len(names) - 1)
-        used: Iterable[int] = range(len(names))
-        if given:  # a dictionary may hold names that no row has
-            used = np.flatnonzero(np.bincount(rows, minlength=len(names))).tolist()
-        codes = np.zeros(len(names), np.int32)
-        for k in used:
-            codes[k] = self._code(names[k])
-        null = np.array([name is None for name in names])
-        return codes[rows], np.flatnonzero(null[rows])
-
-    def _code(self, value: Any) -> int:
-        if value is None:
-            return 0
+def _encode_values(column: Any) -> Codes:
+    """Return the codes of a dictionary-encoded column, whose values may be repeated or unused."""
+    values = [*column.dictionary.to_pylist(), None]
+    rows = to_numpy(column.indices).astype(np.intp)
+    rows[null_rows(column.indices)] = len(values) - 1
+    number: dict[Name, int] = {}
+    wrong: dict[int, Any] = {}
+    codes, null = np.zeros(len(values), np.int32), np.zeros(len(values), np.bool_)
+    for index in np.flatnonzero(np.bincount(rows, minlength=len(values))).tolist():
+        value = values[index]
         name = name_of(value)
-        code = self.number.setdefault(value if name is None else name, len(self.number))
+        if value is None:
+            null[index] = True
+            continue
+        codes[index] = code = number.setdefault(value if name is None else name, len(number))
         if name is None:
-            self.wrong[code] = value
-        return code
+            wrong[code] = value
+    return Codes(number, codes[rows], np.flatnonzero(null[rows]), wrong)
 
 
-class Gathered:
-    """The rows of a table.
+class Boxes:
+    """The columns of a table, converted; N boxes.
 
     Attributes
     ----------
-    shape : Shape
     image : Codes
         Of each row of the table: a box, or an image if nested.
     codes : dict of str to Codes
-        The other columns of names, per box.
+        The other columns of names, per box; empty where there is no such column.
     boxes : (N, 4) float64
     counts : (rows,) int64 or None
         Number of boxes of each image; nested only.
@@ -143,52 +106,31 @@ class Gathered:
         True if boxes or scores have less than double precision.
     """
 
-    def __init__(self, shape: Shape, batches: Iterable[Any], rows: int, max_boxes: int) -> None:
+    def __init__(self, shape: Shape, table: Any) -> None:
         self.shape = shape
-        self.image = Codes()
-        self.codes: dict[str, Codes] = defaultdict(Codes)
         self.single = False
-        self._length = 0
-        self._numbers: dict[str, list[NDArray[Any]]] = defaultdict(list)
-        self._without: dict[str, list[Rows]] = defaultdict(list)
-        self._inexact: dict[str, list[Rows]] = defaultdict(list)
-        self.boxes: Floats = np.empty((rows, 4))
-        counts, sizes = [np.zeros(0, np.int64)], [np.zeros((0, 2))]
-        start = 0
-        for batch in batches:
-            columns, lengths = shape.rows(batch)
-            if lengths is not None:
-                counts.append(to_numpy(lengths).astype(np.int64))
-            if shape.sized:
-                sides = [_sides(batch.column(name)) for name in ("width", "height")]
-                sizes.append(np.stack(sides, axis=1))
-            self._without["image_id"].append(self.image.add(batch.column("image_id")) + start)
-            self._length += self._add(columns)
-            start += batch.num_rows
-            if self._length > max_boxes:
-                raise FaultError(f"more than {max_boxes} boxes", MORE_RECORDS)
-        self.boxes = self.boxes[: self._length]
-        self.counts = np.concatenate(counts) if shape.nested else None
-        self.sizes = np.concatenate(sizes) if shape.sized else None
-        for codes in (self.image, *self.codes.values()):
-            codes.finish()
-
-    def _add(self, columns: Mapping[str, Any]) -> int:
-        """Store the columns of a batch; return its number of boxes."""
-        box = [self._values(name, columns[name]) for name in self.shape.box]
-        if self.shape.box == (BOX,):
+        self._inexact: dict[str, Rows] = {}
+        columns, lengths = shape.rows(table)
+        self.counts = None if lengths is None else to_numpy(lengths).astype(np.int64)
+        self.sizes: Floats | None = None
+        if shape.sized:
+            sides = [_sides(table[name].combine_chunks()) for name in ("width", "height")]
+            self.sizes = np.stack(sides, axis=1)
+        self.image = encode(table["image_id"])
+        given = {name: encode(columns.pop(name)) for name in NAMES if name in columns}
+        self._without = {name: codes.missing for name, codes in given.items()}
+        self._without["image_id"] = self.image.missing
+        self.codes = defaultdict(lambda: Codes({}, np.zeros(0, np.int32), _NONE, {}), given)
+        box = [self._values(name, _combined(columns.pop(name))) for name in shape.box]
+        if shape.box == (BOX,):
             box = list(box[0].reshape(-1, 4).T)
-        for name, column in columns.items():
-            if name in NAMES:
-                self._without[name].append(self.codes[name].add(column) + self._length)
-            elif name not in self.shape.box:
-                self._numbers[name].append(self._values(name, column))
-        end = self._length + len(box[0])
-        if end > len(self.boxes):  # rows are images
-            self.boxes = np.concatenate([self.boxes, np.empty((end, 4))])
+        self.boxes: Floats = np.empty((len(box[0]), 4))
         for k, column in enumerate(box):
-            self.boxes[self._length : end, k] = column
-        return len(box[0])
+            self.boxes[:, k] = column
+        del box
+        self._numbers = {
+            name: self._values(name, _combined(column)) for name, column in columns.items()
+        }
 
     def _values(self, name: str, column: Any) -> NDArray[Any]:
         """Return the numbers of a column; store the rows without one."""
@@ -201,31 +143,39 @@ class Gathered:
         values = to_numpy(column)
         if name not in FLAGS and values.dtype in (np.int64, np.uint64):
             cut = np.flatnonzero((values > _EXACT) | (values.astype(np.int64) < -_EXACT)) // width
-            self._inexact[name].append(cut + self._length)
+            self._inexact[name] = cut
         if values.dtype in (np.float32, np.float16) and name != "area":
             self.single = True
-        self._without[name].append(without + self._length)
+        self._without[name] = without
         return values
 
     def __len__(self) -> int:
-        return self._length
+        return len(self.boxes)
 
     def without(self, name: str) -> Rows:
         """Return the rows without a value in a column; all if there is no such column."""
-        if name not in self._without:
-            known = name == "image_id" or name in self.shape.fields
-            return _NONE if known else np.arange(self._length)
-        return np.concatenate(self._without[name])
+        if name in self._without:
+            return self._without[name]
+        return np.arange(len(self))
 
     def inexact(self, name: str) -> Rows:
         """Return the rows whose integer float64 may not represent."""
-        return np.concatenate([_NONE, *self._inexact.get(name, ())])
+        return self._inexact.get(name, _NONE)
 
     def numbers(self, name: str) -> Floats:
         """Return another column of numbers, (N,); zeros if there is none."""
         if name not in self._numbers:
-            return np.zeros(self._length)
-        return np.concatenate(self._numbers[name], dtype=np.float64)
+            return np.zeros(len(self))
+        return self._numbers[name].astype(np.float64)
+
+
+def _combined(column: Any) -> Any:
+    """Return a column as one array."""
+    if isinstance(column, pa.Array):
+        return column
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    return column.unify_dictionaries().combine_chunks()
 
 
 def _fours(column: Any) -> tuple[Any, Rows]:

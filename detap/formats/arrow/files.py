@@ -1,10 +1,11 @@
-"""Open Parquet and Arrow files: schema, limits, record batches.
+"""Open Parquet and Arrow files: schema, limits, columns.
 
 The files are untrusted, so their decompressed size is checked before reading.
 """
 
 import hashlib
 import os
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
@@ -26,9 +27,7 @@ from detap.io.stream import MIN_EXPANSION_LIMIT, Stream, refuse
 PARQUET = b"PAR1"
 _FEATHER_1 = b"FEA1"
 _ENCRYPTED = b"PARE"
-_BATCH_ROWS = 1 << 16
 _BUFFER_BYTES = 1 << 18
-_BATCH_LISTS = 1 << 14
 WRITE_AGAIN = "write or download it again"
 
 
@@ -51,24 +50,19 @@ class Container:
     schema: Any
     rows: list[int]
     size: int
+    sha256 = ""
 
     def __init__(self, path: str, file: BinaryIO) -> None:
-        self.path, self.file = path, file
-        self.sha256 = ""
-        self.open()
-        self._ends = list(accumulate(self.rows))
-
-    def open(self) -> None:
         """Read the schema and the sizes."""
-        raise NotImplementedError  # pragma: no cover - overridden
+        self.path, self.file = path, file
 
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Yield the record batches of columns, in row order; call within `damage`."""
+    def read(self, columns: Sequence[str]) -> Any:
+        """Return columns as a pyarrow.Table; call within `damage`."""
         raise NotImplementedError  # pragma: no cover - overridden
 
     def location(self, row: int) -> str:
         """Return the location of a row."""
-        part = next((k for k, end in enumerate(self._ends) if row < end), 0)
+        part = bisect_right([*accumulate(self.rows)], row)
         return f"row {row} ({self.unit} {part})" if len(self.rows) > 1 else f"row {row}"
 
     def check_size(self, columns: Sequence[str], limits: Limits) -> None:
@@ -90,15 +84,16 @@ class _Parquet(Container):
     unit = "row group"
     width = 8
 
-    def open(self) -> None:
-        file = parquet.ParquetFile(self.file)
-        self._metadata, self.schema = file.metadata, file.schema_arrow
+    def __init__(self, path: str, file: BinaryIO) -> None:
+        super().__init__(path, file)
+        parts = parquet.ParquetFile(file)
+        self._metadata, self.schema = parts.metadata, parts.schema_arrow
         groups = [self._metadata.row_group(k) for k in range(self._metadata.num_row_groups)]
         self.rows = [group.num_rows for group in groups]
         # Of all columns, because pyarrow aborts the process on damaged metadata of a column.
         self.size = sum(group.total_byte_size for group in groups)
 
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+    def read(self, columns: Sequence[str]) -> Any:
         # Dictionary encoding reads a repeated text only once.
         text = [name for name in columns if pa.types.is_string(self.schema.field(name).type)]
         # Remote files are read at once; local ones in small buffers, whose memory is reused.
@@ -110,32 +105,27 @@ class _Parquet(Container):
             pre_buffer=remote,
             buffer_size=0 if remote else _BUFFER_BYTES,
         )
-        lists = any(pa.types.is_nested(self.schema.field(name).type) for name in columns)
-        yield from file.iter_batches(
-            _BATCH_LISTS if lists else _BATCH_ROWS,
-            columns=list(columns),
-            use_threads=not memory_is_tight(),
-        )
+        return file.read([*columns], use_threads=not memory_is_tight())
 
 
 class _Ipc(Container):
     unit = "record batch"
 
-    def open(self) -> None:
-        self.rows, self.size = ipc.batches_of(self.file)
-        ipc.start_of(self.file)
-        self.schema = arrow_ipc.open_stream(self.file).schema
+    def __init__(self, path: str, file: BinaryIO) -> None:
+        super().__init__(path, file)
+        self.rows, self.size = ipc.batches_of(file)
+        ipc.start_of(file)
+        self.schema = arrow_ipc.open_stream(file).schema
 
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+    def read(self, columns: Sequence[str]) -> Any:
         ipc.start_of(self.file)
         fields = sorted(self.schema.get_field_index(name) for name in columns)
         options = arrow_ipc.IpcReadOptions(
             included_fields=fields, use_threads=not memory_is_tight()
         )
-        for batch in arrow_ipc.open_stream(self.file, options=options):
-            batch.validate(full=True)  # pyarrow trusts offsets and lengths otherwise
-            for start in range(0, batch.num_rows, _BATCH_ROWS):
-                yield batch.slice(start, _BATCH_ROWS)
+        table = arrow_ipc.open_stream(self.file, options=options).read_all()
+        table.validate(full=True)  # pyarrow trusts offsets and lengths otherwise
+        return table
 
 
 @contextmanager

@@ -75,7 +75,7 @@ def _values(path: str, name: str) -> Iterator[tuple[Name, Any]]:
     with files.opened(path, DEFAULT_LIMITS) as container, files.damage(path):
         if name not in container.schema.names:
             return
-        for batch in container.batches(tuple(dict.fromkeys(("image_id", name)))):
-            images = map(name_of, batch.column("image_id").to_pylist())
-            values = batch.column(name).to_pylist()
-            yield from ((i, v) for i, v in zip(images, values, strict=True) if i is not None)
+        table = container.read((*dict.fromkeys(("image_id", name)),))
+        images = map(name_of, table["image_id"].to_pylist())
+        values = table[name].to_pylist()
+        yield from ((i, v) for i, v in zip(images, values, strict=True) if i is not None)

@@ -80,11 +80,11 @@ class Shape:
             return tuple(self.fields)
         return ("image_id", _OBJECTS, *(("width", "height") if self.sized else ()))
 
-    def rows(self, batch: Any) -> tuple[dict[str, Any], Any | None]:
-        """Return the box columns of a batch, and the number of boxes per image if nested."""
+    def rows(self, table: Any) -> tuple[dict[str, Any], Any | None]:
+        """Return the box columns of a table, and the number of boxes per image if nested."""
         if not self.nested:
-            return {name: batch.column(name) for name in self.fields}, None
-        objects = batch.column(_OBJECTS)
+            return {name: table[name] for name in self.fields}, None
+        objects = table[_OBJECTS].combine_chunks()
         if objects.null_count:
             raise FaultError("objects is null", "use an empty list for an image without objects")
         if not pa.types.is_struct(objects.type):
