@@ -20,7 +20,6 @@ MARKS = {
 _MOST_SHOWN = 10
 
 FAILURES = ("failed", "undefined")
-WARNINGS = ("inconclusive", "too-few-ground-truths")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,7 @@ class Checks:
     @property
     def warned(self) -> list[Mapping[str, Any]]:
         """Those that only warn."""
-        return [check for check in self.all if check["status"] in WARNINGS]
+        return [check for check in self.all if MARKS[check["status"]] == "warning"]
 
     @property
     def conclusion(self) -> str:
@@ -58,10 +57,7 @@ class Checks:
 
 def checks_of(report: Report) -> Checks:
     """Return the gates of a report; empty without gates."""
-    for block in report.blocks:
-        if block.key == KEY:
-            return Checks(block.data["checks"])
-    return Checks(())
+    return Checks(next((block.data["checks"] for block in report.blocks if block.key == KEY), ()))
 
 
 def shortened(checks: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:

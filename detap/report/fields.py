@@ -77,11 +77,13 @@ class Object:
         }
 
 
+_UNROUNDED = (
+    ", not rounded; null is undefined. Eleven elevenths sum to 1.0000000000000002 in floating "
+    "point, as in the implementations that 11-point AP follows."
+)
 Fraction = field(
     float | None,
-    "A number from 0 to 1, not rounded; null is undefined. Eleven elevenths sum to "
-    "1.0000000000000002 in floating point, as in the implementations that 11-point AP "
-    "follows.",
+    f"A number from 0 to 1{_UNROUNDED}",
     minimum=0,
     maximum=1.000000001,
 )
@@ -109,13 +111,7 @@ def limits_of_metrics() -> dict[str, float]:
     return {key: limit for key, limit in limits.items() if not isinf(limit)}
 
 
-MetricValue = field(
-    float | None,
-    "The value of a metric, not rounded; null is undefined. Eleven elevenths sum to "
-    "1.0000000000000002 in floating point, as in the implementations that 11-point AP "
-    "follows.",
-    late=limits_of_metrics,
-)
+MetricValue = field(float | None, f"The value of a metric{_UNROUNDED}", late=limits_of_metrics)
 
 Gap = field(
     float | None,

@@ -8,7 +8,6 @@ import json
 import os
 from base64 import b64encode
 from hashlib import sha256
-from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from markupsafe import Markup
 from detap.escaping import escape
 from detap.io.writing import write
 from detap.report.model import Block, Cell, Column, DataFolder, PageSource, Report
-from detap.report.numbers import change, described, fraction
+from detap.report.numbers import UNDEFINED, change, described, fraction, is_undefined
 from detap.report.packing import LIMIT, MOST_BYTES, packed
 from detap.report.page.data import page_data
 from detap.report.page.gallery import Gallery
@@ -60,7 +59,7 @@ def render_page(report: Report, source: PageSource) -> str:
         undefined=StrictUndefined,
         optimized=False,  # rendered once: it would cost more than it saves
     )
-    environment.filters |= {"number": _number, "name": escape}
+    environment.filters["name"] = escape
     page: str = environment.from_string(_resource("page.html.j2")).render(
         report=report,
         model=model,
@@ -166,8 +165,7 @@ def _sources(texts: list[str]) -> str:
 
 def _cells(block: Block) -> list[list[tuple[str, str]]]:
     """Return the rows of a block's table as classes and texts."""
-    if block.table is None:
-        return []
+    assert block.table is not None
     columns = block.table.columns
     return [
         [(column.kind, _number(row.get(column.key), column)) for column in columns]
@@ -177,16 +175,16 @@ def _cells(block: Block) -> list[list[tuple[str, str]]]:
 
 def _trend(block: Block) -> dict[str, Any] | None:
     """Return the first metric of a history as a line of 640 by 120, with its range."""
-    table = block.table
-    column = table.columns[1] if table else None
-    values = [row.get(column.key) for row in table.rows] if table and column else []
-    known = [float(v) for v in values if isinstance(v, int | float) and not isnan(v)]
-    if column is None or len(known) < 2:
+    assert block.table is not None
+    column = block.table.columns[1]
+    values: list[Any] = [row.get(column.key) for row in block.table.rows]
+    known = [float(value) for value in values if not is_undefined(value)]
+    if len(known) < 2:
         return None
     low, span = min(known), max(known) - min(known)
     lines: list[list[str]] = [[]]
     for index, value in enumerate(values):
-        if not isinstance(value, int | float) or isnan(value):
+        if is_undefined(value):
             lines.append([])
             continue
         height = (value - low) / span if span else 0.5
@@ -200,7 +198,7 @@ def _trend(block: Block) -> dict[str, Any] | None:
 
 def _number(value: Cell, column: Column) -> str:
     if value is None:
-        return "\N{EN DASH}"
+        return UNDEFINED
     if column.kind == "name":
         return escape(value)
     if column.kind == "fraction":

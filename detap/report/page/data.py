@@ -9,6 +9,7 @@ from typing import Any
 
 from detap import metrics
 from detap.analysis.comparison import Comparison, difference, resample_summary
+from detap.analysis.intervals import Interval
 from detap.errors import UsageError
 from detap.escaping import escape
 from detap.evaluation.results import Result, class_rows
@@ -84,6 +85,10 @@ def _baseline(report: Report, source: PageSource) -> dict[str, Any] | None:
         return None
     comparison = _comparison(source)
     primary = metrics.summary(source.result.protocol)[0]
+
+    def interval(name: str, label: int | None = None) -> Interval | None:
+        return None if comparison is None else comparison.interval(name, label)
+
     key, lower = primary.class_name, not primary.metric.higher_is_better
     earlier: Mapping[str, Any] = {str(row["name"]): row.get(key) for row in rows}
     return {
@@ -92,19 +97,18 @@ def _baseline(report: Report, source: PageSource) -> dict[str, Any] | None:
             escape(entry["path"]) for entry in report.inputs if entry["role"] == "detections"
         ),
         "metrics": [
-            {
-                **_change(name, summary.get(name), value),
-                "interval": None if comparison is None else comparison.interval(name),
-                "lower_is_better": not report.columns[name].higher_is_better,
-            }
+            _change(name, summary.get(name), value, interval(name))
+            | {"lower_is_better": not report.columns[name].higher_is_better}
             for name, value in report.summary.items()
         ],
         "classes": [
-            {
-                **_change(escape(row["name"]), earlier.get(str(row["name"])), row[key]),
-                "interval": None if comparison is None else comparison.interval(primary.name, k),
-                "lower_is_better": lower,
-            }
+            _change(
+                escape(row["name"]),
+                earlier.get(str(row["name"])),
+                row[key],
+                interval(primary.name, k),
+            )
+            | {"lower_is_better": lower}
             for k, row in enumerate(class_rows(source.result))
         ],
     }
@@ -121,8 +125,8 @@ def _comparison(source: PageSource) -> Comparison | None:
     return Comparison(before, result, tuple(result.summary), pair, None, confidence=0.95)
 
 
-def _change(name: str, before: Any, now: Any) -> dict[str, Any]:
+def _change(name: str, before: Any, now: Any, interval: Interval | None) -> dict[str, Any]:
     """Return a metric of both detectors and the difference; None if either is undefined."""
     known = before is not None and now is not None
     change = difference(float(before), float(now)) if known else None
-    return {"name": name, "before": before, "now": now, "difference": change}
+    return {"name": name, "before": before, "now": now, "difference": change, "interval": interval}

@@ -7,6 +7,7 @@ of the others. See "Workflow commands for GitHub Actions" in GitHub's documentat
 import os
 import stat
 from collections.abc import Sequence
+from pathlib import Path
 
 from detap.errors import OutputError
 from detap.escaping import escape
@@ -72,19 +73,15 @@ def append_summary(report: Report, style: Style) -> None:
         return
     data = render_markdown(report, style).encode()
     try:
-        stream = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0))
-        try:
-            status = os.fstat(stream)
+        with Path(path).open("ab") as file:
+            status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 raise OutputError(f"${SUMMARY_VARIABLE}: {escape(path)} is not a regular file")
-            if status.st_size + len(data) > MOST_SUMMARY:
-                data = data.partition(b"\n")[0] + b"\n"
-            if status.st_size + len(data) > MOST_SUMMARY:
-                data = b""
-            while data:
-                data = data[os.write(stream, data) :]
-        finally:
-            os.close(stream)
+            # The report, or at least its first line, if it fits.
+            for text in (data, data.partition(b"\n")[0] + b"\n"):
+                if status.st_size + len(text) <= MOST_SUMMARY:
+                    file.write(text)
+                    break
     except OSError as error:
         reason = f"{escape(path)}: cannot be written: {error.strerror}"
         raise OutputError(f"${SUMMARY_VARIABLE}: {reason}") from error

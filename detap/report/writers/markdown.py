@@ -34,12 +34,12 @@ def render(report: Report, style: Style) -> str:
     tail = _notes(report)
     if report.signature:
         tail += ["", f"<sub>{code(report.signature)}</sub>"]
-    room = MOST_CHARACTERS - sum(len(line) + 1 for line in [*head, *tail])
+    room = MOST_CHARACTERS - _size([*head, *tail])
     for block in report.blocks:
         if block.key != KEY:
             lines = _block(block, room)
             head += lines
-            room -= sum(len(line) + 1 for line in lines)
+            room -= _size(lines)
     if report.table.rows and report.summary:
         head += _details(f"{len(report.table.rows)} rows", report.table, room)
     return "\n".join([*head, *tail]) + "\n"
@@ -105,9 +105,7 @@ def _gates(report: Report, room: int) -> list[str]:
 
 
 def _summary(report: Report) -> list[str]:
-    if not report.summary:
-        return []
-    return [*_grid(summary_grid(report, _words)), ""]
+    return [*_grid(summary_grid(report, _words)), ""] if report.summary else []
 
 
 def _notes(report: Report) -> list[str]:
@@ -123,17 +121,13 @@ def _block(block: Block, room: int) -> list[str]:
     lines += [f"- {text_of(line)}" for line in block.lines]
     if block.lines:
         lines.append("")
-    if block.table is not None:
-        used = sum(len(line) + 1 for line in lines)
-        lines += _table(block.table, room - used)
-    return lines
+    return lines if block.table is None else lines + _table(block.table, room - _size(lines))
 
 
 def _details(title: str, table: Table, room: int) -> list[str]:
     opening = ["<details>", f"<summary>{title}</summary>", ""]
     closing = ["</details>", ""]
-    used = sum(len(line) + 1 for line in opening + closing)
-    return [*opening, *_table(table, room - used), *closing]
+    return [*opening, *_table(table, room - _size(opening + closing)), *closing]
 
 
 def _table(table: Table, room: int) -> list[str]:
@@ -149,6 +143,10 @@ def _table(table: Table, room: int) -> list[str]:
 
 def _words(text: str, kind: str) -> str:
     return code(text) if kind == "name" else text_of(text)
+
+
+def _size(lines: Sequence[str]) -> int:
+    return sum(len(line) + 1 for line in lines)
 
 
 def _fitting(lines: Sequence[str], room: int) -> int:

@@ -72,8 +72,6 @@ function updateClasses(changed) {
     for (const [node, column, k] of liveCells) node.textContent = shown(column, column.of(k));
     return;
   }
-  const active = document.activeElement, table = $("classes-table");
-  const focus = table.contains(active) ? active.dataset.key || active.textContent : null;
   const columns = COLUMNS.filter(isShown);
   for (const box of $("columns-list").querySelectorAll("input")) box.checked = columns.some((column) => column.key === box.value);
   liveCells = [];
@@ -92,16 +90,14 @@ function updateClasses(changed) {
     liveCells.push([node, column, -1]);
     return node;
   });
-  table.replaceChildren(
+  keepFocus("classes-table", () => $("classes-table").replaceChildren(
     head(sortHeading("name", "class", "name"), ...columns.map((column) =>
       sortHeading(column.key, column.title, column === AT_SCORE[0] ? "first" : null))),
     make("tbody", {}, ...rows),
-    make("tfoot", {}, make("tr", {}, make("th", { scope: "row" }, "mean / sum"), ...foot)));
+    make("tfoot", {}, make("tr", {}, make("th", { scope: "row" }, "mean / sum"), ...foot))));
   if ($("filter").value !== state.filter) $("filter").value = state.filter;
   $("classes-count").textContent = order.length === K ? `${integer(K)} ${K === 1 ? "class" : "classes"}`
     : `${integer(order.length)} of ${integer(K)} classes`;
-  if (focus) [...table.querySelectorAll("button")]
-    .find((button) => (button.dataset.key || button.textContent) === focus)?.focus();
 }
 
 function downloadCsv() {

@@ -62,6 +62,14 @@ function meter(part) {
   return bar;
 }
 
+// Rebuild an element; its button that had the focus gets it again.
+function keepFocus(id, build) {
+  const nameOf = (button) => button.dataset.key || button.textContent;
+  const active = document.activeElement, name = $(id).contains(active) ? nameOf(active) : null;
+  build();
+  if (name) [...$(id).querySelectorAll("button")].find((button) => nameOf(button) === name)?.focus();
+}
+
 // A row of a table does what the button in its heading does; the button is for the keyboard.
 function wireRows() {
   $("main").addEventListener("click", (event) => {

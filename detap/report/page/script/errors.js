@@ -25,21 +25,17 @@ function updateErrors() {
     cell(integer(entry.atScore)), ...(compared ? [cell(integer(entry.beforeAtScore))] : []));
   $("errors-ap").textContent = fraction(k < 0 ? analysis.average_precision
     : analysis.average_precision_by_class[k]) + (k < 0 ? "" : ` for ${state.class}`);
-  const focus = document.activeElement && $("errors-table").contains(document.activeElement)
-    ? document.activeElement.textContent : null;
-  $("errors-table").replaceChildren(
+  keepFocus("errors-table", () => $("errors-table").replaceChildren(
     head(heading("type"), heading("dAP if fixed"), ...[["all scores", wide], [`score >= ${fraction(scoreNow(), 2)}`, null]]
       .flatMap(([which, kind]) => [heading(`count, ${which}`, kind), ...(compared ? [heading(`baseline count, ${which}`, kind)] : [])])),
     make("tbody", {}, ...six.map((entry) => row(entry, true))),
-    make("tbody", { class: "across" }, ...all.slice(6).map((entry) => row(entry, false))));
-  if (focus) [...$("errors-table").querySelectorAll("button")]
-    .find((button) => button.textContent === focus)?.focus();
+    make("tbody", { class: "across" }, ...all.slice(6).map((entry) => row(entry, false)))));
 }
 
 // Of a detector: its counts, and its columns (undefined until the images are unpacked).
 function countAtScore(name, k, step, of, detections) {
   const at = point(k, step, of);
-  if (name === "missed") return detections ? missedAt(k, step, detections) : null;
+  if (name === "missed") return detections ? tally(detections, step, k, "missed").lost.reduce((a, b) => a + b, 0) : null;
   if (name === "false_negatives") return at.lost;
   if (name === "false_positives") return at.wrong;
   return step < 0 ? 0 : (k < 0 ? of.total : of.byClass[k])[ERROR_TYPES.indexOf(name) + 1][step];

@@ -142,13 +142,6 @@ function listNow() {
   return listed;
 }
 
-function keepFocus(id, build) {
-  const active = document.activeElement;
-  const index = $(id).contains(active) ? [...$(id).querySelectorAll("button")].indexOf(active) : -1;
-  build();
-  if (index >= 0) $(id).querySelectorAll("button")[index]?.focus();
-}
-
 function tile(entry, describe) {
   const title = titleOf(entry.image), text = describe(entry), id = idOf(entry.image);
   return make("li", {}, make("button", { type: "button", "data-key": keyOf(entry), click: () => set({ image: keyOf(entry) }) },
@@ -179,16 +172,19 @@ function updateGallery(changed) {
   const list = listNow(), shown = Array.from(list.rows.slice(0, maxTiles), list.entry);
   $("gallery-text").textContent = galleryText(list);
   keepFocus("gallery-tiles", () => $("gallery-tiles").replaceChildren(...shown.map((entry) => tile(entry, list.describe))));
-  $("gallery-more").hidden = shown.length === list.rows.length;
-  $("gallery-more").textContent = `Show ${Math.min(FIRST, list.rows.length - shown.length)} more`;
+  offerMore(list.rows.length - maxTiles);
+}
+
+function offerMore(left) {
+  $("gallery-more").hidden = left <= 0;
+  $("gallery-more").textContent = `Show ${Math.min(FIRST, left)} more`;
 }
 
 function moreTiles() {
   const list = listNow(), next = list.rows.slice(maxTiles, maxTiles + FIRST);
   $("gallery-tiles").append(...Array.from(next, (row) => tile(list.entry(row), list.describe)));
   maxTiles += FIRST;
-  $("gallery-more").hidden = maxTiles >= list.rows.length;
-  $("gallery-more").textContent = `Show ${Math.min(FIRST, list.rows.length - maxTiles)} more`;
+  offerMore(list.rows.length - maxTiles);
 }
 
 // Arrows move between the tiles, as they are laid out; Enter opens one.

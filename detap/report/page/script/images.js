@@ -70,16 +70,6 @@ function tally(detections, step, k, type) {
   return { wrong, lost };
 }
 
-// The number of missed ground truths of a class (-1: all).
-function missedAt(k, step, detections) {
-  const { truths } = images;
-  let count = 0;
-  for (let row = 0; row < truths.label.length; row++) {
-    if ((k < 0 || truths.label[row] === k) && truthResult(detections, row, step) === MISSED) count++;
-  }
-  return count;
-}
-
 // The objects and the detections of a detector in an image at a step.
 function truthsAt(image, step, detections) {
   const { truths } = images, out = [];
