@@ -1,8 +1,7 @@
 """The gates of a report, as writers show them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from detap.report.model import Report
 
@@ -22,8 +21,7 @@ _MOST_SHOWN = 10
 FAILURES = ("failed", "undefined")
 
 
-@dataclass(frozen=True, slots=True)
-class Checks:
+class Checks(NamedTuple):
     """The gates of a report, as mappings; see ``Gate.as_dict`` in detap/gates/checks.py."""
 
     all: Sequence[Mapping[str, Any]]

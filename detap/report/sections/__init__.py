@@ -15,15 +15,13 @@ The line declares the option, which every start needs. The file is imported when
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 from detap.text_input import score_or_best
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(NamedTuple):
     """A section that an option requests."""
 
     name: str  # the key of its data in the JSON report, and its file

@@ -5,15 +5,14 @@ one, write the module and a line in :data:`WRITERS`.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib import import_module
 from os.path import splitext
+from typing import NamedTuple
 
 from detap.report.model import Report
 
 
-@dataclass(frozen=True, slots=True)
-class Style:
+class Style(NamedTuple):
     """The layout of a report."""
 
     width: int = 80  # of the terminal or page
@@ -21,8 +20,7 @@ class Style:
     color: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Writer:
+class Writer(NamedTuple):
     """An output format."""
 
     name: str
