@@ -98,13 +98,3 @@ def test_more_than_a_hundred_classes_have_no_curves_of_their_own(
     point = "at the score threshold"
     assert list(legend(tab)) == ["class 0002", "another class" if few else mean, point]
     assert tab.locator("#curves-text").inner_text().startswith("class 0002: AP ")
-
-
-def test_a_page_of_lvis_fits(open_page: Open, lvis_page: Path) -> None:
-    for size in SIZES:
-        tab = open_page(lvis_page, "", size)
-        assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        for region in ("#classes .scroll", "#confusion-region", "#curves-chart"):
-            fits(tab, region)
-        assert tab.locator("#classes-count").inner_text() == "1,230 classes"
-        tab.close()

@@ -464,35 +464,6 @@ def test_a_whole_page_reports_nothing_and_fits(
     assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", [WIDE, NARROW])
-def test_a_link_restores_a_whole_page(
-    open_page: Open, whole_page: tuple[str, Path], size: tuple[int, int], scheme: str
-) -> None:
-    _, path = whole_page
-    model = model_of(path)
-    name, scores = model["classes"][-1], model["analysis"]["operating"]["scores"]
-    score = scores[len(scores) // 2]
-    fragment = f"#class={name.replace(' ', '+')}&type=localization&score={score}&sort=-AP&image=0"
-    tab = open_page(path, fragment, size, scheme)
-    assert tab.locator("#viewer").is_visible()
-    assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    tab.keyboard.press("Escape")
-    assert tab.locator("#class").input_value() == name
-    assert tab.locator("#type").input_value() == "localization"
-    assert tab.locator("#score-text").inner_text() == f"{score:.4f}"
-    heading = tab.locator("#classes-table th[aria-sort=descending]")
-    assert heading.inner_text().startswith("AP")
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", [WIDE, NARROW])
-def test_axe_finds_nothing_on_a_whole_page(
-    browser: Any, axe: str, whole_page: tuple[str, Path], size: tuple[int, int], scheme: str
-) -> None:
-    assert violations_of(browser, axe, whole_page[1].as_uri(), size, scheme) == []
-
-
 def test_equal_confusions_of_fewer_objects_come_first(
     open_page: Open, whole_page: tuple[str, Path]
 ) -> None:

@@ -10,21 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from detap import metrics
 from detap.analysis.breakdowns import Breakdown, Breakdowns
 from detap.analysis.crosscheck import CrossCheck
 from detap.analysis.explanation.protocol_search import ProtocolSearch, TargetValue
 from detap.analysis.explanation.report_diff import Cause, Contribution, ReportDiff
 from detap.analysis.power import Criterion, DetectableDrop, PowerAnalysis, ThresholdMargin
 from detap.checks.statistics import DataCheck, Statistic
-from detap.errors import OutputError, Problem
-from detap.evaluation.tie_range import TieRange
+from detap.errors import Problem
 from detap.gates.checks import Gate
 from detap.gates.history import Run, Series
-from detap.io.writing import check_target, silence_stdout
+from detap.io.writing import silence_stdout
 from detap.protocols import PRESETS
 from detap.ranking.objectives import Objectives
-from detap.report.fields import limits_of_metrics
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.numbers import UNDEFINED
 from detap.report.schemas import PAGES, address
@@ -41,9 +38,7 @@ from detap.report.sections.gates import gate_block
 from detap.report.sections.history import _table, history_block
 from detap.report.sections.power import power_block
 from detap.report.sections.ranking import _objective_blocks, _ranks_block, brief
-from detap.report.sections.tie_range import tie_block
-from detap.report.writers import github, markdown, text
-from detap.report.writers.json import dump
+from detap.report.writers import github, markdown
 from detap.report.writers.registry import Style
 from detap.report.writers.text import table_lines
 from tests.report import reports
@@ -58,37 +53,6 @@ def headings(table: Table | None) -> list[tuple[str, str, str, str]]:
 def test_addresses_of_schemas() -> None:
     assert address("report") == f"{PAGES}/schemas/report-2.json"
     assert address("settings") == f"{PAGES}/schemas/settings-1.json"
-
-
-class Bounded:
-    """A metric with bounds."""
-
-    def __init__(self, *bounds: float) -> None:
-        self.bounds = bounds
-
-
-@pytest.mark.parametrize(
-    ("bounds", "expected"),
-    [
-        ([(0, 1)], {"minimum": 0, "maximum": 1.000000001}),
-        ([(0, 1), (-1, 0.5)], {"minimum": -1, "maximum": 1.000000001}),
-        ([(-inf, 1)], {"maximum": 1.000000001}),
-        ([(0, 1), (0, inf)], {"minimum": 0}),
-    ],
-)
-def test_limits_of_metrics(
-    monkeypatch: pytest.MonkeyPatch, bounds: list[tuple[float, float]], expected: dict[str, float]
-) -> None:
-    monkeypatch.setattr(metrics, "METRICS", [Bounded(*pair) for pair in bounds])
-    assert limits_of_metrics() == expected
-
-
-def test_bounds_over_orders_of_ties() -> None:
-    block = tie_block({"AP": TieRange(0.25, 0.5, 0.75)})
-    assert (block.key, block.title) == ("tie_range", "Bounds over all orders of tied scores")
-    assert block.data == {"AP": {"lowest": 0.25, "value": 0.5, "highest": 0.75}}
-    assert block.table is not None
-    assert block.table.rows == ({"name": "AP", "lowest": 0.25, "value": 0.5, "highest": 0.75},)
 
 
 def test_a_cross_check() -> None:
@@ -318,13 +282,6 @@ def test_decomposability() -> None:
     assert block.data == {"batches": 2, "applies": 1, "queries": 2, "means": {"gap": 0.5}}
 
 
-def test_the_indent_of_json() -> None:
-    assert dump({"a": 1}) == '{\n  "a": 1\n}\n'
-    assert dump({"a": 1}, indent=None) == '{"a": 1}\n'
-    with pytest.raises(ValueError, match="JSON"):
-        dump({"a": nan})
-
-
 def test_a_full_step_summary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The report, or its first line, is written if it just fits."""
     path, style = tmp_path / "summary", Style(width=80)
@@ -335,17 +292,6 @@ def test_a_full_step_summary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         path.write_bytes(b"x" * (github.MOST_SUMMARY - size))
         github.append_summary(reports.report(), style)
         assert path.read_bytes().lstrip(b"x") == expected
-
-
-def test_the_first_metric_of_the_summary_stands_out() -> None:
-    _, first, second = text._summary_lines(reports.report(), Style(width=200), ())
-    assert (first[0], second[0]) == (("AP      ", "title"), ("AP50    ", ""))
-
-
-def test_a_path_that_cannot_be_written_is_named() -> None:
-    with pytest.raises(OutputError) as caught:
-        check_target("a\0b")
-    assert str(caught.value).startswith("a\\x00b: cannot be written: ")
 
 
 def test_standard_output_may_be_silenced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

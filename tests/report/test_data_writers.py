@@ -29,26 +29,6 @@ def test_the_schema_rejects_invalid_reports(key: str) -> None:
         jsonschema.Draft202012Validator(schema()).validate(record)
 
 
-def test_json_has_its_keys_in_order_and_null_for_undefined() -> None:
-    text = json_writer.render(report(row("bird", nan)), Style())
-    record = json.loads(text)
-    assert list(record) == [
-        "schema_version",
-        "detap_version",
-        "kind",
-        "signature",
-        "protocol",
-        "inputs",
-        "summary",
-        "classes",
-        "notes",
-    ]
-    assert record["summary"] == {"AP": 0.5, "AP50": None}
-    assert record["classes"][0]["AP"] is None
-    assert text.endswith("}\n")
-    assert "NaN" not in text
-
-
 def test_json_is_ascii_whatever_the_names() -> None:
     text = json_writer.render(report(row("猫\x1b\u202e\x7f")), Style())
     assert text.isascii()

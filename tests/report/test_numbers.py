@@ -61,6 +61,8 @@ def test_exact_values_read_back(value: float, text: str) -> None:
         (0.12344, 4, "+0.1234"),
         (-0.25, 3, "-0.250"),
         (-1.0, 1, "-1.0"),
+        (1e-9, 4, "+0.0001"),
+        (-1e-9, 4, "-0.0001"),
         (nan, 4, "\N{EN DASH}"),
     ],
 )

@@ -2,12 +2,8 @@
 
 from detap import evaluate
 from detap.analysis.comparison import compare
-from detap.checks.statistics import DataCheck
 from detap.report.sections.comparison import comparison_report
-from detap.report.sections.data_checks import data_check_report
 from detap.report.writers.json import as_dict
-from detap.report.writers.registry import Style
-from detap.report.writers.text import render
 from detap.tables.detection import Detections, GroundTruth
 
 BOX = [0, 0, 10, 10]
@@ -40,9 +36,3 @@ def test_most_changed_images_first_and_worse_before_better() -> None:
         ("b", 1),
         ("a", -1),
     ]
-
-
-def test_a_data_check_has_no_protocol() -> None:
-    made = data_check_report(DataCheck((), (), ()))
-    assert (made.signature, made.protocol, made.summary) == ("", {}, {})
-    assert render(made, Style()).split() == ["No", "errors"]

@@ -290,7 +290,9 @@ def test_code_quality_lists_only_gates_that_did_not_pass() -> None:
 
 
 def test_the_record_is_complete() -> None:
-    record = json.loads(render("json", report()))
+    text = render("json", report())
+    assert text.endswith("}\n")
+    record = json.loads(text)
     assert record == {
         "schema_version": 2,
         "detap_version": "1.2.3",
@@ -318,6 +320,8 @@ def test_the_record_is_complete() -> None:
         "gates": {"passed": False, "checks": CHECKS},
         "more": {"x": None},
     }
+    head = "schema_version detap_version kind signature protocol inputs summary classes notes"
+    assert list(record) == [*head.split(), "gates", "more"]
 
 
 def test_the_record_has_no_ci_command() -> None:

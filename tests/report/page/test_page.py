@@ -132,23 +132,6 @@ def test_counts_at_each_step_equal_the_operating_point(tmp_path: Path) -> None:
         assert scores[analysis["operating"]["best_by_class"][label]] == of_class.score
 
 
-@pytest.mark.parametrize(
-    ("values", "stored"),
-    [
-        ([], "u1"),
-        ([0, 255], "u1"),
-        ([-1, 127], "i1"),
-        ([0, 256], "u2"),
-        ([-1, 128], "i2"),
-        ([65_536], "i4"),
-    ],
-)
-def test_integers_take_as_few_bytes_as_they_need(values: list[int], stored: str) -> None:
-    back = unpacked(packed({"column": np.array(values, np.int64)}))["column"]
-    assert back.dtype == np.dtype(stored)
-    assert back.tolist() == values
-
-
 def test_the_curves_are_those_of_pycocotools(tmp_path: Path) -> None:
     coco = pytest.importorskip("pycocotools.coco")
     cocoeval = pytest.importorskip("pycocotools.cocoeval")
