@@ -1,7 +1,7 @@
 """The report as a self-contained HTML page.
 
-``data`` computes the numbers and names, ``gallery`` the columns of the images, ``pictures`` the
-thumbnails; ``assembly`` puts them into ``page.html.j2`` with the style sheet and ``script/``. Extra
+``gallery`` computes the columns of the images, ``pictures`` the thumbnails; ``assembly`` puts them
+and the other numbers and names into ``page.html.j2``, with the style sheet and ``script/``. Extra
 ``detap[report]``.
 """
 
