@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[1]
 def fields_table(rules: type[ProtocolBase]) -> list[str]:
     """Return the fields of a protocol with their options and defaults."""
     rows = [
-        f"| `{axis.name}` | {_spellings(axis)} | {axis.kind.syntax or axis.kind.values} "
+        f"| `{axis.name}` | {_spellings(axis)} | {axis.kind.values} "
         f"| `{axis.kind.format(axis.default)}` "
         f"| {axis.meaning} |"
         for axis in protocol_fields(rules)
@@ -142,7 +142,7 @@ def _spellings(axis: ProtocolField) -> str:
 def _values(axis: ProtocolField) -> str:
     if isinstance(axis.kind, YesNo):
         return ""
-    return axis.kind.syntax or axis.kind.values
+    return axis.kind.values
 
 
 def reading_table() -> list[str]:

@@ -283,17 +283,13 @@ class Protocol(ProtocolBase):
         "KITTI: evaluated classes and their IoU thresholds: Car=0.7; none: all, at --iou.",
         "Changing `iou_thresholds` changes them all. Here and below, class names are compared "
         "without case.",
-        kind=ByClass(
-            Number(0, 1, above=True, metavar="IOU"),
-            "classes and thresholds, or `none`",
-            "Car=0.7,Cyclist=0.5",
-        ),
+        kind=ByClass(Number(0, 1, above=True, metavar="IOU"), "Car=0.7,Cyclist=0.5"),
     )
     neighbor_classes: tuple[tuple[str, str], ...] = protocol_field(
         (),
         "KITTI: classes whose ground truths are ignored for another: Car=Van; *=DontCare for all; "
         "or none.",
-        kind=ByClass(Word(), "classes and neighbors, or `none`", "Car=Van,*=DontCare"),
+        kind=ByClass(Word(), "Car=Van,*=DontCare"),
     )
     min_height: tuple[float, ...] = protocol_field(
         (),
@@ -378,7 +374,7 @@ class Protocol(ProtocolBase):
         (),
         "List these metrics too: MR-2, or MR-2@75,MR-2s; none: only the protocol's own.",
         "They are not in the signature.",
-        kind=Names("names of metrics", "MR-2,MR-2@75"),
+        kind=Names("MR-2,MR-2@75"),
         compared=False,
     )
     mr_points: Literal["rounded", "exact"] = protocol_field(

@@ -136,8 +136,7 @@ class Kind:
     metavar: str | None = None  # placeholder in the help; None if the choices are shown
     repeatable = False  # whether the option may be repeated; the values form one list
     choices: tuple[str, ...] = ()
-    values = ""  # for the docs
-    syntax = ""  # the values of the option, if they differ
+    values = ""  # for the docs, as the option takes them
     json_type = "string"
 
     def accept(self, name: str, value: Any) -> Any:
@@ -326,8 +325,7 @@ class Condition(Kind):
     """A condition on attributes: ``height<50 or vis_ratio<0.65``; empty for none."""
 
     metavar = "CONDITION"
-    values = "condition, or `none`"
-    syntax = "`height<50 or vis_ratio<0.65`; `none`"
+    values = "`height<50 or vis_ratio<0.65`; `none`"
 
     def accept(self, name: str, value: Any) -> str:
         if not isinstance(value, str):
@@ -372,16 +370,14 @@ class Several(Kind):
 class NumberList(Several):
     """Several numbers, in any order: ``25,40,25``; or none."""
 
-    values = "numbers, or `none`"
-    syntax = "`25`; `25,40,25`; `none`"
+    values = "`25`; `25,40,25`; `none`"
     one = Number(0)
 
 
 class Points(Several):
     """Numbers above 0, ascending, also as fractions: ``1/8,1/4,1/2``."""
 
-    values = "numbers above 0, ascending"
-    syntax = "`0.25,0.5,1`; `1/8,1/4`"
+    values = "`0.25,0.5,1`; `1/8,1/4`"
     one = Number(0, above=True)
 
     def accept(self, name: str, value: Any) -> tuple[float, ...]:
@@ -401,8 +397,7 @@ class Points(Several):
 class Sigmas(Several):
     """OKS sigmas, one per keypoint, or the name of a skeleton; or none."""
 
-    values = "numbers above 0, or `none`"
-    syntax = "`coco`, `crowdpose`, `0.026,0.025,...`; `none`"
+    values = "`coco`, `crowdpose`, `0.026,0.025,...`; `none`"
     one = Number(0, above=True)
 
     def parse(self, text: str) -> tuple[float, ...]:
@@ -417,8 +412,7 @@ class Flags(Several):
 
     metavar = "FLAGS"
     one = Choice(*FLAGS)
-    values = one.values
-    syntax = f"{one.values}; `none`"
+    values = f"{one.values}; `none`"
 
     def __init__(self, without: str, having: str) -> None:
         self._does = {False: without, True: having}
@@ -440,9 +434,8 @@ class Names(Several):
     metavar = "NAMES"
     one = Word()
 
-    def __init__(self, values: str, example: str) -> None:
-        self.values = f"{values}, or `none`"
-        self.syntax = f"`{example}`; `none`"
+    def __init__(self, example: str) -> None:
+        self.values = f"`{example}`; `none`"
 
     def accept(self, name: str, value: Any) -> tuple[str, ...]:
         return tuple(dict.fromkeys(super().accept(name, value)))
@@ -459,9 +452,8 @@ class ByClass(Several):
 
     metavar = "CLASS=..."
 
-    def __init__(self, one: Kind, values: str, example: str) -> None:
-        self.one, self.values = one, values
-        self.syntax = f"`{example}`; `none`"
+    def __init__(self, one: Kind, example: str) -> None:
+        self.one, self.values = one, f"`{example}`; `none`"
 
     def accept(self, name: str, value: Any) -> tuple[tuple[str, Any], ...]:
         given = value.items() if hasattr(value, "items") else _listed(name, value)
@@ -492,8 +484,7 @@ class Thresholds(Several):
     """IoU thresholds: ``0.5``, ``0.5,0.75`` or ``0.5:0.95:0.05``."""
 
     repeatable = required = True
-    values = "from above 0 to 1, ascending"
-    syntax = "`0.5`; `0.5,0.75`; `0.5:0.95:0.05`"
+    values = "`0.5`; `0.5,0.75`; `0.5:0.95:0.05`"
     one = Number(0, 1, above=True)
     _max_steps = 1000
 
@@ -556,8 +547,7 @@ class Limit(Kind):
 class Limits(Several):
     """Values of `max_dets`: ``1,10,100``; ``none`` is no limit."""
 
-    values = "numbers, ascending, or `none`"
-    syntax = "`1,10,100`; `none`"
+    values = "`1,10,100`; `none`"
     one = Limit()
     required = True
     _max = 2**63 - 1
@@ -595,8 +585,7 @@ class Cutoffs(Several):
     """Several k of metrics at k: ``1,5,10``."""
 
     repeatable = True
-    values = "whole numbers from 1, ascending"
-    syntax = "`5`; `1,5,10`"
+    values = "`5`; `1,5,10`"
     one = Cutoff()
 
     def accept(self, name: str, value: Any) -> tuple[int, ...]:
@@ -630,8 +619,7 @@ class Areas(Kind):
     """Area ranges: a named set, ``small=0:1024,large=1024:1e10``, or ``small=0:1%``."""
 
     metavar = "RANGES"
-    values = "ranges"
-    syntax = (
+    values = (
         "`coco`, `proposals`, `kitti`, `none`, `small=0:1024,large=1024:`, or "
         "`small=0:1%,large=1%:100%`"
     )

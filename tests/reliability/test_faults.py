@@ -10,8 +10,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -24,13 +25,22 @@ from tests.reliability.runner import FULL_DEVICE, ROOT, SANITIZED
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT)}
 
 
-def detap(folder: Path, *arguments: str, **options: Any) -> "subprocess.CompletedProcess[bytes]":
+def detap(
+    folder: Path,
+    *arguments: str,
+    program: str = "",
+    stdout: Any = subprocess.PIPE,
+    environment: Mapping[str, str] = MappingProxyType({}),
+    **options: Any,
+) -> "subprocess.CompletedProcess[bytes]":
+    """Run the command, or a program that runs it, in a folder."""
     return subprocess.run(
-        [sys.executable, "-m", "detap", *arguments],
+        [sys.executable, *(("-c", program) if program else ("-m", "detap")), *arguments],
         cwd=folder,
-        env=ENVIRONMENT | options.pop("environment", {}),
+        env={**ENVIRONMENT, **environment},
         stdin=subprocess.DEVNULL,
-        capture_output=True,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
         timeout=120,
         check=False,
         **options,
@@ -103,13 +113,8 @@ main()
 @pytest.mark.parametrize("after", [*range(1, 100, 12), 110, 150, 200])
 def test_an_interrupt_at_any_step_is_130(tmp_path: Path, after: int) -> None:
     write(tmp_path)
-    done = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED, str(after), *EVAL, "-o", "report.json", "-q"],
-        cwd=tmp_path,
-        env=ENVIRONMENT,
-        capture_output=True,
-        check=False,
-    )
+    call = (str(after), *EVAL, "-o", "report.json", "-q")
+    done = detap(tmp_path, *call, program=INTERRUPTED)
     assert (done.returncode, done.stderr) == (130, b"")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["dt.json", "gt.json"]
 
@@ -138,13 +143,7 @@ __main__.main()
 
 @pytest.mark.parametrize("moment", ["import", "run"])
 def test_an_interrupt_that_python_would_swallow_is_130(tmp_path: Path, moment: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", SWALLOWED, moment],
-        cwd=tmp_path,
-        env=ENVIRONMENT,
-        capture_output=True,
-        check=False,
-    )
+    done = detap(tmp_path, moment, program=SWALLOWED)
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
 
 
@@ -171,14 +170,8 @@ detap.__main__.main()
 def test_a_signal_within_an_import_does_not_hang(function: str, tmp_path: Path) -> None:
     """The callback `cb` cannot raise: it kept the lock, and the threads that read waited for it."""
     write(tmp_path)
-    done = subprocess.run(
-        [sys.executable, "-c", WITHIN_AN_IMPORT, *EVAL, "-o", "report.json", "-q", function],
-        cwd=tmp_path,
-        env=ENVIRONMENT,
-        capture_output=True,
-        check=False,
-        timeout=60,
-    )
+    call = (*EVAL, "-o", "report.json", "-q", function)
+    done = detap(tmp_path, *call, program=WITHIN_AN_IMPORT)
     assert (done.returncode, done.stdout, done.stderr) == (143, b"", b"")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["dt.json", "gt.json"]
 
@@ -200,14 +193,12 @@ def test_an_early_exit_is_not_reported_as_a_failed_gate(tmp_path: Path, mode: st
         assert done.stderr == expected
 
 
-def test_the_last_status_and_message_count_if_a_library_exits() -> None:
+def test_the_last_status_and_message_count_if_a_library_exits(tmp_path: Path) -> None:
     program = (
         "import ctypes\nfrom detap.cli._abort import end_with\n"
         "end_with(4, 'one')\nend_with(5, 'two')\nctypes.CDLL(None).exit(1)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], env=ENVIRONMENT, capture_output=True, check=False
-    )
+    done = detap(tmp_path, program=program)
     assert (done.returncode, done.stderr) == (5, b"two\n")
 
 
@@ -255,14 +246,7 @@ def test_a_full_disk_leaves_the_old_report(tmp_path: Path) -> None:
 def test_a_full_device_behind_stdout(tmp_path: Path) -> None:
     write(tmp_path)
     with open("/dev/full", "wb") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "detap", *EVAL],
-            cwd=tmp_path,
-            env=ENVIRONMENT,
-            stdout=full,
-            stderr=subprocess.PIPE,
-            check=False,
-        )
+        done = detap(tmp_path, *EVAL, stdout=full)
     assert done.returncode == 2
     assert b"standard output: cannot be written: No space left on device" in done.stderr
     assert b"Traceback" not in done.stderr
@@ -272,20 +256,12 @@ def test_a_closed_pipe_ends_quietly(tmp_path: Path) -> None:
     write(tmp_path)
     read, write_end = os.pipe()
     os.close(read)
-    done = subprocess.run(
-        [sys.executable, "-m", "detap", *EVAL, "-o", "report.json"],
-        cwd=tmp_path,
-        env=ENVIRONMENT,
-        stdout=write_end,
-        stderr=subprocess.PIPE,
-        check=False,
-    )
+    done = detap(tmp_path, *EVAL, "-o", "report.json", stdout=write_end)
     os.close(write_end)
     assert done.returncode == 0
     assert done.stderr == b""
-    assert strict_json((tmp_path / "report.json").read_bytes())["summary"]["AP"] == pytest.approx(
-        BASE
-    )
+    report = strict_json((tmp_path / "report.json").read_bytes())
+    assert report["summary"]["AP"] == pytest.approx(BASE)
 
 
 AS_NOBODY = """
@@ -331,13 +307,8 @@ def test_missing_permissions(open_folder: Path, mode: str, says: str) -> None:
     write(folder)
     (folder / "report.json").write_text("old")
     try:
-        done = subprocess.run(
-            [sys.executable, "-c", AS_NOBODY, *EVAL, "-o", "report.json"],
-            cwd=folder,
-            env=ENVIRONMENT | {"MODE": mode},
-            capture_output=True,
-            check=False,
-        )
+        call = (*EVAL, "-o", "report.json")
+        done = detap(folder, *call, program=AS_NOBODY, environment={"MODE": mode})
     finally:
         folder.chmod(0o755)
     said = check_failure(done, {2})
