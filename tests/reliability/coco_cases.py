@@ -202,14 +202,9 @@ scored("any-annotation-id", "beyond-int64", BASE, gt=edit("annotations", 0, id=2
 wrong("equal-ids", "annotations", "annotations", 1, "id 1", id=1)
 wrong("equal-ids", "images", "images", 1, "id 1", id=1)
 wrong("equal-ids", "categories", "categories", 1, "id 1", id=1)
-refused(
-    "equal-ids",
-    "annotation-differs-in-crowd-only",
-    GT,
-    r"annotations\[3\]",
-    "id 1",
-    gt=appended("annotations", annotation(1, 1, 1, [10, 10, 20, 20]) | {"iscrowd": 1}),
-)
+crowd = appended("annotations", annotation(1, 1, 1, [10, 10, 20, 20]) | {"iscrowd": 1})
+name = "annotation-differs-in-crowd-only"
+refused("equal-ids", name, GT, r"annotations\[3\]", "id 1", gt=crowd)
 
 for part, name in (
     ("annotations", "annotation"),
@@ -218,50 +213,37 @@ for part, name in (
 ):
     again = appended(part, truth()[part][0])
     scored("repeated-record", name, BASE, (f"repeated-{part}",), gt=again)
-scored(
-    "no-annotation-ids",
-    "none",
-    BASE,
-    ("missing-annotation-ids",),
-    gt=edit_all("annotations", id=...),
-)
+without = edit_all("annotations", id=...)
+scored("no-annotation-ids", "none", BASE, ("missing-annotation-ids",), gt=without)
 wrong("wrong-id", "null-annotation-id", "annotations", 0, "id is null", id=None)
 
 wrong_result("unknown-image", "one", 1, "image_id 99", image_id=99)
 wrong_result("unknown-image", "negative", 1, "image_id -1", image_id=-1)
 wrong_result("unknown-image", "huge", 1, f"image_id {2**70}", image_id=2**70)
-scored(
-    "unknown-category",
-    "extra",
-    BASE,
-    ("unknown-categories",),
-    dt=lambda r: r.append(detection(1, 7, [1, 1, 5, 5], 0.95)),
-)
-refused(
-    "unknown-category",
-    "all",
-    DT,
-    "",
-    "no category_id of the results is in",
-    dt=lambda r: [entry | {"category_id": entry["category_id"] + 100} for entry in r],
-)
 
 
-def _shift(by: int) -> Callable[[Results], Results]:
-    return lambda r: [entry | {"category_id": entry["category_id"] + by} for entry in r]
+def every(key: str, function: Callable[[Any], Any]) -> Callable[[Results], Results]:
+    """Return a function that changes one value of every result."""
+    return lambda r: [entry | {key: function(entry[key])} for entry in r]
 
 
-refused("nothing-in-common", "categories-up-by-one", DT, "", r"(?i)categor", dt=_shift(1))
-refused("nothing-in-common", "categories-down-by-one", DT, "", r"(?i)categor", dt=_shift(-1))
-refused("nothing-in-common", "categories-far", DT, "", r"101.102.*1.2", dt=_shift(100))
-refused(
-    "nothing-in-common",
-    "images",
-    DT,
-    "",
-    r"no image_id of the results.*11\S12.*1\S2",
-    dt=lambda r: [entry | {"image_id": entry["image_id"] + 10} for entry in r],
-)
+def _shift(by: int, key: str = "category_id") -> Callable[[Results], Results]:
+    return every(key, lambda value: value + by)
+
+
+extra = [*results(), detection(1, 7, [1, 1, 5, 5], 0.95)]
+scored("unknown-category", "extra", BASE, ("unknown-categories",), dt=extra)
+for row, name, says, shifted in (
+    ("unknown-category", "all", "no category_id of the results is in", _shift(100)),
+    ("nothing-in-common", "categories-up-by-one", r"(?i)categor", _shift(1)),
+    ("nothing-in-common", "categories-down-by-one", r"(?i)categor", _shift(-1)),
+    ("nothing-in-common", "categories-far", r"101.102.*1.2", _shift(100)),
+    (
+        *("nothing-in-common", "images", r"no image_id of the results.*11\S12.*1\S2"),
+        _shift(10, "image_id"),
+    ),
+):
+    refused(row, name, DT, "", says, dt=shifted)
 wrong("dangling-truth", "image", "annotations", 1, "image_id 9", image_id=9)
 wrong("dangling-truth", "category", "annotations", 1, "category_id 9", category_id=9)
 
@@ -280,20 +262,20 @@ for name, says, edited in (
 ):
     refused("no-truth", name, GT, "", says, gt=truth() | edited)
 refused("no-truth", "empty-object", GT, "", "no images", gt={})
-without = {key: value for key, value in truth().items() if key != "annotations"}
-refused("no-truth", "annotations-key-missing", GT, "", "annotations", gt=without)
+bare = {key: value for key, value in truth().items() if key != "annotations"}
+refused("no-truth", "annotations-key-missing", GT, "", "annotations", gt=bare)
 refused("no-truth", "empty-file", GT, "", "empty", gt=b"")
 refused("same-file", "truth-as-results", DT, "", "ground.truth", dt=lambda _: truth())
 refused("same-file", "twice", GT, "", "ground.truth", dt_path=GT, build=files())
-refused(
-    "same-file",
-    "by-a-link",
-    "link.json",
-    "",
-    "ground.truth",
-    dt_path="link.json",
-    build=lambda folder: (files()(folder), (folder / "link.json").symlink_to(GT))[0],
-)
+
+
+def _linked(folder: Path) -> None:
+    files()(folder)
+    (folder / "link.json").symlink_to(GT)
+
+
+link = "link.json"
+refused("same-file", "by-a-link", link, "", "ground.truth", dt_path=link, build=_linked)
 refused("same-file", "results-as-truth", GT, "", "list", gt=results())
 
 # --- numbers
@@ -320,19 +302,17 @@ wrong_result("no-score", "null", 1, "score is null", score=None)
 wrong_result("no-score", "string", 1, 'score is "0.8"', score="0.8")
 wrong_result("no-score", "bool", 1, "score is true", score=True)
 wrong_result("no-score", "list", 1, r"score is \[0.8\]", score=[0.8])
-refused("no-score", "all", DT, "", "score", dt=lambda r: [entry | {"score": None} for entry in r])
+refused("no-score", "all", DT, "", "score", dt=every("score", lambda score: None))
 
-
-def _scores(function: Callable[[float], float]) -> Callable[[Results], Results]:
-    return lambda r: [entry | {"score": function(entry["score"])} for entry in r]
-
-
-scored("any-score", "percent", BASE, dt=_scores(lambda s: 100 * s))
-scored("any-score", "negative", BASE, dt=_scores(lambda s: s - 1))
-scored("any-score", "logits", BASE, dt=_scores(lambda s: 20 * s - 13))
-scored("any-score", "huge", BASE, dt=_scores(lambda s: s * 1e308))
-scored("any-score", "integers", BASE, dt=_scores(lambda s: round(10 * s)))
-scored("any-score", "denormal", BASE, dt=_scores(lambda s: s * 1e-310))
+for name, scale in (
+    ("percent", lambda score: 100 * score),
+    ("negative", lambda score: score - 1),
+    ("logits", lambda score: 20 * score - 13),
+    ("huge", lambda score: score * 1e308),
+    ("integers", lambda score: round(10 * score)),
+    ("denormal", lambda score: score * 1e-310),
+):
+    scored("any-score", name, BASE, dt=every("score", scale))
 
 for name, box in (("width", [30, 10, -20, 20]), ("height", [10, 30, 20, -20])):
     wrong_result("negative-size", f"{name}", 0, f"negative {name}", bbox=box)
@@ -391,22 +371,11 @@ for name, box in (("width", BACKWARD), ("both", TURNED)):
         {"cat": CAT, "bird": 96 / 101},
         **_with_birds(more_gt=[box]),
     )
-refused(
-    "negative-size",
-    "one-of-20",
-    DT,
-    r"\[19\]",
-    "negative width",
-    **_with_birds(more_dt=[(1, BACKWARD, 0.95)], count=15),
-)
-refused(
-    "negative-size",
-    "truth-one-of-20",
-    GT,
-    r"annotations\[19\]",
-    "negative width",
-    **_with_birds(more_gt=[BACKWARD], count=16),
-)
+few = _with_birds(more_dt=[(1, BACKWARD, 0.95)], count=15)
+refused("negative-size", "one-of-20", DT, r"\[19\]", "negative width", **few)
+few = _with_birds(more_gt=[BACKWARD], count=16)
+name = "truth-one-of-20"
+refused("negative-size", name, GT, r"annotations\[19\]", "negative width", **few)
 
 
 def _hundredths(records: Any) -> Any:
@@ -420,32 +389,17 @@ refused("fractions", "detections", DT, "", FRACTIONS, dt=_hundredths)
 fractions = {"gt": lambda t: _hundredths(t["annotations"]) and None}
 refused("fractions", "truth", GT, "", FRACTIONS, **fractions)
 refused("fractions", "both", GT, "", FRACTIONS, **fractions, dt=_hundredths)
-scored(
-    "as-is",
-    "fractions",
-    0.0,
-    ("normalized-boxes",),
-    dt=_hundredths,
-    options=("--as-is",),
-)
-# Cats are unknown, the dog is a cat elsewhere.
-scored(
-    "as-is",
-    "shifted-categories",
-    0.0,
-    ("unknown-categories", "category-id-offset"),
-    dt=lambda r: [entry | {"category_id": entry["category_id"] - 1} for entry in r],
-    options=("--as-is",),
-)
-# Of a width and a height below 0, the area is not: false as it was.
-scored(
-    "as-is",
-    "negative-size",
-    BASE,
-    ("detections-negative-size",),
-    dt=edit_result(1, bbox=[80, 30, -20, -20]),
-    options=("--as-is",),
-)
+for name, ap, notes, odd in (
+    ("fractions", 0.0, ("normalized-boxes",), _hundredths),
+    # Cats are unknown, the dog is a cat elsewhere.
+    ("shifted-categories", 0.0, ("unknown-categories", "category-id-offset"), _shift(-1)),
+    # Of a width and a height below 0, the area is not: false as it was.
+    (
+        *("negative-size", BASE, ("detections-negative-size",)),
+        edit_result(1, bbox=[80, 30, -20, -20]),
+    ),
+):
+    scored("as-is", name, ap, notes, dt=odd, options=("--as-is",))
 
 BOXES: dict[str, Any] = {
     "null": None,
@@ -467,22 +421,15 @@ for name, value in BOXES.items():
     wrong("no-box", f"truth-{name}", "annotations", 0, "bbox", bbox=value)
 
 # Read as x y w h the boxes begin at 60 and end at 140, 40 beyond their image: overlap 400 / 6400.
-scored(
-    "xyxy-for-xywh",
-    "detections",
-    0.0,
-    ("detections-look-xyxy", "detections-beyond-image"),
-    gt=lambda t: t | {"annotations": [annotation(i, i, 1, [60, 60, 20, 20]) for i in (1, 2)]},
-    dt=[detection(1, 1, [60, 60, 80, 80], 0.9), detection(2, 1, [60, 60, 80, 80], 0.8)],
-)
-scored(
-    "xyxy-for-xywh",
-    "truth",
-    0.0,
-    ("ground-truth-look-xyxy", "ground-truth-beyond-image"),
-    gt=lambda t: t | {"annotations": [annotation(i, i, 1, [60, 60, 80, 80]) for i in (1, 2)]},
-    dt=[detection(1, 1, [60, 60, 20, 20], 0.9), detection(2, 1, [60, 60, 20, 20], 0.8)],
-)
+for name, side, others in (
+    ("detections", "detections", ([60, 60, 20, 20], [60, 60, 80, 80])),
+    ("truth", "ground-truth", ([60, 60, 80, 80], [60, 60, 20, 20])),
+):
+    annotations = [annotation(image, image, 1, others[0]) for image in (1, 2)]
+    found = [detection(1, 1, others[1], 0.9), detection(2, 1, others[1], 0.8)]
+    notes = (f"{side}-look-xyxy", f"{side}-beyond-image")
+    gt = truth() | {"annotations": annotations}
+    scored("xyxy-for-xywh", name, 0.0, notes, gt=gt, dt=found)
 
 scored("empty-detection", "elsewhere", BASE, dt=edit_result(1, bbox=[60, 10, 0, 20]))
 # The second detection now lies on the ground truth and still finds nothing.
@@ -496,32 +443,17 @@ scored(
     gt=edit("annotations", 2, bbox=[50, 50, 0, 0], area=0),
     dt=edit_result(3, bbox=[50, 50, 0, 0]),
 )
-scored(
-    "beyond-image",
-    "not-clipped",
-    BASE,
-    ("ground-truth-beyond-image", "detections-beyond-image"),
-    gt=edit("annotations", 2, bbox=[80, 80, 40, 40], area=1600),
-    dt=edit_result(3, bbox=[80, 80, 40, 40]),
-)
-# Clipped, the detection would be right; as it is, its overlap is 400 / 1600.
-scored(
-    "beyond-image",
-    "detection-only",
-    CAT / 2,
-    ("detections-beyond-image",),
-    {"dog": 0.0},
-    gt=edit("annotations", 2, bbox=[80, 80, 20, 20], area=400),
-    dt=edit_result(3, bbox=[80, 80, 40, 40]),
-)
-scored(
-    "beyond-image",
-    "negative-corner",
-    BASE,
-    ("ground-truth-beyond-image", "detections-beyond-image"),
-    gt=edit("annotations", 2, bbox=[-20, -20, 30, 30]),
-    dt=edit_result(3, bbox=[-20, -20, 30, 30]),
-)
+BEYOND = ("ground-truth-beyond-image", "detections-beyond-image")
+for name, ap, notes, boxes in (
+    ("not-clipped", BASE, BEYOND, ([80, 80, 40, 40], [80, 80, 40, 40])),
+    # Clipped, the detection would be right; as it is, its overlap is 400 / 1600.
+    ("detection-only", CAT / 2, BEYOND[1:], ([80, 80, 20, 20], [80, 80, 40, 40])),
+    ("negative-corner", BASE, BEYOND, ([-20, -20, 30, 30], [-20, -20, 30, 30])),
+):
+    area = boxes[0][2] * boxes[0][3]
+    dogs = edit("annotations", 2, bbox=boxes[0], area=area), edit_result(3, bbox=boxes[1])
+    found_dog = {"dog": 1.0 if ap == BASE else 0.0}
+    scored("beyond-image", name, ap, notes, {**found_dog}, gt=dogs[0], dt=dogs[1])
 
 scored("defaults", "no-crowd", BASE, ("missing-iscrowd",), gt=edit_all("annotations", iscrowd=...))
 scored("defaults", "no-area", BASE, ("missing-area",), gt=edit_all("annotations", area=...))
@@ -544,22 +476,10 @@ for name, value in {"bool": True, "fraction": 1.5, "null": None, "list": [1], "o
 wrong_result("wrong-id", "image-missing", 0, "image_id is missing", image_id=...)
 wrong_result("wrong-id", "string-image", 0, 'image_id "1".*number', image_id="1")
 wrong_result("wrong-id", "string-category", 0, 'category_id is "1".*number', category_id="1")
-refused(
-    "wrong-id",
-    "all-images-strings",
-    DT,
-    "",
-    "image",
-    dt=lambda r: [e | {"image_id": str(e["image_id"])} for e in r],
-)
-refused(
-    "wrong-id",
-    "mixed-truth",
-    GT,
-    "",
-    "mix numbers and strings|image_id 1 is not",
-    gt=edit("images", 0, id="1"),
-)
+strings = every("image_id", str)
+refused("wrong-id", "all-images-strings", DT, "", "image", dt=strings)
+says = "mix numbers and strings|image_id 1 is not"
+refused("wrong-id", "mixed-truth", GT, "", says, gt=edit("images", 0, id="1"))
 
 
 def _string_truth(value: Truth) -> None:
@@ -569,22 +489,10 @@ def _string_truth(value: Truth) -> None:
         entry["image_id"] = f"00{entry['image_id']}"
 
 
-scored(
-    "string-ids",
-    "images",
-    BASE,
-    gt=_string_truth,
-    dt=lambda r: [e | {"image_id": f"00{e['image_id']}"} for e in r],
-)
-refused(
-    "string-ids",
-    "to-the-letter",
-    DT,
-    "",
-    r'"1"\S"2".*"001"\S"002"',
-    gt=_string_truth,
-    dt=lambda r: [e | {"image_id": str(e["image_id"])} for e in r],
-)
+padded = every("image_id", lambda image: f"00{image}")
+scored("string-ids", "images", BASE, gt=_string_truth, dt=padded)
+says = r'"1"\S"2".*"001"\S"002"'
+refused("string-ids", "to-the-letter", DT, "", says, gt=_string_truth, dt=strings)
 for name, location, key, old, new in (
     ("result", r"\[0\]", "score", '"score": 0.9', '"score": 0.1, "score": 0.9'),
     ("escaped", r"\[0\]", "score", '"score": 0.9', r'"sc\u006fre": 0.1, "score": 0.9'),
@@ -597,33 +505,19 @@ for name, location, key, old, new in (
 ):
     data = replaced(old, new, truth)
     refused("duplicate-key", name, GT, location, f'"{key}"', gt=data)
-scored(
-    "duplicate-key",
-    "escaped-once",
-    BASE,
-    dt=replaced('"score": 0.9', r'"sc\u006fre": 0.9', results),
-)
+data = replaced('"score": 0.9', r'"sc\u006fre": 0.9', results)
+scored("duplicate-key", "escaped-once", BASE, dt=data)
 
 # --- bytes
 
-scored(
-    "encoding",
-    "byte-order-mark",
-    BASE,
-    gt=b"\xef\xbb\xbf" + dumped(truth()),
-    dt=b"\xef\xbb\xbf" + dumped(results()),
-)
+BOM = b"\xef\xbb\xbf"
+marked = BOM + dumped(truth()), BOM + dumped(results())
+scored("encoding", "byte-order-mark", BASE, gt=marked[0], dt=marked[1])
 refused("encoding", "utf-16", DT, "", "UTF-16", dt=json.dumps(results()).encode("utf-16"))
 refused("encoding", "utf-16-le", DT, "", "UTF-16", dt=json.dumps(results()).encode("utf-16-le"))
 refused("encoding", "utf-32", GT, "", "UTF", gt=json.dumps(truth()).encode("utf-32"))
-refused(
-    "encoding",
-    "latin-1",
-    GT,
-    r"byte \d+",
-    "not UTF-8",
-    gt=json.dumps(truth()).replace("cat", "chät").encode("latin-1"),
-)
+latin = json.dumps(truth()).replace("cat", "chät").encode("latin-1")
+refused("encoding", "latin-1", GT, r"byte \d+", "not UTF-8", gt=latin)
 for name, says, data in (
     ("trailing-comma", "comma", dumped(results())[:-1] + b",]"),
     ("trailing-bytes", "unexpected text", dumped(results()) + b"xyz"),
@@ -639,26 +533,13 @@ for name, says, data in (
     refused("encoding", name, DT, r"line 1, column \d+", says, dt=data)
 nul = dumped(results()) + b"\0"
 refused("encoding", "trailing-nul", DT, r"line 1, column \d+|", "unexpected text|binary", dt=nul)
-refused(
-    "encoding", "truncated-truth", GT, r"line 1, column \d+", "truncated", gt=dumped(truth())[:300]
-)
+data = dumped(truth())[:300]
+refused("encoding", "truncated-truth", GT, r"line 1, column \d+", "truncated", gt=data)
 refused("encoding", "single-quotes", DT, "", "Python", dt=str(results()).encode())
-refused(
-    "encoding",
-    "control-in-string",
-    GT,
-    r"line \d+, column \d+",
-    "JSON",
-    gt=replaced('"cat"', '"c\tat"', truth).replace(b"\\t", b"\t"),
-)
-refused(
-    "encoding",
-    "lone-surrogate",
-    GT,
-    r"categories\[0\]",
-    "surrogate",
-    gt=replaced('"cat"', r'"\ud800"', truth),
-)
+data = replaced('"cat"', '"c\tat"', truth).replace(b"\\t", b"\t")
+refused("encoding", "control-in-string", GT, r"line \d+, column \d+", "JSON", gt=data)
+data = replaced('"cat"', r'"\ud800"', truth)
+refused("encoding", "lone-surrogate", GT, r"categories\[0\]", "surrogate", gt=data)
 scored(
     "encoding",
     "spread-out",

@@ -125,86 +125,38 @@ digits = {
     DOGS: "000001 0.6 50 50 80 80\n",
 }
 scored("stem", "digits", BASE, files=digits)
-refused(
-    "stem",
-    "digits-to-the-letter",
-    CATS,
-    "line 1",
-    "'1' is not in",
-    {A: None, "gt/000001.xml": usual_a(), **cats("1 0.9 10 10 30 30"), DOGS: None},
-)
+digits = {A: None, "gt/000001.xml": usual_a(), **cats("1 0.9 10 10 30 30"), DOGS: None}
+refused("stem", "digits-to-the-letter", CATS, "line 1", "'1' is not in", digits)
 refused("unknown-image", "one", CATS, "line 2", "'c'", line_2("c 0.8 1 1 5 5"))
-refused(
-    "unknown-image",
-    "outside-the-set",
-    CATS,
-    "line 3",
-    "'b'.*image set",
-    {"set.txt": "a\n"},
-    options=("--image-set", "set.txt"),
-)
-scored(
-    "unknown-category",
-    "extra",
-    BASE,
-    ("unknown-classes",),
-    {"bird": None},
-    {"dt/det_test_bird.txt": "a 0.5 1 1 5 5\n"},
-)
-refused(
-    "unknown-category",
-    "all",
-    DT,
-    "",
-    "bird",
-    {CATS: None, DOGS: None, "dt/det_test_bird.txt": "a 0.5 1 1 5 5\n"},
-)
-refused(
-    "nothing-in-common",
-    "images",
-    CATS,
-    "line 1",
-    "'x'",
-    {**cats("x 0.9 10 10 30 30", "y 0.9 10 10 30 30"), DOGS: None},
-)
-refused(
-    "nothing-in-common",
-    "numbered-classes",
-    DT,
-    "",
-    "class-names",
-    {
-        CATS: None,
-        DOGS: None,
-        "dt/a.txt": "0 0.9 10 10 30 30\n1 0.6 50 50 80 80\n",
-        "dt/b.txt": "0 0.7 10 10 30 30\n",
-    },
-)
-scored(
-    "nothing-in-common",
-    "numbers-with-names",
-    BASE,
-    files={
-        CATS: None,
-        DOGS: None,
-        "dt/a.txt": "0 0.9 10 10 30 30\n0 0.8 60 10 80 30\n1 0.6 50 50 80 80\n",
-        "dt/b.txt": "0 0.7 10 10 30 30\n",
-        "names.txt": "cat\ndog\n",
-    },
-    options=("--class-names", "names.txt"),
-)
-scored(
-    "case-of-names",
-    "two",
-    (CAT + 1) / 2,
-    ("names-differ-in-case",),
-    {"Cat": 1.0, "cat": CAT},
-    {
-        A: usual_a(dog=object_xml("Cat", DOG_BOX)),
-        DOGS: None,
-        "dt/det_test_Cat.txt": "a 0.6 50 50 80 80\n",
-    },
-)
+SET = ("--image-set", "set.txt")
+outside = {"set.txt": "a\n"}
+refused("unknown-image", "outside-the-set", CATS, "line 3", "'b'.*image set", outside, options=SET)
+BIRDS = {"dt/det_test_bird.txt": "a 0.5 1 1 5 5\n"}
+scored("unknown-category", "extra", BASE, ("unknown-classes",), {"bird": None}, BIRDS)
+refused("unknown-category", "all", DT, "", "bird", {CATS: None, DOGS: None, **BIRDS})
+elsewhere = {**cats("x 0.9 10 10 30 30", "y 0.9 10 10 30 30"), DOGS: None}
+refused("nothing-in-common", "images", CATS, "line 1", "'x'", elsewhere)
+numbered = {
+    CATS: None,
+    DOGS: None,
+    "dt/a.txt": "0 0.9 10 10 30 30\n1 0.6 50 50 80 80\n",
+    "dt/b.txt": "0 0.7 10 10 30 30\n",
+}
+refused("nothing-in-common", "numbered-classes", DT, "", "class-names", numbered)
+with_names = {
+    **numbered,
+    "dt/a.txt": "0 0.9 10 10 30 30\n0 0.8 60 10 80 30\n1 0.6 50 50 80 80\n",
+    "names.txt": "cat\ndog\n",
+}
+NAMED = ("--class-names", "names.txt")
+scored("nothing-in-common", "numbers-with-names", BASE, files=with_names, options=NAMED)
+cased = {
+    A: usual_a(dog=object_xml("Cat", DOG_BOX)),
+    DOGS: None,
+    "dt/det_test_Cat.txt": "a 0.6 50 50 80 80\n",
+}
+both = {"Cat": 1.0, "cat": CAT}
+scored("case-of-names", "two", (CAT + 1) / 2, ("names-differ-in-case",), {**both}, cased)
 
 # --- nothing there
 
@@ -248,15 +200,11 @@ for name, text in NUMBERS.items():
     refused(row, f"box-{name}", CATS, "line 2", "x1|number", line_2(f"a 0.8 {text} 10 80 30"))
     refused(row, f"score-{name}", CATS, "line 2", "score|number", line_2(f"a {text} 60 10 80 30"))
     refused(row, f"xml-{name}", A, "object 1", "xmin", cat("cat", (text, 10, 30, 30)))
-scored(
-    "odd-numbers",
-    "valid-spellings",
-    BASE,
-    files={
-        A: usual_a(cat=object_xml("cat", (" 10 ", "1e1", "+30", "30."))),
-        **cats("a .9 010 1.0E+1 30.0 30", *LINES[1:]),
-    },
-)
+spelled = {
+    A: usual_a(cat=object_xml("cat", (" 10 ", "1e1", "+30", "30."))),
+    **cats("a .9 010 1.0E+1 30.0 30", *LINES[1:]),
+}
+scored("odd-numbers", "valid-spellings", BASE, files=spelled)
 refused("no-score", "missing", CATS, "line 2", "5 columns", line_2("a 60 10 80 30"))
 for name, values in {
     "percent": (90, 80, 70, 60),
@@ -265,16 +213,11 @@ for name, values in {
     "huge": ("1e308", "1e307", "1e306", "1e305"),
     "denormal": ("9e-320", "8e-320", "7e-320", "6e-320"),
 }.items():
-    scored(
-        "any-score",
-        name,
-        BASE,
-        files={
-            CATS: f"a {values[0]} 10 10 30 30\na {values[1]} 60 10 80 30\n"
-            f"b {values[2]} 10 10 30 30\n",
-            DOGS: f"a {values[3]} 50 50 80 80\n",
-        },
+    lines = cats(
+        *(f"a {values[0]} 10 10 30 30", f"a {values[1]} 60 10 80 30"),
+        f"b {values[2]} 10 10 30 30",
     )
+    scored("any-score", name, BASE, files={**lines, DOGS: f"a {values[3]} 50 50 80 80\n"})
 for name, text in {
     "fewer": "a 0.8 60 10 80",
     "more": "a 0.8 60 10 80 30 1",
@@ -284,12 +227,8 @@ for name, text in {
     "class-and-image": "cat a 0.8 60 10 80 30",
 }.items():
     refused("columns", name, CATS, "line 2", r"\d+ columns?, expected 6", line_2(text))
-scored(
-    "columns",
-    "tabs-and-spaces",
-    BASE,
-    files=cats("a\t0.9  10 10\t30 30 ", " " + LINES[1], LINES[2]),
-)
+spaced = cats("a\t0.9  10 10\t30 30 ", " " + LINES[1], LINES[2])
+scored("columns", "tabs-and-spaces", BASE, files=spaced)
 scored("columns", "crlf-and-no-last-newline", BASE, files={CATS: "\r\n".join(LINES)})
 
 says = "x2 = 60 is less than x1 = 80"
@@ -346,62 +285,33 @@ FRACTIONS = "look normalized"
 refused("fractions", "detections", DT, "", FRACTIONS, HUNDREDTHS)
 refused("fractions", "xml", GT, "", FRACTIONS, SMALL)
 scored("as-is", "fractions", 0.0, ("normalized-boxes",), files=HUNDREDTHS, options=("--as-is",))
-scored(
-    "as-is",
-    "negative-size",
-    BASE,
-    ("detections-negative-size",),
-    files=line_2("a 0.8 80 10 60 30"),
-    options=("--as-is",),
-)
-refused(
-    "xyxy-for-xywh",
-    "sides-for-corners",
-    "dt",
-    "",
-    "look like x, y, width",
-    {
-        **cats("a 0.9 60 60 20 20", "b 0.8 60 60 20 20", "b 0.7 50 50 20 20"),
-        DOGS: "a 0.5 50 50 30 30\n",
-    },
-)
+odd, note = line_2("a 0.8 80 10 60 30"), "detections-negative-size"
+scored("as-is", "negative-size", BASE, (note,), files=odd, options=("--as-is",))
+sides = cats("a 0.9 60 60 20 20", "b 0.8 60 60 20 20", "b 0.7 50 50 20 20")
+sides |= {DOGS: "a 0.5 50 50 30 30\n"}
+refused("xyxy-for-xywh", "sides-for-corners", "dt", "", "look like x, y, width", sides)
 # As x y w h the boxes end at 140 and 160: overlap (20 + 1)^2 / 81^2 at most.
+far = xml(object_xml("cat", (60, 60, 80, 80)))
 scored(
     "xyxy-for-xywh",
     "detections",
     0.0,
     ("detections-look-xyxy", "detections-beyond-image"),
-    files={
-        A: xml(object_xml("cat", (60, 60, 80, 80))),
-        B: xml(object_xml("cat", (60, 60, 80, 80))),
-        **cats("a 0.9 60 60 80 80", "b 0.8 60 60 80 80"),
-        DOGS: None,
-    },
+    files={A: far, B: far, **cats("a 0.9 60 60 80 80", "b 0.8 60 60 80 80"), DOGS: None},
     options=("--dt-boxes", "xywh"),
 )
 # The last pixel is included: 1 x 1 on 1 x 1 has IoU 1.
-scored(
-    "one-pixel",
-    "both",
-    BASE,
-    files={A: usual_a(dog=object_xml("dog", (50, 50, 50, 50))), DOGS: "a 0.6 50 50 50 50\n"},
-)
-scored(
-    "beyond-image",
-    "not-clipped",
-    BASE,
-    ("ground-truth-beyond-image", "detections-beyond-image"),
-    files={A: usual_a(dog=object_xml("dog", (80, 80, 120, 120))), DOGS: "a 0.6 80 80 120 120\n"},
-)
-# Clipped, the detection would be right; its overlap is 21^2 / 41^2.
-scored(
-    "beyond-image",
-    "detection-only",
-    CAT / 2,
-    ("detections-beyond-image",),
-    {"dog": 0.0},
-    {A: usual_a(dog=object_xml("dog", (80, 80, 100, 100))), DOGS: "a 0.6 80 80 120 120\n"},
-)
+pixel = {A: usual_a(dog=object_xml("dog", (50, 50, 50, 50))), DOGS: "a 0.6 50 50 50 50\n"}
+scored("one-pixel", "both", BASE, files=pixel)
+BEYOND = ("ground-truth-beyond-image", "detections-beyond-image")
+for name, value, notes, corner in (
+    ("not-clipped", BASE, BEYOND, 120),
+    # Clipped, the detection would be right; its overlap is 21^2 / 41^2.
+    ("detection-only", CAT / 2, BEYOND[1:], 100),
+):
+    dog = usual_a(dog=object_xml("dog", (80, 80, corner, corner)))
+    dogs = {A: dog, DOGS: "a 0.6 80 80 120 120\n"}
+    scored("beyond-image", name, value, notes, {"dog": float(value == BASE)}, dogs)
 refused("overflow", "detection", CATS, "line 2", "overflow", line_2("a 0.8 0 0 1e200 1e200"))
 
 BOXES = {
@@ -446,62 +356,35 @@ DOCTYPES = {
 }
 for name, text in DOCTYPES.items():
     refused("doctype", name, A, "", "DOCTYPE|entit", {A: text + usual_a()})
-refused(
-    "doctype",
-    "billion-laughs-used",
-    A,
-    "",
-    "DOCTYPE|entit|XML",
-    {A: DOCTYPES["laughs"] + usual_a(cat=object_xml("&c;" * 50, CAT_BOX))},
-)
-scored(
-    "doctype",
-    "five-known-entities",
-    BASE,
-    classes={"a<b&": 1.0},
-    files={
-        A: usual_a(dog=object_xml("a&lt;b&amp;", DOG_BOX)),
-        DOGS: None,
-        "dt/det_test_a<b&.txt": "a 0.6 50 50 80 80\n",
-    },
-)
+laughs = {A: DOCTYPES["laughs"] + usual_a(cat=object_xml("&c;" * 50, CAT_BOX))}
+refused("doctype", "billion-laughs-used", A, "", "DOCTYPE|entit|XML", laughs)
+known = {
+    A: usual_a(dog=object_xml("a&lt;b&amp;", DOG_BOX)),
+    DOGS: None,
+    "dt/det_test_a<b&.txt": "a 0.6 50 50 80 80\n",
+}
+scored("doctype", "five-known-entities", BASE, classes={"a<b&": 1.0}, files=known)
 scored("doctype", "character-reference", BASE, files=cat("&#99;at", ("&#49;0", 10, 30, 30)))
 scored("comments", "comment", BASE, files=cat("cat", ("1<!-- 5 -->0", 10, 30, 30)))
 scored("comments", "cdata", BASE, files=cat("<![CDATA[cat]]>", ("<![CDATA[10]]>", 10, 30, 30)))
-scored(
-    "comments",
-    "object-in-a-comment",
-    BASE,
-    files={
-        A: usual_a(
-            cat=object_xml("cat", CAT_BOX) + "<!-- " + object_xml("cat", (1, 1, 5, 5)) + " -->"
-        )
-    },
-)
+hidden = "<!-- " + object_xml("cat", (1, 1, 5, 5)) + " -->"
+commented = {A: usual_a(cat=object_xml("cat", CAT_BOX) + hidden)}
+scored("comments", "object-in-a-comment", BASE, files=commented)
 DECLARED = '<?xml version="1.0" encoding="{}"?>'
 for encoding in ("utf-16", "utf-16-le", "latin-1", "utf-8-sig", "utf-8"):
     declared = {"latin-1": "ISO-8859-1", "utf-8-sig": "UTF-8", "utf-16-le": "UTF-16LE"}.get(
         encoding, encoding.upper()
     )
     text = DECLARED.format(declared) + usual_a(dog=object_xml("chi\u00e8n", DOG_BOX))
-    scored(
-        "xml-encoding",
-        encoding,
-        BASE,
-        classes={"chi\u00e8n": 1.0},
-        files={
-            A: text.encode(encoding),
-            DOGS: None,
-            "dt/det_test_chi\u00e8n.txt": "a 0.6 50 50 80 80\n",
-        },
-    )
+    named = {
+        A: text.encode(encoding),
+        DOGS: None,
+        "dt/det_test_chi\u00e8n.txt": "a 0.6 50 50 80 80\n",
+    }
+    scored("xml-encoding", encoding, BASE, classes={"chi\u00e8n": 1.0}, files=named)
 refused("encoding", "text-utf-16", CATS, "", "UTF-16", {CATS: "\n".join(LINES).encode("utf-16")})
-scored(
-    "encoding",
-    "text-byte-order-mark",
-    BASE,
-    files={CATS: b"\xef\xbb\xbf" + "\n".join(LINES).encode()},
-)
+marked = b"\xef\xbb\xbf" + "\n".join(LINES).encode()
+scored("encoding", "text-byte-order-mark", BASE, files={CATS: marked})
 refused("encoding", "xml-truncated", A, "line 1", "XML", {A: usual_a()[:-20]})
 refused("encoding", "text-nul", CATS, "", "control|binary", line_2("a 0.8 60 10 80 30\0"))
 refused("nesting", "xml", A, "", "deep|nest|XML", {A: "<a>" * 100_000})
@@ -524,26 +407,12 @@ for name, value, pair in (
     ("file-before-image", 0.5, (f"b {WRONG}", f"a {RIGHT}")),
 ):
     scored("ties", name, value, files=ONE_CAT | cats(*pair))
-scored(
-    "listed-twice",
-    "a",
-    BASE,
-    ("images-listed-twice",),
-    files={"set.txt": "a\nb\na\n"},
-    options=("--image-set", "set.txt"),
-)
-refused(
-    "two-files",
-    "comp",
-    "dt/comp4_det_test_cat.txt",
-    "",
-    "cat",
-    {
-        CATS: None,
-        "dt/comp3_det_test_cat.txt": "a 0.9 10 10 30 30\n",
-        "dt/comp4_det_test_cat.txt": "a 0.9 10 10 30 30\n",
-    },
-)
+twice = {"set.txt": "a\nb\na\n"}
+scored("listed-twice", "a", BASE, ("images-listed-twice",), files=twice, options=SET)
+cat_line = "a 0.9 10 10 30 30\n"
+second = "dt/comp4_det_test_cat.txt"
+two = {CATS: None, "dt/comp3_det_test_cat.txt": cat_line, second: cat_line}
+refused("two-files", "comp", second, "", "cat", two)
 scored(
     "leftovers",
     "many",
@@ -564,13 +433,8 @@ scored(
         "dt/sub/det_test_dog.txt": "a 1 1 1 2 2",
     },
 )
-scored(
-    "gzip",
-    "image-set",
-    BASE,
-    files={"set.txt": gzip.compress(b"a\nb\n")},
-    options=("--image-set", "set.txt"),
-)
+zipped = {"set.txt": gzip.compress(b"a\nb\n")}
+scored("gzip", "image-set", BASE, files=zipped, options=SET)
 refused("gzip", "bomb", CATS, "", "expands", {CATS: gzip.compress(b"\n" * (40 << 20))})
 refused("gzip", "xml-bomb", A, "", "expands", {A: gzip.compress(b" " * (40 << 20))})
 refused("gzip", "damaged", CATS, "", "gzip", {CATS: gzip.compress(b"a 0.9 10 10 30 30\n")[:-4]})
@@ -679,11 +543,5 @@ NAMES = {
 }
 for label, class_name in NAMES.items():
     shown = class_name.replace("&lt;", "<").replace("&gt;", ">")
-    scored(
-        "names",
-        label,
-        1 / 2,
-        ("classes-without-file",),
-        {shown: 0.0},
-        {**cat(class_name, CAT_BOX), B: xml(), CATS: None},
-    )
+    renamed = {**cat(class_name, CAT_BOX), B: xml(), CATS: None}
+    scored("names", label, 1 / 2, ("classes-without-file",), {shown: 0.0}, renamed)
