@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from detap.checks import mismatch
 from detap.checks import sample as sampling
 from detap.checks import statistics as checking
 from detap.checks.mismatch import exchanged_classes, mismatch_notes
@@ -20,7 +19,6 @@ from detap.checks.statistics import examine
 from detap.cli.commands.check import command
 from detap.cli.session import Session
 from detap.errors import InputError, Note, UsageError
-from detap.evaluation import sanity_notes
 from detap.evaluation.detection import add_sanity_notes, evaluate, score_tables, select
 from detap.evaluation.sanity_notes import comparison_notes, mismatch_notes_of
 from detap.formats.catalogue import format_named
@@ -435,12 +433,6 @@ def test_duplicate_detections_are_reported() -> None:
     assert "repeated-detections" not in codes_said
 
 
-def test_a_note_of_the_reader_is_not_repeated() -> None:
-    assert sanity_notes._is_known("detections-look-xyxy", {"detections-look-xyxy"})
-    assert sanity_notes._is_known("detections-look-normalized", {"normalized-boxes"})
-    assert not sanity_notes._is_known("few-overlaps", {"detections-look-xyxy"})
-
-
 def test_boxes_of_extreme_values_give_no_numpy_warning() -> None:
     """Warnings are errors here: none of NumPy's may reach a user."""
     ends = np.array(
@@ -463,15 +455,6 @@ def test_crowds_are_not_counted_as_overlapped() -> None:
     crowd = replace(table, crowd=np.ones(len(table), np.bool_))
     assert len(Sample(crowd, detector(table)).rows) == 0
     assert codes(crowd, detector(table)) == []
-
-
-def test_a_sample_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = truth()
-    monkeypatch.setattr(sampling, "_IMAGES", 7)
-    sample = Sample(table, detector(table))
-    assert sample.images == 7  # every sixth of 40
-    monkeypatch.setattr(sampling, "_PAIRS", 30)
-    assert Sample(table, detector(table)).images == 2  # 15 pairs each
 
 
 def test_an_iou_of_one_half_overlaps() -> None:
@@ -511,26 +494,6 @@ def test_one_crowded_image_makes_a_bounded_sample(monkeypatch: pytest.MonkeyPatc
     assert sum(pairs) <= 20_000_000
     examine(table, detections)
     assert max(pairs) <= 1_000_000
-
-
-def test_a_mixture_of_images_is_bounded_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many ground truths in one image, many detections in the next: no pairs between them."""
-    monkeypatch.setattr(sampling, "_PAIRS", 1_000)
-    table, detections = crowded(200)
-    table = replace(
-        table, images=(0, 1), image=(np.arange(200) == 0).astype(np.int32), classes=("0",)
-    )
-    detections = replace(detections, images=(0, 1), image=(np.arange(200) != 0).astype(np.int32))
-    sample = Sample(table, detections)
-    mixed: list[Any] = []
-
-    def kept(_: Sample, __: None, ___: None, parts: Any) -> Any:
-        mixed.extend(parts)
-        return np.zeros(0, np.bool_)
-
-    monkeypatch.setattr(Sample, "overlapped_if", kept)
-    sample.chance()
-    assert max(len(part.ground_truths) * len(part.detections) for part in mixed) <= 1_000
 
 
 def test_out_of_memory_in_a_check_does_not_fail_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -902,8 +865,3 @@ def test_warnings_of_a_real_detector_with_injected_mistakes(real: Any, way: str)
         "shuffled": replace(detections, image=other[detections.image]),
     }[way]
     assert codes(table, changed) == MIX[way].get(name, [])
-
-
-def test_a_long_class_name_is_cut() -> None:
-    assert mismatch._quoted("x" * 40) == f"'{'x' * 40}'"
-    assert mismatch._quoted("x" * 41) == f"'{'x' * 37}...'"

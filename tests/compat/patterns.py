@@ -129,50 +129,20 @@ def demo(package: Package, case: Case) -> Seen:
     }
 
 
-def queries(package: Package, case: Case) -> Seen:
-    """`dataset` assigned and indexed; results of a path, of records, of an array; queries."""
+def loading(package: Package, case: Case) -> Seen:
+    """`dataset` assigned and indexed; results of a path, of records, of an array."""
     truth, detections = loaded(package, case)
     given = case.results()
-    images, categories = truth.getImgIds(), truth.getCatIds()
     others = {
         "path": truth.loadRes(str(case.results_file)),
         "records": truth.loadRes(given),
         "array": truth.loadRes(case.rows()),
         "float32": truth.loadRes(case.rows(np.float32)),
     }
-    numbers = truth.loadNumpyAnnotations(case.rows()[:3])
     return {
         "given": given,
-        "numbers": numbers,
         "detections": shown_by(detections),
         **{name: shown_by(coco) for name, coco in others.items()},
-        "images": images,
-        "categories": categories,
-        "images of categories": [truth.getImgIds(catIds=[c]) for c in categories],
-        "images of one": truth.getImgIds(imgIds=images[0]),
-        "images of two": truth.getImgIds(catIds=categories[:2]),
-        "images and category": truth.getImgIds(imgIds=images[:4], catIds=categories[0]),
-        "category names": truth.getCatIds(catNms=["class 1", "person"]),
-        "category as text": truth.getCatIds(catNms="person, class 3"),
-        "supercategories": truth.getCatIds(supNms=["odd", "animal"]),
-        "category ids": truth.getCatIds(catIds=categories[1:]),
-        "annotations": [
-            truth.getAnnIds(),
-            truth.getAnnIds(imgIds=images[::-1]),
-            truth.getAnnIds(imgIds=images[0], catIds=categories[:2]),
-            truth.getAnnIds(catIds=np.array(categories[:2])),
-            truth.getAnnIds(areaRng=[1024, 9216], iscrowd=False),
-            truth.getAnnIds(imgIds=images, areaRng=[0, 1024]),
-            truth.getAnnIds(iscrowd=True),
-            detections.getAnnIds(imgIds=images[:2]),
-        ],
-        "loaded": [
-            truth.loadAnns(truth.getAnnIds(imgIds=images[0])),
-            truth.loadAnns(truth.getAnnIds()[0]),
-            truth.loadImgs(images[0]),
-            truth.loadCats(categories),
-            truth.loadImgs(np.int64(images[0])),
-        ],
     }
 
 
@@ -306,25 +276,6 @@ def shown_after(package: Package, case: Case) -> Seen:
     return {"ground_truth": shown_by(truth), "detections": shown_by(detections)}
 
 
-def assigned_later(package: Package, case: Case) -> Seen:
-    """Another data set assigned after reading one; what was read stays."""
-    truth, detections = loaded(package, case)
-    categories, images = truth.cats, truth.imgs
-    truth.dataset = case.truth()
-    del truth.dataset["annotations"][::3]
-    first = {"not indexed": seen_of(run(package.COCOeval(truth, detections, case.kind)))}
-    truth.createIndex()
-    _, never_read = loaded(package, case)
-    never_read.dataset = {
-        **detections.dataset,
-        "annotations": detections.dataset["annotations"][::2],
-    }
-    never_read.createIndex()
-    seen = seen_of(run(package.COCOeval(truth, never_read, case.kind)))
-    shown = {"ground_truth": shown_by(truth), "detections": shown_by(never_read)}
-    return {**first, "seen": seen, **shown, "before": [categories, images]}
-
-
 def without_categories(package: Package, case: Case) -> Seen:
     """`useCats = 0`, as for proposals; twice, since accumulate() changes `catIds`."""
     truth, detections = loaded(package, case)
@@ -336,31 +287,6 @@ def without_categories(package: Package, case: Case) -> Seen:
     seen["accumulated again"] = copy.deepcopy(evaluator.eval["precision"])
     seen["second"] = seen_of(run(evaluator))
     return seen
-
-
-def ranks(package: Package, case: Case) -> Seen:
-    """`evalImgs` of two ranks, pickled, merged by image and assigned before accumulate()."""
-    truth = package.COCO(str(case.truth_file))
-    parts = []
-    for rank in range(2):
-        evaluator = package.COCOeval(copy.deepcopy(truth), iouType=case.kind)
-        images = truth.getImgIds()[rank::2] + truth.getImgIds()[:1]  # padded by the sampler
-        records = [r for r in case.results() if r["image_id"] in images]
-        evaluator.cocoDt = truth.loadRes(records)
-        evaluator.params.imgIds = images
-        evaluator.evaluate()
-        shape = len(evaluator.params.catIds), len(evaluator.params.areaRng), -1
-        entries = np.asarray(evaluator.evalImgs).reshape(shape)
-        parts.append(_through_pickle((evaluator.params.imgIds, entries)))
-    images, first = np.unique(np.concatenate([part[0] for part in parts]), return_index=True)
-    merged = np.concatenate([part[1] for part in parts], 2)[..., first]
-    evaluator = package.COCOeval(truth, iouType=case.kind)
-    evaluator.evalImgs = list(merged.flatten())
-    evaluator.params.imgIds = list(images)
-    evaluator._paramsEval = copy.deepcopy(evaluator.params)
-    evaluator.accumulate()
-    evaluator.summarize()
-    return seen_of(evaluator)
 
 
 def step_by_step(package: Package, case: Case) -> Seen:
@@ -521,20 +447,18 @@ PATTERNS: dict[str, Callable[[Package, Case], Seen]] = {
     pattern.__name__: pattern
     for pattern in (
         demo,
-        queries,
+        loading,
         subclass,
         copies,
         detections_later,
         images_by_name,
         other_params,
         without_categories,
-        ranks,
         step_by_step,
         batch_by_batch,
         overridden,
         read_and_changed,
         edited,
         shown_after,
-        assigned_later,
     )
 }

@@ -84,60 +84,11 @@ def float_ids(truth: Truth, results: Results) -> None:
         record["id"] = float(record["id"])
 
 
-def falling_ids(truth: Truth, results: Results) -> None:
-    for number, record in enumerate(truth["annotations"]):
-        record["id"] = 10**6 - 300 * number
-
-
-def parts_before(truth: Truth, results: Results) -> None:
-    for key in ("info", "images", "categories"):
-        if key in truth:
-            truth[key] = truth.pop(key)
-    truth["more"] = [{"annotations": [1]}]
-
-
-def ids_far_apart(truth: Truth, results: Results) -> None:
-    renamed(lambda name: name * 10**12, "image_id", "category_id")(truth, results)
-
-
-def ids_beyond_64_bits(truth: Truth, results: Results) -> None:
-    renamed(lambda name: name * 10**20, "image_id", "category_id")(truth, results)
-
-
 def no_results(truth: Truth, results: Results) -> None:
     results.clear()
 
 
-def own_fields(truth: Truth, results: Results) -> None:
-    for number, record in enumerate(results):
-        record |= {"id": 1000 - number, "area": 5, "iscrowd": 1, "segmentation": [[0, 0, 1, 1]]}
-
-
-def unlike_one_another(truth: Truth, results: Results) -> None:
-    for records in (truth["annotations"], results):
-        for number, record in enumerate(records):
-            items = [*record.items()][:: -1 if number % 5 == 1 else 1]
-            record.clear()
-            record.update({"".join([*key]): value for key, value in items})
-            if number % 5 == 2:
-                record["segmentation"] = [[0, 0, 1, 1, 2, 5.5]]
-            elif number % 5 == 3:
-                record.update({f"more {n}": n for n in range(30)})
-
-
-def unlike_the_first(truth: Truth, results: Results) -> None:
-    unlike_one_another(truth, results)
-    results[0] |= {"segmentation": [[0, 0, 1, 1, 2, 5.5]], "id": 3}
-
-
-def empty_boxes_of_some(truth: Truth, results: Results) -> None:
-    for record in results[1::2]:
-        record["bbox"] = []
-
-
 EDITS = {
-    "records unlike one another": unlike_one_another,
-    "records unlike the first": unlike_the_first,
     "whole scores": whole_scores,
     "scores beyond float64": large_scores,
     "a score of NaN": each(1, "score", float("nan")),
@@ -145,9 +96,7 @@ EDITS = {
     "no score": without(1, "score"),
     "no category": without(1, "category_id"),
     "no results": no_results,
-    "own fields of results": own_fields,
     "an unknown category": each(1, "category_id", 4711),
-    "an unknown image": each(1, "image_id", 4711),
     "whole boxes": each(1, "bbox", [1, 2, 30, 40]),
     "boxes that end before they begin": each(1, "bbox", [40.0, 40.0, -20.0, -20.0]),
     "one negative side": each(0, "bbox", [40.0, 40.0, -20.0, 20.0]),
@@ -155,17 +104,13 @@ EDITS = {
     "boxes of NaN": each(1, "bbox", [1.0, 2.0, float("nan"), 4.0]),
     "boxes without end": each(0, "bbox", [1.0, 2.0, float("inf"), 4.0]),
     "boxes of five numbers": each(1, "bbox", [1.0, 2.0, 3.0, 4.0, 5.0]),
-    "boxes of three numbers": each(0, "bbox", [1.0, 2.0, 3.0]),
     "boxes of three numbers in results": each(1, "bbox", [1.0, 2.0, 3.0]),
     "empty boxes": each(0, "bbox", []),
     "empty boxes in results": each(1, "bbox", []),
-    "some empty boxes in results": empty_boxes_of_some,
     "text annotation ids": text_ids,
     "equal annotation ids": equal_ids,
     "negative annotation ids": negative_ids,
     "annotation ids as floats": float_ids,
-    "falling annotation ids": falling_ids,
-    "annotations before the rest": parts_before,
     "no annotation id": without(0, "id"),
     "no annotated area": without(0, "area"),
     "an infinite area": each(0, "area", float("inf")),
@@ -177,9 +122,6 @@ EDITS = {
     "image ids in text": renamed(str, "image_id"),
     "all ids in text": renamed(str, "image_id", "category_id"),
     "ids as floats": renamed(float, "image_id", "category_id"),
-    "ids far apart": ids_far_apart,
-    "ids beyond 64 bits": ids_beyond_64_bits,
-    "a caption": each(1, "caption", "a cat"),
 }
 
 
@@ -198,34 +140,11 @@ def runs_of(*counts: int) -> dict[str, Any]:
     return {"size": [SIDE, WIDE], "counts": [*counts, SIDE * WIDE - sum(counts)]}
 
 
-def empty_runs_in_results(truth: Truth, results: Results) -> None:
-    runs = mask.frPyObjects(runs_of(700, 60, 0, 0, 40, 300), 0, 0)
-    for record in results[::2]:
-        record["segmentation"] = {**runs, "counts": runs["counts"].decode()}
-
-
 def boxes_of_some(truth: Truth, results: Results) -> None:
     for record in results:
         record.pop("bbox", None)
     for record in results[1::2]:
         record["bbox"] = [8.0, 8.0, 300.0, 0.5]
-
-
-def empty_boxes_of_the_first(truth: Truth, results: Results) -> None:
-    boxes_of_some(truth, results)
-    results[0]["bbox"] = []
-
-
-def empty_boxes_of_all(truth: Truth, results: Results) -> None:
-    for record in results:
-        record["bbox"] = []
-
-
-def without_of_images(key: str) -> Callable[[Truth, Results], None]:
-    def edit(truth: Truth, results: Results) -> None:
-        del truth["images"][2][key]
-
-    return edit
 
 
 def no_boxes(truth: Truth, results: Results) -> None:
@@ -238,33 +157,12 @@ EDITS_OF_MASKS = {
     "no segmentation of a result": without(1, "segmentation"),
     "no box anywhere": no_boxes,
     "boxes of some results": boxes_of_some,
-    "an empty box first": empty_boxes_of_the_first,
-    "empty boxes of all results": empty_boxes_of_all,
-    "a size of one number": each(0, "segmentation", {**runs_of(700, 60), "size": [SIDE]}),
-    "a size of one number in results": each(1, "segmentation", {"size": [SIDE], "counts": "0"}),
-    "a size of no number in results": each(1, "segmentation", {"size": [], "counts": "0"}),
-    "sizes the other way round": some_size(WIDE, SIDE),
     "masks of another size": some_size(30, 30),
-    "all pixels": some_size(SIDE, WIDE),
     "no pixel": each(0, "segmentation", runs_of(SIDE * WIDE)),
-    "empty runs": each(0, "segmentation", runs_of(700, 60, 0, 0, 40, 300)),
-    "an empty run at the end": each(0, "segmentation", runs_of(SIDE * WIDE - 300, 300)),
-    "empty runs of results": empty_runs_in_results,
     "polygons in results": each(1, "segmentation", [[0, 0, 9, 0, 9, 9]]),
-    "a list of run lengths in results": each(1, "segmentation", runs_of(300, 90)),
-    "a polygon of whole numbers": each(0, "segmentation", [[9, 9, 9, 50, 50, 50]]),
-    "a polygon of numbers in text": each(0, "segmentation", [["9", "9", "9", "50", "50", "50"]]),
-    "a polygon and less": each(0, "segmentation", [[9, 9, 9, 50, 50, 50], [], [1, 2], [1, 2, 3]]),
-    "parts of one and two points": each(0, "segmentation", [POLYGON, [7, 8], [1, 2, 90, 80]]),
-    "parts of two points between": each(0, "segmentation", [POLYGON, [1, 2, 90, 80], SECOND]),
-    "a polygon beyond the image": each(0, "segmentation", [[-9, -9, -9, 500, 500, 500, 500, 9]]),
-    "run lengths as floats": each(0, "segmentation", {**runs_of(700, 60), "size": [144.0, 160]}),
-    "images without height": without_of_images("height"),
-    "images without width": without_of_images("width"),
     "no iscrowd": without(0, "iscrowd"),
     "no category": without(1, "category_id"),
     "a score of NaN": each(1, "score", float("nan")),
-    "own fields of results": own_fields,
 }
 
 EDITS_OF_KEYPOINTS = {
@@ -272,23 +170,10 @@ EDITS_OF_KEYPOINTS = {
     "no keypoints of a result": without(1, "keypoints"),
     "no num_keypoints": without(0, "num_keypoints"),
     "none counted": each(0, "num_keypoints", 0),
-    "as true": each(0, "num_keypoints", True),
-    "three keypoints": each(1, "keypoints", [1, 2, 2, 3, 4, 2, 5, 6, 2]),
-    "large numbers": each(1, "keypoints", [2**40 + 1, 2, 2] * 17),
     "a keypoint of NaN": each(1, "keypoints", [float("nan"), 2.0, 2.0] * 17),
-    "boxes of every other person": boxes_of_some,
     "no boxes of annotations": without(0, "bbox"),
     "no area": each(0, "area", 0),
-    "whole areas": each(0, "area", 1024),
 }
-
-
-def by_file_and_by_records(package: Package, case: Case) -> Seen:
-    """Evaluate from files and from their contents; the second runs even after an error."""
-    seen: Seen = {"files": PATTERNS["demo"](package, case)}
-    truth, detections = loaded(package, case)
-    evaluator = run(package.COCOeval(truth, detections, case.kind))
-    return {**seen, "records": seen_of(evaluator), "ground_truth": shown_by(truth)}
 
 
 def records_alone(package: Package, case: Case) -> Seen:
@@ -296,18 +181,7 @@ def records_alone(package: Package, case: Case) -> Seen:
     return {"records": seen_of(run(package.COCOeval(truth, detections, case.kind)))}
 
 
-def records_as_left(package: Package, case: Case) -> Seen:
-    """Return the given records after loading."""
-    truth, results = package.COCO(str(case.truth_file)), case.results()
-    return {"detections": shown_by(truth.loadRes(results)), "given": results}
-
-
-def rows(package: Package, case: Case) -> Seen:
-    truth = package.COCO(str(case.truth_file))
-    return {"rows": seen_of(run(package.COCOeval(truth, truth.loadRes(case.rows()), "bbox")))}
-
-
-@pytest.mark.parametrize("way", [by_file_and_by_records, records_alone, records_as_left, rows])
+@pytest.mark.parametrize("way", [PATTERNS["demo"], records_alone])
 @pytest.mark.parametrize("edit", EDITS)
 def test_unusual_files_give_the_same_metrics_or_the_same_error(
     edit: str, way: Callable[[Package, Case], Seen], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -319,63 +193,19 @@ def test_unusual_files_give_the_same_metrics_or_the_same_error(
 
 
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
-@pytest.mark.parametrize("seed", [11, 12])
-@pytest.mark.parametrize("way", [by_file_and_by_records, records_alone])
+@pytest.mark.parametrize("way", [PATTERNS["demo"], records_alone])
 @pytest.mark.parametrize("edit", [*EDITS_OF_MASKS, *EDITS_OF_KEYPOINTS])
 def test_unusual_masks_and_keypoints(
     edit: str,
     way: Callable[[Package, Case], Seen],
-    seed: int,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     kind = "segm" if edit in EDITS_OF_MASKS else "keypoints"
-    truth, results = copied(made_of(kind, seed))
+    truth, results = copied(made_of(kind, 11))
     {**EDITS_OF_MASKS, **EDITS_OF_KEYPOINTS}[edit](truth, results)
     monkeypatch.setitem(PATTERNS, "odd", way)
     compare("odd", Case.write((truth, results), tmp_path, kind))
-
-
-BLOCK = mask.frPyObjects([[0.0, 0.0, 0.0, 40.0, 40.0, 40.0, 40.0, 0.0]], SIDE, WIDE)[0]
-
-
-def of_boxes_and_masks(package: Package, case: Case) -> Seen:
-    """Evaluate the same data sets by boxes and by masks, in turn."""
-    truth = package.COCO(str(case.truth_file))
-    detections = truth.loadRes(str(case.results_file))
-    kinds = "bbox", "segm", "bbox", "segm"
-    return {
-        f"{n} {kind}": copy.deepcopy(seen_of(run(package.COCOeval(truth, detections, kind))))
-        for n, kind in enumerate(kinds)
-    }
-
-
-def with_own_masks(package: Package, case: Case) -> Seen:
-    """Evaluate a data set class that rasterizes masks itself."""
-
-    class Own(package.COCO):  # type: ignore[misc, name-defined]
-        def annToRLE(self, ann: Any) -> Any:
-            runs = super().annToRLE(ann)
-            return package.mask.merge([runs, BLOCK])
-
-    truth = Own(str(case.truth_file))
-    detections = truth.loadRes(str(case.results_file))
-    return {
-        **seen_of(run(package.COCOeval(truth, detections, "segm"))),
-        "ground_truth": shown_by(truth),
-    }
-
-
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("way", [of_boxes_and_masks, with_own_masks])
-def test_masks_with_boxes_and_of_an_overridden_method(
-    way: Callable[[Package, Case], Seen],
-    seed: int,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setitem(PATTERNS, "odd", way)
-    assert "seen" in compare("odd", Case.write(made_of("segm", seed), tmp_path, "segm"))
 
 
 def copied(data: Made) -> Made:
@@ -441,61 +271,6 @@ def test_detections_numbered_from_zero(
     results[0] |= {"bbox": crowdless[0]["bbox"], "image_id": crowdless[0]["image_id"], "score": 1.0}
     monkeypatch.setitem(PATTERNS, "odd", numbered_from_zero)
     compare("odd", Case.write(({**truth, "annotations": crowdless}, results), tmp_path))
-
-
-def captions(truth_of: str, results_of: str) -> Callable[[Package, Case], Seen]:
-    """Return a pattern that loads captions as pycocoevalcap does, from files or records."""
-
-    def pattern(package: Package, case: Case) -> Seen:
-        truth = package.COCO(str(case.truth_file) if truth_of == "file" else None)
-        if truth_of == "records":
-            truth.dataset = case.truth()
-            truth.createIndex()
-        detections = truth.loadRes(
-            str(case.results_file) if results_of == "file" else case.results()
-        )
-        images = detections.getImgIds()
-        pairs = {name: (truth.imgToAnns[name], detections.imgToAnns[name]) for name in images}
-        return {
-            "ground_truth": shown_by(truth),
-            "detections": shown_by(detections),
-            "captions": pairs,
-        }
-
-    return pattern
-
-
-@pytest.mark.parametrize("truth_of", ["file", "records"])
-@pytest.mark.parametrize("results_of", ["file", "records"])
-@pytest.mark.parametrize("key", ["caption", "bbox"])
-def test_results_of_a_data_set_without_categories(
-    key: str, results_of: str, truth_of: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Captions work without categories; boxes raise the same KeyError."""
-    value = {"caption": "a cat", "bbox": [1.0, 2.0, 3.0, 4.0]}[key]
-    truth = {
-        "info": {"description": "captions"},
-        "images": [{"id": number} for number in (3, 1, 2)],
-        "annotations": [
-            {"id": 7 + number, "image_id": 3 - number, "caption": f"caption {number}"}
-            for number in range(3)
-        ],
-        "type": "captions",
-    }
-    results = [{"image_id": image, key: value} for image in (2, 3)]
-    monkeypatch.setitem(PATTERNS, "odd", captions(truth_of, results_of))
-    outcome = compare("odd", Case.write((truth, results), tmp_path))
-    assert ("seen" in outcome) == (key == "caption")
-
-
-def test_an_array_of_a_data_set_without_categories(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    truth, results = copied(made(11))
-    del truth["categories"]
-    monkeypatch.setitem(PATTERNS, "odd", rows)
-    outcome = compare("odd", Case.write((truth, results), tmp_path))
-    assert "KeyError('categories')" in outcome["raised"]
 
 
 def thresholds_changed(count: int, *, read: bool) -> Callable[[Package, Case], Seen]:
