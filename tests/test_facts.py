@@ -16,7 +16,7 @@ from pycocotools.cocoeval import COCOeval
 from detap import metrics
 from detap.errors import InputError
 from detap.evaluation.detection import Result, evaluate
-from detap.formats.coco import tables as coco
+from detap.formats.coco import format as coco
 from detap.formats.voc import tables as voc
 from detap.protocols import RECALL_GRIDS, Protocol, protocol
 from tests.cases import BY_IMAGE, Case, Detection, Truth

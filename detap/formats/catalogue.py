@@ -114,7 +114,7 @@ LINES = (
     Line(
         "jsonl",
         "JSON Lines",
-        "detap.formats.jsonl.format.JsonLines",
+        "detap.formats.jsonl.JsonLines",
         (".jsonl", ".jsonl.gz"),
         (*BOX_OPTIONS, CLASS_NAMES, DT_CLASS_NAMES, FIRST_CATEGORY_ID),
     ),

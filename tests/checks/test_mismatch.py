@@ -22,7 +22,7 @@ from detap.errors import InputError, Note, UsageError
 from detap.evaluation.detection import add_sanity_notes, evaluate, score_tables, select
 from detap.evaluation.sanity_notes import comparison_notes, mismatch_notes_of
 from detap.formats.catalogue import format_named
-from detap.formats.coco import tables as coco
+from detap.formats.coco import format as coco
 from detap.formats.voc import tables as voc
 from detap.report import schema as report_schema
 from detap.tables.detection import Detections, GroundTruth

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from detap.formats.coco.tables import read_ground_truth
+from detap.formats.coco.format import read_ground_truth
 from tests.cli.conftest import Ended
 
 LVIS = {

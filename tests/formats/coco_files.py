@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from detap.errors import InputError, Note
+from detap.formats.coco import format as coco
 from detap.formats.coco import results
-from detap.formats.coco import tables as coco
 from detap.formats.coco import truth as instances
 from detap.formats.coco.columns import DetectionColumns, TruthColumns
 from detap.formats.json._fields import Fields, Reader

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from detap.errors import InputError, UsageError
-from detap.formats.coco import tables as coco
+from detap.formats.coco import format as coco
 from detap.io.limits import MOST_RECORDS, Limits
 from detap.tables.columns import MOST_ROWS
 from tests.formats.coco_files import (

@@ -19,7 +19,7 @@ from detap.errors import InputError, UsageError
 from detap.evaluation.detection import evaluate
 from detap.formats import read_detections as read_any_detections
 from detap.formats import read_ground_truth as read_any_ground_truth
-from detap.formats.coco.tables import (
+from detap.formats.coco.format import (
     read_detections,
     read_ground_truth,
 )

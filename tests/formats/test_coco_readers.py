@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detap.errors import InputError
-from detap.formats.coco import tables as coco
+from detap.formats.coco import format as coco
+from detap.formats.coco.records import size_of
 from detap.formats.coco.results import ResultsFile
-from detap.formats.coco.values import size_of
 from detap.formats.json.document import JsonFile, RecordList
 from detap.io.limits import DEFAULT_LIMITS
 from detap.io.stream import read_bytes

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from detap.errors import InputError
-from detap.formats.coco import tables as coco
+from detap.formats.coco import format as coco
 from detap.io import digest
 from detap.io.limits import Limits
 

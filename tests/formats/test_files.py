@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from detap.errors import InputError, UsageError
-from detap.formats.coco import tables as coco
+from detap.formats.coco import format as coco
 from detap.formats.detection import detect_format
 from detap.formats.json.document import JsonFile
 from detap.formats.reading.sniffing import first_line, head

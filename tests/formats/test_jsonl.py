@@ -13,7 +13,7 @@ import pytest
 
 from detap import Detections, GroundTruth, InputError, evaluate, read_detections, read_ground_truth
 from detap.formats.catalogue import FORMATS
-from detap.formats.jsonl.format import placeholder_ground_truth
+from detap.formats.jsonl import placeholder_ground_truth
 from detap.io.limits import DEFAULT_LIMITS
 from tests.cli.conftest import Ended, detap
 from tests.formats.voc_files import item, tree, xml

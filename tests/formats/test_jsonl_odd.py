@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detap.errors import InputError
-from detap.formats.jsonl import lines as module
+from detap.formats import jsonl as module
 from detap.io.limits import DEFAULT_LIMITS
 from tests.formats.coco_files import agreed, odd_fields
 

@@ -13,7 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from detap.evaluation.detection import Result, evaluate
-from detap.formats.coco import tables as coco
+from detap.formats.coco import format as coco
 from detap.formats.voc import tables as voc
 from detap.protocols import ANY_AREA, Interpolation, Protocol, protocol
 from tests.cases import MORE, RANKED, Case, Detection, Truth, cases

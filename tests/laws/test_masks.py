@@ -16,7 +16,7 @@ from detap.analysis.errors import errors
 from detap.evaluation.detection import evaluate, on_images
 from detap.evaluation.results import Result
 from detap.evaluation.tie_range import tie_range
-from detap.formats.coco.tables import read_detections, read_ground_truth
+from detap.formats.coco.format import read_detections, read_ground_truth
 from detap.protocols import Protocol, protocol
 
 pytestmark = pytest.mark.filterwarnings("ignore::detap.errors.DetapWarning")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from detap.evaluation.detection import Result, evaluate
 from detap.evaluation.selection import select
-from detap.formats.coco import tables as coco
+from detap.formats.coco import format as coco
 from detap.formats.voc import tables as voc
 from detap.protocols import ALL_AREAS, AreaRange, Protocol, protocol
 from detap.tables.detection import Detections, GroundTruth

@@ -19,7 +19,7 @@ from detap.analysis.crosscheck import cross_check
 from detap.errors import UsageError
 from detap.evaluation.detection import evaluate, on_images
 from detap.evaluation.results import Result
-from detap.formats.coco.tables import read_detections, read_ground_truth
+from detap.formats.coco.format import read_detections, read_ground_truth
 from detap.protocols import Protocol, protocol
 from tests.parity.compare import assert_same_bits
 from tests.parity.reference import _matches, _nan

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from detap.evaluation.detection import Result, evaluate
-from detap.formats.coco import tables as coco
+from detap.formats.coco import format as coco
 from detap.formats.voc import tables as voc
 from detap.protocols import Protocol, protocol
 from detap.tables.detection import Detections, GroundTruth

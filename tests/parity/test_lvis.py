@@ -22,7 +22,7 @@ from detap.analysis.image_results import image_results
 from detap.errors import InputError, UsageError
 from detap.evaluation.detection import Result, evaluate, on_images, select
 from detap.evaluation.tie_range import tie_range
-from detap.formats.coco.tables import read_detections, read_ground_truth
+from detap.formats.coco.format import read_detections, read_ground_truth
 from detap.gates.detection import Scored
 from detap.gates.metric_names import resolve
 from detap.protocols import Protocol, protocol

@@ -16,7 +16,7 @@ from detap.analysis.crosscheck import cross_check
 from detap.core.masks import areas_and_boxes, runs_of
 from detap.evaluation.detection import evaluate
 from detap.evaluation.results import Result
-from detap.formats.coco.tables import read_detections, read_ground_truth
+from detap.formats.coco.format import read_detections, read_ground_truth
 from detap.protocols import protocol
 from tests.parity.compare import assert_same_bits, assert_same_matches, cells_of_coco
 

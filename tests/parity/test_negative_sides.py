@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from detap.evaluation.detection import evaluate
-from detap.formats.coco import tables as coco
+from detap.formats.coco import format as coco
 from detap.formats.voc import tables as voc
 from detap.tables.detection import Detections, GroundTruth
 from tests.depth import on_some_images

@@ -18,7 +18,7 @@ import pytest
 from detap.core import curves
 from detap.evaluation.detection import evaluate
 from detap.evaluation.tie_range import tie_range
-from detap.formats.coco import tables as coco
+from detap.formats.coco import format as coco
 from detap.formats.voc import tables as voc
 from detap.protocols import PRESETS, Protocol, protocol
 from detap.tables.detection import Detections, GroundTruth

@@ -29,7 +29,7 @@ NEEDED = (
     "detap.formats.coco.results",
     "detap.formats.coco.truth",
     "detap.formats.coco.masks",
-    "detap.formats.coco.tables",
+    "detap.formats.coco.format",
     "detap.io.digest",
     "detap.formats.voc.format",
     "detap.formats.voc.tables",

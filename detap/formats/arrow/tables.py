@@ -19,7 +19,7 @@ from detap.formats.arrow.schema import shape_of
 from detap.formats.by_name.notes import images_without_objects, nonzero_notes
 from detap.formats.coco.assembly import Source, detection_table, refuse_same_file, truth_table
 from detap.formats.coco.columns import DetectionColumns, TruthColumns
-from detap.formats.coco.values import no_common_id, other_name
+from detap.formats.coco.records import no_common_id, other_name
 from detap.io.json_text import short_json
 from detap.io.limits import DEFAULT_LIMITS, MORE_RECORDS, Limits
 from detap.io.paths import Path, SourceFile, shown

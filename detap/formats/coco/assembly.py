@@ -20,9 +20,9 @@ from detap.checks.tables import (
     zero_area_ground_truths,
 )
 from detap.errors import InputError, Note, Problem
-from detap.formats.coco.columns import LISTS, DetectionColumns, TruthColumns
+from detap.formats.coco.columns import DetectionColumns, TruthColumns
 from detap.formats.coco.id_mapping import CategoryPairs, check_image_ids, sample_categories
-from detap.formats.coco.values import no_common_id
+from detap.formats.coco.records import LISTS, no_common_id
 from detap.io.json_text import short_json
 from detap.io.limits import Limits
 from detap.io.paths import STDIN, Path, SourceFile, shown

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.formats.coco.values import identifier_of
+from detap.formats.coco.records import identifier_of
 from detap.io.problems import FaultError
 from detap.protocols.summary import FREQUENCIES
 from detap.tables.detection import Flags, Floats, GroundTruth, Integers, Name
@@ -67,10 +67,6 @@ def keypoints_of(truth: GroundTruth) -> int | None:
     if truth.keypoints is None or not len(truth):
         return None
     return int(truth.keypoints.shape[1])
-
-
-LISTS = {"negative": "neg_category_ids", "not_exhaustive": "not_exhaustive_category_ids"}
-"""Keys of the category lists in image records."""
 
 
 def pairs_of_lists(

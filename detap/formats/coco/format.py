@@ -1,26 +1,177 @@
-"""The COCO format."""
+"""COCO files: instances JSON as ground truth, results JSON as detections.
+
+References: the data format of the COCO API (pycocotools ``coco.py``, ``loadRes``).
+"""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from detap.errors import InputError, Note
+from detap.errors import InputError, Note, UsageError
 from detap.formats.base import Format
-from detap.formats.coco import tables
-from detap.formats.coco.columns import listed_names
+from detap.formats.coco import id_mapping
+from detap.formats.coco.assembly import Source, detection_table, refuse_same_file, truth_table
+from detap.formats.coco.columns import SHAPE_OF_RESULTS, DetectionColumns, listed_names
+from detap.formats.coco.exports import as_exported
+from detap.formats.coco.masks import masked_detections, masked_ground_truth
 from detap.formats.coco.results import ResultsFile
-from detap.formats.coco.truth import image_values_of_file, listed_file_names
+from detap.formats.coco.truth import TruthFile, image_values_of_file, listed_file_names
 from detap.formats.content import Content
 from detap.formats.json.document import JsonFile
 from detap.formats.options import DETECTIONS, GEOMETRIES
 from detap.formats.reading.placeholder import empty_ground_truth
-from detap.io.limits import Limits
-from detap.io.paths import Path
-from detap.tables.detection import Detections, GroundTruth, Name
+from detap.formats.text.class_names import ClassNames
+from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.io.paths import STDIN, Path, SourceFile, shown
+from detap.io.problems import SHAPES, check_choice
+from detap.tables.detection import BOX_FORMATS, Detections, GroundTruth, Name
+from detap.tables.notes import POLYGONS_BOUNDED
+
+_BOUNDED = "segmentations of the detections are replaced by their boxes"
+
+
+def read_ground_truth(
+    path: Path | JsonFile,
+    *,
+    class_names: Path | None = None,
+    boxes: str = "xywh",
+    as_is: bool = False,
+    masks: bool = False,
+    keypoints: bool = False,
+    attributes: tuple[str, ...] = (),
+    shapes: str = "reject",
+    limits: Limits = DEFAULT_LIMITS,
+) -> GroundTruth:
+    """Read an instances file; images and classes in ascending order of id, rows in file order.
+
+    Every annotation must have a mask with `masks`, which also gives a missing box, and keypoints
+    with `keypoints`. `shapes` are rejected or replaced by a ``"bbox"`` if CVAT rotates them.
+    """
+    del class_names  # the file has class names
+    check_choice("boxes", boxes, BOX_FORMATS)
+    source = path if isinstance(path, JsonFile) else JsonFile(path)
+    truth = TruthFile(boxes=boxes, masks=masks, keypoints=keypoints, attributes=attributes)
+    with source.opened(limits) as document:
+        truth.read(document)
+    columns, notes = as_exported(truth.columns(), truth, path=source.path, shapes=shapes)
+    origin = columns.origin
+
+    def location(row: int) -> str:
+        return f"annotations[{row if origin is None else origin[row]}]"
+
+    file = SourceFile(source.path, columns.records, sha256=source.sha256)
+    described = Source(file, limits, as_is, location, boxes)
+    if columns.segmentations is None:
+        table = truth_table(columns, described)
+    else:
+        table = masked_ground_truth(columns, described)
+    return replace(table, notes=(*table.notes, *notes)) if notes else table
+
+
+def read_detections(
+    path: Path | JsonFile,
+    ground_truth: GroundTruth,
+    *,
+    class_names: Path | None = None,
+    dt_class_names: Path | None = None,
+    first_category_id: int | str | None = None,
+    boxes: str = "xywh",
+    as_is: bool = False,
+    masks: bool = False,
+    keypoints: bool = False,
+    shapes: str = "reject",
+    limits: Limits = DEFAULT_LIMITS,
+) -> Detections:
+    """Read a results file: a list of detections, or an object with one.
+
+    An ``image_id`` may also be a file stem, as text or number. If the ground truth has class names
+    instead of ids, names come from the results' own list of categories or from `dt_class_names` or
+    `class_names`, of which the first has `first_category_id`, by default detected. A missing box is
+    that of the mask or of the keypoints. With `shapes` ``"bbox"``, so is a `poly`.
+    """
+    check_choice("shapes", shapes, SHAPES)
+    check_choice("boxes", boxes, BOX_FORMATS)
+    source = path if isinstance(path, JsonFile) else JsonFile(path)
+    refuse_same_file(source.path, ground_truth, SHAPE_OF_RESULTS)
+    listed = class_names if dt_class_names is None else dt_class_names
+    by_name = goes_by_names(ground_truth, listed, first_category_id)
+    file = shown(source.path)
+    parse = partial(parse_results, boxes=boxes, masks=masks, keypoints=keypoints, limits=limits)
+    results: ResultsFile = source.parsed(parse)
+    columns = results.columns(ground_truth, by_name=by_name)
+    sources: tuple[SourceFile, ...] = ()
+    notes: tuple[Note, ...] = ()
+    if by_name:
+        names = ClassNames.load(listed, limits)
+        sources = names.source()
+        default = None
+        if not names.names and ground_truth.format == "yolo":
+            names, default = id_mapping.names_in_order(ground_truth), 1
+        first = id_mapping.parse_first_id(first_category_id)
+        mapping = id_mapping.CategoryMapping(file, columns.categories, names, first, as_is, default)
+        columns, notes = id_mapping.match_by_name(columns, ground_truth, mapping)
+    elif columns.categories:
+        columns, notes = id_mapping.match_by_listed_name(columns, ground_truth, file)
+    if columns.file_names and not columns.by_file:
+        columns, image_notes = _match_images(columns, ground_truth)
+        notes += image_notes
+    source_file = SourceFile(source.path, len(columns.image), sha256=source.sha256)
+    described = Source(source_file, limits, as_is, "[{}]".format, boxes)
+    if columns.segmentations is None:
+        table = detection_table(columns, ground_truth, described)
+    else:
+        table = masked_detections(columns, ground_truth, described, keep=masks)
+    if shapes == "bbox":
+        table = replace(table, polygons=None)
+    if ground_truth.polygons is not None and results.has_segmentations:
+        notes += (Note(POLYGONS_BOUNDED, _BOUNDED, len(table), severity="info"),)
+    return replace(table, notes=(*table.notes, *notes), files=(*table.files, *sources))
+
+
+def parse_results(
+    source: JsonFile,
+    *,
+    boxes: str = "xywh",
+    masks: bool = False,
+    keypoints: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+) -> ResultsFile:
+    """Read a results file as far as that needs no ground truth."""
+    results = ResultsFile(boxes=boxes, masks=masks, keypoints=keypoints)
+    with source.opened(limits) as document:
+        results.read(document)
+    return results
+
+
+def goes_by_names(truth: GroundTruth, class_names: object, first: object) -> bool:
+    """Return True if categories are matched by name; refuse a first id without names."""
+    if first is not None and class_names is None and truth.format != "yolo":
+        raise UsageError(
+            "first_category_id (--first-category-id) requires class_names (--class-names)"
+        )
+    has_names = bool(truth.class_ids) and isinstance(truth.class_ids[0], str)
+    return class_names is not None or has_names
+
+
+def _match_images(
+    columns: DetectionColumns, truth: GroundTruth
+) -> tuple[DetectionColumns, tuple[Note, ...]]:
+    """Match images by file name if the results list other names for the ids."""
+    if len(truth.files) != 1 or truth.files[0].path == STDIN:
+        return columns, ()
+    try:
+        expected = listed_file_names(truth.files[0].path)
+    except (InputError, ValueError, KeyError, TypeError):
+        return columns, ()  # ground truth of another format
+    return id_mapping.match_by_listed_file(columns, truth, expected)
+
+
+# --- the format
 
 _NAMES = {"class_names", "dt_class_names", "first_category_id"}
 _PARSED = {"boxes", "masks", "keypoints", "limits"}
-"""Options of :func:`detap.formats.coco.tables.parse_results`."""
+"""Options of :func:`parse_results`."""
 
 
 def placeholder_ground_truth(
@@ -43,9 +194,7 @@ def placeholder_ground_truth(
 
 
 def _parser(options: Mapping[str, Any]) -> Callable[[JsonFile], ResultsFile]:
-    return partial(
-        tables.parse_results, **{name: options[name] for name in _PARSED & options.keys()}
-    )
+    return partial(parse_results, **{name: options[name] for name in _PARSED & options.keys()})
 
 
 class Coco(Format):
@@ -55,8 +204,8 @@ class Coco(Format):
     geometries = GEOMETRIES
     has_attributes = True
 
-    read_truth_file = staticmethod(tables.read_ground_truth)
-    read_detections_file = staticmethod(tables.read_detections)
+    read_truth_file = staticmethod(read_ground_truth)
+    read_detections_file = staticmethod(read_detections)
     placeholder = staticmethod(placeholder_ground_truth)
 
     def source(self, path: str) -> JsonFile:

@@ -16,7 +16,7 @@ from detap.checks.boxes import image_keys
 from detap.errors import InputError, Note, Problem, UsageError
 from detap.formats.catalogue import FORMATS
 from detap.formats.coco.columns import DetectionColumns
-from detap.formats.coco.values import other_name
+from detap.formats.coco.records import other_name
 from detap.formats.stem_matching import base_name, by_stem, without_suffix
 from detap.formats.text.class_names import DATA_YAML, ClassNames
 from detap.io.json_text import short_json

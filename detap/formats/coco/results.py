@@ -17,9 +17,16 @@ from detap.formats.coco.columns import (
 from detap.formats.coco.id_mapping import ambiguous_number, image_indices
 from detap.formats.coco.keypoints import KeypointLists
 from detap.formats.coco.masks import SegmentationLists
-from detap.formats.coco.records import Values, result_values
+from detap.formats.coco.records import (
+    Record,
+    Values,
+    bounds_of,
+    no_common_id,
+    other_type,
+    polygon_of,
+    result_values,
+)
 from detap.formats.coco.truth import NO_BOX
-from detap.formats.coco.values import Record, bounds_of, no_common_id, other_type, polygon_of
 from detap.formats.json._fields import Fields
 from detap.formats.json.document import Document, Ids, RecordList, loaded, names_of
 from detap.io.json_text import short_json

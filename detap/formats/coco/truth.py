@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.formats.coco.columns import (
-    LISTS,
     SHAPE_OF_TRUTH,
     TruthColumns,
     groups_of,
@@ -19,14 +18,19 @@ from detap.formats.coco.keypoints import KeypointLists
 from detap.formats.coco.masks import SegmentationLists
 from detap.formats.coco.records import (
     FLAGS,
+    LISTS,
+    WHOLE_FLOATS,
+    Record,
     Values,
     annotation_values,
     attribute_column,
     category_ids,
+    check_text,
+    identifier_of,
     image_values,
+    other_type,
     rotation_of,
 )
-from detap.formats.coco.values import WHOLE_FLOATS, Record, check_text, identifier_of, other_type
 from detap.formats.json._fields import Fields
 from detap.formats.json.document import (
     Document,

@@ -7,7 +7,7 @@ import numpy as np
 
 from detap.errors import Note
 from detap.formats.by_name.notes import nonzero_notes
-from detap.formats.coco.columns import LISTS
+from detap.formats.coco.records import LISTS
 from detap.formats.content import Content, lost, lost_flags, number_text, sizes
 from detap.formats.stem_matching import base_name, without_suffix
 from detap.formats.xywh import to_xywh

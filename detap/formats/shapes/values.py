@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from detap.errors import InputError, Note, UsageError
 from detap.formats.by_name.notes import nonzero_notes
-from detap.formats.coco.values import check_text
+from detap.formats.coco.records import check_text
 from detap.formats.json._fields import nesting
 from detap.formats.text.lines import NUMBER, looks_like, number_fault
 from detap.io.json_text import LongInteger, NotJsonError, decode, short_json, text_of

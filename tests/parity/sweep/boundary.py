@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from detap.evaluation.detection import evaluate
-from detap.formats.coco.tables import read_detections, read_ground_truth
+from detap.formats.coco.format import read_detections, read_ground_truth
 from detap.protocols import protocol
 from tests.parity.compare import assert_same_bits
 from tests.parity.sweep.shapes import case

@@ -12,7 +12,7 @@ from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
 from detap.evaluation.detection import evaluate
-from detap.formats.coco.tables import read_detections, read_ground_truth
+from detap.formats.coco.format import read_detections, read_ground_truth
 from detap.protocols import protocol
 from tests.parity.compare import assert_same_bits
 from tests.parity.sweep.shapes import case

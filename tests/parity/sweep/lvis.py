@@ -17,7 +17,7 @@ import pytest
 from pycocotools import mask as mask_api
 
 from detap.evaluation.detection import evaluate
-from detap.formats.coco.tables import read_detections, read_ground_truth
+from detap.formats.coco.format import read_detections, read_ground_truth
 from detap.protocols import protocol
 from tests.parity.compare import assert_same_bits
 

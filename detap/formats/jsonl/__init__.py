@@ -1,1 +1,0 @@
-"""JSON Lines as in Hugging Face datasets: one image per line, its boxes in lists."""
