@@ -9,9 +9,6 @@ from detap.io.limits import Limits
 from detap.io.paths import STDIN, Path, SourceFile, is_url, shown
 from detap.io.stream import Stream, check_same, open_regular, refuse_os_error
 
-_BLOCK = 1 << 16
-"""Read size in bytes; fits a core's own cache."""
-
 
 def sha256(
     path: Path,
@@ -77,11 +74,9 @@ def _of_text(text: str, errors: str) -> str:
 
 
 def _of_file(file: io.RawIOBase) -> str:
-    digest = new()
-    block = memoryview(bytearray(_BLOCK))
-    while count := file.readinto(block):
-        digest.update(block[:count])
-    return str(digest.hexdigest())
+    import hashlib  # as above
+
+    return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _file_digest(path: str, before: os.stat_result | None = None) -> str:

@@ -214,6 +214,25 @@ def test_a_file_that_is_replaced_while_it_is_hashed(truth_path: Path, tmp_path: 
             sha256_of_stream(stream)
 
 
+def test_the_digest_is_that_of_the_evaluated_content(
+    truth_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of_file = digest._of_file
+
+    def changing(file: io.FileIO) -> str:
+        sha256 = of_file(file)
+        with truth_path.open("a") as more:
+            more.write(" ")
+        return sha256
+
+    limits = Limits(digests=True)
+    sha256 = hashlib.sha256(truth_path.read_bytes()).hexdigest()
+    assert coco.read_ground_truth(truth_path, limits=limits).files[0].sha256 == sha256
+    monkeypatch.setattr(digest, "_of_file", changing)
+    with pytest.raises(InputError, match=r"truth\.json: changed while it was being read; retry"):
+        coco.read_ground_truth(truth_path, limits=limits)
+
+
 def test_the_digest_of_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file or directory"):
         sha256(tmp_path / "absent")
