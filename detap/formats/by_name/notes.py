@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detap.checks.box_stats import survey_values
 from detap.checks.tables import (
     box_notes,
     perhaps_undefined,
@@ -15,6 +16,7 @@ from detap.checks.tables import (
 )
 from detap.errors import Note
 from detap.tables.detection import Floats, GroundTruth, Integers
+from detap.tables.notes import NO_DETECTIONS, NOTHING_SAID
 from detap.text_input import join_names, quote
 
 _ROUNDED = 0.01
@@ -106,11 +108,10 @@ def detection_notes(
 ) -> tuple[Note, ...]:
     """Return notes about detections (N,)."""
     if not len(score):
-        return (Note("no-detections", "no detections: every AP is 0", 1),)
-    low, high = float(score.min()), float(score.max())
-    outside = np.count_nonzero((score < 0) | (score > 1)) if low < 0 or high > 1 else 0
+        return (Note(NO_DETECTIONS, NOTHING_SAID),)
+    low, high, _, outside = survey_values(score)
     return nonzero_notes(
-        scores_outside_note(low, high, int(outside)),
+        scores_outside_note(low, high, outside),
         *box_notes(
             "detections",
             (corners, image),
