@@ -69,12 +69,17 @@ class Content(NamedTuple):
         return InputError(Problem(self.path, "", message, hint))
 
 
-def number_text(value: float) -> str:
-    """Return the text of a number that reads as the same float64."""
+def exact_number(value: float) -> int | float:
+    """Return an integer if its text reads as the same float64, else the number."""
     is_integer = (
         value.is_integer() and abs(value) < 2.0**53 and not (value == 0 and str(value)[0] == "-")
     )
-    return str(int(value)) if is_integer else repr(value)
+    return int(value) if is_integer else value
+
+
+def number_text(value: float) -> str:
+    """Return the text of a number that reads as the same float64."""
+    return repr(exact_number(value))
 
 
 def sizes(content: Content) -> list[tuple[float, float] | None]:

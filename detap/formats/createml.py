@@ -4,7 +4,6 @@ Reference: Apple's documentation, "Building an object detector data source", wit
 anchor, the center of the box, in pixels; Roboflow exports the same.
 """
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,10 +11,18 @@ import numpy as np
 
 from detap.errors import Note
 from detap.formats.by_name.notes import nonzero_notes
-from detap.formats.content import Content, number_text, rows_of_images
+from detap.formats.content import Content, exact_number
 from detap.formats.reading.sniffing import json_paths
-from detap.formats.shapes.document import Document, DocumentFormat, Image, Item
-from detap.formats.shapes.values import class_name, numbers, object_of, required
+from detap.formats.shapes.document import (
+    Document,
+    DocumentFormat,
+    Image,
+    Item,
+    exact_xywh,
+    json_list,
+    written_images,
+)
+from detap.formats.shapes.values import class_name, located, numbers, object_of, required
 from detap.formats.xywh import to_xywh
 from detap.io.json_text import short_json
 from detap.io.problems import FaultError
@@ -35,14 +42,12 @@ class Annotations(Document):
         """Yield the location and record of each image."""
         if not isinstance(content, list):
             raise FaultError(f"is {short_json(content)}, not a list of images", self.expected)
-        for number, record in enumerate(content):
-            yield f"[{number}]", record
+        yield from located("", content)
 
     def image_of(self, location: str, record: Any, file: str) -> Image:
         """Return the image of a record, whose size is unknown."""
         items = required(object_of(record), "annotations", list, "expected a list")
-        where = f"{location}.annotations"
-        return Image(record.get("image"), ((f"{where}[{n}]", one) for n, one in enumerate(items)))
+        return Image(record.get("image"), located(f"{location}.annotations", items))
 
     def item_of(self, record: Any) -> Item:
         """Return the object of an annotation."""
@@ -79,21 +84,15 @@ class CreateMl(DocumentFormat):
         notes += nonzero_notes(
             Note("values-rounded", message, int(np.count_nonzero(off)), severity="info")
         )
-        names = [json.dumps(name, ensure_ascii=False) for name in table.classes]
         scores = table.score.tolist() if isinstance(table, Detections) else None
         labels, values = table.label.tolist(), boxes.tolist()
 
-        def annotation(row: int) -> str:
-            pairs = zip(("x", "y", "width", "height"), map(number_text, values[row]), strict=True)
-            box = ", ".join(f'"{key}": {text}' for key, text in pairs)
-            score = "" if scores is None else f', "confidence": {number_text(scores[row])}'
-            return f'{{"label": {names[labels[row]]}, "coordinates": {{{box}}}{score}}}'
+        def annotation(row: int) -> dict[str, Any]:
+            score = {} if scores is None else {"confidence": exact_number(scores[row])}
+            label = table.classes[labels[row]]
+            return {"label": label, "coordinates": exact_xywh(values[row]), **score}
 
-        file_names = [
-            json.dumps(content.file_name(name), ensure_ascii=False) for name in content.images
-        ]
-        images = [
-            f'{{"image": {name}, "annotations": [{", ".join(map(annotation, rows.tolist()))}]}}'
-            for name, rows in zip(file_names, rows_of_images(table), strict=True)
-        ]
-        return ("[\n" + ",\n".join(images) + "\n]\n").encode()
+        return json_list(
+            {"image": file, "annotations": [*map(annotation, rows)]}
+            for file, _, rows in written_images(content, table)
+        )

@@ -1,7 +1,7 @@
 """CVAT for images 1.1: one XML file for all images.
 
-A file may contain hundreds of thousands of images, so lxml parses it block by block, and elements
-are removed when they have been read. A DOCTYPE is an error, so there are no entities.
+A file may contain hundreds of thousands of images, so lxml removes each element when it has been
+read. A DOCTYPE is an error, so there are no entities.
 
 Reference: CVAT's documentation, "XML annotation format", version 1.1, for images.
 """
@@ -9,29 +9,21 @@ Reference: CVAT's documentation, "XML annotation format", version 1.1, for image
 import codecs
 import os
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, Self
+from io import BytesIO
+from typing import Any
 
 from detap.errors import Note
 from detap.formats.reading.sniffing import head
 from detap.formats.reading.xml_settings import SAFE
-from detap.formats.shapes.document import SCORES, Document, DocumentFormat, Image
-from detap.formats.shapes.values import (
-    BBOX_HINT,
-    bounds,
-    number_of,
-    points_text,
-    rotated_box,
-    rotated_ellipse,
-)
+from detap.formats.shapes.document import SCORES, Box, Document, DocumentFormat, Image, Item
+from detap.formats.shapes.values import BBOX_HINT, number_of, points_text, rotated_ellipse
 from detap.formats.stem_matching import base_name, without_suffix
+from detap.formats.text.folder import Folder
 from detap.formats.text.lines import looks_like
-from detap.io.digest import started
-from detap.io.paths import SourceFile, shown
+from detap.io.paths import shown
 from detap.io.problems import FaultError
-from detap.io.stream import Stream
 from detap.tables.detection import Name
 from detap.text_input import quote
 
@@ -42,17 +34,15 @@ _EXPORTED = "annotations.xml"
 _ROOT = re.compile(rb"<(?![?!])\s*([A-Za-z_][\w.:-]*)")
 _ENCODING = re.compile(rb"<\?xml[^>]+encoding\s*=\s*[\"']([\w.:-]+)")
 _PROLOG = 1 << 12
-"""Bytes in which the root element is expected; else it is checked later."""
 _POINTS = {"polygon": 3, "polyline": 2, "points": 1}
 _UNREAD = ("cuboid", "skeleton")
 _SHAPES = (*_POINTS, *_UNREAD, "box", "ellipse", "mask")
+_KIND = ""
+"""The key of a shape's element among its attributes."""
 _SHOWN = 60
+_AGAIN = "export the task again, as CVAT for images 1.1"
 
 _Attributes = Mapping[str, str]
-
-
-class _StopError(Exception):
-    """Reading stops; a problem has been collected."""
 
 
 class Annotations(Document):
@@ -68,20 +58,18 @@ class Annotations(Document):
 
     def __init__(self, *arguments: Any, **how: Any) -> None:
         super().__init__(*arguments, **how)
-        if "\0" not in self.given and os.path.isdir(self.given):
+        self._tags = 0
+
+    def folders(self) -> list[Folder]:
+        """Return the file; in a folder, ``annotations.xml``."""
+        if os.path.isdir(self.given):
             self.given = os.path.join(self.given, _EXPORTED)
             self.path = shown(self.given)
-        self._tags = 0
-        self._sha256 = ""
-        self.begin(self.path)
+        return super().folders()
 
     def location_text(self, location: Any) -> str:
         """Return the text of a line."""
         return f"line {location}"
-
-    def sources(self) -> tuple[SourceFile, ...]:
-        """Return the input source."""
-        return (SourceFile(self.given, len(self), sha256=self._sha256),)
 
     def notes(self) -> tuple[Note, ...]:
         """Return notes about the file."""
@@ -94,155 +82,111 @@ class Annotations(Document):
         has_folders = any("/" in str(name) for name in known)
         return tuple(images) if has_folders or len(set(files)) < len(files) else files
 
-    def read(self, *, check: bool = True) -> Self:
-        """Read the file; raise all problems if `check`."""
+    # --- elements
+
+    def parse(self, data: bytes, file: str) -> tuple[Any, int] | None:
+        """Return the content as it is."""
+        if not data.strip():
+            self.problems.add(file, "", "is empty", "expected a CVAT export")
+            return None
+        return data, 0
+
+    def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
+        """Yield the line and element of each image."""
         from lxml import etree  # takes 0.02 s
 
-        parser: Any = None
-        first = b""
-        with Stream(self.given, self.limits) as stream:
-            digest = started(stream)
-            root = None
-            try:
-                while block := stream.read():
-                    if not first:
-                        first = block
-                        parser = _parser(block, "annotations")
-                        self._check_root(*_begin(block))
-                    if digest is not None:
-                        digest.update(block)
-                    parser.feed(block)
-                    begun = [element for _, element in parser.read_events()]
-                    root = begun[0] if root is None and begun else root
-                    self._take_parts(root, 1)
-                if first:
-                    self._check_root(parser.close(), first)
-                    self._take_parts(root, 0)
-                else:
-                    self._add_fault(first, "", "")
-                stream.check_unchanged()
-            except _StopError:
-                digest = None
-            except etree.XMLSyntaxError as error:
-                self._stop_at_fault(error, parser, root, first)
-            except (ValueError, LookupError) as error:
-                self._add_fault(first, "", str(error))
-        self._sha256 = digest.hexdigest() if digest is not None else ""
-        if not self.problems.count and not self.images:
-            self._add("", "no <image> elements", "export the task again, as CVAT for images 1.1")
-        if check:
-            self.problems.raise_any()
-        return self
-
-    def read_again(self, file: str) -> None:
-        """Read the attributes of the images."""
-        reader = Annotations(file)
-        reader.images_only = True
-        reader.read(check=False)
-        self.attributes |= reader.attributes
-        self.file_names |= reader.file_names
-
-    # --- problems
-
-    def _add(self, location: str, message: str, hint: str) -> None:
-        self.problems.add(self.path, location, message, hint)
-
-    def _stop(self, line: int, message: str, hint: str) -> None:
-        self._add(f"line {line}", message, hint)
-        raise _StopError
-
-    def _stop_at_fault(self, error: Any, parser: Any, root: Any, first: bytes) -> None:
-        """Add the problem of invalid XML, after those of the elements before."""
+        before = self.problems.count
         try:
-            self._take_parts(root, 1)
-        except _StopError:
-            return
-        line, reason = error.lineno, error.msg
-        for fault in parser.feed_error_log:
-            if fault.level_name == "FATAL":
-                line, reason = fault.line, fault.message
-                break
-        self._add_fault(first, f"line {line}", reason)
+            how = {**SAFE, "encoding": _encoding(content)}
+            parser = etree.iterparse(BytesIO(content), ("start",), **how)
+            _, root = next(parser)
+            self._check_root(root, content)
+            self._check_depth(root, 1)
+            parser = etree.iterparse(BytesIO(content), tag=("image", "track"), **how)
+            for _, element in parser:
+                if element.getparent().getparent() is None:
+                    self._check_part(element)
+                    yield f"line {element.sourceline}", element
+                    previous = element.getprevious()
+                    if previous is not None and previous.tag == "image":
+                        element.getparent().remove(previous)
+            for part in parser.root:
+                if part.tag != "image":
+                    self._check_part(part)
+        except etree.XMLSyntaxError as error:
+            faults = [fault for fault in parser.error_log if fault.level_name == "FATAL"]
+            line, reason = (faults[0].line, faults[0].message) if faults else (1, error.msg)
+            self._add_fault(content, f"line {line}", reason)
+        except (ValueError, LookupError) as error:
+            self._add_fault(content, "", str(error))
+        except _LocatedError as fault:
+            self.problems.add(file, f"line {fault.line}", fault.message, fault.hint)
+        if self.problems.count == before and not self.images:
+            raise FaultError("no <image> elements", _AGAIN)
 
-    def _add_fault(self, first: bytes, location: str, reason: str) -> None:
-        appearance = looks_like(first)
-        if not first.strip():
-            self._add("", "is empty", "expected a CVAT export")
-        elif appearance and appearance != "XML":
-            self._add("", f"looks like {appearance}", "expected a CVAT export, annotations.xml")
+    def _add_fault(self, data: bytes, location: str, reason: str) -> None:
+        appearance = looks_like(data)
+        if appearance and appearance != "XML":
+            hint = f"expected a CVAT export, {_EXPORTED}"
+            self.problems.add(self.path, "", f"looks like {appearance}", hint)
         else:
-            self._add(location, f"invalid XML: {reason}", "export it again")
+            self.problems.add(self.path, location, f"invalid XML: {reason}", "export it again")
 
-    def _check_root(self, root: Any, prolog: bytes) -> None:
-        if root is None:
-            return
+    def _check_root(self, root: Any, data: bytes) -> None:
         if root.getroottree().docinfo.internalDTD is not None:
-            line = prolog.partition(b"<!DOCTYPE")[0].count(b"\n") + 1
-            self._stop(line, "contains a DOCTYPE, which is not allowed", "remove it")
-        if root.tag == "annotations":
-            return
-        note = {
-            "annotation": ", as in VOC annotations (read their folder with --format voc)",
-            "html": " (an HTML page?)",
-        }.get(root.tag.lower(), "")
-        self._stop(
-            root.sourceline,
-            f"not a CVAT export: the root is <{root.tag[:_SHOWN]}>{note}",
-            "expected <annotations>",
-        )
+            line = data.partition(b"<!DOCTYPE")[0].count(b"\n") + 1
+            raise _LocatedError(line, "contains a DOCTYPE, which is not allowed", "remove it")
+        if root.tag != "annotations":
+            note = {
+                "annotation": ", as in VOC annotations (read their folder with --format voc)",
+                "html": " (an HTML page?)",
+            }.get(root.tag.lower(), "")
+            message = f"not a CVAT export: the root is <{root.tag[:_SHOWN]}>{note}"
+            raise _LocatedError(root.sourceline, message, "expected <annotations>")
 
     def _check_depth(self, element: Any, depth: int) -> None:
-        """Stop if elements below one are nested too deeply."""
+        """Raise an error if elements below one are nested too deeply."""
         if depth > self.limits.nesting:
-            self._stop(
-                element.sourceline,
-                f"XML is nested {depth} levels deep, the limit is {self.limits.nesting}",
-                "raise the limit with --max-nesting",
-            )
+            message = f"XML is nested {depth} levels deep, the limit is {self.limits.nesting}"
+            hint = "raise the limit with --max-nesting"
+            raise _LocatedError(element.sourceline, message, hint)
         for child in element:
             self._check_depth(child, depth + 1)
+
+    def _check_part(self, part: Any) -> None:
+        """Check an element below the root."""
+        if part.tag == "image":
+            if _unusual()(part):
+                self._check_image(part)
+            return
+        if part.tag == "track":
+            message = "contains a <track>: this is CVAT for video, which has no image names"
+            raise _LocatedError(part.sourceline, message, _AGAIN)
+        self._check_depth(part, 2)
+        for child in part if part.tag != "meta" else ():
+            if child.tag in _SHAPES:
+                message = f"<{child.tag}> is in <{part.tag[:_SHOWN]}>, expected in <image>"
+                self._add(child.sourceline, message, "export it again")
+
+    def _check_image(self, image: Any) -> None:
+        """Check the nesting of elements, and the text between them."""
+        self._check_depth(image, 2)
+        self._check_text(image.text, image.sourceline)
+        for shape in image:
+            self._check_text(shape.text, shape.sourceline)
+            for element in (*shape, shape):
+                end = element.sourceline + "".join(element.itertext()).count("\n")
+                self._check_text(element.tail, end)
 
     def _check_text(self, text: str | None, line: int) -> None:
         """Add a problem for text between elements that begins in a line."""
         if text and (words := text.strip()):
             line += text[: text.index(words[0])].count("\n")
             message = f"has text between its elements: {quote(words)}"
-            self._add(f"line {line}", message, "remove it, or write it as an element")
+            self._add(line, message, "remove it, or write it as an element")
 
-    # --- elements
-
-    def _take_parts(self, root: Any, kept: int) -> None:
-        """Read and remove the elements below the root but the last, which may be incomplete."""
-        if root is None:
-            return
-        while len(root) > kept:
-            self._take_part(root[0])
-            del root[0]
-        for part in root:
-            self._check_depth(part, 2)
-
-    def _take_part(self, part: Any) -> None:
-        if part.tag == "image":
-            self._take_image(part)
-            return
-        if part.tag == "track":
-            self._stop(
-                part.sourceline,
-                "contains a <track>: this is CVAT for video, which has no image names",
-                "export the task again, as CVAT for images 1.1",
-            )
-        self._check_depth(part, 2)
-        for child in part if part.tag != "meta" else ():
-            if child.tag in _SHAPES:
-                message = f"<{child.tag}> is in <{part.tag[:_SHOWN]}>, expected in <image>"
-                self._add(f"line {child.sourceline}", message, "export it again")
-
-    def _take_image(self, image: Any) -> None:
-        if _unusual()(image):
-            self._check_image(image)
-        self.read_image(self.path, f"line {image.sourceline}", image)
-        if self.too_many():
-            raise _StopError
+    def _add(self, line: int, message: str, hint: str) -> None:
+        self.problems.add(self.path, f"line {line}", message, hint)
 
     def image_of(self, location: str, record: Any, file: str) -> Image:
         """Return the image of an element."""
@@ -258,54 +202,27 @@ class Annotations(Document):
             self.problems.add(file, location, message, fault.hint)
         shapes = [shape for shape in record if shape.tag != "tag"]
         self._tags += len(record) - len(shapes)
-        located = ((shape.sourceline, shape) for shape in shapes)
+        located = ((shape.sourceline, _attributes(shape)) for shape in shapes)
         return Image(name, located, width, height, attributes)
-
-    def _check_image(self, image: Any) -> None:
-        """Check the nesting of elements, and the text between them."""
-        self._check_depth(image, 2)
-        self._check_text(image.text, image.sourceline)
-        for shape in image:
-            self._check_text(shape.text, shape.sourceline)
-            for element in (*shape, shape):
-                self._check_text(element.tail, _end_line(element))
 
     def take(self, record: Any, location: Any) -> None:
         """Add the box of a shape; raise FaultError if it is invalid."""
         try:
-            self._take_shape(record)
+            super().take(record, location)
         except FaultError as fault:
-            message = f"<{record.tag[:_SHOWN]}> {fault.message}"
+            message = f"<{record[_KIND][:_SHOWN]}> {fault.message}"
             raise FaultError(message, fault.hint) from None
-        self._locations.append(location)
 
-    def _take_shape(self, shape: Any) -> None:
-        attributes = dict(shape.items())
-        inner = {
-            name: element.text or ""
-            for element in shape
-            if element.tag == "attribute" and (name := element.get("name"))
-        }
-        label = attributes.get("label", "")
+    def item_of(self, record: Any) -> Item:
+        """Return the object of a shape."""
+        label = record.get("label", "")
         if not label.strip():
             raise FaultError("has no label", "write the name of its class")
-        box, corners = self._box(shape.tag, attributes)
-        flags = [flag for item in inner.items() if (flag := self._flag(*item))]
-        score = self._score({**inner, **attributes}) if self.scored else 0.0
-        self.add(label, box, score, flags, corners)
-        if self.object_attributes.names:
-            values = self.object_attributes.values({**attributes, **inner}.get)
-            self.object_attributes.append(values)
+        box, corners = self._box(record[_KIND], record)
+        return Item(label, box, record, corners)
 
-    def _flag(self, name: str, value: str) -> str:
-        try:
-            return self.flags.flag_of(name, value)
-        except ValueError:
-            message = f"flag {quote(name)} is {quote(value)}"
-            hint = "expected true or false, yes or no, 1 or 0"
-            raise FaultError(message, hint) from None
-
-    def _score(self, attributes: _Attributes) -> float:
+    def score_of(self, attributes: Mapping[str, Any]) -> float:
+        """Return the score of a shape."""
         for name in SCORES:
             if name in attributes:
                 return number_of(name, attributes[name].strip())
@@ -314,19 +231,15 @@ class Annotations(Document):
 
     # --- shapes to boxes
 
-    def _box(
-        self, name: str, attributes: _Attributes
-    ) -> tuple[list[float], list[list[float]] | None]:
+    def _box(self, name: str, attributes: _Attributes) -> Box:
         """Return the bounding box of a shape, and the corners if it is a rotated box."""
         if name == "box":
+            box = left, top, right, bottom = _required(attributes, CORNERS)
             angle = _rotation(attributes)
-            box = _required(attributes, CORNERS)
-            if not angle % 360:
+            if not angle:
                 return box, None
-            left, top, right, bottom = box
-            center = (left + right) / 2, (top + bottom) / 2
-            corners = rotated_box(*center, right - left, bottom - top, angle)
-            return bounds(corners), corners
+            measures = (left + right) / 2, (top + bottom) / 2, right - left, bottom - top
+            return self.rotated(box, measures, angle)
         if name not in _SHAPES or name in _UNREAD:
             message = "is not supported" if name in _UNREAD else "is an unknown shape"
             raise FaultError(message, "remove it, or draw a box")
@@ -339,7 +252,15 @@ class Annotations(Document):
             sides = ("left", "top", "width", "height")
             left, top, width, height = _required(attributes, sides)
             return [left, top, left + width, top + height], None
-        return bounds(_points(name, attributes)), None
+        return self.around(_points(name, attributes)), None
+
+
+class _LocatedError(FaultError):
+    """Reading stops at a line."""
+
+    def __init__(self, line: int, message: str, hint: str) -> None:
+        super().__init__(message, hint)
+        self.line = line
 
 
 class Cvat(DocumentFormat):
@@ -356,29 +277,21 @@ class Cvat(DocumentFormat):
         return root is not None and root.group(1) == b"annotations"
 
 
-def _parser(block: bytes, tag: str | None = None) -> Any:
-    """Return a safe parser that begins with a block; raise LookupError for its encoding."""
-    from lxml import etree
-
-    encoding = _ENCODING.search(block[:_PROLOG])
-    name = encoding.group(1).decode() if encoding is not None else "utf-8"
-    known = codecs.lookup(name).name  # libxml2 has fewer names
-    return etree.XMLPullParser(
-        ("start",),
-        tag=tag,
-        encoding=None if known.startswith("utf") else known,
-        **SAFE,
-    )
+def _encoding(data: bytes) -> str | None:
+    """Return the name of an encoding for libxml2, which has fewer names; raise LookupError."""
+    encoding = _ENCODING.search(data[:_PROLOG])
+    name = "utf-8" if encoding is None else codecs.lookup(encoding[1].decode()).name
+    return None if name.startswith("utf") else name
 
 
-def _begin(block: bytes) -> tuple[Any, bytes]:
-    """Return the root element, None if it does not begin in the first bytes, and these."""
-    from lxml import etree
-
-    parser, prolog = _parser(block), block[:_PROLOG]
-    with suppress(etree.XMLSyntaxError):  # reading the file reports it
-        parser.feed(prolog)
-    return next((element for _, element in parser.read_events()), None), prolog
+def _attributes(shape: Any) -> dict[str, str]:
+    """Return the attributes of a shape, and those of its ``attribute`` elements."""
+    attributes = dict(shape.items())
+    attributes[_KIND] = shape.tag
+    for element in shape:
+        if element.tag == "attribute" and (name := element.get("name")):
+            attributes.setdefault(name, element.text or "")
+    return attributes
 
 
 @cache
@@ -388,10 +301,6 @@ def _unusual() -> Any:
 
     text = "text()[normalize-space()]"
     return etree.XPath(f"boolean({text} | */{text} | */*/*)")
-
-
-def _end_line(element: Any) -> int:
-    return int(element.sourceline) + "".join(element.itertext()).count("\n")
 
 
 def _side(name: str, attributes: _Attributes) -> float | None:
@@ -404,12 +313,11 @@ def _side(name: str, attributes: _Attributes) -> float | None:
 
 
 def _required(attributes: _Attributes, names: tuple[str, ...]) -> list[float]:
-    values = []
-    for name in names:
-        if name not in attributes:
-            raise FaultError(f"has no {name}", f"write {', '.join(names)}")
-        values.append(number_of(name, attributes[name]))
-    return values
+    try:
+        return [number_of(name, attributes[name]) for name in names]
+    except KeyError as missing:
+        hint = f"write {', '.join(names)}"
+        raise FaultError(f"has no {missing.args[0]}", hint) from None
 
 
 def _rotation(attributes: _Attributes) -> float:

@@ -3,23 +3,29 @@
 Reference: the format "datumaro" of datumaro 1.13 and of CVAT's exports.
 """
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 from detap.errors import Note
-from detap.formats.content import Content, rows_of_images, sizes
+from detap.formats.content import Content
 from detap.formats.reading.sniffing import json_paths
-from detap.formats.shapes.document import Document, DocumentFormat, Image, Item
+from detap.formats.shapes.document import (
+    Box,
+    Document,
+    DocumentFormat,
+    Image,
+    Item,
+    json_line,
+    json_list,
+    written_images,
+)
 from detap.formats.shapes.values import (
-    as_xywh,
-    bounds,
     class_name,
     finite_number,
+    located,
     object_of,
     required,
-    rotated_box,
     value_text,
 )
 from detap.formats.xywh import to_xywh
@@ -52,8 +58,7 @@ class Items(Document):
             raise FaultError(f"categories.label.labels is {short_json(labels)}", self.expected)
         self._labels_by_id = [self._label(n, label) for n, label in enumerate(labels)]
         self.classes.update(self._labels_by_id)
-        for number, record in enumerate(items):
-            yield f"items[{number}]", record
+        yield from located("items", items)
 
     def _label(self, number: int, label: Any) -> str:
         try:
@@ -68,15 +73,12 @@ class Items(Document):
         image = object_of(record.get("image") or {})
         height, width = _size(image.get("size"))
         path = image.get("path")
-        where = f"{location}.annotations"
-        objects = ((f"{where}[{n}]", one) for n, one in enumerate(items))
-        attributes = record.get("attr") or {}
         return Image(
             record.get("id"),
-            objects,
+            located(f"{location}.annotations", items),
             width,
             height,
-            object_of(attributes),
+            object_of(record.get("attr") or {}),
             file=path if isinstance(path, str) else "",
         )
 
@@ -96,39 +98,29 @@ class Items(Document):
             return Item(self._labels_by_id[number], box, attributes, corners)
         if kind not in (*_POINTS,):  # any JSON value
             raise FaultError(f"type is {value_text(record, 'type')}", "use bbox or polygon")
-        self.refuse_shape(f"is a {kind}, not a box")
+        self.refuse_shape(kind)
         flat = _numbers(record, "points")
         if len(flat) % 2 or len(flat) < 2 * _POINTS[kind]:
             raise FaultError(f"points has {len(flat)} numbers", "write x1, y1, x2, y2, ...")
-        box = as_xywh(bounds([*zip(flat[::2], flat[1::2], strict=True)]))
+        box = self.around([*zip(flat[::2], flat[1::2], strict=True)])
         return Item(self._labels_by_id[number], box, attributes)
 
-    def _box(
-        self, record: dict[str, Any], attributes: dict[str, Any]
-    ) -> tuple[list[float], list[list[float]] | None]:
+    def _box(self, record: dict[str, Any], attributes: dict[str, Any]) -> Box:
         """Return the bounding box of a box, and its corners if it is rotated."""
         box = _numbers(record, "bbox")
         if len(box) != 4:
             raise FaultError(f"bbox has {len(box)} numbers", "write [x, y, width, height]")
-        angle = finite_number("rotation", attributes.get("rotation") or 0.0)
-        if not angle % 360:
-            return box, None
         x, y, width, height = box
-        corners = rotated_box(x + width / 2, y + height / 2, width, height, angle)
-        return as_xywh(bounds(corners)), corners
+        measures = x + width / 2, y + height / 2, width, height
+        angle = finite_number("rotation", attributes.get("rotation") or 0.0)
+        return self.rotated(box, measures, angle)
 
     def notes(self) -> tuple[Note, ...]:
         """Return notes about the file."""
         count = sum(self._without_box.values())
         kinds = " and ".join(sorted(self._without_box))
-        return (
-            Note(
-                "tags-skipped",
-                f"annotations without a box skipped: {kinds}",
-                count,
-                severity="info",
-            ),
-        )
+        message = f"annotations without a box skipped: {kinds}"
+        return (Note("tags-skipped", message, count, severity="info"),)
 
 
 def _size(size: Any) -> tuple[Any, Any]:
@@ -172,21 +164,15 @@ class Datumaro(DocumentFormat):
             return {**known, "group": 0, "z_order": 0, "attributes": attributes}
 
         items = []
-        for (stem, name), size, rows in zip(
-            zip(content.stems(), content.images, strict=True),
-            sizes(content),
-            rows_of_images(table),
-            strict=True,
-        ):
-            image: dict[str, Any] = {"path": content.file_name(name)}
-            if size is not None:
-                image["size"] = [size[1], size[0]]
-            item = {"id": stem, "annotations": [*map(annotation, rows.tolist())], "image": image}
-            items.append(json.dumps(item, ensure_ascii=False))
+        images = written_images(content, table)
+        for stem, (file, size, rows) in zip(content.stems(), images, strict=True):
+            sides = {} if size is None else {"size": [size[1], size[0]]}
+            image = {"path": file, **sides}
+            items.append({"id": stem, "annotations": [*map(annotation, rows)], "image": image})
         classes = [{"name": name, "parent": "", "attributes": []} for name in table.classes]
         categories = {"label": {"labels": classes, "attributes": []}}
-        head = f'{{"info": {{}}, "categories": {json.dumps(categories, ensure_ascii=False)}'
-        return (f'{head},\n"items": [\n' + ",\n".join(items) + "\n]}\n").encode()
+        head = json_line({"info": {}, "categories": categories}).removesuffix(b"}\n")
+        return head + b',\n"items": ' + json_list(items).removesuffix(b"\n") + b"}\n"
 
 
 def _written_attributes(table: GroundTruth | Detections) -> dict[str, list[Any]]:

@@ -18,7 +18,12 @@ import numpy as np
 from detap.core.polygons import bounds, is_self_intersecting, polygon_areas, rotated_boxes
 from detap.errors import Note
 from detap.formats.base import Format
-from detap.formats.by_name.notes import classes_without_file, files_skipped, nonzero_notes
+from detap.formats.by_name.notes import (
+    angles_beyond_a_turn,
+    classes_without_file,
+    files_skipped,
+    nonzero_notes,
+)
 from detap.formats.reading.placeholder import empty_ground_truth
 from detap.formats.reading.sniffing import first_line
 from detap.formats.text.class_names import ClassNames
@@ -159,7 +164,7 @@ def read_ground_truth(
     polygons = _polygons(values, form.box_format)
     return reader.ground_truth(
         rows.names,
-        notes=_notes(polygons, "ground-truth"),
+        notes=_notes(polygons, "ground-truth", values, form.box_format),
         boxes=bounds(polygons),
         flags={"difficult": rows.flag},
         polygons=None if shapes == "bbox" else polygons,
@@ -194,7 +199,7 @@ def read_detections(
         notes=(
             classes_without_file(ground_truth, classes),
             files_skipped(folder.skipped, "detections"),
-            *_notes(polygons, "detections"),
+            *_notes(polygons, "detections", values[:, 1:], box_format),
         ),
         images=ground_truth.images,
         image=image,
@@ -254,8 +259,9 @@ def _classes_of_files(stems: Iterable[str], classes: Sequence[str]) -> dict[str,
     }
 
 
-def _notes(polygons: Floats, kind: str) -> tuple[Note, ...]:
-    """Note quadrilaterals (N, 8) that cross themselves or have no area."""
+def _notes(polygons: Floats, kind: str, values: Floats, box_format: str) -> tuple[Note, ...]:
+    """Note quadrilaterals (N, 8) that cross themselves or have no area, and large angles."""
+    turn = {"degrees": 360, "radians": 2 * np.pi}.get(box_format, np.inf)
     crossed = is_self_intersecting(polygons)
     zero_area = ~crossed & (polygon_areas(polygons) == 0)
     role = kind.replace("-", " ")
@@ -272,6 +278,7 @@ def _notes(polygons: Floats, kind: str) -> tuple[Note, ...]:
             int(np.count_nonzero(zero_area)),
             severity="warning" if kind == "ground-truth" else "info",
         ),
+        angles_beyond_a_turn(int(np.count_nonzero(np.abs(values[:, 4]) > turn))),
     )
 
 

@@ -4,7 +4,6 @@ References: Label Studio's documentation, "Export annotations" and "Image annota
 label-studio-sdk 2.1, ``converter``.
 """
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -19,24 +18,30 @@ from detap.formats.by_name.notes import nonzero_notes
 from detap.formats.content import (
     Content,
     check_words,
+    exact_number,
     known_sizes,
     lost,
-    number_text,
     rows_of_images,
 )
 from detap.formats.image_folders import ImageFolder, nearby_folders
 from detap.formats.reading.sniffing import head, json_paths
-from detap.formats.shapes.document import Document, DocumentFormat, Image, Item
+from detap.formats.shapes.document import (
+    Box,
+    Document,
+    DocumentFormat,
+    Image,
+    Item,
+    exact_xywh,
+    json_list,
+)
 from detap.formats.shapes.values import (
     as_xywh,
-    bounds,
     finite_number,
     numbers,
     object_of,
     points_of,
     positive_box,
     required,
-    rotated_box,
     rotated_ellipse,
 )
 from detap.formats.stem_matching import base_name, without_suffix
@@ -75,11 +80,6 @@ class Tasks(Document):
     ----------
     model_version : str, optional
         The model whose predictions are read.
-
-    Attributes
-    ----------
-    values : dict of str to str
-        The image as tasks name it: a URL or path.
     """
 
     box_format = "xywh"
@@ -89,7 +89,6 @@ class Tasks(Document):
     def __init__(self, *arguments: Any, model_version: str | None = None, **how: Any) -> None:
         super().__init__(*arguments, **how)
         self.model_version = model_version
-        self.values: dict[str, str] = {}
         self._known: set[str] | None = None
         if self.truth is not None:
             self._known = {base_name(str(name)) for name in self.truth.images}
@@ -185,7 +184,6 @@ class Tasks(Document):
         value = _image_value(data)
         regions = [*(self._of_task(location, task) if is_full else _of_record(location, task))]
         name = image_name_of(value)
-        self.values[without_suffix(name)] = value
         regions = [*self._shapes(regions)]
         sizes = [(r.get("original_width"), r.get("original_height")) for _, r in regions]
         if any(size != sizes[0] for size in sizes):
@@ -279,9 +277,7 @@ class Tasks(Document):
         box, corners = self._box(kind, value, (width, height))
         return Item(label, box, {"score": record.get("score")}, corners)
 
-    def _box(
-        self, kind: str, value: dict[str, Any], size: tuple[float, float]
-    ) -> tuple[list[float], list[list[float]] | None]:
+    def _box(self, kind: str, value: dict[str, Any], size: tuple[float, float]) -> Box:
         """Return the box of a region, in pixels, and the corners if it is rotated.
 
         `value` is in percent of the image, whose `size` is in pixels.
@@ -289,10 +285,10 @@ class Tasks(Document):
         if kind in ("brushlabels", "brush") or "rle" in value:
             raise FaultError("is a brush mask, which is not read", "export COCO, or draw boxes")
         if "points" in value:
-            self.refuse_shape("is a polygon, not a box")
-            return as_xywh(bounds(_scaled(points_of(value["points"]), size))), None
+            self.refuse_shape("polygon")
+            return self.around(_scaled(points_of(value["points"]), size)), None
         if "radiusX" in value:
-            self.refuse_shape("is an ellipse, not a box")
+            self.refuse_shape("ellipse")
             x, y, across, down = numbers(value, "x", "y", "radiusX", "radiusY")
             if across < 0 or down < 0:
                 raise FaultError("a radius is negative", "correct the ellipse")
@@ -302,10 +298,8 @@ class Tasks(Document):
         (x, y), (across, down) = _scaled([[x, y], [across, down]], size)
         if "radiusX" in value:
             return as_xywh(rotated_ellipse(x, y, 2 * across, 2 * down, rotation)), None
-        if not rotation % 360:
-            return [x, y, across, down], None
-        corners = rotated_box(x, y, across, down, rotation, about=0)
-        return as_xywh(bounds(corners)), corners
+        box = [x, y, across, down]
+        return self.rotated(box, box, rotation, about=0)
 
     def notes(self) -> tuple[Note, ...]:
         """Return notes about the tasks."""
@@ -350,8 +344,11 @@ class LabelStudio(DocumentFormat):
         URLs are not opened; local files are searched for relative to the JSON.
         """
         folders = nearby_folders(ground_truth, ("images", "."))
-        values = Tasks.images_again(ground_truth).values
-        return folders, {stem: file_name_of(value) for stem, value in values.items()}
+        return folders, {
+            str(stem): file_name_of(_image_value(data))
+            for reader in Tasks.images_again(ground_truth)
+            for stem, data in reader.attributes.items()
+        }
 
     def write(self, content: Content, notes: list[Note]) -> Iterator[tuple[str, bytes]]:
         """Yield ``tasks.json`` to import, and the labeling configuration ``config.xml``.
@@ -365,33 +362,30 @@ class LabelStudio(DocumentFormat):
         """
         check_words(content, content.classes, "class")
         sizes = known_sizes(content)
-        keys: dict[str, list[str]] = {}
-        if content.ground_truth is not None:
-            truth = content.ground_truth
-            notes += self.lost(truth)
-            keys["annotations"] = _results(truth, sizes, notes)
-        if content.detections is not None:
-            keys["predictions"] = _results(content.detections, sizes, notes)
-        names = [
-            json.dumps(content.file_name(image), ensure_ascii=False) for image in content.images
+        records: list[dict[str, Any]] = [
+            {"data": {"image": content.file_name(name)}} for name in content.images
         ]
-        tasks = (
-            f'{{"data": {{"image": {name}}}, '
-            + ", ".join(f'"{key}": [{records[image]}]' for key, records in keys.items())
-            + "}"
-            for image, name in enumerate(names)
-        )
-        yield "tasks.json", ("[\n" + ",\n".join(tasks) + "\n]\n").encode()
+        if content.ground_truth is not None:
+            notes += self.lost(content.ground_truth)
+            _add_results(records, content.ground_truth, sizes, notes)
+        if content.detections is not None:
+            _add_results(records, content.detections, sizes, notes)
+        yield "tasks.json", json_list(records)
         yield "config.xml", _config(content.classes)
 
 
 # --- writing
 
 
-def _results(table: GroundTruth | Detections, sizes: Floats, notes: list[Note]) -> list[str]:
-    """Return the annotation or prediction of each image."""
+def _add_results(
+    tasks: list[dict[str, Any]],
+    table: GroundTruth | Detections,
+    sizes: Floats,
+    notes: list[Note],
+) -> None:
+    """Add the annotation or prediction of each image to its task."""
     is_scored = isinstance(table, Detections)
-    kind = "detections" if is_scored else "objects"
+    kind, key = ("detections", "predictions") if is_scored else ("objects", "annotations")
     boxes = to_xywh(table.corners, table.box_area)[0]
     side = np.tile(sizes[table.image], 2)
     percent = _percent(boxes, side)
@@ -401,27 +395,27 @@ def _results(table: GroundTruth | Detections, sizes: Floats, notes: list[Note]) 
     notes += nonzero_notes(Note("values-rounded", message, count, severity="info"))
     negative = np.any(boxes[:, 2:] < 0, axis=1)
     notes += lost(f"{kind} of negative size; readers reject them", negative)
-    labels = [json.dumps(name, ensure_ascii=False) for name in table.classes]
     scores = table.score.tolist() if isinstance(table, Detections) else []
     values, label, image = percent.tolist(), table.label.tolist(), table.image.tolist()
 
-    def region(row: int) -> str:
-        pairs = zip(("x", "y", "width", "height"), values[row], strict=True)
-        box = ", ".join(f'"{key}": {number_text(value)}' for key, value in pairs)
-        width, height = map(number_text, sizes[image[row]].tolist())
-        score = f', "score": {number_text(scores[row])}' if is_scored else ""
-        return (
-            f'{{"id": "{kind[0]}{row}", "type": "rectanglelabels", "from_name": "label", '
-            f'"to_name": "image", "original_width": {width}, "original_height": {height}, '
-            f'"image_rotation": 0, "value": {{{box}, "rotation": 0, '
-            f'"rectanglelabels": [{labels[label[row]]}]}}{score}}}'
-        )
+    def region(row: int) -> dict[str, Any]:
+        width, height = map(exact_number, sizes[image[row]].tolist())
+        labels = {"rotation": 0, "rectanglelabels": [table.classes[label[row]]]}
+        return {
+            "id": f"{kind[0]}{row}",
+            "type": "rectanglelabels",
+            "from_name": "label",
+            "to_name": "image",
+            "original_width": width,
+            "original_height": height,
+            "image_rotation": 0,
+            "value": {**exact_xywh(values[row]), **labels},
+            **({"score": exact_number(scores[row])} if is_scored else {}),
+        }
 
-    model = f'"model_version": "{_MODEL}", ' if is_scored else ""
-    return [
-        f'{{{model}"result": [{", ".join(map(region, rows.tolist()))}]}}'
-        for rows in rows_of_images(table)
-    ]
+    model = {"model_version": _MODEL} if is_scored else {}
+    for task, rows in zip(tasks, rows_of_images(table), strict=True):
+        task[key] = [{**model, "result": [*map(region, rows.tolist())]}]
 
 
 def _percent(values: Floats, side: Floats) -> Floats:

@@ -7,7 +7,7 @@ Reference: LabelMe 5 (wkentaro), `label_file.py`; X-AnyLabeling writes the same 
 import math
 import os
 import posixpath
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
@@ -15,25 +15,22 @@ from detap.errors import Note
 from detap.formats.by_name.notes import files_skipped
 from detap.formats.image_folders import ImageFolder
 from detap.formats.reading.sniffing import head
-from detap.formats.shapes.document import Document, DocumentFormat, Image, Item, json_folder
+from detap.formats.shapes.document import Box, Document, DocumentFormat, Image, Item, json_folder
 from detap.formats.shapes.values import (
-    BBOX_HINT,
     bounds,
     check_points,
     class_name,
     finite_number,
-    json_value,
+    located,
     points_of,
     points_text,
     side_of,
 )
 from detap.formats.stem_matching import base_name, without_suffix
-from detap.formats.text.folder import Folder, name_of_member, nested_names
+from detap.formats.text.folder import Folder
 from detap.io.json_text import short_json
-from detap.io.limits import DEFAULT_LIMITS
-from detap.io.problems import FaultError, Problems
-from detap.io.stream import read_bytes
-from detap.tables.detection import GroundTruth, Name
+from detap.io.problems import FaultError
+from detap.tables.detection import GroundTruth
 
 _POINTS = {"polygon": 3, "linestrip": 2, "line": 2, "points": 1, "point": 1, "mask": 2}
 _POINTS |= {"oriented_rectangle": 3, "rotation": 3, "quadrilateral": 4}
@@ -63,16 +60,11 @@ class Shapes(Document):
             flags = f"difficult,{flags}"
         super().__init__(*arguments, attribute_flags=flags, **how)
         self._other_names = 0
+        self.image_paths: dict[str, str] = {}
 
     def folders(self) -> list[Folder]:
         """Return the folder of the JSON files."""
         return [json_folder(self.given, "LabelMe's files", "LabelMe files", nested=True)]
-
-    def image_names(self, path: str, members: Sequence[str]) -> dict[str, str]:
-        """Return the image of each file."""
-        if [*members] == [""]:
-            return {"": _stem(path)}
-        return {member: name for name, member in nested_names(members).items()}
 
     def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
         """Yield the record of the image."""
@@ -91,17 +83,20 @@ class Shapes(Document):
         except FaultError as fault:
             sides = [None, None]
             self.problems.add(file, "", fault.message, fault.hint)
-        stem = self.names.get(file) or _stem(file)
+        stem = self.name
         path = record.get("imagePath")
         image_file = ""
         if isinstance(path, str):
             self._other_names += without_suffix(base_name(path)) != stem
             image_file = f"{stem}{os.path.splitext(base_name(path))[1]}"
+            folder = os.path.dirname(os.path.relpath(file, self.given))
+            self.image_paths[stem] = _inside(folder, path)
         flags = record.get("flags")
         attributes = {key: record[key] for key in record.keys() - {"shapes", "imageData"}}
         attributes |= flags if isinstance(flags, dict) else {}
-        shapes = ((f"shapes[{n}]", shape) for n, shape in enumerate(record["shapes"]))
-        return Image(stem, shapes, sides[0], sides[1], attributes, stem, image_file)
+        return Image(
+            stem, located("shapes", record["shapes"]), *sides, attributes, stem, image_file
+        )
 
     def item_of(self, record: Any) -> Item:
         """Return the object of a shape."""
@@ -123,7 +118,7 @@ class Shapes(Document):
         difficult = super().flags_of({"difficult": attributes.get("difficult")})
         return difficult | super().flags_of(flags or {})
 
-    def _box(self, shape: dict[str, Any]) -> tuple[list[float], list[list[float]] | None]:
+    def _box(self, shape: dict[str, Any]) -> Box:
         """Return the bounding box of a shape, and the corners if it is a rotated box."""
         # LabelMe 3 and before wrote only polygons, without a type.
         kind = shape.get("shape_type") or "polygon"
@@ -138,20 +133,15 @@ class Shapes(Document):
             raise FaultError(f"shape_type is {short_json(kind)}", "use rectangle or polygon")
         if kind in _ROTATED and len(points) == 4:
             return bounds(points), points
-        if self.shapes != "bbox":
-            if kind in _ROTATED:
-                raise FaultError(f"has {points_text(points)} as {kind}", "expected four corners")
-            raise FaultError(f"is a {kind}, not a box", BBOX_HINT)
+        if kind in _ROTATED and self.shapes != "bbox":
+            raise FaultError(f"has {points_text(points)} as {kind}", "expected four corners")
+        self.refuse_shape(kind)
         check_points(points, kind, 2 if kind == "circle" else _POINTS.get(kind, 4))
         if kind != "circle":
             return bounds(points), None
         (x, y), (at_x, at_y) = points[:2]  # the center and a point of the circle
         radius = math.hypot(at_x - x, at_y - y)
         return [x - radius, y - radius, x + radius, y + radius], None
-
-    def matched(self, images: Sequence[Name], known: Sequence[Name]) -> tuple[Name, ...]:
-        """Return the names as they are."""
-        return tuple(images)
 
     def notes(self) -> tuple[Note, ...]:
         """Return notes about the files."""
@@ -200,7 +190,9 @@ class LabelMe(DocumentFormat):
             for name, root in ((".", base), (os.pardir, parent), ("../images", parent)):
                 path = os.path.normpath(os.path.join(base, name))
                 folders.setdefault(path, ImageFolder(path, os.path.realpath(root)))
-        return list(folders.values()), _ImagePaths(ground_truth)
+        readers = self.document.images_again(ground_truth)
+        paths = {image: path for reader in readers for image, path in reader.image_paths.items()}
+        return list(folders.values()), paths
 
 
 def _files(folder: str) -> Iterator[str]:
@@ -218,44 +210,11 @@ def _files(folder: str) -> Iterator[str]:
         below += sorted(entry.path for entry in visible if entry.is_dir())
 
 
-class _ImagePaths(Mapping[str, str]):
-    """The ``imagePath`` by image; a file is read when its image is requested."""
-
-    def __init__(self, ground_truth: GroundTruth) -> None:
-        self._files = {str(image): files for image, *files in _files_of(ground_truth)}
-
-    def __getitem__(self, image: str) -> str:
-        file, below = self._files[image]
-        problems = Problems(1)
-        read = json_value(read_bytes(file), file, problems, DEFAULT_LIMITS, _EXPECTED_FILE)
-        record = read[0] if read is not None and isinstance(read[0], dict) else {}
-        path = record.get("imagePath")
-        if not isinstance(path, str):
-            raise KeyError(image)
-        joined = posixpath.join(posixpath.dirname(below), path.replace("\\", "/").lstrip("/"))
-        inside = posixpath.normpath(joined).removeprefix("../")
-        return posixpath.normpath("/" + inside).lstrip("/")
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._files)
-
-    def __len__(self) -> int:
-        return len(self._files)
-
-
-def _files_of(truth: GroundTruth) -> Iterator[tuple[Name, str, str]]:
-    """Yield each known image, its file, and the file relative to the folder."""
-    known = {str(image): image for image in truth.images}
-    for source in truth.files:
-        for member in source.members or (os.path.basename(source.path),):
-            image = name_of_member(member, known)
-            if image is not None:
-                file = os.path.join(source.path, member) if source.members else source.path
-                yield known[image], file, member
-
-
-def _stem(path: str) -> str:
-    return os.path.splitext(os.path.basename(path))[0]
+def _inside(folder: str, path: str) -> str:
+    """Return the path of an image as one inside the ground truth's folder, or its parent."""
+    joined = posixpath.join(folder, path.replace("\\", "/").lstrip("/"))
+    inside = posixpath.normpath(joined).removeprefix("../")
+    return posixpath.normpath("/" + inside).lstrip("/")
 
 
 def _upright(points: list[list[float]]) -> bool:

@@ -12,7 +12,7 @@ from detap.errors import Note
 from detap.formats.by_name.notes import files_skipped, images_without_file
 from detap.formats.reading.sniffing import first_files_fit, json_paths
 from detap.formats.shapes.document import Document, DocumentFormat, Image, Item, json_folder
-from detap.formats.shapes.values import class_name, object_of, positive_box, required
+from detap.formats.shapes.values import class_name, located, object_of, positive_box, required
 from detap.formats.text.folder import Folder
 from detap.io.json_text import short_json
 from detap.io.paths import Path
@@ -45,9 +45,8 @@ class Responses(Document):
         """Return the image of a response."""
         objects = required(record, "predictions", list, "expected a list")
         size = object_of(record.get("image") or {})
-        name = os.path.splitext(os.path.basename(file))[0]
-        located = ((f"predictions[{number}]", one) for number, one in enumerate(objects))
-        return Image(name, located, size.get("width"), size.get("height"))
+        located_objects = located("predictions", objects)
+        return Image(self.name, located_objects, size.get("width"), size.get("height"))
 
     def item_of(self, record: Any) -> Item:
         """Return the box of a prediction."""

@@ -6,13 +6,15 @@ from contextlib import suppress
 from itertools import islice
 
 from detap.errors import InputError, Problem, UsageError
+from detap.formats.reading.sniffing import head
 from detap.text_input import join_names
 
 _NAMES = ("train", "val", "valid", "validation", "test")
 """Folders of subsets; others may hold parts of one data set."""
 _SAME = ("val", "valid", "validation")
-_MAX_ENTRIES = 1000
+_MOST = 1000
 _FIELD = "{split}"
+_OLD_LABELME = b"<imagesize>"
 
 
 def subsets_of(folder: str, patterns: Iterable[str]) -> dict[str, str]:
@@ -29,40 +31,29 @@ def subsets_of(folder: str, patterns: Iterable[str]) -> dict[str, str]:
 
 
 def _matches(folder: str, pattern: str) -> Iterator[tuple[str, str]]:
-    head, field, tail = pattern.partition(_FIELD)
-    parent, prefix = os.path.split(head)
-    if field and (prefix or not tail.startswith("/")):
-        yield from _files(os.path.join(folder, parent), prefix, tail)
+    above, field, tail = pattern.partition(_FIELD)
+    if field and not tail.startswith("/"):  # the name of a file contains that of the subset
+        parent, prefix = os.path.split(os.path.join(folder, above))
+        for name in sorted(islice(_files(parent, prefix, tail), _MOST)):
+            yield name[len(prefix) : -len(tail)], os.path.join(parent, name)
         return
     for name in _NAMES if field else ("",):
-        path = os.path.join(folder, pattern.replace(_FIELD, name))
-        below, file = os.path.split(path)
+        below, file = os.path.split(os.path.join(folder, pattern.replace(_FIELD, name)))
         if file.startswith("*"):
-            if _has_file(below, file[1:]):
+            if any(_files(below, "", file[1:])):
                 yield name, below
-        elif os.path.isfile(path):
-            yield name, path
+        elif os.path.isfile(os.path.join(below, file)):
+            yield name, os.path.join(below, file)
 
 
-def _files(folder: str, prefix: str, suffix: str) -> list[tuple[str, str]]:
-    """Return the names between prefix and suffix of the first files of a folder, and the files."""
+def _files(folder: str, prefix: str, suffix: str) -> Iterator[str]:
+    """Yield the names of the files in a folder that begin and end so, with more between."""
     with suppress(OSError, ValueError), os.scandir(folder) as entries:
-        return sorted(
-            (entry.name[len(prefix) : -len(suffix)], entry.path)
-            for entry in islice(entries, _MAX_ENTRIES)
-            if entry.name.startswith(prefix) and entry.name.endswith(suffix)
-            if len(entry.name) > len(prefix) + len(suffix) and entry.name[0] != "."
-            if entry.is_file()
-        )
-    return []
-
-
-def _has_file(folder: str, suffix: str) -> bool:
-    with suppress(OSError, ValueError), os.scandir(folder) as entries:
-        return any(
-            entry.name.lower().endswith(suffix) and entry.name[0] != "." for entry in entries
-        )
-    return False
+        for entry in entries:
+            name, length = entry.name, len(prefix) + len(suffix)
+            fits = name.startswith(prefix) and name.lower().endswith(suffix)
+            if fits and len(name) > length and name[0] != "." and entry.is_file():
+                yield name
 
 
 def chosen_subset(path: str, subsets: Mapping[str, str], split: str | None) -> str:
@@ -84,9 +75,17 @@ def chosen_subset(path: str, subsets: Mapping[str, str], split: str | None) -> s
 def resolve_subset(path: str, patterns: tuple[str, ...], split: str | None, title: str) -> str:
     """Return the path of the chosen subset of a folder, or the path itself if it has none."""
     subsets = subsets_of(path, patterns) if os.path.isdir(path) else {}
+    if split is None and all(map(_is_old_labelme, subsets.values())):
+        return path  # the reader refuses its files, whatever the subset
     if subsets:
         return chosen_subset(path, subsets, split)
     if split is not None:
         layouts = " or ".join(pattern for pattern in patterns if _FIELD in pattern)
         raise UsageError(f"--split requires a {title} folder with {layouts}, got {path}")
     return path
+
+
+def _is_old_labelme(folder: str) -> bool:
+    """Return True for a folder of XML by LabelMe's older tool."""
+    names = islice(_files(folder, "", ".xml"), 1)
+    return any(_OLD_LABELME in head(os.path.join(folder, name)) for name in names)

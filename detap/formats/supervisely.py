@@ -5,7 +5,7 @@ Reference: Supervisely's documentation, "Annotation JSON format" and "Project st
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from detap.errors import Note
@@ -14,8 +14,6 @@ from detap.formats.content import (
     Content,
     check_file_names,
     rounded_areas,
-    rows_of_images,
-    sizes,
 )
 from detap.formats.reading.sniffing import first_files_fit, json_paths
 from detap.formats.shapes.document import (
@@ -25,12 +23,14 @@ from detap.formats.shapes.document import (
     Item,
     json_line,
     refuse_stdin,
+    written_images,
 )
 from detap.formats.shapes.values import (
     bounds,
     check_points,
     class_name,
     json_value,
+    located,
     object_of,
     points_of,
     points_text,
@@ -77,17 +77,6 @@ class Annotations(Document):
             except FaultError as fault:
                 self.problems.add(file, f"classes[{number}]", fault.message, fault.hint)
 
-    def image_names(self, path: str, members: Sequence[str]) -> dict[str, str]:
-        """Return the image file by annotation file; with its data set if names repeat."""
-        names = {m: os.path.basename(m or path).removesuffix(".json") for m in members}
-        counts = Counter(without_suffix(name) for name in names.values())
-        for member, name in names.items():
-            if counts[without_suffix(name)] > 1:
-                file = os.path.join(path, member)
-                data_set = os.path.basename(os.path.dirname(os.path.dirname(file)))
-                names[member] = f"{data_set}/{name}"
-        return names
-
     def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
         """Yield the record of the image."""
         if not isinstance(content, dict) or not isinstance(content.get("objects"), list):
@@ -97,9 +86,8 @@ class Annotations(Document):
     def image_of(self, location: str, record: Any, file: str) -> Image:
         """Return the image of a file."""
         size = object_of(record.get("size") or {})
-        objects = ((f"objects[{n}]", item) for n, item in enumerate(record["objects"]))
-        name = self.names.get(file) or os.path.basename(file).removesuffix(".json")
-        return Image(name, objects, size.get("width"), size.get("height"), _tags(record))
+        objects = located("objects", record["objects"])
+        return Image(self.name, objects, size.get("width"), size.get("height"), _tags(record))
 
     def item_of(self, record: Any) -> Item:
         """Return the object of a record."""
@@ -113,7 +101,7 @@ class Annotations(Document):
         if kind == "rectangle" and len(corners) != 2:
             raise FaultError(f"has {points_text(corners)} as a rectangle", "expected two corners")
         if kind != "rectangle":
-            self.refuse_shape(f"is a {kind}, not a box")
+            self.refuse_shape(kind)
             check_points(corners, kind, _POINTS[kind])
         return Item(label, bounds(corners), _tags(record))
 
@@ -159,26 +147,23 @@ class Supervisely(DocumentFormat):
     ) -> Iterator[tuple[str, bytes]]:
         """Yield the files of a project."""
         folder = self.written[isinstance(table, Detections)]
-        names = _image_files(content)
         classes = [{"title": name, "shape": "rectangle"} for name in table.classes]
         yield f"{folder}/meta.json", json_line({"classes": classes, "tags": []})
-        corners, labels = table.corners.tolist(), table.label.tolist()
-        tags = _tags_of(table)
-        for name, size, rows in zip(names, sizes(content), rows_of_images(table), strict=True):
-            objects = [
-                {
-                    "classTitle": table.classes[labels[row]],
-                    "geometryType": "rectangle",
-                    "tags": tags[row],
-                    "points": {"exterior": [corners[row][:2], corners[row][2:]], "interior": []},
-                }
-                for row in rows.tolist()
-            ]
+        corners, labels, tags = table.corners.tolist(), table.label.tolist(), _tags_of(table)
+
+        def item(row: int) -> dict[str, Any]:
+            return {
+                "classTitle": table.classes[labels[row]],
+                "geometryType": "rectangle",
+                "tags": tags[row],
+                "points": {"exterior": [corners[row][:2], corners[row][2:]], "interior": []},
+            }
+
+        images = written_images(content, table)
+        for name, (_, size, rows) in zip(_image_files(content), images, strict=True):
             sides = {} if size is None else {"size": {"height": size[1], "width": size[0]}}
-            yield (
-                f"{folder}/ds0/ann/{name}.json",
-                json_line({"tags": [], **sides, "objects": objects}),
-            )
+            record = {"tags": [], **sides, "objects": [*map(item, rows)]}
+            yield f"{folder}/ds0/ann/{name}.json", json_line(record)
 
 
 def _image_files(content: Content) -> list[str]:
@@ -227,4 +212,12 @@ def _folders(path: str) -> list[Folder]:
     if not any(folder.members for folder in folders):
         message = f"no annotations: no file in a folder {_FOLDER} ends with .json"
         refuse(path, message, "use the folder of the project or data set")
+    counts = Counter(without_suffix(name) for folder in folders for name in folder.members)
+    for folder in folders:  # names that repeat get that of their data set
+        data_set = os.path.basename(os.path.dirname(folder.path))
+        members = [*folder.members.items()]
+        folder.members.clear()
+        for name, member in members:
+            is_repeated = counts[without_suffix(name)] > 1
+            folder.members[f"{data_set}/{name}" if is_repeated else name] = member
     return folders

@@ -10,9 +10,16 @@ from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from detap.errors import Note, UsageError
-from detap.formats.content import Content, rows_of_images
+from detap.formats.content import Content
 from detap.formats.reading.sniffing import head, json_paths
-from detap.formats.shapes.document import Document, DocumentFormat, Image, Item, json_line
+from detap.formats.shapes.document import (
+    Document,
+    DocumentFormat,
+    Image,
+    Item,
+    json_line,
+    written_images,
+)
 from detap.formats.shapes.values import (
     Row,
     Table,
@@ -41,6 +48,7 @@ _COLUMNS = (
 _PROJECT = "_via_img_metadata"
 _POINTS = {"polygon": 3, "polyline": 2}
 _RADII = {"point": (), "circle": ("r",), "ellipse": ("rx", "ry")}
+_XYWH = ("x", "y", "width", "height")
 _SHOWN = 60
 _EXPECTED = "export the annotations again, as CSV"
 
@@ -73,9 +81,8 @@ class Regions(Document):
         images = content.get(_PROJECT, content) if isinstance(content, dict) else content
         if isinstance(images, dict):
             return [(f"{short_json(key)}", record) for key, record in images.items()]
-        self.problems.add(
-            file, "", f"is {short_json(images)}, not an object of images", self.expected
-        )
+        message = f"is {short_json(images)}, not an object of images"
+        self.problems.add(file, "", message, self.expected)
         return []
 
     def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
@@ -122,10 +129,10 @@ class Regions(Document):
     def _box(self, shape: dict[str, Any]) -> list[float]:
         kind = shape.get("name")
         if kind == "rect":
-            return [*numbers(shape, "x", "y", "width", "height")]
+            return [*numbers(shape, *_XYWH)]
         if kind not in (*_POINTS, *_RADII):
             raise FaultError(f"shape is {value_text(shape, 'name')}", "use rect")
-        self.refuse_shape(f"is a {kind}, not a box")
+        self.refuse_shape(kind)
         return as_xywh(_bounds(kind, shape))
 
 
@@ -255,23 +262,24 @@ class Via(DocumentFormat):
     def text(self, content: Content, table: GroundTruth | Detections, notes: list[Note]) -> bytes:
         """Return the file; the size of image files is unknown and written as 0."""
         boxes = to_xywh(table.corners, table.box_area)[0].tolist()
-        labels = [table.classes[k] for k in table.label.tolist()]
-        images = {}
-        for name, rows in zip(content.images, rows_of_images(table), strict=True):
-            regions = [
-                {
-                    "shape_attributes": {
-                        "name": "rect",
-                        **dict(zip(("x", "y", "width", "height"), boxes[row], strict=True)),
-                    },
-                    "region_attributes": {"label": labels[row]},
+        labels = table.label.tolist()
+
+        def region(row: int) -> dict[str, Any]:
+            shape = {"name": "rect", **dict(zip(_XYWH, boxes[row], strict=True))}
+            label = {"label": table.classes[labels[row]]}
+            return {"shape_attributes": shape, "region_attributes": label}
+
+        return json_line(
+            {
+                f"{file}0": {
+                    "filename": file,
+                    "size": 0,
+                    "regions": [*map(region, rows)],
+                    "file_attributes": {},
                 }
-                for row in rows.tolist()
-            ]
-            file = content.file_name(name)
-            record = {"filename": file, "size": 0, "regions": regions, "file_attributes": {}}
-            images[f"{file}0"] = record
-        return json_line(images)
+                for file, _, rows in written_images(content, table)
+            }
+        )
 
 
 def _is_of_image(path: str, paths: frozenset[str]) -> bool:

@@ -116,8 +116,8 @@ def test_a_placeholder_has_names_without_boxes() -> None:
 
 def test_an_attribute_that_sets_no_flag() -> None:
     names = FlagNames("dark=ignore")
-    assert [names.flag_of("dark", value) for value in ("yes", "0")] == ["ignore", ""]
-    assert [names.flag_of(name, "1") for name in ("difficult", "night")] == ["", ""]
+    assert [names.of({"dark": value}) for value in ("yes", "0", None)] == [{"ignore"}, set(), set()]
+    assert [names.of({name: "1"}) for name in ("difficult", "night")] == [set(), set()]
 
 
 def test_repeated_file_names_of_arrays() -> None:

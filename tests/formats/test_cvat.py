@@ -114,6 +114,7 @@ def test_a_rotated_box_is_a_quadrilateral(tmp_path: Path) -> None:
     upright = [10, 20, 20, 20, 20, 40, 10, 40]
     for row, expected in enumerate((corners, corners, upright, upright)):
         assert truth.polygons[row].tolist() == pytest.approx(expected)
+    assert {note.code: note.count for note in truth.notes}["angles-beyond-a-turn"] == 1
     bounding = read_ground_truth(path, shapes="bbox")
     assert bounding.polygons is None
     assert bounding.corners[0].tolist() == pytest.approx([5, 25, 25, 35])

@@ -189,7 +189,7 @@ BAD = {
     "attributes are a list": Bad(changed(TRUTH, *AT, "attributes", to=[1]), f"{FIRST}: is [1]"),
     "a flag of text": Bad(
         changed(TRUTH, *AT, "attributes", to={"hard": "so"}),
-        f"{FIRST}: flag 'hard' is \"so\"",
+        f"{FIRST}: flag 'hard' is 'so'; expected true or false, yes or no, 1 or 0",
         options=("--attribute-flags", "hard=difficult"),
     ),
     "no score": Bad(TRUTH, f"{FIRST}: has no score or confidence (ground truth?)", True),

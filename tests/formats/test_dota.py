@@ -112,8 +112,9 @@ def test_rotated_boxes_of_five_numbers(tmp_path: Path) -> None:
     assert truth.polygons is not None
     assert truth.polygons[0] == pytest.approx([10, -5, 10, 15, 0, 15, 0, -5])
     assert truth.polygons[1].tolist() == [-5, 0, 15, 0, 15, 10, -5, 10]
-    detections = results(tmp_path, ship=f"P1 .9 5 5 20 10 {np.pi / 2}")
+    detections = results(tmp_path, ship=f"P1 .9 5 5 20 10 {np.pi / 2 - 4 * np.pi}")
     table = read_detections(detections, truth, angle_unit="radians")
+    assert {note.code: note.count for note in table.notes}["angles-beyond-a-turn"] == 1
     assert table.polygons is not None
     assert table.polygons[0] == pytest.approx(truth.polygons[0])
     negative = labels_of(tmp_path / "negative", "5 5 -20 10 90 ship 0")

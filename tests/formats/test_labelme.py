@@ -228,10 +228,7 @@ def test_paths_of_images(tmp_path: Path) -> None:
     }
     truth = read_ground_truth(written(tmp_path, files))
     paths = FORMATS["labelme"].image_files(truth)[1]
-    assert list(paths) == ["a", "b", "c"]
-    assert (paths["a"], paths["b"]) == ("images/a.jpg", "b.jpg")
-    with pytest.raises(KeyError, match="'c'"):
-        paths["c"]
+    assert paths == {"a": "images/a.jpg", "b": "b.jpg"}
 
 
 def test_normalized_boxes_are_refused(tmp_path: Path, detap: Run) -> None:
@@ -348,7 +345,7 @@ SHAPES: dict[str, tuple[Any, str]] = {
     ),
     "a flag": (
         shape(flags={"difficult": "rather"}),
-        "flag 'difficult' is \"rather\"; expected true or false",
+        "flag 'difficult' is 'rather'; expected true or false, yes or no, 1 or 0",
     ),
 }
 

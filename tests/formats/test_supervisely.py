@@ -166,7 +166,7 @@ BAD = {
     "a tag without name": Bad(changed(A, *TAGS, to=[{"value": 1}]), f"{FIRST}: name is missing"),
     "a flag of text": Bad(
         made([1, 2], [3, 4], hard="so"),
-        f"{FIRST}: flag 'hard' is \"so\"",
+        f"{FIRST}: flag 'hard' is 'so'; expected true or false, yes or no, 1 or 0",
         options=("--attribute-flags", "hard=difficult"),
     ),
     "no score": Bad(A, f"{FIRST}: has no score or confidence (ground truth?)", True),

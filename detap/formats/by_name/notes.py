@@ -36,6 +36,12 @@ def images_without_objects(images: int, image: NDArray[np.integer[Any]]) -> Note
     )
 
 
+def angles_beyond_a_turn(count: int) -> Note:
+    """Note the angles of more than 360 degrees, in either direction."""
+    message = "angles beyond a full turn read without the turns"
+    return Note("angles-beyond-a-turn", message, count, severity="info")
+
+
 def files_skipped(names: Sequence[str], content: str) -> Note:
     """Note the folder entries without the expected content."""
     message = f"files skipped ({join_names(names)}): not {content}"

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.errors import InputError, Note, Problem
+from detap.formats.by_name.notes import angles_beyond_a_turn, nonzero_notes
 from detap.formats.coco.columns import TruthColumns
 from detap.formats.coco.truth import TruthFile
 from detap.io.paths import shown
@@ -47,6 +48,8 @@ def as_exported(
         columns = columns._replace(class_names=columns.class_names[1:])
     if file.rotated:
         table = _turned(table, columns.origin, file.rotated, path, shapes)
+        beyond = sum(abs(degrees) > 360 for degrees in file.rotated.values())
+        notes += nonzero_notes(angles_beyond_a_turn(beyond))
     return columns._replace(table=table), tuple(notes)
 
 

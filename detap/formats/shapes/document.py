@@ -7,7 +7,6 @@ import json
 import math
 import os
 from array import array
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
@@ -18,18 +17,33 @@ import numpy as np
 from detap.core.polygons import box_polygons, is_self_intersecting
 from detap.errors import InputError, Note
 from detap.formats.base import Format
-from detap.formats.by_name.notes import images_without_objects, nonzero_notes
+from detap.formats.by_name.notes import (
+    angles_beyond_a_turn,
+    images_without_objects,
+    nonzero_notes,
+)
 from detap.formats.by_name.objects import Objects, detections, ground_truth, name_index
 from detap.formats.by_name.problems import RowReader, refuse_empty
-from detap.formats.content import Content, lost_areas, lost_flags, lost_unused
+from detap.formats.content import (
+    Content,
+    exact_number,
+    lost_areas,
+    lost_flags,
+    lost_unused,
+    rows_of_images,
+    sizes,
+)
 from detap.formats.reading.attributes import Attributes
 from detap.formats.reading.placeholder import empty_ground_truth
 from detap.formats.shapes.values import (
     BBOX_HINT,
     FlagNames,
+    as_xywh,
+    bounds,
     finite_number,
     json_value,
     object_of,
+    rotated_box,
     side_of,
 )
 from detap.formats.stem_matching import base_name, without_suffix
@@ -40,12 +54,13 @@ from detap.io.json_text import HOLDS_CONSTANTS, short_json
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import STDIN, Path, SourceFile, shown
 from detap.io.problems import SHAPES, FaultError, Problems, check_choice
-from detap.io.stream import read_bytes, refuse
+from detap.io.stream import refuse
 from detap.tables.columns import indices_in
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Name, encode_boxes
 from detap.text_input import quote
 
 SCORES = ("score", "confidence")
+Box = tuple[list[float], Sequence[Sequence[float]] | None]  # and the corners of a rotated one
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -65,7 +80,7 @@ class Item(NamedTuple):
     """An object of a file."""
 
     label: str
-    box: Sequence[float]  # in the document's `box_format`
+    box: list[float]  # in the document's `box_format`
     attributes: Mapping[str, Any] = _NOTHING  # may be flags or the score
     corners: Sequence[Sequence[float]] | None = None  # of a rotated box, which `box` encloses
 
@@ -74,7 +89,7 @@ class Document(RowReader):
     """The files of one input.
 
     A subclass overrides :meth:`images_of`, :meth:`image_of` and :meth:`item_of`; for a folder of
-    files :meth:`folders`; for files other than JSON :meth:`parse`.
+    files :meth:`folders`, which names them; for files other than JSON :meth:`parse`.
     """
 
     box_format = "xyxy"  # of the boxes of `item_of`
@@ -111,12 +126,13 @@ class Document(RowReader):
         self.file_names: dict[Name, str] = {}
         self.attributes: dict[Name, Mapping[str, Any]] = {}
         self.images_only = False  # if True, `attributes` are read instead of objects
-        self.names: dict[str, str] = {}  # the image of each file, by `image_names`
+        self.name = ""  # of the file that is read, in its folder
         self.skipped: list[str] = []
         self._first: dict[str, tuple[str, str]] = {}
-        self._sources: list[tuple[Folder, int]] = []
+        self._sources: list[SourceFile] = []
+        self._angles = 0  # beyond a turn
         self._files: list[str] = []
-        self._starts: list[int] = []  # the first row of each file
+        self._file = array("i")
         self._locations: list[Any] = []
         self._image = array("i")
         self._labels: list[str] = []
@@ -132,10 +148,6 @@ class Document(RowReader):
     def folders(self) -> list[Folder]:
         """Return the folders with the files; by default the path is the only file."""
         return [Folder(self.given, "", "", {"": ""})]
-
-    def image_names(self, path: str, members: Sequence[str]) -> dict[str, str]:
-        """Return the image of each file below a path, if files do not name them."""
-        return {}
 
     def parse(self, data: bytes, file: str) -> tuple[Any, int] | None:
         """Return the content of a file, and its number of NaN and Infinity.
@@ -168,13 +180,10 @@ class Document(RowReader):
 
     def read(self, *, check: bool = True) -> Self:
         """Read the files; raise all problems if `check`."""
-        folders = self.folders()
-        members = [os.path.join(f.inside, name) for f in folders for name in f.members.values()]
-        self._name(self.given, members)
-        for folder in folders:
+        for folder in self.folders():
             before = len(self)
             self.skipped += folder.skipped
-            for number, member in enumerate(folder.members.values()):
+            for number, (name, member) in enumerate(folder.members.items()):
                 path = folder.file(member)
                 try:
                     data, digest = read_hashed(path, self.limits)
@@ -183,21 +192,18 @@ class Document(RowReader):
                     continue
                 if digest:
                     folder.digests[number] = digest
-                self.read_data(data, path if member else self.path)
+                self.read_data(data, path if member else self.path, name)
                 if len(self) > self.limits.records:
                     break
-            self._sources.append((folder, len(self) - before))
+            self._sources.append(folder.source(folder.members.values(), len(self) - before))
         if check:
             self.problems.raise_any()
         return self
 
-    def _name(self, path: str, members: Sequence[str]) -> None:
-        names = self.image_names(path, members)
-        self.names |= {_file(path, member): name for member, name in names.items()}
-
-    def read_data(self, data: bytes, file: str) -> None:
-        """Read one file and collect its problems."""
-        self.begin(file)
+    def read_data(self, data: bytes, file: str, name: str = "") -> None:
+        """Read one file, with its name in the folder, and collect its problems."""
+        self.name = name
+        self._files.append(file)
         before = self.problems.count
         parsed = self.parse(data, file)
         if parsed is None:
@@ -206,17 +212,13 @@ class Document(RowReader):
         try:
             for location, record in self.images_of(content, file):
                 self.read_image(file, location, record)
-                if self.too_many():
+                if len(self) > self.limits.records:
+                    self.problems.add(self.path, "", *self.limits.exceeded)
                     break
         except FaultError as fault:
             self.problems.add(file, "", fault.message, fault.hint)
         if constants and self.problems.count == before:
             self.problems.add(file, "", *HOLDS_CONSTANTS)
-
-    def begin(self, file: str) -> None:
-        """Start to read a file; the next rows are its own."""
-        self._files.append(file)
-        self._starts.append(len(self))
 
     def read_image(self, file: str, location: str, record: Any) -> None:
         """Read one image and collect its problems."""
@@ -266,13 +268,23 @@ class Document(RowReader):
         if item is None:
             return
         score = self.score_of(item.attributes) if self.scored else 0.0
-        attributes = self.object_attributes
-        values = attributes.values(item.attributes.get) if attributes.names else ()
+        extra = self.object_attributes
+        values = extra.values(item.attributes.get) if extra.names else ()
         flags = self.flags_of(item.attributes)
-        self.add(item.label, item.box, score, flags, item.corners)
-        if attributes.names:
-            attributes.append(values)
+        if fault := box_fault(item.box, self.box_format):
+            raise FaultError(fault, "correct the box")
+        if item.corners is not None and self.shapes != "bbox":
+            if is_self_intersecting(np.array(item.corners).reshape(1, 8)).any():
+                raise FaultError("sides of its corners cross", "list the corners in order around")
+            self._corners[len(self)] = item.corners
+        for flag in flags:
+            self._flagged.setdefault(flag, []).append(len(self))
+        extra.append(values)
+        self._file.append(len(self._files) - 1)
         self._locations.append(location)
+        self._image.append(len(self.images) - 1)
+        self._labels.append(item.label)
+        self._numbers.extend((score, *item.box))
 
     def score_of(self, attributes: Mapping[str, Any]) -> float:
         """Return the score of an object; raise FaultError if it has none."""
@@ -284,53 +296,38 @@ class Document(RowReader):
 
     def flags_of(self, attributes: Mapping[str, Any]) -> set[str]:
         """Return the flags that an object has."""
-        flags = set()
-        for name, value in attributes.items():
-            try:
-                flags.add("" if value is None else self.flags.flag_of(name, str(value)))
-            except ValueError:
-                message = f"flag {quote(name)} is {short_json(value)}"
-                raise FaultError(message, "expected true or false") from None
-        return flags - {""}
-
-    def add(
-        self,
-        label: str,
-        box: Sequence[float],
-        score: float,
-        flags: Iterable[str] = (),
-        corners: Sequence[Sequence[float]] | None = None,
-    ) -> None:
-        """Add a box of the last image; `corners` are those of a rotated box that it encloses."""
-        fault = box_fault(list(box), self.box_format)
-        if fault:
-            raise FaultError(fault, "correct the box")
-        if corners is not None and self.shapes != "bbox":
-            if is_self_intersecting(np.array(corners).reshape(1, 8)).any():
-                raise FaultError("sides of its corners cross", "list the corners in order around")
-            self._corners[len(self)] = corners
-        for flag in flags:
-            self._flagged.setdefault(flag, []).append(len(self))
-        self._image.append(len(self.images) - 1)
-        self._labels.append(label)
-        self._numbers.extend((score, *box))
-
-    def refuse_shape(self, message: str) -> None:
-        """Raise FaultError for a shape that is not a box, unless its bounds are read."""
-        if self.shapes != "bbox":
-            raise FaultError(message, BBOX_HINT)
-
-    def too_many(self) -> bool:
-        """Return True, and add a problem, if there are more boxes than the limit."""
-        if len(self) <= self.limits.records:
-            return False
-        self.problems.add(self.path, "", *self.limits.exceeded)
-        return True
+        return self.flags.of(attributes)
 
     def location(self, row: int) -> tuple[str, str]:
         """Return the file and location of a box."""
-        file = self._files[bisect_right(self._starts, row) - 1]
-        return file, self.location_text(self._locations[row])
+        return self._files[self._file[row]], self.location_text(self._locations[row])
+
+    # --- shapes as boxes
+
+    def refuse_shape(self, kind: str) -> None:
+        """Raise FaultError for a shape that is not a box, unless its bounds are read."""
+        if self.shapes != "bbox":
+            article = "an" if kind[0] in "aeiou" else "a"
+            raise FaultError(f"is {article} {kind}, not a box", BBOX_HINT)
+
+    def around(self, points: Sequence[Sequence[float]]) -> list[float]:
+        """Return the smallest box around points, in the document's `box_format`."""
+        corners = bounds(points)
+        return as_xywh(corners) if self.box_format == "xywh" else corners
+
+    def rotated(
+        self, box: list[float], measures: Sequence[float], degrees: float, *, about: float = 0.5
+    ) -> Box:
+        """Return the bounding box and the corners of a box after a rotation.
+
+        `measures` are x, y, width and height, where x, y is the center or another point `about`
+        which :func:`rotated_box` rotates. Without rotation, the box is returned alone.
+        """
+        self._angles += abs(degrees) > 360
+        if not degrees % 360:
+            return box, None
+        corners = rotated_box(*measures, degrees, about=about)
+        return self.around(corners), corners
 
     # --- tables
 
@@ -370,23 +367,24 @@ class Document(RowReader):
 
     def sources(self) -> tuple[SourceFile, ...]:
         """Return the input sources."""
-        return tuple(
-            folder.source(folder.members.values(), records) for folder, records in self._sources
-        )
+        return tuple(self._sources)
 
     def ground_truth(self) -> GroundTruth:
         """Return all boxes as ground truth; raise InputError if there are none."""
         missing = self.missing.format(len(self.images))
         refuse_empty(self.path, len(self), self.limits, missing, "annotations")
         empty = images_without_objects(len(self.images), np.array(self._image))
-        notes = (*self.flags.notes(), *nonzero_notes(*self.notes(), empty))
+        notes = (*self.flags.notes(), *self._notes(), *nonzero_notes(empty))
         return ground_truth(self.objects(), self, self.sources(), notes)
 
     def detections(self, truth: GroundTruth) -> Detections:
         """Return the boxes as detections, numbered as the ground truth."""
         objects = self.objects()
         objects = objects._replace(images=self.matched(objects.images, truth.images))
-        return detections(objects, truth, self, self.sources(), nonzero_notes(*self.notes()))
+        return detections(objects, truth, self, self.sources(), self._notes())
+
+    def _notes(self) -> tuple[Note, ...]:
+        return nonzero_notes(*self.notes(), angles_beyond_a_turn(self._angles))
 
     def matched(self, images: Sequence[Name], known: Sequence[Name]) -> tuple[Name, ...]:
         """Replace names of unknown images by the known ones of their stems, if unique."""
@@ -402,23 +400,16 @@ class Document(RowReader):
         return empty_ground_truth(objects.images, objects.classes)
 
     @classmethod
-    def images_again(cls, truth: GroundTruth) -> Self:
-        """Read only the images of a ground truth again, unchecked."""
-        reader = cls("")
-        reader.images_only = True
-        members: dict[str, list[str]] = {}
-        for source in truth.files:
-            members.setdefault(source.path, []).extend(source.members or ("",))
-        for path, names in members.items():
-            reader._name(path, names)
-            for file in [_file(path, name) for name in names]:
-                with suppress(InputError):  # a list of names
-                    reader.read_again(file)
-        return reader
-
-    def read_again(self, file: str) -> None:
-        """Read the images of one file."""
-        self.read_data(read_bytes(file), file)
+    def images_again(cls, truth: GroundTruth) -> list[Self]:
+        """Read only the images of each input of a ground truth again, unchecked."""
+        readers = []
+        for path in dict.fromkeys(source.path for source in truth.files):
+            reader = cls(path)
+            reader.images_only = True
+            with suppress(InputError):  # a list of names
+                reader.read(check=False)
+            readers.append(reader)
+        return readers
 
 
 def json_folder(path: str, files: str, missing: str, *, nested: bool = False) -> Folder:
@@ -436,14 +427,29 @@ def json_line(value: Any) -> bytes:
     return (json.dumps(value, ensure_ascii=False) + "\n").encode()
 
 
+def json_list(records: Iterable[Any]) -> bytes:
+    """Return records as the JSON of a file, one a line."""
+    lines = ",\n".join(json.dumps(record, ensure_ascii=False) for record in records)
+    return f"[\n{lines}\n]\n".encode()
+
+
+def exact_xywh(box: Iterable[float]) -> dict[str, float]:
+    """Return a box as an object to write."""
+    return dict(zip(("x", "y", "width", "height"), map(exact_number, box), strict=True))
+
+
+def written_images(
+    content: Content, table: GroundTruth | Detections
+) -> Iterator[tuple[str, tuple[float, float] | None, list[int]]]:
+    """Yield the file, the size and the rows of each image."""
+    rows = (rows.tolist() for rows in rows_of_images(table))
+    return zip(map(content.file_name, content.images), sizes(content), rows, strict=True)
+
+
 def refuse_stdin(path: str, files: str) -> None:
     """Raise InputError for standard input, which has no file names."""
     if path == STDIN:
         refuse(path, f"cannot provide {files}: file names are needed", "use a folder")
-
-
-def _file(path: str, member: str) -> str:
-    return os.path.join(path, member) if member else path
 
 
 class DocumentFormat(Format):
@@ -472,13 +478,15 @@ class DocumentFormat(Format):
         known = set(ground_truth.images)
         return {
             image: attributes[name]
-            for image, attributes in self.document.images_again(ground_truth).attributes.items()
+            for reader in self.document.images_again(ground_truth)
+            for image, attributes in reader.attributes.items()
             if image in known and attributes.get(name) is not None
         }
 
     def file_names(self, ground_truth: GroundTruth) -> dict[Name, str]:
         """Return the file of each image; files are read again."""
-        return self.document.images_again(ground_truth).file_names
+        readers = self.document.images_again(ground_truth)
+        return {image: name for reader in readers for image, name in reader.file_names.items()}
 
     def write(self, content: Content, notes: list[Note]) -> Iterator[tuple[str, bytes]]:
         """Yield names and contents of files; add notes on lost data."""

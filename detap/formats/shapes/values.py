@@ -3,7 +3,7 @@
 import csv
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import StringIO
 from types import UnionType
 from typing import Any, NamedTuple
@@ -106,6 +106,11 @@ def positive_box(record: dict[str, Any]) -> tuple[float, float, float, float]:
         if side < 0:
             raise FaultError(f"{name} {side:g} is negative", "correct the box")
     return x, y, width, height
+
+
+def located(where: str, items: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the location and value of each item of a list."""
+    return ((f"{where}[{number}]", item) for number, item in enumerate(items))
 
 
 def points_of(value: Any, name: str = "points") -> list[list[float]]:
@@ -274,22 +279,25 @@ class FlagNames:
                 raise UsageError(f"attribute flag {option!r} names no flag; use {choices}")
             self.flags[name] = flag
 
-    def flag_of(self, name: str, value: str) -> str:
-        """Return the flag that an attribute sets, or ""; ValueError if it is no truth value."""
-        if name not in self.flags and name.lower() not in _FLAG_OF:
-            return ""
-        is_set = _TRUTH.get(value.strip().lower())
-        if name in self.flags:
-            if is_set is None:
-                raise ValueError
-            return self.flags[name] if is_set else ""
-        if is_set:
-            self.unmapped[name] += 1
-        return ""
+    def of(self, attributes: Mapping[str, Any]) -> set[str]:
+        """Return the flags that attributes set; raise FaultError for no truth value."""
+        flags = set()
+        names = [name for name in attributes if name in self.flags or name.lower() in _FLAG_OF]
+        for name in names:
+            text = str(attributes[name])
+            is_set = _TRUTH.get(text.strip().lower())
+            if name not in self.flags:
+                self.unmapped[name] += is_set is True
+            elif is_set:
+                flags.add(self.flags[name])
+            elif is_set is None and attributes[name] is not None:
+                message = f"flag {quote(name)} is {quote(text)}"
+                raise FaultError(message, "expected true or false, yes or no, 1 or 0")
+        return flags
 
     def notes(self) -> tuple[Note, ...]:
         """Note the attributes that are named like flags but not mapped."""
-        names = ",".join(sorted(self.unmapped))
+        names = ",".join(sorted(+self.unmapped))
         return nonzero_notes(
             Note(
                 "flags-not-mapped",
