@@ -25,7 +25,7 @@ from detap.formats.text.lines import LineForm, are_numbers, has_columns
 from detap.formats.text.reader import FolderReader, Rows, first_words
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
-from detap.io.problems import check_choice
+from detap.io.problems import Problems, check_choice
 from detap.tables.detection import (
     BOX_FORMATS,
     Detections,

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from detap.formats.by_name.problems import Problems
 from detap.formats.dota import DotaForm
 from detap.formats.kitti import KittiForm
 from detap.formats.text import reader
@@ -18,7 +17,7 @@ from detap.formats.text._ragged import RaggedLines
 from detap.formats.text.lines import LineForm, decoded_lines, plain_lines
 from detap.formats.text.reader import Rows
 from detap.formats.yolo.rows import YoloForm
-from detap.io.problems import FaultError
+from detap.io.problems import FaultError, Problems
 from tests.oracle.lines import PlainLines
 
 KNOWN = ("000001", "a", "é", "img-2.x", "7", "\ud800", "[")

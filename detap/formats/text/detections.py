@@ -11,7 +11,6 @@ import numpy as np
 from detap.errors import Note, Problem
 from detap.formats.by_name.notes import classes_without_file, files_skipped, images_without_file
 from detap.formats.by_name.objects import nothing_in_common
-from detap.formats.by_name.problems import Problems
 from detap.formats.reading.sniffing import head
 from detap.formats.text.class_names import ClassNames
 from detap.formats.text.folder import Folder, detections_folder, hint_of
@@ -213,9 +212,10 @@ def read_class_files(
     """Read one file per class; return the image index (N,) of each row."""
     problems = reader.problems
     _check_classes(reader.folder, class_by_stem, problems, names)
-    rows = reader.read(form(image_resolver(ground_truth, problems)))
-    if not len(rows):
-        _lead_with_images(reader, ground_truth)
+    unknown: dict[str, None] = {}
+    rows = reader.read(form(image_resolver(ground_truth, unknown)))
+    if unknown and not len(rows):
+        problems.lead = nothing_in_common(reader.folder.given, unknown, ground_truth)
     problems.raise_any()
     return reindexed(rows.name, rows.names, ground_truth.images)
 
@@ -280,7 +280,7 @@ def image_resolver(ground_truth: GroundTruth, unknown: dict[str, None]) -> Calla
     def resolve(word: str) -> str:
         if word in images:
             return word
-        problems.unknown_images.setdefault(word)
+        unknown.setdefault(word)
         if path := _excluded_file(ground_truth, word):
             message = f"image {quote(word)} is not in the image set, but {path} exists"
             raise FaultError(message, "use the image set that the detector was run on")

@@ -26,7 +26,7 @@ from detap.formats.by_name.notes import (
     nonzero_notes,
 )
 from detap.formats.by_name.objects import detections, ground_truth
-from detap.formats.by_name.problems import Problems, refuse_empty
+from detap.formats.by_name.problems import refuse_empty
 from detap.formats.content import Content
 from detap.formats.image_folders import ImageFolder
 from detap.formats.options import GEOMETRIES
@@ -59,7 +59,7 @@ from detap.formats.yolo.sizes import GivenSizes, Size, refuse_unknown, sizes_of_
 from detap.io import stream as files
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path, SourceFile
-from detap.io.problems import check_choice
+from detap.io.problems import Problems, check_choice
 from detap.protocols.fields import default_sigmas
 from detap.tables.columns import indices_in, reindexed
 from detap.tables.detection import Detections, Floats, GroundTruth
