@@ -351,18 +351,6 @@ def test_a_mistake_in_yolo_predictions_is_named(
     assert said in ended.err
 
 
-def test_a_leading_confidence_column_is_named_with_a_hint_that_works(
-    real_data: Path, tmp_path: Path
-) -> None:
-    def padilla(line: list[str]) -> str:
-        return " ".join([line[0], line[5], *line[1:5]])
-
-    path = yolo_folder(real_data, tmp_path / "dt", padilla)
-    truth_path, options = opened(real_data, TRUTHS["yolo"])
-    truth = detap.read_ground_truth(truth_path, **options)
-    assert summary(truth, detap.read_detections(path, truth)) == known(real_data, BY_YOLO)
-
-
 def test_swapped_image_sizes_are_named(command: Run, real_data: Path, tmp_path: Path) -> None:
     """With detections in pixels; if both inputs are normalized neither IoU nor areas change."""
     swapped = tmp_path / "sizes.csv"

@@ -1,17 +1,13 @@
 """Invalid YOLO files: each message has file, line and hint."""
 
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import detap
 from detap.errors import InputError, UsageError
-from detap.formats.yolo.sizes import GivenSizes
-from detap.io.limits import DEFAULT_LIMITS
 from tests.formats.test_yolo import BOX, FOUND, dataset, png
 from tests.formats.voc_files import problems_of, write
 
@@ -249,20 +245,6 @@ def test_invalid_data_sets(name: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(InputError) as error:
         detap.read_ground_truth(f"{tmp_path}/{name}", format="yolo")
     assert message in str(error.value)
-
-
-def test_given_sizes_that_differ(tmp_path: Path) -> None:
-    given = GivenSizes.read((30, 20), None, DEFAULT_LIMITS)
-    given.check_against(np.array([[30.0, 20], [np.nan, np.nan]]), ["a", "b"], "x", "there")
-    with pytest.raises(InputError) as error:
-        given.check_against(np.array([[30.0, 20], [20, 30]]), ["a", "b"], "x", "there")
-    assert str(error.value) == (
-        "x: image 'b' is 20x30 there, but 30x20 in --image-size: width and height look swapped; "
-        "correct --image-size, or omit it"
-    )
-    few = replace(DEFAULT_LIMITS, file_bytes=10)
-    with pytest.raises(InputError):
-        GivenSizes.read(None, _sizes(tmp_path), few)
 
 
 def test_ground_truths_of_several_class_lists(tmp_path: Path) -> None:

@@ -97,16 +97,6 @@ def test_columns_of_padillas_tools(folder: Path, voc: Path) -> None:
     assert wrong["AP"] == pytest.approx(0.0137, abs=5e-5)
 
 
-def test_predictions_written_twice(folder: Path, tmp_path: Path) -> None:
-    for path in (folder / "predictions" / "labels").iterdir():
-        write(tmp_path, {path.name: path.read_text() * 2})
-    truth = detap.read_ground_truth(folder / "data.yaml", image_sizes=folder / "sizes.csv")
-    detections = detap.read_detections(tmp_path, truth)
-    assert {note.code: note.count for note in detections.notes}["repeated-rows"] == 452
-    result = detap.evaluate(truth, detections, protocol="coco")
-    assert result.summary["AP"] == pytest.approx(0.2167, abs=5e-5)
-
-
 @pytest.mark.parametrize("box_format", ["xywh", "xyxy"])
 def test_boxes_in_another_format(folder: Path, tmp_path: Path, box_format: str) -> None:
     """The same boxes as top-left xywh, or xyxy, give the known metrics."""
@@ -154,15 +144,6 @@ def test_the_former_hint_gave_a_wrong_metric(
     assert json.loads(done.out)["summary"]["AP"] == pytest.approx(0.3469581862666092, abs=1e-12)
 
 
-def test_attributes_of_images(folder: Path, command: Callable[..., Ended]) -> None:
-    """There are none, which is reported as for any format."""
-    sizes = ("--image-sizes", str(folder / "sizes.csv"))
-    data, detections = str(folder / "data.yaml"), str(folder / "predictions")
-    done = command("eval", "--gt", data, "--dt", detections, *sizes, "--slice-by", "light")
-    assert done.status == 2
-    assert "no image has an attribute 'light'" in done.err
-
-
 def test_the_hint_gives_the_right_metric(
     folder: Path, voc: Path, command: Callable[..., Ended]
 ) -> None:
@@ -174,21 +155,6 @@ def test_the_hint_gives_the_right_metric(
     )  # fmt: skip
     assert done.status == 0
     assert json.loads(done.out)["summary"]["mAP"] == pytest.approx(0.6109, abs=5e-5)
-
-
-def test_predictions_numbered_by_another_list(
-    folder: Path, voc: Path, command: Callable[..., Ended]
-) -> None:
-    data, padilla = str(folder / "data.yaml"), str(voc / "dt" / "rel_xywh")
-    sizes = ("--image-sizes", str(folder / "sizes.csv"))
-    done = command("eval", "--gt", data, "--dt", padilla, *sizes)
-    assert "[classes-permuted]" in done.err
-    assert "--dt-class-names" in done.err
-    assert command("eval", "--gt", data, "--dt", padilla, *sizes, "--strict").status == 2
-    checked = command("check", "--gt", data, "--dt", padilla, *sizes)
-    assert "classes-permuted" in checked.out + checked.err
-    names = ("--dt-class-names", str(voc / "voc.names"))
-    assert command("eval", "--gt", data, "--dt", padilla, *sizes, *names, "--strict").status == 0
 
 
 def test_check_of_either_input(folder: Path, command: Callable[..., Ended]) -> None:
