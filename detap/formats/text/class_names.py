@@ -1,10 +1,10 @@
 """Class names: a data.yaml, or a list for files with class numbers from 0."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from detap.errors import InputError, Problem
 from detap.formats.text.lines import decoded_lines, looks_like, number_fault, plain_lines
@@ -28,8 +28,7 @@ def is_data_yaml(path: str) -> bool:
     return path.lower().endswith(DATA_YAML)
 
 
-@dataclass(frozen=True, slots=True)
-class ClassNames:
+class ClassNames(NamedTuple):
     """The class names of a file, in the order of their numbers; the content of a `data.yaml`.
 
     `path` is the base folder of `splits`, empty for that of the file; `splits` has the folders or
@@ -40,7 +39,7 @@ class ClassNames:
     file: str = ""
     names: tuple[str, ...] = ()
     path: str = ""
-    splits: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    splits: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     keypoints: tuple[int, int] | None = None
     sigmas: tuple[float, ...] = ()
 

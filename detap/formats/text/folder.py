@@ -166,24 +166,18 @@ def first_folder(path: str, inside: Sequence[str], format_name: str, content: st
     folders = (files_of(path, name, ".txt") for name in existing)
     folder = next((folder for folder in folders if folder.members), None)
     if folder is None:
+        has_xml = any(entry.name.lower().endswith(".xml") for entry in _list_folder(path))
+        note = " (.xml files are ground truth)" if content == "detections" and has_xml else ""
         below = " or ".join(filter(None, inside))
-        message = f"no {content}: no file ends with .txt"
-        files.refuse(path, message, f"use the folder with the files, or the one with {below}")
+        hint = f"use the folder with the files{below and f', or the one with {below}'}"
+        files.refuse(path, f"no {content}: no file ends with .txt{note}", hint)
     return folder
 
 
 def detections_folder(path: str) -> Folder:
     """Return the text files of a folder of detections, or a single file."""
-    if path == STDIN:
-        message = "cannot provide VOC detections: file names are needed"
-        files.refuse(path, message, "use a folder")
-    folder = one_file(path) or files_of(path, "", ".txt")
-    if not folder.members:
-        has_xml = any(entry.name.lower().endswith(".xml") for entry in _list_folder(path))
-        note = " (.xml files are ground truth)" if has_xml else ""
-        message = f"no detections: no file ends with .txt{note}"
-        files.refuse(path, message, "use the folder with the files")
-    return folder
+    file = None if path == STDIN else one_file(path)
+    return file or first_folder(path, ("",), "VOC", "detections")
 
 
 class Selection(NamedTuple):

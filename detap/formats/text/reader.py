@@ -250,7 +250,7 @@ def read_lines(
     lines = _Lines(form, problems)
     rows = RaggedLines(lines.read, lines.accept, **form.regular)
     for number, path, data in contents:
-        lines.start(path, data)
+        lines.path, lines.data, lines.checked = path, form.prepared(data), False
         try:
             rows.read(lines.data, number, most)
         except FaultError as fault:
@@ -268,7 +268,7 @@ class _Lines:
     def __init__(self, form: LineForm, problems: Problems) -> None:
         self._form = form
         self._problems = problems
-        self._checked = False
+        self.path, self.data, self.checked = "", b"", False
 
     def accept(self, word: bytes) -> bool:
         """Return True if a word is valid."""
@@ -278,21 +278,16 @@ class _Lines:
             return False
         return True
 
-    def start(self, path: str, data: bytes) -> None:
-        """Begin a file."""
-        self._path, self._checked = path, False
-        self.data = self._form.prepared(data)
-
     def read(self, _file: int, number: int, line: bytes) -> tuple[bytes, list[float], bool] | None:
         """Read a line; None after collecting its problem; FaultError for another kind of file."""
-        if not self._checked:
-            self._checked = True
+        if not self.checked:
+            self.checked = True
             if kind := self._form.other_kind(self.data):
                 usage = f"expected lines `{' '.join(self._form.columns)}`"
                 raise FaultError(f"looks like {kind}", usage)
         try:
             word, numbers, flag = self._form.read_line(decoded(line))
         except FaultError as fault:
-            self._problems.add(self._path, f"line {number}", fault.message, fault.hint)
+            self._problems.add(self.path, f"line {number}", fault.message, fault.hint)
             return None
         return word.encode(), numbers, flag

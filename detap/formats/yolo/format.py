@@ -337,22 +337,17 @@ class Yolo(Format):
         return writer.files(content, notes)
 
 
-def _text_files(path: str) -> Iterator[str]:
-    """Yield a file, or a few text files of a folder or its sub-folder `labels`."""
+def _text_files(path: str) -> list[str]:
+    """Return a file, or a few text files of a folder or its sub-folder `labels`."""
     if os.path.isfile(path):
-        yield path
-        return
-    with os.scandir(path) as entries:
-        paths = (
-            e.path for e in entries if e.name.endswith(".txt") and e.name[0] != "." and e.is_file()
-        )
-        labels = (name for name in paths if not name.endswith("classes.txt"))
-        files = list(islice(labels, _FITTING_FILES))
-    below = os.path.join(path, "labels")
-    if files or not os.path.isdir(below):
-        yield from files
-    else:
-        yield from _text_files(below)
+        return [path]
+    for folder in (path, os.path.join(path, "labels")):
+        with suppress(OSError), os.scandir(folder) as entries:
+            texts = (e for e in entries if e.name.endswith(".txt") and e.name[0] != ".")
+            labels = (e.path for e in texts if e.is_file() and not e.name.endswith("classes.txt"))
+            if found := list(islice(labels, _FITTING_FILES)):
+                return found
+    return []
 
 
 def _first_lines(path: str) -> list[bytes]:

@@ -118,10 +118,8 @@ def names_of_detections(
 def read_if_valid(path: str, limits: Limits) -> ClassNames:
     """Return the names that a file lists, or none if it is missing or invalid."""
     if os.path.isfile(path):
-        problems = Problems(1)
         with suppress(InputError):
-            names = ClassNames.read(path, problems, limits)
-            return ClassNames() if problems.count else names
+            return ClassNames.load(path, limits)
     return ClassNames()
 
 
