@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from detap import metrics
 from detap.analysis.comparison import KINDS, Comparison, ErrorCounts, difference
+from detap.analysis.intervals import Interval
 from detap.analysis.power import power_analysis
 from detap.errors import Note
 from detap.evaluation.results import class_rows
@@ -111,14 +112,11 @@ def comparison_report(
 ) -> Report:
     """Return the report of two detectors side by side."""
     protocol = comparison.first.protocol
-    rows = []
-    for name in comparison.names:
-        low, high = comparison.interval(name)
-        first, second = (side.summary[name] for side in (comparison.first, comparison.second))
-        change = comparison.difference(name)
-        rows.append(
-            MetricPair(name=name, first=first, second=second, difference=change, low=low, high=high)
-        )
+    first, second = comparison.first.summary, comparison.second.summary
+    rows: list[dict[str, Cell]] = [
+        {"name": name, **_pair(first[name], second[name], comparison.interval(name))}
+        for name in comparison.names
+    ]
     analysis = power_analysis(comparison, drop)  # None if images were not resampled
     power = () if analysis is None else (power_block(analysis, max_rows),)
     level = "" if comparison.resamples is None else f" ({100 * comparison.confidence:g}% CI)"
@@ -140,6 +138,13 @@ def comparison_report(
     )
 
 
+def _pair(first: Any, second: Any, interval: Interval) -> dict[str, Cell]:
+    """Return a metric of both, and the difference with its interval."""
+    change = difference(float(first), float(second))
+    ends = dict(zip(("low", "high"), interval, strict=True))
+    return {"first": first, "second": second, "difference": change, **ends}
+
+
 def _columns(heading: str, comparison: Comparison) -> tuple[Column, ...]:
     ends = () if comparison.resamples is None else ("low", "high")
     return (
@@ -156,22 +161,16 @@ def _classes(comparison: Comparison, max_rows: int | None) -> Block:
     primary = metrics.summary(comparison.first.protocol)[0]
     key = primary.class_name
     changes = None if comparison.errors is None else comparison.changed_by_class
-    rows = []
-    for label, (first, second) in enumerate(class_pairs):
-        low, high = comparison.interval(primary.name, label)
-        kinds = {} if changes is None else dict(zip(KINDS, changes[label].tolist(), strict=True))
-        change = difference(float(first[key]), float(second[key]))  # type: ignore[arg-type]
-        row = ClassPair(
-            name=second["name"],
-            id=second["id"],
-            first=first[key],
-            second=second[key],
-            difference=change,
-            low=low,
-            high=high,
-            ground_truths=second["ground_truths"],
-        )
-        rows.append(row | kinds)
+    rows: list[dict[str, Cell]] = [
+        {
+            "name": second["name"],
+            "id": second["id"],
+            **_pair(first[key], second[key], comparison.interval(primary.name, label)),
+            "ground_truths": second["ground_truths"],
+            **({} if changes is None else dict(zip(KINDS, changes[label].tolist(), strict=True))),
+        }
+        for label, (first, second) in enumerate(class_pairs)
+    ]
     rows.sort(key=lambda row: -_magnitude(row["difference"]))
     changed = [row for row in rows if _magnitude(row["difference"]) > 0]
     columns = (*_columns("class", comparison), *columns_of("count", "ground_truths", priority=1))

@@ -1,6 +1,6 @@
 """Runs over time: a table for each series that can be compared within itself."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import isnan
 from typing import Any, Literal
 
@@ -8,8 +8,7 @@ from detap.errors import Note
 from detap.escaping import escape
 from detap.gates.history import Series
 from detap.report.fields import Empty, Object, field, list_of, report_of
-from detap.report.model import Block, Cell, Column, Kind, Report, Table, name_column
-from detap.report.numbers import rows_of
+from detap.report.model import Block, Cell, Column, Kind, Report, Table, columns_of, name_column
 
 HistoryEntry = Object(
     "HistoryEntry",
@@ -106,12 +105,12 @@ def _table(series: Series) -> Table:
         name_column("report"),
         _metric_column(first, series, 0),
         Column("change", "change", "diff", "count_change" if first in series.counts else "change"),
-        Column("gates", "gates", "gates", "text"),
+        *columns_of("text", "gates"),
         *(_metric_column(name, series, 1) for name in others),
     ]
     if len(versions) > 1:
         columns.append(Column("detap_version", "detap", "detap", "text", 1))
-    return Table(tuple(columns), rows_of(_values(series)))
+    return Table(tuple(columns), tuple(_rows(series)))
 
 
 def _metric_column(name: str, series: Series, priority: int) -> Column:
@@ -119,16 +118,16 @@ def _metric_column(name: str, series: Series, priority: int) -> Column:
     return Column(name, name, name, kind, priority)
 
 
-def _values(series: Series) -> dict[str, list[Cell]]:
-    gates = [run.record.get("gates") for run in series.runs]
-    values: dict[str, list[Cell]] = {
-        "name": [run.name for run in series.runs],
-        "gates": [g if g is None else "passed" if g["passed"] else "FAILED" for g in gates],
-        "detap_version": [run.version for run in series.runs],
-        "change": [*series.changes],
-    }
-    for name in series.runs[-1].metrics:
-        metric = [run.metrics[name] for run in series.runs]
-        counted = name in series.counts
-        values[name] = [int(v) if counted and not isnan(v) else v for v in metric]
-    return values
+def _rows(series: Series) -> Iterator[dict[str, Cell]]:
+    for run, change in zip(series.runs, series.changes, strict=True):
+        gates = run.record.get("gates")
+        row: dict[str, Cell] = {
+            "name": run.name,
+            "gates": gates if gates is None else "passed" if gates["passed"] else "FAILED",
+            "detap_version": run.version,
+            "change": change,
+        }
+        for name in series.runs[-1].metrics:
+            value = run.metrics[name]
+            row[name] = int(value) if name in series.counts and not isnan(value) else value
+        yield row
