@@ -33,17 +33,17 @@ def draw(folder: Path, names: tuple[str, ...] = ("a.jpg", "b.jpg", "c.jpg")) -> 
         Image.new("RGB", SIZE, (200, 30, 60)).save(folder / name)
 
 
-def coco(path: Path, file_name: str = "{}.jpg", count: int = 3) -> None:
+def coco(path: Path, file_name: str = "{}.jpg") -> None:
     """Write COCO ground truth with one cat in each image."""
     x1, y1, x2, y2 = BOX
     box = [x1, y1, x2 - x1, y2 - y1]
     images = [
         {"id": n, "file_name": file_name.format(stem), "width": SIZE[0], "height": SIZE[1]}
-        for n, stem in enumerate(STEMS[:count], 1)
+        for n, stem in enumerate(STEMS, 1)
     ]
     objects = [
         {"id": n, "image_id": n, "category_id": 1, "bbox": box, "area": 884, "iscrowd": 0}
-        for n in range(1, count + 1)
+        for n in range(1, 4)
     ]
     categories = [{"id": 1, "name": "cat"}]
     put(path, {"images": images, "annotations": objects, "categories": categories})
@@ -198,88 +198,64 @@ def yaml_of_two_folders(root: Path) -> None:
 
 Write = Callable[[Path], Any]
 
-LAYOUTS: dict[str, tuple[Write, str, str]] = {
-    # What writes the ground truth, the path given, the image folder.
-    "VOC, root": (lambda at: voc(at / "Annotations"), ".", "JPEGImages"),
-    "VOC, folder": (lambda at: voc(at / "Annotations"), "Annotations", "JPEGImages"),
-    "VOC, one folder": (lambda at: voc(at / "data"), "data", "data"),
-    "VOC, images": (lambda at: voc(at / "annotations"), "annotations", "images"),
-    "YOLO": (lambda at: yolo(at / "labels"), "labels", "images"),
-    "YOLO, split": (lambda at: yolo(at / "labels/val"), "labels/val", "images/val"),
-    "YOLO, Roboflow": (roboflow, "data.yaml", "valid/images"),
-    "YOLO, path": (yaml_elsewhere, "yaml/data.yaml", "set/images/val"),
-    "YOLO, two folders": (yaml_of_two_folders, "data.yaml", "2/images"),
-    "YOLO, Darknet": (lambda at: yolo(at / "obj_train_data"), "obj_train_data", "obj_train_data"),
-    "YOLO, CVAT": (darknet, ".", "obj_val_data"),
-    "VOC, nested": (lambda at: voc(at / "Annotations/day"), ".", "JPEGImages/day"),
-    "LabelMe, nested": (
-        lambda at: labelme(at / "set/day/cam", "../../pics/{}.jpg"),
-        "set",
-        "set/pics",
+LAYOUTS: dict[str, tuple[Write, str, str, str]] = {
+    # What writes the ground truth, its path, the path given if that is another, the image folder.
+    "VOC, root": (voc, "Annotations", ".", "JPEGImages"),
+    "VOC, folder": (voc, "Annotations", "", "JPEGImages"),
+    "VOC, one folder": (voc, "data", "", "data"),
+    "VOC, images": (voc, "annotations", "", "images"),
+    "VOC, nested": (voc, "Annotations/day", ".", "JPEGImages/day"),
+    "YOLO": (yolo, "labels", "", "images"),
+    "YOLO, split": (yolo, "labels/val", "", "images/val"),
+    "YOLO, Roboflow": (roboflow, "", "data.yaml", "valid/images"),
+    "YOLO, path": (yaml_elsewhere, "", "yaml/data.yaml", "set/images/val"),
+    "YOLO, two folders": (yaml_of_two_folders, "", "data.yaml", "2/images"),
+    "YOLO, Darknet": (yolo, "obj_train_data", "", "obj_train_data"),
+    "YOLO, CVAT": (darknet, "", ".", "obj_val_data"),
+    "COCO": (coco, "annotations/instances_val2017.json", "", "val2017"),
+    "COCO, subset": (
+        coco,
+        "annotations/instances_val2014_100.json",
+        "",
+        "images/val2014",
     ),
+    "COCO, CVAT": (coco, "annotations/instances_default.json", "", "images/default"),
+    "COCO, Label Studio": (lambda at: coco(at, "images\\{}.jpg"), "result.json", "", "images"),
+    "COCO, Roboflow": (coco, "valid/_annotations.coco.json", "", "valid"),
     "COCO, folder of Roboflow": (
-        lambda at: coco(at / "valid/_annotations.coco.json", "{}_jpg.rf." + 32 * "0" + ".jpg"),
+        lambda at: coco(at, "{}_jpg.rf." + 32 * "0" + ".jpg"),
+        "valid/_annotations.coco.json",
         ".",
         "valid",
     ),
-    "Label Studio": (lambda at: label_studio(at / "tasks.json"), "tasks.json", "images"),
-    "COCO": (
-        lambda at: coco(at / "annotations/instances_val2017.json"),
-        "annotations/instances_val2017.json",
-        "val2017",
-    ),
-    "COCO, part of a subset": (
-        lambda at: coco(at / "annotations/instances_val2014_100.json"),
-        "annotations/instances_val2014_100.json",
-        "images/val2014",
-    ),
-    "COCO, CVAT": (
-        lambda at: coco(at / "annotations/instances_default.json"),
-        "annotations/instances_default.json",
-        "images/default",
-    ),
-    "COCO, Label Studio": (
-        lambda at: coco(at / "result.json", "images\\{}.jpg"),
-        "result.json",
-        "images",
-    ),
-    "COCO, Roboflow": (
-        lambda at: coco(at / "valid/_annotations.coco.json"),
-        "valid/_annotations.coco.json",
-        "valid",
-    ),
-    "COCO, split": (lambda at: coco(at / "my_val.json"), "my_val.json", "my_val"),
+    "COCO, split": (coco, "my_val.json", "", "my_val"),
     "COCO, path below the parent": (
-        lambda at: coco(at / "json/gt.json", "pictures/{}.jpg"),
+        lambda at: coco(at, "pictures/{}.jpg"),
         "json/gt.json",
+        "",
         "pictures",
     ),
-    "CVAT": (
-        lambda at: cvat(at / "annotations.xml", "cam/{}.jpg"),
-        "annotations.xml",
-        "images/cam",
+    "CVAT": (lambda at: cvat(at, "cam/{}.jpg"), "annotations.xml", "", "images/cam"),
+    "LabelMe": (labelme, "set", "", "set"),
+    "LabelMe, sibling": (lambda at: labelme(at, "../pics/{}.jpg"), "json", "", "pics"),
+    "LabelMe, nested": (
+        lambda at: labelme(at, "../../pics/{}.jpg"),
+        "set/day/cam",
+        "set",
+        "set/pics",
     ),
-    "LabelMe": (lambda at: labelme(at / "set"), "set", "set"),
-    "LabelMe, sibling": (lambda at: labelme(at / "json", "../pics/{}.jpg"), "json", "pics"),
-    "LabelMe, Windows": (lambda at: labelme(at / "json", "..\\pics\\{}.jpg"), "json", "pics"),
-    "LabelMe, elsewhere": (lambda at: labelme(at / "json", "C:\\me\\{}.jpg"), "json", "json"),
-    "TensorFlow CSV": (lambda at: tfcsv(at / "gt.csv"), "gt.csv", "."),
-    "CreateML": (lambda at: createml(at / "train/gt.json"), "train/gt.json", "train"),
-    "CreateML, folder": (
-        lambda at: createml(at / "gt.json", "cam/{}.jpg"),
-        "gt.json",
-        "images/cam",
-    ),
-    "VIA": (lambda at: via(at / "gt.json"), "gt.json", "images"),
-    "Datumaro": (lambda at: datumaro(at / "annotations/val.json"), ".", "images/val"),
-    "Supervisely": (lambda at: supervisely(at / "ds/ann"), "ds", "ds/img"),
-    "KITTI": (lambda at: kitti(at / "label_2"), "label_2", "image_2"),
-    "DOTA": (lambda at: dota(at / "labelTxt"), "labelTxt", "images"),
-    "Open Images": (
-        lambda at: open_images(at / "validation-annotations-bbox.csv"),
-        "validation-annotations-bbox.csv",
-        "validation",
-    ),
+    "LabelMe, Windows": (lambda at: labelme(at, "..\\pics\\{}.jpg"), "json", "", "pics"),
+    "LabelMe, elsewhere": (lambda at: labelme(at, "C:\\me\\{}.jpg"), "json", "", "json"),
+    "Label Studio": (label_studio, "tasks.json", "", "images"),
+    "TensorFlow CSV": (tfcsv, "gt.csv", "", "."),
+    "CreateML": (createml, "train/gt.json", "", "train"),
+    "CreateML, folder": (lambda at: createml(at, "cam/{}.jpg"), "gt.json", "", "images/cam"),
+    "VIA": (via, "gt.json", "", "images"),
+    "Datumaro": (datumaro, "annotations/val.json", ".", "images/val"),
+    "Supervisely": (supervisely, "ds/ann", "ds", "ds/img"),
+    "KITTI": (kitti, "label_2", "", "image_2"),
+    "DOTA": (dota, "labelTxt", "", "images"),
+    "Open Images": (open_images, "validation-annotations-bbox.csv", "", "validation"),
 }
 
 
@@ -287,8 +263,8 @@ LAYOUTS: dict[str, tuple[Write, str, str]] = {
 def test_images_are_found_in_the_layouts_of_the_formats(
     layout: str, tmp_path: Path, capsys: Any
 ) -> None:
-    write, gt, images = LAYOUTS[layout]
-    write(tmp_path)
+    write, written, gt, images = LAYOUTS[layout]
+    write(tmp_path / written)
     put(tmp_path / "sizes.csv", "image,width,height\n" + "".join(f"{s},64,48\n" for s in STEMS))
     sized = layout.startswith(("Open Images", "YOLO"))
     more: tuple[object, ...] = ("--image-sizes", tmp_path / "sizes.csv") if sized else ()
@@ -298,7 +274,7 @@ def test_images_are_found_in_the_layouts_of_the_formats(
     if layout.startswith("COCO, folder"):
         names = tuple(f"{stem}_jpg.rf.{32 * '0'}.jpg" for stem in STEMS)
     draw(tmp_path / images, names)
-    pictures = report(tmp_path, gt, *more)
+    pictures = report(tmp_path, gt or written, *more)
     assert list(pictures.values()) == [True] * 3
     note = next(n for n in capsys.readouterr().err.splitlines() if "[images-found]" in n)
     folder = Path(note.removeprefix("info: images from ").removesuffix(" [images-found]"))
