@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.core import _proposals
 from detap.core.accumulate import Scores
 from detap.core.matching import Boxes, max_dets_array
+from detap.core.overlap import overlaps
 from detap.core.params import MatchParams
 
 Floats = NDArray[np.float64]
@@ -29,44 +29,60 @@ def match_by_iou(
     """Return the IoU of each ground truth with its matched proposal, (A, M, G); 0 without one."""
     # Per image, the unmatched pair of largest IoU is matched repeatedly, whatever the scores; these
     # only select the proposals within max dets.
-    out = np.zeros((len(counted), len(max_dets), len(ground_truths.image)))
-    _proposals.fill_coverage(
-        dt_image=detections.image,
-        dt_score=detections.score,
-        dt_corners=detections.corners,
-        dt_areas=detections.overlap_area,
-        gt_image=ground_truths.image,
-        gt_corners=ground_truths.corners,
-        gt_areas=ground_truths.overlap_area,
-        counted=np.ascontiguousarray(counted).view(np.uint8),
-        images=images,
-        max_dets=max_dets_array(max_dets),
-        pixel_offset=1.0 if inclusive_pixels else 0.0,
-        out=out,
+    limits = max_dets_array(max_dets).tolist()
+    out = np.zeros((len(counted), len(limits), len(ground_truths.image)))
+    ranked = np.lexsort((-detections.score, detections.image))
+    grouped = np.argsort(ground_truths.image, kind="stable")
+    proposals_of, truths_of = (
+        np.split(order, np.searchsorted(image[order], np.arange(1, images)))
+        for order, image in ((ranked, detections.image), (grouped, ground_truths.image))
     )
+    for proposals, truths in zip(proposals_of, truths_of, strict=True):
+        rows = proposals[: limits[-1]]
+        if not (len(rows) and len(truths)):
+            continue
+        iou = overlaps(
+            detections.corners[rows],
+            ground_truths.corners[truths],
+            detection_areas=detections.overlap_area[rows],
+            truth_areas=ground_truths.overlap_area[truths],
+            inclusive_pixels=inclusive_pixels,
+        )
+        counts = [min(limit, len(rows)) for limit in limits]
+        for a, mask in enumerate(counted[:, truths]):
+            matched = {count: _match_best(iou[:count, mask]) for count in {*counts}}
+            out[a][:, truths[mask]] = [matched[count] for count in counts]
     return out
 
 
-def reached_thresholds(iou: Floats, thresholds: Floats, *, strict: bool) -> NDArray[np.uint64]:
-    """Return the thresholds that each ground truth reaches, as bits, (A, M, G) uint64."""
-    bits = np.zeros(iou.shape, np.uint64)
-    for t, threshold in enumerate(thresholds):
-        reached = iou > threshold if strict else iou >= threshold
-        bits |= reached.astype(np.uint64) << np.uint64(t)
-    return bits
+def _match_best(iou: Floats) -> Floats:
+    """Match the unmatched pair of largest IoU repeatedly; return the IoU of each ground truth."""
+    # Of equal ones, the first ground truth is matched, with the proposal of the best score.
+    unmatched = iou.T.copy()
+    matched = np.zeros(len(unmatched))
+    for _ in range(min(unmatched.shape)):
+        truth, proposal = divmod(int(unmatched.argmax()), unmatched.shape[1])
+        if unmatched[truth, proposal] <= 0:
+            break
+        matched[truth] = unmatched[truth, proposal]
+        unmatched[truth] = unmatched[:, proposal] = 0
+    return matched
 
 
 def accumulate_by_iou(
-    bits: NDArray[Any], counted: NDArray[np.bool_], proposals: NDArray[Any], params: MatchParams
+    iou: Floats,  # (A, M, G) of each ground truth with its matched proposal
+    counted: NDArray[np.bool_],  # (A, G)
+    proposals: NDArray[Any],  # (I,) number of each image's proposals
+    params: MatchParams,
 ) -> Scores:
     """Accumulate matched ground truths to recall."""
-    thresholds, (areas, n_max_dets, ground_truths) = len(params.thresholds), bits.shape
+    ground_truths = iou.shape[2]
     scores = Scores.undefined(params._replace(levels=()), 1, all_max_dets=False)
     scores.positives[:, 0] = counted.sum(axis=1)
-    tp_counts = np.zeros((thresholds, areas, n_max_dets), np.int64)
-    for t in range(thresholds):
-        reached = (bits & bits.dtype.type(1 << t)) != 0
-        tp_counts[t] = (reached & counted[:, None, :]).sum(axis=2)
+    tp_counts = np.zeros((len(params.thresholds), *iou.shape[:2]), np.int64)
+    for t, threshold in enumerate(params.thresholds):
+        reached = iou > threshold if params.strict else iou >= threshold
+        tp_counts[t] = (reached & counted[:, None]).sum(axis=2)
     total = scores.positives.astype(np.float64)
     total[total == 0] = np.nan
     scores.recall[:, 0] = tp_counts / total

@@ -12,7 +12,7 @@ from detap.core.kitti import Part, match_kitti
 from detap.core.match_table import AreaIouPair
 from detap.core.matching import Boxes, match_and_accumulate
 from detap.core.params import MatchParams
-from detap.core.proposals import accumulate_by_iou, match_by_iou, reached_thresholds
+from detap.core.proposals import accumulate_by_iou, match_by_iou
 from detap.errors import UsageError
 from detap.evaluation.prepare import PreparedTables
 from detap.protocols import Protocol
@@ -72,8 +72,8 @@ class ByIou(Matching):
         del match_table, curves
         return accumulate_by_iou(*self.matches(), match_params(self.protocol))
 
-    def matches(self) -> tuple[NDArray[np.uint64], Flags, NDArray[np.int64]]:
-        """Return each ground truth's matched thresholds, those that count (A, G), and proposals."""
+    def matches(self) -> tuple[Floats, Flags, NDArray[np.int64]]:
+        """Return each ground truth's matched IoU, those that count (A, G), and proposals."""
         protocol, images = self.protocol, len(self.run.images)
         if not protocol.class_agnostic:
             raise UsageError(
@@ -84,7 +84,7 @@ class ByIou(Matching):
         counted = _inside(protocol, self.ground_truths) & ~self.run.ignored
         if protocol.empty_images == "exclude":
             counted &= np.isin(self.ground_truths.image, self.detections.image)
-        covered = match_by_iou(
+        iou = match_by_iou(
             self.detections,
             self.ground_truths,
             counted=counted,
@@ -92,9 +92,7 @@ class ByIou(Matching):
             max_dets=protocol.max_dets,
             inclusive_pixels=protocol.inclusive_pixels,
         )
-        thresholds = np.array(protocol.search_thresholds)
-        bits = reached_thresholds(covered, thresholds, strict=protocol.strict_iou)
-        return bits, counted, proposals
+        return iou, counted, proposals
 
     def _check_pair_count(self, proposals: NDArray[np.int64]) -> None:
         """Raise UsageError if an image has more pairs than int32 can index."""

@@ -43,7 +43,7 @@ def test_counts_and_recall_of_two_images() -> None:
         inclusive_pixels=False,
     )
     scores = accumulate_by_iou(
-        np.array([[[1, 0, 0]]], np.uint8),
+        np.array([[[1.0, 0.0, 0.0]]]),
         counted=np.array([[True, True, False]]),
         proposals=np.array([3, 1]),
         params=params,

@@ -14,7 +14,6 @@ ORACLES: dict[str, tuple[str, str]] = {
     "detap.core._ordering": ("tests.oracle.score", "tests.parity.test_core_is_oracle"),
     "detap.core._overlap": ("tests.oracle.overlap", "tests.parity.test_core_is_oracle"),
     "detap.core._polygons": ("tests.oracle.polygons", "tests.core.test_polygons"),
-    "detap.core._proposals": ("tests.oracle.proposals", "tests.parity.test_core_is_oracle"),
     "detap.core._ranking": ("tests.core.test_ranking", "tests.core.test_ranking"),
     "detap.core._resampling": ("tests.oracle.resampling", "tests.gate.test_resampling"),
     "detap.formats.coco._spans": ("pycocotools", "tests.formats.test_coco_masks"),
