@@ -317,7 +317,7 @@ def _as_tidecv(result: Result, iou: float | None) -> tuple[MatchResults, Flags, 
         ground_truths, run.detections, protocol, run.threads, prepared=True
     )
     results = MatchResults.of(
-        replace(result, protocol=protocol, _source=run_without_ignored, _match_table=None),
+        replace(result, protocol=protocol, _run=run_without_ignored, _match_table=None),
         protocol.iou_thresholds[0],
     )
     wrong = results.false_positive

@@ -100,11 +100,10 @@ cdef Keyed* sort_if_needed(Keyed* items, Keyed* spare, Py_ssize_t count) noexcep
 
 
 def rank_rows(
-    const int32_t[::1] label, const int32_t[::1] image, const int32_t[::1] order,
-    const double[::1] score, const uint8_t[::1] left_out, bint ties_by_image,
-    int32_t[::1] start, int32_t[::1] ranked,
+    const int32_t[::1] label, const int32_t[::1] image, const double[::1] score,
+    const uint8_t[::1] left_out, bint ties_by_image, int32_t[::1] start, int32_t[::1] ranked,
 ) -> None:
-    """Rank the rows of each class by descending score."""
+    """Rank the rows of each class by descending score, ties in the order of the rows."""
     cdef Py_ssize_t n = label.shape[0]
     cdef Py_ssize_t classes = start.shape[0] - 1
     cdef Py_ssize_t k, i, count
@@ -131,13 +130,12 @@ def rank_rows(
                 for i in range(class_start[k], class_start[k + 1]):
                     if not left_out[by_class[i]]:
                         items_a[count].row = by_class[i]
-                        items_a[count].key = order[by_class[i]]
                         count += 1
-                items = sort_if_needed(items_a, items_b, count)
+                items = items_a
                 if ties_by_image:
                     for i in range(count):
                         items[i].key = image[items[i].row]
-                    items = sort_if_needed(items, items_b if items == items_a else items_a, count)
+                    items = sort_if_needed(items, items_b, count)
                 for i in range(count):
                     items[i].key = descending_key(score[items[i].row])
                 items = sort_if_needed(items, items_b if items == items_a else items_a, count)
@@ -154,9 +152,9 @@ def rank_rows(
 
 
 def find_rank_positions(
-    const int32_t[::1] image, const int32_t[::1] order, const double[::1] score,
-    bint ties_by_image, const int32_t[::1] start, const int32_t[::1] ranked,
-    const int32_t[::1] rows, const int32_t[::1] label, int32_t[::1] out,
+    const int32_t[::1] image, const double[::1] score, bint ties_by_image,
+    const int32_t[::1] start, const int32_t[::1] ranked, const int32_t[::1] rows,
+    const int32_t[::1] label, int32_t[::1] out,
 ) -> None:
     """Write the index in `ranked` at which some rows are, or would be, in a class."""
     cdef Py_ssize_t i
@@ -174,7 +172,7 @@ def find_rank_positions(
                 elif ties_by_image and image[other] != image[row]:
                     above = image[other] < image[row]
                 else:
-                    above = order[other] < order[row]
+                    above = other < row
                 if above:
                     low = middle + 1
                 else:

@@ -9,8 +9,8 @@ Axes: T thresholds, K classes, A area ranges, M max dets, I images, N detections
 truths, C pairs of area range and threshold.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -26,8 +26,6 @@ Flags = NDArray[np.bool_]
 BitArray = NDArray[np.unsignedinteger[Any]]
 Rows = NDArray[np.integer[Any]]
 AreaIouPair = tuple[int, int]
-
-MAX_ROWS = int(np.iinfo(np.int32).max)
 
 
 class Ranking(NamedTuple):
@@ -77,8 +75,6 @@ class MatchTable:
     ----------
     label, image : (N,) int32
     score : (N,) float64
-    order : (N,) int32
-        Rank of equal scores, ascending, in the image or over all images.
     max_dets_index : (N,) uint8
         Index of the first max dets that admits the detection; M if none does. It is then not
         counted.
@@ -103,14 +99,13 @@ class MatchTable:
 
     Notes
     -----
-    With COCO's four area ranges and ten thresholds a detection takes 46 bytes, of which 16 are
-    columns of its input; with VOC's, 32. The ranking adds 4. A ground truth takes 8 + A.
+    With COCO's four area ranges and ten thresholds a detection takes 42 bytes, of which 16 are
+    columns of its input; with VOC's, 28. The ranking adds 4. A ground truth takes 8 + A.
     """
 
     label: Integers
     image: Integers
     score: Floats
-    order: Integers
     max_dets_index: NDArray[np.uint8]
     true_positive: BitArray
     ignored: BitArray
@@ -142,7 +137,7 @@ class MatchTable:
 
     @property
     def match_flags(self) -> MatchFlags:
-        """The match results without score and order."""
+        """The match results without score."""
         return MatchFlags(self.max_dets_index, self.true_positive, self.ignored, self.duplicate)
 
     @property
@@ -158,7 +153,6 @@ class MatchTable:
         _ordering.rank_rows(
             self.label,
             self.image,
-            self.order,
             self.score,
             (~self.within_max_dets).view(np.uint8),
             self.params.ties_by_image,
@@ -200,12 +194,13 @@ class MatchTable:
         group : (n,) int32
             From 0 to `groups` - 1.
         """
+        by_row = np.argsort(rows, kind="stable")  # the order of ties
+        rows, group = rows[by_row], group[by_row]
         start = np.zeros(groups + 1, np.int32)
         ranked = np.zeros(len(rows), np.int32)
         _ordering.rank_rows(
             group,
             self.image[rows],
-            self.order[rows],
             self.score[rows],
             np.zeros(len(rows), np.uint8),
             self.params.ties_by_image,
@@ -227,7 +222,7 @@ class MatchTable:
             Indices into the rows of :attr:`ranking`.
         """
         out = np.zeros(len(rows), np.int32)
-        keys = self.image, self.order, self.score, self.params.ties_by_image
+        keys = self.image, self.score, self.params.ties_by_image
         _ordering.find_rank_positions(*keys, *self.ranking, rows, labels, out)
         return out
 
@@ -347,7 +342,6 @@ class MatchTable:
             label=self.label[rows],
             image=self.image[rows],
             score=self.score[rows],
-            order=self.order[rows],
             max_dets_index=self.max_dets_index[rows],
             true_positive=self.true_positive.take(rows, axis=1),
             ignored=self.ignored.take(rows, axis=1),
@@ -358,51 +352,6 @@ class MatchTable:
             truth_image=self.truth_image[gt_rows],
             positive=self.positive.take(gt_rows, axis=1),
         )
-
-    @classmethod
-    def concatenate(cls, parts: Iterable["MatchTable"]) -> "MatchTable":
-        """Concatenate match tables of disjoint images.
-
-        The accumulated scores have the same bits as for one table, whatever the order of the parts.
-
-        Parameters
-        ----------
-        parts : iterable of MatchTable
-            At least one. All number images and classes in the same way, and no image is in two of
-            them. `order` ranks rows across parts; if ties are ranked by image, within an image is
-            enough.
-
-        Raises
-        ------
-        ValueError
-            If the parts have different parameters (named in the message), or more than 2**31 - 1
-            detections or ground truths together.
-        """
-        parts = tuple(parts)
-        first = parts[0]
-        for name in ("params", "area_iou_pairs", "images", "classes"):
-            if any(getattr(part, name) != getattr(first, name) for part in parts):
-                raise ValueError(f"match tables of different {name} cannot be concatenated")
-        ends = np.cumsum([len(part.truth_label) for part in parts])
-        if max(int(ends[-1]), sum(map(len, parts))) > MAX_ROWS:
-            raise ValueError(f"more than {MAX_ROWS} rows cannot be concatenated")
-        shifted = [
-            np.where(part.matched_gt < 0, -1, part.matched_gt + (end - len(part.truth_label)))
-            for part, end in zip(parts, ends.tolist(), strict=True)
-        ]
-        columns = {
-            field.name: np.concatenate([getattr(part, field.name) for part in parts], axis=-1)
-            for field in fields(cls)
-            if isinstance(getattr(first, field.name), np.ndarray) and field.name != "matched_gt"
-        }
-        return cls(
-            **columns,
-            matched_gt=np.concatenate(shifted, axis=1).astype(np.int32),
-            area_iou_pairs=first.area_iou_pairs,
-            images=first.images,
-            classes=first.classes,
-            params=first.params,
-        ).freeze()
 
 
 def empty_bits(params: MatchParams, rows: int) -> BitArray:

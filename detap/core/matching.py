@@ -152,7 +152,6 @@ def _empty_table(
         label=detections.label,
         image=detections.image,
         score=detections.score,
-        order=np.arange(n_rows, dtype=np.int32),
         max_dets_index=np.full(n_rows, len(params.max_dets), np.uint8),
         true_positive=empty_bits(params, n_rows),
         ignored=empty_bits(params, n_rows),

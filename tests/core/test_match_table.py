@@ -1,4 +1,4 @@
-"""The match table by hand: bits, max dets, matched ground truths, concatenation, memory.
+"""The match table by hand: bits, max dets, matched ground truths, memory.
 
 Squares of side 10 that share a column strip: a detection shifted by s pixels has with its ground
 truth an IoU of (10 - s)
@@ -13,7 +13,6 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from detap.core.accumulate import accumulate
-from detap.core.match_table import MatchTable
 from detap.evaluation.detection import Result, evaluate
 from detap.protocols import AreaRange, Protocol, protocol
 from detap.tables.detection import Detections, GroundTruth
@@ -84,11 +83,7 @@ def test_a_match_table_is_read_only() -> None:
     assert result.match_table is result.match_table
     kept = scored(match_table=True)
     assert kept.match_table is kept._match_table
-    for match_table in (
-        result.match_table,
-        result.match_table.select_images([0]),
-        MatchTable.concatenate([result.match_table]),
-    ):
+    for match_table in (result.match_table, result.match_table.select_images([0])):
         for name in ("true_positive", "max_dets_index", "score", "matched_gt", "positive"):
             with pytest.raises(ValueError, match="read-only"):
                 getattr(match_table, name)[..., 0] = 0
@@ -103,7 +98,7 @@ def test_bytes_per_detection(name: str, most: int) -> None:
         for column in vars(match_table).values()
         if isinstance(column, np.ndarray) and column.shape[-1] == len(match_table) == 4
     ]
-    assert len(columns) == 10
+    assert len(columns) == 9
     assert sum(column.nbytes for column in columns) / len(match_table) <= most
 
 
@@ -116,55 +111,6 @@ def test_bitmasks_have_the_narrowest_type(count: int, width: int) -> None:
     assert match_table.true_positive[0, 0] == 2**count - 1
     # The second is a false positive at the lowest, as with three thresholds.
     assert_array_equal(accumulate(match_table).counts[:, 0], [2, 1, 4, 1, 1, 1, 3])
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("params", scored(replace(RULES, strict_iou=True)).match_table.params),
-        ("area_iou_pairs", ()),
-        ("images", 2),
-        ("classes", 2),
-    ],
-)
-def test_match_tables_of_other_options_are_not_concatenated(name: str, value: object) -> None:
-    one = scored().match_table
-    with pytest.raises(
-        ValueError, match=f"match tables of different {name} cannot be concatenated"
-    ):
-        MatchTable.concatenate([one, replace(one, **{name: value})])  # type: ignore[arg-type]
-
-
-def test_more_rows_than_int32_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("detap.core.match_table.MAX_ROWS", 7)
-    one = scored().match_table
-    with pytest.raises(ValueError, match="more than 7 rows cannot be concatenated"):
-        MatchTable.concatenate([one, one])
-
-
-@pytest.mark.parametrize(("ties", "value"), [("file", 0.5), ("image", 1.0)])
-def test_order_ranks_tied_scores_of_different_parts(
-    ties: Literal["file", "image"], value: float
-) -> None:
-    """In the file the false positive, on the second image, precedes the true positive."""
-    truth = GroundTruth.from_arrays(
-        image=["a"], label=["c"], boxes=[[0, 0, 10, 10]], images=["a", "b"]
-    )
-    detections = Detections.from_arrays(
-        image=["b", "a"], label=["c", "c"], boxes=[[0, 0, 10, 10]] * 2, score=[0.5, 0.5]
-    )
-    rules = replace(protocol("voc2012"), tie_break=ties)
-    result = evaluate(truth, detections.reindex_like(truth), rules)
-    parts = [
-        replace(
-            evaluate(truth.select(truths), result.detections.select(rows), rules).match_table,
-            order=rows.astype(np.int32),
-        )
-        for truths, rows in ((np.array([0]), np.array([1])), (np.array([], int), np.array([0])))
-    ]
-    for order in (parts, parts[::-1]):
-        assert accumulate(MatchTable.concatenate(order)).average[0, 0, 0] == value
-    assert result.average_precision[0, 0, 0] == value
 
 
 @pytest.mark.parametrize("limit", [1, None])

@@ -11,9 +11,8 @@ def ranked(score: list[float]) -> list[int]:
     count = len(score)
     zeros = np.zeros(count, np.int32)
     start, rows = np.zeros(2, np.int32), np.zeros(count, np.int32)
-    places = np.arange(count, dtype=np.int32)
     left_out = np.zeros(count, np.uint8)
-    _ordering.rank_rows(zeros, zeros, places, np.array(score), left_out, True, start, rows)
+    _ordering.rank_rows(zeros, zeros, np.array(score), left_out, True, start, rows)
     assert start.tolist() == [0, count]
     return rows.tolist()
 

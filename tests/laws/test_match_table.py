@@ -7,9 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detap.analysis.bootstrap import draw_weights, resampled
 from detap.core.accumulate import Scores, accumulate
-from detap.core.match_table import MatchTable
 from detap.errors import UsageError
 from detap.evaluation.detection import evaluate, on_images, select
 from detap.protocols import Protocol, protocol
@@ -59,48 +57,6 @@ def test_smaller_max_dets_equal_a_protocol_that_ends_with_them(
         alone = replace(protocol, max_dets=protocol.max_dets[:m])
         fused = evaluate(*case.tables_for(protocol), alone)._run.evaluate()
         assert_same_bits(every[m - 1 : m], fused.precision, f"limit {m}")
-
-
-def split_by_images(case: Case, protocol: Protocol, owner: list[int]) -> list[MatchTable]:
-    """Return the match table of each part of the images, indexed as in the whole."""
-    whole = evaluate(*case.tables_for(protocol), protocol)
-    parts = []
-    for part in sorted(set(owner)):
-        kept = np.flatnonzero(np.array(owner) == part)
-        rows = np.flatnonzero(np.isin(whole.detections.image, kept))
-        truths = np.flatnonzero(np.isin(whole.ground_truth.image, kept))
-        alone = evaluate(
-            whole.ground_truth.select(truths), whole.detections.select(rows), protocol
-        ).match_table
-        # Where equal scores rank by image, places in the image are enough.
-        order = alone.order if alone.params.ties_by_image else rows.astype(np.int32)
-        parts.append(replace(alone, order=order))
-    return parts
-
-
-@given(cases(), any_protocol, st.data())
-def test_random_parts_concatenate_to_the_whole(
-    case: Case, protocol: Protocol, data: st.DataObject
-) -> None:
-    """Every metric, curve and resample has the same bytes."""
-    result = evaluate(*case.tables_for(protocol), protocol)
-    owner = [data.draw(st.integers(0, 4)) for _ in case.images]
-    parts = data.draw(st.permutations(split_by_images(case, protocol, owner)))
-    cut = data.draw(st.integers(0, len(parts)))
-    tree = [MatchTable.concatenate(half) for half in (parts[:cut], parts[cut:]) if half]
-    merged = MatchTable.concatenate(tree)
-    assert_same_scores(
-        accumulate(merged, all_max_dets=True), accumulate(result.match_table, all_max_dets=True)
-    )
-    other = replace(result, _match_table=merged)
-    for ours, theirs in zip(other.curves(), result.curves(), strict=True):
-        for name in ("score", "precision", "recall", "interpolated"):
-            assert_same_bits(getattr(ours, name), getattr(theirs, name), name)
-    names = list(result.summary)
-    weights = draw_weights(len(case.images), 3, 1)
-    one, two = resampled(result, weights, names), resampled(other, weights, names)
-    for name in names:
-        assert_same_bits(one.by_class[name], two.by_class[name], name)
 
 
 @given(
