@@ -164,7 +164,7 @@ def test_the_order_of_ties_matters() -> None:
     truth, detections = tables()
     result = evaluate(truth, detections, "coco")
     turned = evaluate(truth, detections.select(np.arange(len(detections))[::-1].copy()), "coco")
-    check = cross_check(replace(result, _source=turned._source))
+    check = cross_check(replace(result, _run=turned._run))
     assert not check.equal
 
 

@@ -18,14 +18,8 @@ from detap.core.accumulate import Scores, accumulate
 from detap.errors import DetapWarning, InputError, UsageError
 from detap.evaluation.match import match_params
 from detap.evaluation.results import Curve, Matches, Result, all_area_iou_pairs, result_of
-from detap.evaluation.rule_notes import add_zero_id_note, script_notes
 from detap.evaluation.run import EvaluationRun
-from detap.evaluation.sanity_notes import (
-    duplicate_detection_notes,
-    mismatch_notes_of,
-    notes_of_arrays,
-    score_cut_notes,
-)
+from detap.evaluation.sanity_notes import add_sanity_notes
 from detap.evaluation.selection import SelectedClasses, Selection, name_mask, select, shrink
 from detap.formats.catalogue import default_protocol, options
 from detap.io.paths import Path
@@ -136,18 +130,6 @@ def evaluate(
     return result
 
 
-def add_sanity_notes(result: Result) -> Result:
-    """Return the result with notes on implausible tables and scores."""
-    result = add_zero_id_note(result)
-    result = replace(result, notes=(*result.notes, *script_notes(result)))
-    from_files = result.ground_truth.files and result.detections.files
-    notes = [] if from_files else list(notes_of_arrays(result))
-    notes += [*duplicate_detection_notes(result), *score_cut_notes(result)]
-    result = replace(result, notes=(*result.notes, *notes)) if notes else result
-    mismatches = mismatch_notes_of(result)
-    return replace(result, notes=(*result.notes, *mismatches)) if mismatches else result
-
-
 def score_tables(
     ground_truth: GroundTruth,
     detections: Detections,
@@ -236,7 +218,7 @@ def on_images(result: Result, images: Iterable[Name], *, threads: int | None = N
     """Return the result on some images, reusing the match table if possible."""
     names = frozenset(images)
     full = result if result.full is None else result.full
-    source = full._source
+    source = full._run
     numbers = np.flatnonzero(name_mask("image", source.images, names)).tolist()
     truth, detections = select(source.ground_truth, source.detections, images=names)
     run = EvaluationRun(truth, detections, result.protocol, threads, prepared=True)
@@ -250,7 +232,7 @@ def on_images(result: Result, images: Iterable[Name], *, threads: int | None = N
 
 def reaccumulate(result: Result, protocol: Protocol, scores: Scores | None = None) -> Result:
     """Return the result of another protocol with the same matching."""
-    run = result._source
+    run = result._run
     if scores is None:
         params = match_params(protocol)
         scores = accumulate(result.match_table, params=params, threads=run.threads)

@@ -1,6 +1,5 @@
 """Match the boxes of each image for the Jaccard index."""
 
-from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any
 
@@ -12,6 +11,7 @@ from detap.core.match_table import MatchTable
 from detap.core.matching import Boxes
 from detap.core.overlap import overlaps
 from detap.errors import UsageError
+from detap.evaluation.prepare import rows_by_key
 from detap.evaluation.run import EvaluationRun
 from detap.protocols import Protocol
 from detap.tables.detection import Flags, Floats
@@ -41,9 +41,9 @@ def jaccard_counts(run: EvaluationRun, match_table: MatchTable, threshold: int) 
             iou if protocol.strict_iou else float(np.nextafter(iou, -1.0)),
         )
         for row, counted, region in zip(
-            _split(key, match_table.within_max_dets, keys),
-            _split(truth_key, positive, keys),
-            _split(truth_key, ~positive, keys),
+            rows_by_key(key, match_table.within_max_dets, keys),
+            rows_by_key(truth_key, positive, keys),
+            rows_by_key(truth_key, ~positive, keys),
             strict=True,
         )
     ]
@@ -51,13 +51,6 @@ def jaccard_counts(run: EvaluationRun, match_table: MatchTable, threshold: int) 
     matched, total = np.array(counts, np.int64).reshape(shape).transpose(1, 0, 2)
     label, image = np.divmod(keys, images)
     return JaccardCounts(label.astype(np.int32), image.astype(np.int32), matched, total)
-
-
-def _split(key: NDArray[np.int64], mask: Flags, keys: NDArray[np.int64]) -> Sequence[Rows]:
-    """Return the masked rows of each key, in their order."""
-    rows = np.flatnonzero(mask)
-    rows = rows[np.argsort(key[rows], kind="stable")]
-    return np.split(rows, np.searchsorted(key[rows], keys, side="right"))[: len(keys)]
 
 
 def _overlaps(

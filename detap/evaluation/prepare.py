@@ -288,6 +288,17 @@ def _kept(table: Table, mask: Flags) -> Table:
     return table if mask.all() else table.select(np.flatnonzero(mask))
 
 
+def rows_by_key(
+    key: NDArray[np.int64], mask: Flags, keys: NDArray[np.int64]
+) -> list[NDArray[np.int64]]:
+    """Return the masked rows of each key, in their order."""
+    rows = np.flatnonzero(mask)
+    rows = rows[np.argsort(key[rows], kind="stable")]
+    first = np.searchsorted(key[rows], keys, side="left").tolist()
+    end = np.searchsorted(key[rows], keys, side="right").tolist()
+    return [rows[a:b] for a, b in zip(first, end, strict=True)]
+
+
 def _any_flag(truth: GroundTruth, flags: tuple[str, ...]) -> Flags:
     mask = np.zeros(len(truth), np.bool_)
     for flag in flags:

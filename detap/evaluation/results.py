@@ -158,7 +158,7 @@ within_max_dets : (K,) int64
     notes: tuple[Note, ...]
     _positives: Counts
     _precision: Floats  # (A, T, R, K)
-    _source: EvaluationRun
+    _run: EvaluationRun
     _match_table: "MatchTable | None" = None
     selection: "Selection | None" = None
     full: "Result | None" = None
@@ -169,31 +169,27 @@ within_max_dets : (K,) int64
     @property
     def ground_truth(self) -> GroundTruth:
         """The evaluated ground truths."""
-        return self._source.ground_truth
+        return self._run.ground_truth
 
     @property
     def detections(self) -> Detections:
         """The evaluated detections."""
-        return self._source.detections
-
-    @property
-    def _run(self) -> EvaluationRun:
-        return self._source
+        return self._run.detections
 
     @property
     def has_boxes(self) -> bool:
         """True if the tables are available; False for engines."""
-        return self._source.has_boxes
+        return self._run.has_boxes
 
     @property
     def images(self) -> tuple[Name, ...]:
         """The names of the I images."""
-        return self._source.images
+        return self._run.images
 
     @property
     def class_ids(self) -> tuple[Name, ...]:
         """The ids of the classes in the files."""
-        return self._source.class_ids
+        return self._run.class_ids
 
     @property
     def iou_thresholds(self) -> Floats:
@@ -316,7 +312,7 @@ within_max_dets : (K,) int64
             If the protocol does not match by score.
         """
         self.protocol.require_score_matching(_SCORE_MATCHING)
-        return self._match_table or self._source.match_table()
+        return self._match_table or self._run.match_table()
 
     def match_table_for(self, *area_iou_pairs: "AreaIouPair") -> "MatchTable":
         """Return the match table with matched ground truths of some pairs.
@@ -351,16 +347,17 @@ within_max_dets : (K,) int64
             As of :attr:`match_table`.
         """
         pair = metric.area, metric.threshold or 0
-        if pair not in self._matched_iou:
+        if pair not in self._computed:
             table = self.match_table_for(pair)
             matched_gt = table.matched_gt_at(*pair)
             hits = table.is_true_positive(*pair)
-            self._matched_iou[pair] = self._source.matched_iou(np.where(hits, matched_gt, -1))
-        return self._matched_iou[pair]
+            self._computed[pair] = self._run.matched_iou(np.where(hits, matched_gt, -1))
+        iou: Floats = self._computed[pair]
+        return iou
 
     @cached_property
-    def _matched_iou(self) -> "dict[AreaIouPair, Floats]":
-        """The arrays of :meth:`matched_iou` computed so far."""
+    def _computed(self) -> dict[object, Any]:
+        """What :meth:`matched_iou` and :meth:`jaccard_counts` computed so far."""
         return {}
 
     def jaccard_counts(self, metric: MetricSpec) -> "JaccardCounts":
@@ -372,22 +369,16 @@ within_max_dets : (K,) int64
             If SciPy is not installed.
         """
         threshold = metric.threshold or 0
-        if threshold not in self._jaccard_counts:
+        if threshold not in self._computed:
             from detap.evaluation.jaccard import jaccard_counts
 
-            self._jaccard_counts[threshold] = jaccard_counts(
-                self._source, self.match_table, threshold
-            )
-        return self._jaccard_counts[threshold]
-
-    @cached_property
-    def _jaccard_counts(self) -> "dict[int, JaccardCounts]":
-        """The counts of :meth:`jaccard_counts` computed so far, by threshold."""
-        return {}
+            self._computed[threshold] = jaccard_counts(self._run, self.match_table, threshold)
+        counts: JaccardCounts = self._computed[threshold]
+        return counts
 
     def _match(self, area_iou_pairs: "tuple[AreaIouPair, ...]") -> "MatchTable":
         self.protocol.require_score_matching(_SCORE_MATCHING)
-        return self._source.match_table(area_iou_pairs)
+        return self._run.match_table(area_iou_pairs)
 
     @cached_property
     def matches(self) -> Matches | None:
@@ -415,7 +406,7 @@ within_max_dets : (K,) int64
 
         pycocotools' ``eval["precision"]``, with NaN for -1. Not cached.
         """
-        scores = accumulate(self.match_table, threads=self._source.threads, all_max_dets=True)
+        scores = accumulate(self.match_table, threads=self._run.threads, all_max_dets=True)
         return scores.precision.transpose(2, 3, 4, 1, 0).copy()
 
     def curves(self) -> list[Curve]:
@@ -593,7 +584,7 @@ within_max_dets : (K,) int64
 
     def in_group(self, group: str) -> Flags:
         """Return a mask of the classes in a group, such as ``"rare"``, (K,) bool."""
-        groups = self._source.groups
+        groups = self._run.groups
         return np.array([groups.get(name) == group for name in self.class_ids], np.bool_)
 
     def class_values(self, metric: MetricSpec) -> Floats:
@@ -603,7 +594,7 @@ within_max_dets : (K,) int64
 
 
 def result_of(
-    source: EvaluationRun,
+    run: EvaluationRun,
     protocol: Protocol,
     classes: tuple[str, ...],
     scores: Scores,
@@ -630,7 +621,7 @@ def result_of(
         notes=notes,
         _positives=scores.positives,
         _precision=precision,
-        _source=source,
+        _run=run,
         _match_table=scores.match_table,
     )
 

@@ -1,10 +1,13 @@
-"""Notes on the tables of a result, most of them if AP is near zero."""
+"""Notes on a result: implausible tables, and metrics that a reference's rule changes."""
 
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from detap import metrics
 from detap.checks.mismatch import exchanged_classes, mismatch_notes, misread
 from detap.checks.sample import Sample
 from detap.checks.tables import (
@@ -16,15 +19,33 @@ from detap.checks.tables import (
     zero_area_detections,
     zero_area_ground_truths,
 )
+from detap.decimals import format_distinct
 from detap.errors import Note
-from detap.evaluation.results import Result
-from detap.tables.detection import Detections, GroundTruth
+from detap.evaluation.results import Result, result_of
+from detap.evaluation.run import EvaluationRun
+from detap.evaluation.selection import SelectedClasses
+from detap.protocols import Protocol, protocol
+from detap.tables.detection import Detections, Floats, GroundTruth
 
 _LOW = 0.05
 _MANY = 10  # box formats are checked if one box in ten extends beyond its image
 _FEWEST = 2  # classes are checked if so many have an AP near zero
 _IMAGES = 16  # images sampled for duplicates
 _MOST = 1 << 16  # detections on them above which one image is sampled
+_ZERO_ID = "annotation-id-zero"
+_OTHER = {"coco": "coco-strict", "coco-strict": "coco"}
+
+
+def add_sanity_notes(result: Result) -> Result:
+    """Return the result with notes on implausible tables and scores."""
+    result = add_zero_id_note(result)
+    result = replace(result, notes=(*result.notes, *script_notes(result)))
+    from_files = result.ground_truth.files and result.detections.files
+    notes = [] if from_files else list(notes_of_arrays(result))
+    notes += [*duplicate_detection_notes(result), *score_cut_notes(result)]
+    result = replace(result, notes=(*result.notes, *notes)) if notes else result
+    mismatches = mismatch_notes_of(result)
+    return replace(result, notes=(*result.notes, *mismatches)) if mismatches else result
 
 
 def notes_of_arrays(result: Result) -> Iterator[Note]:
@@ -137,7 +158,7 @@ def _is_known(code: str, known: set[str]) -> bool:
 
 
 def _score_cut(result: Result) -> float | None:
-    return score_cut(result._source.lowest_score, int(result.detections_count.sum()))
+    return score_cut(result._run.lowest_score, int(result.detections_count.sum()))
 
 
 def score_cut_notes(result: Result) -> Iterator[Note]:
@@ -158,3 +179,95 @@ def comparison_notes(current: Result, baseline: Result) -> tuple[Note, ...]:
         "change AP; predict both with the same threshold"
     )
     return (Note("scores-cut-differently", message),)
+
+
+# --- annotation id 0, whose matches pycocotools does not count
+
+
+def has_zero_id_note(result: Result) -> bool:
+    """Return True if :func:`add_zero_id_note` evaluates a class again."""
+    return result.protocol.name in _OTHER and bool(result.ground_truth.zero_id.any())
+
+
+def add_zero_id_note(result: Result) -> Result:
+    """Add both values of the primary metric to the note on annotation id 0.
+
+    Only the annotation's class is evaluated again.
+    """
+    if not has_zero_id_note(result):
+        return result
+    current, truth = result.protocol, result.ground_truth
+    (name, value), other = next(iter(result.summary.items())), _OTHER[current.name]
+    label = 0 if current.class_agnostic else int(truth.label[truth.zero_id][0])
+    one_class = EvaluationRun(
+        truth.select(_rows(result, truth, label)),
+        result.detections.select(_rows(result, result.detections, label)),
+        replace(current, annotation_id_zero=protocol(other).annotation_id_zero),
+        result._run.threads,
+        prepared=True,
+    )
+    scores = one_class.evaluate()
+    precision = result._precision.copy()
+    precision[..., label] = scores.precision[-1, ..., label]
+    alternative = replace(
+        result,
+        average_precision=_replaced(result.average_precision, label, scores.average),
+        _precision=precision,
+        recall=_replaced(result.recall, label, scores.recall),
+    )
+    ours, theirs = format_distinct(value, alternative.summary[name])
+    message = (
+        "pycocotools counts a match with annotation id 0 as unmatched: "
+        f"{name} is {ours} here and {theirs} with --protocol {other}"
+    )
+    notes = (replace(n, message=message) if n.code == _ZERO_ID else n for n in result.notes)
+    return replace(result, notes=tuple(notes))
+
+
+def _rows(result: Result, table: GroundTruth | Detections, label: int) -> NDArray[np.intp]:
+    return np.flatnonzero(result.protocol.class_agnostic | (table.label == label))
+
+
+def _replaced(values: Floats, label: int, new_values: Floats) -> Floats:
+    """Return a copy of an array with the values of one class replaced."""
+    copied = values.copy()
+    copied[:, label] = new_values[:, label]
+    return copied
+
+
+# --- rules of published scripts, which lower miss rates
+
+
+def script_notes(result: Result) -> Iterator[Note]:
+    """Note the listed miss rates that the script's rules change."""
+    current = result.protocol
+    changes: dict[str, Any] = {}
+    if current.empty_images != Protocol.empty_images and current.matching == "by-score":
+        changes["empty_images"] = Protocol.empty_images
+    if current.mr_rule == "at-most-or-last":
+        changes["mr_rule"] = Protocol.mr_rule
+    plain = replace(current, **changes)
+    specs = [spec for spec in metrics.summary(current) if "mr_rule" in spec.metric.fields]
+    if not changes or not specs:
+        return
+    other = replace(result, protocol=plain)
+    if "empty_images" in changes:
+        other = _rescored(result, plain)
+    values = {spec.name: (result.metric(spec.name), other.metric(spec.name)) for spec in specs}
+    differing = [
+        f"{name} is {by_script:.4f} by the rules of the script, {value:.4f} without them"
+        for name, (by_script, value) in values.items()
+        if repr(by_script) != repr(value)
+    ]
+    if differing:
+        options = " ".join(f"--{n.replace('_', '-')} {value}" for n, value in changes.items())
+        yield Note("script-rules", f"{'; '.join(differing)} ({options})")
+
+
+def _rescored(result: Result, other: Protocol) -> Result:
+    """Return the result of another protocol, of the same classes."""
+    tables = result.ground_truth, result.detections
+    run = EvaluationRun(*tables, other, result._run.threads, prepared=True)
+    if result.full is not None:
+        run = SelectedClasses(run, [run.classes.index(name) for name in result.classes])
+    return result_of(run, other, run.classes, run.evaluate(), ())

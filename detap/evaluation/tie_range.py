@@ -26,9 +26,11 @@ from detap.core.overlap import overlaps
 from detap.core.proposals import match_by_iou
 from detap.core.tie_orders import HIT, MISS, NEITHER, CountBounds, MatchOptions, Tie, count_bounds
 from detap.errors import UsageError
+from detap.evaluation.prepare import rows_by_key
 from detap.evaluation.results import Result
 from detap.evaluation.run import EvaluationRun
 from detap.evaluation.selection import SelectedClasses
+from detap.protocols import Protocol
 from detap.tables.detection import Flags, Floats
 
 Rows = NDArray[np.int64]
@@ -68,7 +70,7 @@ class TieGroup(NamedTuple):
 
 def tie_range(result: Result) -> dict[str, TieRange]:
     """Return bounds on AP and AR over all orders of equal scores."""
-    run = result._source
+    run = result._run
     if run.protocol.max_dets_scope == "dataset":
         raise UsageError(
             "--max-dets-scope dataset may drop some of the detections of one score, which "
@@ -157,9 +159,9 @@ class _Bounds:
             for a in np.flatnonzero(positives).tolist():
                 hit = self.match_table.is_true_positive(a, t, steady_rows)
                 miss = ~hit & ~self.match_table.is_ignored(a, t, steady_rows)
-                tie_bounds = [
-                    (levels[n], _bounds_at(self.tie_groups[k][n], (t, a, m))) for n in changing
-                ]
+                groups = [self.tie_groups[k][n] for n in changing]
+                bounds_of = [group.bounds[int(group.bounds_index[t, a, m])] for group in groups]
+                tie_bounds = [*zip([levels[n] for n in changing], bounds_of, strict=True)]
                 hit_count = int(np.count_nonzero(hit))
                 least = hit_count + sum(each[-1].min_hits for _, each in tie_bounds)
                 most = hit_count + sum(each[-1].max_hits for _, each in tie_bounds)
@@ -193,11 +195,6 @@ class _Bounds:
                 hits, positives, levels, summing=self.protocol.summing, precision_eps=guard
             )
             end._precision[a, t, :, k] = precision
-
-
-def _bounds_at(group: TieGroup, index: tuple[int, int, int]) -> tuple[CountBounds, ...]:
-    """Return the bounds after each tie, at indices where the order can change them."""
-    return group.bounds[int(group.bounds_index[index])]
 
 
 _BoundsByLevel = list[tuple[Rows, tuple[CountBounds, ...]]]
@@ -281,22 +278,16 @@ class _ScoreOrders:
 
     def tie_groups(self) -> Iterator[TieGroup]:
         """Yield the tie groups, by class and image."""
-        images = len(self.run.images)
+        images, truth = len(self.run.images), self.ground_truths
         pairs = np.unique(self.class_and_image[self._in_tie_groups()])
-        by_pair = np.argsort(self.class_and_image, kind="stable")
-        by_pair = by_pair[~self.run.not_scored[by_pair]]
-        ends = [
-            np.searchsorted(self.class_and_image[by_pair], pairs, side=end)
-            for end in ("left", "right")
-        ]
-        ground_truths = self.ground_truths.label * np.int64(images) + self.ground_truths.image
-        order = np.argsort(ground_truths, kind="stable")
-        truth_ends = [
-            np.searchsorted(ground_truths[order], pairs, side=end) for end in ("left", "right")
-        ]
-        for n, pair in enumerate(pairs.tolist()):
-            rows = by_pair[ends[0][n] : ends[1][n]]
-            candidates = _ImageClass(self, rows, order[truth_ends[0][n] : truth_ends[1][n]])
+        truth_key = truth.label * np.int64(images) + truth.image
+        for pair, rows, truth_rows in zip(
+            pairs.tolist(),
+            rows_by_key(self.class_and_image, ~self.run.not_scored, pairs),
+            rows_by_key(truth_key, np.ones(len(truth_key), np.bool_), pairs),
+            strict=True,
+        ):
+            candidates = _ImageClass(self, rows, truth_rows)
             bounds_index, bounds = candidates.bounds()
             if bounds:
                 score = self.detections.score[candidates.first_rows]
@@ -324,18 +315,13 @@ class _ImageClass:
         self.orders = orders
         run, protocol = orders.run, orders.protocol
         detections = orders.detections
-        self.all_rows = rows
         rows = rows[np.argsort(-detections.score[rows], kind="stable")]
         self.rows = rows[orders.rank.first[rows] < orders.limits[-1]]
         self.ground_truths = ground_truths
         self.starts = np.flatnonzero(np.diff(orders.within.first[self.rows], prepend=-1))
         self.first_rows = self.rows[self.starts]
         self.similarity = run.overlaps((detections, orders.ground_truths), self.rows, ground_truths)
-        thresholds = np.array(protocol.search_thresholds)[:, None, None]
-        strict = protocol.strict_iou
-        self.reached: Flags = np.asarray(
-            self.similarity > thresholds if strict else self.similarity >= thresholds
-        )
+        self.reached = _reached(self.similarity, protocol)
         sharing = np.add.reduceat(self.reached.astype(np.int32), self.starts, axis=1) > 1
         self.compete = np.any(sharing, axis=(1, 2)).reshape(-1)
         first, last = orders.rank.first[self.first_rows], orders.rank.last[self.first_rows]
@@ -435,11 +421,6 @@ class _ProposalOrders:
         low, high = low / positives[:, None], high / positives[:, None]
         return replace(result, recall=low[:, None]), replace(result, recall=high[:, None])
 
-    def _reached(self, iou: Floats) -> Flags:
-        """Return a mask of the IoUs that reach each threshold, (T, ...)."""
-        thresholds = np.array(self.protocol.search_thresholds).reshape(-1, *[1] * iou.ndim)
-        return np.asarray(iou > thresholds if self.protocol.strict_iou else iou >= thresholds)
-
     def _covered_counts(self, rows: Rows, ground_truths: Rows) -> Rows:
         """Return the number of covered ground truths of an image, (T, A, M) int64."""
         covered = match_by_iou(
@@ -451,7 +432,7 @@ class _ProposalOrders:
             inclusive_pixels=self.protocol.inclusive_pixels,
         )
         counted = self.counted[:, None, ground_truths]
-        return np.asarray((self._reached(covered) & counted).sum(axis=-1))
+        return np.asarray((_reached(covered, self.protocol) & counted).sum(axis=-1))
 
     def _bounds(self, rows: Rows, ground_truths: Rows, reported: Rows) -> tuple[Rows, Rows]:
         iou = overlaps(
@@ -498,9 +479,16 @@ class _ProposalOrders:
         for m, limit in enumerate(self.limits):
             certain = self.rank.last[rows] < limit
             low[:, :, m] = -(-self._covered_counts(rows[certain], ground_truths)[:, :, m] // 2)
-            reached = np.any(self._reached(iou[self.rank.first[rows] < limit]), axis=1)
+            within = iou[self.rank.first[rows] < limit]
+            reached = np.any(_reached(within, self.protocol), axis=1)
             high[:, :, m] = (reached[:, None] & self.counted[:, ground_truths]).sum(axis=-1)
         return low, high
+
+
+def _reached(iou: Floats, protocol: Protocol) -> Flags:
+    """Return a mask of the IoUs that reach each threshold, (T, ...)."""
+    thresholds = np.array(protocol.search_thresholds).reshape(-1, *[1] * iou.ndim)
+    return np.asarray(iou > thresholds if protocol.strict_iou else iou >= thresholds)
 
 
 def _one_image(boxes: Boxes, rows: Rows) -> Boxes:

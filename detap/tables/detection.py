@@ -516,24 +516,12 @@ class Detections(_Table):
             return cls(
                 **columns,
                 **{name: header[name] for name in ("images", "classes", "class_ids")},
-                categories=tuple(
-                    (int(key), tuple((int(a), int(b), int(c), int(d)) for a, b, c, d in pairs))
-                    for key, pairs in header["categories"]
-                ),
+                categories=_tuples(header["categories"]),
                 notes=tuple(
-                    Note(str(code), str(message), int(count), severity=severity)
+                    Note(code, message, count, severity=severity)
                     for code, message, count, severity in header["notes"]
                 ),
-                files=tuple(
-                    SourceFile(
-                        str(file),
-                        int(records),
-                        tuple(map(str, members)),
-                        str(sha256),
-                        tuple((str(option), str(value)) for option, value in reading),
-                    )
-                    for file, records, members, sha256, reading in header["files"]
-                ),
+                files=tuple(SourceFile(*_tuples(file)) for file in header["files"]),
             )
         except (KeyError, TypeError, ValueError) as error:
             npz.refuse(str(path), f"is damaged: {type(error).__name__}: {error}")
@@ -570,6 +558,11 @@ class Detections(_Table):
             classes=ground_truth.classes + tuple(self.classes[number] for number in added),
             class_ids=ids,
         )
+
+
+def _tuples(value: Any) -> Any:
+    """Return lists of JSON as tuples."""
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 def _digest_of(file: SourceFile) -> str:
