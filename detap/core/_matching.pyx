@@ -32,7 +32,7 @@ from detap.core.params import SUMMINGS, recall_targets
 
 if TYPE_CHECKING:
     from detap.core.accumulate import Scores
-    from detap.core.match_table import MatchFlags, MatchTable, Ranking
+    from detap.core.match_table import MatchTable
     from detap.core.matching import Boxes, Pairs
     from detap.core.params import MatchParams
 
@@ -315,18 +315,17 @@ cdef class TableAccumulator(Accumulator):
     cdef Bits true_positive, ignored
 
     def __init__(
-        self, params: MatchParams, scores: Scores, all_max_dets: bool, ranking: Ranking,
-        match_flags: MatchFlags,
+        self, params: MatchParams, scores: Scores, all_max_dets: bool, match_table: MatchTable
     ):
         Accumulator.__init__(self, params, scores, all_max_dets)
-        self.start, self.ranked = ranking.start, ranking.rows
-        self.max_dets_index = match_flags.max_dets_index
-        self.duplicate = match_flags.duplicate.view(np.uint8)
-        self.true_positive_bytes = match_flags.true_positive.view(np.uint8)
-        self.ignored_bytes = match_flags.ignored.view(np.uint8)
-        self.true_positive = bits_of(self.true_positive_bytes, len(match_flags.max_dets_index))
-        self.ignored = bits_of(self.ignored_bytes, len(match_flags.max_dets_index))
-        self.queue = largest_first(np.diff(ranking.start))
+        self.start, self.ranked = match_table.ranking
+        self.max_dets_index = match_table.max_dets_index
+        self.duplicate = match_table.duplicate.view(np.uint8)
+        self.true_positive_bytes = match_table.true_positive.view(np.uint8)
+        self.ignored_bytes = match_table.ignored.view(np.uint8)
+        self.true_positive = bits_of(self.true_positive_bytes, len(match_table))
+        self.ignored = bits_of(self.ignored_bytes, len(match_table))
+        self.queue = largest_first(np.diff(self.start))
 
     cdef bint run(self, Py_ssize_t k, void* scratch) noexcept nogil:
         cdef Counters* s = <Counters*>scratch

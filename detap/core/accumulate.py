@@ -92,11 +92,7 @@ def accumulate(
     )
     scores.positives[:] = match_table.ground_truth_counts
     accumulator = _matching.TableAccumulator(
-        params or match_table.params,
-        scores,
-        all_max_dets,
-        match_table.ranking,
-        match_table.match_flags,
+        params or match_table.params, scores, all_max_dets, match_table
     )
     n_threads = threads or thread_count(len(match_table))
     run_threads(accumulator.work, min(n_threads, max(match_table.classes, 1)))

@@ -47,26 +47,6 @@ class Ranking(NamedTuple):
         return self.rows[self.start[label] : self.start[label + 1]]
 
 
-class MatchFlags(NamedTuple):
-    """Match results of P detections; columns as in :class:`MatchTable`.
-
-    Attributes
-    ----------
-    max_dets_index : (P,) uint8
-    true_positive, ignored : (A, P) unsigned
-    duplicate : (P,) bool
-    """
-
-    max_dets_index: NDArray[np.uint8]
-    true_positive: BitArray
-    ignored: BitArray
-    duplicate: Flags
-
-    def select(self, columns: Rows) -> "MatchFlags":
-        """Select some columns."""
-        return MatchFlags._make(table.take(columns, axis=-1) for table in self)
-
-
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class MatchTable:
     """Match results of the detections of whole images.
@@ -134,11 +114,6 @@ class MatchTable:
             if isinstance(column, np.ndarray):
                 column.flags.writeable = False
         return self
-
-    @property
-    def match_flags(self) -> MatchFlags:
-        """The match results without score."""
-        return MatchFlags(self.max_dets_index, self.true_positive, self.ignored, self.duplicate)
 
     @property
     def within_max_dets(self) -> Flags:

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from detap.core.accumulate import Scores, accumulate
-from detap.core.match_table import MatchFlags
+from detap.core.accumulate import accumulate
 from detap.core.matching import Boxes, match_and_accumulate
 from detap.core.params import MatchParams
 
@@ -23,24 +22,6 @@ RULES = MatchParams(
     precision_eps=0.0,
     inclusive_pixels=False,
 )
-
-# A true positive, a false one, and a duplicate, which is false too.
-OUTCOMES = MatchFlags(
-    max_dets_index=np.zeros(3, np.uint8),
-    true_positive=np.array([[1, 0, 0]], np.uint8),
-    ignored=np.zeros((1, 3), np.uint8),
-    duplicate=np.array([False, False, True]),
-)
-
-TRUTHS = np.array([5])
-
-
-def check(scores: Scores) -> None:
-    """Matches: TP, FP, TP, FP, duplicate, TP. Precision at each recall quarter: 1, 2/3, 1/2."""
-    assert scores.average[0, 0, 0] == pytest.approx((1 + 2 / 3 + 1 / 2) / 4, abs=1e-15)
-    assert scores.recall[0, 0, 0, 0] == 0.75
-    assert scores.counts[:, 0].tolist() == [4, 1, 6, 3, 3, 1, 6]
-
 
 SQUARE = [0.0, 0.0, 10.0, 10.0]
 EMPTY = [90.0, 0.0, 100.0, 10.0]
