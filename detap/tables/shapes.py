@@ -1,6 +1,8 @@
 """Read masks, keypoints and polygons from callers, with boxes or instead of them.
 
 :data:`KINDS` has a class for each kind, by the name in readers, tables and ``Protocol.reading``.
+Each reads a column, and returns its bounding boxes x, y, width, height (N, 4), its areas (N,), None
+if those of the boxes are used, and the fields of a table that hold it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,32 +18,6 @@ from detap.tables.masks import MOST_PIXELS, Masks
 Floats = NDArray[np.float64]
 Column = Any
 """Shapes of N rows: an array, or Masks."""
-
-
-class Kind:
-    """One kind of shape."""
-
-    key: str
-    """Key of COCO records."""
-
-    one: str
-    """Singular noun."""
-
-    def read(self, columns: Columns, values: Any, keypoint_count: int | None) -> Column:
-        """Return the column of the given shapes."""
-        raise NotImplementedError
-
-    def boxes(self, columns: Columns, column: Column) -> Floats:
-        """Return the bounding boxes, x, y, width, height, (N, 4)."""
-        raise NotImplementedError
-
-    def areas(self, column: Column) -> Floats | None:
-        """Return the areas of the shapes, (N,); None if the boxes' areas are used."""
-        return None
-
-    def fields(self, column: Column) -> dict[str, Any]:
-        """Return the fields of a table that hold the shapes."""
-        raise NotImplementedError
 
 
 def _check_range(columns: Columns, what: str, values: Floats) -> None:
@@ -61,10 +37,10 @@ _FLAGS = "expected bool, or uint8 of 0 and 1 (e.g. masks > 0.5)"
 _SIZE = "expected [height, width], integers > 0"
 
 
-class _Masks(Kind):
+class _Masks:
     """Bitmaps, or COCO's RLE."""
 
-    key = "segmentation"
+    key = "segmentation"  # of COCO records
     one = "mask"
 
     def read(self, columns: Columns, values: Any, keypoint_count: int | None) -> Masks:
@@ -165,7 +141,7 @@ def _decoded(columns: Columns, counts: Any, location: str) -> NDArray[np.uint32]
 # --- keypoints
 
 
-class _Keypoints(Kind):
+class _Keypoints:
     """Keypoints x, y, v; v of detections is ignored."""
 
     key = "keypoints"
@@ -197,6 +173,9 @@ class _Keypoints(Kind):
         low, high = column[:, :, :2].min(axis=1), column[:, :, :2].max(axis=1)
         return np.hstack([low, high - low])
 
+    def areas(self, column: Floats) -> None:
+        """Return None: OKS takes the areas of the boxes."""
+
     def fields(self, column: Floats) -> dict[str, Any]:
         """Return the fields of a table."""
         fields: dict[str, Any] = {"keypoints": column}
@@ -208,7 +187,7 @@ class _Keypoints(Kind):
 # --- polygons
 
 
-class _Polygons(Kind):
+class _Polygons:
     """Quadrilaterals; their bounding boxes are the boxes."""
 
     key = "poly"
@@ -252,7 +231,7 @@ def _cross(a: Floats, b: Floats, c: Floats) -> Floats:
     return area
 
 
-KINDS: Mapping[str, Kind] = {
+KINDS: Mapping[str, _Masks | _Keypoints | _Polygons] = {
     "masks": _Masks(),
     "keypoints": _Keypoints(),
     "polygons": _Polygons(),

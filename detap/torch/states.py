@@ -110,7 +110,7 @@ def _as_xywh(boxes: Tensor, box_format: str) -> Tensor:
 
 def _mask_columns(table: str, items: Items) -> dict[str, Tensor]:
     """Return masks as run lengths; `table` is the name in error messages."""
-    parts = [Masks.none()]
+    parts: list[Any] = [Masks.none()]
     for index, item in enumerate(items):
         columns = Columns(table, f"image {index}")
         parts.append(KINDS["masks"].read(columns, item["masks"], None))
