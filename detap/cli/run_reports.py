@@ -217,7 +217,8 @@ def _evaluate_gates(
         if result is not None
     )
     if current.slices:
-        report = report.with_blocks((slices_block(current.slice_metrics(), report.columns),), ())
+        block = slices_block(evaluated.result, current.slices, report.columns)
+        report = report.with_blocks((block,), ())
     gate_results = evaluate_gates(
         gates.config,
         current,

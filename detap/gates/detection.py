@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from math import isnan, nan
+from math import isnan
 from typing import Any
 
 from detap import metrics
@@ -25,7 +25,6 @@ from detap.gates.config import CHANGES, RULES, GateConfig, Limit
 from detap.gates.metric_names import MetricName, Metrics, escaped, resolve
 from detap.gates.power import Resamples
 from detap.gates.regressions import Regressions, regressions
-from detap.io.digest import sha256_of_names
 from detap.metrics.at_threshold import AT_THRESHOLD
 from detap.metrics.metric import MetricSpec
 from detap.protocols import Protocol
@@ -88,35 +87,6 @@ class Scored:
         return regressions(
             gates, self.of_slice, baseline_metrics, None if baseline is None else baseline.of_slice
         )
-
-    def slice_metrics(self) -> tuple["SliceMetrics", ...]:
-        """Return the metrics of each slice."""
-        empty = dict.fromkeys(self.overall.summary, nan)
-        return tuple(
-            SliceMetrics(tag, 0, sha256_of_names(()), 0, empty, ())
-            if result is None
-            else SliceMetrics(
-                tag,
-                len(result.images),
-                sha256_of_names(result.images),
-                int(result.ground_truths.sum()),
-                result.summary,
-                class_rows(result),
-            )
-            for tag, result in self.slices.items()
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class SliceMetrics:
-    """The metrics of a slice in a report."""
-
-    tag: str
-    images: int
-    images_sha256: str  # of the image names, to detect a baseline of others
-    ground_truths: int
-    summary: Mapping[str, float]
-    classes: Sequence[Mapping[str, str | int | float | None]]  # as of class_rows
 
 
 def _metrics_of(result: Result, score_threshold: Threshold | None) -> Metrics:

@@ -13,6 +13,7 @@ from detap.gates.config import GateConfig, Limit, OptionNames
 from detap.gates.detection import Scored
 from detap.gates.evaluate import evaluate_gates
 from detap.report import schema
+from detap.report.sections.slices import slices_block
 from tests.cli.conftest import Ended, detap, write_coco
 from tests.coco import truth_of
 
@@ -231,10 +232,10 @@ def test_regressions_are_available_as_data(case: Path) -> None:
         (4, 1, 1),
         (6, 1, 1),
     ]
-    slices = now.slice_metrics()
-    assert [(part.tag, part.images, part.ground_truths) for part in slices] == [
+    slices = slices_block(now.overall, now.slices).data
+    assert [(tag, part["images"], part["ground_truths"]) for tag, part in slices.items()] == [
         ("last", 3, 6),
         ("none", 0, 0),
     ]
     # sha256sum of "4\n5\n6".
-    assert slices[0].images_sha256.startswith("07d510d504a0")
+    assert slices["last"]["images_sha256"].startswith("07d510d504a0")

@@ -81,7 +81,7 @@ ANALYSES = {
 
 def test_headings_of_slices() -> None:
     scored = Scored.of(fixture(), {"one": [1]})
-    block = slices_block(scored.slice_metrics())
+    block = slices_block(scored.overall, scored.slices)
     assert describe(block.table).startswith(
         "name slice; fraction AP; fraction AP50; fraction AP75;"
     )

@@ -182,8 +182,7 @@ def _report(
         notes += comparison_notes(result, earlier)
     blocks = []
     if slices:
-        metrics = Scored.of(result, slices, threads=threads).slice_metrics()
-        blocks = [slices_block(metrics)]
+        blocks = [slices_block(result, Scored.of(result, slices, threads=threads).slices)]
     described = tables.describe(digests=True)
     return detection_report(result, inputs=described, notes=notes, blocks=blocks)
 

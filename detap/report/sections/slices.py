@@ -1,9 +1,12 @@
 """The metrics of slices of the images."""
 
 from collections.abc import Mapping, Sequence
+from math import nan
 from types import MappingProxyType
+from typing import Any
 
-from detap.gates.detection import SliceMetrics
+from detap.evaluation.results import Result, class_rows
+from detap.io.digest import sha256_of_names
 from detap.report.fields import ClassRow, Count, MetricValue, Object, dict_of, field, list_of
 from detap.report.model import Block, Cell, Column, Table, columns_of, name_column
 
@@ -19,18 +22,36 @@ SliceEntry = Object(
 
 
 def slices_block(
-    slices: Sequence[SliceMetrics], by_metric: Mapping[str, Column] = MappingProxyType({})
+    overall: Result,
+    slices: Mapping[str, Result | None],
+    by_metric: Mapping[str, Column] = MappingProxyType({}),
 ) -> Block:
-    """Return the block of slices; there must be at least one."""
-    names = list(slices[0].summary)
+    """Return the block of slices; None is one without images."""
+    names = list(overall.summary)
     columns = [name_column("slice")]
     for index, name in enumerate(names):  # with the full name as heading
         column = by_metric.get(name) or Column(name, name, name, "fraction")
         columns.append(column._replace(short=name, priority=min(index, 2)))
     columns += columns_of("count", "images", "ground_truths")
+    data = {tag: _entry(result, names) for tag, result in slices.items()}
     rows: list[dict[str, Cell]] = [
-        {"name": one.tag, "images": one.images, "ground_truths": one.ground_truths, **one.summary}
-        for one in slices
+        {
+            "name": tag,
+            "images": entry["images"],
+            "ground_truths": entry["ground_truths"],
+            **entry["summary"],
+        }
+        for tag, entry in data.items()
     ]
-    data = {one.tag: SliceEntry(one) for one in slices}
     return Block("slices", "Slices", data, table=Table(tuple(columns), tuple(rows)))
+
+
+def _entry(result: Result | None, names: Sequence[str]) -> dict[str, Any]:
+    images = () if result is None else result.images
+    return SliceEntry(
+        images=len(images),
+        images_sha256=sha256_of_names(images),  # to detect a baseline of others
+        ground_truths=0 if result is None else int(result.ground_truths.sum()),
+        summary=dict.fromkeys(names, nan) if result is None else result.summary,
+        classes=() if result is None else class_rows(result),
+    )
