@@ -58,7 +58,7 @@ def read_ground_truth(
     table = Table(path, False, boxes, limits)
     columns = _truth_columns(table)
     truth = truth_table(columns, table.source(columns.records, as_is, columns.origin))
-    empty = images_without_objects(len(columns.image_ids), columns.image)
+    empty = images_without_objects(len(truth.images), truth.image)
     return replace(truth, notes=(*truth.notes, *table.notes(), *nonzero_notes(empty)))
 
 
@@ -93,10 +93,10 @@ class Table:
             try:
                 self.rows = Boxes(self.shape, container.read(self.shape.columns))
             except FaultError as error:
-                self.problems.add("", error.message, error.hint)
+                self.problems.add_here("", error.message, error.hint)
             else:
                 if len(self.rows) > limits.records:
-                    self.problems.add("", f"more than {limits.records} boxes", MORE_RECORDS)
+                    self.problems.add_here("", f"more than {limits.records} boxes", MORE_RECORDS)
         self.problems.raise_any()
         self._container = container
         self._starts = None if self.rows.counts is None else np.cumsum(self.rows.counts)
@@ -299,18 +299,17 @@ def _truth_columns(table: Table) -> TruthColumns:
     if not mask.all():
         origin = np.flatnonzero(mask)
         columns = {name: column[mask] for name, column in columns.items()}
-    return TruthColumns(
+    truth = GroundTruth(
         **columns,
-        image_ids=names,
+        images=names,
         image_sizes=sizes,
+        classes=tuple(map(str, class_ids)),
         class_ids=class_ids,
-        class_names=class_names,
-        records=records,
-        zero_row=int(is_zero.argmax()) if is_zero.any() else -1,
-        origin=origin,
-        counts=counts,
-        repeated={"annotations": repeated},
+        files=(),
+        zero_id=is_zero & (np.cumsum(is_zero) == 1),
     )
+    repeats = {"annotations": repeated}
+    return TruthColumns(truth, class_names, counts, records, origin, repeats)
 
 
 def _empty_rows(table: Table) -> Any:
