@@ -15,7 +15,6 @@ from detap.errors import InputError, Note, Problem, UsageError
 from detap.formats.catalogue import FORMATS, Line, options
 from detap.formats.content import Content
 from detap.formats.detection import matching_formats, only_format
-from detap.formats.exported_names import retry_with_original_names
 from detap.formats.image_folders import ImageFolder, nearby_folders
 from detap.formats.options import (
     AS_IS,
@@ -26,7 +25,7 @@ from detap.formats.options import (
     TRUTH,
     named_coordinates,
 )
-from detap.formats.stem_matching import by_stem, restore_ids
+from detap.formats.stem_matching import by_stem, restore_ids, retry_with_original_names
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import STDIN, Path
 from detap.tables.detection import Detections, GroundTruth, Name

@@ -83,7 +83,7 @@ LINES = (
     Line(
         "voc",
         "VOC",
-        "detap.formats.voc.format.Voc",
+        "detap.formats.voc.tables.Voc",
         (".xml", ".txt"),
         (IMAGE_SET, SPLIT, LAYOUT, *BOX_OPTIONS, CLASS_NAMES, DT_CLASS_NAMES),
         heads=(b"<",),

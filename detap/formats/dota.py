@@ -24,8 +24,8 @@ from detap.formats.by_name.notes import (
     files_skipped,
     nonzero_notes,
 )
-from detap.formats.reading.placeholder import empty_ground_truth
 from detap.formats.reading.sniffing import first_line
+from detap.formats.stem_matching import empty_ground_truth
 from detap.formats.text.class_names import ClassNames
 from detap.formats.text.detections import ClassOfFile, class_of_stem, read_class_files
 from detap.formats.text.folder import detections_folder, first_folder

@@ -18,8 +18,8 @@ from detap.formats.base import Format
 from detap.formats.by_name.notes import files_skipped
 from detap.formats.by_name.objects import nothing_in_common
 from detap.formats.by_name.problems import CORNERS
-from detap.formats.reading.placeholder import empty_ground_truth
 from detap.formats.reading.sniffing import first_line
+from detap.formats.stem_matching import empty_ground_truth
 from detap.formats.text.folder import Folder, first_folder
 from detap.formats.text.lines import LineForm, are_numbers, has_columns
 from detap.formats.text.reader import FolderReader, Rows, first_words

@@ -7,6 +7,7 @@ label-studio-sdk 2.1, ``converter``.
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Self
 from urllib.parse import unquote
@@ -138,17 +139,14 @@ class Tasks(Document):
             key = short_json(record["id"]) if is_task else f"[{number}]"
             by_task.setdefault(key, []).append(number)
         for indices in by_task.values():
-            records = [content[index] for index in indices]
-            newest = self._newest(records)
-            yield indices[newest], records[newest]
-            self._counts["annotators"] += len(indices) > 1
+            yield self._newest([(index, content[index]) for index in indices])
 
-    def _newest(self, records: list[Any]) -> int:
-        """Return the index of the newest annotation; of equally new ones, the last."""
+    def _newest(self, records: list[tuple[int, Any]]) -> tuple[int, Any]:
+        """Return the newest of numbered annotations; of equally new ones, the last."""
         if len(records) == 1:
-            return 0
-        times = [(_time_of(record), number) for number, record in enumerate(records)]
-        return max(times)[1]
+            return records[0]
+        self._counts["annotators"] += 1
+        return max(records, key=lambda record: (_time_of(record[1]), record[0]))
 
     def _is_skipped(self, task: Any, is_project: bool) -> bool:
         """Return True for a task that is not an image.
@@ -159,15 +157,13 @@ class Tasks(Document):
         if not isinstance(task, dict) or "data" not in task:
             return False
         if self.scored:
-            if not is_project or self._known is None or _is_annotated(task):
-                return False
-            try:
-                value = _image_value(required(task, "data", dict, "expected an object"))
-            except FaultError:
-                return False
-            is_unknown = without_suffix(image_name_of(value)) not in self._known
-            self._counts["unannotated"] += is_unknown
-            return is_unknown
+            if is_project and self._known is not None and not _is_annotated(task):
+                with suppress(FaultError):
+                    name = image_name_of(_image_value(object_of(task["data"])))
+                    is_unknown = without_suffix(name) not in self._known
+                    self._counts["unannotated"] += is_unknown
+                    return is_unknown
+            return False
         annotations = task.get(_list_key(task), [])
         if not isinstance(annotations, list):
             return False
@@ -217,35 +213,28 @@ class Tasks(Document):
 
     def _chosen(self, key: str, candidates: list[Any]) -> tuple[int, dict[str, Any] | None]:
         """Return the index and record of the annotation or prediction that counts."""
-        records: dict[int, dict[str, Any]] = {}
         for number, record in enumerate(candidates):
             if not isinstance(record, dict):
                 hint = "expected an object; export with predictions, not their ids"
                 raise FaultError(f"{key}[{number}] is {short_json(record)}", hint)
-            if self.scored or not record.get("was_cancelled"):
-                records[number] = record
+        records = [*enumerate(candidates)]
         if self.scored:
             return self._prediction(records)
-        if not records:
-            return 0, None
-        self._counts["annotators"] += len(records) > 1
-        return [*records.items()][self._newest([*records.values()])]
+        valid = [record for record in records if not record[1].get("was_cancelled")]
+        return self._newest(valid) if valid else (0, None)
 
-    def _prediction(self, records: dict[int, dict[str, Any]]) -> tuple[int, dict[str, Any] | None]:
+    def _prediction(self, records: list[tuple[int, Any]]) -> tuple[int, dict[str, Any] | None]:
         """Return the index and record of the model's prediction.
 
         With several models and none chosen, the reader is not used.
         """
         self._predictions += len(records)
-        models = {
-            number: str(record.get("model_version") or "") for number, record in records.items()
-        }
-        self._models |= dict.fromkeys(models.values())
-        chosen = [number for number in records if self.model_version in (None, models[number])]
-        names = {models[number] for number in chosen}
-        if len(chosen) > len(names):
+        models = [str(record.get("model_version") or "") for _, record in records]
+        self._models |= dict.fromkeys(models)
+        chosen = [n for n, model in enumerate(models) if self.model_version in (None, model)]
+        if len(chosen) > len({models[number] for number in chosen}):
             raise FaultError(f"has {len(chosen)} predictions of one model", "keep one per task")
-        return (chosen[0], records[chosen[0]]) if len(chosen) == 1 else (0, None)
+        return records[chosen[0]] if len(chosen) == 1 else (0, None)
 
     def _shapes(
         self, regions: list[tuple[str, dict[str, Any]]]

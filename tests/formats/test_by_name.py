@@ -10,9 +10,8 @@ from detap.errors import InputError, Note, Problem
 from detap.formats.by_name.notes import detection_notes, ground_truth_notes
 from detap.formats.by_name.objects import Objects, detections, nothing_in_common
 from detap.formats.by_name.problems import RowReader, negative_size_notes
-from detap.formats.reading.placeholder import empty_ground_truth
 from detap.formats.shapes.values import FlagNames
-from detap.formats.stem_matching import by_stem
+from detap.formats.stem_matching import by_stem, empty_ground_truth
 from detap.io.limits import DEFAULT_LIMITS
 from detap.tables.detection import GroundTruth
 

@@ -7,8 +7,7 @@ import pytest
 
 from detap.formats.catalogue import FORMATS
 from detap.formats.text.detections import class_of_stem, classes_of_stems, detect_layout
-from detap.formats.voc.format import placeholder_ground_truth
-from detap.formats.voc.tables import read_ground_truth
+from detap.formats.voc.tables import placeholder_ground_truth, read_ground_truth
 from detap.io.limits import DEFAULT_LIMITS
 from tests.formats.voc_files import item, tree, write, xml
 

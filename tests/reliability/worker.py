@@ -31,7 +31,6 @@ NEEDED = (
     "detap.formats.coco.masks",
     "detap.formats.coco.format",
     "detap.io.digest",
-    "detap.formats.voc.format",
     "detap.formats.voc.tables",
     "detap.report.sections.comparison",
     "detap.report.sections.data_checks",

@@ -5,7 +5,7 @@ from typing import Any
 
 from detap.errors import InputError, Problem, UsageError
 from detap.formats.base import Format
-from detap.formats.reading.placeholder import empty_ground_truth
+from detap.formats.stem_matching import empty_ground_truth
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path, shown
 from detap.tables.columns import name_of

@@ -20,7 +20,7 @@ from detap.formats.by_name.problems import RowReader, refuse_empty
 from detap.formats.openimages.labels import Descriptions, Hierarchy
 from detap.formats.openimages.rows import CORNERS, read_rows
 from detap.formats.reading.image_sizes import read_image_sizes, sizes_of, stem_of
-from detap.formats.reading.placeholder import empty_ground_truth
+from detap.formats.stem_matching import empty_ground_truth
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path, SourceFile, shown
 from detap.io.problems import Problems

@@ -34,7 +34,6 @@ from detap.formats.content import (
     sizes,
 )
 from detap.formats.reading.attributes import Attributes
-from detap.formats.reading.placeholder import empty_ground_truth
 from detap.formats.shapes.values import (
     BBOX_HINT,
     FlagNames,
@@ -46,7 +45,7 @@ from detap.formats.shapes.values import (
     rotated_box,
     side_of,
 )
-from detap.formats.stem_matching import base_name, without_suffix
+from detap.formats.stem_matching import base_name, empty_ground_truth, without_suffix
 from detap.formats.text.folder import Folder, files_of, one_file
 from detap.formats.text.lines import box_fault
 from detap.io.digest import read_hashed

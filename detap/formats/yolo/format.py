@@ -31,7 +31,6 @@ from detap.formats.content import Content
 from detap.formats.image_folders import ImageFolder
 from detap.formats.options import GEOMETRIES
 from detap.formats.reading.image_headers import IMAGE_SUFFIXES
-from detap.formats.reading.placeholder import empty_ground_truth
 from detap.formats.reading.sniffing import HEAD_BYTES, head
 from detap.formats.text.class_names import ClassNames, is_data_yaml
 from detap.formats.text.folder import Folder, detections_folder
