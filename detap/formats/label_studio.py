@@ -287,8 +287,8 @@ class Tasks(Document):
         (x, y), (across, down) = _scaled([[x, y], [across, down]], size)
         if "radiusX" in value:
             return as_xywh(rotated_ellipse(x, y, 2 * across, 2 * down, rotation)), None
-        box = [x, y, across, down]
-        return self.rotated(box, box, rotation, about=0)
+        measures = x, y, across, down
+        return self.rotated([*measures], measures, rotation, about=0)
 
     def notes(self) -> tuple[Note, ...]:
         """Return notes about the tasks."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from detap.errors import Note
 from detap.formats.by_name.notes import files_skipped
-from detap.formats.image_folders import ImageFolder
+from detap.formats.image_folders import ImageFolder, folders_at
 from detap.formats.reading.sniffing import head
 from detap.formats.shapes.document import Box, Document, DocumentFormat, Image, Item, json_folder
 from detap.formats.shapes.values import (
@@ -76,12 +76,12 @@ class Shapes(Document):
 
     def image_of(self, location: str, record: Any, file: str) -> Image:
         """Return the image of a file."""
-        sides = [record.get(key) for key in ("imageWidth", "imageHeight")]
+        width, height = record.get("imageWidth"), record.get("imageHeight")
         try:
-            for name, side in zip(("imageWidth", "imageHeight"), sides, strict=True):
-                side_of(name, side)
+            side_of("imageWidth", width)
+            side_of("imageHeight", height)
         except FaultError as fault:
-            sides = [None, None]
+            width = height = None
             self.problems.add(file, "", fault.message, fault.hint)
         stem = self.name
         path = record.get("imagePath")
@@ -94,9 +94,8 @@ class Shapes(Document):
         flags = record.get("flags")
         attributes = {key: record[key] for key in record.keys() - {"shapes", "imageData"}}
         attributes |= flags if isinstance(flags, dict) else {}
-        return Image(
-            stem, located("shapes", record["shapes"]), *sides, attributes, stem, image_file
-        )
+        shapes = located("shapes", record["shapes"])
+        return Image(stem, shapes, width, height, attributes, stem, image_file)
 
     def item_of(self, record: Any) -> Item:
         """Return the object of a shape."""
@@ -183,16 +182,12 @@ class LabelMe(DocumentFormat):
         Paths are relative to the folder of the ground truth, or to its parent: ``../images/a.jpg``
         becomes ``images/a.jpg``, because no file outside a folder is opened.
         """
-        folders: dict[str, ImageFolder] = {}
-        for source in ground_truth.files:
-            base = source.path if source.members else os.path.dirname(source.path)
-            parent = os.path.dirname(os.path.abspath(base))
-            for name, root in ((".", base), (os.pardir, parent), ("../images", parent)):
-                path = os.path.normpath(os.path.join(base, name))
-                folders.setdefault(path, ImageFolder(path, os.path.realpath(root)))
-        readers = self.document.images_again(ground_truth)
+        bases = (s.path if s.members else os.path.dirname(s.path) for s in ground_truth.files)
+        near = (".", os.pardir, "../images")
+        folders = [folder for base in bases for folder in folders_at(base, near)]
+        readers = Shapes.images_again(ground_truth)
         paths = {image: path for reader in readers for image, path in reader.image_paths.items()}
-        return list(folders.values()), paths
+        return list(dict.fromkeys(folders)), paths
 
 
 def _files(folder: str) -> Iterator[str]:

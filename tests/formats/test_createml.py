@@ -1,13 +1,11 @@
 """CreateML's JSON: valid and invalid input."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import detap
-from detap.errors import InputError
 from detap.formats.catalogue import FORMATS
 from detap.formats.detection import detect_format
 from tests.formats.exports import CAT, DOG, RESULTS, Bad, changed, refused, write
@@ -71,36 +69,14 @@ def test_a_file_and_its_folder(tmp_path: Path, name: str) -> None:
     assert len(detap.read_ground_truth(tmp_path)) == 2
 
 
-def test_a_split_of_roboflow_is_chosen(tmp_path: Path) -> None:
-    for split in ("train", "valid"):
-        write(tmp_path / split / "_annotations.createml.json", TRUTH)
-    assert detect_format(tmp_path).name == "createml"
-    with pytest.raises(InputError, match="several subsets: 'train', 'valid'; choose one with"):
-        detap.read_ground_truth(tmp_path)
-    truth = detap.read_ground_truth(tmp_path, split="val")
-    assert truth.files[0].path == str(tmp_path / "valid" / "_annotations.createml.json")
-
-
-def test_the_format_of_detections_is_suggested(tmp_path: Path) -> None:
-    truth = detap.read_ground_truth(valid(tmp_path))
-    path = write(tmp_path / "dt.json", SCORED)
-    with pytest.raises(InputError) as caught:
-        detap.read_detections(path, truth, format="coco")
-    assert caught.value.problems[0].hint == "use --dt-format createml (format= in Python)"
-    assert len(detap.read_detections(path, truth, format="createml")) == 1
-
-
 FIRST = "[0].annotations[0]"
 AT = (0, "annotations", 0)
 SIDES = (*AT, "coordinates")
-TEXT = json.dumps(TRUTH)
 BAD = {
     "empty list": Bad([], "no boxes in its 0 images"),
     "an object": Bad({"image": "a.jpg"}, "not a list of images"),
     "text": Bad('"a"', "not a list of images"),
     "null": Bad("null", "not a list of images"),
-    "XML": Bad("<annotation/>", "looks like XML"),
-    "no width": Bad(changed(TRUTH, *SIDES, without="width"), f"{FIRST}: width is missing"),
     "negative width": Bad(changed(TRUTH, *SIDES, "width", to=-3), f"{FIRST}: width -3 is negative"),
     "huge": Bad(
         changed(TRUTH, *AT, to=box("dog", 0, 0, 1e300, 1e300)), f"{FIRST}: box area overflows"

@@ -10,6 +10,7 @@ import pytest
 
 import detap
 from detap.errors import InputError
+from detap.formats.detection import detect_format
 from detap.io.limits import Limits
 from tests.formats import test_createml as createml
 from tests.formats import test_datumaro as datumaro
@@ -17,6 +18,7 @@ from tests.formats import test_label_studio as label_studio
 from tests.formats import test_labelme as labelme
 from tests.formats import test_roboflow as roboflow
 from tests.formats import test_supervisely as supervisely
+from tests.formats import test_tfcsv as tfcsv
 from tests.formats import test_via as via
 from tests.formats.exports import Bad, changed, refused, write
 
@@ -174,5 +176,26 @@ def test_the_right_format_comes_first(name: str, tmp_path: Path) -> None:
     first = caught.value.problems[0]
     assert first.message.endswith(", read as COCO")
     assert first.hint == f"use --gt-format {name} (format= in Python)"
+    scored = write(tmp_path / "dt.json", createml.SCORED)
+    with pytest.raises(InputError) as caught:
+        detap.read_detections(scored, truth, format="coco")
+    assert caught.value.problems[0].hint == "use --dt-format createml (format= in Python)"
     with pytest.raises(InputError, match="more than 0 records; raise the limit with --max-records"):
         detap.read_ground_truth(path, limits=Limits(records=0))
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "content"),
+    [
+        ("createml", "_annotations.createml.json", createml.TRUTH),
+        ("tfcsv", "_annotations.csv", tfcsv.TRUTH),
+    ],
+)
+def test_a_split_of_roboflow_is_chosen(name: str, file: str, content: Any, tmp_path: Path) -> None:
+    for split in ("train", "valid"):
+        write(tmp_path / split / file, content)
+    assert detect_format(tmp_path).name == name
+    with pytest.raises(InputError, match="several subsets: 'train', 'valid'; choose one with"):
+        detap.read_ground_truth(tmp_path)
+    truth = detap.read_ground_truth(tmp_path, split="val")
+    assert truth.files[0].path == str(tmp_path / "valid" / file)

@@ -93,16 +93,6 @@ def test_supervision_needs_an_image_column(tmp_path: Path) -> None:
     assert detap.read_detections(path, truth).label.tolist() == detections.label.tolist()
 
 
-def test_a_split_of_roboflow_is_chosen(tmp_path: Path) -> None:
-    for split in ("train", "valid"):
-        write(tmp_path / split / "_annotations.csv", TRUTH)
-    assert detect_format(tmp_path).name == "tfcsv"
-    with pytest.raises(InputError, match="several subsets: 'train', 'valid'; choose one with"):
-        detap.read_ground_truth(tmp_path)
-    truth = detap.read_ground_truth(tmp_path, split="val")
-    assert truth.files[0].path == str(tmp_path / "valid" / "_annotations.csv")
-
-
 def bad(row: str, message: str) -> Bad:
     return Bad(f"{TRUTH}{row}\n", f"line 4: {message}")
 

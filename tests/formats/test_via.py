@@ -191,7 +191,6 @@ BAD = {
     ),
     "no radius": Bad(shaped("circle", cx=1, cy=1), "r is missing", options=BBOX),
     "a negative radius": Bad(shaped("circle", cx=9, cy=9, r=-2), "r -2 is negative", options=BBOX),
-    "no width": Bad(changed(TRUTH, *SHAPE, without="width"), f"{FIRST}: width is missing"),
     "a negative height": Bad(changed(TRUTH, *SHAPE, "height", to=-1), "height -1 is negative"),
     "an overflow": Bad(shaped("rect", x=0, y=0, width=1e300, height=1e300), "box area overflows"),
     "no attributes": Bad(
@@ -200,7 +199,6 @@ BAD = {
     "two attributes": Bad(
         changed(TRUTH, *ATTRIBUTES, "x", to="1"), "several attributes: 'kind', 'x'"
     ),
-    "no class": Bad(changed(TRUTH, *ATTRIBUTES, to={}), f"{FIRST}: kind is missing"),
     "no option": Bad(changed(TRUTH, *ATTRIBUTES, "kind", to={}), f"{FIRST}: kind has 0 options"),
     "two options": Bad(
         changed(TRUTH, *ATTRIBUTES, "kind", to={"a": True, "b": True}), "kind has 2 options set"

@@ -103,24 +103,6 @@ def test_voc_toy(real_data: Path) -> None:
             assert np.array_equal(first.columns()[column], other.columns()[column])
 
 
-def test_cartucho(real_data: Path) -> None:
-    data = folder(real_data, "cartucho-85")
-    truth = read_ground_truth(data / "ground-truth")
-    detections = read_detections(data / "detection-results", truth)
-    assert (len(truth), len(truth.images), len(truth.classes)) == (686, 85, 30)
-    assert len(detections) == 494
-    assert len(detections.classes) == 38  # 8 occur in detections only
-
-
-def test_odm_sample_2(real_data: Path) -> None:
-    data = folder(real_data, "odm-sample-2")
-    truth = read_ground_truth(data / "groundtruths", boxes="xywh")
-    detections = read_detections(data / "detections", truth, boxes="xywh")
-    assert (len(truth), len(truth.images), len(detections)) == (15, 7, 24)
-    assert truth.corners[0].tolist() == [25, 16, 25 + 38, 16 + 56]
-    assert detections.score[0] == 0.88
-
-
 @pytest.mark.parametrize("name", ["voc2007-test", "bccd", "voc-100/gt/voc_xml"])
 def test_both_readers_give_the_same_tables(
     real_data: Path, name: str, request: pytest.FixtureRequest

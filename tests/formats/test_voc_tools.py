@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from detap import read_ground_truth
-from detap.errors import InputError
 from detap.tables.detection import GroundTruth
 from tests.cli.conftest import Ended, detap
 from tests.formats.voc_files import write
@@ -44,26 +43,6 @@ LABELIMG = """<annotation>
 </annotation>
 """
 
-CVAT = """<annotation>
-  <folder></folder>
-  <filename>set/b.png</filename>
-  <source><database>Unknown</database><annotation>Unknown</annotation><image>Unknown</image></source>
-  <size><width>640</width><height>480</height><depth></depth></size>
-  <segmented>0</segmented>
-  <object>
-    <name>car</name>
-    <truncated>0</truncated>
-    <occluded>1</occluded>
-    <difficult>1</difficult>
-    <bndbox><xmin>10.37</xmin><ymin>20.5</ymin><xmax>99.99</xmax><ymax>64.01</ymax></bndbox>
-    <attributes>
-      <attribute><name>rotation</name><value>0.0</value></attribute>
-      <attribute><name>difficult</name><value>yes</value></attribute>
-    </attributes>
-  </object>
-</annotation>
-"""
-
 ROBOFLOW = """<annotation>
 \t<folder></folder>
 \t<filename>c_jpg.rf.0a1b.jpg</filename>
@@ -88,7 +67,6 @@ ROBOFLOW = """<annotation>
 
 FILES = {
     "labelImg": ("IMG_1", LABELIMG, ("traffic light", False, [1, 2, 640, 480], (640, 480))),
-    "CVAT": ("b", CVAT, ("car", True, [10.37, 20.5, 99.99, 64.01], (640, 480))),
     "Roboflow": ("c_jpg.rf.0a1b", ROBOFLOW, ("car", False, [11, 22, 33, 44], (640, 640))),
 }
 
@@ -108,33 +86,6 @@ def test_xml_as_tools_write_it(tmp_path: Path, tool: str) -> None:
     truth = read_ground_truth(tmp_path / "valid", format="voc")
     assert truth.images == (stem,)
     assert row(truth) == expected
-
-
-@pytest.mark.parametrize("tool", ["labelImg", "Roboflow"])
-def test_regular_files_are_read_by_the_scanner(
-    tmp_path: Path, tool: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object) -> None:
-        raise AssertionError("read with care")
-
-    monkeypatch.setattr("detap.formats.voc.xml.read_annotation", refuse)
-    stem, content, expected = FILES[tool]
-    write(tmp_path, {f"{stem}.xml": content})
-    assert row(read_ground_truth(tmp_path, format="voc")) == expected
-
-
-@pytest.mark.parametrize(("flag", "line"), [("truncated", 9), ("occluded", 10), ("difficult", 11)])
-def test_a_flag_that_is_neither_0_nor_1_is_an_error_with_its_line(
-    tmp_path: Path, flag: str, line: int
-) -> None:
-    now = 1 if flag != "truncated" else 0
-    wrong = CVAT.replace(f"<{flag}>{now}<", f"<{flag}>False<")
-    write(tmp_path, {"b.xml": wrong})
-    with pytest.raises(InputError) as caught:
-        read_ground_truth(tmp_path, format="voc")
-    assert str(caught.value) == (
-        f"{tmp_path}/b.xml: object 1, line {line}: {flag} is 'False'; use 0 or 1"
-    )
 
 
 def headline(detap: Run, *words: str) -> float:

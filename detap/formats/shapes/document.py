@@ -315,7 +315,12 @@ class Document(RowReader):
         return as_xywh(corners) if self.box_format == "xywh" else corners
 
     def rotated(
-        self, box: list[float], measures: Sequence[float], degrees: float, *, about: float = 0.5
+        self,
+        box: list[float],
+        measures: tuple[float, float, float, float],
+        degrees: float,
+        *,
+        about: float = 0.5,
     ) -> Box:
         """Return the bounding box and the corners of a box after a rotation.
 

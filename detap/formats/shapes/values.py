@@ -181,38 +181,33 @@ def read_csv(
     except InputError as error:
         problems.extend(*error.problems)
         return None
-    before = problems.count
-    lines = _csv_lines(text, file, problems)
-    line, header = next(lines, (1, []))
-    header[:1] = [name.removeprefix("#") for name in header[:1]]
+    before, line = problems.count, 0
+    header: list[str] = []
     rows = []
-    for line, values in lines:
-        if len(values) == len(header):
-            rows.append(Row(line, dict(zip(header, values, strict=True))))
-        else:
-            message = f"has {len(values)} columns, expected {len(header)}"
-            problems.add(file, f"line {line}", message, "write as many as the header has")
+    reader = csv.reader(StringIO(text, newline=""), strict=True, skipinitialspace=True)
+    try:
+        for record in reader:
+            line += 1
+            values = [value.strip() for value in record]
+            if reader.line_num > line:
+                message = "a quoted field spans several lines"
+                problems.add(file, f"line {line}", message, "write one row per line")
+                break
+            if not any(values):
+                continue
+            if not header:
+                header = [values[0].removeprefix("#"), *values[1:]]
+            elif len(values) == len(header):
+                rows.append(Row(line, dict(zip(header, values, strict=True))))
+            else:
+                message = f"has {len(values)} columns, expected {len(header)}"
+                problems.add(file, f"line {line}", message, "write as many as the header has")
+    except csv.Error as error:
+        problems.add(file, f"line {reader.line_num}", f"invalid CSV: {error}", "correct the line")
     repeated = {name for name in header if name and header.count(name) > 1}
     for name in sorted(repeated):
         problems.add(file, "line 1", f"duplicate column {name}", "keep one")
     return None if problems.count > before else Table(tuple(header), rows)
-
-
-def _csv_lines(text: str, file: str, problems: Problems) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number and values of each line that is not blank."""
-    reader = csv.reader(StringIO(text, newline=""), strict=True, skipinitialspace=True)
-    before = 0
-    try:
-        for values in reader:
-            if reader.line_num > before + 1:
-                message = "a quoted field spans several lines"
-                problems.add(file, f"line {before + 1}", message, "write one row per line")
-                return
-            before = reader.line_num
-            if any(values):
-                yield before, [value.strip() for value in values]
-    except csv.Error as error:
-        problems.add(file, f"line {reader.line_num}", f"invalid CSV: {error}", "correct the line")
 
 
 # --- shapes and flags
