@@ -156,8 +156,8 @@ class Annotations(Document):
     def _check_part(self, part: Any) -> None:
         """Check an element below the root."""
         if part.tag == "image":
-            if _unusual()(part):
-                self._check_image(part)
+            for node in _odd_nodes()(part):
+                self._check_node(node)
             return
         if part.tag == "track":
             message = "contains a <track>: this is CVAT for video, which has no image names"
@@ -168,22 +168,16 @@ class Annotations(Document):
                 message = f"<{child.tag}> is in <{part.tag[:_SHOWN]}>, expected in <image>"
                 self._add(child.sourceline, message, "export it again")
 
-    def _check_image(self, image: Any) -> None:
-        """Check the nesting of elements, and the text between them."""
-        self._check_depth(image, 2)
-        self._check_text(image.text, image.sourceline)
-        for shape in image:
-            self._check_text(shape.text, shape.sourceline)
-            for element in (*shape, shape):
-                end = element.sourceline + "".join(element.itertext()).count("\n")
-                self._check_text(element.tail, end)
-
-    def _check_text(self, text: str | None, line: int) -> None:
-        """Add a problem for text between elements that begins in a line."""
-        if text and (words := text.strip()):
-            line += text[: text.index(words[0])].count("\n")
-            message = f"has text between its elements: {quote(words)}"
-            self._add(line, message, "remove it, or write it as an element")
+    def _check_node(self, node: Any) -> None:
+        """Check an element that is nested deeply, or text between elements."""
+        if hasattr(node, "tag"):
+            self._check_depth(node, 5)
+            return
+        element = node.getparent()
+        before = "".join(element.itertext()) if node.is_tail else ""
+        line = element.sourceline + (before + node[: -len(node.lstrip())]).count("\n")
+        message = f"has text between its elements: {quote(node.strip())}"
+        self._add(line, message, "remove it, or write it as an element")
 
     def _add(self, line: int, message: str, hint: str) -> None:
         self.problems.add(self.path, f"line {line}", message, hint)
@@ -295,12 +289,12 @@ def _attributes(shape: Any) -> dict[str, str]:
 
 
 @cache
-def _unusual() -> Any:
-    """Return the test whether an image has text between elements, or elements in attributes."""
+def _odd_nodes() -> Any:
+    """Return the search for text between elements, and for elements in attributes, of an image."""
     from lxml import etree
 
     text = "text()[normalize-space()]"
-    return etree.XPath(f"boolean({text} | */{text} | */*/*)")
+    return etree.XPath(f"{text} | */{text} | */*/*")
 
 
 def _side(name: str, attributes: _Attributes) -> float | None:

@@ -1,7 +1,7 @@
 """Columns of the attributes that a protocol's condition uses."""
 
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,11 +36,6 @@ class Attributes:
     def append(self, values: tuple[Value, ...]) -> None:
         """Add a row of :meth:`values`."""
         self._rows.append(values)
-
-    def extend(self, others: "Iterable[Attributes]") -> None:
-        """Add the rows of others with the same names."""
-        for other in others:
-            self._rows += other._rows
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """Return the columns: numbers, NaN if missing, or text, empty if missing."""

@@ -49,7 +49,10 @@ def _tree(
     notes += rounded_areas(truth, "objects")
     notes += _lost_classes(truth)
     yield f"ImageSets/Main/{IMAGE_SET}.txt", "".join(f"{name}\n" for name in stems).encode()
-    objects = [_object(*row) for row in _rows(truth)]
+    names = [escape(name) for name in truth.classes]
+    labels = [names[label] for label in truth.label.tolist()]
+    columns = labels, truth.difficult.tolist(), truth.corners.tolist()
+    objects = [_object(*row) for row in zip(*columns, strict=True)]
     for stem, image, size, rows in zip(
         stems, content.images, sizes(content), rows_of_images(truth), strict=True
     ):
@@ -69,13 +72,6 @@ def _lost_classes(truth: GroundTruth) -> Iterator[Note]:
     if names != sorted(names):
         message = "class order not supported by VOC; readers sort classes by name"
         yield Note("classes-sorted", message, len(names), severity="info")
-
-
-def _rows(truth: GroundTruth) -> Iterator[tuple[str, bool, list[float]]]:
-    columns = truth.label.tolist(), truth.difficult.tolist(), truth.corners.tolist()
-    names = [escape(name) for name in truth.classes]
-    for label, difficult, corners in zip(*columns, strict=True):
-        yield names[label], difficult, corners
 
 
 def _object(name: str, difficult: bool, corners: list[float]) -> str:
