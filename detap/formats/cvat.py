@@ -199,13 +199,9 @@ class Annotations(Document):
         located = ((shape.sourceline, _attributes(shape)) for shape in shapes)
         return Image(name, located, width, height, attributes)
 
-    def take(self, record: Any, location: Any) -> None:
-        """Add the box of a shape; raise FaultError if it is invalid."""
-        try:
-            super().take(record, location)
-        except FaultError as fault:
-            message = f"<{record[_KIND][:_SHOWN]}> {fault.message}"
-            raise FaultError(message, fault.hint) from None
+    def fault_text(self, record: Any, message: str) -> str:
+        """Return a message that names the shape."""
+        return f"<{record[_KIND][:_SHOWN]}> {message}"
 
     def item_of(self, record: Any) -> Item:
         """Return the object of a shape."""

@@ -171,6 +171,10 @@ class Document(RowReader):
         """Return the text of an object's location."""
         return str(location)
 
+    def fault_text(self, record: Any, message: str) -> str:
+        """Return the message of a faulty object."""
+        return message
+
     def notes(self) -> tuple[Note, ...]:
         """Return notes about the files."""
         return ()
@@ -233,7 +237,8 @@ class Document(RowReader):
             try:
                 self.take(item, where)
             except FaultError as fault:
-                self.problems.add(file, self.location_text(where), fault.message, fault.hint)
+                message = self.fault_text(item, fault.message)
+                self.problems.add(file, self.location_text(where), message, fault.hint)
 
     def _begin(self, image: Image, file: str, location: str) -> str:
         """Return the stem of a new image."""
