@@ -32,6 +32,7 @@ from detap.formats.image_folders import ImageFolder
 from detap.formats.options import GEOMETRIES
 from detap.formats.reading.image_headers import IMAGE_SUFFIXES
 from detap.formats.reading.sniffing import HEAD_BYTES, head
+from detap.formats.stem_matching import empty_ground_truth
 from detap.formats.text.class_names import ClassNames, is_data_yaml
 from detap.formats.text.folder import Folder, detections_folder
 from detap.formats.text.reader import first_words
