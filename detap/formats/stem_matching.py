@@ -17,7 +17,7 @@ from detap.tables.columns import ordered
 from detap.tables.detection import Detections, GroundTruth, Name
 from detap.text_input import quote
 
-_IMAGE = re.compile(r"\.(?:jpe?g|jpe|png|bmp|gif|webp|tiff?|jp2|mpo|dng|heic|avif|pfm|ppm)$", re.I)
+_IMAGE = re.compile(r"\.(?:jpe?g|png|bmp|gif|webp|tiff?|jp2|mpo|dng|heic|avif|pfm|ppm)$", re.I)
 _ADDED = re.compile(
     r"_(?:jpe?g|png|bmp|webp)\.rf\.[0-9a-f]{32}$|(?:(?<=/)|^)[0-9a-f]{8}-(?=[^/]+$)"
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.formats.stem_matching import base_name, without_suffix
+from detap.formats.reading.image_headers import IMAGE_SUFFIXES
 from detap.io.file_kinds import BYTE_ORDER_MARK, kind_of
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
@@ -24,8 +24,9 @@ def stem_of(name: str) -> str:
 
     ``.0001`` in ``frame.0001`` is not an image suffix and stays.
     """
-    base = base_name(name)
-    return without_suffix(base) or base
+    base = name.replace("\\", "/").rpartition("/")[2]
+    stem, point, suffix = base.rpartition(".")
+    return stem if stem and (point + suffix).lower() in IMAGE_SUFFIXES else base
 
 
 def read_image_sizes(path: Path, limits: Limits = DEFAULT_LIMITS) -> dict[str, tuple[int, int]]:
