@@ -37,8 +37,7 @@ from detap.formats.coco.records import (
 from detap.formats.json._fields import DONE, ODD, Fields, Reader
 from detap.formats.json.document import Ids, RecordProblems, loaded
 from detap.formats.reading.attributes import Attributes
-from detap.formats.stem_matching import empty_ground_truth
-from detap.formats.stem_matching import base_name, without_suffix
+from detap.formats.stem_matching import base_name, empty_ground_truth, without_suffix
 from detap.formats.text.class_names import ClassNames
 from detap.io.digest import read_hashed
 from detap.io.json_text import (
