@@ -45,10 +45,13 @@ def data_set(folder: Path, labels: str, predictions: str, yaml: str = "") -> Pat
     return folder / "data.yaml"
 
 
-def score(data: Path, protocol: Any = "coco", **options: Any) -> detap.Result:
+def tables(data: Path, **options: Any) -> tuple[detap.GroundTruth, detap.Detections]:
     truth = detap.read_ground_truth(data, **options)
-    detections = detap.read_detections(data.parent / "run", truth, format="yolo", **options)
-    return detap.evaluate(truth, detections, protocol=protocol)
+    return truth, detap.read_detections(data.parent / "run", truth, format="yolo", **options)
+
+
+def score(data: Path, protocol: Any = "coco", **options: Any) -> detap.Result:
+    return detap.evaluate(*tables(data, **options), protocol=protocol)
 
 
 # --- keypoints
@@ -59,9 +62,7 @@ def score(data: Path, protocol: Any = "coco", **options: Any) -> detap.Result:
 def test_rows_with_keypoints(shape: tuple[int, int], written: str, tmp_path: Path) -> None:
     """On 97fee23 [12, 2] gave AP .0104, [24, 3] gave 0, and [17, 3] an error, without a note."""
     row = pose(*shape)
-    data = data_set(tmp_path, row, f"{row} .9", written.format(*shape) + "\n")
-    truth = detap.read_ground_truth(data)
-    detections = detap.read_detections(tmp_path / "run", truth)
+    truth, detections = tables(data_set(tmp_path, row, f"{row} .9", written.format(*shape) + "\n"))
     assert truth.corners.tolist() == [[20, 20, 80, 80]]
     assert detections.corners.tolist() == [[20, 20, 80, 80]]
     assert detections.score.tolist() == [0.9]
@@ -379,9 +380,7 @@ def test_sigmas_of_several_data_sets_are_equal(tmp_path: Path) -> None:
 def test_keypoints_set_to_zero(tmp_path: Path) -> None:
     """By older versions where the confidence is below .5; a hint at predictions.json."""
     rows = f"0 {BOX} 0 0 .4 .5 .5 .9 .9"
-    data = data_set(tmp_path, pose(2, 3), rows, "kpt_shape: [2, 3]\n")
-    truth = detap.read_ground_truth(data)
-    detections = detap.read_detections(tmp_path / "run", truth)
+    truth, detections = tables(data_set(tmp_path, pose(2, 3), rows, "kpt_shape: [2, 3]\n"))
     (note,) = (note for note in detections.notes if note.code == "keypoints-zeroed")
     assert (note.count, note.severity) == (1, "warning")
     assert "use predictions.json" in note.message
@@ -423,9 +422,7 @@ def test_boxes_of_a_pose_run(tmp_path: Path) -> None:
     ],
 )
 def test_track_ids(labels: str, row: str, tmp_path: Path) -> None:
-    data = data_set(tmp_path, labels, f"{row} 1\n{row} 27")
-    truth = detap.read_ground_truth(data)
-    detections = detap.read_detections(tmp_path / "run", truth, format="yolo")
+    _, detections = tables(data_set(tmp_path, labels, f"{row} 1\n{row} 27"))
     assert detections.score.tolist() == [0.9, 0.9]
     assert codes(detections)["track-ids"] == 2
 

@@ -19,15 +19,13 @@ class PlainLines:
         return len(self.rows)
 
     def read(self, data: bytes, file: int, most: int) -> None:
-        """Append the rows of a file, until there are more than `most`; none on an exception."""
-        rows: list[tuple[int, int, Row]] = []
+        """Append the rows of a file, until there are more than `most`, or `odd` raises."""
         for number, line in enumerate(data.split(b"\n"), 1):
             text = line.removesuffix(b"\r")
-            if text.strip(b" \t") and len(self.rows) + len(rows) <= most:
+            if text.strip(b" \t") and len(self.rows) <= most:
                 row = self.odd(file, number, text)
                 if row is not None:
-                    rows.append((file, number, row))
-        self.rows += rows
+                    self.rows.append((file, number, row))
 
     def columns(self) -> tuple[Any, ...]:
         """Return the columns of all rows."""
