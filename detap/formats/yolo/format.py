@@ -38,10 +38,14 @@ from detap.formats.text.folder import Folder, detections_folder
 from detap.formats.text.reader import first_words
 from detap.formats.yolo.dataset import (
     DataSet,
+    GivenSizes,
+    Size,
     common_folder,
     label_folder_of,
     labels_folder,
+    refuse_unknown,
     resolve_data_yaml,
+    sizes_of_images,
     without_flattened_paths,
 )
 from detap.formats.yolo.labels import COLUMNS, LabelReader, box_and_score
@@ -55,7 +59,6 @@ from detap.formats.yolo.names import (
     read_if_valid,
 )
 from detap.formats.yolo.rows import CORNERS, Task, all_axis_aligned, task_of_predictions
-from detap.formats.yolo.sizes import GivenSizes, Size, refuse_unknown, sizes_of_images
 from detap.io import stream as files
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path, SourceFile
