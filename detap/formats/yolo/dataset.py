@@ -1,4 +1,4 @@
-"""Find the images and label files of a YOLO data set.
+"""Find the images of a YOLO data set, their label files and sizes.
 
 As in Ultralytics, the label file of an image has its path with the last ``/images/`` replaced by
 ``/labels/`` and the suffix ``.txt``. Without such a folder it is next to the image.
@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -58,10 +59,10 @@ class DataSet:
     The `split` of a `data.yaml` is by default ``val``. If nothing names its images, the `listed`
     ones are added.
 
-    Each of `images`, sorted by name, has one of `image_files` (empty if unknown or missing) and of
-    `members`, the label files below `folder` (empty without one). `data` describes the data set;
-    its paths `outside` its own folder are in the order of the search. `repeated` counts list lines
-    that repeat an image. `named` is True if files or lists name images, not only label files.
+    Each of `images`, sorted by name, has one of `members`, the label files below `folder` (empty
+    without one). `data` describes the data set; its paths `outside` its own folder are in the order
+    of the search. `repeated` counts list lines that repeat an image. `named` is True if files or
+    lists name images, not only label files.
     """
 
     def __init__(
@@ -102,16 +103,22 @@ class DataSet:
         root = folders[0] if len(folders) == 1 else common_folder(folders)
         inside = {f: "" if f == root else f"{os.path.relpath(f, root)}/" for f in folders}
         self.images = tuple(sorted(found))
-        names = {f: self._files(f) for f in {*folders, *(i.folder for i in found.values()), ""}}
-        self.image_files, self.members = [], []
+        names = {folder: self._files(folder) for folder in {*folders, ""}}
+        self.members = []
         for stem in self.images:
-            folder, name, labels = found[stem]
-            exists = name and name in names[folder]
-            self.image_files.append(os.path.join(folder, name) if exists else "")
-            file = f"{stem}.txt"
+            labels, file = found[stem].labels, f"{stem}.txt"
             self.members.append(f"{inside[labels]}{file}" if file in names[labels] else "")
         members = {stem: m for stem, m in zip(self.images, self.members, strict=True) if m}
         self.folder = Folder(root, "", ".txt", members, tuple(sorted(self._skipped)))
+
+    @cached_property
+    def image_files(self) -> list[str]:
+        """The file of each image, empty if it is unknown or missing."""
+        found = (self._found[stem] for stem in self.images)
+        return [
+            os.path.join(folder, name) if name in self._files(folder) else ""
+            for folder, name, _ in found
+        ]
 
     @property
     def labeled(self) -> tuple[int, ...]:
