@@ -32,11 +32,6 @@ class Checks(NamedTuple):
         return [check for check in self.all if check["status"] in FAILURES]
 
     @property
-    def failed_names(self) -> set[str]:
-        """The names of those that fail the run."""
-        return {check["name"] for check in self.failed}
-
-    @property
     def warned(self) -> list[Mapping[str, Any]]:
         """Those that only warn."""
         return [check for check in self.all if MARKS[check["status"]] == "warning"]

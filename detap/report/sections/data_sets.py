@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from detap import metrics
 from detap.analysis.data_sets import DataSets
+from detap.analysis.intervals import Interval
 from detap.errors import Note, UnknownNameError
 from detap.report.fields import (
     Count,
@@ -126,10 +127,10 @@ def data_sets_report(
     if data.confidence is not None:
         table_columns = with_ends(table_columns, primary)
         table_rows = [
-            {**row, **interval_cells({name: data.interval(name, one.name) for name in names})}
+            {**row, **interval_cells(_intervals(data, one.name))}
             for one, row in zip(data.sets, rows, strict=True)
         ]
-        totals |= interval_cells({name: data.interval(name) for name in names})
+        totals |= interval_cells(_intervals(data))
     return Report(
         kind="data_sets",
         signature=data.signature,
@@ -209,13 +210,15 @@ def _blocks(data: DataSets, columns: Mapping[str, Column]) -> Iterator[Block]:
         )
         ends = DataSetIntervals(
             data,
-            summary={name: data.interval(name) for name in names},
-            data_sets={
-                one.name: {name: data.interval(name, one.name) for name in names}
-                for one in data.sets
-            },
+            summary=_intervals(data),
+            data_sets={one.name: _intervals(data, one.name) for one in data.sets},
         )
         yield Block("intervals", "", ends, (line,))
+
+
+def _intervals(data: DataSets, name: str | None = None) -> dict[str, Interval]:
+    """Return the interval of each metric of a data set, or of the means."""
+    return {metric: data.interval(metric, name) for metric in data.names}
 
 
 def _statistics(data: DataSets, name: str) -> dict[str, Any]:

@@ -26,7 +26,9 @@ _BOLD = ("FAILED", "warning")
 
 def render(report: Report, style: Style) -> str:
     """Return the report as Markdown that ends in a newline."""
-    head = [*_heading(report), *_gates(report, MOST_CHARACTERS // 2), *_summary(report)]
+    head = [*_heading(report), *_gates(report, MOST_CHARACTERS // 2)]
+    if report.summary:
+        head += [*_grid(summary_grid(report, _words)), ""]
     if report.title:
         head += [f"### {text_of(report.title)}", ""]
     if not report.summary:
@@ -102,10 +104,6 @@ def _gates(report: Report, room: int) -> list[str]:
             text = f"{len(checks) - shown} more gates in the JSON report: {parts}."
         lines += ["", text]
     return [*lines, ""]
-
-
-def _summary(report: Report) -> list[str]:
-    return [*_grid(summary_grid(report, _words)), ""] if report.summary else []
 
 
 def _notes(report: Report) -> list[str]:

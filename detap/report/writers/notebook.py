@@ -183,13 +183,11 @@ def _parts(report: Report) -> Iterator[str]:
 def _titled(title: str, lines: Iterable[str], table: Table | None) -> str:
     heading = f"<p><strong>{_text(title)}</strong></p>" if title else ""
     sentences = "".join(f"<p>{_text(line)}</p>" for line in lines)
-    return heading + _rows_html(table) + sentences if table is not None else heading + sentences
-
-
-def _rows_html(table: Table) -> str:
-    columns = [column for column in table.columns if column.priority == 0]
-    grid = grid_of(columns, table, _words)
-    return _table(grid) if grid.rows else ""
+    rows = ""
+    if table is not None and (table.rows or table.totals is not None):
+        columns = [column for column in table.columns if column.priority == 0]
+        rows = _table(grid_of(columns, table, _words))
+    return heading + rows + sentences
 
 
 def _table(grid: Grid) -> str:

@@ -65,7 +65,7 @@ def _lines(report: Report, style: Style) -> list[Line]:
     if report.conclusion:
         conclusion = _wrapped(escape(report.conclusion), style.width)
         lines += [[], *([(piece, "title")] for piece in conclusion)]
-    failed = checks_of(report).failed_names
+    failed = {check["name"] for check in checks_of(report).failed}
     # Input that could not be read has no classes.
     if report.table.rows or report.summary:
         title: list[Line] = [[(report.title, "title")]] if report.title else []
