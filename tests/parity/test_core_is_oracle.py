@@ -184,22 +184,3 @@ def test_proposals(
         inclusive_pixels=inclusive_pixels,
     )
     compare(rules, *case.tables(), 1)
-
-
-@given(crowded_cases())
-@examples(10)
-def test_threads_do_not_change_results(case: Case) -> None:
-    truth, detections = case.tables()
-    for name in BY_IMAGE:
-        one = evaluate(truth, detections, name, threads=1, matches=True)
-        for threads in (2, 3, 8):
-            more = evaluate(truth, detections, name, threads=threads, matches=True)
-            assert_same_bits(more.average_precision, one.average_precision, "AP")
-            assert_same_bits(more.precision, one.precision, "precision")
-            assert_same_bits(more.recall, one.recall, "recall")
-            assert_same_bits(list(more.summary.values()), list(one.summary.values()), "the summary")
-            if one.matches is not None and more.matches is not None:
-                for field in ("ground_truth", "ignored", "counted", "max_iou"):
-                    assert_same_bits(
-                        getattr(more.matches, field), getattr(one.matches, field), field
-                    )
