@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from math import isnan, nan
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from detap.decimals import decimal, format_against, snap, to_fraction
 from detap.errors import UsageError
@@ -18,12 +18,6 @@ from detap.gates.metric_names import EXTREMES, MetricName, Metrics, endings, res
 
 GateStatus = Literal["passed", "failed", "undefined", "inconclusive", "too-few-ground-truths"]
 Interval = tuple[float, float]
-
-
-_RECORDED = (
-    *("kind", "name", "status", "value", "limit", "baseline", "drop", "interval", "confidence"),
-    *("ground_truths", "message"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +49,6 @@ class Gate:
     def warned(self) -> bool:
         """True if it is a warning."""
         return self.status in ("inconclusive", "too-few-ground-truths")
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return its entry in the JSON report."""
-        record = {name: getattr(self, name) for name in _RECORDED}
-        return record | {"interval": None if self.interval is None else [*self.interval]}
 
 
 class Intervals(Protocol):

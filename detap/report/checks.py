@@ -22,7 +22,7 @@ FAILURES = ("failed", "undefined")
 
 
 class Checks(NamedTuple):
-    """The gates of a report, as mappings; see ``Gate.as_dict`` in detap/gates/checks.py."""
+    """The gates of a report, as mappings; see ``GateEntry`` in `sections/gates.py`."""
 
     all: Sequence[Mapping[str, Any]]
 

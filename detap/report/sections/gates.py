@@ -1,9 +1,8 @@
 """The gates of a report."""
 
 from collections.abc import Sequence
-from typing import Literal
 
-from detap.gates.checks import Gate
+from detap.gates.checks import Gate, GateStatus
 from detap.gates.config import Kind
 from detap.gates.evaluate import GateResults
 from detap.report.checks import KEY, MARKS, Checks, shortened
@@ -17,10 +16,7 @@ GateEntry = Object(
     "The result of one gate.",
     kind=Kind,
     name=field(str, "The metric's full name: AP50, class:person.AP, slice:night.AP50."),
-    status=field(
-        Literal["passed", "failed", "undefined", "inconclusive", "too-few-ground-truths"],
-        "undefined fails too; the last two are warnings.",
-    ),
+    status=field(GateStatus, "undefined fails too; the last two are warnings."),
     value=float | None,
     limit=field(str, "As given."),
     baseline=field(
@@ -54,7 +50,7 @@ def gate_block(gates: Sequence[Gate]) -> Block:
     """Return the gates block, failed gates first."""
     order = {"FAILED": 0, "warning": 1, "passed": 2}
     ranked = sorted(gates, key=lambda gate: order[MARKS[gate.status]])
-    checks = Checks([gate.as_dict() for gate in ranked])
+    checks = Checks([GateEntry(gate) for gate in ranked])
     shown = shortened(checks.all)
     results = [(MARKS[check["status"]], check["message"]) for check in shown]
     if len(shown) < len(ranked):
