@@ -416,9 +416,3 @@ def test_class_lists_are_refused_with_the_options_that_drop_them() -> None:
     with pytest.raises(UsageError, match=f"; {hint}$"):
         protocol("lvis").refuse_lists("use --errors protocol")
     protocol("lvis").with_changes(verified="all", not_exhaustive="count").refuse_lists("unused")
-
-
-def test_an_analysis_without_class_lists_names_the_options() -> None:
-    expected = "evaluate every class: --verified all --not-exhaustive count$"
-    with pytest.raises(UsageError, match=expected):
-        protocol("lvis").refuse_lists("choose another analysis")

@@ -54,55 +54,45 @@ def test_proposals_have_only_recall(detap: Run, coco: Files, name: str) -> None:
     ("words", "message", "works"),
     [
         (
-            ["--protocol", "voc2012", "--recall-grid", "hundredths"],
+            "--protocol voc2012 --recall-grid hundredths",
             "--recall-grid has no effect: --interpolation all-point has no recall levels",
-            [
-                "--protocol",
-                "voc2012",
-                "--recall-grid",
-                "hundredths",
-                "--interpolation",
-                "101-point",
-            ],
+            "--protocol voc2012 --recall-grid hundredths --interpolation 101-point",
         ),
         (
-            ["--interpolation", "all-point", "--recall-grid", "float32"],
+            "--interpolation all-point --recall-grid float32",
             "--recall-grid has no effect",
-            ["--interpolation", "all-point"],
+            "--interpolation all-point",
         ),
         (
-            ["--protocol", "voc2012", "--max-dets-scope", "image"],
+            "--protocol voc2012 --max-dets-scope image",
             "--max-dets-scope has no effect: --max-dets is none",
-            ["--protocol", "voc2012", "--max-dets-scope", "image", "--max-dets", "1"],
+            "--protocol voc2012 --max-dets-scope image --max-dets 1",
         ),
         (
-            ["--protocol", "voc2012", "--area-source", "box"],
+            "--protocol voc2012 --area-source box",
             "--area-source has no effect: --area-ranges has all areas only",
-            ["--protocol", "voc2012", "--area-source", "box", "--area-ranges", "coco"],
+            "--protocol voc2012 --area-source box --area-ranges coco",
         ),
         (
-            ["--first-category-id", "1"],
+            "--first-category-id 1",
             "(--first-category-id) requires class_names (--class-names)",
-            ["--first-category-id", "1", "--class-names", "names.txt"],
+            "--first-category-id 1 --class-names names.txt",
         ),
         (
-            ["--fail-under", "0.1", "--min-ground-truths", "5"],
+            "--fail-under 0.1 --min-ground-truths 5",
             "--min-ground-truths requires --max-drop or --max-rise",
-            [
-                *("--fail-under", "0.1", "--min-ground-truths", "5", "--max-drop", "0"),
-                *("--baseline", "base.json"),
-            ],
+            "--fail-under 0.1 --min-ground-truths 5 --max-drop 0 --baseline base.json",
         ),
     ],
 )
 def test_options_without_effect_are_rejected(
-    detap: Run, here: Files, words: list[str], message: str, works: list[str]
+    detap: Run, here: Files, words: str, message: str, works: str
 ) -> None:
     assert detap(*here.arguments, "-o", "base.json").status == 0
-    ended = detap(*here.arguments, *words)
+    ended = detap(*here.arguments, *words.split())
     assert ended.status == 2
     assert message in ended.err
-    ended = detap(*here.arguments, *works)
+    ended = detap(*here.arguments, *works.split())
     assert ended.status == 0, ended.err
 
 

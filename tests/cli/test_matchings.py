@@ -30,47 +30,35 @@ def run(fixtures: Path, tmp_path: Path, *words: str) -> None:
     tags = tmp_path / "tags.json"
     images = json.loads((folder / "instances.json").read_text())["images"]
     tags.write_text(json.dumps({str(image["id"]): ["all", "one"][:2] for image in images}))
-    placed = [str(tmp_path / word) if word.endswith(".json") else word for word in words]
+    placed = [str(tmp_path / word) if word.endswith((".json", ".csv")) else word for word in words]
     assert main(["eval", "--gt", truth, "--dt", detections, "-q", *placed]) == 0
 
 
-def gates(fixtures: Path) -> tuple[str, ...]:
-    before = str(fixtures / "quickstart" / "coco" / "results.json")
-    return ("--baseline-detections", before, "--max-drop", "0.5", "--max-drop", "slice:all.AP=0.5")
-
-
-def test_a_plain_table_matches_once(fixtures: Path, tmp_path: Path, matchings: list[int]) -> None:
-    run(fixtures, tmp_path)
-    assert len(matchings) == 1
-
-
-def test_curves_ties_and_the_cross_check_add_no_matching(
-    fixtures: Path, tmp_path: Path, matchings: list[int]
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("--curves", "curves.json", "--cross-check", "--tie-range"),
+        ("--analysis", "--curves", "curves.json", "--matches", "matches.csv"),
+        ("--fail-under", "class:*.F1=0"),
+    ],
+)
+def test_a_detector_is_matched_once(
+    fixtures: Path, tmp_path: Path, matchings: list[int], words: tuple[str, ...]
 ) -> None:
-    run(fixtures, tmp_path, "--curves", "curves.json", "--cross-check", "--tie-range")
+    run(fixtures, tmp_path, *words)
     assert len(matchings) == 1
 
 
-def test_analyses_add_no_matching(fixtures: Path, tmp_path: Path, matchings: list[int]) -> None:
-    words = ("--curves", "curves.json", "--matches", str(tmp_path / "matches.csv"))
-    run(fixtures, tmp_path, "--analysis", *words)
-    assert len(matchings) == 1
-
-
-def test_a_gate_on_the_operating_point_adds_no_matching(
-    fixtures: Path, tmp_path: Path, matchings: list[int]
-) -> None:
-    run(fixtures, tmp_path, "--fail-under", "class:*.F1=0")
-    assert len(matchings) == 1
-
-
-def test_two_detectors_match_once_each(
+def test_two_detectors_are_matched_once_each(
     fixtures: Path, tmp_path: Path, matchings: list[int]
 ) -> None:
     """With slices, intervals and regressions."""
+    before = str(fixtures / "quickstart" / "coco" / "results.json")
+    gates = ("--baseline-detections", before, "--max-drop", "0.5")
     words = ("--slices", "tags.json", "--confidence", "0.9", "--resamples", "100")
     asked = ("--curves", "curves.json", "--cross-check", "--tie-range")
-    run(fixtures, tmp_path, *asked, *words, *gates(fixtures))
+    run(fixtures, tmp_path, *asked, *words, *gates, "--max-drop", "slice:all.AP=0.5")
     assert len(matchings) == 2
 
 
