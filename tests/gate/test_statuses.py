@@ -17,59 +17,46 @@ Run = Callable[..., Ended]
 
 # The cat's AP is 0.5 at each threshold but the last bits, the dog's 1, the bird's undefined.
 VERDICTS = {
-    "no gate": ([], 0),
-    "passed": (["--fail-under", "0.7"], 0),
-    "failed": (["--fail-under", "0.8"], 1),
-    "one of two failed": (["--fail-under", "0.1", "--fail-under", "class:cat.AP=0.6"], 1),
-    "undefined": (["--fail-under", "class:bird.AP=0"], 1),
-    "undefined for the area": (["--fail-under", "APs=0"], 1),
-    "no drop": (["--baseline", "base.json", "--max-drop", "0"], 0),
-    "dropped": (["--dt", "worse.json", "--baseline", "base.json", "--max-drop", "0.1"], 1),
-    "dropped within limits": (
-        ["--dt", "worse.json", "--baseline", "base.json", "--max-drop", "0.9"],
-        0,
-    ),
+    "no gate": ("", 0),
+    "passed": ("--fail-under 0.7", 0),
+    "failed": ("--fail-under 0.8", 1),
+    "one of two failed": ("--fail-under 0.1 --fail-under class:cat.AP=0.6", 1),
+    "undefined": ("--fail-under class:bird.AP=0", 1),
+    "undefined for the area": ("--fail-under APs=0", 1),
+    "no drop": ("--baseline base.json --max-drop 0", 0),
+    "dropped": ("--dt worse.json --baseline base.json --max-drop 0.1", 1),
+    "dropped within limits": ("--dt worse.json --baseline base.json --max-drop 0.9", 0),
     "few ground truths": (
-        [
-            *("--dt", "worse.json", "--baseline", "base.json"),
-            *("--max-drop", "class:dog.AP=0.1", "--min-ground-truths", "2"),
-        ],
+        "--dt worse.json --baseline base.json --max-drop class:dog.AP=0.1 --min-ground-truths 2",
         0,
     ),
     "inconclusive": (
-        [
-            *("--dt", "worse.json", "--baseline-detections", "results.json"),
-            *("--max-drop", "0.1", "--confidence", "0.99"),
-        ],
+        "--dt worse.json --baseline-detections results.json --max-drop 0.1 --confidence 0.99",
         0,
     ),
     "no drop, by intervals": (
-        ["--baseline-detections", "results.json", "--max-drop", "0", "--confidence", "0.9"],
+        "--baseline-detections results.json --max-drop 0 --confidence 0.9",
         0,
     ),
 }
 ERRORS = {
-    "unknown number": ["--fail-under", "AP5=0.1"],
-    "unknown class": ["--fail-under", "class:cow.AP=0.1"],
-    "no number": ["--fail-under", "AP50"],
-    "out of reach": ["--fail-under", "AP50=70"],
-    "no such baseline": ["--baseline", "absent.json", "--max-drop", "0"],
-    "a baseline that is none": ["--baseline", "instances.json", "--max-drop", "0"],
-    "drop without baseline": ["--max-drop", "0"],
-    "baseline without drop": ["--baseline", "base.json"],
-    "confidence without detections": [
-        *("--confidence", "0.95", "--baseline", "base.json", "--max-drop", "0")
-    ],
-    "confidence beyond reason": ["--confidence", "95"],
-    "other ground truth": ["--gt", "other.json", "--baseline", "base.json", "--max-drop", "0"],
-    "other protocol": ["--iou", "0.5", "--baseline", "base.json", "--max-drop", "0"],
-    "other images": ["--images", "1", "--baseline", "base.json", "--max-drop", "0"],
-    "no such detections": ["--dt", "absent.json", "--fail-under", "0.9"],
-    "output onto the baseline": [
-        *("--baseline", "base.json", "--max-drop", "0", "-o", "json=base.json")
-    ],
-    "no such folder": ["-o", "absent/out.json", "--fail-under", "0.9"],
-    "unknown slice": ["--fail-under", "slice:night.AP=0.1"],
+    "unknown number": "--fail-under AP5=0.1",
+    "unknown class": "--fail-under class:cow.AP=0.1",
+    "no number": "--fail-under AP50",
+    "out of reach": "--fail-under AP50=70",
+    "no such baseline": "--baseline absent.json --max-drop 0",
+    "a baseline that is none": "--baseline instances.json --max-drop 0",
+    "drop without baseline": "--max-drop 0",
+    "baseline without drop": "--baseline base.json",
+    "confidence without detections": "--confidence 0.95 --baseline base.json --max-drop 0",
+    "confidence beyond reason": "--confidence 95",
+    "other ground truth": "--gt other.json --baseline base.json --max-drop 0",
+    "other protocol": "--iou 0.5 --baseline base.json --max-drop 0",
+    "other images": "--images 1 --baseline base.json --max-drop 0",
+    "no such detections": "--dt absent.json --fail-under 0.9",
+    "output onto the baseline": "--baseline base.json --max-drop 0 -o json=base.json",
+    "no such folder": "-o absent/out.json --fail-under 0.9",
+    "unknown slice": "--fail-under slice:night.AP=0.1",
 }
 
 
@@ -89,7 +76,8 @@ def case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, detap: Run) -> Path:
     return tmp_path
 
 
-def command(arguments: list[str], *, output_format: str) -> list[str]:
+def command(line: str, *, output_format: str) -> list[str]:
+    arguments = line.split()
     usual = {"--gt": "instances.json", "--dt": "results.json"}
     standard = [word for name in usual if name not in arguments for word in (name, usual[name])]
     return ["eval", *standard, *arguments, "--output-format", output_format]
@@ -124,17 +112,17 @@ def test_an_error_is_not_a_gate_status(
 @pytest.mark.parametrize(("verdict", "status"), [("passed", 0), ("failed", 1), ("undefined", 1)])
 def test_the_real_command_exits_alike(case: Path, verdict: str, status: int) -> None:
     arguments, _ = VERDICTS[verdict]
-    targets = [
-        *("-o", "out.json", "-o", "out.md", "-o", "out.xml", "-o", "out.csv", "-o", "out.txt"),
-        *("-o", "github=out.log", "-o", "gitlab=metrics.txt", "-o", "gitlab=quality.json"),
-    ]
-    ended = spawn(*command([*arguments, *targets], output_format="table"), cwd=case)
+    targets = (
+        "-o out.json -o out.md -o out.xml -o out.csv -o out.txt -o github=out.log "
+        "-o gitlab=metrics.txt -o gitlab=quality.json"
+    )
+    ended = spawn(*command(f"{arguments} {targets}", output_format="table"), cwd=case)
     assert ended.returncode == status, ended.stderr
     written = {path.name for path in case.iterdir()}
     assert {"out.json", "out.md", "out.xml", "out.csv", "out.txt", "out.log"} <= written
     assert (case / "metrics.txt").read_text().endswith("# EOF\n")
     assert isinstance(json.loads((case / "quality.json").read_text()), list)
-    assert spawn(*command(["--fail-under", "x=1"], output_format="json"), cwd=case).returncode == 2
+    assert spawn(*command("--fail-under x=1", output_format="json"), cwd=case).returncode == 2
 
 
 @pytest.mark.parametrize("verdict", VERDICTS)
@@ -166,17 +154,16 @@ def test_the_error_names_the_differences(case: Path, detap: Run) -> None:
 
 
 def test_allow_mismatch_compares_anyway(case: Path, detap: Run) -> None:
-    arguments = [*ERRORS["other ground truth"], "--allow-mismatch"]
+    arguments = f"{ERRORS['other ground truth']} --allow-mismatch"
     assert detap(*command(arguments, output_format="json")).status in (0, 1)
 
 
 def test_a_baseline_of_other_detections_is_rejected(case: Path, detap: Run) -> None:
-    arguments = ["--baseline", "base.json", "--baseline-detections", "worse.json"]
-    ended = detap(*command([*arguments, "--max-drop", "0"], output_format="json"))
+    arguments = "--baseline base.json --max-drop 0 --baseline-detections"
+    ended = detap(*command(f"{arguments} worse.json", output_format="json"))
     assert ended.status == 2
     assert "; --baseline-detections: " in ended.err
-    arguments = ["--baseline", "base.json", "--baseline-detections", "results.json"]
-    ended = detap(*command([*arguments, "--max-drop", "0"], output_format="json"))
+    ended = detap(*command(f"{arguments} results.json", output_format="json"))
     assert ended.status == 0
 
 
