@@ -2,29 +2,22 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import click
 
 from detap.report.writers.registry import WRITERS, Writer, writer_for_path
 from detap.text_input import parse_int
 
-# click's types are generic in its stubs, but not at run time in every version.
-if TYPE_CHECKING:
-    Type = click.ParamType[Any]
-else:
-    Type = click.ParamType
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Given:
+class Given(NamedTuple):
     """A given value, which may be None; None itself is an option not given."""
 
     value: Any
 
 
-class Text(Type):
+# Generic in the stubs of click, but not at run time in every version.
+class Text(click.ParamType):  # type: ignore[type-arg]
     """A text parsed by a function, which raises ValueError."""
 
     name = "text"

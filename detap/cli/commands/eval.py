@@ -143,8 +143,14 @@ def command(session: Session, /, **options: Any) -> int:
         options["page_data"] = data_folder(options["page_data"], _page(outputs))
     digests = outputs.needs_digests or gates.baseline is not None
     inputs = inputs.for_protocols(protocol, digests=digests)
-    evaluate = _evaluate if options["engine"] is None else _evaluate_on_workers
-    return evaluate(inputs, (protocol, gates), outputs, options, session)
+    if options["engine"] is None:
+        return _evaluate(inputs, (protocol, gates), outputs, options, session)
+    from detap.cli.engine import check_engine_options, evaluate_on_workers  # asyncio
+
+    check_engine_options(inputs, (protocol, gates), outputs, options)
+    baseline = gates.read_baseline()
+    evaluated = evaluate_on_workers(inputs, protocol, options, session)
+    return write_reports(evaluated, (gates, baseline), outputs, options, session)
 
 
 def _page(outputs: Outputs) -> str:
@@ -153,22 +159,6 @@ def _page(outputs: Outputs) -> str:
     if len(pages) != 1:
         raise UsageError("--page-data needs one HTML page; use -o page.html")
     return pages[0]
-
-
-def _evaluate_on_workers(
-    inputs: Inputs,
-    setup: tuple[Protocol, Gates],
-    outputs: Outputs,
-    options: Mapping[str, Any],
-    session: Session,
-) -> int:
-    from detap.cli.engine import check_engine_options, evaluate_on_workers  # asyncio
-
-    protocol, gates = setup
-    check_engine_options(inputs, setup, outputs, options)
-    baseline = gates.read_baseline()
-    evaluated = evaluate_on_workers(inputs, protocol, options, session)
-    return write_reports(evaluated, (gates, baseline), outputs, options, session)
 
 
 def _evaluate(
