@@ -1,6 +1,5 @@
 """Object keypoint similarity (OKS), compared with the oracle."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -130,30 +129,6 @@ def test_the_oracle_equals_values_worked_by_hand() -> None:
         [(-13.0, 24.0)] + 2 * [(5.0, 5.0)], unlabelled, box=box, area=25, sigmas=sigmas
     )
     assert actual == pytest.approx((np.exp(-1 / 2) + 2) / 3, abs=1e-15)
-
-
-@pytest.mark.parametrize(("threads", "expected"), [(3, 3), (None, 1)])
-def test_threads_as_requested_or_by_the_number_of_pairs(
-    threads: int | None, expected: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    counts = []
-
-    def run(work: Callable[[], None], count: int) -> None:
-        counts.append(count)
-        work()
-
-    monkeypatch.setattr("detap.core.keypoints.run_threads", run)
-    one = np.zeros(1, np.int32)
-    pairs = keypoint_pairs(
-        boxes(one, one, np.ones(1)),
-        boxes(one, one, np.ones(1)),
-        dt_keypoints=np.zeros((1, 1, 2)),
-        gt_keypoints=GroundTruthKeypoints(np.array([[[0.0, 0.0, 2.0]]]), np.zeros((1, 4))),
-        sigmas=(0.1,),
-        threads=threads,
-    )
-    assert pairs.similarity.tolist() == [1]
-    assert counts == [expected]
 
 
 def test_pairs_are_in_file_order_of_ground_truths() -> None:

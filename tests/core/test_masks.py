@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from pycocotools import mask
 
-from detap.core.masks import areas_and_boxes, mask_pairs, max_runs, pixel_counts, runs_of
+from detap.core.masks import areas_and_boxes, mask_pairs, max_runs, runs_of
 from detap.core.matching import Boxes, Pairs
 from detap.tables import _runs
 from detap.tables.masks import Masks
@@ -126,26 +126,6 @@ def test_bitmap_runs_areas_and_boxes_equal_the_oracle(maps: list[Bitmap]) -> Non
     areas, boxes = _runs.measured(sizes, start, runs)
     assert areas.tolist() == [plain.area(one) for one in maps]
     assert boxes.tolist() == [plain.bounding_box(one) for one in maps]
-
-
-@pytest.mark.parametrize(
-    ("rings", "pixels"),
-    [
-        ([[2, 2, 6, 2, 6, 6, 2, 6]], 16),
-        ([[2.49, 2.49, 6.49, 2.49, 6.49, 6.49, 2.49, 6.49]], 16),
-        ([[2.5, 2.5, 6.5, 2.5, 6.5, 6.5, 2.5, 6.5]], 16),
-        ([[0, 0, 4, 0, 0, 4]], 6),
-        ([[0, 0, 0.5, 0, 0.5, 0.5, 0, 0.5]], 1),
-        ([[-5, -5, 5, -5, 5, 5, -5, 5]], 25),
-        ([[0, 0, 4, 0, 4, 4, 0, 4], [2, 2, 6, 2, 6, 6, 2, 6]], 28),
-        ([[0, 0, 10, 0, 10, 10, 0, 10], [3, 3, 7, 3, 7, 7, 3, 7]], 100),
-    ],
-)
-def test_pixel_counts_of_known_polygons(rings: Rings, pixels: int) -> None:
-    """The expected counts are pycocotools'."""
-    masks = polygons([rings], 20, 20).arrays
-    assert areas_and_boxes(masks)[0][0] == pixels
-    assert pixel_counts(masks).tolist() == [pixels]
 
 
 @given(bitmaps, st.integers(1, 4), st.booleans(), st.sampled_from([0.0, 0.25, 0.5, 1.0]))
@@ -269,46 +249,6 @@ def test_boundary_depth(height: int, width: int, ratio: float, depth: int, at: i
     assert pairs.similarity.tolist() == [expected]
 
 
-def test_boundary_iou_of_a_square_shifted_by_two() -> None:
-    """Two boundaries of 444 pixels each, 296 of them in common."""
-    stores = []
-    for left in (40, 42):
-        one = np.zeros((100, 100), np.bool_)
-        one[40:80, left : left + 40] = True
-        stores.append(of_runs([runs(one)], 100, 100))
-    assert paired(*stores).similarity.tolist() == [1520 / 1680]
-    assert paired(*stores, dilation_ratio=0.02).similarity.tolist() == [296 / 592]
-
-
-def test_an_empty_run_amid_a_column_is_no_boundary() -> None:
-    """A square of 40 pixels, and the same with its runs cut in their middle."""
-    one = np.zeros((100, 100), np.bool_)
-    one[40:80, 40:80] = True
-    whole = runs(one).tolist()
-    cut = [part for run in whole for part in ([20, 0, 20] if run == 40 else [run])]
-    stores = [of_runs([np.array(each, np.uint32)], 100, 100) for each in (whole, cut)]
-    assert paired(*stores, dilation_ratio=0.02).similarity.tolist() == [1.0]
-    assert paired(*stores[::-1], dilation_ratio=0.02).similarity.tolist() == [1.0]
-
-
-def test_boundary_iou_of_masks_that_begin_and_end_amid_columns() -> None:
-    """Each mask is one run of pixels over several columns, with the IoU of the oracle."""
-    rng = np.random.default_rng(5)
-    for _ in range(150):
-        height, width = rng.integers(5, 20, 2).tolist()
-        maps, sides = [], []
-        for _ in range(2):
-            begin, end = np.sort(rng.integers(0, height * width + 1, 2)).tolist()
-            one = np.zeros(height * width, np.bool_)
-            one[begin:end] = True
-            maps.append(one.reshape((height, width), order="F"))
-            sides.append(of_runs([runs(maps[-1])], height, width))
-        ratio = float(rng.choice([0.05, 0.1, 0.2]))
-        expected = plain.boundary_iou(maps[0], maps[1], ratio)
-        actual = paired(*sides, dilation_ratio=ratio).similarity.tolist()
-        assert actual == ([expected] if expected else [])
-
-
 def of_boxes(*boxes: tuple[int, int, int, int]) -> Masks:
     """Return the mask of some boxes (top, bottom, left, right) in an image of 100 x 100."""
     one = np.zeros((100, 100), np.bool_)
@@ -317,53 +257,10 @@ def of_boxes(*boxes: tuple[int, int, int, int]) -> Masks:
     return of_runs([runs(one)], 100, 100)
 
 
-def test_boundary_iou_is_at_most_mask_iou() -> None:
-    """A line of 40 pixels, alone and with a square of 400 pixels, whose boundary has 76."""
-    line, square = (5, 6, 10, 50), (40, 60, 40, 60)
-    pair = of_boxes(line), of_boxes(line, square)
-    assert paired(*pair, dilation_ratio=0.008).similarity.tolist() == [40 / 440]
-
-
-def test_pairs_below_the_minimum_boundary_iou_are_left_out() -> None:
-    """Mask IoU 1520 / 1680, boundary IoU 0.5."""
-    pair = of_boxes((40, 80, 40, 80)), of_boxes((40, 80, 42, 82))
-    for lowest, count in ((0.5, 1), (0.51, 0)):
-        pairs = paired(*pair, dilation_ratio=0.02, min_similarity=lowest)
-        assert len(pairs.similarity) == count
-
-
-def test_crowds_have_no_boundary() -> None:
-    pair = of_boxes((10, 20, 10, 20)), of_boxes((0, 50, 0, 50))
-    pairs = paired(*pair, crowd=np.array([True]), dilation_ratio=0.02)
-    assert pairs.similarity.tolist() == [1.0]
-
-
-def test_boxes_of_masks_may_meet_without_a_common_pixel() -> None:
-    pair = of_boxes((0, 10, 0, 1), (9, 10, 0, 10)), of_boxes((0, 5, 5, 10))
-    assert paired(*pair).similarity.tolist() == []
-    assert paired(*pair, dilation_ratio=0.02).similarity.tolist() == []
-
-
 def test_equal_masks_reach_the_minimum_1() -> None:
     ring = [0, 5.6, 7, 5.6, 7, 7, 0, 7]
     for store in (of_boxes((3, 5, 3, 5)), polygons([[ring]], 7, 7)):
         assert paired(store, store, min_similarity=1.0).similarity.tolist() == [1.0]
-
-
-def test_each_of_many_images_is_paired() -> None:
-    count = 200
-    store, rows = of_boxes((3, 5, 3, 5)), boxes(count, np.arange(count))
-    number = np.zeros(count, np.int32)
-    pairs = mask_pairs(
-        rows,
-        rows,
-        masks=(store.arrays, store.arrays),
-        numbers=(number, number),
-        crowd=np.zeros(count, np.bool_),
-        threads=1,
-    )
-    assert pairs.truth.tolist() == list(range(count))
-    assert pairs.similarity.tolist() == [1.0] * count
 
 
 def test_the_bound_of_runs() -> None:

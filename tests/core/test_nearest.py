@@ -210,50 +210,6 @@ def test_candidates_need_arrays_of_one_length() -> None:
             kernel.find_other_class(rows, *columns, 0.5, False, one, truth, value)
 
 
-@pytest.mark.parametrize(
-    ("taken", "matched"), [([True] * 4, 0), ([False, True, True, True], 2), ([False] * 4, -1)]
-)
-def test_the_first_of_equal_ground_truths_is_the_nearest(taken: list[bool], matched: int) -> None:
-    """Four ground truths are one box: two of the class of the detection, two of another."""
-    corners = np.tile([0.0, 0, 10, 10], (4, 1))
-    area, zeros = np.full(4, 100.0), np.zeros(4, np.int32)
-    truths = Boxes(zeros, np.array([0, 1, 0, 1], np.int32), corners, area, area, area)
-    detection = Boxes(zeros[:1], zeros[:1], corners[:1], area[:1], area[:1], area[:1])
-    everything = np.ones(4, np.bool_)
-    index = GroundTruthIndex(
-        truths, 1, everything, matched=np.array(taken), crowd=False, inclusive_pixels=False
-    )
-    nearest = index.nearest(detection, zeros[:1], threads=1)
-    actual = nearest.same_class, nearest.matched, nearest.other_class
-    assert [column.tolist() for column in actual] == [[0], [matched], [1]]
-
-
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ({}, [0, 2, 3]),  # the first of the equal ones, then what is left
-        ({"last_of_equal": True}, [2, 0, 3]),
-        ({"strict": True}, [0, 2, -1]),  # 3 has an IoU of exactly 0.5
-        ({"other_classes_only": True}, [1, -1, -1]),
-    ],
-)
-def test_matches_by_hand(options: dict[str, bool], expected: list[int]) -> None:
-    """Three equal detections; 0 and 2 are their box, 1 another class's, 3 half of the box."""
-    corners = np.array([[0.0, 0, 10, 10], [0, 0, 10, 10], [0, 0, 10, 10], [0, 0, 10, 5]])
-    area = np.array([100.0, 100, 100, 50])
-    image, label = np.zeros(4, np.int32), np.array([0, 1, 0, 0], np.int32)
-    truths = Boxes(image, label, corners, area, area, area)
-    columns: Any = [column[:1].repeat(3, axis=0) for column in truths]
-    detections = Boxes(*columns)
-    unmatched = np.ones(4, np.bool_)
-    if "other_classes_only" not in options:
-        unmatched[1] = False
-    index = GroundTruthIndex(truths, 1, np.ones(4, np.bool_))
-    rows = np.arange(3, dtype=np.int32)
-    given = dict.fromkeys(("strict", "last_of_equal", "other_classes_only"), False) | options
-    assert index.match(detections, rows, unmatched, 0.5, **given).tolist() == expected
-
-
 ARRAYS: dict[str, Any] = {
     "start": np.array([0, 2], np.int32),
     "order": np.zeros(2, np.int32),

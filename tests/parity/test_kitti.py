@@ -260,16 +260,6 @@ def test_few_objects_fill_few_of_the_points(count: int) -> None:
     assert average(images, "Cyclist", "easy") == pytest.approx(expected)
 
 
-def test_points_are_nearest_to_steps_of_one_in_forty() -> None:
-    # 100 to be found: step 1/40 is nearest to 2/100 or 3/100, equally near: the later is taken.
-    scores = np.linspace(1, 0.01, 100)
-    points = kitti.sampled(scores, 100)
-    assert len(points) == 41
-    assert points[0] == scores[0]
-    assert points[-1] == scores[-1]
-    assert len(kitti.sampled(np.zeros(0), 3)) == 0
-
-
 def test_points_are_sampled_as_by_the_oracle_for_any_number_of_objects() -> None:
     for positives in range(1, 300):
         for count in {positives, positives // 2}:
