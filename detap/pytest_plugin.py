@@ -4,14 +4,10 @@ pytest imports this module at every start, so it imports detap only when the fix
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 import pytest
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from detap.evaluation.results import Result
 
 _PROPERTY = "detap"
 _INI = "detap_summary"
@@ -25,32 +21,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture
-def detap_gate(request: pytest.FixtureRequest) -> "Callable[..., Result]":
+def detap_gate(request: pytest.FixtureRequest) -> Callable[..., Any]:
     """Return :func:`detap.testing.assert_detections`, recording outcomes for the summary.
 
     Tracebacks of its errors contain the line of the test and none of detap's source.
     """
-    from detap.errors import DetapError
-    from detap.report.numbers import fraction
-    from detap.testing import assert_detections
+    from detap.testing import recorded
 
-    def gate(*arguments: "Any", **named: "Any") -> "Result":
-        __tracebackhide__ = True
-        try:
-            result = assert_detections(*arguments, **named)
-        except (AssertionError, DetapError) as error:
-            summary = str(error).partition("\n")[0].removeprefix("Gates: ")
-            _record(request, f"{_FAILED}  {summary}")
-            raise error.with_traceback(None) from None
-        name, value = next(iter(result.summary.items()))
-        _record(request, f"passed  {name} {fraction(value, 4)}")
-        return result
-
-    return gate
+    return recorded(partial(_record, request))
 
 
-def _record(request: pytest.FixtureRequest, outcome: str) -> None:
+def _record(request: pytest.FixtureRequest, text: str, *, passed: bool) -> None:
     """Store an outcome as a user property, which pytest-xdist and JUnit files pass on."""
+    outcome = f"{'passed' if passed else _FAILED}  {text}"
     request.node.user_properties.append((_PROPERTY, outcome))
 
 

@@ -6,13 +6,13 @@
 
 import os
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from detap.analysis.comparison import align_classes
 from detap.analysis.operating import Threshold, threshold
-from detap.errors import DetapWarning, Note, UsageError
+from detap.errors import DetapError, DetapWarning, Note, UsageError
 from detap.escaping import escape
 from detap.evaluation.detection import evaluate, score_tables
 from detap.evaluation.results import Result
@@ -25,6 +25,7 @@ from detap.gates.detection import Scored
 from detap.gates.evaluate import GateResults, evaluate_gates
 from detap.protocols import Protocol
 from detap.report.inputs import describe_inputs
+from detap.report.numbers import fraction
 from detap.report.sections.analysis import analysis_blocks
 from detap.report.sections.detection import detection_report
 from detap.report.sections.gates import gate_blocks
@@ -160,6 +161,24 @@ def assert_detections(
     for note in results.notes:
         warnings.warn(DetapWarning(note), stacklevel=2)
     return replace(result, notes=(*result.notes, *results.notes, *needed))
+
+
+def recorded(record: Callable[..., None]) -> Callable[..., Result]:
+    """Return :func:`assert_detections`, calling `record` with the outcome of each assertion."""
+
+    def gate(*arguments: Any, **named: Any) -> Result:
+        __tracebackhide__ = True
+        try:
+            result = assert_detections(*arguments, **named)
+        except (AssertionError, DetapError) as error:
+            summary = str(error).partition("\n")[0].removeprefix("Gates: ")
+            record(summary, passed=False)
+            raise error.with_traceback(None) from None
+        name, value = next(iter(result.summary.items()))
+        record(f"{name} {fraction(value, 4)}", passed=True)
+        return result
+
+    return gate
 
 
 def _limits(**values: Limits | None) -> list[Limit]:

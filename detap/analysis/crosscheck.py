@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pycocotools import mask
 
 from detap import metrics
 from detap.core.curves import mean_of_defined
@@ -209,9 +210,10 @@ def _mean(spec: MetricSpec, values: Floats) -> float:
 
 def _reference(result: Result, zero: Flags) -> tuple[dict[str, Any], int]:
     """Return pycocotools' accumulated arrays and the number of inexact boxes."""
-    from pycocotools.cocoeval import COCOeval  # noqa: PLC0415 - slow import
+    # Not at the top: the drop-in may take these names.
+    from pycocotools import coco, cocoeval  # noqa: PLC0415
 
-    if COCOeval.__module__.startswith("detap."):
+    if cocoeval.COCOeval.__module__.startswith("detap."):
         raise UsageError(
             "--cross-check: detap replaces pycocotools in this process (install); "
             "run the cross-check in another process, as the command does"
@@ -235,9 +237,9 @@ def _reference(result: Result, zero: Flags) -> tuple[dict[str, Any], int]:
         add_shapes(detections, detection_records)
         inexact = 0
     with contextlib.redirect_stdout(io.StringIO()):
-        evaluation = COCOeval(
-            _coco(ground_truth, detections, truth_records),
-            _coco(ground_truth, detections, detection_records),
+        evaluation = cocoeval.COCOeval(
+            _fill(coco.COCO(), ground_truth, detections, truth_records),
+            _fill(coco.COCO(), ground_truth, detections, detection_records),
             _TYPES[result.protocol.iou_type][0],
         )
         _set_parameters(evaluation.params, result)
@@ -248,8 +250,6 @@ def _reference(result: Result, zero: Flags) -> tuple[dict[str, Any], int]:
 
 def _put_masks(table: GroundTruth | Detections, records: list[dict[str, Any]]) -> None:
     """Add masks to records: polygons unchanged, runs compressed."""
-    from pycocotools import mask  # noqa: PLC0415 - slow import
-
     masks = table.masks
     assert masks is not None
     assert table.mask is not None
@@ -292,9 +292,10 @@ def _records(
     return [{"id": n, **dict(zip(values, row, strict=True))} for n, row in enumerate(rows, 1)]
 
 
-def _coco(ground_truth: GroundTruth, detections: Detections, records: list[dict[str, Any]]) -> Any:
-    from pycocotools.coco import COCO  # noqa: PLC0415 - slow import
-
+def _fill(
+    coco: Any, ground_truth: GroundTruth, detections: Detections, records: list[dict[str, Any]]
+) -> Any:
+    """Fill a COCO object with records."""
     sizes = np.zeros(
         (len(ground_truth.images), 2), np.int32
     )  # height and width, as masks have them
@@ -302,7 +303,6 @@ def _coco(ground_truth: GroundTruth, detections: Detections, records: list[dict[
         if table.masks is not None:
             sizes[table.image] = table.masks.sizes[table.mask]
     # Not COCO.loadRes, which fails on an empty list.
-    coco = COCO()
     coco.dataset = {
         "images": [
             {"id": number, "height": height, "width": width}

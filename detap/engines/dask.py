@@ -14,6 +14,13 @@ from uuid import uuid4
 
 from detap.errors import InputError, Problem, UsageError
 
+try:
+    import dask
+    import distributed
+    from distributed.scheduler import KilledWorker, NoWorkerError
+except ImportError as missing:
+    raise UsageError(f"--engine dask requires {missing.name}; install detap[dask]") from missing
+
 RETRIES = 2
 NO_WORKERS_TIMEOUT = 60.0  # seconds
 
@@ -25,11 +32,6 @@ class Engine:
     """
 
     def __init__(self, scheduler: str | None = None) -> None:
-        try:
-            import dask
-            from distributed import Client
-        except ImportError as error:
-            raise UsageError(f"--engine dask requires {error.name}; install detap[dask]") from error
         logging.getLogger("asyncio").setLevel(
             logging.CRITICAL
         )  # no tracebacks of interrupted tasks
@@ -44,7 +46,7 @@ class Engine:
         self._existing_processes = active_children()
         self._cluster: Any = self._start_workers() if scheduler is None else None
         try:
-            self._client = Client(scheduler or self._cluster, timeout=30)
+            self._client = distributed.Client(scheduler or self._cluster, timeout=30)
         except (OSError, ValueError) as error:
             raise UsageError(
                 f"--scheduler {scheduler}: no scheduler answers there ({error}); give the address "
@@ -61,8 +63,6 @@ class Engine:
 
     def gather(self, submitted: Sequence[Any]) -> list[Any]:
         """Return the values of submitted calls, or raise the error of one."""
-        from distributed.scheduler import KilledWorker, NoWorkerError
-
         hint = "see the workers' logs; they may need more memory"
         try:
             return list(self._client.gather(list(submitted)))
@@ -86,12 +86,10 @@ class Engine:
 
     def _start_workers(self) -> Any:
         """Start a worker for each core; start all again if one dies before it is ready."""
-        from distributed import LocalCluster
-
         for _ in range(1 + RETRIES):
             try:
                 with _signals_blocked():
-                    return LocalCluster(
+                    return distributed.LocalCluster(
                         n_workers=os.cpu_count() or 1,
                         threads_per_worker=1,
                         dashboard_address="127.0.0.1:0",

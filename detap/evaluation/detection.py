@@ -21,6 +21,7 @@ from detap.evaluation.results import Curve, Matches, Result, all_area_iou_pairs,
 from detap.evaluation.run import EvaluationRun
 from detap.evaluation.sanity_notes import add_sanity_notes
 from detap.evaluation.selection import SelectedClasses, Selection, name_mask, select, shrink
+from detap.formats import read_tables
 from detap.formats.catalogue import default_protocol, options
 from detap.io.paths import Path
 from detap.protocols import Protocol
@@ -101,8 +102,6 @@ def evaluate(
         For each note of the result that is a warning.
     """
     if not (isinstance(ground_truth, GroundTruth) and isinstance(detections, Detections)):
-        from detap.formats import read_tables
-
         reading |= {"as_is": True} if as_is else {}
         ground_truth, detections = read_tables(ground_truth, detections, protocol, **reading)
     elif reading:

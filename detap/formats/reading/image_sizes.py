@@ -1,5 +1,6 @@
 """CSV table of image sizes: ``image,width,height``."""
 
+import csv
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -96,8 +97,6 @@ def _header(line: str, problems: Problems) -> tuple[int, ...]:
 def _columns(line: str) -> list[str]:
     if '"' not in line:
         return line.split(",")
-    import csv
-
     try:
         return next(csv.reader([line]), [])
     except csv.Error:  # such as a carriage return within a line

@@ -3,6 +3,7 @@
 import os
 import re
 import stat
+import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
@@ -48,8 +49,6 @@ def head(path: str) -> bytes:
     except (OSError, ValueError):
         return b""
     if data.startswith(b"\x1f\x8b"):
-        import zlib
-
         try:
             return zlib.decompressobj(31).decompress(data, HEAD_BYTES)
         except zlib.error:

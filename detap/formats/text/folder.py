@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from detap.formats.text.lines import plain_lines
 from detap.io import stream as files
+from detap.io.digest import sha256
 from detap.io.limits import Limits
 from detap.io.paths import STDIN, Path, SourceFile
 from detap.io.problems import Problems
@@ -45,8 +46,6 @@ class Folder:
         read = tuple(sorted(filter(None, names)))
         digest = ""
         if self.digests:
-            from detap.io.digest import sha256
-
             known = {names[number]: digest for number, digest in self.digests.items()}
             digest = sha256(self.given, read, known)
         return SourceFile(self.given, records, read, digest)

@@ -104,15 +104,14 @@ def _json_lines(chunks: Iterable[Columns]) -> Iterator[bytes]:
 
 
 def _parquet(chunks: Iterable[Columns]) -> Iterator[bytes]:
-    import pyarrow as pa  # lazy import (start-up time)
-    from pyarrow import parquet
+    import pyarrow.parquet  # lazy import (start-up time)
 
-    def table(chunk: Columns) -> pa.Table:
-        return pa.table(
+    def table(chunk: Columns) -> pyarrow.Table:
+        return pyarrow.table(
             {
-                key: pa.array(map(text, values), pa.string())
+                key: pyarrow.array(map(text, values), pyarrow.string())
                 if chunk[key].dtype.kind == "O"
-                else pa.array(chunk[key], mask=_undefined(chunk, key))
+                else pyarrow.array(chunk[key], mask=_undefined(chunk, key))
                 for key, values in zip(chunk, _cells(chunk), strict=True)
             }
         )
@@ -120,7 +119,7 @@ def _parquet(chunks: Iterable[Columns]) -> Iterator[bytes]:
     text = cache(_utf_8)
     tables = map(table, chunks)
     first, file = next(tables), BytesIO()
-    with parquet.ParquetWriter(file, first.schema) as writer:
+    with pyarrow.parquet.ParquetWriter(file, first.schema) as writer:
         for part in chain([first], tables):
             writer.write_table(part)
     yield file.getvalue()

@@ -70,12 +70,21 @@ _STYLE = {
 }
 
 
-def check_installed() -> None:
-    """Check that matplotlib is installed."""
+def check_installed() -> Any:
+    """Check that matplotlib is installed; return its module."""
     try:
-        import matplotlib.figure  # noqa: F401
+        import matplotlib.figure
     except ImportError:
         raise UsageError("figures need matplotlib: pip install 'detap[plots]'") from None
+    return matplotlib
+
+
+def _pyplot() -> Any:
+    """Return the module with global state."""
+    check_installed()
+    import matplotlib.pyplot as plt
+
+    return plt
 
 
 def paths(folder: str) -> list[str]:
@@ -98,19 +107,12 @@ def render_all(result: Result) -> Iterator[tuple[str, bytes]]:
 
 def figure(result: Result, name: str, *, pyplot: bool = False) -> "Figure":
     """Return a figure of a result, or a figure of pyplot."""
-    check_installed()
+    matplotlib = check_installed()
     if name not in FIGURES:
         raise UsageError(f"unknown figure {name!r}; available: {', '.join(FIGURES)}")
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
-    with rc_context(_STYLE):
-        if pyplot:
-            import matplotlib.pyplot as plt
-
-            fig = plt.figure(layout="constrained")
-        else:
-            fig = Figure(layout="constrained")
+    with matplotlib.rc_context(_STYLE):
+        make = _pyplot().figure if pyplot else matplotlib.figure.Figure
+        fig: Figure = make(layout="constrained")
         axes = fig.subplots()
         axes.grid(visible=True)
         fig.set_size_inches(FIGURES[name](MatchResults.of(result), result, axes))
@@ -124,10 +126,7 @@ def plot(result: Result, name: str) -> "Axes":
 
 def plot_steps(lines: Mapping[str, Sequence[float]], axes: "Axes | None" = None) -> "Axes":
     """Draw metrics at several steps, such as epochs, on axes of pyplot and return them."""
-    check_installed()
-    import matplotlib.pyplot as plt
-
-    drawn = plt.subplots(layout="constrained")[1] if axes is None else axes
+    drawn: Axes = _pyplot().subplots(layout="constrained")[1] if axes is None else axes
     for (name, values), (color, dash) in zip(lines.items(), cycle(_LINES), strict=False):
         drawn.plot(range(len(values)), values, color=color, linestyle=dash, marker=".", label=name)
     drawn.set(xlabel="step", ylabel="value", ylim=(0, 1))
@@ -137,11 +136,9 @@ def plot_steps(lines: Mapping[str, Sequence[float]], axes: "Axes | None" = None)
 
 def render(fig: "Figure", kind: str) -> bytes:
     """Return the content of a figure's file, without date and version."""
-    from matplotlib import rc_context
-
     data = BytesIO()
     metadata = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
-    with rc_context(_STYLE), warnings.catch_warnings():
+    with check_installed().rc_context(_STYLE), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # missing glyphs
         fig.savefig(data, format=kind, dpi=_DOTS, metadata=metadata)
     return data.getvalue()
