@@ -14,7 +14,8 @@ from typing import Any
 from detap import metrics
 from detap.cli.commands.config import BY_SECTION
 from detap.cli.settings_schema import settings_schema
-from detap.formats.catalogue import FORMATS, Line, options
+from detap.formats.base import Line
+from detap.formats.catalogue import FORMATS, options
 from detap.formats.options import Option
 from detap.metrics.at_threshold import AT_THRESHOLD
 from detap.protocols import PRESETS, Protocol

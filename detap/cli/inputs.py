@@ -13,7 +13,7 @@ from detap.evaluation.results import Result
 from detap.formats.base import Format
 from detap.formats.catalogue import check_options, format_named
 from detap.formats.catalogue import options as format_options
-from detap.formats.detection import detect_format
+from detap.formats.detection import detect_format, detections_format
 from detap.formats.multi_file import (
     Sources,
     detections_of,
@@ -21,6 +21,7 @@ from detap.formats.multi_file import (
     expand_patterns,
     ground_truth_of,
 )
+from detap.formats.read import detections_from, ground_truth_from
 from detap.io.limits import Limits
 from detap.io.paths import STDIN, SourceFile
 from detap.io.stream import read_bytes
@@ -135,7 +136,7 @@ class Inputs:
         """Return the format of detections, given as a path or source."""
         path = getattr(detections, "path", detections)
         if self.dt_format is None and path not in self.detected:
-            self.detected[path] = self.format.of_detections(path)
+            self.detected[path] = detections_format(path, self.format)
         return self.dt_format or self.detected[path]
 
     def paths(self, other: str | None = None) -> list[str]:
@@ -176,7 +177,7 @@ class Inputs:
         """Return the ground truth of sources or paths."""
         return ground_truth_of(
             sources,
-            lambda source: self.format.read_ground_truth(source, self.reading),
+            lambda source: ground_truth_from(self.format, source, self.reading),
             self.reading["limits"],
             merge_images=self.merge_images,
         )
@@ -187,8 +188,8 @@ class Inputs:
         """Return the detections of sources or paths."""
         return detections_of(
             sources,
-            lambda source: self.format_of(source).read_detections(
-                source, ground_truth, self.reading
+            lambda source: detections_from(
+                self.format_of(source), source, ground_truth, self.reading
             ),
             ground_truth,
             self.reading["limits"],

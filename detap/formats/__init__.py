@@ -8,13 +8,14 @@ from typing import Any
 from detap.errors import UsageError
 from detap.formats.base import Format
 from detap.formats.catalogue import FORMATS, check_options, default_protocol, format_named
-from detap.formats.detection import detect_format
+from detap.formats.detection import detect_format, detections_format
 from detap.formats.multi_file import (
     detections_of,
     expand_folders,
     expand_patterns,
     ground_truth_of,
 )
+from detap.formats.read import detections_from, ground_truth_from
 from detap.io.limits import DEFAULT_LIMITS
 from detap.protocols import Protocol
 from detap.tables.arguments import check_table, is_path, refuse_path
@@ -67,7 +68,7 @@ def _ground_truth(
     reading = {**options, "limits": limits}
     return ground_truth_of(
         paths,
-        lambda one: file_format.read_ground_truth(one, reading),
+        lambda one: ground_truth_from(file_format, one, reading),
         limits,
         merge_images=merge_images,
     )
@@ -102,7 +103,7 @@ def read_detections(
 def _detections_format(path: str, gt_format: Format | None, name: str | None) -> Format:
     if name:
         return format_named(name)
-    return gt_format.of_detections(path) if gt_format else detect_format(None, path)
+    return detections_format(path, gt_format) if gt_format else detect_format(None, path)
 
 
 def _detections(
@@ -118,7 +119,7 @@ def _detections(
         options = {**options, "limits": replace(limits, part=True)}
     return detections_of(
         paths,
-        lambda one: file_format.read_detections(one, ground_truth, options),
+        lambda one: detections_from(file_format, one, ground_truth, options),
         ground_truth,
         options.get("limits", DEFAULT_LIMITS),
         merge_images=merge_images,

@@ -5,9 +5,9 @@ A format's module is imported when its name, a suffix or content asks for it.
 
 from collections.abc import Iterable, Iterator, MutableMapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from detap.errors import UsageError
+from detap.formats.base import Format, Line
 from detap.formats.options import (
     ANGLE_UNIT,
     ATTRIBUTE_FLAGS,
@@ -33,35 +33,8 @@ from detap.formats.options import (
     TRUTH,
     Option,
 )
+from detap.tables.detection import GroundTruth
 from detap.text_input import suggest
-
-if TYPE_CHECKING:
-    from detap.formats.base import Format
-    from detap.tables.detection import GroundTruth
-
-
-class Line(NamedTuple):
-    """A format before its module is imported."""
-
-    name: str  # value of --format
-    title: str  # in messages
-    reader: str  # the subclass of `detap.formats.base.Format`, with its module
-    suffixes: tuple[str, ...]
-    options: tuple[Option, ...] = BOX_OPTIONS
-    heads: tuple[bytes, ...] = ()
-    """First bytes after white space, to detect files without a known suffix."""
-    fits: Literal["", "folders", "files"] = ""
-    """Inputs that the format's ``fits`` detects by content: none, folders, or files too.
-
-    A match by content takes precedence over a match by name.
-    """
-    pattern: bytes = b""
-    """Regular expression of the first bytes after white space; else ``fits`` is not asked."""
-    folders: bool = False  # True if a data set is a folder
-    subsets: tuple[str, ...] = ()
-    """Files or folders of ``--split`` (`detap.formats.subsets`), which are of the format."""
-    writes: bool = False  # True if the format has `write`
-
 
 _JSON, _CSV = (".json", ".json.gz"), (".csv", ".csv.gz")
 _SHAPES = (*BOX_OPTIONS, SHAPES, ATTRIBUTE_FLAGS)
@@ -241,21 +214,21 @@ LINES = (
 )
 
 
-class _Formats(MutableMapping[str, "Format"]):
+class _Formats(MutableMapping[str, Format]):
     """Formats by name, in order of detection; a class is imported when it is first asked for."""
 
     def __init__(self, lines: Iterable[Line]) -> None:
         self.lines = {line.name: line for line in lines}
         self._formats: dict[str, Format] = {}
 
-    def __getitem__(self, name: str) -> "Format":
+    def __getitem__(self, name: str) -> Format:
         if name not in self._formats:
             line = self.lines[name]
             module, _, kind = line.reader.rpartition(".")
             self._formats[name] = getattr(import_module(module), kind)(line)
         return self._formats[name]
 
-    def __setitem__(self, name: str, file_format: "Format") -> None:
+    def __setitem__(self, name: str, file_format: Format) -> None:
         self.lines[name], self._formats[name] = file_format.line, file_format
 
     def __delitem__(self, name: str) -> None:
@@ -275,7 +248,7 @@ class _Formats(MutableMapping[str, "Format"]):
 FORMATS = _Formats(LINES)
 
 
-def format_named(name: str) -> "Format":
+def format_named(name: str) -> Format:
     """Return the format of a name; raise UsageError if there is none."""
     if name not in FORMATS:
         hint = suggest(name, FORMATS) or f"use {' or '.join(FORMATS)}"
@@ -283,7 +256,7 @@ def format_named(name: str) -> "Format":
     return FORMATS[name]
 
 
-def default_protocol(ground_truth: "GroundTruth") -> str:
+def default_protocol(ground_truth: GroundTruth) -> str:
     """Return the default preset of a ground truth: that of its format, ``coco`` for arrays."""
     file_format = FORMATS.get(ground_truth.format)
     return "coco" if file_format is None else file_format.protocol_of(ground_truth)
@@ -300,8 +273,8 @@ def options() -> dict[Option, list[Line]]:
 
 def check_options(
     names: Iterable[str],
-    ground_truth: Iterable["Format"] = (),
-    detections: Iterable["Format"] = (),
+    ground_truth: Iterable[Format] = (),
+    detections: Iterable[Format] = (),
 ) -> None:
     """Raise UsageError for options that no format of their role has.
 

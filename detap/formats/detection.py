@@ -5,17 +5,14 @@ import re
 import stat
 from contextlib import suppress
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from detap.errors import InputError, Problem, UsageError
-from detap.formats.catalogue import FORMATS, Line
+from detap.formats.base import Format, Line
+from detap.formats.catalogue import FORMATS
 from detap.formats.options import DETECTIONS, TRUTH
 from detap.formats.reading.sniffing import head
 from detap.formats.subsets import subsets_of
 from detap.io.paths import STDIN, Path, is_url, shown
-
-if TYPE_CHECKING:
-    from detap.formats.base import Format
 
 _HEAD = 64
 """Bytes read to detect a format by its first ones."""
@@ -32,7 +29,7 @@ _UNSUPPORTED = {
 """Titles and hints by a part of the file name."""
 
 
-def detect_format(ground_truth: Path | None, detections: Path | None = None) -> "Format":
+def detect_format(ground_truth: Path | None, detections: Path | None = None) -> Format:
     """Detect the format of ground truth, or else of detections, by name and content.
 
     Only the first bytes of a few files are read, and only if names are ambiguous.
@@ -58,7 +55,15 @@ def detect_format(ground_truth: Path | None, detections: Path | None = None) -> 
     )
 
 
-def only_format(path: Path, names: list[str], role: str) -> "Format | None":
+def detections_format(path: Path, gt_format: Format) -> Format:
+    """Return the format of detections, that of their ground truth if it may be."""
+    names = matching_formats(os.fspath(path))
+    if gt_format.name in names:
+        return gt_format
+    return only_format(path, names, DETECTIONS) or gt_format
+
+
+def only_format(path: Path, names: list[str], role: str) -> Format | None:
     """Return the only format of the names, None without any; raise UsageError for several."""
     if len(names) > 1:
         option = "--gt-format" if role == TRUTH else "--dt-format"

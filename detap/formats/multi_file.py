@@ -11,6 +11,7 @@ from detap.checks.inputs import counts_of_detections, warned_of_detections, warn
 from detap.errors import InputError, Problem, UsageError
 from detap.formats.base import Format
 from detap.formats.catalogue import FORMATS
+from detap.formats.read import detections_from
 from detap.formats.subsets import resolve_subset
 from detap.io.digest import sha256_of_source
 from detap.io.limits import DEFAULT_LIMITS, Limits
@@ -163,7 +164,7 @@ class LocatedInput(NamedTuple):
     def read(self, ground_truth: GroundTruth) -> Detections:
         """Read the detections, with the path as given, and the digest if enabled."""
         location, options = _locate(self.path, self.folder), dict(self.reading)
-        table = FORMATS[self.format].read_detections(location, ground_truth, options)
+        table = detections_from(FORMATS[self.format], location, ground_truth, options)
         files = []
         for file in table.files:
             path = self.path if file.path == location else file.path

@@ -23,6 +23,7 @@ from detap.evaluation.detection import add_sanity_notes, evaluate, score_tables,
 from detap.evaluation.sanity_notes import comparison_notes, mismatch_notes_of
 from detap.formats.catalogue import format_named
 from detap.formats.coco import format as coco
+from detap.formats.read import detections_from
 from detap.formats.voc import tables as voc
 from detap.report import schema as report_schema
 from detap.tables.detection import Detections, GroundTruth
@@ -750,15 +751,15 @@ def test_other_formats_are_refused(tmp_path: Path) -> None:
 
 def test_voc_detections_alone_by_class(tmp_path: Path) -> None:
     (tmp_path / "comp4_det_test_cat.txt").write_text("a 0.9 1 1 5 5\nb 0.8 1 1 5 5\n")
-    table = format_named("voc").read_detections(tmp_path, None, {})
+    table = detections_from(format_named("voc"), tmp_path, None, {})
     assert (table.images, table.classes, len(table)) == (("a", "b"), ("cat",), 2)
 
 
 def test_voc_detections_alone_by_image(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("cat 0.9 1 1 5 5\n")
     with pytest.raises(UsageError, match="cannot detect the layout of the files"):
-        format_named("voc").read_detections(tmp_path, None, {})
-    table = format_named("voc").read_detections(tmp_path, None, {"layout": "image-files"})
+        detections_from(format_named("voc"), tmp_path, None, {})
+    table = detections_from(format_named("voc"), tmp_path, None, {"layout": "image-files"})
     assert (table.images, table.classes) == (("a",), ("cat",))
 
 
@@ -766,12 +767,12 @@ def test_coco_detections_alone_are_checked_like_those_of_other_formats(tmp_path:
     path = tmp_path / "dt.json"
     path.write_text(json.dumps([FOUND, {**FOUND, "bbox": [1, 2, -3, 4]}]))
     with pytest.raises(InputError, match="negative width"):
-        format_named("coco").read_detections(path, None, {})
+        detections_from(format_named("coco"), path, None, {})
     path.write_text("[")
     with pytest.raises(InputError, match="truncated"):
-        format_named("coco").read_detections(path, None, {})
+        detections_from(format_named("coco"), path, None, {})
     with pytest.raises(UsageError, match="cannot come from stdin"):
-        format_named("coco").read_detections("-", None, {})
+        detections_from(format_named("coco"), "-", None, {})
 
 
 # --- real data

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from detap.errors import InputError, Problem
-from detap.formats.base import Format
-from detap.formats.catalogue import FORMATS, Line
+from detap.formats.base import Format, Line
+from detap.formats.catalogue import FORMATS
 from detap.formats.options import Option
 from detap.tables.detection import Detections, GroundTruth
 

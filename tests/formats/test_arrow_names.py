@@ -39,7 +39,7 @@ def test_whole_numbers_of_any_type(case: tuple[Any, list[list[int | None]]]) -> 
     assert codes.missing.tolist() == [k for k, value in enumerate(rows) if value is None]
     assert set(codes.number) == {value for value in rows if value is not None}
     for value, code in zip(rows, codes.rows.tolist(), strict=True):
-        assert code == codes.number.get(value, 0)
+        assert value is None or code == codes.number[value]
 
 
 @pytest.mark.parametrize("offset", [1, 3])

@@ -27,7 +27,7 @@ TRUTH = {"image_id": [3, 5], "category_id": [7, 8], **BOXES}
 def test_detections_alone_name_images_and_classes(tmp_path: Path) -> None:
     columns = {"image_id": [5, 3], "category_id": [8, 8], "score": [0.5, 0.5]}
     write_parquet(pa.table({**columns, "bbox": [[0.0, 0.0, 9.0, 9.0]] * 2}), tmp_path / "dt")
-    truth = FORMATS["arrow"].placeholder_ground_truth(tmp_path / "dt", {"boxes": "xyxy"})
+    truth = FORMATS["arrow"].placeholder(tmp_path / "dt", {"boxes": "xyxy"}, DEFAULT_LIMITS)
     assert (truth.images, truth.class_ids, truth.classes) == ((3, 5), (8,), ("8",))
 
 

@@ -11,8 +11,9 @@ import pytest
 
 import detap
 from detap.errors import UsageError
-from detap.formats.catalogue import FORMATS, Line, format_named
-from detap.formats.detection import detect_format
+from detap.formats.base import Line
+from detap.formats.catalogue import FORMATS, format_named
+from detap.formats.detection import detect_format, detections_format
 from detap.testing import assert_detections
 from tests.conftest import ROOT
 from tests.formats.made_up import LINE, MadeUp
@@ -136,10 +137,9 @@ def test_a_path_that_two_formats_fit_is_refused_with_both(
     monkeypatch.setitem(FORMATS, "other", other)
     with pytest.raises(UsageError, match="may be Looking or Other; use --gt-format looking or"):
         detect_format(tmp_path)
-    coco = FORMATS["coco"]
     with pytest.raises(UsageError, match="use --dt-format looking or --dt-format other"):
-        coco.of_detections(tmp_path)
-    assert looking.of_detections(tmp_path) is looking
+        detections_format(tmp_path, FORMATS["coco"])
+    assert detections_format(tmp_path, looking) is looking
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import detap
 from detap.errors import InputError, UsageError
 from detap.formats.catalogue import FORMATS
 from detap.formats.detection import detect_format
+from detap.formats.read import detections_from
 from tests.formats.exports import CAT, DOG, RESULTS, Bad, changed, refused, write
 
 
@@ -145,7 +146,7 @@ def test_it_has_no_detections(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="VIA files have no scores"):
         detap.read_detections(tmp_path / "gt.json", truth)
     with pytest.raises(UsageError, match="VIA files are ground truth"):
-        FORMATS["via"].placeholder_ground_truth(tmp_path / "gt.json", {})
+        detections_from(FORMATS["via"], tmp_path / "gt.json", None, {})
 
 
 KEY = "a.jpg7"

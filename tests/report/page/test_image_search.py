@@ -13,6 +13,7 @@ Image = pytest.importorskip("PIL.Image", reason="the extra detap[report] is not 
 from detap.cli import main  # noqa: E402 - after what it needs was asked for
 from detap.formats.catalogue import FORMATS  # noqa: E402
 from detap.formats.image_folders import ImageFolder, nearby_folders  # noqa: E402
+from detap.formats.read import ground_truth_from  # noqa: E402
 from detap.report.page.pictures import ImageFile, find_folder, sample  # noqa: E402
 from tests.report.page.cases import images_of, pictures_of  # noqa: E402
 
@@ -414,7 +415,7 @@ def test_a_search_without_images_or_folders(tmp_path: Path) -> None:
 
 def test_ground_truth_from_the_network_has_no_folder(tmp_path: Path) -> None:
     coco(tmp_path / "gt.json")
-    truth = FORMATS["coco"].read_ground_truth(str(tmp_path / "gt.json"), {})
+    truth = ground_truth_from(FORMATS["coco"], str(tmp_path / "gt.json"), {})
     assert FORMATS["coco"].image_files(truth)[0]
     (source,) = truth.files
     remote = replace(truth, files=(source._replace(path="https://example.org/gt.json"),))

@@ -1,0 +1,158 @@
+"""Read an input of one format.
+
+If ground truth and detections have different formats, images are matched by file stem
+(:mod:`detap.formats.stem_matching`) and classes by name.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from detap.errors import InputError, Problem, UsageError
+from detap.formats.base import Format
+from detap.formats.catalogue import FORMATS, options
+from detap.formats.detection import matching_formats
+from detap.formats.exported_names import retry_with_original_names
+from detap.formats.options import (
+    AS_IS,
+    BOXES,
+    DETECTIONS,
+    GEOMETRIES,
+    SPLIT,
+    TRUTH,
+    named_coordinates,
+)
+from detap.formats.stem_matching import by_stem, restore_ids
+from detap.io.limits import DEFAULT_LIMITS
+from detap.io.paths import STDIN
+from detap.tables.detection import Detections, GroundTruth
+
+Table = TypeVar("Table", GroundTruth, Detections)
+
+
+def ground_truth_from(file_format: Format, path: Any, reading: Mapping[str, Any]) -> GroundTruth:
+    """Read ground truth; options for detections alone are ignored."""
+    given = reader_options(file_format, TRUTH, reading)
+    with _suggesting(file_format, path, TRUTH):
+        truth = file_format.read_truth_file(path, **given)
+    return _with_options(file_format, replace(truth, format=file_format.name), TRUTH, reading)
+
+
+def detections_from(
+    file_format: Format, path: Any, ground_truth: GroundTruth | None, reading: Mapping[str, Any]
+) -> Detections:
+    """Read detections with the indices of their ground truth, or of the names that they have."""
+    given = reader_options(file_format, DETECTIONS, reading)
+    if ground_truth is None:
+        if os.fspath(getattr(path, "path", path)) == STDIN:
+            raise UsageError("detections cannot come from stdin without --gt")
+        if not hasattr(file_format, "placeholder"):
+            raise UsageError(f"{file_format.title} detections require --gt")
+        ground_truth = file_format.placeholder(path, given, given.get("limits", DEFAULT_LIMITS))
+    with _suggesting(file_format, path, DETECTIONS):
+        try:
+            detections = _read_detections(file_format, path, ground_truth, given)
+        except InputError as error:
+            if getattr(path, "path", path) == STDIN:
+                raise
+            detections = _read_renamed(error, file_format, path, ground_truth, given)
+    return _with_options(file_format, detections, DETECTIONS, reading)
+
+
+def _read_detections(
+    file_format: Format, path: Any, truth: GroundTruth, given: dict[str, Any]
+) -> Detections:
+    gt_format = FORMATS.get(truth.format, file_format)  # arrays have no format
+    same_ids = gt_format.by_ids and file_format.by_ids
+    if gt_format is file_format or same_ids or file_format.same_names:
+        return file_format.read_detections_file(path, truth, **given)
+    named = _by_stem(gt_format, truth)
+    return restore_ids(file_format.read_detections_file(path, named, **given), truth)
+
+
+def _by_stem(gt_format: Format, truth: GroundTruth) -> GroundTruth:
+    """Return ground truth with file stems as image names."""
+    return by_stem(truth, gt_format.file_names(truth) if gt_format.by_ids else {})
+
+
+def _read_renamed(
+    error: InputError, file_format: Format, path: Any, truth: GroundTruth, given: dict[str, Any]
+) -> Detections:
+    """Read detections that name the images as before an export changed their names."""
+    gt_format = FORMATS.get(truth.format, file_format)
+    try:
+        named = _by_stem(gt_format, truth)
+    except (InputError, ValueError, KeyError, TypeError):
+        raise error from None  # the ground truth cannot be read again
+    same_ids = gt_format.by_ids and file_format.by_ids
+    renamed = replace(named, class_ids=truth.class_ids, format="") if same_ids else named
+    file = getattr(path, "path", path)
+    detections = retry_with_original_names(
+        error,
+        lambda table: file_format.read_detections_file(file, table, **given),
+        renamed,
+        tuple(map(str, named.images)),
+    )
+    return restore_ids(detections, truth)
+
+
+@contextmanager
+def _suggesting(file_format: Format, path: Any, role: str) -> Iterator[None]:
+    """Precede the problems of an input by its format, if the content is of another one."""
+    try:
+        yield
+    except InputError as error:
+        is_path = isinstance(path, str | os.PathLike)  # else a stream that has begun
+        file = os.fspath(path) if is_path else error.problems[0].file
+        names = [name for name in matching_formats(file) if FORMATS.lines[name].fits]
+        if file_format.name in names or len(names) != 1:
+            raise
+        option = "--gt-format" if role == TRUTH else "--dt-format"
+        message = f"is {FORMATS.lines[names[0]].title}, read as {file_format.title}"
+        hint = f"use {option} {names[0]} (format= in Python)"
+        first = Problem(file, "", message, hint)
+        raise InputError([first, *error.problems], error.omitted) from None
+
+
+def _with_options(
+    file_format: Format, table: Table, role: str, reading: Mapping[str, Any]
+) -> Table:
+    """Record the reader options in the table's files."""
+    given = {
+        option.name: option.recorded(reading[option.name])
+        for option in file_format.options
+        if role in option.roles and option.name in reading
+    }
+    if reading.get(AS_IS):
+        given[AS_IS] = "yes"
+    recorded = tuple(sorted((name, text) for name, text in given.items() if text is not None))
+    if not recorded:
+        return table
+    return replace(table, files=tuple(file._replace(reading=recorded) for file in table.files))
+
+
+def reader_options(file_format: Format, role: str, reading: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keywords of the reader of a role; those of other formats are ignored."""
+    for name in GEOMETRIES:
+        if reading.get(name) and name not in file_format.geometries:
+            others = (f for f in FORMATS.values() if name in f.geometries and not f.same_names)
+            titles = " and ".join(other.title for other in others)
+            raise UsageError(
+                f"{name} are read from {titles} files; these are read as {file_format.name}"
+            )
+    available = [option for option in file_format.options if role in option.roles]
+    if file_format.subsets:  # the path is that of the subset
+        available = [option for option in available if option is not SPLIT]
+    ignored = {option.name for option in options()} - {option.name for option in available}
+    given = {name: value for name, value in reading.items() if name not in ignored}
+    if role != TRUTH or not file_format.has_attributes:
+        given.pop("attributes", None)
+    for option in available:
+        if option.keyword and option.name in given:
+            given[option.keyword] = given.pop(option.name)
+    coordinates = file_format.coordinates
+    if coordinates and (value := given.pop(BOXES.name, None)) not in (None, *file_format.boxes):
+        raise UsageError(named_coordinates(file_format.title, coordinates, role, value))
+    return given
