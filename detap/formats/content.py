@@ -1,7 +1,7 @@
 """Content to write, its names in files, and notes on lost data."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import isnan
 from typing import NamedTuple
 
@@ -111,9 +111,10 @@ def known_sizes(content: Content) -> Floats:
     return sizes_array
 
 
-def lost(message: str, flags: Flags) -> tuple[Note, ...]:
-    """Return the note of rows with data that the target cannot represent."""
-    return nonzero_notes(Note("data-lost", message, int(np.count_nonzero(flags))))
+def lost(message: str, rows: Flags | int) -> tuple[Note, ...]:
+    """Return the note of rows, or a number of them, that the target cannot represent."""
+    count = rows if isinstance(rows, int) else int(np.count_nonzero(rows))
+    return nonzero_notes(Note("data-lost", message, count))
 
 
 def lost_flags(ground_truth: GroundTruth, names: Sequence[str], target: str) -> tuple[Note, ...]:
@@ -123,33 +124,6 @@ def lost_flags(ground_truth: GroundTruth, names: Sequence[str], target: str) -> 
         for name in names
         for note in lost(f"flag {name} not supported by {target}", getattr(ground_truth, name))
     )
-
-
-def lost_columns(ground_truth: GroundTruth | None, target: str) -> tuple[Note, ...]:
-    """Return the note of additional columns, which no target supports."""
-    if ground_truth is None or not ground_truth.extra:
-        return ()
-    message = f"columns not supported by {target}: {', '.join(ground_truth.extra)}"
-    return lost(message, np.ones(len(ground_truth), np.bool_))
-
-
-def lost_lists(ground_truth: GroundTruth, target: str) -> tuple[Note, ...]:
-    """Return the notes of class lists of images, and of class groups."""
-    lists = sum(len(pairs) for pairs in ground_truth.listed.values())
-    message = f"class lists of images (LVIS, Open Images) not supported by {target}"
-    groups = f"frequency groups of classes not supported by {target}"
-    return (
-        *lost(message, np.ones(lists, np.bool_)),
-        *lost(groups, np.ones(len(ground_truth.groups), np.bool_)),
-    )
-
-
-def lost_geometry(
-    tables: Iterable[GroundTruth | Detections | None], name: str, message: str
-) -> tuple[Note, ...]:
-    """Return the note of rows with a geometry that the target does not get as it is."""
-    count = sum(len(t) for t in tables if t is not None and getattr(t, name) is not None)
-    return lost(message, np.ones(count, np.bool_))
 
 
 def lost_areas(ground_truth: GroundTruth, target: str) -> tuple[Note, ...]:

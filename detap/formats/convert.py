@@ -4,7 +4,7 @@ import errno
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -12,12 +12,7 @@ from detap.checks.tables import of_unknown_size, unsized_problem
 from detap.errors import InputError, Note, OutputError, UsageError
 from detap.escaping import escape
 from detap.formats.catalogue import FORMATS
-from detap.formats.content import (
-    Content,
-    lost_columns,
-    lost_geometry,
-    lost_lists,
-)
+from detap.formats.content import Content, lost
 from detap.io.paths import Path
 from detap.tables.arguments import check_table
 from detap.tables.detection import Detections, GroundTruth, Name
@@ -107,18 +102,31 @@ def convert(
     notes: list[Note] = []
     content = Content(ground_truth, detections, names)
     files = list(FORMATS[to].write(content, notes))
-    notes += lost_columns(ground_truth, to)
-    if ground_truth is not None and to != "coco":
-        notes += lost_lists(ground_truth, to)
-    if to != "yolo":
-        tables = ground_truth, detections
-        quadrilaterals = f"quadrilaterals are written to {to} as bounding boxes"
-        notes += lost_geometry(tables, "polygons", quadrilaterals)
-        notes += lost_geometry(tables, "keypoints", f"keypoints are not written to {to}")
+    notes += _lost(content, to)
     if accept is not None:
         accept(tuple(notes))
     written = write_new(target, files, single=single)
     return Converted(target, tuple(written), tuple(notes))
+
+
+def _lost(content: Content, to: str) -> Iterator[Note]:
+    """Yield the notes of data that no format, or not this one, can represent."""
+    truth = content.ground_truth
+    if truth is not None and truth.extra:
+        yield from lost(f"columns not supported by {to}: {', '.join(truth.extra)}", len(truth))
+    if truth is not None and to != "coco":
+        lists = sum(map(len, truth.listed.values()))
+        message = f"class lists of images (LVIS, Open Images) not supported by {to}"
+        yield from lost(message, lists)
+        message = f"frequency groups of classes not supported by {to}"
+        yield from lost(message, len(truth.groups))
+    messages = {
+        "polygons": f"quadrilaterals are written to {to} as bounding boxes",
+        "keypoints": f"keypoints are not written to {to}",
+    }
+    for name, message in messages.items() if to != "yolo" else ():
+        tables = [t for t in (truth, content.detections) if t is not None]
+        yield from lost(message, sum(len(t) for t in tables if getattr(t, name) is not None))
 
 
 def check_new(path: str) -> None:

@@ -5,16 +5,17 @@ If ground truth and detections have different formats, images are matched by fil
 """
 
 import os
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from detap.errors import InputError, Problem, UsageError
+from detap.errors import InputError, Note, Problem, UsageError
 from detap.formats.base import Format
 from detap.formats.catalogue import FORMATS, options
 from detap.formats.detection import matching_formats
-from detap.formats.exported_names import retry_with_original_names
 from detap.formats.options import (
     AS_IS,
     BOXES,
@@ -24,12 +25,20 @@ from detap.formats.options import (
     TRUTH,
     named_coordinates,
 )
+from detap.formats.reading.placeholder import empty_ground_truth
 from detap.formats.stem_matching import by_stem, restore_ids
 from detap.io.limits import DEFAULT_LIMITS
 from detap.io.paths import STDIN
 from detap.tables.detection import Detections, GroundTruth
+from detap.text_input import quote
 
 Table = TypeVar("Table", GroundTruth, Detections)
+
+_ADDED = re.compile(
+    r"_(?:jpe?g|png|bmp|webp)\.rf\.[0-9a-f]{32}$|(?:(?<=/)|^)[0-9a-f]{8}-(?=[^/]+$)"
+)
+"""What exports add to image names: Roboflow writes ``a_jpg.rf.<32 hexadecimal digits>.jpg`` for
+``a.jpg``, Label Studio ``<8 hexadecimal digits>-a.jpg``."""
 
 
 def ground_truth_from(file_format: Format, path: Any, reading: Mapping[str, Any]) -> GroundTruth:
@@ -88,14 +97,28 @@ def _read_renamed(
         raise error from None  # the ground truth cannot be read again
     same_ids = gt_format.by_ids and file_format.by_ids
     renamed = replace(named, class_ids=truth.class_ids, format="") if same_ids else named
-    file = getattr(path, "path", path)
-    detections = retry_with_original_names(
-        error,
-        lambda table: file_format.read_detections_file(file, table, **given),
-        renamed,
-        tuple(map(str, named.images)),
-    )
-    return restore_ids(detections, truth)
+    names = [*map(str, named.images)]
+    originals = [_ADDED.sub("", name) or name for name in names]
+    if originals == names:
+        raise error
+    counts = Counter(originals)
+    if len(counts) == len(originals):
+        renamed = replace(renamed, images=tuple(originals))
+    else:
+        by_id = dict(zip(renamed.class_ids, renamed.classes, strict=True))
+        renamed = empty_ground_truth(counts, by_id, by_id)
+    try:
+        detections = file_format.read_detections_file(getattr(path, "path", path), renamed, **given)
+    except InputError:
+        raise error from None
+    if len(counts) < len(originals):
+        name, count = counts.most_common(1)[0]
+        message = f"the export has {count} versions of image {quote(name)}"
+        hint = "predict on the exported images, or export without augmentation"
+        raise InputError(Problem(truth.path, "", message, hint))
+    message = "image names of an export matched without the part that it added"
+    note = Note("exported-names-matched", message, len(originals), severity="info")
+    return restore_ids(replace(detections, notes=(*detections.notes, note)), truth)
 
 
 @contextmanager
