@@ -91,19 +91,8 @@ def _encode_values(column: Any) -> Codes:
 class Boxes:
     """The columns of a table, converted; N boxes.
 
-    Attributes
-    ----------
-    image : Codes
-        Of each row of the table: a box, or an image if nested.
-    codes : dict of str to Codes
-        The other columns of names, per box; empty where there is no such column.
-    boxes : (N, 4) float64
-    counts : (rows,) int64 or None
-        Number of boxes of each image; nested only.
-    sizes : (rows, 2) float64 or None
-        Width and height of each image, NaN if unknown; nested only.
-    single : bool
-        True if boxes or scores have less than double precision.
+    A row of the table is a box, or an image if nested: it then has `counts` boxes, and `sizes`
+    (rows, 2), NaN if unknown. `single` is True if boxes or scores have less than double precision.
     """
 
     def __init__(self, shape: Shape, table: Any) -> None:
@@ -116,7 +105,7 @@ class Boxes:
         if shape.sized:
             sides = [_sides(table[name].combine_chunks()) for name in ("width", "height")]
             self.sizes = np.stack(sides, axis=1)
-        self.image = encode(table["image_id"])
+        self.image = encode(table["image_id"])  # of each row of the table
         given = {name: encode(columns.pop(name)) for name in NAMES if name in columns}
         self._without = {name: codes.missing for name, codes in given.items()}
         self._without["image_id"] = self.image.missing

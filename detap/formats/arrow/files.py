@@ -32,25 +32,14 @@ WRITE_AGAIN = "write or download it again"
 
 
 class Container:
-    """A file with columns.
-
-    Attributes
-    ----------
-    schema : pyarrow.Schema
-    rows : list of int
-        Rows of each row group or record batch.
-    size : int
-        Bytes of the decompressed file.
-    sha256 : str
-        Of standard input, and of a file if the limits require it; else empty.
-    """
+    """A file with columns."""
 
     unit: str
     width = 0  # least bytes of a value
     schema: Any
-    rows: list[int]
-    size: int
-    sha256 = ""
+    rows: list[int]  # of each row group or record batch
+    size: int  # bytes of the decompressed file
+    sha256 = ""  # of standard input, and of a file if the limits require it
 
     def __init__(self, path: str, file: BinaryIO) -> None:
         """Read the schema and the sizes."""

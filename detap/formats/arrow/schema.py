@@ -32,29 +32,14 @@ _BOX_FORMATS = {"xywh": "xywh", "xyxy": "xyxy", "corners": "xyxy"}
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Meaning of the columns.
+    """Meaning of the columns."""
 
-    Attributes
-    ----------
-    nested : bool
-        True if a row is an image with lists of objects.
-    fields : dict of str to pyarrow.Field
-        Columns of a box by name; those of `objects` if nested.
-    box : tuple of str
-        The four columns of a box, or the one with all four values.
-    box_format : {"xywh", "xyxy"}
-    class_names : tuple of str or None
-        Names of the classes 0, 1, ..., if in the schema.
-    sized : bool
-        True if images have a width and height; nested only.
-    """
-
-    nested: bool
-    fields: Mapping[str, Any]
-    box: tuple[str, ...]
-    box_format: str
-    class_names: tuple[str, ...] | None
-    sized: bool
+    nested: bool  # True if a row is an image with lists of objects
+    fields: Mapping[str, Any]  # columns of a box by name; those of `objects` if nested
+    box: tuple[str, ...]  # the four columns of a box, or the one with all four values
+    box_format: str  # "xywh" or "xyxy"
+    class_names: tuple[str, ...] | None  # of the classes 0, 1, ..., if in the schema
+    sized: bool  # True if images have a width and height; nested only
 
     @property
     def id_column(self) -> str | None:

@@ -86,16 +86,10 @@ class Hierarchy:
     """The ancestors and descendants of each class, of ``bbox_labels_*_hierarchy.json``.
 
     The root is not a class. A class that occurs several times has the relatives of all
-    occurrences. Parts (``Part``) of a class are not its descendants.
+    occurrences. Parts (``Part``) of a class are not its descendants. `above` and `below` have an
+    ordered set by class name, with the class itself first.
 
-    Attributes
-    ----------
-    above, below : dict of str to dict of str to None
-        Ordered sets by class name, each with the class itself first.
-
-    References
-    ----------
-    oid_hierarchical_labels_expansion.py of TensorFlow's object detection library.
+    Reference: oid_hierarchical_labels_expansion.py of TensorFlow's object detection library.
     """
 
     def __init__(self, path: Path, descriptions: Descriptions, limits: Limits) -> None:

@@ -8,6 +8,7 @@ import csv
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,40 +47,21 @@ class _StopError(Exception):
     """Reading stops; a problem has been collected."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """The boxes of a file, N of them in its order.
+    """The boxes of a file, N of them in its order."""
 
-    Attributes
-    ----------
-    image, label : (N,) int32
-        Index into `images` and `labels`, the words of the file in input order.
-    corners : (N, 4) float64
-        x1, y1, x2, y2, normalized.
-    score : (N,) float64 or None
-        For image labels, 1 if the class is present, else 0.
-    group_of : (N,) bool
-    unknown : int
-        Number of rows with an unknown group flag.
-    commas : bool
-        True if numbers have decimal commas.
-    blanks : list of int
-        The row after each blank line.
-    sha256 : str
-        Of the file, if `limits` asks for digests and it is not compressed.
-    """
-
-    image: Integers
-    label: Integers
-    images: tuple[str, ...]
+    image: Integers  # (N,): index into `images`
+    label: Integers  # (N,): index into `labels`
+    images: tuple[str, ...]  # words of the file, in input order
     labels: tuple[str, ...]
-    corners: Floats
-    score: Floats | None
+    corners: Floats  # (N, 4): x1, y1, x2, y2, normalized
+    score: Floats | None  # (N,); of image labels, 1 if the class is present, else 0
     group_of: Flags
-    unknown: int
-    commas: bool
-    blanks: list[int]
-    sha256: str = ""
+    unknown: int  # rows with an unknown group flag
+    commas: bool  # True if numbers have decimal commas
+    blanks: list[int]  # the row after each blank line
+    sha256: str = ""  # if `limits` asks for digests and the file is not compressed
 
     def __len__(self) -> int:
         return len(self.image)
@@ -105,11 +87,9 @@ def read_rows(
     """
     with Stream(path, limits) as stream:
         reader = _Reader(stream, problems, limits, scored, as_is=as_is or labels, labels=labels)
-        try:
+        with suppress(_StopError):
             reader.read()
             stream.check_unchanged()
-        except _StopError:
-            pass
         return reader.rows()
 
 
