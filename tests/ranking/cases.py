@@ -61,12 +61,15 @@ def save(path: Path, **arrays: Any) -> None:
 
 def gallery(kind: str, query: Any, items: Any, labels: tuple[Any, Any], **more: Any) -> Gallery:
     """Return a Gallery of arrays with numbered queries; `items` is None for scores."""
+    query_labels, gallery_labels = (
+        array if array.ndim == 2 else array.astype(np.int32) for array in map(np.asarray, labels)
+    )
     return Gallery(
         kind=kind,  # type: ignore[arg-type]
-        query=query,
-        gallery=np.zeros((0, 0)) if items is None else items,
-        query_labels=labels[0],
-        gallery_labels=labels[1],
-        queries=tuple(map(str, range(len(labels[0])))),
+        query=np.asarray(query),
+        gallery=np.zeros((0, 0)) if items is None else np.asarray(items),
+        query_labels=query_labels,
+        gallery_labels=gallery_labels,
+        queries=tuple(map(str, range(len(query_labels)))),
         **more,
     )

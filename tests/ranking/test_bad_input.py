@@ -274,10 +274,8 @@ NOT_WHOLE = "has a class number that is not whole; give whole numbers or names"
     [
         (
             codes(query_codes=None),
-            (
-                "has neither codes, embeddings nor scores; use one of them; it has gallery_codes, "
-                "query_labels, gallery_labels"
-            ),
+            "has neither codes, embeddings nor scores; use one of them; it has gallery_codes, "
+            "query_labels, gallery_labels",
         ),
         (
             codes(gallery_codes=None),
@@ -285,17 +283,13 @@ NOT_WHOLE = "has a class number that is not whole; give whole numbers or names"
         ),
         (
             codes(scores=np.zeros((1, 2))),
-            (
-                "has both codes and scores; use one of them; it has query_codes, gallery_codes, "
-                "scores, query_labels, gallery_labels"
-            ),
+            "has both codes and scores; use one of them; it has query_codes, gallery_codes, "
+            "scores, query_labels, gallery_labels",
         ),
         (
             codes(query_codes=[[0, -1]]),
-            (
-                "array 'query_codes', row 0, column 0: is 0 (where another code has -1), expected "
-                f"-1 or 1; {SIGNS}"
-            ),
+            "array 'query_codes', row 0, column 0: is 0 (where another code has -1), expected "
+            f"-1 or 1; {SIGNS}",
         ),
         (
             codes(query_codes=[[2, 1]]),
@@ -323,17 +317,13 @@ NOT_WHOLE = "has a class number that is not whole; give whole numbers or names"
         ),
         (
             codes(gallery_labels=[0]),
-            (
-                "array 'gallery_labels': has the shape (1,), the gallery has 2 rows; give (2,) or "
-                "(2, labels)"
-            ),
+            "array 'gallery_labels': has the shape (1,), the gallery has 2 rows; give (2,) or "
+            "(2, labels)",
         ),
         (
             codes(query_labels=[[1, 0]]),
-            (
-                "array 'gallery_labels': has the shape (2,), query_labels has (1, 2); give class "
-                "numbers on both sides, or 0 and 1 for each label on both"
-            ),
+            "array 'gallery_labels': has the shape (2,), query_labels has (1, 2); give class "
+            "numbers on both sides, or 0 and 1 for each label on both",
         ),
         (
             codes(query_labels=[0.5]),
@@ -358,10 +348,8 @@ NOT_WHOLE = "has a class number that is not whole; give whole numbers or names"
         (scores(scores=[["a", "b"]]), "array 'scores': has the type <U1; give numbers"),
         (
             scores(gallery_labels=[0]),
-            (
-                "array 'gallery_labels': has the shape (1,), scores has 2 columns; give (2,) or "
-                "(2, labels)"
-            ),
+            "array 'gallery_labels': has the shape (1,), scores has 2 columns; give (2,) or "
+            "(2, labels)",
         ),
         (
             scores(relevance=np.zeros((2, 1))),
@@ -379,10 +367,8 @@ NOT_WHOLE = "has a class number that is not whole; give whole numbers or names"
         ),
         (
             scores(query_labels=[[1, 2]], gallery_labels=np.zeros((2, 2))),
-            (
-                "array 'query_labels', row 0, column 1: is 2, expected 0 or 1; give 1 for each "
-                "label that there is; or class numbers as (n,)"
-            ),
+            "array 'query_labels', row 0, column 1: is 2, expected 0 or 1; give 1 for each "
+            "label that there is; or class numbers as (n,)",
         ),
         (
             scores(query_labels=[[1]], gallery_labels=np.zeros((2, 1))),
@@ -604,10 +590,8 @@ BAD_SCORES = {
         (
             "sample,cat\na,1\n",
             "sample,label\na,dog\n",
-            (
-                "labels: label 'dog' is not a class of scores; name labels as the classes of the "
-                "scores"
-            ),
+            "labels: label 'dog' is not a class of scores; name labels as the classes of the "
+            "scores",
         ),
         (
             "sample,cat\na,1\n",
@@ -622,10 +606,8 @@ BAD_SCORES = {
         (
             '{"a": {"cat": 1}',
             '{"a": "cat"}',
-            (
-                "scores: line 1, column 17: file is truncated: it ends inside a value, after 16 "
-                "characters; download or write it again"
-            ),
+            "scores: line 1, column 17: file is truncated: it ends inside a value, after 16 "
+            "characters; download or write it again",
         ),
     ],
 )
@@ -648,17 +630,13 @@ def test_samples(scores: str, labels: str, message: str, tmp_path: Path) -> None
         ),
         (
             {"scores": np.zeros((2, 3)), "labels": [0, 3]},
-            (
-                "array 'labels', row 1: is 3, expected a class from 0 to 2; number classes as the "
-                "columns of scores"
-            ),
+            "array 'labels', row 1: is 3, expected a class from 0 to 2; number classes as the "
+            "columns of scores",
         ),
         (
             {"scores": np.zeros((2, 3)), "labels": [0, -1]},
-            (
-                "array 'labels', row 1: is -1, expected a class from 0 to 2; number classes as the "
-                "columns of scores"
-            ),
+            "array 'labels', row 1: is -1, expected a class from 0 to 2; number classes as the "
+            "columns of scores",
         ),
         (
             {"scores": np.zeros((2, 3)), "labels": [0.5, 1]},
@@ -678,24 +656,18 @@ def test_samples(scores: str, labels: str, message: str, tmp_path: Path) -> None
         ),
         (
             {"scores": np.zeros((1, 2)), "labels": [[0, -1]]},
-            (
-                "array 'labels', row 0, column 1: is -1, expected 0 or 1; give 1 for each label "
-                "that there is; difficult ones go to 'difficult'"
-            ),
+            "array 'labels', row 0, column 1: is -1, expected 0 or 1; give 1 for each label "
+            "that there is; difficult ones go to 'difficult'",
         ),
         (
             {"scores": np.zeros((1, 2)), "labels": [0], "difficult": [[2, 0]]},
-            (
-                "array 'difficult': has the shape (1, 2); give 0 or 1 for each sample and class, "
-                "(1, 2)"
-            ),
+            "array 'difficult': has the shape (1, 2); give 0 or 1 for each sample and class, "
+            "(1, 2)",
         ),
         (
             {"scores": np.zeros((1, 2)), "labels": ["x"], "class_names": ["a", "b"]},
-            (
-                "array 'labels', row 0: is 'x', expected a class from 0 to 1; number classes as "
-                "the columns of scores"
-            ),
+            "array 'labels', row 0: is 'x', expected a class from 0 to 1; number classes as "
+            "the columns of scores",
         ),
         (
             {"scores": np.zeros((1, 2)), "labels": [0], "class_names": ["a"]},
@@ -736,10 +708,8 @@ ONE, SCORED = {"cat_t.txt": "1 1\n"}, {"_cls_t_cat.txt": "1 1\n"}
         (
             ONE,
             {"_cls_t_cat.txt": "2 1\n"},
-            (
-                "results: _cls_t_cat.txt: line 1: image '2' is not in cat_t.txt; score the images "
-                "of the set"
-            ),
+            "results: _cls_t_cat.txt: line 1: image '2' is not in cat_t.txt; score the images "
+            "of the set",
         ),
         (
             ONE,
@@ -754,27 +724,21 @@ ONE, SCORED = {"cat_t.txt": "1 1\n"}, {"_cls_t_cat.txt": "1 1\n"}
         (
             ONE,
             {"_cls_t_dog.txt": "1 1\n"},
-            (
-                "results: no results of these classes; it has _cls_t_dog.txt; name them "
-                "_cls_<set>_<class>.txt"
-            ),
+            "results: no results of these classes; it has _cls_t_dog.txt; name them "
+            "_cls_<set>_<class>.txt",
         ),
         ({"cat_t.txt": ""}, SCORED, "sets: no images; use image sets with lines `image label`"),
         (
             {"readme": ""},
             SCORED,
-            (
-                "sets: no file <class>_<set>.txt; give ImageSets/Main, whose files list each "
-                "class's images"
-            ),
+            "sets: no file <class>_<set>.txt; give ImageSets/Main, whose files list each "
+            "class's images",
         ),
         (
             ONE,
             {"a_cls_t_cat.txt": "1 1\n", "b_cls_t_cat.txt": "1 1\n"},
-            (
-                "results: duplicate files of class 'cat': a_cls_t_cat.txt and b_cls_t_cat.txt; "
-                "keep one of them"
-            ),
+            "results: duplicate files of class 'cat': a_cls_t_cat.txt and b_cls_t_cat.txt; "
+            "keep one of them",
         ),
     ],
 )

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -56,19 +57,24 @@ def sup_step(t: float) -> float:
     return 0.5 + sigmoid(0.01)(t) if t <= 0.05 else 100 * (t - 0.05) + 1.44
 
 
-def by_bins(scores: Any, relevant: Any, bins: int) -> Any:
-    """Return 1 - the plain quantized AP on [-1, 1], bin by bin."""
+def by_bins(scores: Any, relevant: Any, bins: int, form: str) -> Any:
+    """Return 1 - the quantized AP on [-1, 1] of one query."""
     width = 2 / (bins - 1)
-    weights = [
-        [max(0.0, 1 - abs(s - (1 - i * width)) / width) for s in scores] for i in range(bins)
-    ]
-    every = [sum(row) for row in weights]
-    hits = [sum(w for w, r in zip(row, relevant, strict=True) if r) for row in weights]
-    total = 0.0
-    for i in range(bins):
-        if sum(every[: i + 1]):
-            total += sum(hits[: i + 1]) / sum(every[: i + 1]) * hits[i]
-    return 1 - total / sum(hits)
+    centers = 1 - np.arange(bins) * width
+    weight = np.clip(1 - abs(scores[:, None] - centers) / width, 0, None)
+    every, relevant_weight = weight.sum(axis=0), weight[relevant].sum(axis=0)
+    total, hits = every.cumsum(), relevant_weight.cumsum()
+    if form == "plain":
+        terms = hits / (total + 1e-16) * relevant_weight
+    elif form == "tie-aware-simple":
+        terms = relevant_weight * (2 * hits - relevant_weight + 1) / (2 * total - every + 1)
+    else:
+        before, hits_before = total - every, hits - relevant_weight
+        ratio = np.clip(relevant_weight - 1, 0, None) / (np.clip(every - 1, 0, None) + 1e-8)
+        log = np.log((total + 1) / (before + 1))
+        inner = every * ratio + (hits_before + 1 - ratio * (before + 1)) * log
+        terms = relevant_weight * inner / (every + 1e-8)
+    return 1 - terms.sum() / relevant.sum()
 
 
 def random_case(seed: int, queries: int = 4, items: int = 12) -> tuple[Any, Any]:
@@ -89,11 +95,11 @@ def test_losses_equal_their_definitions(seed: int) -> None:
     for result, steps in cases:
         expected = [by_pairs(s, r, *steps) for s, r in zip(scores, relevant, strict=True)]
         assert result.value == pytest.approx(expected, abs=1e-12)
-    for bins in (20, 11, 2):
-        expected = [by_bins(s, r, bins) for s, r in zip(scores, relevant, strict=True)]
-        result = losses.quantized_ap_loss(scores, relevant, bins=bins)
+    for bins, form in product((20, 11, 2), ("plain", "tie-aware", "tie-aware-simple")):
+        expected = [by_bins(s, r, bins, form) for s, r in zip(scores, relevant, strict=True)]
+        result = losses.quantized_ap_loss(scores, relevant, bins=bins, form=form)
         assert result.value == pytest.approx(expected, abs=1e-12)
-        if bins == 11:
+        if (bins, form) == (11, "plain"):
             assert losses.fast_ap_loss(scores, relevant).value == pytest.approx(expected, abs=1e-12)
 
 
