@@ -12,7 +12,8 @@ import pytest
 
 import detap
 from detap.errors import InputError, UsageError
-from detap.io.limits import Limits
+from detap.formats.catalogue import FORMATS
+from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.tables.detection import Detections, GroundTruth
 from tests.cli.conftest import Ended
 from tests.cli.conftest import detap as run
@@ -211,7 +212,9 @@ def test_names_match_ids_of_coco(
     same(detections_of(tmp_path, by_name, truth), expected)
     columns["category"][0] = "dog"
     with pytest.raises(
-        InputError, match='category 1 has the name "dog", expected "cat" as in the ground truth'
+        InputError,
+        match='category 1 has the name "dog", expected "cat" as in the ground truth; use the '
+        "ground truth's category ids or names",
     ):
         detections_of(tmp_path, columns, truth)
     twice = columns_of([{key: values[0] for key, values in columns.items()}] * 2)
@@ -340,6 +343,9 @@ def test_errors_in_image_rows_have_locations(tmp_path: Path) -> None:
     damaged = damaged.replace_schema_metadata({"huggingface": "{"})
     with pytest.raises(InputError, match="invalid metadata huggingface"):
         truth_of(tmp_path, damaged, boxes="xywh")
+    columns = {name: v for name, v in truth_columns(TRUTH).items() if name != "category"}
+    nameless = table(columns).replace_schema_metadata({"huggingface": '{"info": {"features": {}}}'})
+    assert truth_of(tmp_path, nameless).classes == ("1", "2", "3")
 
 
 # --- columns that may be there
@@ -406,86 +412,70 @@ def test_single_precision_is_read_unchanged_and_noted(
 # --- what is wrong is said
 
 
-def with_record(name: str, row: int, value: Any, kind: Any = None) -> Any:
+def changed(**columns: Any) -> dict[str, list[Any]]:
+    """Return the columns of the results, some of them with one value in each row."""
+    count = len(RESULTS)
+    given = {name: v if isinstance(v, list) else [v] * count for name, v in columns.items()}
+    return {**result_columns(RESULTS), **given}
+
+
+def at(row: int, name: str, value: Any) -> dict[str, list[Any]]:
+    """Return the columns of the results with another value in one row."""
     columns = result_columns(RESULTS)
-    columns[name] = list(columns[name])
     columns[name][row] = value
-    return table(columns, **({} if kind is None else {name: kind}))
+    return columns
+
+
+def without(*names: str) -> dict[str, list[Any]]:
+    return {name: v for name, v in result_columns(RESULTS).items() if name not in names}
 
 
 @pytest.mark.parametrize(
     ("columns", "says"),
     [
-        (lambda: with_record("score", 1, None), r"row 1 \(.*\): score is null, expected a number"),
+        (at(1, "score", None), r"row 1 \(.*\): score is null, expected a number"),
+        (at(1, "score", float("nan")), r"row 1 \(.*\): score is NaN, expected a finite"),
+        (at(0, "x", float("-inf")), r"row 0 \(.*\): x is infinite, expected a finite"),
+        (at(0, "width", 1e308 * 10), r"row 0 \(.*\): width is infinite"),
+        (at(0, "width", 1e308), r"row 0 \(.*\): box overflows, expected finite"),
+        (at(0, "image_id", None), r"row 0 \(.*\): image_id is null, expected an integer"),
+        (at(0, "category_id", None), r"row 0 \(.*\): category_id is null, expected an"),
+        (at(1, "image_id", 99), r"row 1 \(.*\): image_id 99 is not in the ground"),
         (
-            lambda: with_record("score", 1, float("nan")),
-            r"row 1 \(.*\): score is NaN, expected a finite",
-        ),
-        (
-            lambda: with_record("x", 0, float("-inf")),
-            r"row 0 \(.*\): x is infinite, expected a finite",
-        ),
-        (lambda: with_record("width", 0, 1e308 * 10), r"row 0 \(.*\): width is infinite"),
-        (lambda: with_record("width", 0, 1e308), r"row 0 \(.*\): box overflows, expected finite"),
-        (
-            lambda: with_record("image_id", 0, None),
-            r"row 0 \(.*\): image_id is null, expected an integer",
-        ),
-        (
-            lambda: with_record("category_id", 0, None),
-            r"row 0 \(.*\): category_id is null, expected an",
-        ),
-        (lambda: with_record("image_id", 1, 99), r"row 1 \(.*\): image_id 99 is not in the ground"),
-        (
-            lambda: table(
-                {**result_columns(RESULTS), "score": [2**53 + 1, *[1] * (len(RESULTS) - 1)]}
-            ),
+            changed(score=[2**53 + 1, *[1] * (len(RESULTS) - 1)]),
             r"row 0 \(.*\): score is about 9.0072e\+15, beyond 2\^53; use numbers that float64",
         ),
+        (changed(score="high"), "column score has type string, expected numbers"),
+        (changed(image_id=True), "column image_id has type bool, expected integers or strings"),
+        (changed(image_id="1"), "image_id has strings .*, expected numbers as in the ground truth"),
         (
-            lambda: table({**result_columns(RESULTS), "score": ["high"] * len(RESULTS)}),
-            "column score has type string, expected numbers",
-        ),
-        (
-            lambda: table({**result_columns(RESULTS), "image_id": [True] * len(RESULTS)}),
-            "column image_id has type bool, expected integers or strings",
-        ),
-        (
-            lambda: table({**result_columns(RESULTS), "image_id": ["1"] * len(RESULTS)}),
-            "image_id has strings .*, expected numbers as in the ground truth",
-        ),
-        (
-            lambda: table({**result_columns(RESULTS), "category_id": ["1"] * len(RESULTS)}),
+            changed(category_id="1"),
             "category_id has strings .*, expected numbers as in the ground truth",
         ),
         (
-            lambda: table({**result_columns(RESULTS), "image_id": [77] * len(RESULTS)}),
+            changed(image_id=77),
             "no image_id of the results is in the ground truth \\(results: 77; ground truth: 1",
         ),
         (
-            lambda: table({**result_columns(RESULTS), "category_id": [77] * len(RESULTS)}),
+            changed(category_id=77),
             "no category_id of the results is in the ground truth \\(results: 77",
         ),
         (
-            lambda: table(result_columns(RESULTS)).drop_columns(["score"]),
+            without("score"),
             "no column score; expected the columns image_id, category_id or category",
         ),
+        (truth_columns(TRUTH), "no column score \\(has area and iscrowd: ground truth\\?\\)"),
         (
-            lambda: table(truth_columns(TRUTH)),
-            "no column score \\(has area and iscrowd: ground truth\\?\\)",
-        ),
-        (
-            lambda: table(result_columns(RESULTS)).drop_columns(["image_id", "height"]),
+            without("image_id", "height"),
             "no column image_id \\(columns: category_id, score, x, y, width\\); expected",
         ),
+        (without("x"), "no box columns; expected the columns image_id, "),
         (
-            lambda: table(
-                {**result_columns(RESULTS), "bbox": [[1.0, 2.0, 3.0, 4.0]] * len(RESULTS)}
-            ),
+            changed(bbox=[[1.0, 2.0, 3.0, 4.0]] * len(RESULTS)),
             "several box columns: x, y, width, height and bbox; keep one of them",
         ),
         (
-            lambda: table({**result_columns(RESULTS), "category": [1] * len(RESULTS)}),
+            changed(category=1),
             r"column category has type int64, expected strings \(category_id has numbers",
         ),
     ],
@@ -494,7 +484,7 @@ def test_invalid_detections(
     columns: Any, says: str, tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
 ) -> None:
     with pytest.raises(InputError, match=f"^{tmp_path / 'dt.parquet'}: {says}"):
-        detections_of(tmp_path, columns(), json_tables[0])
+        detections_of(tmp_path, columns, json_tables[0])
 
 
 @pytest.mark.parametrize(
@@ -777,6 +767,19 @@ def test_slices_by_a_column(files: Path, run: Run) -> None:
     assert ended.status == 2
     message = "image 2 has two values of weather: 'rain', 'sun'; use one value per image\n"
     assert f"{files / 'gt.parquet'}: {message}" in ended.err
+
+
+def test_detections_alone_name_images_and_classes(tmp_path: Path) -> None:
+    columns = {"image_id": [5, 3], "category_id": [8, 8], "score": [0.5, 0.5]}
+    write_parquet(pa.table({**columns, "bbox": [[0.0, 0.0, 9.0, 9.0]] * 2}), tmp_path / "dt")
+    truth = FORMATS["arrow"].placeholder(tmp_path / "dt", {"boxes": "xyxy"}, DEFAULT_LIMITS)
+    assert (truth.images, truth.class_ids, truth.classes) == ((3, 5), (8,), ("8",))
+
+
+def test_file_names_of_images(tmp_path: Path) -> None:
+    names = {**truth_columns(TRUTH), "file_name": ["a.jpg", "b/c.jpg", "b/c.jpg", "d.jpg"]}
+    truth = truth_of(tmp_path, names)
+    assert FORMATS["arrow"].file_names(truth) == {1: "a.jpg", 2: "b/c.jpg", 3: "d.jpg"}
 
 
 def test_voc_ground_truth_with_parquet(tmp_path: Path, run: Run) -> None:
