@@ -179,38 +179,32 @@ class Table:
         """Return the corners (N, 4) and areas (N,) of all boxes."""
         box = self.rows.boxes
         names = self.shape.box
-        columns = dict(zip(names, [box] if len(names) == 1 else list(box.T), strict=True))
-        for name, column in columns.items():
-            self.check_given(name, column, empty)
-        for name, column in columns.items() if not np.isfinite(box).all() else ():
-            self.check_finite(name, column)
+        for name, column in zip(names, [box] if len(names) == 1 else box.T, strict=True):
+            self.check_numbers(name, column, empty)
         corners, areas = encode_boxes(box, self.shape.box_format, copy=False)
-        if not (self.problems.count or (np.isfinite(areas).all() and np.isfinite(corners).all())):
-            finite = np.isfinite(areas) & np.isfinite(corners).all(axis=1)
+        finite = np.isfinite(areas) & np.isfinite(corners).all(axis=1)
+        if not (self.problems.count or finite.all()):
             message = "box overflows, expected finite corners and area"
             self.report(np.flatnonzero(~finite), message)
         return corners, areas
 
-    def check_given(self, name: str, column: Floats, empty: Any = _NONE) -> None:
-        """Report rows of a column, (N,) or (N, 4), without numbers or with inexact ones."""
-        missing = _exclude(self.rows.without(name), empty)
-        problem = "null, expected a number"
+    def check_numbers(self, name: str, column: Floats, empty: Any = _NONE) -> None:
+        """Report rows of a column, (N,) or (N, 4), without finite numbers or with inexact ones."""
+        without = self.rows.without(name)
+        problem, expected = "null, expected a number", "a finite number"
         if column.ndim > 1:
             problem = "null or not of length 4, expected 4 numbers"
-        self.report(missing, f"{name} is {problem}")
+            expected = "finite numbers"
+        self.report(_exclude(without, empty), f"{name} is {problem}")
+        finite: Flags = np.all(np.isfinite(column), axis=tuple(range(1, column.ndim)))
+        self.report(
+            _exclude(np.flatnonzero(~finite), without),
+            lambda row: f"{name} is {_format_value(column[row].tolist())}, expected {expected}",
+        )
         self.report(
             self.rows.inexact(name),
             lambda row: f"{name} is about {_format_value(column[row].tolist())}, beyond 2^53",
             "use numbers that float64 represents exactly, such as integers below 2^53",
-        )
-
-    def check_finite(self, name: str, column: Floats) -> None:
-        """Report rows of a column, (N,) or (N, 4), whose numbers are not finite."""
-        finite: Flags = np.all(np.isfinite(column), axis=tuple(range(1, column.ndim)))
-        expected = "a finite number" if column.ndim == 1 else "finite numbers"
-        self.report(
-            _exclude(np.flatnonzero(~finite), self.rows.without(name)),
-            lambda row: f"{name} is {_format_value(column[row].tolist())}, expected {expected}",
         )
 
     def category_names(self, empty: Any = _NONE) -> dict[Name, str]:
@@ -360,8 +354,7 @@ def _areas(table: Table, box_area: Floats) -> tuple[Floats, Any]:
     """Return the annotated areas, or those of the boxes, and the rows without."""
     area = table.rows.numbers("area")
     missing = table.rows.without("area")
-    table.check_given("area", area, missing)
-    table.check_finite("area", area)
+    table.check_numbers("area", area, missing)
     negative = np.flatnonzero(area < 0)
     table.report(negative, lambda row: f"area is {area[row]:g}, expected a number >= 0")
     area[missing] = box_area[missing]
@@ -424,8 +417,7 @@ def _detection_columns(table: Table, truth: GroundTruth, as_is: bool) -> Detecti
     label, unknown = _labels(table, truth, as_is or table.limits.part)
     corners, box_area = table.boxes()
     score = table.rows.numbers("score")
-    table.check_given("score", score)
-    table.check_finite("score", score)
+    table.check_numbers("score", score)
     table.problems.raise_any()
     index = indices_in(table.rows.image.number, truth.images)
     image = table.image(index)
