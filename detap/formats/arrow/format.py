@@ -38,9 +38,9 @@ class Arrow(Format):
 
     def placeholder(self, path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
         """Return the image and class names in detections."""
-        rows = _tables().Table(path, True, options.get("boxes"), limits).rows
-        classes = rows.codes[rows.shape.class_columns[0]]
-        return empty_ground_truth(rows.image.number, classes.number)
+        table = _tables().Table(path, True, options.get("boxes"), limits)
+        classes = table.codes[table.shape.class_columns[0]]
+        return empty_ground_truth(table.images.number, classes.number)
 
     def attribute_values(self, ground_truth: GroundTruth, name: str) -> dict[Name, Any]:
         """Return the value of a column by image; files are read again.

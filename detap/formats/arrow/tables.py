@@ -4,6 +4,7 @@ The same data as a COCO file gives bit-identical tables.
 """
 
 import os
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import isfinite, isnan
@@ -14,8 +15,19 @@ from numpy.typing import NDArray
 
 from detap.errors import Note
 from detap.formats.arrow import files
-from detap.formats.arrow.columns import Boxes, Codes
-from detap.formats.arrow.schema import shape_of
+from detap.formats.arrow.columns import (
+    EXACT,
+    NONE,
+    Codes,
+    Rows,
+    combined,
+    encode,
+    fours,
+    null_rows,
+    sides_of,
+    to_numpy,
+)
+from detap.formats.arrow.schema import BOX, FLAGS, shape_of
 from detap.formats.by_name.notes import images_without_objects, nonzero_notes
 from detap.formats.coco.assembly import Source, detection_table, refuse_same_file, truth_table
 from detap.formats.coco.columns import DetectionColumns, TruthColumns
@@ -38,7 +50,7 @@ from detap.tables.detection import (
 )
 from detap.tables.notes import INSIST
 
-_NONE = np.zeros(0, np.intp)
+_NAMES = ("category_id", "category", "id")
 _NAME_TYPE = ", expected an integer or a string"
 _LAYOUT = (
     "name the columns after the box format (x1, y1, x2, y2 or x, y, width, height), or set the "
@@ -79,7 +91,11 @@ def read_detections(
 
 
 class Table:
-    """The columns of a file, and their problems."""
+    """The N boxes of a file as columns, and their problems.
+
+    If nested, each image has `counts` boxes, and `sizes` (rows, 2), NaN if unknown. `single` is
+    True if boxes or scores have less than double precision.
+    """
 
     def __init__(self, path: Path, scored: bool, boxes: str | None, limits: Limits) -> None:
         if boxes is not None:
@@ -91,15 +107,73 @@ class Table:
             self.shape = shape_of(container.schema, scored, boxes, self.problems)
             container.check_size(self.shape.columns, limits)
             try:
-                self.rows = Boxes(self.shape, container.read(self.shape.columns))
+                self._convert(container.read(self.shape.columns))
             except FaultError as error:
-                self.problems.add_here("", error.message, error.hint)
-            else:
-                if len(self.rows) > limits.records:
-                    self.problems.add_here("", f"more than {limits.records} boxes", MORE_RECORDS)
+                self.problems.add("", error.message, error.hint)
         self.problems.raise_any()
         self._container = container
-        self._starts = None if self.rows.counts is None else np.cumsum(self.rows.counts)
+        self._starts = None if self.counts is None else np.cumsum(self.counts)
+
+    def _convert(self, table: Any) -> None:
+        """Convert the columns of a pyarrow.Table; a row is a box, or an image if nested."""
+        self.single = False
+        self._inexact: dict[str, Rows] = {}  # rows whose integer float64 may not represent
+        columns, lengths = self.shape.rows(table)
+        columns.pop("image_id", None)
+        self.counts = None if lengths is None else to_numpy(lengths).astype(np.int64)
+        self.sizes: Floats | None = None
+        if self.shape.sized:
+            sides = [sides_of(table[name].combine_chunks()) for name in ("width", "height")]
+            self.sizes = np.stack(sides, axis=1)
+        self.images = encode(table["image_id"])  # of each row of the table
+        given = {name: encode(columns.pop(name)) for name in _NAMES if name in columns}
+        self._without = {name: codes.missing for name, codes in given.items()}
+        self._without["image_id"] = self.images.missing
+        self.codes = defaultdict(lambda: Codes({}, np.zeros(0, np.int32), NONE, {}), given)
+        box = [self._values(name, combined(columns.pop(name))) for name in self.shape.box]
+        if self.shape.box == (BOX,):
+            box = list(box[0].reshape(-1, 4).T)
+        self.box: Floats = np.empty((len(box[0]), 4))
+        for k, column in enumerate(box):
+            self.box[:, k] = column
+        del box
+        self._numbers = {
+            name: self._values(name, combined(column)) for name, column in columns.items()
+        }
+        if len(self) > self.limits.records:
+            raise FaultError(f"more than {self.limits.records} boxes", MORE_RECORDS)
+
+    def _values(self, name: str, column: Any) -> NDArray[Any]:
+        """Return the numbers of a column; store the rows without one."""
+        width, without = 1, null_rows(column)
+        if name == BOX:
+            column, uneven = fours(column)
+            without, width = np.union1d(without, uneven), 4
+        if column.null_count:
+            without = np.union1d(without, null_rows(column) // width)
+        values = to_numpy(column)
+        if name not in FLAGS and values.dtype in (np.int64, np.uint64):
+            inexact = (values > EXACT) | (values.astype(np.int64) < -EXACT)
+            self._inexact[name] = np.flatnonzero(inexact) // width
+        if values.dtype in (np.float32, np.float16) and name != "area":
+            self.single = True
+        self._without[name] = without
+        return values
+
+    def __len__(self) -> int:
+        return len(self.box)
+
+    def without(self, name: str) -> Rows:
+        """Return the rows without a value in a column; all if there is no such column."""
+        if name in self._without:
+            return self._without[name]
+        return np.arange(len(self))
+
+    def numbers(self, name: str) -> Floats:
+        """Return another column of numbers, (N,); zeros if there is none."""
+        if name not in self._numbers:
+            return np.zeros(len(self))
+        return self._numbers[name].astype(np.float64)
 
     def source(self, records: int, as_is: bool, origin: Any = None) -> Source:
         """Return the origin of the columns, for messages."""
@@ -120,7 +194,7 @@ class Table:
 
     def notes(self) -> Iterator[Note]:
         """Yield the notes of the table."""
-        if self.rows.single:
+        if self.single:
             message = (
                 "boxes or scores are float32; AP may differ from that of JSON results in the "
                 "eighth decimal"
@@ -136,11 +210,9 @@ class Table:
             self.problems.add_here((location or self.location)(row), text, hint)
         self.problems.count += max(0, len(rows) - self.limits.problems)
 
-    def check_names(
-        self, name: str, codes: Codes, empty: Any = _NONE, location: Any = None
-    ) -> None:
+    def check_names(self, name: str, codes: Codes, empty: Any = NONE, location: Any = None) -> None:
         """Report rows without a valid name, but the empty ones."""
-        missing = _exclude(self.rows.without(name), empty)
+        missing = _exclude(self.without(name), empty)
         self.report(missing, f"{name} is null{_NAME_TYPE}", location=location)
         if wrong := codes.wrong:
             rows = np.flatnonzero(np.isin(codes.rows, list(wrong)))
@@ -150,24 +222,24 @@ class Table:
                 location=location,
             )
 
-    def check_classes(self, empty: Any = _NONE) -> None:
+    def check_classes(self, empty: Any = NONE) -> None:
         """Report rows without a class."""
         for name in self.shape.class_columns:
-            self.check_names(name, self.rows.codes[name], empty)
+            self.check_names(name, self.codes[name], empty)
 
     def image(self, index: Integers) -> Integers:
         """Return the image of each box, by the index of each code."""
-        rows = index[self.rows.image.rows] if len(index) else self.rows.image.rows
-        return rows if self.rows.counts is None else np.repeat(rows, self.rows.counts)
+        rows = index[self.images.rows] if len(index) else self.images.rows
+        return rows if self.counts is None else np.repeat(rows, self.counts)
 
     def check_images(self) -> None:
         """Report rows without an image, and repeated images of nested tables."""
         location = self._container.location
-        self.check_names("image_id", self.rows.image, _NONE, location)
-        if self.rows.counts is None:
+        self.check_names("image_id", self.images, NONE, location)
+        if self.counts is None:
             return
-        code = self.rows.image.rows
-        first = _first_rows(code, len(self.rows.image.number))
+        code = self.images.rows
+        first = _first_rows(code, len(self.images.number))
         self.report(
             np.flatnonzero(first[code] != np.arange(len(code))),
             lambda row: f"duplicate image_id (also at {location(first[code[row]])})",
@@ -175,9 +247,9 @@ class Table:
             location,
         )
 
-    def boxes(self, empty: Any = _NONE) -> tuple[Floats, Floats]:
+    def boxes(self, empty: Any = NONE) -> tuple[Floats, Floats]:
         """Return the corners (N, 4) and areas (N,) of all boxes."""
-        box = self.rows.boxes
+        box = self.box
         names = self.shape.box
         for name, column in zip(names, [box] if len(names) == 1 else box.T, strict=True):
             self.check_numbers(name, column, empty)
@@ -188,9 +260,9 @@ class Table:
             self.report(np.flatnonzero(~finite), message)
         return corners, areas
 
-    def check_numbers(self, name: str, column: Floats, empty: Any = _NONE) -> None:
+    def check_numbers(self, name: str, column: Floats, empty: Any = NONE) -> None:
         """Report rows of a column, (N,) or (N, 4), without finite numbers or with inexact ones."""
-        without = self.rows.without(name)
+        without = self.without(name)
         problem, expected = "null, expected a number", "a finite number"
         if column.ndim > 1:
             problem = "null or not of length 4, expected 4 numbers"
@@ -202,14 +274,14 @@ class Table:
             lambda row: f"{name} is {_format_value(column[row].tolist())}, expected {expected}",
         )
         self.report(
-            self.rows.inexact(name),
+            self._inexact.get(name, NONE),
             lambda row: f"{name} is about {_format_value(column[row].tolist())}, beyond 2^53",
             "use numbers that float64 represents exactly, such as integers below 2^53",
         )
 
-    def category_names(self, empty: Any = _NONE) -> dict[Name, str]:
+    def category_names(self, empty: Any = NONE) -> dict[Name, str]:
         """Return the name of each category id; report ids with several names."""
-        ids, names = (self.rows.codes[k] for k in ("category_id", "category"))
+        ids, names = (self.codes[k] for k in ("category_id", "category"))
         by_id, by_name = list(ids.number), list(names.number)
         count = len(by_name) + 1
         rows = np.setdiff1d(np.arange(len(ids.rows)), empty)
@@ -268,8 +340,8 @@ def _truth_columns(table: Table) -> TruthColumns:
     }
     ids = _ids(table)
     table.problems.raise_any()
-    names = tuple(sorted(table.rows.image.number))
-    index = indices_in(table.rows.image.number, names)
+    names = tuple(sorted(table.images.number))
+    index = indices_in(table.images.number, names)
     columns["image"] = table.image(index)
     mask = np.ones(len(label), np.bool_)
     mask[empty] = False
@@ -279,16 +351,16 @@ def _truth_columns(table: Table) -> TruthColumns:
     repeated = _drop_repeated(table, ids, columns, mask)
     table.problems.raise_any()
     missing = {
-        "missing-annotation-ids": table.rows.without("id"),
+        "missing-annotation-ids": table.without("id"),
         "missing-area": without_area,
-        "missing-iscrowd": table.rows.without("iscrowd"),
+        "missing-iscrowd": table.without("iscrowd"),
     }
     counts = {code: int(np.count_nonzero(mask[rows])) for code, rows in missing.items()}
-    is_zero = (ids == table.rows.codes["id"].number.get(0, -2))[mask]
+    is_zero = (ids == table.codes["id"].number.get(0, -2))[mask]
     counts["annotation-id-zero"] = int(np.count_nonzero(is_zero))
     sizes = np.full((len(names), 2), np.nan)
-    if table.rows.sizes is not None and names:
-        sizes[index[table.rows.image.rows]] = table.rows.sizes
+    if table.sizes is not None and names:
+        sizes[index[table.images.rows]] = table.sizes
     origin = None
     if not mask.all():
         origin = np.flatnonzero(mask)
@@ -308,9 +380,9 @@ def _truth_columns(table: Table) -> TruthColumns:
 
 def _empty_rows(table: Table) -> Any:
     """Return the rows of images without objects."""
-    rows = np.arange(0 if table.shape.nested else len(table.rows))
+    rows = np.arange(0 if table.shape.nested else len(table))
     for name in (*table.shape.box, *table.shape.class_columns):
-        rows = np.intersect1d(rows, table.rows.without(name)) if len(rows) else rows
+        rows = np.intersect1d(rows, table.without(name)) if len(rows) else rows
     return rows
 
 
@@ -318,7 +390,7 @@ def _classes(table: Table, empty: Any) -> tuple[Integers, tuple[Name, ...], tupl
     """Return the label of each row, and the ids and names of the classes."""
     table.check_classes(empty)
     column, *others = table.shape.class_columns
-    codes = table.rows.codes[column]
+    codes = table.codes[column]
     if table.problems.count:
         return codes.rows, (), ()
     listed = table.shape.class_names
@@ -352,8 +424,8 @@ def _indexed(codes: Codes, order: Sequence[Name]) -> Integers:
 
 def _areas(table: Table, box_area: Floats) -> tuple[Floats, Any]:
     """Return the annotated areas, or those of the boxes, and the rows without."""
-    area = table.rows.numbers("area")
-    missing = table.rows.without("area")
+    area = table.numbers("area")
+    missing = table.without("area")
     table.check_numbers("area", area, missing)
     negative = np.flatnonzero(area < 0)
     table.report(negative, lambda row: f"area is {area[row]:g}, expected a number >= 0")
@@ -363,7 +435,7 @@ def _areas(table: Table, box_area: Floats) -> tuple[Floats, Any]:
 
 def _flag(table: Table, name: str) -> Flags:
     """Return a flag, False if missing."""
-    values = table.rows.numbers(name)
+    values = table.numbers(name)
     table.report(
         np.flatnonzero((values != 0) & (values != 1)),
         lambda row: f"{name} is {_format_value(values[row].item())}, expected 0 or 1",
@@ -373,11 +445,11 @@ def _flag(table: Table, name: str) -> Flags:
 
 def _ids(table: Table) -> Integers:
     """Return the code of each annotation's id, -1 if missing."""
-    ids = np.full(len(table.rows), -1, np.int32)
+    ids = np.full(len(table), -1, np.int32)
     if "id" in table.shape.fields:
-        missing = table.rows.without("id")
-        table.check_names("id", table.rows.codes["id"], missing)
-        ids[:] = table.rows.codes["id"].rows
+        missing = table.without("id")
+        table.check_names("id", table.codes["id"], missing)
+        ids[:] = table.codes["id"].rows
         ids[missing] = -1
     return ids
 
@@ -387,7 +459,7 @@ def _drop_repeated(
 ) -> list[Name]:
     """Unset the mask of identical records with the same id; return their ids."""
     rows = np.flatnonzero(ids >= 0)
-    names = list(table.rows.codes["id"].number)
+    names = list(table.codes["id"].number)
     if len(names) == len(rows):
         return []
     first = rows[_first_rows(ids[rows], len(names))]
@@ -416,10 +488,10 @@ def _detection_columns(table: Table, truth: GroundTruth, as_is: bool) -> Detecti
     table.check_images()
     label, unknown = _labels(table, truth, as_is or table.limits.part)
     corners, box_area = table.boxes()
-    score = table.rows.numbers("score")
+    score = table.numbers("score")
     table.check_numbers("score", score)
     table.problems.raise_any()
-    index = indices_in(table.rows.image.number, truth.images)
+    index = indices_in(table.images.number, truth.images)
     image = table.image(index)
     if (index < 0).any():
         _refuse_unknown_images(table, np.flatnonzero(image < 0), truth.images)
@@ -434,7 +506,7 @@ def _labels(table: Table, truth: GroundTruth, as_is: bool) -> tuple[Integers, di
     known: Sequence[Name] = truth.class_ids
     if not table.shape.id_column or (has_both and truth.class_ids == truth.classes):
         column, known = "category", truth.classes
-    codes = table.rows.codes[column]
+    codes = table.codes[column]
     if table.problems.count:
         return codes.rows, {}
     _check_type(table, column, codes, known)
@@ -476,14 +548,14 @@ def _check_type(table: Table, column: str, codes: Codes, known: Sequence[Name]) 
 
 def _refuse_unknown_images(table: Table, rows: Any, known: tuple[Name, ...]) -> None:
     """Report detections of unknown images."""
-    _check_type(table, "image_id", table.rows.image, known)
+    _check_type(table, "image_id", table.images, known)
     table.problems.raise_any()
-    names = list(table.rows.image.number)
-    if len(rows) == len(table.rows):
+    names = list(table.images.number)
+    if len(rows) == len(table):
         message = no_common_id("image_id", names, known)
         table.problems.instead(message, "use results for the same images")
         table.problems.raise_any()
-    codes = table.image(_NONE.astype(np.int32))
+    codes = table.image(NONE.astype(np.int32))
     table.report(
         rows,
         lambda row: f"image_id {short_json(names[codes[row]])} is not in the ground truth",
