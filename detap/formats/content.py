@@ -92,23 +92,18 @@ def sizes(content: Content) -> list[tuple[float, float] | None]:
 
 def known_sizes(content: Content) -> Floats:
     """Return the image sizes (I, 2), known for images with boxes."""
-    known = [(np.nan, np.nan) if size is None else size for size in sizes(content)]
-    sizes_array = np.array(known, np.float64).reshape(len(known), 2)
+    known = np.array([size or (np.nan, np.nan) for size in sizes(content)]).reshape(-1, 2)
     for table in (content.ground_truth, content.detections):
-        missing = (
-            np.isnan(sizes_array).any(axis=1) & table.images_with_rows
-            if table is not None
-            else np.zeros(1)
-        )
-        if missing.any():
-            name = content.images[int(np.flatnonzero(missing)[0])]
-            more = int(np.count_nonzero(missing)) - 1
+        with_boxes = table is not None and table.images_with_rows
+        missing = np.flatnonzero(np.isnan(known).any(axis=1) & with_boxes)
+        if len(missing):
+            more = f" and {len(missing) - 1} others" if len(missing) > 1 else ""
             raise content.refuse(
-                f"size of image {name!r}{f' and {more} others' if more else ''} is unknown, "
-                "required for normalized boxes",
+                f"size of image {content.images[missing[0]]!r}{more} is unknown, required for "
+                "normalized boxes",
                 "use ground truth with image sizes",
             )
-    return sizes_array
+    return known
 
 
 def lost(message: str, rows: Flags | int) -> tuple[Note, ...]:

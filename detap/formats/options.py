@@ -67,30 +67,21 @@ BOXES = Option(
     "coordinates or store four corners accept only their own; so does a bbox column with metadata.",
     choices=("xyxy", "xywh", "cxcywh"),
 )
-GT_BOXES = Option(
-    "gt_boxes",
-    "Box format of the ground truth only.",
-    choices=BOXES.choices,
-    roles=(TRUTH,),
-    keyword="boxes",
-)
-DT_BOXES = Option(
-    "dt_boxes",
-    "Box format of the detections only.",
-    choices=BOXES.choices,
-    roles=(DETECTIONS,),
-    keyword="boxes",
-)
-BOX_OPTIONS = (BOXES, GT_BOXES, DT_BOXES)
+_BOXES_OF = {
+    role: BOXES._replace(
+        name=name, help=f"Box format of the {role} only.", roles=(role,), keyword="boxes"
+    )
+    for role, name in ((TRUTH, "gt_boxes"), (DETECTIONS, "dt_boxes"))
+}
+BOX_OPTIONS = (BOXES, *_BOXES_OF.values())
 
 
 def named_coordinates(title: str, coordinates: str, role: str, value: str) -> str:
     """Return the message for a box format that contradicts coordinate names."""
-    option, other = (GT_BOXES, DT_BOXES) if role == TRUTH else (DT_BOXES, GT_BOXES)
-    other_role = DETECTIONS if role == TRUTH else TRUTH
+    other = DETECTIONS if role == TRUTH else TRUTH
     return (
-        f"{option.flag} {value} does not apply to {title} files, which name their coordinates "
-        f"({coordinates}); use {other.flag} for the {other_role}"
+        f"{_BOXES_OF[role].flag} {value} does not apply to {title} files, which name their "
+        f"coordinates ({coordinates}); use {_BOXES_OF[other].flag} for the {other}"
     )
 
 

@@ -9,7 +9,7 @@ values over all orders of tied items. Each metric is one of them or a ratio.
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import ceil, nan
 from typing import NamedTuple
 
@@ -188,16 +188,22 @@ class RankingMetric(NamedTuple):
     compute: Callable[[RankedList], float]  # returns the value of a list with relevant items
 
 
+def _metric(
+    name: str,
+    title: str,
+    compute: Callable[[RankedList], float],
+    key: str = "",
+    k: int | None = None,
+) -> RankingMetric:
+    at = "" if k is None else f"@{k}"
+    return RankingMetric(f"{name}{at}", f"{key or name}{at}", title, k, compute)
+
+
 def _at_cutoff(k: int, protocol: Retrieval) -> list[RankingMetric]:
     """Return the metrics at `k`."""
     divisors = {"all": "all relevant", "hits": f"hits within {k}", "min": f"min({k}, relevant)"}
     first = f"first {k}"
-
-    def metric(
-        name: str, title: str, compute: Callable[[RankedList], float], key: str = ""
-    ) -> RankingMetric:
-        return RankingMetric(f"{name}@{k}", f"{key or name}@{k}", title, k, compute)
-
+    metric = partial(_metric, k=k)
     return [
         metric(
             "mAP",
@@ -221,38 +227,32 @@ def select_metrics(
     protocol: Retrieval, names: Iterable[str] | None = None
 ) -> tuple[RankingMetric, ...]:
     """Return the metrics of the summary, the primary metric first."""
-
-    def metric(
-        name: str, title: str, compute: Callable[[RankedList], float], key: str = ""
-    ) -> RankingMetric:
-        return RankingMetric(name, key or name, title, None, compute)
-
     metrics = [
-        metric(
+        _metric(
             "mAP",
             "mean average precision, all ranks, by all relevant",
             lambda x: x.average_precision(max(x.length, 1), "all"),
             "AP",
         ),
         *(metric for k in protocol.cutoffs for metric in _at_cutoff(k, protocol)),
-        metric(
+        _metric(
             "R-precision",
             "precision, first R = all relevant",
             lambda x: x.relevant_within(x.relevant) / x.relevant,
         ),
-        metric(
+        _metric(
             "mAP@R",
             "mean average precision, first R, by R",
             lambda x: x.average_precision(x.relevant, "all"),
             "AP@R",
         ),
-        metric(
+        _metric(
             "MRR",
             "mean reciprocal rank of the first relevant item",
             lambda x: x.reciprocal_rank(x.length),
             "RR",
         ),
-        metric(
+        _metric(
             "nDCG",
             f"normalized discounted cumulative gain, {protocol.gain}",
             lambda x: _ndcg(x, max(x.length, x.relevant)),
