@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -109,43 +108,32 @@ def _class_numbers(
 # --- CSV and JSON
 
 
-@dataclass(slots=True)
 class _Cells:
     """Values by sample and class, in the order of the file; `number` is "score" or "label"."""
 
-    number: str
-    problems: Problems
-    samples: dict[str, int] = field(default_factory=dict)
-    classes: dict[str, int] = field(default_factory=dict)
-    values: dict[tuple[str, str], float] = field(default_factory=dict)
-
-    @property
-    def file(self) -> str:
-        """The path of the file."""
-        return self.problems.file
-
-    @classmethod
-    def read(cls, path: Path, number: str, limits: Limits) -> "_Cells":
+    def __init__(self, path: Path, number: str, limits: Limits) -> None:
         """Read a file; raise InputError with every problem."""
-        cells = cls(number, Problems(limits.problems, shown(path)))
+        self.number = number
+        self.problems = Problems(shown(path), limits.problems)
+        self.file = self.problems.file
+        self.values: dict[str, dict[str, float]] = {}
+        self.classes: dict[str, None] = {}
         data = read_bytes(path, limits)
         if data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"["):
-            cells._read_json(decode(data, cells.file))
+            self._read_json(decode(data, self.problems))
         else:
-            refuse_others(data, f"a file of {number}s", "CSV or JSON", cells.problems)
-            cells._read_csv(decode(data, cells.file))
-        cells.problems.raise_any()
-        if not cells.samples:
+            refuse_others(data, f"a file of {number}s", "CSV or JSON", self.problems)
+            self._read_csv(decode(data, self.problems))
+        self.problems.raise_any()
+        if not self.values:
             refuse(os.fspath(path), "no samples", f"use the {number}s of the samples")
-        return cells
 
     def _add(self, sample: str, name: str, value: float, location: str) -> None:
-        self.samples.setdefault(sample, len(self.samples))
-        self.classes.setdefault(name, len(self.classes))
-        if (sample, name) in self.values:
+        self.classes[name] = None
+        if name in self.values[sample]:
             message = f"duplicate class {name!r} of sample {sample!r}"
-            self.problems.add_here(location, message, "keep one of them")
-        self.values[sample, name] = value
+            self.problems.add(location, message, "keep one of them")
+        self.values[sample][name] = value
 
     def _read_csv(self, text: str) -> None:
         table = csv_table(text, self.problems)
@@ -170,7 +158,7 @@ class _Cells:
     def _add_row(self, headings: Sequence[str], row: Sequence[str], location: str) -> None:
         lower = [heading.lower() for heading in headings]
         sample = row[0]
-        self.samples.setdefault(sample, len(self.samples))
+        self.values.setdefault(sample, {})
         if self.number == "label" and lower == ["sample", "label"]:
             if row[1]:
                 self._add(sample, row[1], 1.0, location)
@@ -180,7 +168,7 @@ class _Cells:
             pairs = [(row[1], row[2])]
         for name, value in pairs:
             if value == "" and self.number == "score":
-                self.classes.setdefault(name, len(self.classes))
+                self.classes[name] = None
             elif fault := text_fault(value):
                 message = f"{self.number} {quote(value)} {fault}"
                 self.problems.add_here(location, message, "use a decimal number")
@@ -201,9 +189,9 @@ class _Cells:
             for sample in reader.members():
                 location = f"sample {short_json(sample)}"
                 value = reader.value(location)
-                if sample in self.samples:
-                    problems.add_here(location, "duplicate sample", "keep one of them")
-                self.samples.setdefault(sample, len(self.samples))
+                if sample in self.values:
+                    problems.add(location, "duplicate sample", "keep one of them")
+                self.values.setdefault(sample, {})
                 if self.number == "score":
                     self._add_scores(sample, value, location)
                 else:
@@ -243,11 +231,11 @@ def read_samples(scores: Path, labels: Path, *, limits: Limits = DEFAULT_LIMITS)
     ``sample,<class>,...`` with 0 and 1; or JSON, ``{sample: label}`` or ``{sample: [label, ...]}``.
     Samples are in the order of the labels, classes in that of the scores.
     """
-    scores_read = _Cells.read(scores, "score", limits)
-    truth = _Cells.read(labels, "label", limits)
-    problems = Problems(limits.problems, scores_read.file)
-    unknown = [sample for sample in scores_read.samples if sample not in truth.samples]
-    if len(unknown) == len(scores_read.samples):
+    given = _Cells(scores, "score", limits)
+    truth = _Cells(labels, "label", limits)
+    problems = Problems(given.file, limits.problems)
+    unknown = [sample for sample in given.values if sample not in truth.values]
+    if len(unknown) == len(given.values):
         message = f"no sample in common with {truth.file}"
         problems.instead(message, "use scores and labels of the same samples")
     for sample in unknown if not problems.count else ():
@@ -256,28 +244,24 @@ def read_samples(scores: Path, labels: Path, *, limits: Limits = DEFAULT_LIMITS)
     problems.raise_any()
     problems = Problems(limits.problems, truth.file)
     for name in truth.classes:
-        if name not in scores_read.classes:
-            message = f"label {name!r} is not a class of {scores_read.file}"
-            problems.add_here("", message, "name labels as the classes of the scores")
+        if name not in given.classes:
+            message = f"label {name!r} is not a class of {given.file}"
+            problems.add("", message, "name labels as the classes of the scores")
     problems.raise_any()
-    shape = len(truth.samples), len(scores_read.classes)
-    score, scored = np.zeros(shape), np.zeros(shape, np.bool_)
-    for (sample, name), value in scores_read.values.items():
-        cell = truth.samples[sample], scores_read.classes[name]
-        score[cell], scored[cell] = value, True
-    flags = np.zeros(shape, np.int8)
-    for (sample, name), value in truth.values.items():
-        flags[truth.samples[sample], scores_read.classes[name]] = int(value)
+    row_of = {sample: row for row, sample in enumerate(truth.values)}
+    column_of = {name: column for column, name in enumerate(given.classes)}
+    score, labeled = (np.full((len(row_of), len(column_of)), np.nan) for _ in range(2))
+    for table, values in ((score, given.values), (labeled, truth.values)):
+        for sample, by_class in values.items():
+            for name, value in by_class.items():
+                table[row_of[sample], column_of[name]] = value
     return Samples(
-        score=score,
-        scored=scored,
-        truth=flags,
-        classes=tuple(scores_read.classes),
-        samples=tuple(truth.samples),
-        files=(
-            SourceFile(scores_read.file, len(scores_read.samples)),
-            SourceFile(truth.file, len(truth.samples)),
-        ),
+        score=np.nan_to_num(score),
+        scored=~np.isnan(score),
+        truth=(labeled == 1).astype(np.int8),
+        classes=tuple(column_of),
+        samples=tuple(row_of),
+        files=(SourceFile(given.file, len(given.values)), SourceFile(truth.file, len(row_of))),
     )
 
 
