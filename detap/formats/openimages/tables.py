@@ -25,7 +25,7 @@ from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path, SourceFile, shown
 from detap.io.problems import Problems
 from detap.tables.columns import indices_in
-from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, Name
+from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers
 from detap.tables.notes import FRACTIONS, backward, too_many
 from detap.text_input import quote
 
@@ -112,7 +112,11 @@ def read_detections(
     images = sorted(set(read.stems))
     sizes = None
     if not of_unknown_size(ground_truth):
-        sizes = known = _sizes_of_truth(images, ground_truth)
+        known = None
+        if ground_truth.image_sizes is not None:
+            rows = ground_truth.image_sizes.tolist()
+            known = sizes_of(images, dict(zip(ground_truth.images, rows, strict=True)))
+        sizes = known
         if read.table is not None:
             sizes = sizes_of(images, read.table)
             if known is not None:
@@ -124,17 +128,6 @@ def read_detections(
         read.check_sizes(sizes, images)
     box_rows = read.box_rows(images, sizes)._replace(score=read.rows.score)
     return objects.detections(box_rows, ground_truth, read, read.sources(), read.notes(sizes))
-
-
-def _sizes_of_truth(images: list[str], truth: GroundTruth) -> Floats | None:
-    """Return the sizes (I, 2) of images in the ground truth; None if it has no sizes."""
-    if truth.image_sizes is None:
-        return None
-    known: dict[Name, list[float]] = dict(
-        zip(truth.images, truth.image_sizes.tolist(), strict=True)
-    )
-    unknown = [np.nan, np.nan]
-    return np.array([known.get(name, unknown) for name in images], np.float64).reshape(-1, 2)
 
 
 class _Read(RowReader):
@@ -210,7 +203,8 @@ class _Read(RowReader):
 
     def _check_confidences(self) -> None:
         """Raise InputError for labels that are not human-verified, or contradict each other."""
-        score = self._score()
+        assert self.rows.score is not None
+        score = self.rows.score
         rows = np.flatnonzero(~np.isin(score, (0.0, 1.0))).tolist()
         faults = ((row, f"Confidence {score[row]:g} is not 0 or 1") for row in rows)
         self._raise(faults, "use the human-verified labels")
@@ -229,10 +223,6 @@ class _Read(RowReader):
 
         rows = np.flatnonzero(score != score[earlier]).tolist()
         self._raise(((row, message(row)) for row in rows), "keep one of them")
-
-    def _score(self) -> Floats:
-        assert self.rows.score is not None
-        return self.rows.score
 
     def expand(self, tree: Hierarchy) -> None:
         """Repeat rows for the ancestors of their class; labels of absence, for the descendants.
@@ -275,7 +265,8 @@ class _Read(RowReader):
         """Return the distinct labels as the ``positive`` and ``negative`` lists of a table."""
         image = indices_in(self.stems, images)[self.rows.image[self.origin]]
         pairs = np.stack([image, indices_in(self.classes, classes)[self._label]], axis=1)
-        present = self._score()[self.origin] == 1
+        assert self.rows.score is not None
+        present = self.rows.score[self.origin] == 1
         lists = {"negative": ~present, "positive": present}
         return {name: np.unique(pairs[rows], axis=0) for name, rows in lists.items()}
 

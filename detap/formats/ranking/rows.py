@@ -1,7 +1,7 @@
 """Rows of a query, an item and a number, from TREC text, CSV or JSON."""
 
 import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from io import StringIO
 from math import isfinite
@@ -172,56 +172,54 @@ def _from_json(text: str, form: Form, problems: Problems) -> Rows:
     rows = Rows("record")
     reader = JsonText(text, problems)
     try:
-        if reader.peek() == "[":
-            for index in reader.items():
-                _add_record(rows, reader.value(f"record {index + 1}"), form, problems, index + 1)
-        else:
-            record = 0
-            for query in reader.members():
-                items = reader.value(f"query {short_json(query)}")
-                record = _add_items(rows, query, items, (form, record), problems)
+        read = _listed if reader.peek() == "[" else _by_query
+        for location, where, query, item, number in read(reader, form, problems):
+            if fault := value_fault(number):
+                problems.add(where, f"{form.number} {fault}", "use a finite number")
+            else:
+                rows.add(query, item, float(number), location)
         reader.finish()
     except NotJsonError as error:
         problems.add_here(reader.where(error.index), error.message, error.hint)
     return rows
 
 
-def _add_record(rows: Rows, record: Any, form: Form, problems: Problems, location: int) -> None:
-    where = f"record {location}"
-    if not isinstance(record, dict):
-        hint = f'write {{"query": ..., "item": ..., "{form.number}": ...}}'
-        problems.add_here(where, f"is {short_json(record)}, expected an object", hint)
-        return
-    query, item, number = (_value(record, name) for name in ("query", "item", form.number))
-    if number is None and form.default is not None:
-        number = form.default
-    if (query := name_of(query)) is None or (item := name_of(item)) is None:
-        problems.add_here(where, "has no query or no item", "write each as text or a whole number")
-    elif fault := value_fault(number):
-        problems.add_here(where, f"{form.number} {fault}", "use a finite number")
-    else:
-        rows.add(query, item, float(number), location)
+_Cell = tuple[int, str, str, str, Any]
+"""The number of a record, its location in messages, its query, item and number."""
 
 
-def _value(record: Mapping[str, Any], name: str) -> Any:
-    return next((record[word] for word in SYNONYMS[name] if word in record), None)
-
-
-def _add_items(rows: Rows, query: str, items: Any, of: tuple[Form, int], problems: Problems) -> int:
-    form, record = of
-    where = f"query {short_json(query)}"
-    if not isinstance(items, dict):
-        hint = f'write {{"query": {{"item": {form.number}, ...}}, ...}}'
-        problems.add_here(where, f"is {short_json(items)}, expected an object", hint)
-        return record
-    for item, number in items.items():
-        record += 1
-        if fault := value_fault(number):
-            location = f"{where}, item {short_json(item)}"
-            problems.add_here(location, f"{form.number} {fault}", "use a finite number")
+def _listed(reader: JsonText, form: Form, problems: Problems) -> Iterator[_Cell]:
+    """Yield the records of a list of objects."""
+    for index in reader.items():
+        where = f"record {index + 1}"
+        record = reader.value(where)
+        if not isinstance(record, dict):
+            hint = f'write {{"query": ..., "item": ..., "{form.number}": ...}}'
+            problems.add(where, f"is {short_json(record)}, expected an object", hint)
+            continue
+        query, item, number = (
+            next((record[word] for word in SYNONYMS[name] if word in record), None)
+            for name in ("query", "item", form.number)
+        )
+        if (query := name_of(query)) is None or (item := name_of(item)) is None:
+            problems.add(where, "has no query or no item", "write each as text or a whole number")
         else:
-            rows.add(query, item, float(number), record)
-    return record
+            yield index + 1, where, query, item, form.default if number is None else number
+
+
+def _by_query(reader: JsonText, form: Form, problems: Problems) -> Iterator[_Cell]:
+    """Yield the items of an object of queries."""
+    record = 0
+    for query in reader.members():
+        where = f"query {short_json(query)}"
+        items = reader.value(where)
+        if not isinstance(items, dict):
+            hint = f'write {{"query": {{"item": {form.number}, ...}}, ...}}'
+            problems.add(where, f"is {short_json(items)}, expected an object", hint)
+            continue
+        for item, number in items.items():
+            record += 1
+            yield record, f"{where}, item {short_json(item)}", query, item, number
 
 
 def name_of(value: Any) -> str | None:

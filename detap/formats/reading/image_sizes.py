@@ -4,6 +4,7 @@ import csv
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,9 +104,9 @@ def _columns(line: str) -> list[str]:
         return []
 
 
-def sizes_of(images: Sequence[object], table: Mapping[str, tuple[int, int]]) -> NDArray[np.float64]:
+def sizes_of(images: Sequence[object], table: Mapping[Any, Sequence[float]]) -> NDArray[np.float64]:
     """Return the image sizes (I, 2) by stem; NaN if not in the table."""
-    unknown: tuple[float, float] = (np.nan, np.nan)
+    unknown = (np.nan, np.nan)
     names = map(str, images)
     sizes = [table.get(name) or table.get(stem_of(name)) or unknown for name in names]
     return np.array(sizes, np.float64).reshape(-1, 2)
