@@ -181,14 +181,6 @@ def test_check(files: Path) -> None:
     assert "Made-up detections require --gt" in alone.stderr
 
 
-def test_compare(files: Path) -> None:
-    call = ("--gt", "gt.boxes", "--resamples", "0", "--output-format", "json")
-    ended = run(files, "compare", "dt.boxes", "worse.boxes", *call)
-    assert ended.returncode == 0, ended.stderr
-    numbers = {entry["name"]: entry for entry in json.loads(ended.stdout)["metrics"]}
-    assert (numbers["mAP"]["first"], numbers["mAP"]["second"]) == (0.5, 0.0)
-
-
 def test_settings(files: Path) -> None:
     settings = 'format = "made-up"\ngt = "gt.boxes"\ndt = "dt.boxes"\nunits = 2\n'
     (files / "detap.toml").write_text(settings)
@@ -196,13 +188,6 @@ def test_settings(files: Path) -> None:
     assert ended.returncode == 0, ended.stderr
     assert json.loads(ended.stdout)["summary"]["mAP"] == 0.5
     assert "units" in run(files, "config").stdout
-
-
-def test_python(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(FORMATS, "made-up", MadeUp(LINE))
-    truth = detap.read_ground_truth(files / "gt.boxes")
-    detections = detap.read_detections(files / "dt.boxes", truth)
-    assert detap.evaluate(truth, detections, "voc2012").summary["mAP"] == 0.5
 
 
 def test_an_unknown_format_gets_suggestions() -> None:

@@ -72,30 +72,24 @@ def write(path: Path, content: Any) -> str:
 # --- which files are meant
 
 
-def test_a_pattern_gives_the_matching_files_sorted(tmp_path: Path) -> None:
-    for name in ("b.json", "a.json", "c.txt"):
-        write(tmp_path / name, [])
-    assert expand_patterns([f"{tmp_path}/*.json"]) == (f"{tmp_path}/a.json", f"{tmp_path}/b.json")
-    assert expand_patterns([f"{tmp_path}/b.json", f"{tmp_path}/[a].json"]) == (
-        f"{tmp_path}/a.json",
-        f"{tmp_path}/b.json",
-    )
-
-
-def test_a_pattern_matches_nested_folders(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (["*.json"], ["a.json", "b.json", "run1.json", "run[1].json"]),
+        (["b.json", "[a].json"], ["a.json", "b.json"]),
+        (["night/**/*.json"], ["night/rain/a.json"]),
+        (["run[1].json"], ["run[1].json"]),  # an existing path
+        (["missing/X.json"], ["missing/X.json"]),
+    ],
+)
+def test_patterns_give_the_matching_files_sorted(
+    given: list[str], expected: list[str], tmp_path: Path
+) -> None:
     (tmp_path / "night").mkdir()
-    inner = write(tmp_path / "night" / "rain" / "a.json", [])
-    assert expand_patterns([f"{tmp_path}/**/*.json"]) == (inner,)
-
-
-def test_an_existing_path_is_not_a_pattern(tmp_path: Path) -> None:
-    odd = write(tmp_path / "run[1].json", [])
-    write(tmp_path / "run1.json", [])
-    assert expand_patterns([odd]) == (odd,)
-
-
-def test_a_missing_path_is_not_a_pattern() -> None:
-    assert expand_patterns(["missing/X.json"]) == ("missing/X.json",)
+    for name in ("b.json", "a.json", "c.txt", "run[1].json", "run1.json", "night/rain/a.json"):
+        write(tmp_path / name, [])
+    paths = expand_patterns([f"{tmp_path}/{name}" for name in given])
+    assert paths == tuple(f"{tmp_path}/{name}" for name in expected)
 
 
 def test_a_pattern_that_matches_nothing_is_named() -> None:
@@ -237,14 +231,24 @@ def test_an_image_of_two_inputs_is_refused(tmp_path: Path) -> None:
     assert str(caught.value) == f"{dts[1]}: image 5 is also in {dts[0]}; {hint}"
 
 
-def test_inputs_must_agree_on_categories(tmp_path: Path) -> None:
-    other = truth_of([2], categories=[{"id": 3, "name": "cow"}, {"id": 7, "name": "dog"}])
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (
+            truth_of([2], categories=[{"id": 3, "name": "cow"}, {"id": 7, "name": "dog"}]),
+            "category 3 is 'cow', but 'cat' in {first}; use one list of categories",
+        ),
+        (
+            truth_of([]) | {"images": [{"id": "a", "width": 9, "height": 9}]},
+            "images are text, but numbers in {first}; use the same names in every input",
+        ),
+    ],
+)
+def test_inputs_must_agree_on_names(other: Any, message: str, tmp_path: Path) -> None:
     gts = [write(tmp_path / "a.json", truth_of([1])), write(tmp_path / "b.json", other)]
     with pytest.raises(InputError) as caught:
         read_ground_truth(gts)
-    assert str(caught.value) == (
-        f"{gts[1]}: category 3 is 'cow', but 'cat' in {gts[0]}; use one list of categories"
-    )
+    assert str(caught.value) == f"{gts[1]}: {message.format(first=gts[0])}"
 
 
 def test_a_ground_truth_among_several_may_be_empty(tmp_path: Path) -> None:
@@ -274,18 +278,6 @@ def test_categories_of_equal_names_stay_distinct_over_inputs(tmp_path: Path) -> 
         for k, listed in enumerate(lists, 1)
     ]
     assert read_ground_truth(gts).classes == ("cat (id 3)", "cat (id 7)")
-
-
-def test_image_ids_as_text_and_numbers_are_refused(tmp_path: Path) -> None:
-    named = truth_of([2])
-    for record in (*named["images"], *named["annotations"]):
-        record["id" if "width" in record else "image_id"] = "a"
-    gts = [write(tmp_path / "a.json", truth_of([1])), write(tmp_path / "b.json", named)]
-    with pytest.raises(InputError) as caught:
-        read_ground_truth(gts)
-    assert str(caught.value) == (
-        f"{gts[1]}: images are text, but numbers in {gts[0]}; use the same names in every input"
-    )
 
 
 def test_the_problems_of_every_input_are_listed(tmp_path: Path) -> None:
