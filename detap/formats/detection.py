@@ -125,7 +125,7 @@ def _matching_folder_formats(path: str) -> list[str]:
     ]
     if of_files:
         return [*fitting, *of_files]
-    plain = _formats_of_entries(names, folders)[0]
+    plain = _plain_format(names, folders)
     return [*fitting, plain.name] if _is_possible(plain, fitting, names) else fitting
 
 
@@ -162,16 +162,14 @@ def _is_possible(plain: Line, fitting: list[str], names: list[str]) -> bool:
     return not fitting or 2 * count >= max(1, sum(n.endswith(suffixes) for n in names))
 
 
-def _formats_of_entries(names: list[str], folders: set[str]) -> list[Line]:
-    """Return the folder formats, or the file formats if only their files are present."""
+def _plain_format(names: list[str], folders: set[str]) -> Line:
+    """Return the first folder format, or file format if only its files are present."""
     plain = [line for line in FORMATS.lines.values() if not line.fits]
+    matches = [line for name in names for line in plain if name.endswith(line.suffixes)]
     of_folders = [line for line in plain if line.folders]
-    of_files = [line for line in plain if not line.folders]
-    for name in names:
-        if any(name.endswith(line.suffixes) for line in of_folders):
-            return of_folders
-    matches = [line for name in names for line in of_files if name.endswith(line.suffixes)]
-    return matches if matches and "annotations" not in folders else of_folders
+    if not matches or "annotations" in folders or any(line.folders for line in matches):
+        return of_folders[0]
+    return matches[0]
 
 
 def _entries(path: str) -> tuple[list[str], set[str]]:
