@@ -59,6 +59,8 @@ def detections_from(
             raise UsageError("detections cannot come from stdin without --gt")
         if not hasattr(file_format, "placeholder"):
             raise UsageError(f"{file_format.title} detections require --gt")
+        if isinstance(path, str | os.PathLike):
+            path = file_format.source(os.fspath(path))  # read once, where the format can
         ground_truth = file_format.placeholder(path, given, given.get("limits", DEFAULT_LIMITS))
     with _suggesting(file_format, path, DETECTIONS):
         try:

@@ -109,7 +109,7 @@ class Table:
             try:
                 self._convert(container.read(self.shape.columns))
             except FaultError as error:
-                self.problems.add("", error.message, error.hint)
+                self.problems.add_here("", error.message, error.hint)
         self.problems.raise_any()
         self._container = container
         self._starts = None if self.counts is None else np.cumsum(self.counts)

@@ -20,7 +20,8 @@ from detap.formats.coco.truth import TruthFile, image_values_of_file, listed_fil
 from detap.formats.content import Content
 from detap.formats.json.document import JsonFile
 from detap.formats.options import DETECTIONS, GEOMETRIES
-from detap.formats.stem_matching import empty_ground_truth
+from detap.formats.read import reader_options
+from detap.formats.reading.placeholder import empty_ground_truth
 from detap.formats.text.class_names import ClassNames
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import STDIN, Path, SourceFile, shown
@@ -214,15 +215,7 @@ class Coco(Format):
 
     def begin_detections(self, source: JsonFile, reading: Mapping[str, Any]) -> None:
         """Begin to parse results in a thread: it takes as long as the ground truth and more."""
-        source.begin(_parser(self.reader_options(DETECTIONS, reading)))
-
-    def read_detections(
-        self, path: Any, ground_truth: GroundTruth | None, reading: Mapping[str, Any]
-    ) -> Detections:
-        """Read detections; without ground truth, they are parsed once for it and themselves."""
-        if ground_truth is None and not isinstance(path, JsonFile):
-            path = JsonFile(path)
-        return super().read_detections(path, ground_truth, reading)
+        source.begin(_parser(reader_options(self, DETECTIONS, reading)))
 
     def attribute_values(self, ground_truth: GroundTruth, name: str) -> dict[Name, Any]:
         """Return the value of a key of the image records."""

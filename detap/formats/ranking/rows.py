@@ -175,7 +175,7 @@ def _from_json(text: str, form: Form, problems: Problems) -> Rows:
         read = _listed if reader.peek() == "[" else _by_query
         for location, where, query, item, number in read(reader, form, problems):
             if fault := value_fault(number):
-                problems.add(where, f"{form.number} {fault}", "use a finite number")
+                problems.add_here(where, f"{form.number} {fault}", "use a finite number")
             else:
                 rows.add(query, item, float(number), location)
         reader.finish()
@@ -195,14 +195,16 @@ def _listed(reader: JsonText, form: Form, problems: Problems) -> Iterator[_Cell]
         record = reader.value(where)
         if not isinstance(record, dict):
             hint = f'write {{"query": ..., "item": ..., "{form.number}": ...}}'
-            problems.add(where, f"is {short_json(record)}, expected an object", hint)
+            problems.add_here(where, f"is {short_json(record)}, expected an object", hint)
             continue
         query, item, number = (
             next((record[word] for word in SYNONYMS[name] if word in record), None)
             for name in ("query", "item", form.number)
         )
         if (query := name_of(query)) is None or (item := name_of(item)) is None:
-            problems.add(where, "has no query or no item", "write each as text or a whole number")
+            problems.add_here(
+                where, "has no query or no item", "write each as text or a whole number"
+            )
         else:
             yield index + 1, where, query, item, form.default if number is None else number
 
@@ -215,7 +217,7 @@ def _by_query(reader: JsonText, form: Form, problems: Problems) -> Iterator[_Cel
         items = reader.value(where)
         if not isinstance(items, dict):
             hint = f'write {{"query": {{"item": {form.number}, ...}}, ...}}'
-            problems.add(where, f"is {short_json(items)}, expected an object", hint)
+            problems.add_here(where, f"is {short_json(items)}, expected an object", hint)
             continue
         for item, number in items.items():
             record += 1

@@ -114,16 +114,16 @@ class _Cells:
     def __init__(self, path: Path, number: str, limits: Limits) -> None:
         """Read a file; raise InputError with every problem."""
         self.number = number
-        self.problems = Problems(shown(path), limits.problems)
+        self.problems = Problems(limits.problems, shown(path))
         self.file = self.problems.file
         self.values: dict[str, dict[str, float]] = {}
         self.classes: dict[str, None] = {}
         data = read_bytes(path, limits)
         if data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"["):
-            self._read_json(decode(data, self.problems))
+            self._read_json(decode(data, self.file))
         else:
             refuse_others(data, f"a file of {number}s", "CSV or JSON", self.problems)
-            self._read_csv(decode(data, self.problems))
+            self._read_csv(decode(data, self.file))
         self.problems.raise_any()
         if not self.values:
             refuse(os.fspath(path), "no samples", f"use the {number}s of the samples")
@@ -132,7 +132,7 @@ class _Cells:
         self.classes[name] = None
         if name in self.values[sample]:
             message = f"duplicate class {name!r} of sample {sample!r}"
-            self.problems.add(location, message, "keep one of them")
+            self.problems.add_here(location, message, "keep one of them")
         self.values[sample][name] = value
 
     def _read_csv(self, text: str) -> None:
@@ -190,7 +190,7 @@ class _Cells:
                 location = f"sample {short_json(sample)}"
                 value = reader.value(location)
                 if sample in self.values:
-                    problems.add(location, "duplicate sample", "keep one of them")
+                    problems.add_here(location, "duplicate sample", "keep one of them")
                 self.values.setdefault(sample, {})
                 if self.number == "score":
                     self._add_scores(sample, value, location)
@@ -233,7 +233,7 @@ def read_samples(scores: Path, labels: Path, *, limits: Limits = DEFAULT_LIMITS)
     """
     given = _Cells(scores, "score", limits)
     truth = _Cells(labels, "label", limits)
-    problems = Problems(given.file, limits.problems)
+    problems = Problems(limits.problems, given.file)
     unknown = [sample for sample in given.values if sample not in truth.values]
     if len(unknown) == len(given.values):
         message = f"no sample in common with {truth.file}"
@@ -246,7 +246,7 @@ def read_samples(scores: Path, labels: Path, *, limits: Limits = DEFAULT_LIMITS)
     for name in truth.classes:
         if name not in given.classes:
             message = f"label {name!r} is not a class of {given.file}"
-            problems.add("", message, "name labels as the classes of the scores")
+            problems.add_here("", message, "name labels as the classes of the scores")
     problems.raise_any()
     row_of = {sample: row for row, sample in enumerate(truth.values)}
     column_of = {name: column for column, name in enumerate(given.classes)}
