@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -82,6 +83,19 @@ def test_changed_areas_are_an_info_note(tmp_path: Path) -> None:
     ]
 
 
+def same(one: Any, other: Any, names: Sequence[str]) -> None:
+    """Compare rows to the last bit; classes by name."""
+    labels = [[table.classes[k] for k in table.label] for table in (one, other)]
+    assert labels[0] == labels[1]
+    for name in names:
+        assert getattr(one, name).tobytes() == getattr(other, name).tobytes(), name
+
+
+def by_image(table: Any) -> Any:
+    """Return a table with its rows image by image, as they were within each."""
+    return table.select(np.argsort(table.image, kind="stable"))
+
+
 # --- to COCO and back
 
 
@@ -141,10 +155,8 @@ def test_tables_written_as_coco_are_read_back_equal(
     assert again.classes == truth.classes
     assert again.images == tuple(range(1, len(truth.images) + 1))
     assert [image["file_name"] for image in listed] == [f"{name}.jpg" for name in truth.images]
-    for name in COLUMNS:
-        assert getattr(truth, name).tobytes() == getattr(again, name).tobytes(), name
-    for name in ("image", "label", "corners", "box_area", "score"):
-        assert getattr(detections, name).tobytes() == getattr(found_again, name).tobytes(), name
+    same(truth, again, COLUMNS)
+    same(detections, found_again, ("image", "label", "corners", "box_area", "score"))
 
 
 @given(tables("xyxy", flags=False))
@@ -160,18 +172,12 @@ def test_tables_written_as_voc_are_read_back_equal(
             folder / "detections", again, format="voc", layout="class-files", as_is=True
         )
     assert again.images == truth.images
-    # Rows come image by image, as they were within each; classes by name, those with objects.
-    order = np.argsort(truth.image, kind="stable")
-    assert [again.classes[k] for k in again.label] == [truth.classes[k] for k in truth.label[order]]
-    for name in ("image", "corners", "box_area", "area", "difficult"):
-        assert getattr(truth, name)[order].tobytes() == getattr(again, name).tobytes(), name
-    rows = sorted(range(len(detections)), key=lambda row: detections.classes[detections.label[row]])
-    names = [found_again.classes[k] for k in found_again.label]
-    assert names == [detections.classes[detections.label[row]] for row in rows]
-    for name in ("image", "corners", "box_area", "score"):
-        assert getattr(detections, name)[rows].tobytes() == getattr(found_again, name).tobytes(), (
-            name
-        )
+    same(by_image(truth), again, ("image", "corners", "box_area", "area", "difficult"))
+    # Detections come class by class, as they were within each.
+    by_class = detections.select(
+        np.argsort([detections.classes[k] for k in detections.label], kind="stable")
+    )
+    same(by_class, found_again, ("image", "corners", "box_area", "score"))
 
 
 SHARE = st.integers(0, 10**6).map(lambda n: f"{n / 10**6:.6f}")
@@ -207,9 +213,8 @@ def test_tables_written_as_yolo_are_read_back_equal(
         found_again = detap.read_detections(out / "predictions", again, **form)
     assert [note.code for note in done.notes] == []
     assert (again.images, again.classes) == (truth.images, truth.classes)
-    for name in ("image", "label", "corners", "box_area"):
-        assert getattr(truth, name).tobytes() == getattr(again, name).tobytes(), name
-        assert getattr(detections, name).tobytes() == getattr(found_again, name).tobytes(), name
+    for table, read in ((truth, again), (detections, found_again)):
+        same(table, read, ("image", "label", "corners", "box_area"))
 
 
 def test_data_that_yolo_cannot_store_is_reported(tmp_path: Path) -> None:
@@ -361,16 +366,6 @@ FILES = {
 """The path of ground truth or detections in the output."""
 
 
-def same_rows(one: Any, other: Any, names: tuple[str, ...]) -> None:
-    """Compare rows image by image; classes by name."""
-    orders = [np.argsort(table.image, kind="stable") for table in (one, other)]
-    labels = [[t.classes[k] for k in t.label[o]] for t, o in zip((one, other), orders, strict=True)]
-    assert labels[0] == labels[1]
-    for name in names:
-        values = getattr(one, name)[orders[0]], getattr(other, name)[orders[1]]
-        assert values[0].tobytes() == values[1].tobytes(), name
-
-
 def converted(
     target: str, made: tuple[GroundTruth, Detections], **options: Any
 ) -> tuple[GroundTruth, Detections]:
@@ -404,8 +399,8 @@ def test_tables_written_for_a_tool_are_read_back_equal(
     options = {"attribute_flags": ",".join(names[flag] for flag in flags)} if flags else {}
     again, rows = converted(target, (truth, detections), **options)
     assert again.classes == truth.classes or target == "tfcsv"  # which lists none
-    same_rows(truth, again, ("image", "corners", "box_area", "area", *flags))
-    same_rows(detections, rows, ("image", "corners", "box_area", "score"))
+    same(by_image(truth), by_image(again), ("image", "corners", "box_area", "area", *flags))
+    same(by_image(detections), by_image(rows), ("image", "corners", "box_area", "score"))
 
 
 @given(tables("xywh", flags=False))
@@ -414,8 +409,8 @@ def test_tables_written_as_createml_are_read_back_nearly_equal(
 ) -> None:
     """The corner is the center less half the size: off by an ulp of the far corner."""
     again, rows = converted("createml", made)
-    same_rows(made[0], again, ("image", "box_area"))
-    same_rows(made[1], rows, ("image", "box_area", "score"))
+    same(by_image(made[0]), by_image(again), ("image", "box_area"))
+    same(by_image(made[1]), by_image(rows), ("image", "box_area", "score"))
     for one, other in zip(made, (again, rows), strict=True):
         corners = one.corners[np.argsort(one.image, kind="stable")]
         assert np.abs(other.corners - corners).max(initial=0) <= 1e-11
@@ -429,7 +424,7 @@ def test_tables_written_as_via_are_read_back_equal(made: tuple[GroundTruth, Dete
         again = detap.read_ground_truth(folder / FILES["via"])
         with pytest.raises(InputError, match="VIA cannot hold scores; convert the ground truth"):
             detap.convert(Path(parent, "other"), *made, to="via")
-    same_rows(made[0], again, ("image", "corners", "box_area", "area"))
+    same(by_image(made[0]), by_image(again), ("image", "corners", "box_area", "area"))
 
 
 def test_data_that_labelling_tools_cannot_hold_is_reported(tmp_path: Path) -> None:
