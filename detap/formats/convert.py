@@ -145,7 +145,6 @@ def write_new(path: str, files: Iterable[tuple[str, bytes]], *, single: bool) ->
 
     Names are relative to the folder. If it cannot be written, nothing remains.
     """
-    check_new(path)
     folder = ""
     try:
         parent = os.path.dirname(os.path.abspath(path))

@@ -253,13 +253,18 @@ def _class_names(
         return None
     try:
         features = json.loads(text)["info"]["features"]
-        names = _labels(_feature(features[_OBJECTS] if nested else features, "category"))
+        category = _feature(features[_OBJECTS] if nested else features, "category")
+        names = _feature(category, "names")
+        if names is not None and not (
+            isinstance(names, list) and all(isinstance(name, str) for name in names)
+        ):
+            raise ValueError("names are not a list of strings")
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         problems.add_here("", f"invalid metadata huggingface: {error!r:.60}")
         return None
     if names is not None and len(set(names)) != len(names):
         problems.add_here("", "duplicate class names in the metadata huggingface")
-    return names
+    return None if names is None else tuple(names)
 
 
 def _feature(node: Any, name: str) -> Any:
@@ -272,14 +277,3 @@ def _feature(node: Any, name: str) -> Any:
         else:
             node = node.get("feature")
     return None
-
-
-def _labels(feature: Any) -> tuple[str, ...] | None:
-    while isinstance(feature, dict) and "names" not in feature:
-        feature = feature.get("feature")
-    names = feature.get("names") if isinstance(feature, dict) else None
-    if names is None:
-        return None
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise ValueError("names are not a list of strings")
-    return tuple(names)
