@@ -43,36 +43,30 @@ def read_npz(path: Path, requested: Collection[str], limits: Limits = DEFAULT_LI
                 return _members(archive, text, requested, limits)
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
             refuse(text, f"is a damaged archive: {error}", "write it again with numpy.savez")
-        except OSError as error:
-            refuse_os_error(text, error)
 
 
 def read_npy(path: Path, limits: Limits = DEFAULT_LIMITS) -> NDArray[Any]:
     """Return the array of an .npy file."""
     text = os.fspath(path)
     with _opened(text, _NPY, "an .npy array", limits) as file:
-        try:
-            data = file.read()
-        except OSError as error:
-            refuse_os_error(text, error)
-    return _array(data, text, "")
+        return _array(file.read(), text, "")
 
 
 @contextmanager
 def _opened(path: str, magic: bytes, expected: str, limits: Limits) -> Iterator[BinaryIO]:
     with Stream(path, limits) as stream:
-        file = stream.seekable()
         try:
+            file = stream.seekable()
             head = file.read(1 << 12)
+            if not head.startswith(magic):
+                name, _ = looks_like(head)
+                detected = f"looks like {name}" if name else "unknown kind of file"
+                save = "numpy.savez" if magic == _ZIP else "numpy.save"
+                refuse(path, f"{detected}, expected {expected}", f"write it with {save}")
+            file.seek(0)
+            yield file
         except OSError as error:
             refuse_os_error(path, error)
-        if not head.startswith(magic):
-            name, _ = looks_like(head)
-            detected = f"looks like {name}" if name else "unknown kind of file"
-            save = "numpy.savez" if magic == _ZIP else "numpy.save"
-            refuse(path, f"{detected}, expected {expected}", f"write it with {save}")
-        file.seek(0)
-        yield file
 
 
 def _members(
