@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.errors import Note
-from detap.formats.ranking.arrays import NUMBERS, TEXT, Arrays, ArraySource, read_npy, read_npz
+from detap.formats.ranking.arrays import NUMBERS, TEXT, ArraySource, read_npy, read_npz
 from detap.formats.ranking.rows import QRELS, RUN, Rows, read_rows
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import STDIN, Path, SourceFile, shown
@@ -161,15 +161,10 @@ def read_npz_retrieval(path: Path, *, limits: Limits = DEFAULT_LIMITS) -> Galler
     if len(kinds) != 1:
         content = f"both {' and '.join(kinds)}" if kinds else "neither codes, embeddings nor scores"
         refuse(text, f"has {content}", f"use one of them; it has {', '.join(arrays)}")
-    if kinds == ["scores"] and "relevance" in arrays:
-        return _graded(text, arrays)
-    kind = kinds[0]
-    names = ["scores"] if kind == "scores" else [f"query_{kind}", f"gallery_{kind}"]
     source = ArraySource(text, {}, arrays)
-    source.require(*names, "query_labels", "gallery_labels")
-    gallery = arrays[names[1]] if len(names) > 1 else None
-    labels = (arrays["query_labels"], arrays["gallery_labels"])
-    return _gallery(kind, arrays[names[0]], gallery, labels, source)  # type: ignore[arg-type]
+    if kinds == ["scores"] and "relevance" in arrays:
+        return _graded(source)
+    return _gallery(kinds[0], source)  # type: ignore[arg-type]
 
 
 def read_arrays(
@@ -191,26 +186,20 @@ def read_arrays(
         "query_labels": os.fspath(query_labels),
         "gallery_labels": os.fspath(gallery_labels),
     }
-    arrays = [read_npy(path, limits) for path in paths.values()]
-    source = ArraySource("", paths, {})
-    return _gallery(kind, arrays[0], arrays[1], (arrays[2], arrays[3]), source)
+    arrays = {name: read_npy(path, limits) for name, path in paths.items()}
+    return _gallery(kind, ArraySource("", paths, arrays))
 
 
-def _gallery(
-    kind: Kind,
-    query: NDArray[Any],
-    gallery: NDArray[Any] | None,
-    labels: tuple[NDArray[Any], NDArray[Any]],
-    source: ArraySource,
-) -> Gallery:
-    first = "scores" if kind == "scores" else f"query_{kind}"
+def _gallery(kind: Kind, source: ArraySource) -> Gallery:
+    first, second = ("scores", "") if kind == "scores" else (f"query_{kind}", f"gallery_{kind}")
+    source.require(*filter(None, (first, second)), "query_labels", "gallery_labels")
+    query, gallery = source.arrays[first], source.arrays.get(second, np.zeros((0, 0)))
     _check_matrix(query, first, source)
     notes: tuple[Note, ...] = ()
-    if gallery is None:
-        query, gallery = _numbers(query, first, source), np.zeros((0, 0))
+    if not second:
+        query = _numbers(query, first, source)
         items = query.shape[1]
     else:
-        second = f"gallery_{kind}"
         _check_matrix(gallery, second, source)
         if query.shape[1] != gallery.shape[1]:
             message = f"has {gallery.shape[1]} columns, {first} has {query.shape[1]}"
@@ -222,7 +211,8 @@ def _gallery(
             query, gallery = _numbers(query, first, source), _numbers(gallery, second, source)
             common = np.result_type(query, gallery)
             query, gallery = query.astype(common, copy=False), gallery.astype(common, copy=False)
-    _check_lengths(labels, (len(query), items), first, source)
+    _check_lengths((len(query), items), first, source)
+    labels = source.arrays["query_labels"], source.arrays["gallery_labels"]
     query_labels, gallery_labels = _labels(*labels, source)
     if source.archive:
         files: tuple[SourceFile, ...] = (SourceFile(source.archive, len(query)),)
@@ -244,10 +234,9 @@ def _gallery(
     )
 
 
-def _graded(path: str, arrays: Arrays) -> Run:
+def _graded(source: ArraySource) -> Run:
     """Return scores with grades as a run in which every query ranks every item."""
-    source = ArraySource(path, {}, arrays)
-    scores, grades = arrays["scores"], arrays["relevance"]
+    scores, grades = source.arrays["scores"], source.arrays["relevance"]
     _check_matrix(scores, "scores", source)
     if grades.shape != scores.shape:
         source.refuse("relevance", f"has the shape {grades.shape}", f"give {scores.shape}")
@@ -266,7 +255,7 @@ def _graded(path: str, arrays: Arrays) -> Run:
         judged_start=np.concatenate([[0], np.cumsum(positive.sum(axis=1))]),
         judged=descending[positive],
         present=np.ones(queries, np.bool_),
-        files=(SourceFile(path, queries),),
+        files=(SourceFile(source.archive, queries),),
     )
 
 
@@ -311,18 +300,16 @@ def _codes(
     return query == 1, gallery == 1, notes
 
 
-def _check_lengths(
-    labels: tuple[NDArray[Any], NDArray[Any]],
-    expected: tuple[int, int],
-    first: str,
-    source: ArraySource,
-) -> None:
-    of = (f"{first} has", "scores has" if first == "scores" else "the gallery has")
-    units = ("rows", "columns" if first == "scores" else "rows")
-    names = ("query_labels", "gallery_labels")
-    for name, array, count, whose, unit in zip(names, labels, expected, of, units, strict=True):
+def _check_lengths(expected: tuple[int, int], first: str, source: ArraySource) -> None:
+    queries, items = expected
+    of_items = "scores has {} columns" if first == "scores" else "the gallery has {} rows"
+    for name, count, of in (
+        ("query_labels", queries, f"{first} has {{}} rows"),
+        ("gallery_labels", items, of_items),
+    ):
+        array = source.arrays[name]
         if array.ndim not in (1, 2) or len(array) != count:
-            message = f"has the shape {array.shape}, {whose} {count} {unit}"
+            message = f"has the shape {array.shape}, {of.format(count)}"
             source.refuse(name, message, f"give ({count},) or ({count}, labels)")
 
 
