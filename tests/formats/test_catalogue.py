@@ -142,28 +142,6 @@ def test_a_path_that_two_formats_fit_is_refused_with_both(
     assert detections_format(tmp_path, looking) is looking
 
 
-@pytest.mark.parametrize(
-    ("files", "said"),
-    [
-        ({"a.txt": "0 .5 .5 .1 .1\n", "a.xml": "<annotation/>"}, "may be YOLO or VOC"),
-        ({"a.json": '{"shapes": [], "imagePath": ""}', "a.xml": "<annotation/>"}, "LabelMe or VOC"),
-        ({"a.json": '{"shapes": [], "imagePath": ""}', "labels.txt": "cat"}, ""),
-        ({"annotations.xml": "<annotations/>", "notes.txt": "of 2026"}, ""),
-    ],
-)
-def test_a_folder_of_two_formats_is_refused_with_both(
-    files: dict[str, str], said: str, tmp_path: Path
-) -> None:
-    """As labelImg leaves it after saving in one format and then the other."""
-    for name, text in files.items():
-        (tmp_path / name).write_text(text)
-    if not said:
-        assert detect_format(tmp_path).name in ("labelme", "cvat")
-        return
-    with pytest.raises(UsageError, match=said):
-        detect_format(tmp_path)
-
-
 def test_assertions_take_two_formats(with_coco: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(FORMATS, "made-up", MadeUp(LINE))
     paths = with_coco / "gt.json", with_coco / "dt.boxes"

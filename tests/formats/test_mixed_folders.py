@@ -300,6 +300,7 @@ def test_two_formats(one: str, other: str, tmp_path: Path) -> None:
         ("CreateML", "VIA CSV", "may be CreateML or VIA"),
         ("YOLO", "CreateML", "may be YOLO or CreateML"),
         ("LabelMe", "VOC", "may be LabelMe or VOC"),
+        ("YOLO", "VOC", "may be YOLO or VOC"),  # as labelImg leaves them
         ("Supervisely", "VOC", "may be Supervisely or VOC"),
     ],
 )
@@ -308,3 +309,10 @@ def test_ambiguous_folders(one: str, other: str, said: str, tmp_path: Path) -> N
     make(tmp_path, other)
     with pytest.raises(UsageError, match=said):
         detect_format(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["LabelMe", "CVAT"])
+def test_other_text_is_no_second_format(name: str, tmp_path: Path) -> None:
+    make(tmp_path, name)
+    (tmp_path / "labels.txt").write_text("cat")
+    assert detect_format(tmp_path).name == MADE[name][0]
