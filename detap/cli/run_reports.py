@@ -21,7 +21,7 @@ from detap.gates.config import BaselineReport
 from detap.io.paths import SourceFile
 from detap.io.writing import make_folder
 from detap.protocols import Protocol
-from detap.report.model import Block, PageSource, Report
+from detap.report.model import Block
 from detap.report.sections import SECTIONS, Section
 from detap.report.sections.detection import class_columns, detection_report
 from detap.tables.detection import Name
@@ -142,10 +142,9 @@ def requested_blocks(result: Result, options: Mapping[str, Any]) -> list[Block]:
     """Return the requested report blocks."""
     blocks = []
     if options["tie_range"]:
-        from detap.evaluation.tie_range import tie_range
         from detap.report.sections.tie_range import tie_block
 
-        blocks.append(tie_block(tie_range(result)))
+        blocks.append(tie_block(result))
     if requested := requested_sections(options):
         from detap.report.sections.analysis import analysis_blocks
 
@@ -175,7 +174,10 @@ def write_reports(
     )
     problems: list[str | Note] = []
     if gating[0].any:
-        problems, report = _evaluate_gates(gating, evaluated, report, options)
+        from detap.cli.gate_results import with_gate_results
+
+        results = evaluated.result, evaluated.baseline
+        problems, report = with_gate_results(gating, results, evaluated.slices, report, options)
         session.print_time("gating")
     if report.page_source is not None:
         page_source = replace(
@@ -189,55 +191,6 @@ def write_reports(
     outputs.write(report, evaluated.read, quiet=session.quiet)
     session.print_time("reporting")
     return status
-
-
-def _evaluate_gates(
-    gating: tuple[Gates, BaselineReport | None],
-    evaluated: Evaluated,
-    report: Report,
-    options: Mapping[str, Any],
-) -> tuple[list[str | Note], Report]:
-    """Evaluate the gates; return their problems, and the report with the results."""
-    from detap.gates.detection import ImageResamples, Scored
-    from detap.gates.evaluate import evaluate_gates
-    from detap.report.sections.gates import gate_blocks
-    from detap.report.sections.intervals import with_intervals
-    from detap.report.sections.slices import slices_block
-    from detap.report.writers.json import as_dict
-
-    gates, baseline_report = gating
-    current, *baselines = (
-        Scored.of(
-            result,
-            evaluated.slices,
-            threads=options["threads"],
-            score_threshold=options["score_threshold"],
-        )
-        for result in (evaluated.result, evaluated.baseline)
-        if result is not None
-    )
-    if current.slices:
-        block = slices_block(evaluated.result, current.slices, report.columns)
-        report = report.with_blocks((block,), ())
-    gate_results = evaluate_gates(
-        gates.config,
-        current,
-        lambda: as_dict(report),
-        baseline_report=baseline_report,
-        baseline=baselines[0] if baselines else None,
-    )
-    if gate_results.intervals:
-        report = with_intervals(report, gate_results.intervals)
-    drawn = gate_results.resampled
-    page_source = PageSource(
-        evaluated.result,
-        before=evaluated.baseline,
-        record=None if baseline_report is None else baseline_report.record,
-        earlier=gates.baseline_detections or gates.baseline or "",
-        resamples=drawn.pair if isinstance(drawn, ImageResamples) else None,
-    )
-    report = report.with_blocks(gate_blocks(gate_results), gate_results.notes)
-    return gate_results.problems, replace(report, page_source=page_source)
 
 
 def _write_extra_files(evaluated: Evaluated, outputs: Outputs, options: Mapping[str, Any]) -> None:

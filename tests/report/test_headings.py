@@ -6,7 +6,6 @@ import pytest
 
 from detap.analysis.comparison import compare
 from detap.evaluation.detection import evaluate
-from detap.evaluation.tie_range import tie_range
 from detap.gates.detection import Scored
 from detap.gates.regressions import (
     ClassRegression,
@@ -92,7 +91,7 @@ def test_headings_of_slices() -> None:
 
 
 def test_headings_of_tied_scores() -> None:
-    block = tie_block(tie_range(fixture()))
+    block = tie_block(fixture())
     assert block.title == "Bounds over all orders of tied scores"
     assert describe(block.table) == (
         "name metric; fraction lowest; fraction reported; fraction highest"

@@ -1,8 +1,7 @@
 """Bounds of metrics over all orders of tied scores."""
 
-from collections.abc import Mapping
-
-from detap.evaluation.tie_range import TieRange
+from detap.evaluation.results import Result
+from detap.evaluation.tie_range import tie_range
 from detap.report.fields import Fraction, Object, each
 from detap.report.model import Block, Column, Table, name_column
 
@@ -21,9 +20,9 @@ _COLUMNS = (
 )
 
 
-def tie_block(ranges: Mapping[str, TieRange]) -> Block:
+def tie_block(result: Result) -> Block:
     """Return the bounds of metrics over all orders of tied scores."""
-    data = {name: bounds._asdict() for name, bounds in ranges.items()}
+    data = {name: bounds._asdict() for name, bounds in tie_range(result).items()}
     rows = [{"name": name, **bounds} for name, bounds in data.items()]
     title = "Bounds over all orders of tied scores"
     return Block("tie_range", title, data, table=Table(_COLUMNS, tuple(rows)))
