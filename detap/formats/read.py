@@ -25,8 +25,7 @@ from detap.formats.options import (
     TRUTH,
     named_coordinates,
 )
-from detap.formats.reading.placeholder import empty_ground_truth
-from detap.formats.stem_matching import by_stem, restore_ids
+from detap.formats.stem_matching import by_stem, empty_ground_truth, restore_ids
 from detap.io.limits import DEFAULT_LIMITS
 from detap.io.paths import STDIN
 from detap.tables.detection import Detections, GroundTruth

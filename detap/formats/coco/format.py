@@ -21,7 +21,7 @@ from detap.formats.content import Content
 from detap.formats.json.document import JsonFile
 from detap.formats.options import DETECTIONS, GEOMETRIES
 from detap.formats.read import reader_options
-from detap.formats.reading.placeholder import empty_ground_truth
+from detap.formats.stem_matching import empty_ground_truth
 from detap.formats.text.class_names import ClassNames
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import STDIN, Path, SourceFile, shown
