@@ -670,13 +670,6 @@ def test_files_that_are_not_regular(files: Files, tmp_path: Path) -> None:
         coco.read_ground_truth("a\0b")
 
 
-def test_columns_are_read_only(files: Files) -> None:
-    table = files.read_truth(TRUTH)
-    for column in table.columns().values():
-        assert not column.flags.writeable
-    assert isinstance(table.corners, np.ndarray)
-
-
 def test_fewer_than_one_box_in_twenty_may_have_a_negative_size(files: Files) -> None:
     box = [30, 10, -20.5, 20]
     fine = RESULTS[0] | {"bbox": [1, 2, 3, 4]}

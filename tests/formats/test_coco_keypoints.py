@@ -122,23 +122,6 @@ ROWS: list[dict[str, Any]] = [{"keypoints": POSE}, {"bbox": [1, 2, 3, 4], "keypo
 ROWS += [{"keypoints": [0.1, 1e2, -1, 7, 8, 2, 9, 9.25, 0.0]}]
 
 
-@pytest.mark.parametrize(
-    "second",
-    [
-        {},
-        {"num_keypoints": ...},
-        {"num_keypoints": ..., "keypoints": [1, 2, 0] * 3},
-        {"num_keypoints": 0.0},
-    ],
-)
-def test_both_readers_read_the_same(tmp_path: Path, second: dict[str, Any]) -> None:
-    path = truth_file(tmp_path, **second)
-    assert agreed(truth_columns, path.read_bytes(), keypoints=True) is not None
-    truth = read_ground_truth(path, keypoints=True)
-    path = result_file(tmp_path, *ROWS)
-    assert agreed(result_columns, path.read_bytes(), truth, keypoints=True) is not None
-
-
 def test_no_annotations_have_no_keypoints() -> None:
     content = b'{"images": [], "annotations": [], "categories": []}'
     columns = truth_columns(content, limits=Limits(empty=True), keypoints=True)

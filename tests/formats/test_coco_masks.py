@@ -87,17 +87,6 @@ def test_every_segmentation_form_gives_the_same_mask(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("segmentation", [SQUARE, SQUARE * 2, LISTED, STRING, WITH_SHORT_PARTS])
-def test_both_readers_read_the_same(tmp_path: Path, segmentation: Any) -> None:
-    path = truth_file(tmp_path, segmentation)
-    assert agreed(truth_columns, path.read_bytes(), masks=True) is not None
-    truth = read_ground_truth(path, masks=True)
-    path = result_file(
-        tmp_path, {"segmentation": segmentation}, {"bbox": [1, 2, 3, 4]}, {"segmentation": STRING}
-    )
-    assert agreed(result_columns, path.read_bytes(), truth, masks=True) is not None
-
-
 @pytest.mark.parametrize("side", ["truth", "results", "results for boxes"])
 def test_mutated_files_are_their_records_one_by_one(tmp_path: Path, side: str) -> None:
     truth_path = truth_file(tmp_path, LISTED)

@@ -4,7 +4,6 @@ import json
 import os
 import random
 from copy import deepcopy
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from detap.errors import InputError
 from detap.formats.coco import format as coco
 from detap.formats.coco.records import size_of
 from detap.formats.coco.results import ResultsFile
-from detap.formats.json.document import JsonFile, RecordList
+from detap.formats.json.document import JsonFile
 from detap.io.limits import DEFAULT_LIMITS
 from detap.io.stream import read_bytes
 from detap.tables.detection import GroundTruth
@@ -27,7 +26,6 @@ from tests.formats.coco_files import (
     TRUTH,
     agreed,
     as_bytes,
-    assert_equal_columns,
     result_columns,
     truth_columns,
 )
@@ -57,52 +55,10 @@ def test_valid_results_are_their_records_one_by_one(seed: int) -> None:
     assert agreed(result_columns, data, truth, feed=fuzz.feeder(chance, data)) is not None
 
 
-@pytest.mark.parametrize(
-    ("truth", "results", "shapes"),
-    [
-        ("instances_val2014_100", "instances_val2014_fakebbox100_results", {}),
-        ("instances_val2014_100", "instances_val2014_fakesegm100_results", {"masks": True}),
-        ("../keypoints/coco79_gt", "../keypoints/coco79_dt", {"keypoints": True}),
-    ],
-)
-def test_real_files_have_no_odd_record_but_categories(
-    truth: str,
-    results: str,
-    shapes: dict[str, Any],
-    real_data: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Their numbers would be right, but reading as slow as Python."""
-    lists: set[str] = set()
-    values_of = RecordList._values
-
-    def watched(self: RecordList, index: int, record: Any) -> Any:
-        lists.add(self.name)
-        return values_of(self, index, record)
-
-    monkeypatch.setattr(RecordList, "_values", watched)
-    folder = real_data / "coco-val2014-100"
-    table = coco.read_ground_truth(folder / f"{truth}.json", **shapes)
-    assert len(coco.read_detections(folder / f"{results}.json", table, **shapes))
-    assert lists == {"categories"}  # a few, with names
-
-
 def test_mutated_files_are_their_records_one_by_one() -> None:
     count = int(os.environ.get("DETAP_MUTATIONS", sampled(4000)))
     # The check is worth something only if files of each kind occur.
     assert count // 20 < fuzz.run(count, seed=1) < count // 2
-
-
-def test_the_comparison_can_fail() -> None:
-    truth = fuzz.some_truth()
-    record = b'[{"image_id": 0, "category_id": 1, "bbox": [0, 0, 1, %s], "score": 1}]'
-    columns = [
-        result_columns(data, truth)
-        for data in (b"[]", record % b"1", record % b"1.0000000000000002")
-    ]
-    for one, other in pairwise(columns):
-        with pytest.raises(AssertionError):
-            assert_equal_columns(one, other)
 
 
 def results_with(long: str) -> list[bytes]:

@@ -14,7 +14,7 @@ from detap.errors import InputError, UsageError
 from detap.formats.coco import format as coco
 from detap.formats.detection import detect_format
 from detap.formats.json.document import JsonFile
-from detap.formats.reading.sniffing import first_line, head
+from detap.formats.reading.sniffing import first_line
 from detap.formats.voc import tables as voc
 from detap.io import digest
 from detap.io.digest import sha256, sha256_of_stream
@@ -257,24 +257,11 @@ def test_formats_are_detected_by_name_and_content(tmp_path: Path) -> None:
     assert detect_format(None, tmp_path / "a.json").name == "coco"
 
 
-@pytest.mark.parametrize("name", ["a.txt", "a.gz"])
-def test_the_first_bytes_of_a_file(tmp_path: Path, name: str) -> None:
-    content = b"0123456789" * 1000
-    path = tmp_path / name
-    path.write_bytes(gzip.compress(content) if name == "a.gz" else content)
-    assert head(str(path)) == content[:4096]
-
-
 def test_the_first_line_of_a_folder(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("\n")
     (tmp_path / "b.TXT").write_text("first\nsecond\n")
     (tmp_path / "c.csv").write_text("other\n")
     assert first_line(str(tmp_path)) == "first"
-
-
-@pytest.mark.parametrize("folder", ["missing", "null\0character"])
-def test_no_first_line_without_a_folder(folder: str) -> None:
-    assert first_line(folder) == ""
 
 
 def test_formats_that_cannot_be_detected(tmp_path: Path) -> None:
