@@ -140,7 +140,7 @@ def both(name: str, data: bytes) -> tuple[list[Any], list[Any] | None, list[Any]
     """
     kind, plain = READERS[name]
     reader = kind("x")
-    reader.read_data(data, "x")
+    reader.read_data(data, "x", "x")
     if reader.problems.count:
         return reader.problems.listed, None, []
     objects = reader.objects()

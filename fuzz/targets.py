@@ -370,7 +370,7 @@ def cvat(data: bytes) -> str:
 def labelme_shapes(data: bytes) -> str:
     """Read a file of LabelMe; compare it with the standard library."""
     read = Shapes("x", LIMITS)
-    read.read_data(data, "x")
+    read.read_data(data, "x", "x")
     check_problems(read.problems.listed)
     if read.problems.count:
         return "refused"
