@@ -49,6 +49,9 @@ class _Presets(Mapping[str, Protocol]):
     def __len__(self) -> int:
         return len(self.changes)
 
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
 
 _presets = _Presets()
 
