@@ -181,20 +181,20 @@ class _Bounds:
         self, end: Result, index: tuple[int, int, int], hits: NDArray[np.int32], positives: int
     ) -> None:
         t, k, a = index
-        levels = self.result.recall_levels
+        levels, summing = self.result.recall_levels, self.protocol.summing
         guard = self.protocol.precision_eps
-        end.average_precision[index] = curves.average_precision(
-            hits,
-            positives,
-            levels=levels if len(levels) else None,
-            summing=self.protocol.summing,
-            precision_eps=guard,
-        )
-        if len(levels):
-            precision = curves.interpolated_precision(
-                hits, positives, levels, summing=self.protocol.summing, precision_eps=guard
+        if self.protocol.interpolation == "101-point":  # AP is the mean of the precision
+            end._precision[a, t, :, k] = curves.interpolated_precision(
+                hits, positives, levels, summing=summing, precision_eps=guard
             )
-            end._precision[a, t, :, k] = precision
+        else:
+            end.average_precision[index] = curves.average_precision(
+                hits,
+                positives,
+                levels=levels if len(levels) else None,
+                summing=summing,
+                precision_eps=guard,
+            )
 
 
 _BoundsByLevel = list[tuple[Rows, tuple[CountBounds, ...]]]
