@@ -274,9 +274,8 @@ class Protocol(ProtocolBase):
     matching: Literal["by-score", "by-iou", "kitti"] = protocol_field(
         "by-score",
         "Match detections greedily by score, proposals greedily by IoU, or as KITTI does.",
-        "`by-score`: in descending score order. `by-iou`: pairs in descending IoU order, whatever "
-        "the score (proposal recall). `kitti`: each ground truth in file order takes a detection, "
-        "by score and then by IoU.",
+        "`by-iou` matches pairs in descending IoU order, whatever the score (proposal recall). "
+        "`kitti`: each ground truth in file order takes a detection, by score and then by IoU.",
     )
     class_iou: tuple[tuple[str, float], ...] = protocol_field(
         (),
@@ -332,7 +331,6 @@ class Protocol(ProtocolBase):
     score_decimals: int | None = protocol_field(
         None,
         "Round scores to this many decimals; none does not.",
-        "As if they were from a text file.",
         kind=Decimals(),
     )
     box_decimals: int | None = protocol_field(
@@ -352,8 +350,8 @@ class Protocol(ProtocolBase):
     verified: Literal["all", "listed"] = protocol_field(
         "all",
         "Evaluate all detections, or those of classes verified in their image (LVIS, Open Images).",
-        "A class is verified if it has ground truth in the image or is listed as present or absent"
-        " (`neg_category_ids` of LVIS, image labels of Open Images). Detections of others use up "
+        "Verified classes have ground truth in the image or are listed as present or absent "
+        "(`neg_category_ids` of LVIS, image labels of Open Images). Detections of others use up "
         "`max_dets` and are ignored.",
     )
     not_exhaustive: Literal["count", "ignore"] = protocol_field(
@@ -364,7 +362,7 @@ class Protocol(ProtocolBase):
     class_groups: Literal["none", "frequency"] = protocol_field(
         "none",
         "Metrics per group of classes: APr, APc, APf of rare, common and frequent ones (LVIS).",
-        "They are means over classes with ground truth, by the `frequency` of LVIS's categories.",
+        "Means over classes with ground truth, by their `frequency`.",
     )
     primary_metric: Literal["AP", "mAP", "AR"] = protocol_field(
         "AP",
@@ -386,8 +384,8 @@ class Protocol(ProtocolBase):
         "at-most",
         "Point of the curve read at a reference FPPI: the last with at most that FPPI, or the "
         "first with at least that.",
-        "Without such a point the miss rate is 1, or that of the last point of the whole curve "
-        "(`at-most-or-last`, the scripts of CityPersons and KAIST; `at-least`, CrowdHuman).",
+        "Without such a point the miss rate is 1, or that of the curve's last point "
+        "(`at-most-or-last`: scripts of CityPersons and KAIST; `at-least`: CrowdHuman).",
     )
     mr_floor: float = protocol_field(
         0.0,

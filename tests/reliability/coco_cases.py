@@ -426,10 +426,10 @@ for name, side, others in (
     ("truth", "ground-truth", ([60, 60, 80, 80], [60, 60, 20, 20])),
 ):
     annotations = [annotation(image, image, 1, others[0]) for image in (1, 2)]
-    found = [detection(1, 1, others[1], 0.9), detection(2, 1, others[1], 0.8)]
+    answers = [detection(1, 1, others[1], 0.9), detection(2, 1, others[1], 0.8)]
     notes = (f"{side}-look-xyxy", f"{side}-beyond-image")
     gt = truth() | {"annotations": annotations}
-    scored("xyxy-for-xywh", name, 0.0, notes, gt=gt, dt=found)
+    scored("xyxy-for-xywh", name, 0.0, notes, gt=gt, dt=answers)
 
 scored("empty-detection", "elsewhere", BASE, dt=edit_result(1, bbox=[60, 10, 0, 20]))
 # The second detection now lies on the ground truth and still finds nothing.
