@@ -357,7 +357,7 @@ within_max_dets : (K,) int64
 
     @cached_property
     def _computed(self) -> dict[object, Any]:
-        """What :meth:`matched_iou` and :meth:`jaccard_counts` computed so far."""
+        """Results of :meth:`matched_iou` and :meth:`jaccard_counts`."""
         return {}
 
     def jaccard_counts(self, metric: MetricSpec) -> "JaccardCounts":

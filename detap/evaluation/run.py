@@ -14,7 +14,7 @@ from detap.evaluation.prepare import PreparedTables
 from detap.protocols import Protocol
 from detap.protocols.fields import exact
 from detap.tables.detection import GroundTruth
-from detap.tables.notes import INTERLEAVED, KEYPOINT_AREAS, NO_DETECTIONS, NOTHING_SAID
+from detap.tables.notes import INTERLEAVED, KEYPOINT_AREAS, NO_DETECTIONS
 from detap.text_input import join_names
 
 
@@ -127,9 +127,9 @@ class EvaluationRun(PreparedTables):
 
 def no_detections_note(counts: NDArray[np.int64], notes: Iterable[Note]) -> tuple[Note, ...]:
     """Return a warning if no detection is scored, unless already noted."""
-    if counts[2].any() or any(note.code == NO_DETECTIONS for note in notes):
+    if counts[2].any() or any(note.code == NO_DETECTIONS.code for note in notes):
         return ()
-    return (Note(NO_DETECTIONS, NOTHING_SAID),)
+    return (NO_DETECTIONS,)
 
 
 def unknown_class_notes(

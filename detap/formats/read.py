@@ -36,8 +36,8 @@ Table = TypeVar("Table", GroundTruth, Detections)
 _ADDED = re.compile(
     r"_(?:jpe?g|png|bmp|webp)\.rf\.[0-9a-f]{32}$|(?:(?<=/)|^)[0-9a-f]{8}-(?=[^/]+$)"
 )
-"""What exports add to image names: Roboflow writes ``a_jpg.rf.<32 hexadecimal digits>.jpg`` for
-``a.jpg``, Label Studio ``<8 hexadecimal digits>-a.jpg``."""
+"""Additions to image names: Roboflow exports ``a.jpg`` as ``a_jpg.rf.<32 hexadecimal digits>.jpg``,
+Label Studio as ``<8 hexadecimal digits>-a.jpg``."""
 
 
 def ground_truth_from(file_format: Format, path: Any, reading: Mapping[str, Any]) -> GroundTruth:

@@ -102,7 +102,7 @@ def join_notes(tables: Sequence[GroundTruth | Detections]) -> tuple[Note, ...]:
     return tuple(
         _joined_note(notes)
         for code, notes in by_code.items()
-        if code not in OF_ONE and (code != NO_DETECTIONS or len(notes) == len(tables))
+        if code not in OF_ONE and (code != NO_DETECTIONS.code or len(notes) == len(tables))
     )
 
 

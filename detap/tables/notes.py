@@ -28,7 +28,7 @@ FRACTIONS = Note(
 )
 """Note of a table of normalized boxes without image sizes."""
 
-NO_DETECTIONS, NOTHING_SAID = "no-detections", "no detections: every AP is 0"
+NO_DETECTIONS = Note("no-detections", "no detections: every AP is 0")
 """Note that applies to several inputs only if it applies to each."""
 
 INTERLEAVED = Note(
@@ -39,7 +39,7 @@ INTERLEAVED = Note(
 )
 """Note of several inputs under a protocol that orders ties by file position."""
 
-PER_INPUT = frozenset({AS_IS.code, FRACTIONS.code, NO_DETECTIONS, INTERLEAVED.code})
+PER_INPUT = frozenset({AS_IS.code, FRACTIONS.code, NO_DETECTIONS.code, INTERLEAVED.code})
 """Codes of notes on whole inputs, whose counts are not added when merging."""
 
 KEYPOINT_AREAS = "keypoint-areas"

@@ -452,8 +452,8 @@ for name, ap, notes, boxes in (
 ):
     area = boxes[0][2] * boxes[0][3]
     dogs = edit("annotations", 2, bbox=boxes[0], area=area), edit_result(3, bbox=boxes[1])
-    found_dog = {"dog": 1.0 if ap == BASE else 0.0}
-    scored("beyond-image", name, ap, notes, {**found_dog}, gt=dogs[0], dt=dogs[1])
+    dog_scores = {"dog": 1.0 if ap == BASE else 0.0}
+    scored("beyond-image", name, ap, notes, {**dog_scores}, gt=dogs[0], dt=dogs[1])
 
 scored("defaults", "no-crowd", BASE, ("missing-iscrowd",), gt=edit_all("annotations", iscrowd=...))
 scored("defaults", "no-area", BASE, ("missing-area",), gt=edit_all("annotations", area=...))

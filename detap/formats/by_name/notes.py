@@ -16,7 +16,7 @@ from detap.checks.tables import (
 )
 from detap.errors import Note
 from detap.tables.detection import Floats, GroundTruth, Integers
-from detap.tables.notes import NO_DETECTIONS, NOTHING_SAID
+from detap.tables.notes import NO_DETECTIONS
 from detap.text_input import join_names, quote
 
 _ROUNDED = 0.01
@@ -114,7 +114,7 @@ def detection_notes(
 ) -> tuple[Note, ...]:
     """Return notes about detections (N,)."""
     if not len(score):
-        return (Note(NO_DETECTIONS, NOTHING_SAID),)
+        return (NO_DETECTIONS,)
     low, high, _, outside = survey_values(score)
     return nonzero_notes(
         scores_outside_note(low, high, outside),

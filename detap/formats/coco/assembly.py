@@ -41,7 +41,6 @@ from detap.tables.notes import (
     BOX_OPTIONS,
     INSIST,
     NO_DETECTIONS,
-    NOTHING_SAID,
     backward,
     backward_note,
     too_many,
@@ -292,7 +291,7 @@ def _format_negative(corners: list[float], box_format: str) -> tuple[str, str]:
 
 def _detection_notes(columns: DetectionColumns, truth: GroundTruth) -> Iterator[Note]:
     if not len(columns.image):
-        yield Note(NO_DETECTIONS, NOTHING_SAID)
+        yield NO_DETECTIONS
         return
     if columns.unknown:
         names = ", ".join(map(short_json, sorted(columns.unknown, key=str)[:5]))

@@ -74,7 +74,7 @@ class DataSet:
         self.data: ClassNames | None = None
         self.repeated = 0
         self.outside: dict[str, None] = {}
-        self._found: dict[str, _Image] = {}
+        self._image_by_stem: dict[str, _Image] = {}
         self._skipped: list[str] = []
         self._listings: dict[str, tuple[dict[str, None], list[str]]] = {}
         if is_data_yaml(path):
@@ -95,18 +95,18 @@ class DataSet:
 
     def _arrange(self, listed: Iterable[str]) -> None:
         """Sort the images, and find their files."""
-        found = self._found
-        self.named = any(image.name for image in found.values())
-        folders = sorted({image.labels for image in found.values()})
+        images = self._image_by_stem
+        self.named = any(image.name for image in images.values())
+        folders = sorted({image.labels for image in images.values()})
         if self.data is not None and not self.named:
-            found |= {stem: _Image("", "", "") for stem in listed if stem not in found}
+            images |= {stem: _Image("", "", "") for stem in listed if stem not in images}
         root = folders[0] if len(folders) == 1 else common_folder(folders)
         inside = {f: "" if f == root else f"{os.path.relpath(f, root)}/" for f in folders}
-        self.images = tuple(sorted(found))
+        self.images = tuple(sorted(images))
         names = {folder: self._files(folder) for folder in {*folders, ""}}
         self.members = []
         for stem in self.images:
-            labels, file = found[stem].labels, f"{stem}.txt"
+            labels, file = images[stem].labels, f"{stem}.txt"
             self.members.append(f"{inside[labels]}{file}" if file in names[labels] else "")
         members = {stem: m for stem, m in zip(self.images, self.members, strict=True) if m}
         self.folder = Folder(root, "", ".txt", members, tuple(sorted(self._skipped)))
@@ -114,10 +114,10 @@ class DataSet:
     @cached_property
     def image_files(self) -> list[str]:
         """The file of each image, empty if it is unknown or missing."""
-        found = (self._found[stem] for stem in self.images)
+        images = (self._image_by_stem[stem] for stem in self.images)
         return [
             os.path.join(folder, name) if name in self._files(folder) else ""
-            for folder, name, _ in found
+            for folder, name, _ in images
         ]
 
     @property
@@ -238,7 +238,7 @@ class DataSet:
 
         A folder from a `data.yaml` that has mostly other files is an error.
         """
-        count, others = len(self._found), 0
+        count, others = len(self._image_by_stem), 0
         for folder, names in self._walk(images):
             label_folder = os.path.normpath(os.path.join(labels, os.path.relpath(folder, images)))
             for name in names:
@@ -246,9 +246,9 @@ class DataSet:
                     self._add(name.rpartition(".")[0], _Image(folder, name, label_folder))
                 else:
                     others += 1
-            if data is not None and others > max(_MOST_OTHERS, len(self._found) - count):
+            if data is not None and others > max(_MOST_OTHERS, len(self._image_by_stem) - count):
                 _refuse_folder(data, images, f"has {others} files other than images")
-        any_image = len(self._found) > count
+        any_image = len(self._image_by_stem) > count
         if data is not None and not any_image and images == labels and self.outside:
             _refuse_folder(data, images, "has no images, and is outside the data set")
         self._match_labels(labels, images, any_image=any_image)
@@ -264,7 +264,10 @@ class DataSet:
                     self._skipped += [] if _is_image(name) else [name]
                 elif not any_image:
                     self._add(name[:-4], _Image("", "", folder))
-                elif name[:-4] not in self._found or self._found[name[:-4]].labels != folder:
+                elif (
+                    name[:-4] not in self._image_by_stem
+                    or self._image_by_stem[name[:-4]].labels != folder
+                ):
                     message = f"no image {quote(name[:-4])} in {images}"
                     hint = "add the image, or remove the label file"
                     self.problems.add(os.path.join(folder, name), "", message, hint)
@@ -305,7 +308,7 @@ class DataSet:
         return self._listings[path]
 
     def _add(self, stem: str, image: _Image, *, relisted: bool = False) -> None:
-        other = self._found.setdefault(stem, image)
+        other = self._image_by_stem.setdefault(stem, image)
         if other is image:
             return
         if relisted and other == image:

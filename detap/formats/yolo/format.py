@@ -348,8 +348,8 @@ def _text_files(path: str) -> list[str]:
         with suppress(OSError), os.scandir(folder) as entries:
             texts = (e for e in entries if e.name.endswith(".txt") and e.name[0] != ".")
             labels = (e.path for e in texts if e.is_file() and not e.name.endswith("classes.txt"))
-            if found := list(islice(labels, _FITTING_FILES)):
-                return found
+            if first := list(islice(labels, _FITTING_FILES)):
+                return first
     return []
 
 
