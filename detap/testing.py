@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from detap.analysis.comparison import align_classes
 from detap.analysis.operating import Threshold, threshold
 from detap.errors import DetapError, DetapWarning, Note, UsageError
 from detap.escaping import escape
@@ -30,6 +29,7 @@ from detap.report.sections.analysis import analysis_blocks
 from detap.report.sections.detection import detection_report
 from detap.report.sections.gates import gate_blocks
 from detap.report.writers.json import as_dict
+from detap.tables.concat import align_classes
 from detap.tables.detection import Detections, GroundTruth, Name
 
 __all__ = ["assert_detections"]

@@ -23,7 +23,7 @@ the types and the 0.1 are. The operating point is detap's own.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +40,7 @@ from detap.evaluation.results import Result
 from detap.evaluation.run import EvaluationRun
 from detap.evaluation.selection import SelectedClasses
 from detap.protocols.summary import DEFAULT_MIN_GROUND_TRUTHS
-from detap.tables.detection import Detections, Flags, Floats, Integers
+from detap.tables.detection import Flags, Floats, Integers
 
 KINDS = ("missed", "localization", "duplicate", "classification", "background")
 
@@ -140,20 +140,6 @@ def _kinds(
     kinds[below[reaches(nearest.other_class_similarity)]] = _CONFUSED
     kinds[reaches(similarity)] = _DUPLICATE
     return kinds
-
-
-def align_classes(first: Detections, second: Detections) -> tuple[Detections, Detections]:
-    """Give both tables the same class indices: the first's classes, then others."""
-    if first.class_ids == second.class_ids:
-        return first, second
-    added = [index for index, name in enumerate(second.class_ids) if name not in first.class_ids]
-    ids = (*first.class_ids, *(second.class_ids[index] for index in added))
-    names = (*first.classes, *(second.classes[index] for index in added))
-    new_label = np.array([ids.index(name) for name in second.class_ids], np.int32)
-    return (
-        replace(first, class_ids=ids, classes=names),
-        replace(second, class_ids=ids, classes=names, label=new_label[second.label]),
-    )
 
 
 def difference(first: float, second: float) -> float:

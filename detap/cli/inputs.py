@@ -27,7 +27,7 @@ from detap.io.paths import STDIN, SourceFile
 from detap.io.stream import read_bytes
 from detap.protocols import PRESETS, Protocol
 from detap.report.inputs import describe_inputs
-from detap.tables.concat import images_seen
+from detap.tables.concat import align_classes, images_seen
 from detap.tables.detection import Detections, GroundTruth, Name
 
 
@@ -162,8 +162,6 @@ class Inputs:
         detections = self.read_detections(sources[1], truth)
         second = None
         if other is not None:
-            from detap.analysis.comparison import align_classes
-
             second = self.read_detections(self._detections(self._detection_paths(other)), truth)
             detections, second = align_classes(detections, second)
         if session is not None:

@@ -40,15 +40,16 @@ class Progress:
     def _watch(self) -> None:
         if self._stopped.wait(self._delay):
             return
-        from rich import progress
-        from rich.console import Console  # lazy import (start-up time)
+        from rich import console, progress  # lazy import (start-up time)
 
         columns = (
             progress.TextColumn("{task.description}"),
             progress.BarColumn(),
             progress.TimeElapsedColumn(),
         )
-        with progress.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        with progress.Progress(
+            *columns, console=console.Console(stderr=True), transient=True
+        ) as bar:
             task = bar.add_task(self._step, total=None)
             while not self._stopped.wait(_EVERY):
                 fraction = self._fraction() if self._fraction is not None else None

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib import import_module
 from itertools import product
 from math import nan
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,7 +15,7 @@ from detap import metrics
 from detap._version import __version__
 from detap.core import curves as core_curves
 from detap.core.accumulate import Scores, accumulate
-from detap.display import Displayed, one_line, summary_line
+from detap.display import WRITER, Displayed, one_line, summary_line
 from detap.errors import Note
 from detap.evaluation.run import EvaluationRun
 from detap.metrics.metric import MetricSpec, averages_of_absent
@@ -501,9 +502,8 @@ within_max_dets : (K,) int64
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON report; undefined metrics are None."""
-        from detap.report.writers.notebook import to_dict
-
-        return to_dict(self)
+        record: dict[str, Any] = import_module(WRITER).to_dict(self)
+        return record
 
     def to_page(self) -> str:
         """Return the HTML page of ``detap report``, without images.
@@ -513,9 +513,8 @@ within_max_dets : (K,) int64
         UsageError
             If the extra ``detap[report]`` is not installed.
         """
-        from detap.report.writers.notebook import to_page
-
-        return to_page(self)
+        page: str = import_module(WRITER).to_page(self)
+        return page
 
     def table(self) -> "list[dict[str, str | int | float | None]]":
         """Return one row per class: name, id, metrics and counts; NaN if undefined."""
@@ -529,9 +528,8 @@ within_max_dets : (K,) int64
         UsageError
             If pandas is not installed.
         """
-        from detap.report.writers.notebook import to_dataframe
-
-        return to_dataframe(self)
+        frame: DataFrame = import_module(WRITER).to_dataframe(self)
+        return frame
 
     def plot(self, name: str = "precision-recall") -> "Axes":
         """Draw a figure of ``detap eval --plots`` with matplotlib's pyplot and return its axes.

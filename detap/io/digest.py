@@ -62,9 +62,13 @@ def sha256_of_names(names: Iterable[object]) -> str:
 
 def new() -> Any:
     """Return a new sha256 hash."""
+    return _hashlib().sha256()
+
+
+def _hashlib() -> Any:
     import hashlib  # OpenSSL takes 4 MB and 0.003 s
 
-    return hashlib.sha256()
+    return hashlib
 
 
 def _of_text(text: str, errors: str) -> str:
@@ -74,9 +78,7 @@ def _of_text(text: str, errors: str) -> str:
 
 
 def _of_file(file: io.RawIOBase) -> str:
-    import hashlib  # as above
-
-    return hashlib.file_digest(file, "sha256").hexdigest()
+    return str(_hashlib().file_digest(file, "sha256").hexdigest())
 
 
 def _file_digest(path: str, before: os.stat_result | None = None) -> str:

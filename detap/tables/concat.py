@@ -86,6 +86,20 @@ def join_detections(
     return replace(by_image, notes=(*joined.notes, INTERLEAVED))
 
 
+def align_classes(first: Detections, second: Detections) -> tuple[Detections, Detections]:
+    """Give both tables the same class indices: the first's classes, then others."""
+    if first.class_ids == second.class_ids:
+        return first, second
+    added = [index for index, name in enumerate(second.class_ids) if name not in first.class_ids]
+    ids = (*first.class_ids, *(second.class_ids[index] for index in added))
+    names = (*first.classes, *(second.classes[index] for index in added))
+    new_label = np.array([ids.index(name) for name in second.class_ids], np.int32)
+    return (
+        replace(first, class_ids=ids, classes=names),
+        replace(second, class_ids=ids, classes=names, label=new_label[second.label]),
+    )
+
+
 def _interleave(image: Integers, tables: Sequence[Detections]) -> bool:
     """Return True if an input has an image before the last one of an input before it."""
     ends = np.cumsum([len(table) for table in tables])[:-1]

@@ -10,10 +10,11 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from detap import evaluate
-from detap.analysis.comparison import KINDS, align_classes, compare, count_errors, difference
+from detap.analysis.comparison import KINDS, compare, count_errors, difference
 from detap.errors import UsageError
 from detap.protocols import protocol
 from detap.report import schema
+from detap.tables.concat import align_classes
 from detap.tables.detection import Detections, GroundTruth
 from tests.cli.conftest import Ended, detap, instances, results
 

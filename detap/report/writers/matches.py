@@ -20,6 +20,7 @@ from detap.analysis.matches_table import Columns, matches_table
 from detap.errors import UsageError
 from detap.escaping import escape
 from detap.evaluation.results import Result
+from detap.formats.arrow.format import check_installed
 from detap.protocols import Protocol
 from detap.report.writers.csv import field
 from detap.tables.detection import Flags
@@ -37,8 +38,6 @@ def check(path: str, protocol: Protocol) -> None:
         )
     protocol.require_score_matching(NOT_ANALYZED)
     if suffix == ".parquet":
-        from detap.formats.arrow.format import check_installed
-
         check_installed()
 
 

@@ -49,14 +49,13 @@ def render(report: Report, style: Style) -> str:
 
 
 def _colored(lines: Sequence[Line]) -> str:
-    from rich.console import Console
-    from rich.text import Text
+    from rich import console, text
 
-    console = Console(file=StringIO(), force_terminal=True, highlight=False, markup=False)
-    with console.capture() as capture:
+    terminal = console.Console(file=StringIO(), force_terminal=True, highlight=False, markup=False)
+    with terminal.capture() as capture:
         for line in lines:
-            text = Text.assemble(*((piece, COLORS.get(part, "")) for piece, part in line))
-            console.print(text, soft_wrap=True, crop=False, overflow="ignore")
+            colored = text.Text.assemble(*((piece, COLORS.get(part, "")) for piece, part in line))
+            terminal.print(colored, soft_wrap=True, crop=False, overflow="ignore")
     return capture.get()
 
 
