@@ -152,8 +152,9 @@ def coco_results(data: bytes) -> str:
 
 
 def _truth_rows(columns: Any) -> list[tuple[Any, ...]]:
+    table = columns.table
     names = ("image", "label", "corners", "box_area", "area", "crowd", "ignore", "group_of")
-    listed = [getattr(columns, name).tolist() for name in names]
+    listed = [getattr(table, name).tolist() for name in names]
     return [
         (image, label, *corners, *rest)
         for image, label, corners, *rest in zip(*listed, strict=True)
@@ -172,11 +173,12 @@ def coco_truth(data: bytes) -> str:
     label = {row[0]: i for i, row in enumerate(categories)}
     expected = [(number[row[0]], label[row[1]], *row[2:]) for row in annotations]
     for columns in both:
+        table = columns.table
         _differ(not same(_truth_rows(columns), expected), "detap reads other values")
-        _differ(not same(list(columns.image_ids), [row[0] for row in images]), "other images")
+        _differ(not same(list(table.images), [row[0] for row in images]), "other images")
         sizes = [list(row[1:]) for row in images]
-        _differ(not same(columns.image_sizes.tolist(), sizes), "other sizes")
-        names = list(zip(columns.class_ids, columns.class_names, strict=True))
+        _differ(not same(table.image_sizes.tolist(), sizes), "other sizes")
+        names = list(zip(table.class_ids, columns.class_names, strict=True))
         _differ(not same(names, categories), "other categories")
     one, other = both
     _differ(one.counts != other.counts or one.records != other.records, "different counts")
