@@ -84,6 +84,19 @@ def float_ids(truth: Truth, results: Results) -> None:
         record["id"] = float(record["id"])
 
 
+def ids_far_apart(truth: Truth, results: Results) -> None:
+    renamed(lambda name: name * 10**12, "image_id", "category_id")(truth, results)
+
+
+def ids_beyond_64_bits(truth: Truth, results: Results) -> None:
+    renamed(lambda name: name * 10**20, "image_id", "category_id")(truth, results)
+
+
+def own_fields(truth: Truth, results: Results) -> None:
+    for number, record in enumerate(results):
+        record |= {"id": 1000 - number, "area": 5, "iscrowd": 1, "segmentation": [[0, 0, 1, 1]]}
+
+
 def no_results(truth: Truth, results: Results) -> None:
     results.clear()
 
@@ -96,6 +109,11 @@ EDITS = {
     "no score": without(1, "score"),
     "no category": without(1, "category_id"),
     "no results": no_results,
+    "own fields of results": own_fields,
+    "ids far apart": ids_far_apart,
+    "ids beyond 64 bits": ids_beyond_64_bits,
+    "an unknown image": each(1, "image_id", 4711),
+    "boxes of three numbers": each(0, "bbox", [1.0, 2.0, 3.0]),
     "an unknown category": each(1, "category_id", 4711),
     "whole boxes": each(1, "bbox", [1, 2, 30, 40]),
     "boxes that end before they begin": each(1, "bbox", [40.0, 40.0, -20.0, -20.0]),
@@ -169,6 +187,7 @@ EDITS_OF_KEYPOINTS = {
     "no keypoints": without(0, "keypoints"),
     "no keypoints of a result": without(1, "keypoints"),
     "no num_keypoints": without(0, "num_keypoints"),
+    "large numbers": each(1, "keypoints", [2**40 + 1, 2, 2] * 17),
     "none counted": each(0, "num_keypoints", 0),
     "a keypoint of NaN": each(1, "keypoints", [float("nan"), 2.0, 2.0] * 17),
     "no boxes of annotations": without(0, "bbox"),
