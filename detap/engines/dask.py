@@ -32,9 +32,8 @@ class Engine:
     """
 
     def __init__(self, scheduler: str | None = None) -> None:
-        logging.getLogger("asyncio").setLevel(
-            logging.CRITICAL
-        )  # no tracebacks of interrupted tasks
+        # No tracebacks of interrupted tasks.
+        logging.getLogger("asyncio").setLevel(logging.CRITICAL)
         dask.config.set(
             {
                 "distributed.admin.large-graph-warning-threshold": "1 TiB",  # ground truth
