@@ -128,7 +128,9 @@ cdef class Accumulator:
     cdef Py_ssize_t next_job
     cdef bint failed
     # Outputs, as in accumulate.Scores.
-    cdef double[:, :, :, :, ::1] precision
+    cdef double[:, :, :, ::1] precision
+    cdef const int64_t[::1] start_slot
+    cdef const int32_t[:, ::1] slots
     cdef double[:, :, ::1] average
     cdef double[:, :, :, ::1] recall
     cdef int64_t[:, ::1] positives, counts
@@ -141,7 +143,9 @@ cdef class Accumulator:
         self.levels = np.array(params.levels, np.float64)
         self.targets = recall_targets(np.asarray(self.levels), params.summing)
         self.summing, self.precision_eps = SUMMINGS.index(params.summing), params.precision_eps
-        self.precision, self.average, self.recall = scores.precision, scores.average, scores.recall
+        self.precision, self.slots = scores.interpolated.values, scores.interpolated.slots
+        self.start_slot = scores.interpolated.start
+        self.average, self.recall = scores.average, scores.recall
         self.positives, self.counts = scores.positives, scores.counts
         self.K = self.counts.shape[1]
         self.next_job = 0
@@ -279,10 +283,11 @@ cdef class Accumulator:
     ) noexcept nogil:
         cdef Py_ssize_t areas = self.A, thresholds = self.T, limits = self.M, levels = self.R
         cdef Py_ssize_t first_max_dets = self.first_max_dets
-        cdef Py_ssize_t m, r, hits, m_a_t
+        cdef Py_ssize_t m, r, hits, m_a_t, row, slot, start = self.start_slot[k]
         cdef double positives = <double>self.positives[a, k]
         if positives == 0.0:
             return  # undefined: the outputs are NaN already
+        row = min(self.positives[a, k], self.start_slot[k + 1] - start - 1)
         for m in range(limits):
             m_a_t = (m * areas + a) * thresholds + t
             hits = s.tp_counts[m_a_t]
@@ -298,7 +303,8 @@ cdef class Accumulator:
                 continue
             read_levels(s.envelope, hits, positives, &self.targets[0], levels, s.terms)
             for r in range(levels):
-                self.precision[m - first_max_dets, a, t, r, k] = s.terms[r]
+                slot = start + self.slots[row, r]
+                self.precision[m - first_max_dets, a, t, slot] = s.terms[r]
             if m == limits - 1:
                 self.average[t, k, a] = average_of_levels(
                     s.terms, &self.levels[0], levels, self.summing

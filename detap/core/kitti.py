@@ -88,7 +88,11 @@ def match_kitti(
     # Detections outside a range, `low`, match in any class if no other detection is left; then
     # neither they nor the ground truth count. Recall and counts are over all detections, whatever
     # their score.
-    scores = Scores.undefined(params, classes, all_max_dets=False)
+    levels = len(params.levels)
+    scores = Scores.undefined(params, np.full(classes, levels), all_max_dets=False)
+    # One slot per level: here the levels are not tied to hits.
+    per_level = scores.interpolated._replace(positives=np.full_like(scores.positives, levels))
+    scores = scores._replace(interpolated=per_level)
     scores.counts[1] = np.bincount(ground_truths.label, minlength=classes)
     scores.counts[2] = scores.counts[6] = np.bincount(detections.label, minlength=classes)
     inputs = _Inputs(detections, ground_truths, low, images, params)
@@ -134,7 +138,7 @@ class _ClassMatcher:
         np.divide(right, total, out=precision[: len(right)], where=n_detections > 0)
         envelope = np.maximum.accumulate(precision[::-1])[::-1]
         levels = envelope[np.rint(np.array(self.params.levels) * (POINTS - 1)).astype(np.intp)]
-        scores.precision[-1, a, 0, :, label] = levels
+        scores.interpolated.write(label, a, 0, levels)
         scores.average[0, label, a] = sum(levels.tolist()) / len(levels)
         n_positives = counts.tp[-1] + counts.fn[-1]
         scores.recall[0, label, a, 0] = counts.tp[-1] / n_positives if n_positives else 0.0

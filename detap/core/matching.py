@@ -109,7 +109,8 @@ def match_and_accumulate(
     if pairs is not None:
         pairs.check(detections, ground_truths)
     curve_params = params if curves else params._replace(levels=params.levels[:1])
-    scores = Scores.undefined(curve_params, classes, all_max_dets=all_max_dets)
+    truth_counts = np.bincount(ground_truths.label, minlength=classes)
+    scores = Scores.undefined(curve_params, truth_counts, all_max_dets=all_max_dets)
     n_threads = threads or thread_count(len(detections.image) + len(ground_truths.image))
     matcher = _matching.Matcher(
         detections,

@@ -77,7 +77,9 @@ def accumulate_by_iou(
 ) -> Scores:
     """Accumulate matched ground truths to recall."""
     ground_truths = iou.shape[2]
-    scores = Scores.undefined(params._replace(levels=()), 1, all_max_dets=False)
+    scores = Scores.undefined(
+        params._replace(levels=()), np.array([ground_truths]), all_max_dets=False
+    )
     scores.positives[:, 0] = counted.sum(axis=1)
     tp_counts = np.zeros((len(params.thresholds), *iou.shape[:2]), np.int64)
     for t, threshold in enumerate(params.thresholds):

@@ -15,6 +15,7 @@ from detap import metrics
 from detap._version import __version__
 from detap.core import curves as core_curves
 from detap.core.accumulate import Scores, accumulate
+from detap.core.interpolated import Interpolated
 from detap.display import WRITER, Displayed, one_line, summary_line
 from detap.errors import Note
 from detap.evaluation.run import EvaluationRun
@@ -158,7 +159,7 @@ within_max_dets : (K,) int64
     within_max_dets: Counts
     notes: tuple[Note, ...]
     _positives: Counts
-    _precision: Floats  # (A, T, R, K)
+    _interpolated: Interpolated
     _run: EvaluationRun
     _match_table: "MatchTable | None" = None
     selection: "Selection | None" = None
@@ -215,7 +216,7 @@ within_max_dets : (K,) int64
     @cached_property
     def precision(self) -> Floats:
         """Interpolated precision at the largest max dets, (T, R, K, A) float64."""
-        return self._precision.transpose(1, 2, 3, 0).copy()
+        return self._interpolated.dense()[..., -1]
 
     @property
     def signature(self) -> str:
@@ -408,7 +409,7 @@ within_max_dets : (K,) int64
         pycocotools' ``eval["precision"]``, with NaN for -1. Not cached.
         """
         scores = accumulate(self.match_table, threads=self._run.threads, all_max_dets=True)
-        return scores.precision.transpose(2, 3, 4, 1, 0).copy()
+        return scores.interpolated.dense()
 
     def curves(self) -> list[Curve]:
         """Return the precision-recall curves, by class and threshold."""
@@ -599,11 +600,11 @@ def result_of(
     notes: tuple[Note, ...],
 ) -> Result:
     """Return the result of scores."""
-    average, precision = scores.average, scores.precision[-1]
+    average, interpolated = scores.average, scores.interpolated
     if protocol.absent_class != "undefined":
         absent = averages_of_absent(protocol, scores.counts[2] > 0)
         average = np.where(np.isnan(average), absent[:, None], average)
-        precision = np.where(np.isnan(precision), absent, precision)
+        interpolated = interpolated.fill_undefined(absent)
     return Result(
         protocol=protocol,
         classes=classes,
@@ -618,7 +619,7 @@ def result_of(
         within_max_dets=scores.counts[6],
         notes=notes,
         _positives=scores.positives,
-        _precision=precision,
+        _interpolated=interpolated,
         _run=run,
         _match_table=scores.match_table,
     )

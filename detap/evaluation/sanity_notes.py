@@ -207,12 +207,12 @@ def add_zero_id_note(result: Result) -> Result:
         prepared=True,
     )
     scores = one_class.evaluate()
-    precision = result._precision.copy()
-    precision[..., label] = scores.precision[-1, ..., label]
+    interpolated = result._interpolated.copy()
+    interpolated.set_classes(slice(label, label + 1), scores.interpolated.select_classes([label]))
     alternative = replace(
         result,
         average_precision=_replaced(result.average_precision, label, scores.average),
-        _precision=precision,
+        _interpolated=interpolated,
         recall=_replaced(result.recall, label, scores.recall),
     )
     ours, theirs = format_distinct(value, alternative.summary[name])

@@ -124,7 +124,7 @@ class _Bounds:
                 base,
                 average_precision=base.average_precision.copy(),
                 recall=base.recall.copy(),
-                _precision=base._precision.copy(),
+                _interpolated=base._interpolated.copy(),
             )
             for _ in range(2)
         )
@@ -184,9 +184,10 @@ class _Bounds:
         levels, summing = self.result.recall_levels, self.protocol.summing
         guard = self.protocol.precision_eps
         if self.protocol.interpolation == "101-point":  # AP is the mean of the precision
-            end._precision[a, t, :, k] = curves.interpolated_precision(
+            precision = curves.interpolated_precision(
                 hits, positives, levels, summing=summing, precision_eps=guard
             )
+            end._interpolated.write(k, a, t, precision)
         else:
             end.average_precision[index] = curves.average_precision(
                 hits,

@@ -53,11 +53,7 @@ class AveragePrecision(Accumulated):
     def by_class(self, result: MatchedResult, spec: MetricSpec) -> Floats:
         """Compute the mean over thresholds, and over recall levels if there are any."""
         if result.protocol.interpolation == "101-point":
-            precision = result._precision[spec.area, spec.thresholds]
-            thresholds, levels, classes = precision.shape
-            curves = precision.transpose(2, 0, 1).reshape(classes, thresholds * levels)
-            # In the order of pycocotools' sums.
-            return np.array(np.ascontiguousarray(curves).mean(axis=1))
+            return result._interpolated.means(spec.area, spec.thresholds)
         return mean_over_thresholds(result.average_precision[spec.thresholds, :, spec.area])
 
     def overall(self, result: MatchedResult, spec: MetricSpec) -> float:
@@ -70,8 +66,7 @@ class AveragePrecision(Accumulated):
         if result.protocol.interpolation == "101-point":
             # numpy.mean over thresholds, levels and classes at once, as pycocotools' summarize:
             # a mean of means would differ in the last bits.
-            precision = result._precision[spec.area, spec.thresholds].take(labels, axis=2)
-            return float(precision.mean()) if len(labels) else float("nan")
+            return result._interpolated.mean(spec.area, spec.thresholds, labels)
         return mean_of_defined(average[:, labels])
 
     def _at(self, protocol: Protocol, threshold: int | None, area: int) -> MetricSpec:

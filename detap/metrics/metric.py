@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from detap.core.curves import mean_of_defined
+from detap.core.interpolated import Interpolated
 from detap.core.jaccard import Counts, JaccardCounts
 from detap.core.match_table import MatchTable
 from detap.core.resampling import ResampledMetric, Weights, detected_classes, resample
@@ -47,8 +48,8 @@ class MatchedResult(typing.Protocol):
         """Recall, (T, K, A, M)."""
 
     @property
-    def _precision(self) -> Floats:
-        """Interpolated precision, (A, T, R, K)."""
+    def _interpolated(self) -> Interpolated:
+        """Interpolated precision."""
 
     @property
     def match_table(self) -> MatchTable:

@@ -185,7 +185,7 @@ class CoreInput(NamedTuple):
             match_table=(),
         )
         assert scores.match_table is not None
-        precision, recall = scores.precision.transpose(2, 3, 4, 1, 0).copy(), scores.recall
+        precision, recall = scores.precision.transpose(2, 3, 4, 1, 0), scores.recall
         at_levels = _scores_at_levels(scores.match_table, scores.positives)
         for area, positives in enumerate(scores.positives):
             precision[:, :, positives == 0, area] = -1

@@ -1,0 +1,111 @@
+"""Interpolated precision at recall levels, stored without repetitions.
+
+A class of P ground truths has at most P hits, so its curve has at most P distinct values. These are
+stored instead of R values per curve: slot 0 for levels that no hit reaches, slot h for hit h. A
+class of R ground truths or more has slots 1 to R, one per level.
+
+Axes: T thresholds, R recall levels, K classes, A area ranges, M max dets, S slots.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detap.core import _curves
+from detap.core.params import MatchParams, recall_targets
+
+Floats = NDArray[np.float64]
+
+
+class Interpolated(NamedTuple):
+    """Interpolated precision; undefined is NaN."""
+
+    values: Floats  # (M, A, T, S)
+    start: NDArray[np.int64]  # (K + 1,) first slot of each class
+    positives: NDArray[np.int64]  # (A, K) counted ground truths
+    slots: NDArray[np.int32]  # (R + 1, R)
+
+    @classmethod
+    def undefined(
+        cls,
+        params: MatchParams,
+        truth_counts: NDArray[np.int64],
+        positives: NDArray[np.int64],
+        n_max_dets: int,
+    ) -> "Interpolated":
+        """Allocate undefined values for classes with these numbers of ground truths."""
+        levels = len(params.levels)
+        slots = np.empty((levels + 1, levels), np.int32)
+        _curves.fill_slots(recall_targets(np.array(params.levels), params.summing), slots)
+        start = np.zeros(len(truth_counts) + 1, np.int64)
+        np.cumsum(np.minimum(truth_counts, levels) + 1, out=start[1:])
+        shape = n_max_dets, len(params.area_ranges), len(params.thresholds), int(start[-1])
+        return cls(np.full(shape, np.nan), start, positives, slots)
+
+    @classmethod
+    def concatenate(cls, parts: "Sequence[Interpolated]") -> "Interpolated":
+        """Concatenate the classes of several parts."""
+        sizes = np.concatenate([[0], *(np.diff(part.start) for part in parts)])
+        return cls(
+            np.concatenate([part.values for part in parts], axis=3),
+            np.cumsum(sizes),
+            np.concatenate([part.positives for part in parts], axis=1),
+            parts[0].slots,
+        )
+
+    def select_classes(self, labels: Sequence[int]) -> "Interpolated":
+        """Select classes, in the order listed."""
+        indices = np.array(labels, np.intp)
+        sizes = np.diff(self.start)[indices]
+        start = np.concatenate([[0], np.cumsum(sizes)])
+        offset = np.arange(start[-1]) - np.repeat(start[:-1], sizes)
+        slots = np.repeat(self.start[indices], sizes) + offset
+        return self._replace(
+            values=self.values.take(slots, axis=3),
+            start=start,
+            positives=self.positives.take(indices, axis=1),
+        )
+
+    def set_classes(self, classes: slice, part: "Interpolated") -> None:
+        """Write the values of some classes."""
+        begin, end = self.start[[classes.start, classes.stop]].tolist()
+        self.values[..., begin:end] = part.values
+        self.positives[:, classes] = part.positives
+
+    def copy(self) -> "Interpolated":
+        """Return a writable copy."""
+        return self._replace(values=self.values.copy(), positives=self.positives.copy())
+
+    def write(self, label: int, area: int, threshold: int, levels: Floats) -> None:
+        """Write a class's precision at each level, (R,) float64, at the largest max dets."""
+        begin, end = self.start[label : label + 2].tolist()
+        slots = self.slots[min(int(self.positives[area, label]), end - begin - 1)]
+        self.values[-1, area, threshold, begin + slots] = levels
+
+    def fill_undefined(self, class_values: Floats) -> "Interpolated":
+        """Replace undefined values by one value per class, (K,)."""
+        values = np.repeat(class_values, np.diff(self.start))
+        return self._replace(values=np.where(np.isnan(self.values), values, self.values))
+
+    def dense(self) -> Floats:
+        """Return the precision at each level, (T, R, K, A, M) float64."""
+        n_max_dets, areas, thresholds, _ = self.values.shape
+        out = np.empty((thresholds, self.slots.shape[1], len(self.start) - 1, areas, n_max_dets))
+        _curves.fill_dense(self.values, self.start, self.positives, self.slots, out)
+        return out
+
+    def mean(self, area: int, thresholds: slice, labels: NDArray[np.int64]) -> float:
+        """Return numpy's mean over thresholds, levels and classes, to the last bit."""
+        return self._levels(area, thresholds).mean(labels)
+
+    def means(self, area: int, thresholds: slice) -> Floats:
+        """Return numpy's mean of each class over thresholds and levels, (K,) float64."""
+        out = np.empty(len(self.start) - 1)
+        self._levels(area, thresholds).fill_means(out)
+        return out
+
+    def _levels(self, area: int, thresholds: slice) -> _curves.Levels:
+        values = self.values[-1, area, thresholds]
+        return _curves.Levels(values, self.start, self.positives[area], self.slots)
