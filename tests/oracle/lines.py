@@ -19,13 +19,15 @@ class PlainLines:
         return len(self.rows)
 
     def read(self, data: bytes, file: int, most: int) -> None:
-        """Append the rows of a file, until there are more than `most`, or `odd` raises."""
+        """Append the rows of a file, until there are more than `most`; none on an exception."""
+        rows: list[tuple[int, int, Row]] = []
         for number, line in enumerate(data.split(b"\n"), 1):
             text = line.removesuffix(b"\r")
-            if text.strip(b" \t") and len(self.rows) <= most:
+            if text.strip(b" \t") and len(self.rows) + len(rows) <= most:
                 row = self.odd(file, number, text)
                 if row is not None:
-                    self.rows.append((file, number, row))
+                    rows.append((file, number, row))
+        self.rows += rows
 
     def columns(self) -> tuple[Any, ...]:
         """Return the columns of all rows."""

@@ -90,21 +90,26 @@ cdef class RaggedLines:
         return self.rows
 
     def read(self, bytes data, int32_t file, Py_ssize_t most) -> None:
-        """Append the rows of a file, until there are more than `most`, or `odd` raises."""
+        """Append the rows of a file, until there are more than `most`; none if `odd` raises."""
+        cdef Py_ssize_t rows = self.rows, used = self.used
         cdef const char *at = data
         cdef const char *end = at + len(data)
         cdef const char *stop
         cdef const char *behind
         cdef int32_t line = 0
         self.current = file
-        while at < end and self.rows <= most:
-            line += 1
-            stop = <const char *>memchr(at, c'\n', end - at)
-            stop = end if stop == NULL else stop
-            behind = stop - 1 if stop > at and (stop - 1)[0] == c'\r' else stop
-            if not self.add_regular(at, behind, line):
-                self.add_odd(at[:behind - at], line)
-            at = stop + 1
+        try:
+            while at < end and self.rows <= most:
+                line += 1
+                stop = <const char *>memchr(at, c'\n', end - at)
+                stop = end if stop == NULL else stop
+                behind = stop - 1 if stop > at and (stop - 1)[0] == c'\r' else stop
+                if not self.add_regular(at, behind, line):
+                    self.add_odd(at[:behind - at], line)
+                at = stop + 1
+        except BaseException:
+            self.rows, self.used = rows, used
+            raise
 
     cdef int add_regular(self, const char *at, const char *end, int32_t line) except -1:
         """Append a line if it is regular; return 1 if it is, or is blank, and else 0."""
