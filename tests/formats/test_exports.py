@@ -564,6 +564,17 @@ def test_a_rotated_box_may_be_too_large(tmp_path: Path) -> None:
     assert said == ": annotations[1]: the area of the bounding box overflows; correct the box"
 
 
+@pytest.mark.parametrize(("degrees", "count"), [(90.0, None), (450.0, 1)])
+def test_a_rotation_beyond_a_turn_is_read_with_a_note(
+    tmp_path: Path, degrees: float, count: int | None
+) -> None:
+    document = instances()
+    document["annotations"][1]["attributes"] = {"rotation": degrees}
+    truth = detap.read_ground_truth(written(tmp_path / "gt.json", document), shapes="bbox")
+    assert truth.corners[1].tolist() == pytest.approx([20, 10, 40, 50])
+    assert {note.code: note.count for note in truth.notes}.get("angles-beyond-a-turn") == count
+
+
 @pytest.mark.parametrize("rotation", ["30", None, True, 360, 0, 10**350, [30], {"a": 1}])
 def test_other_attributes_are_no_rotation(tmp_path: Path, rotation: object) -> None:
     document = instances()
