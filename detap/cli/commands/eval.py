@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from detap.cli.engine_options import check_engine_options
 from detap.cli.gates import Gates, gate_options
 from detap.cli.inputs import Inputs
 from detap.cli.options import (
@@ -145,9 +146,9 @@ def command(session: Session, /, **options: Any) -> int:
     inputs = inputs.for_protocols(protocol, digests=digests)
     if options["engine"] is None:
         return _evaluate(inputs, (protocol, gates), outputs, options, session)
-    from detap.cli.engine import check_engine_options, evaluate_on_workers  # asyncio
-
     check_engine_options(inputs, (protocol, gates), outputs, options)
+    from detap.cli.engine import evaluate_on_workers  # asyncio
+
     baseline = gates.read_baseline()
     evaluated = evaluate_on_workers(inputs, protocol, options, session)
     return write_reports(evaluated, (gates, baseline), outputs, options, session)
