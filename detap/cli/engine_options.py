@@ -1,4 +1,4 @@
-"""Which options of ``detap eval`` an engine cannot serve; imports no engine."""
+"""Options of ``detap eval`` that no engine serves; imports no engine."""
 
 from collections.abc import Mapping
 from typing import Any
