@@ -15,6 +15,7 @@ import numpy as np
 from detap.checks.mismatch import mismatch_notes
 from detap.checks.sample import MIN_IOU, Sample
 from detap.checks.tables import (
+    area_notes,
     perhaps_undefined,
     repeated,
     repeated_detections,
@@ -50,6 +51,7 @@ def examine(ground_truth: GroundTruth | None, detections: Detections | None) -> 
         count = _repeated(ground_truth)
         statistics += _truth_statistics(ground_truth, count)
         notes += [*ground_truth.notes, *_truth_notes(ground_truth, count)]
+        notes += area_notes(ground_truth)
     if detections is not None:
         count = _repeated(detections)
         statistics += _detection_statistics(detections, count)

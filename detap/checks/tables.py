@@ -19,6 +19,10 @@ from detap.text_input import join_names
 _FIRST_PIXELS = 2.0
 """Normalized coordinates are at most 1; a center plus a width, read as a corner, at most 2."""
 _SAMPLED = 512
+_TINY, _ROUNDED = 4.0, 2.0
+"""Area in square pixels up to which a box may have any area; pixels that rounding adds to sides."""
+_FEWEST_AREAS, _ALMOST_ALL, _LEAST_RATIO = 5, 0.95, 0.45
+"""Areas in one ratio to their boxes are implausible below that of triangles and people."""
 
 
 # --- classes without detections
@@ -38,6 +42,57 @@ def perhaps_undefined(ground_truth: GroundTruth, classes: Iterable[str]) -> str:
         return ""
     names = join_names(uncounted)
     return f"; undefined if the protocol counts none of their objects, possibly {names}"
+
+
+# --- areas of objects
+
+
+def area_notes(truth: GroundTruth) -> Iterator[Note]:
+    """Yield a warning if the annotated areas of most objects cannot be those of the objects."""
+    for rows in (slice(None, None, len(truth) // _SAMPLED + 1), slice(None)):
+        cause, count, total = _wrong_areas(truth, rows)
+        if not count:
+            return
+    message = (
+        f"areas of {count / total:.0%} of ground truths {cause}: APs, APm, APl and OKS depend on "
+        "them; evaluate with the areas of the boxes, --area-source box (area_source='box')"
+    )
+    yield Note("areas-look-wrong", message, count)
+
+
+def _wrong_areas(truth: GroundTruth, rows: slice) -> tuple[str, int, int]:
+    """Return what is wrong with the areas of some rows, in how many, and of how many."""
+    kept = ~truth.crowd[rows] & (truth.box_area[rows] > _TINY)
+    area, box = truth.area[rows][kept], truth.box_area[rows][kept]
+    if not len(area) or np.array_equal(area, box):
+        return "", 0, 0
+    small = area <= 1
+    if 2 * np.count_nonzero(small) > len(area):
+        value = area[small][0]
+        what = f"{value:g} (a placeholder?)" if (area[small] == value).all() else "at most 1"
+        return f"are {what}", int(np.count_nonzero(small)), len(area)
+    corners = truth.corners[rows][kept]
+    with np.errstate(over="ignore"):
+        larger = area > (corners[:, 2:] - corners[:, :2] + _ROUNDED).prod(axis=1)
+    of_images = np.zeros(len(area), np.bool_)
+    if truth.image_sizes is not None:
+        of_images = area == truth.image_sizes.prod(axis=1)[truth.image[rows][kept]]
+    if truth.keypoints is not None:  # their extents may be the boxes, and smaller than the objects
+        larger &= of_images
+    if 2 * np.count_nonzero(larger) > len(area):
+        end = " (those of the images?)" if of_images[larger].mean() > 0.5 else ""
+        return f"exceed their boxes{end}", int(np.count_nonzero(larger)), len(area)
+    if len(area) < _FEWEST_AREAS or box.max() < 4 * box.min():
+        return "", 0, 0
+    ratio, middle = float(np.median(area / box)), float(np.median(area))
+    proportional = np.abs(area - ratio * box) <= 0.02 * ratio * box + 1
+    for what, alike in (
+        (f"are {ratio:.2g} of their boxes (of another image size?)", proportional),
+        (f"are all {middle:g}", area == middle),
+    ):
+        if ratio < _LEAST_RATIO and alike.mean() >= _ALMOST_ALL:
+            return what, int(np.count_nonzero(alike)), len(area)
+    return "", 0, 0
 
 
 # --- duplicate boxes

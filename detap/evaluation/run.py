@@ -1,11 +1,13 @@
 """A run: prepared tables that are matched and accumulated, and the notes on them."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detap import metrics
+from detap.checks.tables import area_notes
 from detap.core.accumulate import Scores
 from detap.core.match_table import AreaIouPair, MatchTable
 from detap.errors import Note, UsageError
@@ -16,6 +18,8 @@ from detap.protocols.fields import exact
 from detap.tables.detection import GroundTruth
 from detap.tables.notes import INTERLEAVED, KEYPOINT_AREAS, NO_DETECTIONS
 from detap.text_input import join_names
+
+_KITTI_POINTS, _MOST_LISTED = 41, 9
 
 
 class EvaluationRun(PreparedTables):
@@ -68,7 +72,8 @@ class EvaluationRun(PreparedTables):
         unknown_classes = unknown_class_notes(counts, self.classes[:class_count], self.protocol)
         no_detections = no_detections_note(scores.counts, self.detections.notes)
         limit = dataset_limit_note(counts, self.protocol)
-        return [*no_detections, *unknown_classes, *unscored, *limit]
+        few = few_objects_note(scores.positives, self.classes, self.protocol)
+        return [*no_detections, *unknown_classes, *unscored, *limit, *few]
 
     def table_notes(self) -> list[Note]:
         """Return notes on the tables that apply under the protocol."""
@@ -78,7 +83,8 @@ class EvaluationRun(PreparedTables):
             if note != INTERLEAVED or self.protocol.tie_break == "file"
         ]
         truth_notes = ground_truth_notes(self.ground_truth, self.protocol)
-        return [*truth_notes, *notes, *self.flag_notes()]
+        areas = area_notes(self.ground_truth) if self.protocol.uses_annotated_areas else ()
+        return [*truth_notes, *areas, *notes, *self.flag_notes()]
 
     def flag_notes(self) -> list[Note]:
         """Return notes on dropped rows and on flags that the protocol ignores."""
@@ -190,3 +196,30 @@ def dataset_limit_note(counts: NDArray[np.int64], protocol: Protocol) -> Iterato
     if fewer:
         message = f"classes have fewer than {limit} detections; more could raise their AP"
         yield Note("fewer-than-max-dets", message, fewer, severity="info")
+
+
+def few_objects_note(
+    positives: NDArray[np.int64], classes: Sequence[str], protocol: Protocol
+) -> Iterator[Note]:
+    """Note the classes of so few objects that KITTI's rule bounds their AP below 1."""
+    # Recall is sampled at the scores of matches, at most one for each of 41 recall steps.
+    if protocol.matching != "kitti":
+        return
+    of_40 = protocol.interpolation == "40-point"
+    parts = []
+    for k in scored_classes(protocol, classes):
+        ranges: dict[int, list[str]] = {}
+        for area_range, count in zip(protocol.area_ranges, positives[:, k].tolist(), strict=True):
+            if 0 < count < _KITTI_POINTS:
+                ranges.setdefault(count, []).append(area_range.name)
+        for count, names in ranges.items():
+            most = (count - 1) / 40 if of_40 else min(ceil(count / 4), 11) / 11
+            parts.append(f"{classes[k]!r} {most:.4f} ({'/'.join(names)}: {count})")
+    if parts:
+        rule = "(n - 1) / 40" if of_40 else "ceil(n / 4) / 11"
+        listed = ", ".join(parts[:_MOST_LISTED]) + (", ..." if len(parts) > _MOST_LISTED else "")
+        message = (
+            f"KITTI samples precision at the scores of matches, so AP is at most {rule} for n < "
+            f"{_KITTI_POINTS} counted objects: {listed}"
+        )
+        yield Note("few-objects", message, severity="info")

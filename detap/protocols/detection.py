@@ -531,6 +531,12 @@ class Protocol(ProtocolBase):
         others = self.iou_type == "keypoints" and self.preset(self.name).iou_type != "keypoints"
         return ("sigmas",) if others and not self.sigmas else ()
 
+    @property
+    def uses_annotated_areas(self) -> bool:
+        """True if area ranges or OKS use the areas of annotations."""
+        used = self.iou_type == "keypoints" or len(self.area_ranges) > 1
+        return used and self.area_source == "annotation"
+
     def require_score_matching(self, hint: str) -> None:
         """Raise if detections are not matched by score, so that none is a TP or FP by itself.
 
@@ -625,7 +631,8 @@ class Protocol(ProtocolBase):
             unused["recall_grid"] = "--interpolation all-point has no recall levels"
         if set(self.max_dets) == {None}:
             unused["max_dets_scope"] = "--max-dets is none"
-        if all(band.low <= 0 and isinf(band.high) for band in self.area_ranges):
+        unlimited = all(band.low <= 0 and isinf(band.high) for band in self.area_ranges)
+        if unlimited and self.iou_type != "keypoints":
             unused["area_source"] = "--area-ranges has all areas only"
         if self.matching == "by-iou":
             why = "matching by-iou gives the recall of one class"

@@ -70,6 +70,36 @@ def make_detection(score: float, box: oracle.Box = BOX, type: str = "Cyclist") -
     return Detection(type, box, score)
 
 
+# --- few objects: by the kit, AP is at most min(n - 1, 40) / 40, or min(ceil(n / 4), 11) / 11
+
+
+@pytest.mark.parametrize("count", [1, 2, 4, 5, 10, 39, 40, 41, 60])
+@pytest.mark.parametrize("protocol", [R40, R11])
+def test_the_bound_of_few_objects_is_noted(protocol: Protocol, count: int) -> None:
+    perfect = [Image([cyclist()], [make_detection(0.9)]) for _ in range(count)]
+    result = run(perfect, protocol)
+    most = min(count - 1, 40) / 40 if protocol is R40 else min(-(-count // 4), 11) / 11
+    assert result.summary["mAP-moderate"] == pytest.approx(most, abs=1e-12)
+    (text,) = [note.message for note in result.notes if note.code == "few-objects"] or [""]
+    end = f"'Cyclist' {most:.4f} (moderate/easy/hard: {count})"
+    assert text.endswith(end) if count < 41 else not text
+
+
+def test_the_public_report_of_ten_cars(real_data: Path) -> None:
+    folder = real_data / "reports4" / "kitti-ten-cars"
+    result = evaluate(folder / "label_2", folder / "data", R40)
+    assert result.summary["mAP-moderate"] == pytest.approx(0.225, abs=1e-12)
+    (note,) = [note for note in result.notes if note.code == "few-objects"]
+    assert note.severity == "info"
+    assert "at most (n - 1) / 40 for n < 41 counted objects: 'Car' 0.2250" in note.message
+
+
+def test_few_objects_of_other_protocols_are_not_noted() -> None:
+    truth, detections = tables([Image([cyclist()], [make_detection(0.9)])])
+    for preset in ("coco", "voc2012"):
+        assert not [n for n in evaluate(truth, detections, preset).notes if n.code == "few-objects"]
+
+
 # --- numbers of the kit
 
 

@@ -1,0 +1,150 @@
+"""Warnings on areas that cannot be those of the objects, and silence on areas that can."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import detap
+from detap.checks.statistics import examine
+from detap.checks.tables import area_notes
+from detap.errors import DetapWarning
+from detap.evaluation.detection import score_tables
+
+SIDES = np.random.default_rng(0).uniform(5, 200, (40, 2))
+BOX = SIDES.prod(axis=1)
+IMAGE = (640, 480)
+
+
+def truth(area: Any, *, rows: int = 40, **more: Any) -> detap.GroundTruth:
+    corners = np.hstack([np.zeros((rows, 2)), SIDES[:rows]])
+    return detap.GroundTruth.from_arrays(
+        image=["a"] * rows,
+        label=["cat"] * rows,
+        boxes=corners,
+        area=np.broadcast_to(area, rows),
+        images=["a"],
+        image_sizes=[IMAGE],
+        **more,
+    )
+
+
+def scattered(low: float, high: float) -> Any:
+    """Return areas of masks: random shares of their boxes."""
+    return BOX * np.random.default_rng(1).uniform(low, high, 40)
+
+
+WRONG = {
+    "zero": (0.0, "areas of 100% of ground truths are 0 (a placeholder?)"),
+    "one": (1.0, "are 1 (a placeholder?)"),
+    "fractions": (BOX / (640 * 480), "are at most 1"),
+    "images": (640.0 * 480.0, "exceed their boxes (those of the images?)"),
+    "four times": (4 * BOX, "exceed their boxes: "),
+    "quarter": (BOX / 4, "are 0.25 of their boxes (of another image size?)"),
+    "two thirds zero": (np.where(np.arange(40) < 27, 0.0, BOX), "areas of 68% of ground truths"),
+    "one value": (27.0, "are all 27"),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_areas_that_cannot_be_the_objects(kind: str) -> None:
+    area, cause = WRONG[kind]
+    (note,) = area_notes(truth(area))
+    assert note.code == "areas-look-wrong"
+    assert cause in note.message
+    assert note.message.endswith("--area-source box (area_source='box')")
+    assert note in examine(truth(area), None).notes
+
+
+RIGHT = {
+    "boxes": BOX,
+    "masks": scattered(0.3, 0.9),
+    "thin masks": scattered(0.02, 0.5),
+    "ellipses": BOX * np.pi / 4,
+    "triangles": BOX / 2,
+    "people": 0.53 * BOX,
+    "inclusive pixels": (SIDES + 1).prod(axis=1),
+    "a third zero": np.where(np.arange(40) < 13, 0.0, BOX),
+}
+
+
+@pytest.mark.parametrize("kind", RIGHT)
+def test_areas_that_can_be_the_objects(kind: str) -> None:
+    assert not [*area_notes(truth(RIGHT[kind]))]
+
+
+def test_crowds_and_few_objects_are_left_out() -> None:
+    assert not [*area_notes(truth(np.zeros(40), crowd=[True] * 40))]
+    assert not [*area_notes(truth(BOX[:4] / 4, rows=4))]
+    assert not [*area_notes(truth(np.zeros(0), rows=0))]
+
+
+def test_a_protocol_without_areas_is_not_warned() -> None:
+    detections = detap.Detections.from_arrays(
+        image=["a"], label=["cat"], boxes=[[0, 0, 9, 9]], score=[1.0]
+    )
+    for protocol, count in (("coco", 1), ("voc2012", 0)):
+        notes = score_tables(truth(0.0), detections, protocol).notes
+        assert sum(note.code == "areas-look-wrong" for note in notes) == count
+    by_box = detap.protocol("coco").with_changes(area_source="box")
+    assert not [n for n in score_tables(truth(0.0), detections, by_box).notes if "area" in n.code]
+
+
+FOLDERS = {
+    "box-area-of-image": ("coco", (None, None, 0.528977), (0.651485, 0.483014, 0.291089)),
+    "box-area-of-half-image": ("coco", (0.552805, 0.319327, None), (0.651485, 0.483014, 0.291089)),
+}
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_areas_of_public_reports(real_data: Path, folder: str) -> None:
+    """The values by pycocotools, of the areas as given and of the boxes' areas."""
+    protocol, given, boxes = FOLDERS[folder]
+    paths = [str(real_data / "reports4" / folder / name) for name in ("gt.json", "dt.json")]
+    with pytest.warns(DetapWarning, match="areas-look-wrong"):
+        summary = detap.evaluate(paths[0], paths[1], protocol).summary
+    by_box = detap.protocol(protocol).with_changes(area_source="box")
+    after = detap.evaluate(paths[0], paths[1], by_box)
+    for result, expected in ((summary, given), (after.summary, boxes)):
+        assert result["AP"] == pytest.approx(0.451418, abs=1e-6)
+        for name, value in zip(("APs", "APm", "APl"), expected, strict=True):
+            expected_value = np.nan if value is None else value
+            assert result[name] == pytest.approx(expected_value, abs=1e-6, nan_ok=True)
+
+
+def test_keypoints_without_areas(real_data: Path) -> None:
+    folder = real_data / "reports4" / "kp-area-zero"
+    paths = [str(folder / name) for name in ("gt.json", "dt.json")]
+    with pytest.warns(DetapWarning, match="are 0 .a placeholder"):
+        result = detap.evaluate(paths[0], paths[1], "coco-keypoints")
+    assert result.summary["AP"] == 0
+    by_box = detap.protocol("coco-keypoints").with_changes(area_source="box")
+    assert detap.evaluate(paths[0], paths[1], by_box).summary["AP"] == pytest.approx(
+        0.873276, abs=1e-6
+    )
+
+
+@pytest.mark.parametrize("ending", ["json", "jsonl"])
+def test_files(tmp_path: Path, ending: str) -> None:
+    rows = [
+        {"id": n, "image_id": 1, "category_id": 1, "bbox": [0, 0, *side], "area": 1}
+        for n, side in enumerate(SIDES.tolist(), 1)
+    ]
+    path = tmp_path / f"gt.{ending}"
+    if ending == "json":
+        images = [{"id": 1, "file_name": "a.jpg", "width": 640, "height": 480}]
+        categories = [{"id": 1, "name": "cat"}]
+        path.write_text(
+            json.dumps({"images": images, "annotations": rows, "categories": categories})
+        )
+    else:
+        objects = {
+            "bbox": [row["bbox"] for row in rows],
+            "area": [row["area"] for row in rows],
+            "category": ["cat"] * len(rows),
+        }
+        path.write_text(json.dumps({"file_name": "a.jpg", "objects": objects}))
+    table = detap.read_ground_truth(path, boxes="xywh")
+    assert [note.count for note in area_notes(table)] == [40]
