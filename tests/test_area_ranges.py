@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import detap
+from detap.analysis.bootstrap import Weights, resampled
 from detap.errors import InputError, UsageError
 from detap.evaluation.detection import on_images, score_tables
 from detap.evaluation.tie_range import tie_range
-from detap.protocols import ALL_AREAS, ANY_AREA, AreaRange, Protocol, protocol
+from detap.protocols import ALL_AREAS, ANY_AREA, COCO_AREAS, AreaRange, Protocol, protocol
 from detap.tables.detection import Detections, GroundTruth
 from tests.parity.compare import assert_same_bits
 
@@ -248,3 +249,49 @@ def test_cartucho_files_have_no_sizes(real_data: Path) -> None:
     inputs = folder / "groundtruths_coco.json", folder / "detections_coco.json"
     with pytest.raises(InputError, match="area ranges in percent need the size of each image"):
         detap.evaluate(*inputs, protocol=coco("one=0:1%"))
+
+
+@pytest.mark.parametrize("preset", ["dota", "tidecv-ap"])
+def test_a_class_without_objects_in_a_range_is_undefined_there(preset: str) -> None:
+    # Neither reference has ranges. A class of no object at all keeps its AP of 0 over all areas.
+    square = {"small": [0, 0, 10, 10], "large": [0, 0, 200, 200]}
+    polygons = preset == "dota"
+
+    def boxes(sizes: list[str]) -> dict[str, Any]:
+        corners = np.array([square[size] for size in sizes], np.float64)
+        return (
+            {"polygons": corners[:, [0, 1, 2, 1, 2, 3, 0, 3]]} if polygons else {"boxes": corners}
+        )
+
+    truth = GroundTruth.from_arrays(
+        image=["a", "b"],
+        label=["cat", "dog"],
+        classes=["bird", "cat", "dog"],
+        **boxes(["small", "large"]),
+    )
+    detections = Detections.from_arrays(
+        image=["a", "b", "a"],
+        label=["cat", "dog", "bird"],
+        score=[0.9, 0.8, 0.7],
+        **boxes(["small", "large", "large"]),
+    )
+    rules = protocol(preset).with_changes(area_ranges=COCO_AREAS)
+    result = score_tables(truth, detections, rules)
+    mean = "mAP" if polygons else "AP"
+    assert result.summary[mean] == pytest.approx(2 / 3, abs=0.02)
+    assert result.summary[f"{mean}s"] == pytest.approx(1, abs=0.02)
+    assert np.isnan(result.summary[f"{mean}m"])
+    assert result.summary[f"{mean}l"] == pytest.approx(1, abs=0.02)
+    drawn = resampled(result, Weights.from_table(np.ones((1, 2), np.uint8)), [f"{mean}s", mean])
+    assert drawn.overall[f"{mean}s"][0] == pytest.approx(1, abs=0.02)
+    assert drawn.overall[mean][0] == pytest.approx(2 / 3, abs=0.02)
+
+
+def test_the_public_report_of_oriented_boxes_by_size(real_data: Path) -> None:
+    folder = real_data / "reports4" / "obb-by-size"
+    truth = detap.read_ground_truth(folder / "data.yaml", task="obb")
+    detections = detap.read_detections(folder / "pred", truth, task="obb")
+    rules = protocol("dota").with_changes(area_ranges=COCO_AREAS)
+    result = detap.evaluate(truth, detections, rules)
+    assert result.summary["mAPs"] == 1
+    assert result.summary["mAPl"] == pytest.approx(0.545455, abs=1e-6)

@@ -61,7 +61,7 @@ def area_notes(truth: GroundTruth) -> Iterator[Note]:
 
 
 def _wrong_areas(truth: GroundTruth, rows: slice) -> tuple[str, int, int]:
-    """Return what is wrong with the areas of some rows, in how many, and of how many."""
+    """Return the fault of the areas of some rows, the number that has it, and of how many."""
     kept = ~truth.crowd[rows] & (truth.box_area[rows] > _TINY)
     area, box = truth.area[rows][kept], truth.box_area[rows][kept]
     if not len(area) or np.array_equal(area, box):

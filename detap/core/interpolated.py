@@ -85,9 +85,11 @@ class Interpolated(NamedTuple):
         self.values[-1, area, threshold, begin + slots] = levels
 
     def fill_undefined(self, class_values: Floats) -> "Interpolated":
-        """Replace undefined values by one value per class, (K,)."""
-        values = np.repeat(class_values, np.diff(self.start))
-        return self._replace(values=np.where(np.isnan(self.values), values, self.values))
+        """Replace undefined values of all areas by one value per class, (K,)."""
+        values, of_all = self.values.copy(), self.values[:, 0]
+        by_slot = np.repeat(class_values, np.diff(self.start))
+        values[:, 0] = np.where(np.isnan(of_all), by_slot, of_all)
+        return self._replace(values=values)
 
     def dense(self) -> Floats:
         """Return the precision at each level, (T, R, K, A, M) float64."""

@@ -603,7 +603,11 @@ def result_of(
     average, interpolated = scores.average, scores.interpolated
     if protocol.absent_class != "undefined":
         absent = averages_of_absent(protocol, scores.counts[2] > 0)
-        average = np.where(np.isnan(average), absent[:, None], average)
+        # A class can have objects and none in a range: it is undefined there.
+        of_all = average[..., :1]
+        average = np.concatenate(
+            [np.where(np.isnan(of_all), absent[:, None], of_all), average[..., 1:]], axis=-1
+        )
         interpolated = interpolated.fill_undefined(absent)
     return Result(
         protocol=protocol,

@@ -217,7 +217,7 @@ class Accumulated(Metric):
         if protocol.absent_class != "undefined":
             absent = averages_of_absent(protocol, detected_classes(match_table, weights))
             for request, table in zip(requests, values, strict=True):
-                if request.precision:
+                if request.precision and request.area == 0:
                     np.copyto(table, absent, where=np.isnan(table))
         return list(values)
 

@@ -268,7 +268,8 @@ class Protocol(ProtocolBase):
         "undefined",
         "AP of a class without ground truth.",
         "Ignored ones are not counted. `undefined` is left out of the mean; `zero-if-detected` is "
-        "undefined without detections of the class.",
+        "undefined without detections of the class. In a size range, AP of a class without objects "
+        "there is undefined.",
     )
     class_agnostic: bool = protocol_field(False, "Treat all classes as one.")
     matching: Literal["by-score", "by-iou", "kitti"] = protocol_field(

@@ -91,7 +91,8 @@ def test_values_and_means_equal_the_dense_array(
         again.dense()[..., 0], np.concatenate([dense[:, :, labels], dense], axis=2), ""
     )
     of_class = np.arange(classes) / classes
-    filled = np.where(np.isnan(dense), of_class[:, None], dense)
+    filled = dense.copy()  # of all areas, which come first
+    filled[..., 0] = np.where(np.isnan(dense[..., 0]), of_class, dense[..., 0])
     assert_same_bits(kept.fill_undefined(of_class).dense()[..., 0], filled, "filled")
 
 

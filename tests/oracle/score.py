@@ -60,7 +60,7 @@ def score(truth: GroundTruth, detections: Detections, protocol: Protocol) -> Sco
         if protocol.absent_class == "zero" or (
             protocol.absent_class == "zero-if-detected" and detected and len(detections)
         ):
-            averages = result.average_precision[:, k]
+            averages = result.average_precision[:, k, :1]  # of all areas
             averages[np.isnan(averages)] = 0.0
     return result
 
