@@ -16,6 +16,8 @@ from detap.checks.mismatch import mismatch_notes
 from detap.checks.sample import MIN_IOU, Sample
 from detap.checks.tables import (
     area_notes,
+    one_score,
+    one_score_note,
     perhaps_undefined,
     repeated,
     repeated_detections,
@@ -153,9 +155,8 @@ def _truth_notes(truth: GroundTruth, duplicates: int) -> Iterator[Note]:
 def _detection_notes(detections: Detections, duplicates: int) -> Iterator[Note]:
     yield from repeated_detections(duplicates, detections)
     score = detections.score
-    if len(score) > 1 and bool((score == score[0]).all()):
-        message = "all detections have the same score: file order decides AP"
-        yield Note("one-score", message, len(score))
+    if one_score(score):
+        yield one_score_note(len(score))
     elif (cut := score_cut(float(score.min(initial=np.inf)), len(score))) is not None:
         yield score_cut_note(cut)
 

@@ -205,6 +205,17 @@ def score_cut(lowest: float | None, count: int) -> float | None:
     return next((cut for cut in _CUTS if cut <= lowest <= cut + _CUT_WIDTH), None)
 
 
+def one_score(score: Floats) -> bool:
+    """Return True if several detections have the same score, and none another."""
+    return len(score) > 1 and bool(score[0] == score[-1] and (score == score[0]).all())
+
+
+def one_score_note(count: int, end: str = "") -> Note:
+    """Return the note of equal scores; `end` says what AP could be."""
+    message = f"all detections have the same score: file order decides AP{end}"
+    return Note("one-score", message, count)
+
+
 def score_cut_note(cut: float, end: str = "") -> Note:
     """Return the note of a score threshold; `end` describes the end of the curve."""
     message = (

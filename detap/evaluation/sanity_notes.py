@@ -1,7 +1,9 @@
 """Notes on a result: implausible tables, and metrics that a reference's rule changes."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,8 @@ from detap import metrics
 from detap.checks.mismatch import exchanged_classes, mismatch_notes, misread
 from detap.checks.sample import Sample
 from detap.checks.tables import (
+    one_score,
+    one_score_note,
     repeated,
     repeated_detections,
     score_cut,
@@ -20,7 +24,7 @@ from detap.checks.tables import (
     zero_area_ground_truths,
 )
 from detap.decimals import format_distinct
-from detap.errors import Note
+from detap.errors import Note, UsageError
 from detap.evaluation.results import Result, result_of
 from detap.evaluation.run import EvaluationRun
 from detap.evaluation.selection import SelectedClasses
@@ -42,7 +46,7 @@ def add_sanity_notes(result: Result) -> Result:
     result = replace(result, notes=(*result.notes, *script_notes(result)))
     from_files = result.ground_truth.files and result.detections.files
     notes = [] if from_files else list(notes_of_arrays(result))
-    notes += [*duplicate_detection_notes(result), *score_cut_notes(result)]
+    notes += [*duplicate_notes(result), *score_cut_notes(result)]
     result = replace(result, notes=(*result.notes, *notes)) if notes else result
     mismatches = mismatch_notes_of(result)
     return replace(result, notes=(*result.notes, *mismatches)) if mismatches else result
@@ -130,19 +134,27 @@ def _beyond_images(result: Result) -> bool:
     )
 
 
-def duplicate_detection_notes(result: Result) -> Iterator[Note]:
-    """Yield the note of duplicate detections if a quarter of a sample are duplicates."""
-    table = result.detections
-    if any(note.code.startswith("repeated-") for note in table.notes):
-        return
+def duplicate_notes(result: Result) -> Iterator[Note]:
+    """Yield the notes of duplicate boxes, if a quarter of a sample are duplicates."""
+    truth, detections = result.ground_truth, result.detections
+    if count := _duplicates(truth):
+        message = "duplicate ground truths (same image, class, box) all count; file written twice?"
+        yield Note("repeated-objects", message, count)
+    yield from repeated_detections(_duplicates(detections), detections)
+
+
+def _duplicates(table: GroundTruth | Detections) -> int:
+    """Count the duplicates of a table; 0 if its reader has, or few of a sample are duplicates."""
+    if not len(table) or any(note.code.startswith("repeated-") for note in table.notes):
+        return 0
     sampled = np.zeros(len(table.images), np.bool_)
     sampled[table.image[:: len(table) // _IMAGES + 1]] = True
     rows = np.flatnonzero(sampled[table.image])
     if len(rows) > _MOST:
         rows = np.flatnonzero(table.image == table.image[0])[:_MOST]
-    duplicates = repeated(table.image[rows], table.label[rows], table.corners[rows])
-    if len(rows) and 4 * duplicates >= len(rows):
-        yield from repeated_detections(repeated(table.image, table.label, table.corners), table)
+    if 4 * repeated(table.image[rows], table.label[rows], table.corners[rows]) < len(rows):
+        return 0
+    return repeated(table.image, table.label, table.corners)
 
 
 def _is_known(code: str, known: set[str]) -> bool:
@@ -158,14 +170,32 @@ def _is_known(code: str, known: set[str]) -> bool:
 
 
 def _score_cut(result: Result) -> float | None:
+    if one_score(result.detections.score):
+        return None
     return score_cut(result._run.lowest_score, int(result.detections_count.sum()))
 
 
 def score_cut_notes(result: Result) -> Iterator[Note]:
-    """Yield the note of a score threshold, which cuts off the precision-recall curve."""
+    """Yield the note of equal scores, or of a threshold that cuts off the curve."""
+    if one_score(result.detections.score):
+        yield one_score_note(len(result.detections), _bounds(result))
+        return
     cut, reached = _score_cut(result), result.recall[0, :, 0, -1]
     if cut is not None and not np.isnan(reached).all():
         yield score_cut_note(cut, f" at a mean recall of {np.nanmean(reached):.3f}")
+
+
+def _bounds(result: Result) -> str:
+    """Return the bounds of the primary metric over the orders of equal scores, if known."""
+    name, bounds = next(iter(result.summary)), dict[str, tuple[float, float, float]]()
+    if len(result.detections) <= _MOST and result.has_boxes:
+        module: Any = import_module("detap.evaluation.tie_range")  # start-up time
+        with suppress(UsageError):  # the protocol has no such bounds
+            bounds = module.tie_range(result)
+    if name not in bounds:
+        return "; see --tie-range"
+    low, value, high = bounds[name]
+    return f": {name} is {value:.4f} here, from {low:.4f} to {high:.4f} in other orders"
 
 
 def comparison_notes(current: Result, baseline: Result) -> tuple[Note, ...]:

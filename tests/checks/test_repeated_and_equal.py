@@ -1,0 +1,146 @@
+"""Notes on ground truth written twice, and on detections of one score, in any format and arrays."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import detap
+from detap.errors import DetapWarning
+
+BOXES = [[10 * n, 10, 8, 8] for n in range(8)]
+
+
+def coco(rows: int, score: Any) -> tuple[str, str]:
+    """Return COCO files of eight objects, written so often, and detections of some scores."""
+    objects = [
+        {"id": n, "image_id": 1, "category_id": 1, "bbox": box, "area": 64, "iscrowd": 0}
+        for n, box in enumerate(BOXES * rows, 1)
+    ]
+    results = [
+        {"image_id": 1, "category_id": 1, "bbox": [x + 2 * (n % 3), y, w, h], "score": score(n)}
+        for n, (x, y, w, h) in enumerate(BOXES)
+    ]
+    images = [{"id": 1, "file_name": "a.jpg", "width": 100, "height": 100}]
+    categories = [{"id": 1, "name": "cat"}]
+    truth = {"images": images, "annotations": objects, "categories": categories}
+    return json.dumps(truth), json.dumps(results)
+
+
+def lines(rows: int, score: Any) -> tuple[str, str]:
+    """Return the same as JSON Lines."""
+    boxes = BOXES * rows
+    objects = {"bbox": boxes, "category": ["cat"] * len(boxes)}
+    truth = {"file_name": "a.jpg", "width": 100, "height": 100, "objects": objects}
+    found = {
+        "bbox": [[x + 2 * (n % 3), y, w, h] for n, (x, y, w, h) in enumerate(BOXES)],
+        "category": ["cat"] * len(BOXES),
+        "score": [score(n) for n in range(len(BOXES))],
+    }
+    return json.dumps(truth), json.dumps({"file_name": "a.jpg", "objects": found})
+
+
+def text(rows: int, score: Any) -> tuple[str, str]:
+    """Return the same as text of an image."""
+    corners = [(x, y, x + w, y + h) for x, y, w, h in BOXES]
+    truth = [f"cat {a} {b} {c} {d}" for a, b, c, d in corners * rows]
+    found = [
+        f"cat {score(n)} {a + 2 * (n % 3)} {b} {c + 2 * (n % 3)} {d}"
+        for n, (a, b, c, d) in enumerate(corners)
+    ]
+    return "\n".join(truth), "\n".join(found)
+
+
+FORMATS = {"json": coco, "jsonl": lines, "txt": text}
+
+
+def evaluated(folder: Path, ending: str, rows: int, score: Any) -> detap.Result:
+    for name, content in zip(("gt", "dt"), FORMATS[ending](rows, score), strict=True):
+        (folder / name).mkdir()
+        (folder / name / f"a.{ending}").write_text(content)
+    gt, dt = (folder / name / ("" if ending == "txt" else f"a.{ending}") for name in ("gt", "dt"))
+    options: Any = {"boxes": "xywh"} if ending == "jsonl" else {}
+    return detap.evaluate(gt, dt, "coco", **options)
+
+
+def notes(result: detap.Result, code: str) -> list[str]:
+    return [str(note) for note in result.notes if note.code == code]
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_ground_truth_written_twice(tmp_path: Path, ending: str) -> None:
+    with pytest.warns(DetapWarning, match=r"duplicate .* all count.*\(8\) \[repeated-objects\]"):
+        evaluated(tmp_path, ending, 2, lambda n: 0.9 - n / 100)
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_ground_truth_written_once(tmp_path: Path, ending: str) -> None:
+    assert not notes(evaluated(tmp_path, ending, 1, lambda n: 0.9 - n / 100), "repeated-objects")
+
+
+def arrays(rows: int, score: Any) -> tuple[detap.GroundTruth, detap.Detections]:
+    corners = np.array([(x, y, x + w, y + h) for x, y, w, h in BOXES], float)
+    shifted = corners + 2 * (np.arange(8) % 3)[:, None] * [1, 0, 1, 0]
+    truth = detap.GroundTruth.from_arrays(
+        image=["a"] * 8 * rows, label=["cat"] * 8 * rows, boxes=np.tile(corners, (rows, 1))
+    )
+    scores = [score(n) for n in range(8)]
+    return truth, detap.Detections.from_arrays(
+        image=["a"] * 8, label=["cat"] * 8, boxes=shifted, score=scores
+    )
+
+
+def test_arrays_written_twice() -> None:
+    with pytest.warns(DetapWarning, match=r"file written twice\? \(8\) \[repeated-objects\]"):
+        detap.evaluate(*arrays(2, lambda n: n / 10))
+
+
+def test_a_few_objects_at_one_place_are_not_noted() -> None:
+    truth, detections = arrays(1, lambda n: n / 10)
+    columns = {name: column[[*range(8), 0]] for name, column in truth.columns().items()}
+    assert not notes(detap.evaluate(truth.with_columns(columns), detections), "repeated-objects")
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+@pytest.mark.parametrize("score", [1, 0.5, 0.05])
+def test_detections_of_one_score(tmp_path: Path, ending: str, score: float) -> None:
+    with pytest.warns(DetapWarning) as caught:
+        result = evaluated(tmp_path, ending, 1, lambda _: score)
+    (text,) = notes(result, "one-score")
+    assert text in map(str, (warning.message for warning in caught))
+    assert not notes(result, "scores-cut")
+    # By hand: three detections have IoU 1, three .6 and two 1/3; the bounds of precision-recall
+    # over all orders enclose the value in the order of the file.
+    low, high = (float(word) for word in text.partition("from ")[2].split()[:3:2])
+    assert low < result.summary["AP"] < high
+    descending = {n: 0.9 - (n % 3) / 10 for n in range(8)}
+    best = detap.evaluate(*arrays(1, descending.get)).summary["AP"]
+    worst = detap.evaluate(*arrays(1, lambda n: (n % 3) / 10)).summary["AP"]
+    assert (low, high) == pytest.approx((worst, best), abs=5e-5)
+
+
+def test_two_scores_are_not_one() -> None:
+    assert not notes(detap.evaluate(*arrays(1, lambda n: 0.5 + (n == 3) / 10)), "one-score")
+
+
+def test_a_protocol_without_bounds_names_none() -> None:
+    with pytest.warns(DetapWarning, match="file order decides AP; see --tie-range"):
+        rules = detap.protocol("coco").with_changes(max_dets=(100,), max_dets_scope="dataset")
+        detap.evaluate(*arrays(1, lambda _: 1.0), rules)
+
+
+def test_the_public_reports(real_data: Path) -> None:
+    """The values by pycocotools and of the bounds."""
+    folder = real_data / "reports4"
+    equal = folder / "constant-scores"
+    with pytest.warns(DetapWarning, match=r"AP is 0\.3996 here, from 0\.2798 to 0\.5353 in other"):
+        assert detap.evaluate(equal / "gt.json", equal / "dt.json").summary["AP"] == pytest.approx(
+            0.399627, abs=1e-6
+        )
+    twice = folder / "coco-ground-truth-twice"
+    with pytest.warns(DetapWarning, match=r"\(20\) \[repeated-objects\]"):
+        assert detap.evaluate(twice / "gt.json", twice / "dt.json").summary["AP"] == pytest.approx(
+            0.228720, abs=1e-6
+        )
