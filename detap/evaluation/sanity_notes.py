@@ -23,7 +23,7 @@ from detap.checks.tables import (
     zero_area_detections,
     zero_area_ground_truths,
 )
-from detap.decimals import format_distinct
+from detap.decimals import ROUNDING, format_distinct
 from detap.errors import Note, UsageError
 from detap.evaluation.results import Result, result_of
 from detap.evaluation.run import EvaluationRun
@@ -178,24 +178,27 @@ def _score_cut(result: Result) -> float | None:
 def score_cut_notes(result: Result) -> Iterator[Note]:
     """Yield the note of equal scores, or of a threshold that cuts off the curve."""
     if one_score(result.detections.score):
-        yield one_score_note(len(result.detections), _bounds(result))
+        yield from _one_score_notes(result)
         return
     cut, reached = _score_cut(result), result.recall[0, :, 0, -1]
     if cut is not None and not np.isnan(reached).all():
         yield score_cut_note(cut, f" at a mean recall of {np.nanmean(reached):.3f}")
 
 
-def _bounds(result: Result) -> str:
-    """Return the bounds of the primary metric over the orders of equal scores, if known."""
+def _one_score_notes(result: Result) -> Iterator[Note]:
+    """Yield the note of equal scores, unless their order changes nothing."""
     name, bounds = next(iter(result.summary)), dict[str, tuple[float, float, float]]()
     if len(result.detections) <= _MOST and result.has_boxes:
         module: Any = import_module("detap.evaluation.tie_range")  # start-up time
         with suppress(UsageError):  # the protocol has no such bounds
             bounds = module.tie_range(result)
-    if name not in bounds:
-        return "; see --tie-range"
-    low, value, high = bounds[name]
-    return f": {name} is {value:.4f} here, from {low:.4f} to {high:.4f} in other orders"
+    end = "; see --tie-range"
+    if name in bounds:
+        low, value, high = bounds[name]
+        if not high - low > ROUNDING:
+            return
+        end = f": {name} is {value:.4f} here, from {low:.4f} to {high:.4f} in other orders"
+    yield one_score_note(len(result.detections), end)
 
 
 def comparison_notes(current: Result, baseline: Result) -> tuple[Note, ...]:
