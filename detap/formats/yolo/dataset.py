@@ -195,12 +195,12 @@ class DataSet:
             files.refuse(file, message, "list one image per line")
         self.problems.extend(*problems.listed)
         own_folder = os.path.dirname(file) or "."
-        root = next((r for r in (own_folder, base) if lines and _has_folder(r, lines[0][1])), "")
-        if not root and lines and _has_folder(base, lines[0][1].removeprefix(PREFIX)):
-            root, lines = base, [(number, text.removeprefix(PREFIX)) for number, text in lines]
+        root, prefix = _root_of_list((text for _, text in lines), own_folder, base)
         labels: dict[str, str] = {}
         existing: dict[str, dict[str, None]] = {}
-        for number, text in lines:
+        missing = []
+        for number, line in lines:
+            text = line.removeprefix(prefix)
             path = os.path.join(own_folder if text.startswith("./") else root, text)
             folder, name = os.path.split(os.path.normpath(path))
             if folder not in labels:
@@ -212,12 +212,19 @@ class DataSet:
             if not _is_image(name):
                 message = f"{quote(text)} is not an image name"
                 self.problems.add(file, f"line {number}", message, "list one image per line")
-            elif existing[folder] and name not in existing[folder]:
-                message = f"no such file or directory {quote(text)} (tried {folder}/{name})"
-                self.problems.add(file, f"line {number}", message, "correct the list")
+            elif name not in existing[folder] and (
+                existing[folder] or not self._files(labels[folder])
+            ):
+                missing.append((number, text, f"{folder}/{name}"))
             else:
                 stem = name.rpartition(".")[0]
                 self._add(stem, _Image(folder, name, labels[folder]), relisted=True)
+        if missing:
+            number, text, path = missing[0]
+            count = f"; {len(missing)} of {len(lines)} images are missing" if missing[1:] else ""
+            message = f"no such file or directory {quote(text)} (tried {path}{count})"
+            hint = f"correct the list, or name the folder of the images in {data.file}"
+            self.problems.add(file, f"line {number}", message, hint)
         if not lines and not self.problems.count:
             self.problems.add(file, "", "no images", "list one image per line")
 
@@ -334,6 +341,16 @@ def _base_folder(data: ClassNames) -> str:
 def _refuse_folder(data: ClassNames, images: str, reason: str) -> None:
     message = f"folder {os.path.abspath(images)} {reason}"
     files.refuse(data.file, message, "use the folder of the images, or a list of them")
+
+
+def _root_of_list(lines: Iterable[str], own_folder: str, base: str) -> tuple[str, str]:
+    """Return the folder of the relative paths of a list, and the prefix that they have before."""
+    roots = ((own_folder, ""), (base, ""), (base, PREFIX))
+    for text in lines:
+        for root, prefix in roots:
+            if not os.path.isabs(text) and _has_folder(root, text.removeprefix(prefix)):
+                return root, prefix
+    return "", ""
 
 
 def _has_folder(root: str, text: str) -> bool:

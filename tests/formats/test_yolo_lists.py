@@ -1,0 +1,146 @@
+"""Lists of images of a YOLO data set, whose paths are those of another machine."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import detap
+from detap.errors import InputError
+from tests.formats.test_yolo import BOX, png, truth_of
+from tests.formats.voc_files import write
+
+ELSEWHERE = "/nowhere/data/images/val"
+FIX = "correct the list, or name the folder of the images in"
+
+
+def data_set(folder: Path, *lines: str, val: str = "val.txt") -> Path:
+    """Write a data set of the images a to d of 10x10 pixels, and a list of the given lines."""
+    files: dict[str, str | bytes] = {
+        "data.yaml": f"val: {val}\nnames: [cat]\n",
+        "val.txt": "".join(f"{line}\n" for line in lines),
+    }
+    for stem in "abcd":
+        files |= {f"images/val/{stem}.png": png(10, 10), f"labels/val/{stem}.txt": BOX}
+    write(folder, files)
+    return folder / "data.yaml"
+
+
+def refused(path: Path) -> str:
+    with pytest.raises(InputError) as error:
+        truth_of(path)
+    (problem,) = error.value.problems
+    assert error.value.omitted == 0
+    return str(problem)
+
+
+@pytest.fixture
+def report(real_data: Path) -> Path:
+    folder = real_data / "reports4/yolo-list-of-another-machine"
+    if not folder.is_dir():
+        pytest.skip(f"the reported data are absent: no folder {folder}")
+    return folder
+
+
+def test_the_report(report: Path) -> None:
+    """All six images are missing."""
+    missing = "/root/data/images/val/img_001.png"
+    assert refused(report / "data.yaml") == (
+        f"{report}/val.txt: line 1: no such file or directory '{missing}' (tried {missing}; 6 of 6 "
+        f"images are missing); {FIX} {report}/data.yaml"
+    )
+
+
+def test_the_hint_is_right(report: Path, tmp_path: Path) -> None:
+    """With the folder, or the list corrected, AP is that of pycocotools, 0.4514."""
+    for name in ("images", "labels", "pred"):
+        (tmp_path / name).symlink_to(report / name)
+    lines = (report / "val.txt").read_text().replace("/root/data/", "./")
+    write(tmp_path, {"val.txt": lines})
+    for val in ("images/val", "val.txt"):
+        write(tmp_path, {"data.yaml": f"path: .\nval: {val}\nnames: [cat, dog, car]\n"})
+        result = detap.evaluate(tmp_path / "data.yaml", tmp_path / "pred")
+        assert round(result.metric("AP"), 4) == 0.4514
+
+
+def test_half_of_the_images(tmp_path: Path) -> None:
+    """The missing ones are no images without objects of unknown size."""
+    lines = [*(f"images/val/{stem}.png" for stem in "ab"), *(f"{ELSEWHERE}/{s}.png" for s in "cd")]
+    for given in (lines, lines[::-1]):
+        path = data_set(tmp_path, *given)
+        number, image = next((n, s) for n, s in enumerate(given, 1) if s.startswith("/"))
+        assert f"val.txt: line {number}: no such file or directory '{image}'" in refused(path)
+        assert "; 2 of 4 images are missing); correct the list, or" in refused(path)
+    # The first line decides no longer where relative paths begin.
+    path = data_set(tmp_path, "images/test/x.png", *lines[:2])
+    assert f"line 1: no such file or directory 'images/test/x.png' (tried {tmp_path}" in (
+        refused(path)
+    )
+    assert "of 3 images" not in refused(path)
+
+
+@pytest.mark.parametrize(
+    ("lines", "line"),
+    [
+        (["images/train/a.png", "images/train/b.png"], 1),
+        (["./images/train/a.png", "./images/train/b.png"], 1),
+        (["images/val/a.png", "images/val/x.png", "images/val/y.png"], 2),
+        (["C:\\data\\images\\val\\a.png", "C:\\data\\images\\val\\b.png"], 1),
+        (["images\\val\\a.png", "images\\val\\b.png"], 1),
+        (["C:/data/images/val/a.png", "C:/data/images/val/b.png"], 1),
+    ],
+)
+def test_missing_paths(lines: list[str], line: int, tmp_path: Path) -> None:
+    """Folders that do not exist, relative paths, and paths of Windows."""
+    message = refused(data_set(tmp_path, *lines))
+    assert message.startswith(
+        f"{tmp_path}/val.txt: line {line}: no such file or directory {lines[line - 1]!r} (tried "
+    )
+    assert f"; 2 of {len(lines)} images are missing); {FIX} {tmp_path}/data.yaml" in message
+
+
+def test_several_lists(tmp_path: Path) -> None:
+    """The list with missing images is named, whether it is the first or the last."""
+    for val in ("[val.txt, more.txt]", "[more.txt, val.txt]"):
+        path = data_set(tmp_path, "images/val/a.png", val=val)
+        write(tmp_path, {"more.txt": f"images/val/b.png\n{ELSEWHERE}/c.png\n"})
+        assert refused(path) == (
+            f"{tmp_path}/more.txt: line 2: no such file or directory '{ELSEWHERE}/c.png' (tried "
+            f"{ELSEWHERE}/c.png); {FIX} {path}"
+        )
+
+
+def test_darknet(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {
+            "obj.data": "classes = 1\nvalid = data/test.txt\nnames = data/obj.names\n",
+            "obj.names": "cat\n",
+            "test.txt": "/x/data/obj/a.jpg\n/x/data/obj/b.jpg\ndata/obj/c.jpg\n",
+            "obj/a.txt": BOX,
+            "obj/c.txt": BOX,
+        },
+    )
+    assert refused(tmp_path / "obj.data") == (
+        f"{tmp_path}/test.txt: line 1: no such file or directory '/x/data/obj/a.jpg' (tried "
+        f"/x/data/obj/a.jpg; 2 of 3 images are missing); {FIX} {tmp_path}/obj.data"
+    )
+    # Following the hint: labels next to images, whose files are not here.
+    lines = "".join(f"data/obj/{stem}.jpg\n" for stem in "abc")
+    write(tmp_path, {"test.txt": lines})
+    assert truth_of(tmp_path, image_size="10x10").images == ("a", "b", "c")
+    write(tmp_path, {"obj.data": "classes = 1\nvalid = data/obj\nnames = data/obj.names\n"})
+    assert truth_of(tmp_path, image_size="10x10").images == ("a", "c")
+
+
+def test_labels_hold_for_images_that_exist(tmp_path: Path) -> None:
+    """Next to images without a folder `images`; an image without labels has no objects."""
+    files = {f"day/{stem}.jpg": png(10, 10) for stem in "ab"}
+    write(tmp_path, {**files, "day/a.txt": BOX, "v.txt": "day/a.jpg\nday/b.jpg\n"})
+    write(tmp_path, {"data.yaml": "val: v.txt\nnames: [cat]\n"})
+    truth = truth_of(tmp_path / "data.yaml")
+    assert truth.images == ("a", "b")
+    assert truth.corners.tolist() == [[3.75, 2.5, 6.25, 7.5]]
+    write(tmp_path, {"v.txt": "day/a.jpg\nday/b.jpg\nday/c.jpg\n", "day/c.txt": BOX})
+    assert re.search(r"v.txt: line 3: no such file or directory 'day/c.jpg'",
+                     refused(tmp_path / "data.yaml"))  # fmt: skip
