@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from detap.checks.tables import check_units, normalized_problem, of_unknown_size
 from detap.errors import InputError, Note, Problem
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Name
-from detap.tables.notes import AS_IS, INSIST
+from detap.tables.notes import AS_IS, INSIST, exchanged
 
 Keys = NDArray[np.uint64]
 
@@ -91,6 +91,11 @@ def as_corners(corners: Floats) -> Floats:
     changed = corners.copy()
     changed[:, 2:] -= corners[:, :2]
     return changed
+
+
+def _in_order(corners: Floats, order: str) -> Floats:
+    """Reinterpret x, y, width, height as two corners, in the other `order` of :func:`_order`."""
+    return exchanged(as_corners(corners))[1] if order else as_corners(corners)
 
 
 class _BoxCounts(NamedTuple):
@@ -236,9 +241,14 @@ def _normalized(
             yield FailedCheck("normalized-boxes", normalized_problem(path, role))
 
 
-def _why_corners(truth: GroundTruth | None, counts: _BoxCounts) -> str:
+def _order(table: GroundTruth | Detections, counts: _BoxCounts) -> str:
+    """Say which of two corners, read as x, y, width, height, are exchanged; empty if none."""
+    return "" if counts.may_be_corners else exchanged(as_corners(table.corners))[0]
+
+
+def _why_corners(truth: GroundTruth, counts: _BoxCounts, order: str) -> str:
     """Return the reason why ground truths look like two corners; empty if they do not."""
-    if truth is None or counts.total < _FEWEST_TRUTHS or not counts.may_be_corners:
+    if counts.total < _FEWEST_TRUTHS or not (order or counts.may_be_corners):
         return ""
     corners, total = truth.corners, counts.total
     with np.errstate(over="ignore", invalid="ignore"):
@@ -249,7 +259,7 @@ def _why_corners(truth: GroundTruth | None, counts: _BoxCounts) -> str:
             if sized:
                 text = f"{beyond} of {sized} extend beyond their image"
                 return text if beyond >= _BEYOND * sized else ""
-        areas = [(c[:, 2:] - c[:, :2]).prod(axis=1) for c in (as_corners(corners), corners)]
+        areas = [(c[:, 2:] - c[:, :2]).prod(axis=1) for c in (_in_order(corners, order), corners)]
         of_corners, of_box = np.abs(truth.area - areas) <= 0.01 * areas[0]
     products = np.count_nonzero(of_corners & ~of_box)  # a box at 0, 0 has both
     return "their areas are those of two corners" if products >= _ORDERED * total else ""
@@ -262,26 +272,41 @@ def _conventions(
     paths: tuple[str, str],
 ) -> Iterator[FailedCheck]:
     """Yield the tables whose boxes look like two corners, or like pixels of a network's input."""
-    why, corners_fit = _why_corners(truth, counts[0]), ""
+    why = order = dt_order = corners_fit = ""
     top = None
+    if truth is not None:
+        order = _order(truth, counts[0])
+        why = _why_corners(truth, counts[0], order)
     if truth is not None and detections is not None:
         top = _TopDetections(truth, detections)
-        if counts[1].total >= _FEWEST_DETECTIONS and counts[1].may_be_corners:
-            truths = as_corners(top.truths) if why else top.truths
+        dt_order = _order(detections, counts[1])
+        if counts[1].total >= _FEWEST_DETECTIONS and (dt_order or counts[1].may_be_corners):
+            truths = _in_order(top.truths, order) if why else top.truths
             as_read = top.overlapped(top.corners, truths)
-            changed = top.overlapped(as_corners(top.corners), truths)
+            changed = top.overlapped(_in_order(top.corners, dt_order), truths)
             if 0 < _CORNERS_GAIN * len(top) <= changed - as_read:
                 corners_fit = f"{_fractions(as_read, changed, len(top))} as two corners"
     options = ("--boxes", "--boxes") if why and corners_fit else ("--gt-boxes", "--dt-boxes")
     if why:
-        yield FailedCheck("ground-truth-look-xyxy", _corners(paths[0], options[0], why))
+        yield FailedCheck(
+            "ground-truth-look-xyxy", _corners(truth, paths[0], options[0], why, order)
+        )
     if corners_fit:
-        yield FailedCheck("detections-look-xyxy", _corners(paths[1], options[1], corners_fit))
+        problem = _corners(detections, paths[1], options[1], corners_fit, dt_order)
+        yield FailedCheck("detections-look-xyxy", problem)
     elif not why and top is not None and truth is not None and truth.image_sizes is not None:
         yield from _scales(top, truth.image_sizes[top.image], paths[1])
 
 
-def _corners(path: str, option: str, why: str) -> Problem:
+def _corners(
+    table: GroundTruth | Detections | None, path: str, option: str, why: str, order: str
+) -> Problem:
+    """Return the problem of corners; its hint names an option only if that helps."""
+    if order or (table is not None and any(file.fixed_boxes for file in table.files)):
+        looks = "corners" if order else "[x1, y1, x2, y2]"
+        reason = f"{order}; {why}" if order else why
+        message = f"boxes look like {looks} taken as [x, y, width, height]: {reason}"
+        return Problem(path, "", message, f"correct the boxes, or pass {INSIST}")
     return Problem(
         path,
         "",

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from detap.checks.boxes import FailedCheck, warned
 from detap.errors import Note, Problem
 from detap.tables.detection import CategoryPair, CategorySample, Detections, GroundTruth
-from detap.tables.notes import BOX_OPTIONS, INSIST, backward, too_many
+from detap.tables.notes import INSIST, backward, too_many
 
 _SURE = 0.8
 _STRAY = 0.05
@@ -113,8 +113,8 @@ def _backward(kind: str, path: str, total: int, count: int) -> Iterator[FailedCh
         return
     message = f"{count} of {total} boxes have negative width or height"
     hint = (
-        f"pass {BOX_OPTIONS[kind]} xyxy or xywh, correct the boxes, or pass {INSIST} to count them "
-        "as boxes that overlap nothing"
+        f"read each input alone to see which, correct them, or pass {INSIST} to count them as "
+        "boxes that overlap nothing"
     )
     yield FailedCheck(f"{kind}-negative-size", Problem(path, "", message, hint))
 

@@ -173,17 +173,22 @@ def box_notes(
     margin: float,
     *,
     corners: bool = True,
+    fixed: bool = False,
 ) -> Iterator[Note]:
-    """Yield notes of boxes that extend beyond their image or look like corners."""
+    """Yield notes of boxes that extend beyond their image or look like corners.
+
+    `fixed` is True if no option changes the format of the boxes.
+    """
     if sizes is None or not len(boxes[1]) or bool(np.isnan(sizes).all()):
         return
     beyond, fit_as_corners = survey_boxes(*boxes, sizes, margin)
     look_xyxy = 2 * beyond > len(boxes[1]) and 10 * fit_as_corners >= 9 * beyond
     subject = "detections" if kind == "detections" else "ground truth boxes"
     if beyond and corners and look_xyxy:
+        end = "" if fixed else f"; use {BOX_OPTIONS[kind]} xyxy"
         message = (
             f"{subject} look like [x1, y1, x2, y2], expected [x, y, width, height]: most extend "
-            f"beyond the image but fit as corners; use {BOX_OPTIONS[kind]} xyxy"
+            f"beyond the image but fit as corners{end}"
         )
         yield Note(f"{kind}-look-xyxy", message, beyond)
     if beyond:
@@ -235,7 +240,7 @@ def negative_size_error(
     hint = f"{listed[0].hint}, or pass {INSIST} to count them as boxes that overlap nothing"
     if count == 1:
         return InputError(listed[0]._replace(hint=hint))
-    message = f"{count} of {total} boxes have negative width or height{looks}"
+    message = f"{count} of {total} boxes have negative width or height{looks and ': '}{looks}"
     return InputError([Problem(path, "", message, hint), *listed], count - len(listed))
 
 

@@ -45,7 +45,8 @@ def ground_truth_from(file_format: Format, path: Any, reading: Mapping[str, Any]
     given = reader_options(file_format, TRUTH, reading)
     with _suggesting(file_format, path, TRUTH):
         truth = file_format.read_truth_file(path, **given)
-    return _with_options(file_format, replace(truth, format=file_format.name), TRUTH, reading)
+    truth = replace(truth, format=file_format.name)
+    return _with_options(file_format, truth, TRUTH, reading, given.get(BOXES.name))
 
 
 def detections_from(
@@ -68,7 +69,7 @@ def detections_from(
             if getattr(path, "path", path) == STDIN:
                 raise
             detections = _read_renamed(error, file_format, path, ground_truth, given)
-    return _with_options(file_format, detections, DETECTIONS, reading)
+    return _with_options(file_format, detections, DETECTIONS, reading, given.get(BOXES.name))
 
 
 def _read_detections(
@@ -141,9 +142,9 @@ def _suggesting(file_format: Format, path: Any, role: str) -> Iterator[None]:
 
 
 def _with_options(
-    file_format: Format, table: Table, role: str, reading: Mapping[str, Any]
+    file_format: Format, table: Table, role: str, reading: Mapping[str, Any], boxes: str | None
 ) -> Table:
-    """Record the reader options in the table's files."""
+    """Record the reader options in the table's files, and whether `boxes` can be another."""
     given = {
         option.name: option.recorded(reading[option.name])
         for option in file_format.options
@@ -152,9 +153,12 @@ def _with_options(
     if reading.get(AS_IS):
         given[AS_IS] = "yes"
     recorded = tuple(sorted((name, text) for name, text in given.items() if text is not None))
-    if not recorded:
+    # Formats with ids of images read x, y, width, height by default, the others do not.
+    fixed = bool(file_format.coordinates) or (boxes or file_format.by_ids * "xywh") != "xywh"
+    if not recorded and not fixed:
         return table
-    return replace(table, files=tuple(file._replace(reading=recorded) for file in table.files))
+    files = (file._replace(reading=recorded, fixed_boxes=fixed) for file in table.files)
+    return replace(table, files=tuple(files))
 
 
 def reader_options(file_format: Format, role: str, reading: Mapping[str, Any]) -> dict[str, Any]:

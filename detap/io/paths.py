@@ -17,6 +17,7 @@ class SourceFile(NamedTuple):
     members: tuple[str, ...] = ()  # files read from a folder: sorted paths relative to it
     sha256: str = ""  # empty if not computed while reading
     reading: tuple[tuple[str, str], ...] = ()  # names and values of the reading options, sorted
+    fixed_boxes: bool = False  # not read as x, y, width, height, or not readable otherwise
 
 
 def shown(path: Path) -> str:

@@ -32,7 +32,7 @@ from detap.tables._loops import encode
 from detap.tables.columns import Columns, Names, check_rows, indices_in
 from detap.tables.columns import Name as Name  # noqa: PLC0414 - re-exported
 from detap.tables.masks import Masks
-from detap.tables.notes import AS_IS, backward, backward_note, too_many
+from detap.tables.notes import AS_IS, backward, backward_note, exchanged, too_many
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
@@ -700,7 +700,8 @@ def checked_boxes(
     negative = backward(corners, area)
     notes: tuple[Note, ...] = (AS_IS,) if as_is else ()
     if len(negative) and not as_is and too_many(len(negative), len(boxes)):
-        expected = f"no negative width or height ({box_format}); or pass as_is=True"
+        looks = exchanged(boxes)[0] if box_format == "xyxy" else ""
+        expected = f"no negative width or height ({looks or box_format}); or pass as_is=True"
         columns.refuse("boxes", boxes, np.isin(np.arange(len(boxes)), negative), expected)
     elif len(negative):
         row = columns.first(negative)

@@ -1,5 +1,7 @@
 """Notes shared by tables, and boxes of negative width or height."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -53,11 +55,39 @@ ORIENTED_BOXES = "oriented-boxes"
 
 _FEW = 20
 
+# The ends of a side rise together, position and size do not: over both axes, the correlations in
+# 40 real files add up to at least 0.7 for corners, and to at most 0.2 for x, y, width, height.
+_RISE, _FEWEST_ROWS = 0.5, 10
+_OFTEN = 5
+"""One box in this many suggests exchanged corners; fewer may be wrong for another reason."""
+
 
 def backward(corners: Floats, box_area: Floats) -> Rows:
     """Return the rows of boxes with negative width, height or area."""
     x1, y1, x2, y2 = corners.T
     return np.flatnonzero((x2 < x1) | (y2 < y1) | (box_area < 0))
+
+
+def exchanged(boxes: Floats, names: Sequence[str] = ("x1", "y1", "x2", "y2")) -> tuple[str, Floats]:
+    """Describe corners (N, 4) in another order, and put them in order; "" if they may be xywh."""
+    if len(boxes) < _FEWEST_ROWS:
+        return "", boxes
+    low, high = boxes[:, :2], boxes[:, 2:]
+    with np.errstate(all="ignore"):
+        correlation = np.corrcoef(boxes, rowvar=False)
+    rise = np.where(np.isfinite(correlation), correlation, 0.0)  # undefined of a constant column
+    if rise[0, 1] + rise[2, 3] > _RISE and (boxes[:, [0, 2]] <= boxes[:, [1, 3]]).all():
+        x1, y1, x2, y2 = names
+        looks = f"they look like {x1}, {x2}, {y1}, {y2} or {y1}, {y2}, {x1}, {x2}"
+        return f"{looks} (in all {len(boxes)})", boxes[:, [0, 2, 1, 3]]
+    if rise[0, 2] + rise[1, 3] <= _RISE:
+        return "", boxes
+    counts = np.count_nonzero(low > high, axis=0)
+    pairs = [(names[k], names[k + 2], int(counts[k])) for k in range(2)]
+    often = ", ".join(f"{a} and {b}" for a, b, n in pairs if n * _OFTEN >= len(boxes))
+    looks = f"{often} look exchanged" if often else "they look like corners"
+    of_each = ", ".join(f"{a} > {b} in {n} of {len(boxes)}" for a, b, n in pairs)
+    return f"{looks} ({of_each})", np.hstack((np.minimum(low, high), np.maximum(low, high)))
 
 
 def too_many(count: int, total: int) -> bool:

@@ -125,11 +125,17 @@ def test_xyxy_detections_are_detected(real_data: Path, name: str) -> None:
     (one,) = mismatch_codes((truth, misread(detections)))
     assert one.code == "detections-look-xyxy"
     assert one.problem.file == "dt"
-    assert "--dt-boxes xyxy" in one.problem.hint
+    assert one.problem.hint.startswith(hint_for(detections, "--dt-boxes"))
 
 
 SIZED = [name for name in PAIRS if name not in ("kitti", "cartucho-85", "crowdpose")]
 """Without images of unknown size. CrowdPose has four images and ten objects."""
+
+
+def hint_for(table: GroundTruth | Detections, option: str) -> str:
+    """Return the beginning of the hint: an option only if it changes how the file is read."""
+    can_help = not any(file.fixed_boxes for file in table.files)
+    return f"pass {option} xyxy" if can_help else "correct the boxes, or pass as_is"
 
 
 @pytest.mark.parametrize("name", [*SIZED, "cartucho-85"])
@@ -138,10 +144,17 @@ def test_xyxy_ground_truth_is_detected(real_data: Path, name: str) -> None:
     (one,) = mismatch_codes((misread(truth), detections))
     assert one.code == "ground-truth-look-xyxy"
     assert one.problem.file == "gt"
-    assert "--gt-boxes xyxy" in one.problem.hint
+    assert one.problem.hint.startswith(hint_for(truth, "--gt-boxes"))
     both = mismatch_codes((misread(truth), misread(detections)))
     assert [each.problem.file for each in both] == ["gt", "dt"]
-    assert all("--boxes xyxy" in each.problem.hint for each in both)
+    assert all(each.problem.hint.startswith(hint_for(truth, "--boxes")) for each in both)
+
+
+def test_the_hint_of_formats_without_corners_names_no_option(real_data: Path) -> None:
+    """Text is read as corners already, and YOLO as centers."""
+    for name, can_help in (("coco-val2014-100", True), ("voc2007", False), ("yolo-voc-100", False)):
+        for table in read(real_data, name):
+            assert {file.fixed_boxes for file in table.files} == {not can_help}
 
 
 @pytest.mark.parametrize("mode", ["centered", "top left", "stretched"])

@@ -244,7 +244,7 @@ def test_the_error_of_negative_sizes_lists_the_first_boxes() -> None:
         "correct the boxes, or pass as_is=True (--as-is) to count them as boxes that overlap "
         "nothing"
     )
-    error = negative_size_error("dt.txt", 4, 9, listed, ": they look like corners")
+    error = negative_size_error("dt.txt", 4, 9, listed, "they look like corners")
     message = "4 of 9 boxes have negative width or height: they look like corners"
     assert error.problems == (Problem("dt.txt", "", message, hint), *listed)
     assert error.omitted == 2

@@ -111,6 +111,8 @@ def detection_notes(
     corners: Floats,
     score: Floats,
     box_format: str,
+    *,
+    fixed: bool = False,
 ) -> tuple[Note, ...]:
     """Return notes about detections (N,)."""
     if not len(score):
@@ -124,5 +126,6 @@ def detection_notes(
             ground_truth.image_sizes,
             _ROUNDED,
             corners=box_format == "xywh",
+            fixed=fixed,
         ),
     )

@@ -147,7 +147,14 @@ def detections(
             *nonzero_notes(Note("unknown-classes", message, unknown_count)),
             *(class_notes(classes) if unknown else ()),
             *negative,
-            *detection_notes(ground_truth, image, columns["corners"], score, objects.box_format),
+            *detection_notes(
+                ground_truth,
+                image,
+                columns["corners"],
+                score,
+                objects.box_format,
+                fixed=reader.fixed_boxes,
+            ),
         ),
     )
 

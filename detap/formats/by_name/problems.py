@@ -8,9 +8,10 @@ from detap.errors import InputError, Note, Problem
 from detap.io.limits import Limits
 from detap.io.stream import refuse
 from detap.tables.detection import Floats, encode_boxes
-from detap.tables.notes import backward, backward_note, too_many
+from detap.tables.notes import backward, backward_note, exchanged, too_many
 
 CORNERS = ("x1", "y1", "x2", "y2")
+_CORRECT = "correct the boxes"
 
 
 def refuse_empty(path: str, records: int, limits: Limits, missing: str, content: str) -> None:
@@ -26,6 +27,7 @@ class RowReader:
     limits: Limits
     as_is: bool  # failed plausibility checks are warnings
     corner_names = CORNERS
+    fixed_boxes = False  # True if no option changes the format of the boxes
     swapped = ""  # hint for swapped corners that are valid as xywh, if the format allows that
 
     def location(self, row: int) -> tuple[str, str]:
@@ -46,11 +48,10 @@ class RowReader:
                 return f"{end} = {high:g} is less than {begin} = {low:g}"
         return ""
 
-    def box_problems(self, boxes: Floats, rows: NDArray[np.intp], box_format: str) -> list[Problem]:
+    def box_problems(
+        self, boxes: Floats, rows: NDArray[np.intp], box_format: str, hint: str = _CORRECT
+    ) -> list[Problem]:
         """Return the problems of `rows`, whose boxes have negative size."""
-        hint = "correct the boxes"
-        if self.swapped and box_format == "xyxy":
-            hint = hint if len(backward(*encode_boxes(boxes[rows], "xywh"))) else self.swapped
         return [
             Problem(*self.location(row), self.box_problem(boxes[row].tolist(), box_format), hint)
             for row in rows.tolist()
@@ -71,6 +72,10 @@ def negative_size_notes(
     if look_normalized(boxes):
         example = " ".join(f"{value:.6g}" for value in boxes[0].tolist())
         raise InputError(normalized_problem(reader.path, kind, example))
-    listed = reader.box_problems(boxes, rows[: reader.limits.problems], box_format)
-    looks = ": they look like x, y, width and height" if listed[0].hint == reader.swapped else ""
+    looks, hint = "", _CORRECT
+    if box_format == "xyxy":
+        looks, _ = exchanged(boxes, reader.corner_names)
+        if reader.swapped and not looks and not len(backward(*encode_boxes(boxes, "xywh"))):
+            looks, hint = "they look like x, y, width and height", reader.swapped
+    listed = reader.box_problems(boxes, rows[: reader.limits.problems], box_format, hint)
     raise negative_size_error(reader.path, len(rows), len(boxes), listed, looks)

@@ -34,6 +34,7 @@ from detap.tables.detection import (
     GroundTruth,
     Name,
     distinct_name,
+    encode_boxes,
 )
 from detap.tables.notes import (
     AS_IS,
@@ -43,6 +44,7 @@ from detap.tables.notes import (
     NO_DETECTIONS,
     backward,
     backward_note,
+    exchanged,
     too_many,
 )
 from detap.text_input import join_names
@@ -98,7 +100,7 @@ def truth_table(columns: TruthColumns, source: Source) -> GroundTruth:
     negative = _negative_size_notes("ground-truth", source, table)
     names, name_notes = _distinct_names(table.class_ids, columns.class_names)
     as_is = (AS_IS,) if source.as_is else ()
-    notes = (*as_is, *_truth_notes(columns), *negative, *name_notes)
+    notes = (*as_is, *_truth_notes(columns, source.box_format), *negative, *name_notes)
     return replace(table, classes=names, files=(source.file,), notes=notes)
 
 
@@ -114,7 +116,7 @@ def _keypoint_notes(keypoints: Floats, no_keypoints: Flags) -> Iterator[Note]:
         yield Note("num-keypoints-disagrees", message, disagreeing)
 
 
-def _truth_notes(columns: TruthColumns) -> Iterator[Note]:
+def _truth_notes(columns: TruthColumns, box_format: str) -> Iterator[Note]:
     table, counts = columns.table, columns.counts
     for code, message in _TRUTH_NOTES.items():
         if counts.get(code):
@@ -138,7 +140,9 @@ def _truth_notes(columns: TruthColumns) -> Iterator[Note]:
     empty = survey_values(table.box_area)[2]
     if empty and table.keypoints is None:
         yield zero_area_ground_truths(empty)
-    yield from box_notes("ground-truth", (table.corners, table.image), table.image_sizes, _MARGIN)
+    boxes = table.corners, table.image
+    xywh = box_format == "xywh"
+    yield from box_notes("ground-truth", boxes, table.image_sizes, _MARGIN, corners=xywh)
 
 
 def _distinct_names(
@@ -184,7 +188,7 @@ def detection_table(
         *((AS_IS,) if source.as_is else ()),
         *negative,
         *category_notes,
-        *_detection_notes(columns, ground_truth),
+        *_detection_notes(columns, ground_truth, source.box_format),
     ]
     table = Detections(
         image=columns.image,
@@ -270,13 +274,16 @@ def _negative_size_notes(
         return (backward_note(kind, len(rows), f"{source.location(row)}, {box}"),)
     file = shown(source.file.path)
     hint = source.hint or f"expected {BOX_LAYOUTS[source.box_format]}"
+    looks = ""
     if source.box_format == "xyxy" and not source.hint:
-        hint += f"; for {BOX_LAYOUTS['xywh']} use {BOX_OPTIONS[kind]} xywh"
+        looks = exchanged(columns.corners)[0]
+        if not looks and not len(backward(*encode_boxes(columns.corners, "xywh"))):
+            hint += f"; for {BOX_LAYOUTS['xywh']} use {BOX_OPTIONS[kind]} xywh"
     problems = []
     for row in rows[: source.limits.problems].tolist():
         box, message = _format_negative(columns.corners[row].tolist(), source.box_format)
         problems.append(Problem(file, source.location(row), f"{message}: {box}", hint))
-    raise negative_size_error(file, len(rows), len(columns.image), problems)
+    raise negative_size_error(file, len(rows), len(columns.image), problems, looks)
 
 
 def _format_negative(corners: list[float], box_format: str) -> tuple[str, str]:
@@ -289,7 +296,9 @@ def _format_negative(corners: list[float], box_format: str) -> tuple[str, str]:
     return f"[{box}]", f"bbox has a negative {side}"
 
 
-def _detection_notes(columns: DetectionColumns, truth: GroundTruth) -> Iterator[Note]:
+def _detection_notes(
+    columns: DetectionColumns, truth: GroundTruth, box_format: str
+) -> Iterator[Note]:
     if not len(columns.image):
         yield NO_DETECTIONS
         return
@@ -304,7 +313,9 @@ def _detection_notes(columns: DetectionColumns, truth: GroundTruth) -> Iterator[
     empty = survey_values(columns.box_area)[2]
     if empty and columns.keypoints is None:
         yield zero_area_detections(empty)
-    yield from box_notes("detections", (columns.corners, columns.image), truth.image_sizes, _MARGIN)
+    boxes = columns.corners, columns.image
+    xywh = box_format == "xywh"
+    yield from box_notes("detections", boxes, truth.image_sizes, _MARGIN, corners=xywh)
 
 
 _MARGIN = 1.0

@@ -26,7 +26,7 @@ from detap.io.paths import Path, SourceFile, shown
 from detap.io.problems import Problems
 from detap.tables.columns import indices_in
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers
-from detap.tables.notes import FRACTIONS, backward, too_many
+from detap.tables.notes import FRACTIONS, backward, exchanged, too_many
 from detap.text_input import quote
 
 _MANY_ROWS = 1 << 20
@@ -277,7 +277,8 @@ class _Read(RowReader):
         rows = backward(corners, width * height)
         if len(rows) and too_many(len(rows), len(corners)):
             listed = self.box_problems(corners, rows[: self.limits.problems], "xyxy")
-            raise negative_size_error(self.path, len(rows), len(corners), listed)
+            looks = exchanged(corners, self.corner_names)[0]
+            raise negative_size_error(self.path, len(rows), len(corners), listed, looks)
 
     def check_sizes(self, sizes: Floats, images: list[str]) -> None:
         """Raise InputError for boxes of images of unknown size (I, 2)."""

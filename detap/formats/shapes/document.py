@@ -92,6 +92,7 @@ class Document(RowReader):
     """
 
     box_format = "xyxy"  # of the boxes of `item_of`
+    fixed_boxes = True
     expected = ""  # the hint for other content
     repeated = "keep one of them"  # the hint for an image that occurs twice
     missing = "boxes in its {} images"  # what an input without boxes lacks

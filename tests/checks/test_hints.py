@@ -1,0 +1,358 @@
+"""The hints that name an option: with it the check passes, and the number is that of right data."""
+
+import csv
+import json
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import detap
+from detap.cli import main
+from detap.errors import InputError
+from detap.tables.detection import Detections, GroundTruth
+from detap.tables.notes import exchanged as described
+from tests.formats.test_yolo import png
+from tests.formats.voc_files import write
+
+WIDTH, HEIGHT = 640, 480
+NAMES = ("cat", "dog")
+ORDERS = {
+    "xyxy": (0, 1, 2, 3),
+    "y exchanged": (0, 3, 2, 1),
+    "x exchanged": (2, 1, 0, 3),
+    "both exchanged": (2, 3, 0, 1),
+    "x1 x2 y1 y2": (0, 2, 1, 3),
+}
+
+
+def made(seed: int = 1) -> tuple[list[list[float]], list[list[float]]]:
+    """Return ground truths and detections: image, class, score, x1, y1, x2, y2.
+
+    Eight images have four objects each. Half of the detections are moved by a sixth.
+    """
+    random = np.random.default_rng(seed)
+    truths: list[list[float]] = []
+    detected: list[list[float]] = []
+    for image in range(8):
+        for k in range(4):
+            x, y = (int(v) for v in random.integers(20, (480, 320)))
+            w, h = (int(v) for v in random.integers(40, 120, 2))
+            truths.append([image, k % 2, 1, x, y, x + w, y + h])
+            shift = w // 6 * (k // 2)
+            score = float(random.integers(100, 900)) / 1000 + len(detected) / 1e5
+            detected.append([image, k % 2, score, x + shift, y, x + w + shift, y + h])
+    return truths, detected
+
+
+TRUTHS, FOUND = made()
+Rows = Sequence[Sequence[float]]
+
+
+def in_format(row: Sequence[float], order: str) -> list[float]:
+    """Return the four numbers of a row's box."""
+    box = list(row[3:])
+    x1, y1, x2, y2 = box
+    if order == "xywh":
+        return [x1, y1, x2 - x1, y2 - y1]
+    return [box[k] for k in ORDERS[order]]
+
+
+def coco(folder: Path, gt: str = "xywh", dt: str = "xywh") -> list[str]:
+    """Write COCO files in these box formats."""
+    areas = [(row[5] - row[3]) * (row[6] - row[4]) for row in TRUTHS]
+    truth = {
+        "images": [
+            {"id": k, "file_name": f"{k}.png", "width": WIDTH, "height": HEIGHT} for k in range(8)
+        ],
+        "categories": [{"id": k + 1, "name": name} for k, name in enumerate(NAMES)],
+        "annotations": [
+            {"id": k + 1, "image_id": row[0], "category_id": row[1] + 1, "iscrowd": 0,
+             "bbox": in_format(row, gt), "area": areas[k]} for k, row in enumerate(TRUTHS)
+        ],
+    }  # fmt: skip
+    results = [
+        {"image_id": row[0], "category_id": row[1] + 1, "score": row[2], "bbox": in_format(row, dt)}
+        for row in FOUND
+    ]
+    write(folder, {"gt.json": json.dumps(truth), "dt.json": json.dumps(results)})
+    return [str(folder / "gt.json"), str(folder / "dt.json")]
+
+
+def text(folder: Path, gt: str = "xyxy", dt: str = "xyxy") -> list[str]:
+    """Write text files, `class [score] box`, in these box formats."""
+    files: dict[str, str | bytes] = {
+        f"{part}/{k}.txt": "" for part in ("gt", "dt") for k in range(8)
+    }
+    for part, rows, order in (("gt", TRUTHS, gt), ("dt", FOUND, dt)):
+        for row in rows:
+            score = [row[2]] if part == "dt" else []
+            numbers = " ".join(f"{value:g}" for value in (*score, *in_format(row, order)))
+            files[f"{part}/{int(row[0])}.txt"] += f"{NAMES[int(row[1])]} {numbers}\n"  # type: ignore[operator]
+    write(folder, files)
+    return [str(folder / "gt"), str(folder / "dt")]
+
+
+def lines(folder: Path, gt: str = "xywh", dt: str = "xywh") -> list[str]:
+    """Write JSON Lines in these box formats."""
+    for part, rows, order in (("gt", TRUTHS, gt), ("dt", FOUND, dt)):
+        records = []
+        for k in range(8):
+            own = [row for row in rows if row[0] == k]
+            objects: dict[str, Any] = {"bbox": [in_format(row, order) for row in own]}
+            objects |= {"category": [NAMES[int(row[1])] for row in own]}
+            if part == "dt":
+                objects["score"] = [row[2] for row in own]
+            record = {"file_name": f"{k}.png", "objects": objects}
+            records.append(record | {"width": WIDTH, "height": HEIGHT})
+        write(folder, {f"{part}.jsonl": "".join(f"{json.dumps(r)}\n" for r in records)})
+    return [str(folder / "gt.jsonl"), str(folder / "dt.jsonl")]
+
+
+def csv_files(folder: Path, gt: str = "xyxy", dt: str = "xyxy") -> list[str]:
+    """Write TensorFlow CSV, whose columns have names, with columns in these orders."""
+    for part, rows, order in (("gt", TRUTHS, gt), ("dt", FOUND, dt)):
+        with (folder / f"{part}.csv").open("w", newline="") as stream:
+            scored = ["score"] if part == "dt" else []
+            head = ["filename", "width", "height", "class", "xmin", "ymin", "xmax", "ymax", *scored]
+            table = csv.writer(stream)
+            table.writerow(head)
+            for row in rows:
+                values = [
+                    f"{row[0]}.png",
+                    WIDTH,
+                    HEIGHT,
+                    NAMES[int(row[1])],
+                    *in_format(row, order),
+                ]
+                table.writerow([*values, *([row[2]] if scored else [])])
+    return [str(folder / "gt.csv"), str(folder / "dt.csv")]
+
+
+def yolo(folder: Path, *, images: bool = False) -> list[str]:
+    """Write YOLO labels, and predictions with the confidence last."""
+    files: dict[str, str | bytes] = {f"run/{k}.txt": "" for k in range(8)}
+    files |= {f"labels/{k}.txt": "" for k in range(8)}
+    for part, rows in (("labels", TRUTHS), ("run", FOUND)):
+        for row in rows:
+            x, y, w, h = in_format(row, "xywh")
+            box = [(x + w / 2) / WIDTH, (y + h / 2) / HEIGHT, w / WIDTH, h / HEIGHT]
+            score = [row[2]] if part == "run" else []
+            line = " ".join(map(repr, [*box, *score]))
+            files[f"{part}/{int(row[0])}.txt"] += f"{int(row[1])} {line}\n"  # type: ignore[operator]
+    if images:
+        files |= {f"images/{k}.png": png(WIDTH, HEIGHT) for k in range(8)}
+    files["data.yaml"] = "val: images\nnames: [cat, dog]\n"
+    files["sizes.csv"] = "image,width,height\n" + "".join(
+        f"{k}.png,{WIDTH},{HEIGHT}\n" for k in range(8)
+    )
+    write(folder, files)
+    return [str(folder / "labels"), str(folder / "run"), "--class-names", str(folder / "data.yaml")]
+
+
+def run(
+    arguments: Sequence[str], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> tuple[int, str, float]:
+    """Return the status, the messages and AP of an evaluation under the protocol of COCO."""
+    report = folder / "report.json"
+    report.unlink(missing_ok=True)
+    status = main(["eval", *arguments, "--protocol", "coco", "-o", str(report)])
+    messages = capsys.readouterr().err
+    if status:
+        return status, messages, np.nan
+    return status, messages, json.loads(report.read_text())["summary"]["AP"]
+
+
+@pytest.fixture
+def ap(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> float:
+    """AP of the right data in COCO's format."""
+    folder = tmp_path / "right"
+    folder.mkdir()
+    status, _, value = run(coco(folder), folder, capsys)
+    assert status == 0
+    assert 0.5 < value < 1
+    return value
+
+
+Case = tuple[Callable[[Path], list[str]], str, list[str]]
+
+HINTS: dict[str, Case] = {
+    "corners, COCO": (lambda f: coco(f, "xyxy", "xyxy"), "pass --boxes xyxy", ["--boxes", "xyxy"]),
+    "corners, COCO's ground truth": (
+        lambda f: coco(f, gt="xyxy"), "pass --gt-boxes xyxy", ["--gt-boxes", "xyxy"]
+    ),
+    "corners, COCO's results": (
+        lambda f: coco(f, dt="xyxy"), "pass --dt-boxes xyxy", ["--dt-boxes", "xyxy"]
+    ),
+    "corners, JSON Lines": (
+        lambda f: lines(f, "xyxy", "xyxy"), r"'xyxy' \(--boxes\)", ["--boxes", "xyxy"]
+    ),
+    "corners, results in JSON Lines": (
+        lambda f: lines(f, dt="xyxy"), r"'xyxy' \(--boxes\)", ["--dt-boxes", "xyxy"]
+    ),
+    "sides, text": (
+        lambda f: text(f, gt="xywh"), r"\(--gt-boxes xywh\)", ["--gt-boxes", "xywh"]
+    ),
+    "sides, text of detections": (
+        lambda f: text(f, dt="xywh"), r"\(--dt-boxes xywh\)", ["--dt-boxes", "xywh"]
+    ),
+    "sides, COCO as corners": (
+        lambda f: [*coco(f, dt="xyxy"), "--dt-boxes", "xyxy", "--gt-boxes", "xyxy"],
+        r"for \[x, y, width, height\] use --gt-boxes xywh", ["--gt-boxes", "xywh"],
+    ),
+    "sizes of images": (yolo, "pass --image-sizes FILE", ["--image-sizes", "sizes.csv"]),
+    "one size": (yolo, "or --image-size WxH", ["--image-size", f"{WIDTH}x{HEIGHT}"]),
+    "YOLO read as VOC": (
+        lambda f: [*yolo(f, images=True)[:1], text(f)[1], *yolo(f)[2:], "--gt-format", "voc"],
+        "use --gt-format yolo", ["--gt-format", "yolo"],
+    ),
+    "YOLO detections read as VOC": (
+        lambda f: [text(f)[0], yolo(f)[1], "--dt-class-names", yolo(f)[3], "--dt-format", "voc"],
+        "use --dt-format yolo", ["--dt-format", "yolo", "--image-size", f"{WIDTH}x{HEIGHT}"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HINTS)
+def test_a_hint_is_followed(
+    name: str, ap: float, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make, hint, options = HINTS[name]
+    given = make(tmp_path)
+    _, messages, before = run(given, tmp_path, capsys)
+    detected = re.search(hint, messages)
+    assert detected, messages
+    assert before != pytest.approx(ap, abs=1e-9)
+    options = [str(tmp_path / o) if o.endswith(".csv") else o for o in options]
+    status, messages, after = run([*given, *options], tmp_path, capsys)
+    assert status == 0, messages
+    assert after == pytest.approx(ap, abs=1e-9)
+    assert not re.search(hint, messages)
+    assert "look" not in messages
+
+
+# --- exchanged corners: no option reads them
+
+
+def _arrays(boxes: Rows, **more: Any) -> dict[str, Any]:
+    return {
+        "image": [int(row[0]) for row in boxes],
+        "label": [NAMES[int(row[1])] for row in boxes],
+        **more,
+    }
+
+
+def exchanged(order: str, names: str = "x1 y1 x2 y2") -> str:
+    """Return the description of an order in the message."""
+    x1, y1, x2, y2 = names.split()
+    count = {"y exchanged": (0, 32), "x exchanged": (32, 0), "both exchanged": (32, 32)}
+    if order == "x1 x2 y1 y2":
+        return f"they look like {x1}, {x2}, {y1}, {y2} or {y1}, {y2}, {x1}, {x2} (in all 32)"
+    x, y = count[order]
+    pairs = ", ".join(f"{a} and {b}" for a, b, n in ((x1, x2, x), (y1, y2, y)) if n)
+    return f"{pairs} look exchanged ({x1} > {x2} in {x} of 32, {y1} > {y2} in {y} of 32)"
+
+
+EXCHANGED = [order for order in ORDERS if order != "xyxy"]
+
+
+@pytest.mark.parametrize("order", EXCHANGED)
+@pytest.mark.parametrize("side", ["gt", "dt"])
+@pytest.mark.parametrize("make", [text, csv_files, coco, lines])
+def test_exchanged_corners(
+    make: Callable[..., list[str]],
+    side: str,
+    order: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The error names what is exchanged, and no option that leads to another number."""
+    given = make(tmp_path, **{side: order})
+    if make in (coco, lines):
+        given += [f"--{side}-boxes", "xyxy"]
+    status, messages, _ = run(given, tmp_path, capsys)
+    assert status == 2
+    names = "xmin ymin xmax ymax" if make is csv_files else "x1 y1 x2 y2"
+    looks = exchanged(order, names)
+    assert re.search(
+        rf"\d+ of 32 boxes have negative width or height: {re.escape(looks)}; ", messages
+    )
+    if make is not text or order != "both exchanged":
+        assert "x, y, width and height" not in messages
+    assert "-boxes" not in messages
+
+
+@pytest.mark.parametrize("order", EXCHANGED)
+@pytest.mark.parametrize("make", [coco, lines])
+@pytest.mark.parametrize("sides", [("gt",), ("dt",), ("gt", "dt")])
+def test_exchanged_corners_read_as_sides(
+    make: Callable[..., list[str]],
+    sides: tuple[str, ...],
+    order: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """None of the numbers is negative then."""
+    given = make(tmp_path, **dict.fromkeys(sides, order))
+    for role in ("gt", "dt"):
+        given += [f"--{role}-boxes", "xywh"]
+    status, messages, _ = run(given, tmp_path, capsys)
+    assert status == 2
+    for side in sides:
+        looks = exchanged(order).replace("32", r"\d+") if side == "dt" else exchanged(order)
+        pattern = re.escape(looks).replace(re.escape(r"\d+"), r"\d+")
+        assert re.search(
+            rf"{side}\.jsonl?: boxes look like corners taken as \[x, y, width, height\]: {pattern}",
+            messages,
+        )
+    assert "-boxes" not in messages
+
+
+@pytest.mark.parametrize("order", EXCHANGED)
+def test_exchanged_corners_of_arrays(order: str) -> None:
+    boxes = [in_format(row, order) for row in TRUTHS]
+    with pytest.raises(InputError, match=re.escape(f"height ({exchanged(order)}); or pass")):
+        GroundTruth.from_arrays(**_arrays(TRUTHS), boxes=boxes)
+    boxes = [in_format(row, order) for row in FOUND]
+    with pytest.raises(InputError, match=re.escape(f"height ({exchanged(order)}); or pass")):
+        Detections.from_arrays(**_arrays(FOUND), boxes=boxes, score=[row[2] for row in FOUND])
+
+
+def test_the_report(real_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Text with y1 and y2 exchanged; in order, mAP is that of an independent VOC evaluator."""
+    folder = real_data / "reports4/corners-swapped"
+    if not folder.is_dir():
+        pytest.skip(f"the reported data are absent: no folder {folder}")
+    assert main(["eval", str(folder / "gt"), str(folder / "dt")]) == 2
+    messages = capsys.readouterr().err
+    assert (
+        "gt: 20 of 20 boxes have negative width or height: y1 and y2 look exchanged (x1 > x2 in 0 "
+        "of 20, y1 > y2 in 20 of 20); correct the boxes, or pass as_is=True (--as-is) to count "
+    ) in messages
+    assert "xywh" not in messages
+    for path in folder.glob("*/*.txt"):
+        rows = [line.split() for line in path.read_text().splitlines()]
+        right = [[*row[:-4], row[-4], row[-1], row[-2], row[-3]] for row in rows]
+        (tmp_path / path.parent.name).mkdir(exist_ok=True)
+        content = "".join(f"{' '.join(row)}\n" for row in right)
+        (tmp_path / path.parent.name / path.name).write_text(content)
+    result = detap.evaluate(tmp_path / "gt", tmp_path / "dt")
+    assert result.metric("mAP") == pytest.approx(0.762593, abs=5e-7)
+
+
+@pytest.mark.parametrize("kind", ["lines of text", "small objects", "people"])
+def test_sides_are_not_taken_for_corners(kind: str) -> None:
+    """Position and size do not rise together, even where x < width or y > height in all rows."""
+    random = np.random.default_rng(3)
+    x, y = random.uniform(200, 500, (2, 40))
+    w, h = random.uniform(5, 50, (2, 40))
+    if kind == "lines of text":  # as wide as the page
+        x, w = np.full(40, 60.0), np.full(40, 500.0)
+    if kind == "people":
+        y, h = random.uniform(100, 130, 40), random.uniform(200, 400, 40)
+    looks, same = described(np.column_stack((x, y, w, h)))
+    assert looks == ""
+    assert same.shape == (40, 4)
