@@ -188,11 +188,12 @@ def score_cut_notes(result: Result) -> Iterator[Note]:
 def _one_score_notes(result: Result) -> Iterator[Note]:
     """Yield the note of equal scores, unless their order changes nothing."""
     name, bounds = next(iter(result.summary)), dict[str, tuple[float, float, float]]()
+    end = "; see --tie-range"
     if len(result.detections) <= _MOST and result.has_boxes:
         module: Any = import_module("detap.evaluation.tie_range")  # start-up time
+        end = ""
         with suppress(UsageError):  # the protocol has no such bounds
             bounds = module.tie_range(result)
-    end = "; see --tie-range"
     if name in bounds:
         low, value, high = bounds[name]
         if not high - low > ROUNDING:

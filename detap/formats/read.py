@@ -8,9 +8,10 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any, TypeVar
+from unicodedata import normalize
 
 from detap.errors import InputError, Note, Problem, UsageError
 from detap.formats.base import Format
@@ -29,6 +30,7 @@ from detap.formats.stem_matching import by_stem, empty_ground_truth, restore_ids
 from detap.io.limits import DEFAULT_LIMITS
 from detap.io.paths import STDIN
 from detap.tables.detection import Detections, GroundTruth
+from detap.tables.notes import UNICODE_FORM
 from detap.text_input import quote
 
 Table = TypeVar("Table", GroundTruth, Detections)
@@ -38,6 +40,13 @@ _ADDED = re.compile(
 )
 """Additions to image names: Roboflow exports ``a.jpg`` as ``a_jpg.rf.<32 hexadecimal digits>.jpg``,
 Label Studio as ``<8 hexadecimal digits>-a.jpg``."""
+
+
+_EXPORTED = Note(
+    "exported-names-matched",
+    "image names of an export matched without the part that it added",
+    severity="info",
+)
 
 
 def ground_truth_from(file_format: Format, path: Any, reading: Mapping[str, Any]) -> GroundTruth:
@@ -91,36 +100,64 @@ def _by_stem(gt_format: Format, truth: GroundTruth) -> GroundTruth:
 def _read_renamed(
     error: InputError, file_format: Format, path: Any, truth: GroundTruth, given: dict[str, Any]
 ) -> Detections:
-    """Read detections that name the images as before an export changed their names."""
+    """Read detections that name the images or classes in another form than the ground truth."""
     gt_format = FORMATS.get(truth.format, file_format)
     try:
         named = _by_stem(gt_format, truth)
     except (InputError, ValueError, KeyError, TypeError):
         raise error from None  # the ground truth cannot be read again
+    path = getattr(path, "path", path)
     same_ids = gt_format.by_ids and file_format.by_ids
-    renamed = replace(named, class_ids=truth.class_ids, format="") if same_ids else named
+    named = replace(named, class_ids=truth.class_ids, format="") if same_ids else named
     names = [*map(str, named.images)]
-    originals = [_ADDED.sub("", name) or name for name in names]
-    if originals == names:
-        raise error
-    counts = Counter(originals)
-    if len(counts) == len(originals):
-        renamed = replace(renamed, images=tuple(originals))
-    else:
-        by_id = dict(zip(renamed.class_ids, renamed.classes, strict=True))
-        renamed = empty_ground_truth(counts, by_id, by_id)
-    try:
-        detections = file_format.read_detections_file(getattr(path, "path", path), renamed, **given)
-    except InputError:
-        raise error from None
-    if len(counts) < len(originals):
-        name, count = counts.most_common(1)[0]
-        message = f"the export has {count} versions of image {quote(name)}"
-        hint = "predict on the exported images, or export without augmentation"
-        raise InputError(Problem(truth.path, "", message, hint))
-    message = "image names of an export matched without the part that it added"
-    note = Note("exported-names-matched", message, len(originals), severity="info")
-    return restore_ids(replace(detections, notes=(*detections.notes, note)), truth)
+    versions = Counter(_without_addition(name) for name in names)
+    for originals, in_form, note in _renamings(named, names, file_format, (path, given)):
+        if len({*originals}) == len(originals):
+            renamed = replace(in_form, images=tuple(originals))
+        else:
+            by_id = dict(zip(in_form.class_ids, in_form.classes, strict=True))
+            renamed = empty_ground_truth(dict.fromkeys(originals), by_id, by_id)
+        try:
+            detections = file_format.read_detections_file(path, renamed, **given)
+        except InputError:
+            continue
+        if len({*originals}) < len(originals):
+            name, count = versions.most_common(1)[0]
+            message = f"the export has {count} versions of image {quote(name)}"
+            hint = "predict on the exported images, or export without augmentation"
+            raise InputError(Problem(truth.path, "", message, hint))
+        notes = (*detections.notes, replace(note, count=len(originals)))
+        return restore_ids(replace(detections, notes=notes), truth)
+    raise error from None
+
+
+def _renamings(
+    named: GroundTruth, names: list[str], file_format: Format, source: tuple[Any, dict[str, Any]]
+) -> Iterator[tuple[list[str], GroundTruth, Note]]:
+    """Yield other names of the images, the ground truth with other class names, and a note."""
+    path, given = source
+    gt_has_ids = named.class_ids != named.classes
+    originals = [_without_addition(name) for name in names]
+    if originals != names:
+        yield originals, named, _EXPORTED
+    for form in ("NFC", "NFD"):
+        forms = [normalize(form, name) for name in names]
+        classes = tuple(normalize(form, str(name)) for name in named.class_ids)
+        if forms != names or (classes != named.class_ids and not gt_has_ids):
+            in_form = named if gt_has_ids else replace(named, class_ids=classes, classes=classes)
+            yield forms, in_form, UNICODE_FORM
+    if hasattr(file_format, "placeholder"):
+        with suppress(InputError, UsageError):
+            options = {"layout": "image-files", **given}
+            table = file_format.placeholder(path, options, given.get("limits", DEFAULT_LIMITS))
+            added = {_without_addition(name): name for name in map(str, table.images)}
+            uploaded = [added.get(name, name) for name in names]
+            if len(added) == len(table.images) and uploaded != names:
+                yield uploaded, named, _EXPORTED
+
+
+def _without_addition(name: str) -> str:
+    return _ADDED.sub("", name) or name
 
 
 @contextmanager

@@ -45,9 +45,12 @@ def _repeated_file_name(truth: GroundTruth, files: Sequence[str]) -> InputError:
 
 def restore_ids(detections: Detections, ground_truth: GroundTruth) -> Detections:
     """Replace file stems and class names by the ids of the ground truth."""
-    unknown = detections.class_ids[len(ground_truth.class_ids) :]
+    known = len(ground_truth.class_ids)
     return replace(
-        detections, images=ground_truth.images, class_ids=ground_truth.class_ids + unknown
+        detections,
+        images=ground_truth.images,
+        classes=ground_truth.classes + detections.classes[known:],
+        class_ids=ground_truth.class_ids + detections.class_ids[known:],
     )
 
 

@@ -6,6 +6,7 @@ uses the value below a mask. Each of these would change the metrics.
 
 from collections.abc import Iterable, Sequence, Sized
 from typing import Any, NamedTuple, NoReturn
+from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -230,6 +231,21 @@ def indices_in(names: Iterable[Name], order: Iterable[Name]) -> NDArray[np.int32
     """Return the index of each name in `order`, (n,) int32; -1 if it is missing."""
     index_by_name = {name: index for index, name in enumerate(order)}
     return np.array([index_by_name.get(name, -1) for name in names], np.int32)
+
+
+def in_form_of(names: tuple[Name, ...], order: tuple[Name, ...]) -> tuple[Name, ...]:
+    """Return names, with unknown ones as the name in `order` that differs in Unicode form only."""
+    texts = [name for name in names if isinstance(name, str) and not name.isascii()]
+    unknown = {*texts}.difference(order)
+    if not unknown:
+        return names
+    forms: dict[str, list[Name]] = {}
+    for name in dict.fromkeys(order):
+        if isinstance(name, str):
+            forms.setdefault(normalize("NFC", name), []).append(name)
+    alike = {name: forms.get(normalize("NFC", name), []) for name in unknown}
+    same: dict[Name, Name] = {name: of[0] for name, of in alike.items() if len(of) == 1}
+    return tuple(same.get(name, name) for name in names)
 
 
 def reindexed(

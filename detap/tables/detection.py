@@ -16,6 +16,7 @@ Three areas of a box differ in their last bits, so each is kept:
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import ne
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -29,10 +30,10 @@ from detap.io.paths import Path, SourceFile
 from detap.protocols.summary import FREQUENCIES
 from detap.tables import shapes
 from detap.tables._loops import encode
-from detap.tables.columns import Columns, Names, check_rows, indices_in
+from detap.tables.columns import Columns, Names, check_rows, in_form_of, indices_in
 from detap.tables.columns import Name as Name  # noqa: PLC0414 - re-exported
 from detap.tables.masks import Masks
-from detap.tables.notes import AS_IS, backward, backward_note, exchanged, too_many
+from detap.tables.notes import AS_IS, UNICODE_FORM, backward, backward_note, exchanged, too_many
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
@@ -537,6 +538,9 @@ class Detections(_Table):
             If a detection is on an image that `ground_truth` does not have.
         """
         images, known_ids = ground_truth.images, ground_truth.class_ids
+        own = in_form_of(self.images, images), in_form_of(self.class_ids, known_ids)
+        if own != (self.images, self.class_ids):
+            return self._in_form(*own).reindex_like(ground_truth)
         if self.images == images and self.class_ids[: len(known_ids)] == known_ids:
             return self
         _check_name_types("image", self.images, images)
@@ -557,6 +561,21 @@ class Detections(_Table):
             images=images,
             classes=ground_truth.classes + tuple(self.classes[number] for number in added),
             class_ids=ids,
+        )
+
+    def _in_form(self, images: tuple[Name, ...], class_ids: tuple[Name, ...]) -> "Detections":
+        """Return these detections with names of another Unicode form, and a note."""
+        distinct = tuple(dict.fromkeys(class_ids))
+        own = dict(zip(self.class_ids, self.classes, strict=True))
+        changed = sum(map(ne, images, self.images)) + sum(map(ne, class_ids, self.class_ids))
+        notes = [note for note in self.notes if note.code != "unknown-classes"]
+        return replace(
+            self,
+            label=indices_in(class_ids, distinct)[self.label] if len(self) else self.label,
+            images=images,
+            classes=tuple(own.get(name, str(name)) for name in distinct),
+            class_ids=distinct,
+            notes=(*notes, replace(UNICODE_FORM, count=changed)),
         )
 
 

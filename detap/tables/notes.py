@@ -33,6 +33,13 @@ FRACTIONS = Note(
 NO_DETECTIONS = Note("no-detections", "no detections: every AP is 0")
 """Note that applies to several inputs only if it applies to each."""
 
+UNICODE_FORM = Note(
+    "names-in-unicode-form",
+    "names of the two inputs that differ only in Unicode form (NFC, NFD) are the same",
+    severity="info",
+)
+"""Note of names that print alike."""
+
 INTERLEAVED = Note(
     "interleaved-inputs",
     "images of the inputs interleave: tied scores are ordered by image, not by file position; one "

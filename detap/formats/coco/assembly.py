@@ -54,6 +54,9 @@ _MIN_OVERLAPPED = 4
 
 _TRUTH_NOTES = {
     "missing-annotation-ids": "annotation id missing; not required",
+    "annotation-ids-by-image": (
+        "annotation ids repeat across images; each is an object (pycocotools keeps one of each id)"
+    ),
     "missing-area": "area missing; using box area",
     "missing-iscrowd": "iscrowd missing; assuming 0",
     "missing-num-keypoints": "num_keypoints missing; counting keypoints with v > 0",

@@ -71,7 +71,7 @@ class TruthFile:
         self.info: Any = None
         self._keys: set[str] = set()
         self._repeated: dict[str, list[Name]] = {name: [] for name in _SECTIONS}
-        self._repeated_without_crowd = 0
+        self._repeated_without_crowd = self._reused_ids = 0
         self._categories: dict[Name, tuple[int, Record]] = {}
         self._lists: dict[str, list[list[Name] | None]] = {name: [] for name in LISTS}
         self._images = Fields(
@@ -236,6 +236,7 @@ class TruthFile:
 
         counts = {
             "missing-annotation-ids": fields.missing("id"),
+            "annotation-ids-by-image": self._reused_ids,
             "missing-iscrowd": fields.missing("iscrowd") - self._repeated_without_crowd,
         }
         box = np.asarray(fields.take("bbox")).reshape(-1, 4)
@@ -314,10 +315,16 @@ class TruthFile:
             return kept
         numbers = sorted({records.number_of(row) for pair in pairs for row in pair})
         picked = dict(zip(numbers, self._document.pick(name, numbers), strict=True))
-        for row, other in pairs:
-            one, two = records.number_of(row), records.number_of(other)
+        by_image: dict[tuple[Any, str], int] = {}  # ids name annotations, or those of an image
+        for first_row, other in pairs:
             identifier: Any = keys[other]
-            if picked[one] != picked[two]:
+            images = [str(picked[records.number_of(r)].get("image_id")) for r in (first_row, other)]
+            by_image.setdefault((identifier, images[0]), first_row)
+            row = by_image.setdefault((identifier, images[1]), other)
+            one, two = records.number_of(row), records.number_of(other)
+            if row == other:
+                self._reused_ids += 1
+            elif picked[one] != picked[two]:
                 records.fault(two, identifier, _duplicate(identifier, records.location(one)))
             else:
                 kept[other] = False

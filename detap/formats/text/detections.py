@@ -13,7 +13,7 @@ from detap.formats.by_name.notes import classes_without_file, files_skipped, ima
 from detap.formats.by_name.objects import nothing_in_common
 from detap.formats.reading.sniffing import head
 from detap.formats.text.class_names import ClassNames
-from detap.formats.text.folder import Folder, detections_folder, hint_of
+from detap.formats.text.folder import Folder, detections_folder, hint_of, named_as_images
 from detap.formats.text.lines import NUMBER, LineForm, looks_like
 from detap.formats.text.reader import FolderReader
 from detap.io import stream as files
@@ -147,6 +147,7 @@ def read_detections(
         message = "has image names, but the ground truth has image numbers"
         hint = "use detections in the format of the ground truth"
         files.refuse(folder.given, message, hint)
+    folder = named_as_images(folder, ground_truth.images)
     layout = layout or _layout_of(folder, ground_truth) or _refuse_layout(folder)
     reader = FolderReader(folder, as_is, limits)
     reader.problems.cause = partial(_other_layout, folder, ground_truth, layout)

@@ -3,7 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from detap.formats.text.lines import plain_lines
@@ -149,6 +149,7 @@ def ground_truth_folder(path: str) -> Folder:
         folder = files_of(path, inside, ".txt")
     if not folder.members and not is_tree:
         folder = files_of(path, inside, ".xml", nested=True)
+        folder = folder if folder.members else files_of(path, inside, ".txt", nested=True)
     if not folder.members:
         message = "no annotations: no file ends with .xml" + ("" if inside else " or .txt")
         hint = "use the folder with the files, or the one with Annotations"
@@ -157,14 +158,15 @@ def ground_truth_folder(path: str) -> Folder:
 
 
 def first_folder(path: str, inside: Sequence[str], format_name: str, content: str) -> Folder:
-    """Return the text files of the first folder below a path that has any."""
+    """Return the text files of the first folder below a path that has any, else nested ones."""
     if path == STDIN:
         message = f"cannot provide {format_name} {content}: file names are needed"
         files.refuse(path, message, "use a folder")
     existing = [name for name in inside if not name or os.path.isdir(os.path.join(path, name))]
     folders = (files_of(path, name, ".txt") for name in existing)
     folder = next((folder for folder in folders if folder.members), None)
-    if folder is None:
+    folder = folder or files_of(path, "", ".txt", nested=True)  # of several videos, say
+    if not folder.members:
         has_xml = any(entry.name.lower().endswith(".xml") for entry in _list_folder(path))
         note = " (.xml files are ground truth)" if content == "detections" and has_xml else ""
         below = " or ".join(filter(None, inside))
@@ -177,6 +179,13 @@ def detections_folder(path: str) -> Folder:
     """Return the text files of a folder of detections, or a single file."""
     file = None if path == STDIN else one_file(path)
     return file or first_folder(path, ("",), "VOC", "detections")
+
+
+def named_as_images(folder: Folder, images: Sequence[Any]) -> Folder:
+    """Return a folder whose files have the names of known images: a stem, or with its folder."""
+    known = {name for name in images if isinstance(name, str)}
+    members = folder.members.items()
+    return replace(folder, members={name_of_member(m, known) or name: m for name, m in members})
 
 
 class Selection(NamedTuple):

@@ -34,7 +34,7 @@ from detap.formats.reading.image_headers import IMAGE_SUFFIXES
 from detap.formats.reading.sniffing import HEAD_BYTES, head
 from detap.formats.stem_matching import empty_ground_truth
 from detap.formats.text.class_names import ClassNames, is_data_yaml
-from detap.formats.text.folder import Folder, detections_folder
+from detap.formats.text.folder import Folder, detections_folder, is_folder, named_as_images
 from detap.formats.text.reader import first_words
 from detap.formats.yolo.dataset import (
     DataSet,
@@ -180,7 +180,9 @@ def read_detections(
     if columns is not None:
         check_choice("columns", columns, COLUMNS)
     path = os.fspath(path)
-    folder, flattened = without_flattened_paths(_predictions_folder(path), ground_truth)
+    folder, flattened = without_flattened_paths(
+        named_as_images(_predictions_folder(path), ground_truth.images), ground_truth
+    )
     if dt_class_names is None:
         names = names_of_detections(folder, ground_truth, class_names, limits, as_is=as_is)
     else:
@@ -341,10 +343,13 @@ class Yolo(Format):
 
 
 def _text_files(path: str) -> list[str]:
-    """Return a file, or a few text files of a folder or its sub-folder `labels`."""
+    """Return a file, or a few text files of a folder or its sub-folders, `labels` first."""
     if os.path.isfile(path):
         return [path]
-    for folder in (path, os.path.join(path, "labels")):
+    below: list[str] = []
+    with suppress(OSError), os.scandir(path) as entries:
+        below = sorted(entry.path for entry in entries if is_folder(entry))[:_FITTING_FILES]
+    for folder in (path, os.path.join(path, "labels"), *below):
         with suppress(OSError), os.scandir(folder) as entries:
             texts = (e for e in entries if e.name.endswith(".txt") and e.name[0] != ".")
             labels = (e.path for e in texts if e.is_file() and not e.name.endswith("classes.txt"))
