@@ -152,9 +152,16 @@ def _duplicates(table: GroundTruth | Detections) -> int:
     rows = np.flatnonzero(sampled[table.image])
     if len(rows) > _MOST:
         rows = np.flatnonzero(table.image == table.image[0])[:_MOST]
-    if 4 * repeated(table.image[rows], table.label[rows], table.corners[rows]) < len(rows):
+    duplicates = _repeated_boxes(table, rows)
+    if not duplicates or 4 * duplicates < len(rows):
         return 0
-    return repeated(table.image, table.label, table.corners)
+    return _repeated_boxes(table, np.arange(len(table)))
+
+
+def _repeated_boxes(table: GroundTruth | Detections, rows: NDArray[np.intp]) -> int:
+    """Count the duplicates among some rows; boxes without area can stand for missing ones."""
+    rows = rows[table.box_area[rows] > 0]
+    return repeated(table.image[rows], table.label[rows], table.corners[rows])
 
 
 def _is_known(code: str, known: set[str]) -> bool:

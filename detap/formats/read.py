@@ -22,6 +22,7 @@ from detap.formats.options import (
     BOXES,
     DETECTIONS,
     GEOMETRIES,
+    LAYOUT,
     SPLIT,
     TRUTH,
     named_coordinates,
@@ -148,7 +149,8 @@ def _renamings(
             yield forms, in_form, UNICODE_FORM
     if hasattr(file_format, "placeholder"):
         with suppress(InputError, UsageError):
-            options = {"layout": "image-files", **given}
+            layout = {"layout": "image-files"} if LAYOUT in file_format.options else {}
+            options = layout | given
             table = file_format.placeholder(path, options, given.get("limits", DEFAULT_LIMITS))
             added = {_without_addition(name): name for name in map(str, table.images)}
             uploaded = [added.get(name, name) for name in names]

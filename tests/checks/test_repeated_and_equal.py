@@ -97,6 +97,32 @@ def test_arrays_written_twice() -> None:
         detap.evaluate(*arrays(2, lambda n: n / 10))
 
 
+def test_boxes_without_area_are_no_duplicates(tmp_path: Path) -> None:
+    # Exports of keypoints can lack boxes and write [0, 0, 0, 0] instead.
+    def pose(n: int) -> list[int]:
+        return [value for k in range(17) for value in (10 + 40 * n + 3 * k, 10 + 2 * k, 2)]
+
+    objects = [
+        {"id": n + 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 0, 0], "area": 900 + n}
+        | {"iscrowd": 0, "num_keypoints": 17, "keypoints": pose(n)}
+        for n in range(4)
+    ]
+    results = [
+        {"image_id": 1, "category_id": 1, "keypoints": pose(n), "score": 0.9 - n / 10}
+        for n in range(4)
+    ]
+    truth = {
+        "images": [{"id": 1, "file_name": "a.jpg", "width": 500, "height": 100}],
+        "annotations": objects,
+        "categories": [{"id": 1, "name": "person"}],
+    }
+    (tmp_path / "gt.json").write_text(json.dumps(truth))
+    (tmp_path / "dt.json").write_text(json.dumps(results))
+    result = detap.evaluate(tmp_path / "gt.json", tmp_path / "dt.json", "coco-keypoints")
+    assert result.summary["AP"] == pytest.approx(1)
+    assert not notes(result, "repeated-objects")
+
+
 def test_a_few_objects_at_one_place_are_not_noted() -> None:
     truth, detections = arrays(1, lambda n: n / 10)
     columns = {name: column[[*range(8), 0]] for name, column in truth.columns().items()}
@@ -126,8 +152,8 @@ def test_two_scores_are_not_one() -> None:
 
 
 def test_a_protocol_without_bounds_names_none() -> None:
+    rules = detap.protocol("coco").with_changes(max_dets=(100,), max_dets_scope="dataset")
     with pytest.warns(DetapWarning, match=r"file order decides AP \(8\)"):
-        rules = detap.protocol("coco").with_changes(max_dets=(100,), max_dets_scope="dataset")
         detap.evaluate(*arrays(1, lambda _: 1.0), rules)
 
 
