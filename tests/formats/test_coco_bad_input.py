@@ -57,7 +57,7 @@ def test_the_valid_files_have_no_notes(files: Files) -> None:
 
 TRUTH_ERRORS: dict[str, tuple[Any, str]] = {
     "annotation id twice": (
-        with_record("annotations", 1, id=11),
+        with_record("annotations", 1, id=11, image_id=1),
         "annotations[1] (id 11): duplicate id 11 (also at annotations[0])",
     ),
     "image id twice": (
@@ -776,7 +776,7 @@ def test_ten_boxes_show_an_id_offset_unless_as_is(files: Files) -> None:
 def test_annotation_ids_that_differ_in_the_highest_byte(files: Files) -> None:
     document = truth()
     for record, identifier in zip(document["annotations"], (5, 5 + 2**56, 5), strict=True):
-        record["id"] = identifier
+        record |= {"id": identifier, "image_id": 1}
     (problem,) = files.truth_error(document).problems
     assert problem.message == "duplicate id 5 (also at annotations[0])"
 
