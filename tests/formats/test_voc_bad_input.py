@@ -71,19 +71,10 @@ OBJECTS = {
         "object 1, line 1: has 2 elements <xmin>; keep one",
     ),
     "difficult 2": (item(difficult="2"), "object 1, line 3: difficult is '2'; use 0 or 1"),
-    "difficult empty": (item(difficult=""), "object 1, line 3: difficult is ''; use 0 or 1"),
     "difficult true": (item(difficult="true"), "object 1, line 3: difficult is 'true'; use 0 or 1"),
-    "truncated a fraction": (
-        item(more="<truncated>0.4</truncated>"),
-        "object 1, line 3: truncated is '0.4'; use 0 or 1",
-    ),
-    "occluded false": (
-        item(more="<occluded>False</occluded>"),
-        "object 1, line 3: occluded is 'False'; use 0 or 1",
-    ),
-    "occluded twice": (
-        item(more="<occluded>0</occluded><occluded>0</occluded>"),
-        "object 1, line 3: has 2 elements <occluded>; keep one",
+    "difficult twice": (
+        item(more="<difficult/>"),
+        "object 1, line 3: has 2 elements <difficult>; keep one",
     ),
     "x turned": (
         item(box=(30, 20, 10, 40)),

@@ -66,8 +66,9 @@ def objects(draw: st.DrawFn) -> str:
         *draw(st.lists(unknown(), max_size=3)),
     ]
     for flag in ("difficult", "truncated", "occluded"):
+        values = ["0", "1", " 1\n"] if flag == "difficult" else ["1", "0.0597", "-1", "", "Left"]
         if draw(st.booleans()):
-            children.append(draw(wrapped(flag, draw(st.sampled_from(["0", "1", " 1\n"])))))
+            children.append(draw(wrapped(flag, draw(st.sampled_from(values)))))
     return draw(wrapped("object", draw(blanks).join(draw(st.permutations(children)))))
 
 

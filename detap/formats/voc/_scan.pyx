@@ -31,8 +31,6 @@ cdef enum Role:
     SIZE
     NAME        # from start on, elements that contain only text
     DIFFICULT
-    TRUNCATED
-    OCCLUDED
     XMIN
     YMIN
     XMAX
@@ -80,10 +78,6 @@ cdef Role _role(Role parent, const char *tag, size_t length) noexcept nogil:
             return BOX
         if is_word(tag, length, b"difficult", 9):
             return DIFFICULT
-        if is_word(tag, length, b"truncated", 9):
-            return TRUNCATED
-        if is_word(tag, length, b"occluded", 8):
-            return OCCLUDED
     elif parent == BOX and length == 4:
         if memcmp(tag, b"xmin", 4) == 0:
             return XMIN
@@ -173,11 +167,10 @@ cdef bint _take_text(
         current.name = names_find(names, at, end - at, True)
         if current.name < 0:
             return False
-    elif DIFFICULT <= role <= OCCLUDED:
+    elif role == DIFFICULT:
         if end - at != 1 or not (at[0] == c'0' or at[0] == c'1'):
             return False
-        if role == DIFFICULT:
-            current.difficult = at[0] == c'1'
+        current.difficult = at[0] == c'1'
     else:
         if not scan_number(at, end, &stop, &value) or stop != end:
             return False

@@ -14,6 +14,7 @@ import numpy as np
 
 from detap.errors import Note, UsageError
 from detap.formats.base import Format
+from detap.formats.by_name.notes import nonzero_notes
 from detap.formats.content import Content
 from detap.formats.image_folders import ImageFolder, folders_at
 from detap.formats.options import TRUTH, named_coordinates
@@ -48,7 +49,8 @@ _START = re.compile(
 class AnnotationReader(FolderReader):
     """Reader of a folder's XML: plain files by `_scan.pyx`, all others by lxml.
 
-    `sizes` (I, 2) are those of the images, NaN if unknown; `nested` counts objects inside others.
+    `sizes` (I, 2) are those of the images, NaN if unknown; `nested` counts objects inside others,
+    and `empty` the empty elements <difficult/>.
     """
 
     files, content = "annotation files", "annotations"
@@ -61,7 +63,7 @@ class AnnotationReader(FolderReader):
         `attributes` gets those of the rows. Only lxml reads them: with names, it reads all files.
         """
         members, limits = self.selection.members, self.limits
-        self.nested = 0
+        self.nested = self.empty = 0
         self.sizes: Floats = np.full((len(members), 2), np.nan)
         scanned = Annotations(limits.nesting)
         for number, path, data in contents(self.folder, members, self.problems, limits):
@@ -77,6 +79,7 @@ class AnnotationReader(FolderReader):
                     attributes.append(each.attributes)
                 self.sizes[number] = annotation.size
                 self.nested += annotation.nested
+                self.empty += annotation.empty
             self.check_records(len(scanned))
         file, word, flag, corners, words = scanned.columns()
         names, name = used_names(word, words, str)
@@ -122,7 +125,10 @@ def read_ground_truth(
             raise UsageError(named_coordinates("VOC XML", coordinates, TRUTH, boxes))
         extra = Attributes(attributes, texts=True)
         reader.read_annotations(extra)
+        message = "empty <difficult/> read as 0"
+        empty = Note("empty-difficult", message, reader.empty, severity="info")
         columns = {"nested": reader.nested, "sizes": reader.sizes, "extra": extra.columns()}
+        columns["notes"] = nonzero_notes(empty)
     else:
         reader.read(LineForm("class", False, boxes, names.resolve))
         columns = {"sources": names.source()}

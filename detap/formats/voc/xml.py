@@ -14,8 +14,6 @@ from detap.io.problems import Problems
 from detap.text_input import quote
 
 _BLANK = " \t\r\n"
-_FLAGS = ("difficult", "truncated", "occluded")
-"""Only the first is used; all are checked."""
 _CORNERS = ("xmin", "ymin", "xmax", "ymax")
 
 
@@ -29,11 +27,12 @@ class Object(NamedTuple):
 
 
 class Annotation(NamedTuple):
-    """Objects, the size of their image (NaN if unknown), and the number of nested objects."""
+    """Objects, the size of their image (NaN if unknown), and the counts of two notes."""
 
     objects: list[Object]
     size: tuple[float, float] = (math.nan, math.nan)
-    nested: int = 0
+    nested: int = 0  # objects inside others
+    empty: int = 0  # elements <difficult/> without a value
 
 
 @cache
@@ -68,10 +67,13 @@ def read_annotation(
     )
     rows = [row for row in read if row is not None]
     nested = sum(1 for _ in root.iter("object")) - len(objects) - (root.tag == "object")
+    flags = (element.find("difficult") for element in objects)
+    empty = sum(1 for flag in flags if flag is not None and not (flag.text or "").strip(_BLANK))
     size = root.find("size")
     if size is None:
-        return Annotation(rows, nested=nested)
-    return Annotation(rows, (_length(size.find("width")), _length(size.find("height"))), nested)
+        return Annotation(rows, nested=nested, empty=empty)
+    sides = _length(size.find("width")), _length(size.find("height"))
+    return Annotation(rows, sides, nested, empty)
 
 
 def _parsed(data: bytes, file: str, problems: Problems, limits: Limits) -> Any:
@@ -149,11 +151,10 @@ def _read_object(
     name = _child_text(element, "name", "name", faults)
     if name == "":
         faults.append(_Fault(element, "empty name", "write the name of its class"))
-    flags = {flag: _child_text(element, flag, "", faults) for flag in _FLAGS}
-    for flag, text in flags.items():
-        if text not in {None, "0", "1"}:
-            fault = f"{flag} is {quote(str(text))}"
-            faults.append(_Fault(element.find(flag), fault, "use 0 or 1"))
+    difficult = _child_text(element, "difficult", "", faults)
+    if difficult not in {None, "", "0", "1"}:
+        fault = f"difficult is {quote(str(difficult))}"
+        faults.append(_Fault(element.find("difficult"), fault, "use 0 or 1"))
     values = _box(element, faults)
     if values is not None and (fault := box_fault(values, "xyxy")):
         faults.append(_Fault(element, fault, "correct the box"))
@@ -161,7 +162,7 @@ def _read_object(
         problems.add(file, f"{location}, line {faulty.sourceline}", message, hint)
     if faults or name is None or values is None:
         return None
-    return Object(name, flags["difficult"] == "1", values, attributes.values(element.findtext))
+    return Object(name, difficult == "1", values, attributes.values(element.findtext))
 
 
 def _child(element: Any, tag: str, required: str, faults: list[_Fault]) -> Any:
