@@ -49,7 +49,7 @@ def assert_detections(
     detections: Detections | Path,
     *,
     protocol: Protocol | str | None = None,
-    classes: Iterable[str] | None = None,
+    classes: Iterable[Name] | None = None,
     images: Iterable[Name] | None = None,
     fail_under: Limits | None = None,
     fail_over: Limits | None = None,
@@ -74,8 +74,8 @@ def assert_detections(
         As for :func:`detap.evaluate`, or the paths of files.
     protocol : Protocol or str, optional
         As for :func:`detap.evaluate`.
-    classes : iterable of str, optional
-        Names of the classes to report, as for :func:`detap.evaluate`.
+    classes : iterable of int or str, optional
+        Names, or ids if integers, of the classes to report, as for :func:`detap.evaluate`.
     images : iterable of int or str, optional
         Names of the images to evaluate.
     fail_under : mapping of str to number, or a number

@@ -46,7 +46,7 @@ def evaluate(
     detections: Detections | Path | Sequence[Path],
     protocol: Protocol | str | None = None,
     *,
-    classes: Iterable[str] | None = None,
+    classes: Iterable[Name] | None = None,
     images: Iterable[Name] | None = None,
     threads: int | None = None,
     matches: bool = False,
@@ -65,10 +65,10 @@ def evaluate(
     protocol : Protocol or str, optional
         A protocol or the name of a preset. By default that of the ground truth's format, as for
         ``detap eval``: ``"voc2012"`` for VOC; ``"coco"`` for arrays.
-    classes : iterable of str, optional
-        Names of the classes to report. All classes are evaluated, so the metrics of a class do
-        not depend on the selection; means are over the selected classes. A class-agnostic
-        protocol pools only the selected classes.
+    classes : iterable of int or str, optional
+        Names, or ids if integers, of the classes to report. All classes are evaluated, so the
+        metrics of a class do not depend on the selection; means are over the selected classes. A
+        class-agnostic protocol pools only the selected classes.
     images : iterable of int or str, optional
         Names of the images to evaluate; all by default.
     threads : int, optional
@@ -134,7 +134,7 @@ def score_tables(
     detections: Detections,
     protocol: Protocol | str = "coco",
     *,
-    classes: Iterable[str] | None = None,
+    classes: Iterable[Name] | None = None,
     images: Iterable[Name] | None = None,
     threads: int | None = None,
     matches: bool = False,
@@ -166,7 +166,7 @@ def prepare(
     detections: Detections,
     protocol: Protocol | str = "coco",
     *,
-    classes: Iterable[str] | None = None,
+    classes: Iterable[Name] | None = None,
     images: Iterable[Name] | None = None,
     threads: int | None = None,
     check_formats: bool = True,

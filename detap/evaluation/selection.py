@@ -48,7 +48,7 @@ class Selection:
         cls,
         ground_truth: GroundTruth,
         detections: Detections,
-        classes: Iterable[str] | None,
+        classes: Iterable[Name] | None,
         images: Iterable[Name] | None,
     ) -> "Selection":
         """Return the selection of some classes and images of aligned tables."""
@@ -58,7 +58,7 @@ class Selection:
         selected_classes = selected_images = None
         unselected: list[Name] = []
         if classes is not None:
-            mask = name_mask("class", detections.classes, classes)
+            mask = _class_mask(detections, classes)
             selected_classes = _names(detections.classes, mask)
             selected_ids = _names(detections.class_ids, mask)
             unselected = ordered({*ground_truth.class_ids}.difference(selected_ids))
@@ -91,7 +91,7 @@ def select(
     ground_truth: GroundTruth,
     detections: Detections,
     *,
-    classes: Iterable[str] | None = None,
+    classes: Iterable[Name] | None = None,
     images: Iterable[Name] | None = None,
 ) -> tuple[GroundTruth, Detections]:
     """Return both tables with only some classes and images, reindexed.
@@ -103,8 +103,8 @@ def select(
     ----------
     ground_truth, detections : GroundTruth, Detections
         `detections` is reindexed like `ground_truth` first.
-    classes : iterable of str, optional
-        Names; the order is that of the tables.
+    classes : iterable of int or str, optional
+        Names, or ids if they are integers; the order is that of the tables.
     images : iterable of int or str, optional
         Names of the images.
 
@@ -116,7 +116,7 @@ def select(
     check_table(ground_truth, GroundTruth)
     check_table(detections, Detections)
     detections = detections.reindex_like(ground_truth)
-    keep_class = name_mask("class", detections.classes, classes)
+    keep_class = _class_mask(detections, classes)
     keep_image = name_mask("image", ground_truth.images, images)
     return shrink(ground_truth, keep_image, keep_class), shrink(detections, keep_image, keep_class)
 
@@ -170,6 +170,14 @@ def split_classes(ground_truth: GroundTruth, protocol: Protocol, count: int) -> 
 
 def _names(values: tuple[Any, ...], keep: Flags) -> tuple[Any, ...]:
     return tuple(compress(values, keep.tolist()))
+
+
+def _class_mask(table: Detections, chosen: Iterable[Name] | None) -> Flags:
+    """Return a mask of the selected classes, (K,) bool; an integer is an id before it is a name."""
+    if chosen is not None:
+        by_id = dict(zip(table.class_ids, table.classes, strict=True))
+        chosen = [name if isinstance(name, str) else by_id.get(name, str(name)) for name in chosen]
+    return name_mask("class", table.classes, chosen)
 
 
 def name_mask(

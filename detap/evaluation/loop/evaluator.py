@@ -431,7 +431,7 @@ class Evaluator:
 
     @_locked
     def compute(
-        self, *, classes: Iterable[str] | None = None, threads: int | None = None
+        self, *, classes: Iterable[Name] | None = None, threads: int | None = None
     ) -> Result:
         """Evaluate all updates.
 
@@ -440,8 +440,8 @@ class Evaluator:
 
         Parameters
         ----------
-        classes : iterable of str, optional
-            Names of the classes to report, as for :func:`detap.evaluate`.
+        classes : iterable of int or str, optional
+            Names, or ids if integers, of the classes to report, as for :func:`detap.evaluate`.
         threads : int, optional
             As for :func:`detap.evaluate`.
 
