@@ -155,7 +155,6 @@ TRUTH_ERRORS: dict[str, tuple[Any, str]] = {
         " overflows, expected finite corners",
     ),
     "area negative": (with_record("annotations", 0, area=-1), "area is -1, expected a number >= 0"),
-    "area null": (with_record("annotations", 0, area=None), "area is null, expected a number"),
     "crowd of two": (with_record("annotations", 0, iscrowd=2), "iscrowd is 2, expected 0 or 1"),
     "ignore a string": (
         with_record("annotations", 0, ignore="no"),

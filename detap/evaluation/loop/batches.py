@@ -88,7 +88,7 @@ class Batch(ImageRows):
                 raise UsageError(message)
         self._read_boxes(given.get("boxes"), shapes, sizes)
         columns, count = self.columns, len(self.columns["boxes"])
-        if "area" in given:
+        if given.get("area") is not None:
             columns["area"] = self._finite("area", given["area"])
             self.refuse("area", columns["area"], columns["area"] < 0, ">= 0")
         else:

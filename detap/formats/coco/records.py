@@ -189,6 +189,8 @@ LISTS = {"negative": "neg_category_ids", "not_exhaustive": "not_exhaustive_categ
 
 Values = Mapping[str, Any]
 FLAGS = ("iscrowd", "ignore", "isgroupof")
+_REQUIRED = ("image_id", "category_id", "bbox", "score")
+_GEOMETRIES = ("segmentation", "keypoints", "poly")
 _MOST_DEGREES = 1e6
 _KEYPOINTS = "[x, y, v, x, y, v, ...]"
 _SEGMENTATION = "polygons [[x, y, x, y, x, y, ...]] or RLE {size, counts}"
@@ -200,6 +202,7 @@ _MIN_VALUES = 6
 def image_values(record: Record) -> Values:
     """Return the values of an image of ground truth."""
     identifier = identifier_of(record, "id")
+    record = _present(record, "id")
     lists = {key: _json(category_ids(key, record[key])) for key in LISTS.values() if key in record}
     sizes = {side: size_of(record.get(side)) for side in ("width", "height")}
     return {"id": identifier, **sizes, **lists}
@@ -218,6 +221,7 @@ def annotation_values(
     record: Record, boxes: str, attributes: Attributes, *, masks: bool, keypoints: bool
 ) -> Values:
     """Return the values of an annotation."""
+    record = _present(record, *_REQUIRED, "segmentation", "keypoints")
     values: dict[str, Any] = {"id": identifier_of(record, "id") if "id" in record else None}
     values |= {key: identifier_of(record, key) for key in ("image_id", "category_id")}
     if not (masks and has_no_box(record)):
@@ -246,6 +250,11 @@ def annotation_values(
 
 def result_values(record: Record, boxes: str, *, masks: bool, keypoints: bool) -> Values:
     """Return the values of a detection."""
+    no_box = has_no_box(record)
+    named: tuple[str, ...] = ("keypoints",) if keypoints else ()
+    if no_box and all(record.get(key) is None for key in _GEOMETRIES):
+        named = _GEOMETRIES  # by the message of a record without any
+    record = _present(record, *_REQUIRED, *named)
     values: dict[str, Any] = {}
     values |= {key: identifier_of(record, key) for key in ("image_id", "category_id")}
     if isinstance(record.get("file_name"), str):
@@ -253,7 +262,6 @@ def result_values(record: Record, boxes: str, *, masks: bool, keypoints: bool) -
     if keypoints:
         keypoint_values(record)
         values["keypoints"] = _json(record["keypoints"])
-    no_box = has_no_box(record)
     if "segmentation" in record and (masks or (no_box and not keypoints)):
         parse_segmentation(record["segmentation"])
         values["segmentation"] = _json(record["segmentation"])
@@ -274,7 +282,12 @@ def result_values(record: Record, boxes: str, *, masks: bool, keypoints: bool) -
 
 def has_no_box(record: Record) -> bool:
     """Return True if a record has no bbox, or an empty list, as in pycocotools."""
-    return bool(record.get("bbox", []) == [])
+    return record.get("bbox") in (None, [])
+
+
+def _present(record: Record, *kept: str) -> Record:
+    """Return a record without its null values, except of the keys that are `kept`."""
+    return {key: value for key, value in record.items() if value is not None or key in kept}
 
 
 def rotation_of(attributes: Any) -> float:

@@ -330,7 +330,7 @@ class TruthFile:
                 kept[other] = False
                 self._repeated[name].append(identifier)
                 if name == "annotations":
-                    self._repeated_without_crowd += "iscrowd" not in picked[two]
+                    self._repeated_without_crowd += picked[two].get("iscrowd") is None
         return kept
 
     def _sizes(self) -> Floats:

@@ -175,6 +175,7 @@ cdef class Fields:
     - flag: 0, 1, true or false.
     - span: the JSON of any value; some are kept `only_boxless`, of records without a box.
 
+    null is no value; of a score, box or key it is odd.
     A record with none of a `required` tuple, or with a `forbidden` column, is odd; with `each`,
     every record. `most` is the maximum number of records; `count` includes those without a row.
     Spans are kept of the rows from `drained`.
@@ -330,6 +331,8 @@ cdef class Fields:
         cdef Bytes start = p
         if self.seen >> field & 1:
             return fail(cursor, p)  # two keys of one column
+        if p[0] == c'n' and kind != SCORE and kind != BOX and kind != KEY:
+            return skip_word(cursor, p, b"null", 4)
         if column.data == NULL and not self.activate(field):
             return fail(cursor, p)
         self.seen |= <uint32_t>1 << field
