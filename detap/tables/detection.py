@@ -392,7 +392,8 @@ class Detections(_Table):
     Attributes
     ----------
     score : (N,) float64
-        Confidence in any unit; only its order matters.
+        Confidence in any unit; only its order matters. NaN in all rows of detections without
+        scores.
     area : (N,) float64 or None
         Area for the area ranges if unmatched, such as a mask's pixels; None for the box's area.
     categories : CategorySample
@@ -414,7 +415,7 @@ class Detections(_Table):
         image: ArrayLike,
         label: ArrayLike,
         boxes: ArrayLike | None = None,
-        score: ArrayLike,
+        score: ArrayLike | None = None,
         box_format: str = "xyxy",
         masks: Any = None,
         keypoints: ArrayLike | None = None,
@@ -430,8 +431,8 @@ class Detections(_Table):
         boxes : (N, 4) array of float
             In the given `box_format`, in pixels; by default the bounding boxes of the masks,
             keypoints or polygons.
-        score : (N,) array of float
-            Any finite numbers.
+        score : (N,) array of float, optional
+            Any finite numbers. By default the detections have no scores.
         box_format : {"xyxy", "xywh"}
             x1, y1, x2, y2, or x, y, width, height.
         masks : (N, H, W) array of bool or uint8, or sequence of N masks, optional
@@ -450,8 +451,10 @@ class Detections(_Table):
         """
         given = {"masks": masks, "keypoints": keypoints, "polygons": polygons}
         rows = _Rows("detections", (image, label), (boxes, given), box_format, as_is)
-        scores = rows.numbers("score", score, (rows.length,))
-        rows.refuse("score", scores, ~np.isfinite(scores), "a finite number")
+        scores = np.full(rows.length, np.nan)
+        if score is not None:
+            scores = rows.numbers("score", score, (rows.length,))
+            rows.refuse("score", scores, ~np.isfinite(scores), "a finite number")
         images = tuple(rows.image.distinct)
         ids, names = _class_table(rows, None)
         return cls(
@@ -467,6 +470,11 @@ class Detections(_Table):
             notes=rows.notes,
             **rows.shapes,
         )
+
+    @property
+    def has_scores(self) -> bool:
+        """False for detections without scores."""
+        return not np.isnan(self.score[:1]).any()
 
     def save(self, path: Path) -> None:
         """Write the table as ``.npz``: columns, names, notes, and the digests of its files.
