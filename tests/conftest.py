@@ -43,6 +43,15 @@ def real_data() -> Path:
 
 
 @pytest.fixture(scope="session")
+def unscored(real_data: Path) -> Path:
+    """Return the folder of expected values of detections without scores."""
+    folder = real_data / "unscored"
+    if not folder.is_dir():
+        pytest.skip(f"the data of detections without scores is absent: no folder {folder}")
+    return folder
+
+
+@pytest.fixture(scope="session")
 def measures(real_data: Path) -> Path:
     """Return the folder of the data of metrics beyond AP."""
     folder = real_data / "measures"

@@ -1,0 +1,169 @@
+"""The assignment of detections without scores: expected cases, and all of small ones."""
+
+import json
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from detap.core.assignment import Assignment, Candidates, Flags, Floats, candidates
+from detap.core.matching import Boxes
+
+KINDS = ("counted", "ignore", "any", "crowd")
+
+
+def boxes_of(rows: list[dict[str, Any]], images: list[str], classes: list[str]) -> Boxes:
+    """Return the core's columns of rows with image, class and box."""
+    corners = np.array([row["box"] for row in rows], np.float64).reshape(-1, 4)
+    area = (corners[:, 2] - corners[:, 0]) * (corners[:, 3] - corners[:, 1])
+    return Boxes(
+        np.array([images.index(row["image"]) for row in rows], np.int32),
+        np.array([classes.index(row["class"]) for row in rows], np.int32),
+        corners,
+        area,
+        area,
+        np.zeros(len(rows)),
+    )
+
+
+def assignment_of(detections: Boxes, truths: Boxes, kinds: list[str]) -> Assignment:
+    """Return the assignment of boxes to ground truths of some kinds."""
+    kind = np.array(kinds, dtype="U8")
+    crowd = kind == "crowd"
+    return Assignment(
+        candidates((detections, truths), crowd, None, inclusive_pixels=False),
+        counted=kind == "counted",
+        repeatable=crowd | (kind == "any"),
+        never_false=np.zeros(len(detections.image), np.bool_),
+        largest=len(kinds),
+        strict=False,
+    )
+
+
+def counts_at(assignment: Assignment, threshold: float, counted: int) -> dict[str, int]:
+    truth, ignored = assignment.at(threshold)
+    true = int((truth >= 0).sum())
+    assert len(set(truth[truth >= 0])) == true  # one to one
+    return {
+        "TP": true,
+        "FP": int((~ignored).sum()) - true,
+        "FN": counted - true,
+        "ignored": int(ignored.sum()),
+    }
+
+
+@pytest.mark.parametrize("seed", [None, 0, 1])
+def test_cases_of_the_reference_program(unscored: Path, seed: int | None) -> None:
+    cases = json.loads((unscored / "matching.json").read_text())["cases"]
+    assert len(cases) == 60
+    for case in cases:
+        truth_rows, rows = case["ground_truth"], case["detections"]
+        if seed is not None:
+            random = np.random.default_rng(seed)
+            random.shuffle(truth_rows)
+            random.shuffle(rows)
+        classes = sorted({row["class"] for row in (*truth_rows, *rows)})
+        boxes, truths = (boxes_of(part, case["images"], classes) for part in (rows, truth_rows))
+        kinds = [row["kind"] for row in truth_rows]
+        assignment = assignment_of(boxes, truths, kinds)
+        for expected in case["expected"]["by_threshold"]:
+            counts = counts_at(assignment, expected["threshold"], kinds.count("counted"))
+            assert counts == {key: expected[key] for key in counts}, case["id"]
+
+
+def best_of_all(
+    iou: Floats, kinds: list[str], free: Flags, threshold: float
+) -> tuple[int, float, int] | None:
+    """Return pairs, total IoU and false positives of the best assignment, by trying all."""
+    detections, truths = iou.shape
+    best = None
+    for choice in product(range(-1, truths), repeat=detections):
+        taken = [truth for truth in choice if truth >= 0 and kinds[truth] in ("counted", "ignore")]
+        reached = all(t < 0 or iou[d, t] >= threshold for d, t in enumerate(choice))
+        if not reached or len(taken) > len(set(taken)):
+            continue
+        pairs = [(d, t) for d, t in enumerate(choice) if t >= 0 and kinds[t] == "counted"]
+        total = sum(iou[pair] for pair in pairs)
+        false = sum(t < 0 and not free[d] for d, t in enumerate(choice))
+        value = (len(pairs), round(total, 9), -false)
+        best = value if best is None else max(best, value)
+    return best
+
+
+@given(
+    st.lists(st.sampled_from(KINDS), max_size=3),
+    st.integers(0, 4),
+    st.data(),
+)
+def test_no_other_assignment_is_better(kinds: list[str], count: int, data: st.DataObject) -> None:
+    levels = st.sampled_from([0.0, 0.4, 0.5, 0.6, 0.75, 1.0])
+    iou = np.array([[data.draw(levels) for _ in kinds] for _ in range(count)], np.float64).reshape(
+        count, len(kinds)
+    )
+    free = np.array([data.draw(st.booleans()) for _ in range(count)], np.bool_)
+    detection, truth = np.nonzero(iou)
+    kind_of = np.array(kinds, "U8")
+    assignment = Assignment(
+        Candidates(detection.astype(np.int32), truth.astype(np.int32), iou[detection, truth]),
+        counted=kind_of == "counted",
+        repeatable=np.isin(kind_of, ["any", "crowd"]),
+        never_false=free,
+        largest=3,
+        strict=False,
+    )
+    found, ignored = assignment.at(0.5)
+    pairs = np.flatnonzero(found >= 0)
+    total = round(float(iou[pairs, found[pairs]].sum()), 9)
+    false = count - len(pairs) - int(ignored.sum())
+    assert (len(pairs), total, -false) == best_of_all(iou, kinds, free, 0.5)
+
+
+def test_more_pairs_are_better_than_a_greater_iou() -> None:
+    # The first detection fits both ground truths, the second only the first one.
+    found = Candidates(
+        np.array([0, 0, 1], np.int32), np.array([0, 1, 0], np.int32), np.array([0.9, 0.6, 0.7])
+    )
+    assignment = Assignment(
+        found,
+        counted=np.ones(2, np.bool_),
+        repeatable=np.zeros(2, np.bool_),
+        never_false=np.zeros(2, np.bool_),
+        largest=2,
+        strict=False,
+    )
+    assert assignment.at(0.5)[0].tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(("strict", "truth"), [(False, 0), (True, -1)])
+def test_a_strict_threshold_is_not_reached_by_equal_iou(strict: bool, truth: int) -> None:
+    assignment = Assignment(
+        Candidates(np.zeros(1, np.int32), np.zeros(1, np.int32), np.array([0.5])),
+        counted=np.ones(1, np.bool_),
+        repeatable=np.zeros(1, np.bool_),
+        never_false=np.zeros(1, np.bool_),
+        largest=1,
+        strict=strict,
+    )
+    assert assignment.at(0.5)[0].tolist() == [truth]
+
+
+def test_ten_thousand_detections_of_one_object() -> None:
+    count = 10_000
+    found = Candidates(
+        np.arange(count, dtype=np.int32), np.zeros(count, np.int32), np.linspace(0.5, 0.9, count)
+    )
+    assignment = Assignment(
+        found,
+        counted=np.ones(1, np.bool_),
+        repeatable=np.zeros(1, np.bool_),
+        never_false=np.zeros(count, np.bool_),
+        largest=1,
+        strict=False,
+    )
+    truth, ignored = assignment.at(0.5)
+    assert np.flatnonzero(truth >= 0).tolist() == [count - 1]
+    assert not ignored.any()
