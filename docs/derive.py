@@ -129,7 +129,7 @@ def options_table(rules: type[ProtocolBase], omit: type[ProtocolBase] | None = N
     rows = [
         f"| {_spellings(axis)} {_values(axis)} | {axis.meaning} |"
         for axis in protocol_fields(rules)
-        if axis.option not in omitted
+        if axis.option and axis.option not in omitted
     ]
     return ["| option | meaning |", "|---|---|", *rows]
 
@@ -137,7 +137,7 @@ def options_table(rules: type[ProtocolBase], omit: type[ProtocolBase] | None = N
 def _spellings(axis: ProtocolField) -> str:
     if isinstance(axis.kind, YesNo):
         return f"`{axis.option}`, `--no-{axis.option[2:]}`"
-    return f"`{axis.option}`"
+    return f"`{axis.option}`" if axis.option else "none"
 
 
 def _values(axis: ProtocolField) -> str:

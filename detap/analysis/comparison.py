@@ -71,7 +71,11 @@ def count_errors(result: Result, *, threshold: int = 0) -> ErrorCounts:
     if result.full is not None and isinstance(run, SelectedClasses):
         return _of_selected(count_errors(result.full, threshold=threshold), run)
     match_table = result.match_table_for((0, threshold))
-    kept = _at_operating_points(match_table, threshold)
+    if protocol.has_scores:
+        kept = _at_operating_points(match_table, threshold)
+    else:
+        counted = match_table.within_max_dets & ~match_table.is_ignored(0, threshold)
+        kept = np.flatnonzero(counted).astype(np.int32)
     correct = match_table.is_true_positive(0, threshold, kept)
     matched = np.zeros(len(match_table.truth_image), np.bool_)
     matched[match_table.matched_gt_at(0, threshold)[kept[correct]]] = True

@@ -4,6 +4,8 @@ With the rule ``protocol`` the protocol's matches come first. Then each unmatche
 descending score, matches the unmatched ground truth of another class with the largest IoU at or
 above the threshold.
 
+Without scores, these are assigned one to one (:mod:`detap.core.assignment`).
+
 With ``class-agnostic``, as in Ultralytics, there is one pass by descending score: a detection
 matches the unmatched ground truth with the largest IoU, whatever its class. Detections that the
 protocol ignores take part.
@@ -18,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.analysis.match_results import Counts, MatchResults
+from detap.core.assignment import Assignment, candidates
 from detap.display import Displayed
 from detap.errors import UsageError
 from detap.evaluation.results import Result
@@ -102,7 +105,10 @@ def confusion(
         free = results.positive.copy()
         free[matched[~unmatched]] = False
         matched = matched.copy()
-        matched[unmatched] = _claims(results, rows[unmatched], free, others_only=True)
+        if results.protocol.has_scores:
+            matched[unmatched] = _claims(results, rows[unmatched], free, others_only=True)
+        else:
+            matched[unmatched] = _assigned(results, rows[unmatched], free)
     else:
         matched = _claims(results, rows, results.positive, others_only=False)
     missed = results.positive.copy()
@@ -184,6 +190,30 @@ def _claims(
         other_classes_only=others_only,
         **_rule_of(results.protocol),
     )
+
+
+def _assigned(results: MatchResults, rows: Integers, free: NDArray[np.bool_]) -> Integers:
+    """Assign ground truths to detections without scores, whatever their class."""
+    run, protocol = results.run, results.protocol
+    detections, truth = (boxes._replace(label=np.zeros_like(boxes.label)) for boxes in run.boxes())
+    among = np.zeros(len(detections.image), np.bool_)
+    among[rows] = True
+    no_crowd = np.zeros(len(free), np.bool_)
+    pairs = candidates(
+        (detections, truth),
+        no_crowd,
+        run.pairs_of_any_class,
+        inclusive_pixels=protocol.inclusive_pixels,
+    )
+    assignment = Assignment(
+        pairs.select(among[pairs.detection] & free[pairs.truth]),
+        counted=free,
+        repeatable=no_crowd,
+        never_false=~among,
+        largest=len(free),
+        strict=protocol.strict_iou,
+    )
+    return assignment.at(protocol.search_thresholds[0])[0][rows]
 
 
 def _rule_of(protocol: Protocol) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from detap.formats.multi_file import (
     expand_patterns,
     ground_truth_of,
 )
+from detap.formats.options import MISSING_SCORES
 from detap.formats.read import detections_from, ground_truth_from
 from detap.io.limits import Limits
 from detap.io.paths import STDIN, SourceFile
@@ -89,14 +90,16 @@ class Inputs:
             for option in format_options()
             if (value := options.pop(option.name)) is not None
         }
-        as_is = {"as_is": True} if options.pop("as_is") else {}
+        of_all: dict[str, Any] = {"as_is": True} if options.pop("as_is") else {}
+        if (missing_scores := options.pop(MISSING_SCORES)) is not None:
+            of_all[MISSING_SCORES] = missing_scores
         merge_images = options.pop("merge_images")
         limits = {name: options.pop(option, None) for option, name in LIMITS.items()}
         if STDIN in gt:
             raise UsageError("only detections can come from stdin, not ground truth")
         dt_format = None if names[1] is None else format_named(names[1])
         gt_format = detect_format(*gt[:1], *dt[:1]) if names[0] is None else format_named(names[0])
-        inputs = cls(gt_format, gt, dt, {**reading, **as_is}, dt_format, merge_images)
+        inputs = cls(gt_format, gt, dt, {**reading, **of_all}, dt_format, merge_images)
         check_options(reading, [gt_format], map(inputs.format_of, dt))
         gt = expand_folders(gt, lambda _: gt_format, reading.get("split"))
         dt = expand_folders(dt, inputs.format_of)
@@ -105,7 +108,7 @@ class Inputs:
             empty=len(gt) > 1,  # some of several files may be empty
             part=len(dt) > 1,
         )
-        return replace(inputs, gt=gt, dt=dt, reading={**reading, **as_is})
+        return replace(inputs, gt=gt, dt=dt, reading={**reading, **of_all})
 
     def protocol(self, options: dict[str, Any]) -> Protocol:
         """Remove the protocol options from `options`; the format has the default preset."""

@@ -215,6 +215,12 @@ _reading_options = stack(
         "category ids off by one).",
     ),
     _input(
+        "--missing-scores",
+        type=click.Choice(["none", "1", "area", "error"]),
+        help="If no detection has a score: report F1 without a ranking (none, the default), also "
+        "AP over rankings (1), rank by box area (area), or fail (error).",
+    ),
+    _input(
         "--merge-images",
         is_flag=True,
         help="Merge the boxes of an image that occurs in several inputs; an error by default.",
@@ -282,7 +288,7 @@ def preset_option(kind: type[ProtocolBase], envvar: str, default: str) -> Decora
 
 def change_options(kind: type[ProtocolBase]) -> Decorator[Any]:
     """Return an option for each field of a kind of protocol."""
-    return stack(*map(_option_of, protocol_fields(kind)))
+    return stack(*(_option_of(field) for field in protocol_fields(kind) if field.option))
 
 
 def _option_of(field: ProtocolField) -> Decorator[Any]:

@@ -139,13 +139,17 @@ def requested_sections(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def requested_blocks(result: Result, options: Mapping[str, Any]) -> list[Block]:
-    """Return the requested report blocks."""
+    """Return the requested report blocks, of ``--analysis`` those that the result can have."""
     blocks = []
     if options["tie_range"]:
         from detap.report.sections.tie_range import tie_block
 
         blocks.append(tie_block(result))
-    if requested := requested_sections(options):
+    requested = requested_sections(options)
+    if not result.protocol.has_scores:
+        without = {section.name for section in SECTIONS if not section.needs_scores}
+        requested = {name: value for name, value in requested.items() if name in without}
+    if requested:
         from detap.report.sections.analysis import analysis_blocks
 
         blocks += analysis_blocks(result, requested)

@@ -18,7 +18,7 @@ from detap.core.accumulate import Scores, accumulate
 from detap.errors import DetapWarning, InputError, UsageError
 from detap.evaluation.match import match_params
 from detap.evaluation.results import Curve, Matches, Result, all_area_iou_pairs, result_of
-from detap.evaluation.run import EvaluationRun
+from detap.evaluation.run import EvaluationRun, unscored
 from detap.evaluation.sanity_notes import add_sanity_notes
 from detap.evaluation.selection import SelectedClasses, Selection, name_mask, select, shrink
 from detap.formats import read_tables
@@ -173,11 +173,13 @@ def prepare(
 ) -> tuple[EvaluationRun, Selection | None, tuple[str, ...] | None]:
     """Check tables; return their run, the selection, and the classes to report if not all."""
     resolved = Protocol.of(protocol)
+    detections = detections.reindex_like(ground_truth)
+    if not detections.has_scores:
+        detections, resolved = unscored().settle_scores(ground_truth, detections, resolved)
     if resolved.metrics:
         metrics.summary(resolved)  # raises if a name is unknown
     check_units(ground_truth, detections)
     _check_units(ground_truth, resolved)
-    detections = detections.reindex_like(ground_truth)
     if check_formats:
         boxes = resolved.iou_type == "bbox"
         notes = check_boxes(ground_truth, detections, boxes=boxes)
@@ -221,7 +223,7 @@ def on_images(result: Result, images: Iterable[Name], *, threads: int | None = N
     numbers = np.flatnonzero(name_mask("image", source.images, names)).tolist()
     truth, detections = select(source.ground_truth, source.detections, images=names)
     run = EvaluationRun(truth, detections, result.protocol, threads, prepared=True)
-    if result.protocol.matching == "by-score":
+    if result.protocol.ranks_detections:
         scores = accumulate(full.match_table.select_images(numbers), threads=threads)
     else:
         scores = run.evaluate()

@@ -62,10 +62,14 @@ class PreparedTables:
             detections = detections.select(np.argsort(detections.label, kind="stable"))
         self.protocol = protocol
         self.ground_truth = ground_truth
-        self.dropped = np.zeros(0, np.bool_)
+        self.dropped, self.unknown_labels = np.zeros(0, np.bool_), 0
         if not prepared:
             self.dropped = dropped_by_condition(detections, protocol)
             detections = _kept(detections, ~self.dropped)
+            if protocol.unknown_labels == "drop":
+                unknown = detections.label >= len(ground_truth.classes)
+                self.unknown_labels = int(np.count_nonzero(unknown))
+                detections = _kept(detections, ~unknown)
         loaded = detections if prepared else _prepare_detections(detections, protocol)
         self.detections = loaded
         if protocol.degenerate_boxes == "drop" and not prepared:

@@ -413,7 +413,7 @@ within_max_dets : (K,) int64
 
     def curves(self) -> list[Curve]:
         """Return the precision-recall curves, by class and threshold."""
-        if self.protocol.matching == "by-iou":
+        if not self.protocol.ranks_detections:
             return []
         return [
             self._curve(label, t)
@@ -654,4 +654,10 @@ def class_rows(result: Result) -> list[dict[str, str | int | float | None]]:
         "false_positives": result.false_positives.tolist(),
         "duplicates": result.duplicates.tolist(),
     }
+    if not protocol.has_scores:
+        del columns["AP"], columns["duplicates"]
+        missed = result.ground_truths - result.true_positives
+        columns["false_negatives"] = missed.tolist()
+        counted = result.true_positives + result.false_positives
+        columns["ignored_detections"] = (result.detections_count - counted).tolist()
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

@@ -1,7 +1,9 @@
 """A run: prepared tables that are matched and accumulated, and the notes on them."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from importlib import import_module
 from math import ceil
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +22,11 @@ from detap.tables.notes import INTERLEAVED, KEYPOINT_AREAS, NO_DETECTIONS
 from detap.text_input import join_names
 
 _KITTI_POINTS, _MOST_LISTED = 41, 9
+
+
+def unscored() -> Any:
+    """Import what evaluates detections without scores, which others do not need."""
+    return import_module("detap.evaluation.unscored")
 
 
 class EvaluationRun(PreparedTables):
@@ -59,21 +66,30 @@ class EvaluationRun(PreparedTables):
         self, *, match_table: Iterable[AreaIouPair] | None = None, curves: bool = True
     ) -> Scores:
         """Match and accumulate; `match_table` and `curves` apply to matching by score only."""
-        return MATCHINGS[self.protocol.matching](self).scores(match_table, curves=curves)
+        matching = MATCHINGS[self.protocol.matching]
+        if not self.protocol.has_scores:
+            matching = unscored().OneToOne
+        return matching(self).scores(match_table, curves=curves)
 
     def score_notes(self, scores: Scores) -> list[Note]:
         """Return notes on the scores."""
         # The VOC reader already warned about classes missing from the ground truth.
+        without_scores: list[Note] = []
+        if self.protocol.scores != "given":
+            without_scores = [*unscored().missing_score_notes(self)]
+        if not self.protocol.has_scores:
+            return without_scores
         already_noted = any(note.code == "unknown-classes" for note in self.detections.notes)
         class_count = len(self.ground_truth.classes) if already_noted else len(self.classes)
-        counts, unscored = scores.counts, tuple[Note, ...]()
+        counts, not_evaluated = scores.counts, tuple[Note, ...]()
         if self.protocol.class_iou:
-            counts, unscored = _without_unscored(self.protocol, self.classes, counts)
+            counts, not_evaluated = _without_unscored(self.protocol, self.classes, counts)
         unknown_classes = unknown_class_notes(counts, self.classes[:class_count], self.protocol)
         no_detections = no_detections_note(scores.counts, self.detections.notes)
         limit = dataset_limit_note(counts, self.protocol)
         few = few_objects_note(scores.positives, self.classes, self.protocol)
-        return [*no_detections, *unknown_classes, *unscored, *limit, *few]
+        known = (*no_detections, *unknown_classes, *not_evaluated)
+        return [*without_scores, *known, *limit, *few]
 
     def table_notes(self) -> list[Note]:
         """Return notes on the tables that apply under the protocol."""
@@ -81,6 +97,7 @@ class EvaluationRun(PreparedTables):
             note
             for note in self.detections.notes
             if note != INTERLEAVED or self.protocol.tie_break == "file"
+            if note.code != "unknown-classes" or self.protocol.has_scores
         ]
         truth_notes = ground_truth_notes(self.ground_truth, self.protocol)
         areas = area_notes(self.ground_truth) if self.protocol.uses_annotated_areas else ()
@@ -100,6 +117,8 @@ class EvaluationRun(PreparedTables):
         message = f"detections are dropped by the protocol: {protocol.drop_where}"
         count = int(np.count_nonzero(self.dropped))
         yield Note("detections-dropped", message, count, severity="info")
+        message = "detections of labels that the ground truth lacks are dropped by the protocol"
+        yield Note("unknown-labels-dropped", message, self.unknown_labels, severity="info")
         min_score = exact(protocol.min_score or 0.0)
         message = f"detections with a score below {min_score} (protocol's min_score) are dropped"
         yield Note("below-min-score", message, self.below_min_score, severity="info")

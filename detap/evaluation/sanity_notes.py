@@ -89,7 +89,7 @@ def needs_mismatch_checks(result: Result) -> bool:
 def _mismatch_checks(result: Result) -> tuple[NDArray[np.intp], float, bool] | None:
     """Return the classes and the mean near zero, and whether box formats are checked."""
     reached = result.recall[0, :, 0, -1]
-    if result.average_precision.size and result.protocol.matching == "by-score":
+    if result.average_precision.size and result.protocol.ranks_detections:
         reached = result.average_precision[0, :, 0]
     defined = reached[~np.isnan(reached)]
     if not result.detections_count.any() or not len(result.ground_truth) or not len(defined):
@@ -227,6 +227,8 @@ def comparison_notes(current: Result, baseline: Result) -> tuple[Note, ...]:
 
 def has_zero_id_note(result: Result) -> bool:
     """Return True if :func:`add_zero_id_note` evaluates a class again."""
+    if not result.protocol.has_scores:
+        return False
     return result.protocol.name in _OTHER and bool(result.ground_truth.zero_id.any())
 
 

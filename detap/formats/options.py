@@ -5,6 +5,8 @@ from typing import NamedTuple
 TRUTH, DETECTIONS = "ground truth", "detections"
 AS_IS = "as_is"
 """The option that turns failed plausibility checks into warnings."""
+MISSING_SCORES = "missing_scores"
+"""The option that says what an evaluation takes in place of missing scores, of all formats."""
 GEOMETRIES = ("masks", "keypoints")
 """Geometries that protocols may require in addition to boxes."""
 

@@ -23,6 +23,7 @@ from detap.formats.options import (
     DETECTIONS,
     GEOMETRIES,
     LAYOUT,
+    MISSING_SCORES,
     SPLIT,
     TRUTH,
     named_coordinates,
@@ -79,7 +80,16 @@ def detections_from(
             if getattr(path, "path", path) == STDIN:
                 raise
             detections = _read_renamed(error, file_format, path, ground_truth, given)
-    return _with_options(file_format, detections, DETECTIONS, reading, given.get(BOXES.name))
+    boxes = given.get(BOXES.name)
+    detections = _with_options(file_format, detections, DETECTIONS, reading, boxes)
+    missing_scores = reading.get(MISSING_SCORES)
+    if missing_scores in (None, "none") or detections.has_scores:
+        return detections
+    if missing_scores == "error":
+        hint = "add them, or leave out --missing-scores error"
+        message = f"none of the {len(detections)} detections has a score"
+        raise InputError(Problem(detections.path, "", message, hint))
+    return replace(detections, missing_scores=missing_scores)
 
 
 def _read_detections(
@@ -214,6 +224,7 @@ def reader_options(file_format: Format, role: str, reading: Mapping[str, Any]) -
         available = [option for option in available if option is not SPLIT]
     ignored = {option.name for option in options()} - {option.name for option in available}
     given = {name: value for name, value in reading.items() if name not in ignored}
+    given.pop(MISSING_SCORES, None)
     if role != TRUTH or not file_format.has_attributes:
         given.pop("attributes", None)
     for option in available:

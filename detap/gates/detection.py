@@ -90,7 +90,7 @@ class Scored:
 
 
 def _metrics_of(result: Result, score_threshold: Threshold | None) -> Metrics:
-    at_threshold = AT_THRESHOLD if result.protocol.matching == "by-score" else ()
+    at_threshold = AT_THRESHOLD if result.protocol.ranks_detections else ()
 
     @cache
     def point() -> OperatingPoint:

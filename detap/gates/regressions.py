@@ -24,17 +24,18 @@ SliceResults = Callable[[str | None], Result | None]
 
 @dataclass(frozen=True, slots=True)
 class ClassRegression:
-    """A class whose AP dropped, or one of low AP without a baseline."""
+    """A class whose AP (F1 without scores) dropped, or is low without a baseline."""
 
     name: str
-    average_precision: float
-    baseline: float | None  # the AP in the baseline
+    value: float
+    baseline: float | None  # the value in the baseline
     ground_truths: int
+    metric: str = "AP"
 
     @property
     def change(self) -> float:
-        """The change of AP; negative for a drop."""
-        return self.average_precision - (self.baseline or 0.0)
+        """The change of the value; negative for a drop."""
+        return self.value - (self.baseline or 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,18 +120,19 @@ def _aligned(baseline: Metrics, metric: str, result: Result) -> Floats:
 def _classes(
     labels: Sequence[int], result: Result, baseline: Metrics | None
 ) -> tuple[ClassRegression, ...]:
-    """Return the classes with the largest drops; without a baseline those of lowest AP."""
-    earlier = None if baseline is None else _aligned(baseline, "AP", result).tolist()
+    """Return the classes with the largest drops; without a baseline the lowest."""
+    metric = "AP" if result.protocol.has_scores else "F1"
+    earlier = None if baseline is None else _aligned(baseline, metric, result).tolist()
     rows: list[dict[str, Any]] = [*class_rows(result)]
     classes = []
     for label in labels:
         row = rows[label]
-        value, before = float(row["AP"]), None if earlier is None else earlier[label]
+        value, before = float(row[metric]), None if earlier is None else earlier[label]
         if isnan(value):
             continue
         if before is not None and (not before > value or nearly_equal(before, value)):
             continue
-        classes.append(ClassRegression(row["name"], value, before, row["ground_truths"]))
+        classes.append(ClassRegression(row["name"], value, before, row["ground_truths"], metric))
     return tuple(sorted(classes, key=lambda regression: regression.change)[:_MAX_ROWS])
 
 

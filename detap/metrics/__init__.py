@@ -4,6 +4,7 @@ A metric is a class in a module of this package and an element of :data:`METRICS
 """
 
 from collections.abc import Iterator
+from importlib import import_module
 
 from detap.core.match_table import AreaIouPair
 from detap.errors import UnknownNameError
@@ -77,8 +78,16 @@ def _listed(protocol: Protocol) -> Iterator[MetricSpec]:
 def _own(protocol: Protocol) -> Iterator[MetricSpec]:
     """Yield the metrics that a protocol lists without those of its field `metrics`."""
     primary = protocol.primary_metric.removeprefix("m")
-    for metric in sorted(METRICS, key=lambda metric: metric.primary_metric != primary):
+    for metric in sorted(_of(protocol), key=lambda metric: metric.primary_metric != primary):
         yield from metric.listed(protocol)
+
+
+def _of(protocol: Protocol) -> list[Metric]:
+    """Return the metrics of detections with scores, or those of detections without."""
+    if protocol.has_scores:
+        return METRICS
+    metrics: list[Metric] = import_module("detap.metrics.unscored").UNSCORED
+    return metrics
 
 
 def named(protocol: Protocol, name: str) -> MetricSpec:
@@ -88,14 +97,14 @@ def named(protocol: Protocol, name: str) -> MetricSpec:
     for spec in _all(protocol):
         if spec.name == name:
             return spec
-    for metric in METRICS:
+    for metric in _of(protocol):
         parsed = metric.find(protocol, name)
         if parsed is not None:
             return parsed
     usual = [spec.name for spec in _own(protocol) if spec.metric.scope != "class"]
     known = [spec.name for spec in _all(protocol)]
     if "@" in name:
-        known += [f"{metric.name}{metric.parameter}" for metric in METRICS if metric.parameter]
+        known += [f"{one.name}{one.parameter}" for one in _of(protocol) if one.parameter]
     hint = suggest(name, usual) or suggest(name, dict.fromkeys(known))
     hint = hint or f"available: {', '.join(usual)}"
     raise UnknownNameError(f"protocol {protocol.name} has no metric {name!r}; {hint}")
@@ -103,7 +112,7 @@ def named(protocol: Protocol, name: str) -> MetricSpec:
 
 def named_of_class(protocol: Protocol, name: str) -> MetricSpec:
     """Return a metric of one class by name: AP if the mean is mAP."""
-    others = (spec for metric in METRICS for spec in metric.others(protocol))
+    others = (spec for metric in _of(protocol) for spec in metric.others(protocol))
     for spec in (*columns(protocol), *others):
         if spec.class_name == name:
             return spec
@@ -115,7 +124,7 @@ def metric_named(protocol: Protocol, name: str) -> Metric | None:
     for spec in (*columns(protocol), *_all(protocol)):
         if name in (spec.name, spec.class_name):
             return spec.metric
-    for metric in METRICS:
+    for metric in _of(protocol):
         if metric.find(protocol, name) is not None:
             return metric
     return next((one for one in AT_THRESHOLD.values() if name in (one.name, one.key)), None)
@@ -150,6 +159,6 @@ def after_matching() -> frozenset[str]:
 def _all(protocol: Protocol) -> Iterator[MetricSpec]:
     """Yield the metrics over classes that a protocol has by a fixed name; names may repeat."""
     yield from (spec for spec in _own(protocol) if spec.metric.scope != "class")
-    for metric in METRICS:
+    for metric in _of(protocol):
         if metric.scope != "class":
             yield from metric.others(protocol)

@@ -81,6 +81,7 @@ class Metric:
     fields: tuple[str, ...] = ()  # protocol fields on which it depends, and matching does not
     accumulated: Literal["precision", "recall"] | None = None  # array of COCOeval.eval it averages
     primary_metric: Literal["AP", "AR"] | None = None  # of the protocols, without ``m``
+    heading = ""  # of its columns; empty for its name
     ratcheted = True  # ``detap baseline`` retains the better of two values
     uses_matched_iou = False
     column_priority = 1  # of its columns at one area range or `max_dets` value in narrow tables

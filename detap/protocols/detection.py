@@ -78,6 +78,12 @@ _NOT_KITTI = (
 )
 """Fields that KITTI's matching does not use: it does not rank detections."""
 
+_NEEDS_SCORES = (
+    *("min_score", "score_decimals", "max_dets", "max_dets_scope", "area_ranges", "metrics"),
+    *("absent_class", "duplicates", "annotation_id_zero", "class_groups"),
+)
+"""Fields that have no effect on detections without scores."""
+
 _NOT_BY_IOU = (
     *("crowd_flags", "candidate", "equal_iou", "max_dets_scope", "interpolation", "recall_grid"),
     *("precision_eps", "absent_class", "images_without_ground_truth", "annotation_id_zero"),
@@ -410,6 +416,20 @@ class Protocol(ProtocolBase):
         "They are false positives whose ground truth is matched by another detection. `ignore` "
         "requires the lowest IoU threshold.",
     )
+    scores: Literal["given", "none", "1", "area"] = protocol_field(
+        "given",
+        "Scores of the detections: of the file, none, or made up (`--missing-scores`).",
+        "The detections decide it. Without scores nothing is ranked, and F1 takes the place of AP.",
+        option=None,
+        always_reported=False,
+    )
+    unknown_labels: Literal["count", "drop"] = protocol_field(
+        "count",
+        "Detections of classes that the ground truth lacks: count, or drop them.",
+        "Dropped ones are not matched and not counted. A list of classes in the ground truth's "
+        "format counts as its classes.",
+        always_reported=False,
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -538,6 +558,54 @@ class Protocol(ProtocolBase):
         used = self.iou_type == "keypoints" or len(self.area_ranges) > 1
         return used and self.area_source == "annotation"
 
+    @property
+    def has_scores(self) -> bool:
+        """False if the detections have no scores that rank them."""
+        return self.scores in ("given", "area")
+
+    @property
+    def ranks_detections(self) -> bool:
+        """True if detections are matched in the order of their scores."""
+        return self.matching == "by-score" and self.has_scores
+
+    @property
+    def options_that_need_scores(self) -> list[str]:
+        """The options that are changed from the preset and have no effect without scores."""
+        preset = self.preset(self.name)
+        changed = [
+            name
+            for name in _NEEDS_SCORES
+            if getattr(self, name) not in (getattr(preset, name), getattr(Protocol, name))
+        ]
+        if self.drop_where and "score" in conditions.names(self.drop_where):
+            changed.append("drop_where")
+        return [_option_of(name) for name in changed]
+
+    def without_scores(self) -> "Protocol":
+        """Return the protocol for detections without scores: nothing that ranks them is left.
+
+        Raises
+        ------
+        UsageError
+            If the protocol does not match by score.
+        """
+        self.require_score_matching("use another --protocol for detections without scores")
+        return replace(self._without_ranking(), scores="none")
+
+    def with_ranking(self) -> "Protocol":
+        """Return the protocol with the preset's fields that need scores, for made-up ones."""
+        preset = self.preset(self.name)
+        return replace(
+            self, **{name: getattr(preset, name) for name in _NEEDS_SCORES}, scores="given"
+        )
+
+    def comparable(self, preset: "Protocol") -> "Protocol":
+        """Return a preset without the fields that have no effect here, for the signature."""
+        return preset if self.has_scores else preset._without_ranking()
+
+    def _without_ranking(self) -> "Protocol":
+        return replace(self, **{name: getattr(Protocol, name) for name in _NEEDS_SCORES})
+
     def require_score_matching(self, hint: str) -> None:
         """Raise if detections are not matched by score, so that none is a TP or FP by itself.
 
@@ -613,7 +681,8 @@ class Protocol(ProtocolBase):
         if "ignore_flags" in changes and "crowd_flags" not in changes:
             ignored = set(changes["ignore_flags"])
             changes["crowd_flags"] = tuple(flag for flag in self.crowd_flags if flag in ignored)
-        return replace(self, **changes)
+        changed = replace(self, **changes)
+        return changed if changed.has_scores else changed.without_scores()
 
     def check_effect(self, changed: Iterable[str]) -> None:
         """Raise if a changed field affects no metric.

@@ -754,10 +754,11 @@ class ProtocolField(NamedTuple):
     name: str
     default: Any
     kind: Kind
-    option: str
+    option: str  # empty if the data decides the value
     help: str
     more: str  # what the docs add to the help
     compared: bool  # False if it changes no value, and is not in the signature
+    always_reported: bool  # False if reports name only values other than the default
 
     @property
     def meaning(self) -> str:
@@ -771,11 +772,13 @@ def protocol_field(
     more: str = "",
     *,
     kind: Kind | None = None,
-    option: str = "",
+    option: str | None = "",
     compared: bool = True,
+    always_reported: bool = True,
 ) -> Any:
-    """Declare a field of a protocol."""
-    metadata = {"kind": kind, "option": option, "help": help, "more": more}
+    """Declare a field of a protocol; its option has its name by default, None is no option."""
+    metadata: dict[str, Any] = {"kind": kind, "option": option, "help": help, "more": more}
+    metadata["always_reported"] = always_reported
     return field(default=default, compare=compared, metadata=metadata)
 
 
@@ -790,10 +793,11 @@ def protocol_fields(protocol: "type[ProtocolBase]") -> tuple[ProtocolField, ...]
                 declared.name,
                 declared.default,
                 declared.metadata["kind"] or _kind_of(declared),
-                declared.metadata["option"] or f"--{declared.name.replace('_', '-')}",
+                _option_named(declared.metadata["option"], declared.name),
                 declared.metadata["help"],
                 declared.metadata["more"],
                 declared.compare,
+                declared.metadata["always_reported"],
             )
             for declared in fields(protocol)
             if declared.metadata
@@ -804,6 +808,10 @@ def protocol_fields(protocol: "type[ProtocolBase]") -> tuple[ProtocolField, ...]
 def compared_fields(protocol: "type[ProtocolBase]") -> tuple[ProtocolField, ...]:
     """Return the fields that change values, in order."""
     return tuple(item for item in protocol_fields(protocol) if item.compared)
+
+
+def _option_named(option: str | None, name: str) -> str:
+    return option or f"--{name.replace('_', '-')}" if option is not None else ""
 
 
 def _kind_of(declared: "Field[Any]") -> Kind:
@@ -858,13 +866,19 @@ class ProtocolBase:
 
     def as_dict(self) -> dict[str, Any]:
         """Return every field by name, ready for JSON."""
-        names = (declared.name for declared in protocol_fields(type(self)))
-        return {"name": self.name} | {name: _plain(getattr(self, name)) for name in names}
+        values = {item: getattr(self, item.name) for item in protocol_fields(type(self))}
+        return {"name": self.name} | {
+            item.name: _plain(value)
+            for item, value in values.items()
+            if item.always_reported or value != item.default
+        }
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Self:
         """Return the protocol of :meth:`as_dict`."""
         declared = {item.name: item for item in protocol_fields(cls)}
+        omitted = (item for item in declared.values() if not item.always_reported)
+        record = {item.name: item.default for item in omitted} | record
         wrong = {"name", *declared}.symmetric_difference(record)
         if wrong:
             raise UsageError(f"protocol field {min(wrong)!r} is unknown or missing")
@@ -892,11 +906,15 @@ class ProtocolBase:
     def text(self) -> str:
         """The preset and the changed fields, as :meth:`parse` reads them."""
         kinds = {item.name: item.kind for item in compared_fields(type(self))}
-        preset = self.preset(self.name)
+        preset = self.comparable(self.preset(self.name))
         changed = (name for name in kinds if getattr(self, name) != getattr(preset, name))
         names = dict.fromkeys((*self.always_in_signature(), *changed))
         parts = [f"{n.replace('_', '-')}:{kinds[n].format(getattr(self, n))}" for n in names]
         return "|".join([self.name, *parts])
+
+    def comparable(self, preset: Self) -> Self:
+        """Return a preset without the fields that have no effect here, for the signature."""
+        return preset
 
     def check_effect(self, changed: Iterable[str]) -> None:
         """Raise if a changed field affects no metric."""

@@ -17,7 +17,7 @@ Three areas of a box differ in their last bits, so each is kept:
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import ne
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,6 +38,8 @@ from detap.tables.notes import AS_IS, UNICODE_FORM, backward, backward_note, exc
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
 Flags = NDArray[np.bool_]
+
+MissingScores = Literal["none", "1", "area"]
 
 CategoryPair = tuple[int, int, int, int]
 """Index and id of an object's class, category id on the object, count in the image."""
@@ -398,6 +400,8 @@ class Detections(_Table):
         Area for the area ranges if unmatched, such as a mask's pixels; None for the box's area.
     categories : CategorySample
         Categories on sampled objects, checked by :mod:`detap.checks.inputs`.
+    missing_scores : {"none", "1", "area"}
+        What an evaluation takes in place of missing scores.
     """
 
     _title = _rows = "detections"
@@ -407,6 +411,7 @@ class Detections(_Table):
     score: Floats = field(default_factory=lambda: np.zeros(0))
     area: Floats | None = None
     categories: CategorySample = ()
+    missing_scores: MissingScores = "none"
 
     @classmethod
     def from_arrays(

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
 import click
@@ -174,6 +175,9 @@ def _evaluate(
     baseline_report = gates.read_baseline()
     session.print_time("starting")
     tables = inputs.read(session, gates.baseline_detections)
+    if not tables.detections.has_scores:
+        check: Any = import_module("detap.cli.missing_scores")
+        check.check_scores(tables.detections, protocol, gates, options)
     session.start_progress("Evaluating")
     needs_rows = (
         any(options[name] for name in ("curves", "matches", "tie_range", "cross_check"))

@@ -106,6 +106,8 @@ def _model(report: Report, source: PageSource) -> tuple[dict[str, Any], Gallery 
         "baseline": plain(_baseline(report, source)),
         "analysis": None,
     }
+    if not result.protocol.has_scores:
+        return model | {"refused": "the detections have no scores"}, None
     try:
         return model | {"analysis": _analysed(analysis)}, _gallery(analysis, source)
     except UsageError as error:

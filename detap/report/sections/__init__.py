@@ -32,6 +32,7 @@ class Section(NamedTuple):
     metavar: str | None = None
     option: str = ""  # by default the name with two dashes
     module: str = ""  # by default that of the name in this package
+    needs_scores: bool = True  # False if detections may lack scores
 
     @property
     def flag(self) -> str:
@@ -72,11 +73,16 @@ SECTIONS: list[Section] = [
         "Confusion matrix, from the protocol's matches or class-agnostic ones.",
         ("protocol", "class-agnostic"),
         flag_value="protocol",
+        needs_scores=False,
     ),
     Section(
         "calibration", "Score calibration: confidence and accuracy by score bin, ECE, MCE, LaECE."
     ),
-    Section("breakdowns", "Recall and precision by size, aspect ratio, crowding and position."),
+    Section(
+        "breakdowns",
+        "Recall and precision by size, aspect ratio, crowding and position.",
+        needs_scores=False,
+    ),
     Section(
         "examples",
         "Worst images, most confident errors and possible label errors. [default: 10]",

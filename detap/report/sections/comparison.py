@@ -217,7 +217,8 @@ def _errors(protocol: Protocol, *error_counts: ErrorCounts) -> Block:
     )
     rows = tuple({"name": kind, **counts} for kind, counts in data.items())
     iou = protocol.iou_thresholds[0]  # as in `count_errors`
-    title = f"Errors at IoU {iou:g} and the best-F1 score of each class"
+    point = " and the best-F1 score of each class" if protocol.has_scores else ""
+    title = f"Errors at IoU {iou:g}{point}"
     return Block("errors", title, data, table=Table(columns, rows))
 
 

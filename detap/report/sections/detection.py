@@ -1,6 +1,7 @@
 """The report of a detector: metrics, class table and notes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 from detap import metrics
@@ -47,10 +48,9 @@ DetailsData = Object(
     pooled=field(Points, "Of all classes ranked together.", required=False),
 )
 
-_COUNTS = columns_of(
-    "count",
-    *("ground_truths", "ignored", "detections", "true_positives", "false_positives", "duplicates"),
-)
+_COUNTED = ("ground_truths", "ignored", "detections", "true_positives", "false_positives")
+_COUNTS = columns_of("count", *_COUNTED, "duplicates")
+_UNSCORED_COUNTS = columns_of("count", *_COUNTED, "false_negatives")
 
 
 def detection_report(
@@ -86,9 +86,18 @@ def detection_report(
         columns={spec.name: _column(protocol, spec, spec.name) for spec in specs},
         table=Table(columns, sorted_rows(rows, sort, reverse), _totals(result, columns, rows)),
         notes=(*result.notes, *notes),
-        blocks=(*_metric_details(result), *blocks),
+        blocks=(*_metric_details(result), *_missing_score_blocks(result), *blocks),
         page_source=PageSource(result),
     )
+
+
+def _missing_score_blocks(result: Result) -> Iterable[Block]:
+    """Return the blocks of detections without scores, or with made-up ones."""
+    if result.protocol.scores == "given":
+        return ()
+    section: Any = import_module("detap.report.sections.unscored")
+    blocks: Iterable[Block] = section.blocks(result)
+    return blocks
 
 
 def _reproduction(protocol: Protocol) -> Block:
@@ -104,6 +113,8 @@ def _param_columns(protocol: Protocol) -> tuple[Column, ...]:
     iou = "OKS" if protocol.iou_type == "keypoints" else "IoU"
     kitti = protocol.min_height or protocol.max_occlusion or protocol.max_truncation
     area = "difficulty" if kitti else "area"
+    if not protocol.has_scores:
+        return (Column("iou", iou, iou, "text"),)
     return (
         Column("iou", iou, iou, "text"),
         Column("area", area, area, "text"),
@@ -116,7 +127,8 @@ def class_columns(protocol: Protocol) -> tuple[Column, ...]:
     """Return the columns of the class table: name, metrics, counts."""
     specs = metrics.columns(protocol)
     columns = (_column(protocol, spec, spec.class_name) for spec in specs)
-    return (name_column("class"), *columns, *_COUNTS)
+    counts = _COUNTS if protocol.has_scores else _UNSCORED_COUNTS
+    return (name_column("class"), *columns, *counts)
 
 
 def _column(protocol: Protocol, spec: MetricSpec, key: str) -> Column:
@@ -126,8 +138,8 @@ def _column(protocol: Protocol, spec: MetricSpec, key: str) -> Column:
     unit = f" [{metric.unit}]" if metric.unit else ""
     return Column(
         key,
-        f"{key}{unit}",
-        spec.heading or key,
+        f"{metric.heading or key}{unit}",
+        spec.heading or metric.heading or key,
         "fraction",
         0 if overall else metric.column_priority,
         higher_is_better=metric.higher_is_better,
@@ -151,7 +163,9 @@ def _totals(
     result: Result, columns: Sequence[Column], rows: Sequence[Mapping[str, Cell]]
 ) -> dict[str, Cell]:
     """Return the last row: the means of the summary, the sums of the counts."""
-    totals: dict[str, Cell] = {"name": "mean / sum"}
+    totals: dict[str, Cell] = {
+        "name": "mean / sum" if result.protocol.has_scores else "all classes"
+    }
     summary = result.summary
     means = {spec.class_name: spec.name for spec in metrics.columns(result.protocol)}
     for column in columns[1:]:

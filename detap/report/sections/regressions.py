@@ -23,9 +23,10 @@ LocalizationDrop = Object(
 
 RegressedClass = Object(
     "RegressedClass",
-    "The AP of a class, now and in the baseline.",
+    "The AP of a class, now and in the baseline; F1 of detections without scores.",
     name=str,
-    AP=float | None,
+    AP=field(float | None, required=False),
+    F1=field(float | None, required=False),
     baseline=float | None,
     ground_truths=Count,
 )
@@ -65,7 +66,7 @@ def regressions_block(regressions: Regressions) -> Block:
     at_iou = "" if localization is None else f" at IoU {localization.iou[1]:.6g}"
     data = {
         "slice": regressions.slice,
-        "classes": [RegressedClass(one, AP=one.average_precision) for one in regressions.classes],
+        "classes": [RegressedClass(one, **{one.metric: one.value}) for one in regressions.classes],
         "localization_regression": None
         if localization is None
         else {
@@ -101,8 +102,8 @@ def _title(regressions: Regressions) -> str:
 
 def _class_line(regression: ClassRegression) -> str:
     before = "" if regression.baseline is None else f"{regression.baseline:.4f} -> "
-    value = f"{regression.average_precision:.4f}"
-    return f"class {regression.name}: AP {before}{value} ({regression.ground_truths} ground truths)"
+    value = f"{regression.metric} {before}{regression.value:.4f}"
+    return f"class {regression.name}: {value} ({regression.ground_truths} ground truths)"
 
 
 def _localization_line(localization: LocalizationRegression) -> str:

@@ -41,6 +41,7 @@ from detap.report.sections.regressions import RegressionsData
 from detap.report.sections.selection import SelectionData
 from detap.report.sections.slices import SliceEntry
 from detap.report.sections.tie_range import TieRangeEntry
+from detap.report.sections.unscored import UnscoredData
 
 _NAMES: dict[object, str] = {
     str: "string",
@@ -116,6 +117,7 @@ DetectionReport = report_of(
         "The points of the curve, or the score threshold, behind metrics of --metrics.",
         required=False,
     ),
+    unscored=field(UnscoredData, required=False),
 )
 
 
@@ -180,7 +182,10 @@ def protocol_schema(protocol: type[ProtocolBase]) -> dict[str, Any]:
     return {
         "type": "object",
         "description": "The fields of the protocol; see the protocols page of the docs.",
-        "required": list(fields),
+        "required": [
+            "name",
+            *(field.name for field in protocol_fields(protocol) if field.always_reported),
+        ],
         "properties": fields,
     }
 

@@ -2,7 +2,7 @@
 
 from detap.evaluation.results import Result
 from detap.evaluation.tie_range import tie_range
-from detap.report.fields import Fraction, Object, each
+from detap.report.fields import Fraction, Object, each, field
 from detap.report.model import Block, Column, Table, name_column
 
 TieRangeEntry = Object(
@@ -10,6 +10,9 @@ TieRangeEntry = Object(
     "A metric and its bounds over all orders of tied scores.",
     others=Fraction,
     **each(Fraction, "lowest", "value", "highest"),
+    mean=field(Fraction, "Over random rankings, with --missing-scores 1.", required=False),
+    standard_error=field(float, "Of the mean.", required=False),
+    orders=field(int, "The number of random rankings.", required=False),
 )
 
 _COLUMNS = (

@@ -1,0 +1,54 @@
+"""AP of detections without scores over the rankings that they could have.
+
+No ranking is right: the bounds hold for all of them (:mod:`detap.evaluation.tie_range`), and the
+mean is over random ones, drawn by NumPy's PCG64.
+"""
+
+from dataclasses import replace
+from math import sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from detap import metrics
+from detap.evaluation.detection import score_tables
+from detap.evaluation.results import Result
+from detap.evaluation.tie_range import tie_range
+
+ORDERS = 100
+_SEED = 0
+
+
+class RankedMetric(NamedTuple):
+    """A metric over the rankings."""
+
+    lowest: float
+    value: float  # in file order
+    highest: float
+    mean: float
+    standard_error: float
+    orders: int
+
+
+def over_rankings(result: Result) -> dict[str, RankedMetric]:
+    """Return AP at all areas of detections without scores."""
+    protocol = result.protocol.with_ranking()
+    table, truth = result.detections, result.ground_truth
+    tied = score_tables(truth, replace(table, score=np.ones(len(table))), protocol)
+    names = [
+        spec.name
+        for spec in metrics.summary(protocol)
+        if spec.metric.accumulated == "precision" and spec.area == 0 and not spec.group
+    ]
+    random = np.random.Generator(np.random.PCG64(_SEED))
+    drawn = []
+    for _ in range(ORDERS):
+        ranked = replace(table, score=random.permutation(len(table)).astype(np.float64))
+        one = score_tables(truth, ranked, protocol, threads=result._run.threads)
+        drawn.append([one.metric(name) for name in names])
+    bounds, values = tie_range(tied), np.array(drawn).reshape(ORDERS, len(names))
+    means, errors = values.mean(axis=0), values.std(axis=0, ddof=1) / sqrt(ORDERS)
+    return {
+        name: RankedMetric(*bounds[name], mean, error, ORDERS)
+        for name, mean, error in zip(names, means.tolist(), errors.tolist(), strict=True)
+    }

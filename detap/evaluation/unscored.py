@@ -1,0 +1,174 @@
+"""Detections without scores: their protocol, matching and notes; imported only for them."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from detap.core.accumulate import Scores
+from detap.core.assignment import Assignment, candidates
+from detap.core.match_table import AreaIouPair, MatchTable, empty_bits
+from detap.core.params import MatchParams
+from detap.errors import InputError, Note, Problem, UsageError
+from detap.evaluation.match import Matching, match_params
+from detap.evaluation.prepare import PreparedTables
+from detap.protocols import Protocol
+from detap.tables.detection import Detections, Floats, GroundTruth
+
+_MOST_LABELS = 5
+_MADE_UP = {
+    "1": "AP over their rankings is below (--missing-scores 1)",
+    "area": "AP ranks them by box area (--missing-scores area)",
+}
+
+
+def settle_scores(
+    ground_truth: GroundTruth, detections: Detections, protocol: Protocol
+) -> tuple[Detections, Protocol]:
+    """Return detections without scores, or with made-up ones, and the protocol for them.
+
+    Raises
+    ------
+    InputError
+        If scores are areas, and the size of an image is unknown.
+    UsageError
+        If an option needs scores, or the protocol does not match by score.
+    """
+    if detections.missing_scores == "area":
+        protocol = replace(protocol, scores="area")
+        return replace(detections, score=_areas(ground_truth, detections)), protocol
+    for option in protocol.options_that_need_scores:
+        raise needs_scores(option, detections, "leave it out")
+    protocol = protocol.without_scores()
+    return detections, replace(protocol, scores=detections.missing_scores)
+
+
+def _areas(ground_truth: GroundTruth, detections: Detections) -> Floats:
+    """Return the area of each box as a fraction of its image, (N,) float64."""
+    sizes = ground_truth.image_sizes
+    sizes = np.full((len(ground_truth.images), 2), np.nan) if sizes is None else sizes
+    unknown = np.flatnonzero(~(sizes[detections.image] > 0).all(axis=1))
+    if len(unknown):
+        name = ground_truth.images[detections.image[unknown[0]]]
+        count = len(np.unique(detections.image[unknown]))
+        message = (
+            f"the size of {count} images with detections is unknown, so that no box has a share"
+        )
+        hint = "give --image-sizes, or leave out --missing-scores area"
+        raise InputError(Problem(ground_truth.path, f"image {name!r}", message, hint))
+    areas: Floats = detections.box_area / sizes.prod(axis=1)[detections.image]
+    return areas
+
+
+def needs_scores(subject: str, detections: Detections, remedy: str) -> UsageError:
+    """Return the error of an option or metric that needs scores."""
+    return UsageError(
+        f"{subject} needs scores, and {detections.path} has none; {remedy}, or see --missing-scores"
+    )
+
+
+class OneToOne(Matching):
+    """Detections without scores are assigned to ground truths, at each threshold anew."""
+
+    def scores(self, match_table: Iterable[AreaIouPair] | None, *, curves: bool) -> Scores:
+        """Match and count; precision and recall have no order to be accumulated in."""
+        del match_table, curves
+        run, params = self.run, match_params(self.protocol)
+        matches = self._match(params)
+        scores = Scores.undefined(params, np.zeros(len(run.classes), np.int64), all_max_dets=False)
+        label, classes = matches.label, len(run.classes)
+        counted = matches.ground_truth_counts
+        scores.positives[:] = counted
+        true = np.array(
+            [
+                np.bincount(label[matches.is_true_positive(0, t)], minlength=classes)
+                for t in range(len(params.thresholds))
+            ]
+        )
+        np.divide(true, counted, out=scores.recall[:, :, 0, 0], where=counted > 0)
+        detections = np.bincount(label, minlength=classes)
+        ignored = np.bincount(label[matches.is_ignored(0, 0)], minlength=classes)
+        within = np.bincount(label[matches.within_max_dets], minlength=classes)
+        false, none = detections - true[0] - ignored, np.zeros_like(detections)
+        not_counted = np.bincount(matches.truth_label, minlength=classes) - counted[0]
+        scores.counts[:] = counted[0], not_counted, detections, true[0], false, none, within
+        return scores._replace(match_table=matches)
+
+    def _match(self, params: MatchParams) -> MatchTable:
+        """Return the match table, with the matches of all thresholds."""
+        run, protocol, not_scored = self.run, self.protocol, self.run.not_scored
+        ignored = run.ignored | run.group
+        repeatable = ignored & (run.crowd | (protocol.candidate == "best"))
+        pairs = candidates(
+            (self.detections, self.ground_truths),
+            run.crowd & ignored,
+            run.shapes.pairs((self.detections, self.ground_truths), run.crowd & ignored, 0.0),
+            inclusive_pixels=protocol.inclusive_pixels,
+        )
+        assignment = Assignment(
+            pairs.select(~not_scored[pairs.detection]),
+            counted=~ignored,
+            repeatable=repeatable,
+            never_false=not_scored | run.not_exhaustive,
+            largest=int(np.bincount(self.ground_truths.image).max(initial=0)),
+            strict=protocol.strict_iou,
+        )
+        count = len(self.detections.image)
+        bits, ignored_bits = empty_bits(params, count), empty_bits(params, count)
+        matched = np.full((len(params.thresholds), count), -1, np.int32)
+        for t, threshold in enumerate(params.thresholds):
+            matched[t], is_ignored = assignment.at(threshold)
+            bits[0] |= (matched[t] >= 0).astype(bits.dtype) << bits.dtype.type(t)
+            ignored_bits[0] |= is_ignored.astype(bits.dtype) << bits.dtype.type(t)
+        return MatchTable(
+            label=self.detections.label,
+            image=self.detections.image,
+            score=np.zeros(count),
+            max_dets_index=not_scored.astype(np.uint8),
+            true_positive=bits,
+            ignored=ignored_bits,
+            duplicate=np.zeros(count, np.bool_),
+            max_iou=pairs.largest(count),
+            area_iou_pairs=tuple((0, t) for t in range(len(params.thresholds))),
+            matched_gt=matched,
+            truth_label=self.ground_truths.label,
+            truth_image=self.ground_truths.image,
+            positive=~ignored[None],
+            images=len(run.images),
+            classes=len(run.classes),
+            params=params,
+        ).freeze()
+
+
+def missing_score_notes(run: PreparedTables) -> Iterator[Note]:
+    """Yield the notes on missing scores, and on labels that the ground truth lacks."""
+    scores = run.protocol.scores
+    if scores == "none":
+        message = "no detection has a score: no AP; see --missing-scores"
+        yield Note("no-scores", message, severity="info")
+    elif scores != "given":
+        yield Note(
+            "made-up-scores",
+            f"the {len(run.detections)} detections have no scores; {_MADE_UP[scores]} and compares "
+            "with no published AP",
+        )
+    counts = {} if run.protocol.has_scores else unknown_labels(run)
+    if counts:
+        total, names = sum(counts.values()), [f"{name} ({n})" for name, n in counts.items()]
+        listed = ", ".join(names[:_MOST_LABELS])
+        if len(names) > _MOST_LABELS:
+            listed += f" and {len(names) - _MOST_LABELS} more"
+        message = (
+            f"{total} detections of {len(counts)} labels that the ground truth lacks: {listed}; "
+            "they are false positives; --unknown-labels drop leaves them out"
+        )
+        yield Note("unknown-labels", message)
+
+
+def unknown_labels(run: PreparedTables) -> dict[str, int]:
+    """Return the classes that the ground truth lacks and their detections, most frequent first."""
+    known = len(run.ground_truth.classes)
+    classes = run.detections.classes[known:]
+    counts = np.bincount(run.detections.label, minlength=known + len(classes))[known:].tolist()
+    labels = [(name, count) for name, count in zip(classes, counts, strict=True) if count]
+    return dict(sorted(labels, key=lambda item: -item[1]))

@@ -1,0 +1,237 @@
+"""Detections without scores: F1 and its relatives against an independent reference program."""
+
+import json
+from dataclasses import replace
+from math import isnan, nan
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import detap
+from detap.analysis.bootstrap import Weights, resampled
+from detap.analysis.rankings import over_rankings
+from detap.errors import DetapWarning, InputError, UsageError
+from detap.evaluation.detection import score_tables
+from detap.evaluation.results import Result
+
+QUICKSTART = Path("fixtures/quickstart/coco")
+NAMES = {"mean_IoU": "mean IoU", "macro_F1": "macro-F1"}
+
+
+def without_scores(table: detap.Detections, missing_scores: Any = "none") -> detap.Detections:
+    """Return detections without their scores."""
+    return replace(table, score=np.full(len(table), nan), missing_scores=missing_scores)
+
+
+def read(gt: Path, dt: Path, **options: Any) -> tuple[detap.GroundTruth, detap.Detections]:
+    """Read both tables and remove the scores."""
+    truth = detap.read_ground_truth(gt)
+    return truth, without_scores(detap.read_detections(dt, truth, **options))
+
+
+def counts_of(result: Result) -> dict[str, int]:
+    true, false = int(result.true_positives.sum()), int(result.false_positives.sum())
+    return {
+        "TP": true,
+        "FP": false,
+        "FN": int(result.ground_truths.sum()) - true,
+        "ignored": int(result.detections_count.sum()) - true - false,
+    }
+
+
+def assert_equal(actual: float, expected: float | None) -> None:
+    assert (isnan(actual) and expected is None) or actual == pytest.approx(expected, abs=1e-9)
+
+
+OF_COCO = [
+    "voc-100-coco",
+    "coco-val2014-100",
+    "cartucho-85-coco",
+    "lvis-val-100-lvis",
+    "quickstart-coco",
+    "crowd-coco",
+    "error-types-coco",
+]
+
+
+@pytest.mark.parametrize("name", OF_COCO)
+def test_sets_of_the_reference_program(real_data: Path, unscored: Path, name: str) -> None:
+    sets = json.loads((unscored / "sets.json").read_text())["sets"]
+    expected = next(one for one in sets if one["name"] == name)
+    paths = [expected["ground_truth"], expected["detections"]]
+    folders = [Path() if path.startswith("fixtures") else real_data for path in paths]
+    tables = read(*(folder / path for folder, path in zip(folders, paths, strict=True)))
+    result = score_tables(*tables, expected["protocol"])
+    assert counts_of(result) == expected["counts"]
+    assert list(result.summary) == ["F1", "P", "R", "F1@75", "mF1", "macro-F1", "mean IoU"]
+    for metric, value in result.summary.items():
+        assert_equal(value, expected["summary"][metric])
+    for entry in expected["by_threshold"]:
+        at = f"@{round(100 * entry['threshold'])}"
+        for key in ("F1", "P", "R", "macro_F1", "mean_IoU"):
+            assert_equal(result.metric(NAMES.get(key, key) + at), entry[key])
+    rows = {row["name"]: row for row in result.table()}
+    for label, entry in expected["classes"].items():
+        row = rows[label]
+        assert row["true_positives"] == entry["TP"]
+        assert row["false_positives"] == entry["FP"]
+        assert row["false_negatives"] == entry["FN"]
+        for key in ("F1", "P", "R"):
+            assert_equal(float(row[key] or 0.0), entry[key] or (0.0 if row[key] == 0 else None))
+
+
+def test_the_worked_example() -> None:
+    # 8 bird detections: 4 true and 2 false positives, 2 in the crowd region; 26/37 = .7027.
+    truth, detections = read(QUICKSTART / "instances.json", QUICKSTART / "results.json")
+    result = detap.evaluate(truth, detections)
+    assert result.signature == f"protocol:coco|scores:none|detap:{detap.__version__}"
+    assert result.summary["F1"] == 26 / 37
+    assert result.summary["macro-F1"] == pytest.approx((8 / 11 + 10 / 14 + 8 / 12) / 3, abs=1e-15)
+    assert [str(note) for note in result.notes] == [
+        "no detection has a score: no AP; see --missing-scores [no-scores]"
+    ]
+    bird = next(row for row in result.table() if row["name"] == "bird")
+    assert (bird["F1"], bird["P"], bird["R"]) == (8 / 11, 4 / 6, 4 / 5)
+    assert (bird["true_positives"], bird["false_positives"], bird["false_negatives"]) == (4, 2, 1)
+    assert bird["ignored_detections"] == 2
+
+
+def test_undefined_values() -> None:
+    truth = detap.GroundTruth.from_arrays(
+        image=["a"], label=["cat"], boxes=[[0, 0, 10, 10]], images=["a", "b"], ignore=[True]
+    )
+    nothing = detap.Detections.from_arrays(
+        image=["a"], label=["cat"], boxes=[[0, 0, 10, 10]], score=None
+    )
+    undefined = score_tables(
+        truth, nothing, detap.protocol("coco").with_changes(ignore_flags=("ignore", "crowd"))
+    )
+    assert all(isnan(value) for value in undefined.summary.values())
+    dog = detap.Detections.from_arrays(image=["b"], label=["dog"], boxes=[[0, 0, 10, 10]])
+    result = score_tables(truth, dog)
+    assert result.summary["F1"] == 0
+    assert isnan(result.summary["mean IoU"])
+    row = next(row for row in result.table() if row["name"] == "dog")
+    assert row["F1"] == 0
+    assert row["false_positives"] == 1
+
+
+def test_labels_that_the_ground_truth_lacks() -> None:
+    truth = detap.GroundTruth.from_arrays(image=["a"], label=["cat"], boxes=[[0, 0, 10, 10]])
+    detections = detap.Detections.from_arrays(
+        image=["a"] * 4,
+        label=["cat", "red cat", "red cat", "dog"],
+        boxes=[[0, 0, 10, 10], [0, 0, 9, 9], [5, 5, 9, 9], [0, 0, 3, 3]],
+    )
+    with pytest.warns(
+        DetapWarning, match=r"3 detections of 2 labels .*: red cat \(2\), dog \(1\);"
+    ):
+        result = detap.evaluate(truth, detections)
+    assert result.summary["P"] == 1 / 4
+    assert result.summary["macro-F1"] == 1
+    dropped = detap.evaluate(
+        truth, detections, detap.protocol("coco").with_changes(unknown_labels="drop")
+    )
+    assert dropped.summary["P"] == 1
+    assert "|unknown-labels:drop|" in dropped.signature
+
+
+REFUSED = {
+    "max_dets": ((10,), "--max-dets"),
+    "min_score": (0.3, "--min-score"),
+    "metrics": (("MR-2",), "--metrics"),
+    "drop_where": ("score<0.5", "--drop-where"),
+}
+
+
+@pytest.mark.parametrize("field", REFUSED)
+def test_options_that_need_scores(field: str) -> None:
+    value, option = REFUSED[field]
+    tables = read(QUICKSTART / "instances.json", QUICKSTART / "results.json")
+    protocol = detap.protocol("coco").with_changes(**{field: value})
+    message = f"{option} needs scores, and .*results.json has none; leave it out, or see"
+    with pytest.raises(UsageError, match=message):
+        detap.evaluate(*tables, protocol)
+
+
+def test_protocols_that_do_not_match_by_score() -> None:
+    tables = read(QUICKSTART / "instances.json", QUICKSTART / "results.json")
+    with pytest.raises(UsageError, match="use another --protocol for detections without scores"):
+        detap.evaluate(*tables, "proposals")
+
+
+@pytest.mark.parametrize("name", ["voc-100", "coco-val2014-100"])
+def test_ap_over_rankings(real_data: Path, unscored: Path, name: str) -> None:
+    sets = json.loads((unscored / "tied_ap.json").read_text())["sets"]
+    expected = next(one for one in sets if one["name"] == name)
+    truth, table = read(real_data / expected["ground_truth"], real_data / expected["detections"])
+    result = score_tables(truth, without_scores(table, "1"))
+    assert "|scores:1|" in result.signature
+    for metric, ranked in over_rankings(result).items():
+        if metric in expected:
+            figures = expected[metric]
+            assert ranked.value == pytest.approx(figures["all_1_file_order"], abs=1e-12)
+            assert ranked.lowest == pytest.approx(figures["all_1_lowest"], abs=1e-12)
+            assert ranked.highest == pytest.approx(figures["all_1_highest"], abs=1e-12)
+            both = np.hypot(ranked.standard_error, figures["standard_error"])
+            assert abs(ranked.mean - figures["mean"]) < 4 * both
+    by_area = score_tables(truth, without_scores(table, "area"))
+    assert by_area.summary["AP"] == pytest.approx(expected["AP"]["area"], abs=1e-12)
+    assert "|scores:area|" in by_area.signature
+
+
+def test_areas_need_the_sizes_of_images() -> None:
+    truth = detap.GroundTruth.from_arrays(image=["a"], label=["cat"], boxes=[[0, 0, 10, 10]])
+    detections = detap.Detections.from_arrays(image=["a"], label=["cat"], boxes=[[0, 0, 10, 10]])
+    with pytest.raises(InputError, match="image 'a': the size of 1 images with detections is unkn"):
+        detap.evaluate(truth, replace(detections, missing_scores="area"))
+
+
+coordinates = st.lists(st.integers(0, 6), min_size=4, max_size=4)
+rows = st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("cd"), coordinates), max_size=6)
+
+
+def table_of(kind: Any, boxes: list[Any], **more: Any) -> Any:
+    corners = [[x, y, x + w + 1, y + h + 1] for _, _, (x, y, w, h) in boxes]
+    return kind.from_arrays(
+        image=[image for image, _, _ in boxes],
+        label=[label for _, label, _ in boxes],
+        boxes=np.array(corners, np.float64).reshape(-1, 4),
+        **more,
+    )
+
+
+@given(rows, rows.filter(bool), st.randoms(use_true_random=False))
+def test_the_order_of_the_detections_changes_nothing(truths: Any, boxes: Any, random: Any) -> None:
+    truth = table_of(detap.GroundTruth, truths, images=["a", "b"], classes=["c", "d"])
+    first = score_tables(truth, table_of(detap.Detections, boxes))
+    random.shuffle(boxes)
+    second = score_tables(truth, table_of(detap.Detections, boxes))
+    for name, value in first.summary.items():
+        assert second.summary[name] == pytest.approx(value, abs=1e-12, nan_ok=True)
+    assert counts_of(first) == counts_of(second)
+
+
+@given(rows, rows.filter(bool), st.lists(st.integers(0, 3), min_size=2, max_size=2))
+def test_weights_repeat_images(truths: Any, boxes: Any, weights: list[int]) -> None:
+    truth = table_of(detap.GroundTruth, truths, images=["a", "b"], classes=["c", "d"])
+    result = score_tables(truth, table_of(detap.Detections, boxes))
+    drawn = resampled(
+        result, Weights.from_table(np.array([weights], np.uint8)), list(result.summary)
+    )
+    copies = dict(zip("ab", weights, strict=True))
+
+    def repeated(given: Any) -> list[Any]:
+        return [(f"{i}{k}", c, box) for i, c, box in given for k in range(copies[i])]
+
+    names = [f"{i}{k}" for i, count in copies.items() for k in range(count)]
+    if not names or not repeated(boxes):
+        return
+    again = table_of(detap.GroundTruth, repeated(truths), images=names, classes=["c", "d"])
+    expected = score_tables(again, table_of(detap.Detections, repeated(boxes)))
+    for name, value in expected.summary.items():
+        assert drawn.overall[name][0] == pytest.approx(value, abs=1e-12, nan_ok=True)
