@@ -115,20 +115,20 @@ def test_no_other_assignment_is_better(kinds: list[str], count: int, data: st.Da
         largest=3,
         strict=False,
     )
-    found, ignored = assignment.at(0.5)
-    pairs = np.flatnonzero(found >= 0)
-    total = round(float(iou[pairs, found[pairs]].sum()), 9)
+    assigned, ignored = assignment.at(0.5)
+    pairs = np.flatnonzero(assigned >= 0)
+    total = round(float(iou[pairs, assigned[pairs]].sum()), 9)
     false = count - len(pairs) - int(ignored.sum())
     assert (len(pairs), total, -false) == best_of_all(iou, kinds, free, 0.5)
 
 
 def test_more_pairs_are_better_than_a_greater_iou() -> None:
     # The first detection fits both ground truths, the second only the first one.
-    found = Candidates(
+    pairs = Candidates(
         np.array([0, 0, 1], np.int32), np.array([0, 1, 0], np.int32), np.array([0.9, 0.6, 0.7])
     )
     assignment = Assignment(
-        found,
+        pairs,
         counted=np.ones(2, np.bool_),
         repeatable=np.zeros(2, np.bool_),
         never_false=np.zeros(2, np.bool_),
@@ -153,11 +153,11 @@ def test_a_strict_threshold_is_not_reached_by_equal_iou(strict: bool, truth: int
 
 def test_ten_thousand_detections_of_one_object() -> None:
     count = 10_000
-    found = Candidates(
+    pairs = Candidates(
         np.arange(count, dtype=np.int32), np.zeros(count, np.int32), np.linspace(0.5, 0.9, count)
     )
     assignment = Assignment(
-        found,
+        pairs,
         counted=np.ones(1, np.bool_),
         repeatable=np.zeros(1, np.bool_),
         never_false=np.zeros(count, np.bool_),
