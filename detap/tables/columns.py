@@ -4,7 +4,7 @@ numpy silently casts text to numbers, NaN to a flag, integers beyond 2^53 to the
 uses the value below a mask. Each of these would change the metrics.
 """
 
-from collections.abc import Iterable, Sequence, Sized
+from collections.abc import Callable, Iterable, Sequence, Sized
 from typing import Any, NamedTuple, NoReturn
 from unicodedata import normalize
 
@@ -29,6 +29,21 @@ _EXACT = 2**53
 
 _SPARSE = 8
 """Maximal entries per row of a lookup table from the smallest to the largest id."""
+
+
+def check_scores(score: NDArray[np.float64], location: Callable[[int], tuple[str, str]]) -> None:
+    """Raise InputError if only some detections have a score, NaN in the others.
+
+    `location` returns the file of a row, and its location in that.
+    """
+    missing = np.flatnonzero(np.isnan(score))
+    if 0 < len(missing) < len(score):
+        have = "has" if len(missing) == 1 else "have"
+        message = (
+            f"score is missing; {len(missing)} of {len(score)} records {have} none: give all "
+            "records a score, or none"
+        )
+        raise InputError(Problem(*location(int(missing[0])), message))
 
 
 class Names(NamedTuple):

@@ -284,7 +284,7 @@ def test_records_of_coco() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"score": None}, "detections: record 0: score is missing; give image_id, category_id, "),
+        ({"category_id": None}, "detections: record 0: category_id is missing; give image_id, "),
         ({"image_id": 2}, "record 0: image 2 is not in the batch; name every image of the batch"),
         ({"bbox": [0, 0, 1]}, r"image 1: boxes has shape \(1, 3\); expected \(n, 4\)"),
         ({"category_id": 1}, "label 1 is not in the ground truth; labels are class names or"),
@@ -295,6 +295,23 @@ def test_invalid_records(change: dict[str, Any], message: str) -> None:
     record = {key: value for key, value in record.items() if value is not None}
     with pytest.raises(InputError, match=message):
         Evaluator(truth()).update_records([1], [record])
+
+
+def test_updates_without_scores() -> None:
+    """All updates have scores or none, also those of merged parts."""
+    record = {"image_id": 1, "category_id": 17, "bbox": BOX, "score": None}
+    with pytest.raises(InputError, match="record 0: score is missing; 1 of 2 records has none"):
+        Evaluator(truth()).update_records([1], [record, record | {"score": 0.5}])
+    evaluator = Evaluator(truth())
+    evaluator.update_records([1], [record])
+    evaluator.update([2], [np.array([BOX])], None, [[17]])
+    parts = [evaluator.to_bytes()]
+    for merged in (evaluator, evaluator.merge(parts)):
+        assert not merged._tables()[1].has_scores
+        merged.update_records([3], [record | {"image_id": 3, "score": 0.5}])
+        message = "detections: image 1: score is missing; 2 of 3 records have none: give all"
+        with pytest.raises(InputError, match=message):
+            merged.compute()
 
 
 def test_data_checks_run_once_and_not_in_every_epoch(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,14 +59,17 @@ class Batch(ImageRows):
     def read_detections(
         self,
         boxes: Ragged | None,
-        scores: Ragged,
+        scores: Ragged | None,
         labels: Ragged,
         shapes: Mapping[str, Ragged],
         sizes: object,
     ) -> "Batch":
         """Read the detections; `area` is a column only with shapes, NaN for that of the box."""
         self._read_boxes(boxes, shapes, sizes)
-        self.columns["score"] = self._finite("scores", scores)
+        if scores is None:
+            self.columns["score"] = np.full(len(self.columns["boxes"]), np.nan)
+        else:
+            self.columns["score"] = self._finite("scores", scores)
         if shapes_compared(self.protocol):
             self.columns["area"] = self._shape_areas(shapes if boxes is None else ())
         self.labels = self._labels(labels)

@@ -33,7 +33,7 @@ from detap.evaluation.results import Result
 from detap.evaluation.selection import Selection
 from detap.protocols import Protocol
 from detap.tables.arguments import check_table
-from detap.tables.columns import Columns, Name, as_array, indices_in
+from detap.tables.columns import Columns, Name, as_array, check_scores, indices_in
 from detap.tables.detection import Detections, Flags, GroundTruth, checked_boxes
 from detap.tables.masks import SizedMasks, check_sizes
 from detap.tables.npz import check_indices, decode, encode, names_of
@@ -47,7 +47,7 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 _KIND = "updates"
-_FINITE = ("boxes", "score", "keypoints", "polygons")
+_FINITE = ("boxes", "keypoints", "polygons")
 """Columns without NaN; in others NaN means that no value was given."""
 _ALL_IMAGES = (
     "name every image of the test set in images= of GroundTruth.from_arrays, also those without "
@@ -221,7 +221,7 @@ class Evaluator:
         self,
         image_ids: Any,
         boxes: Ragged | None,
-        scores: Ragged,
+        scores: Ragged | None,
         labels: Ragged,
         *,
         masks: Ragged | None = None,
@@ -242,7 +242,8 @@ class Evaluator:
         boxes : sequence of B (n, 4) arrays, or None
             The boxes in the evaluator's format, an empty array for an image without detections.
             None to use the bounding boxes of the masks, keypoints or polygons.
-        scores : sequence of B (n,) arrays
+        scores : sequence of B (n,) arrays, or None
+            None, in all updates, if the detections have no scores.
         labels : sequence of B (n,) arrays of int, or lists of str
             Category ids or class names of the ground truth.
         masks : sequence of B (n, H, W) arrays of bool or uint8, or lists of n masks, optional
@@ -316,8 +317,8 @@ class Evaluator:
             The images of the batch, also those without detections.
         records : iterable of mappings
             Records with ``image_id``, ``category_id``, ``bbox`` (x, y, width, height) and
-            ``score``. If the protocol compares masks or keypoints, also ``segmentation`` (RLE) or
-            ``keypoints``; ``bbox`` may then be missing in all records.
+            ``score``, which all may lack. If the protocol compares masks or keypoints, also
+            ``segmentation`` (RLE) or ``keypoints``; ``bbox`` may then be missing in all records.
 
         Raises
         ------
@@ -334,7 +335,11 @@ class Evaluator:
         shapes = {name: KINDS[name].key for name in self.protocol.reading}
         without_boxes = shapes and records and not any("bbox" in record for record in records)
         boxes = [] if without_boxes else ["bbox"]
-        keys = ["image_id", "category_id", *boxes, *shapes.values(), "score"]
+        has_score = [record.get("score") is not None for record in records]
+        given = np.where(has_score, 0.0, np.nan)
+        check_scores(given, lambda row: ("detections", f"record {row}"))
+        score = ["score"] if all(has_score) else []
+        keys = ["image_id", "category_id", *boxes, *shapes.values(), *score]
         for number, record in enumerate(records):
             location = f"record {number}"
             for key in keys:
@@ -352,7 +357,7 @@ class Evaluator:
         self.update(
             images,
             columns.get("bbox"),
-            columns["score"],
+            columns.get("score"),
             columns["category_id"],
             masks=columns.get(KINDS["masks"].key),
             keypoints=columns.get(KINDS["keypoints"].key),
@@ -574,7 +579,9 @@ class Evaluator:
         if area is not None:
             some = not np.isnan(area).all()
             fields["area"] = np.where(np.isnan(area), fields["box_area"], area) if some else None
-        return truth, Detections(**fields, classes=truth.classes, score=columns["score"])
+        image, score = fields["image"], columns["score"]
+        check_scores(score, lambda row: ("detections", f"image {truth.images[image[row]]!r}"))
+        return truth, Detections(**fields, classes=truth.classes, score=score)
 
     def _ground_truth_table(self) -> GroundTruth:
         """Return the ground truths of the updates as a table."""
@@ -636,6 +643,7 @@ def _read_block(
         if same and isinstance(expected, np.ndarray):
             same = column.dtype == expected.dtype and column.shape[1:] == expected.shape[1:]
             same = same and (name not in _FINITE or bool(np.isfinite(column).all()))
+            same = same and (name != "score" or not np.isinf(column).any())
         if not same:
             _refuse(f"is damaged: column {name} of the {table} is invalid", "", part)
     for name, count in zip(("image", "label"), counts, strict=True):
