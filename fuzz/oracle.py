@@ -83,6 +83,8 @@ def _number(value: Any) -> float:
 
 
 def _score(value: Any) -> float:
+    if value is None:
+        return math.nan
     number = _number(value)
     _need(isinstance(value, float) or number == value)  # else two could become one
     return number
@@ -131,6 +133,7 @@ def _results(value: Any, images: tuple[int | str, ...], categories: dict[int | s
         rows.append((image, category, *_box(record), _score(record.get("score"))))
         _need(image in images)
         _need(isinstance(category, str) == isinstance(next(iter(categories)), str))
+    _need(len({math.isnan(row[-1]) for row in rows}) < 2)
     return rows
 
 
@@ -235,7 +238,7 @@ def _text_lines(data: bytes) -> list[list[str]] | None:
 
 
 def yolo_lines(data: bytes) -> Rows | None:
-    """Return class, box or bounds of a polygon, and confidence of each line of predictions.
+    """Return class, box or bounds of a polygon, and confidence (if any) of each prediction.
 
     A line may end with a track id.
     """
@@ -245,37 +248,40 @@ def yolo_lines(data: bytes) -> Rows | None:
     rows: Rows = []
     for columns in lines:
         word, numbers = columns[0], columns[1:]
-        if not re.fullmatch("[0-9]+", word, re.ASCII) or len(numbers) < 5:
+        if not re.fullmatch("[0-9]+", word, re.ASCII) or len(numbers) < 4:
             return None
         if not all(map(_DECIMAL.fullmatch, numbers)):
             return None
         values = [float(number) for number in numbers]
         if not all(map(math.isfinite, values)):
             return None
-        if len(values) % 2 == 0 and re.fullmatch("[0-9]+", numbers[-1], re.ASCII):
+        if (
+            len(values) % 2 == 0
+            and len(values) > 4
+            and re.fullmatch("[0-9]+", numbers[-1], re.ASCII)
+        ):
             values.pop()  # a track id
-        if len(values) != 5:
-            x, y = values[:-1:2], values[1:-1:2]
-            if len(x) != len(y) or len(x) < 3:
-                return None
-            values = [min(x), min(y), max(x), max(y), values[-1]]
+        if len(values) > 5:
+            confidence = [values.pop()] if len(values) % 2 else []
+            x, y = values[::2], values[1::2]
+            values = [min(x), min(y), max(x), max(y), *confidence]
         rows.append((word, *values))
     return rows
 
 
 def voc_lines(data: bytes, images: tuple[str, ...]) -> Rows | None:
-    """Return image, score, x1, y1, x2, y2 of each line of a class's file."""
+    """Return image, score (if any), x1, y1, x2, y2 of each line of a class's file."""
     lines = _text_lines(data)
     if lines is None:
         return None
     rows: Rows = []
     for columns in lines:
-        if len(columns) != 6 or columns[0] not in images:
+        if len(columns) not in (5, 6) or columns[0] not in images:
             return None
         if not all(_DECIMAL.fullmatch(column) for column in columns[1:]):
             return None
         numbers = [float(column) for column in columns[1:]]
-        _, x1, y1, x2, y2 = numbers
+        x1, y1, x2, y2 = numbers[-4:]
         if not all(map(math.isfinite, [*numbers, (x2 - x1) * (y2 - y1)])):
             return None
         rows.append((columns[0], *numbers))

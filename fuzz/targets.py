@@ -332,11 +332,12 @@ def _text(data: bytes, form: LineForm, plain: oracle.Rows | None) -> str:
 
 
 def _bounded(numbers: list[float]) -> list[float]:
-    """Return a box and its score; of a polygon, the lowest and highest x and y."""
-    if len(numbers) == 5:
+    """Return a box and its score, if any; of a polygon, the lowest and highest x and y."""
+    if len(numbers) <= 5:
         return numbers
-    x, y = numbers[:-1:2], numbers[1:-1:2]
-    return [min(x), min(y), max(x), max(y), numbers[-1]]
+    coordinates = len(numbers) // 2 * 2
+    x, y = numbers[:coordinates:2], numbers[1:coordinates:2]
+    return [min(x), min(y), max(x), max(y), *numbers[coordinates:]]
 
 
 def cvat(data: bytes) -> str:

@@ -125,7 +125,10 @@ class _BoxCounts(NamedTuple):
 
 
 class _TopDetections:
-    """The V detections with the highest score of an image and class of the ground truth."""
+    """The V detections with the highest score of an image and class of the ground truth.
+
+    Without scores they are the largest.
+    """
 
     def __init__(self, ground_truth: GroundTruth, detections: Detections) -> None:
         classes = max(len(ground_truth.classes), len(detections.classes))
@@ -138,7 +141,8 @@ class _TopDetections:
             np.searchsorted(truth_cell, cell, side, sorter=by_cell) for side in ("left", "right")
         )
         rows = np.flatnonzero(high > low)
-        rows = rows[np.lexsort((-detections.score[rows], cell[rows]))]
+        score = detections.score if detections.has_scores else detections.box_area
+        rows = rows[np.lexsort((-score[rows], cell[rows]))]
         rows = rows[np.flatnonzero(np.diff(cell[rows], prepend=-1))]
         self.image, self.corners = detections.image[rows], detections.corners[rows]
         self.truths = truth.corners
@@ -351,7 +355,22 @@ def check_boxes(
     first, second = ("" if table is None else table.path for table in tables)
     failed_checks = failed_box_checks(*tables, (first, second), boxes=boxes)
     notes = [note for table in tables if table is not None for note in table.notes]
-    return warned(failed_checks, notes)
+    return (*warned(failed_checks, notes), *_equal_boxes(ground_truth, detections))
+
+
+def _equal_boxes(truth: GroundTruth | None, detections: Detections | None) -> Iterator[Note]:
+    """Yield the warning of detections without scores whose boxes are those of the ground truth."""
+    if truth is None or detections is None or detections.has_scores:
+        return
+    if len(truth) != len(detections):
+        return
+    tables: list[Floats] = []
+    for table in (truth, detections):
+        columns = (*table.corners.T, table.label, table.image)
+        tables.append(np.array(columns)[:, np.lexsort(columns)])
+    if np.array_equal(tables[0], tables[1]):
+        message = "all boxes are those of the ground truth: is one file given as both?"
+        yield Note("detections-equal-ground-truth", message, len(detections))
 
 
 def warned(

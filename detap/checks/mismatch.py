@@ -181,6 +181,8 @@ def _is_permutation(pairs: list[tuple[int, int]]) -> bool:
 
 def _inverted_scores(sample: Sample) -> Iterator[Note]:
     """Yield the note of scores that mostly rank correct detections below false positives."""
+    if not sample.detections.has_scores:
+        return
     rows, right = sample.correct
     score, label = sample.detections.score[rows], sample.detections.label[rows]
     above = pairs = variance = 0.0

@@ -92,13 +92,13 @@ def _detection_statistics(detections: Detections, duplicates: int) -> Iterator[S
     yield Statistic("detections_per_image", "  maximum per image", int(per_image.max(initial=0)))
     low, median, high = (
         (float(score.min()), float(np.median(score)), float(score.max()))
-        if len(score)
+        if len(score) and detections.has_scores
         else (None, None, None)
     )
     yield Statistic("score_lowest", "  lowest score", low)
     yield Statistic("score_median", "  median score", median)
     yield Statistic("score_highest", "  highest score", high)
-    distinct, tied = _ties(detections)
+    distinct, tied = _ties(detections) if detections.has_scores else (None, None)
     yield Statistic("scores_distinct", "  distinct scores", distinct)
     yield Statistic("tied_detections", "  tied with another score of the class", tied)
     yield Statistic("detection_sides", "  median shorter side (px)", _median_side(detections))
@@ -155,8 +155,10 @@ def _truth_notes(truth: GroundTruth, duplicates: int) -> Iterator[Note]:
 def _detection_notes(detections: Detections, duplicates: int) -> Iterator[Note]:
     yield from repeated_detections(duplicates, detections)
     score = detections.score
+    if not detections.has_scores:
+        return
     if one_score(score):
-        yield one_score_note(len(score))
+        yield one_score_note(len(score), "; remove the score for a score-free evaluation")
     elif (cut := score_cut(float(score.min(initial=np.inf)), len(score))) is not None:
         yield score_cut_note(cut)
 

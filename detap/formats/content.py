@@ -77,6 +77,14 @@ def exact_number(value: float) -> int | float:
     return int(value) if is_integer else value
 
 
+def scores_of(table: GroundTruth | Detections) -> list[float] | None:
+    """Return the scores to write; None for detections without scores, and for ground truth."""
+    if isinstance(table, GroundTruth) or not table.has_scores:
+        return None
+    scores: list[float] = table.score.tolist()
+    return scores
+
+
 def number_text(value: float) -> str:
     """Return the text of a number that reads as the same float64."""
     return repr(exact_number(value))

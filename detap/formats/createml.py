@@ -11,7 +11,7 @@ import numpy as np
 
 from detap.errors import Note
 from detap.formats.by_name.notes import nonzero_notes
-from detap.formats.content import Content, exact_number
+from detap.formats.content import Content, exact_number, scores_of
 from detap.formats.reading.sniffing import json_paths
 from detap.formats.shapes.document import (
     Document,
@@ -61,7 +61,7 @@ class Annotations(Document):
 
 
 class CreateMl(DocumentFormat):
-    """CreateML's JSON; detections have a ``confidence``."""
+    """CreateML's JSON; detections may have a ``confidence``."""
 
     document = Annotations
     boxes = ()
@@ -84,7 +84,7 @@ class CreateMl(DocumentFormat):
         notes += nonzero_notes(
             Note("values-rounded", message, int(np.count_nonzero(off)), severity="info")
         )
-        scores = table.score.tolist() if isinstance(table, Detections) else None
+        scores = scores_of(table)
         labels, values = table.label.tolist(), boxes.tolist()
 
         def annotation(row: int) -> dict[str, Any]:

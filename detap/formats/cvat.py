@@ -19,7 +19,7 @@ from lxml import etree
 from detap.errors import Note
 from detap.formats.reading.sniffing import head
 from detap.formats.reading.xml_settings import SAFE
-from detap.formats.shapes.document import SCORES, Box, Document, DocumentFormat, Image, Item
+from detap.formats.shapes.document import Box, Document, DocumentFormat, Image, Item
 from detap.formats.shapes.values import BBOX_HINT, number_of, points_text, rotated_ellipse
 from detap.formats.stem_matching import base_name, without_suffix
 from detap.formats.text.folder import Folder
@@ -211,13 +211,9 @@ class Annotations(Document):
         box, corners = self._box(record[_KIND], record)
         return Item(label, box, record, corners)
 
-    def score_of(self, attributes: Mapping[str, Any]) -> float:
-        """Return the score of a shape."""
-        for name in SCORES:
-            if name in attributes:
-                return number_of(name, attributes[name].strip())
-        hint = "write an attribute score or confidence"
-        raise FaultError("has no score (ground truth?)", hint)
+    def score_number(self, name: str, value: Any) -> float:
+        """Return a score as a number; raise FaultError for other text."""
+        return number_of(name, value.strip())
 
     # --- shapes to boxes
 

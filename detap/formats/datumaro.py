@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from detap.errors import Note
-from detap.formats.content import Content
+from detap.formats.content import Content, scores_of
 from detap.formats.reading.sniffing import json_paths
 from detap.formats.shapes.document import (
     Box,
@@ -177,6 +177,7 @@ class Datumaro(DocumentFormat):
 
 def _written_attributes(table: GroundTruth | Detections) -> dict[str, list[Any]]:
     if isinstance(table, Detections):
-        return {"score": table.score.tolist()}
+        scores = scores_of(table)
+        return {} if scores is None else {"score": scores}
     flags = {"is_crowd": table.crowd, "difficult": table.difficult, "ignore": table.ignore}
     return {name: values.tolist() for name, values in flags.items() if values.any()}

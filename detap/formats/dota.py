@@ -82,7 +82,7 @@ class DotaForm(LineForm):
     def regular(self) -> dict[str, Any]:
         """The arguments of `RaggedLines` for these lines."""
         if self.scored:
-            return {"counts": (self.width,)}
+            return {"counts": (self.width, self.width - 1)}
         return {"counts": (self.width,), "lead": self.width, "last": (b"0", b"1")}
 
     def prepared(self, data: bytes) -> bytes:
@@ -113,7 +113,7 @@ class DotaForm(LineForm):
         expected = f"{width}" if self.scored else f"{width} (or {width - 1} without difficult)"
         message = f"{has_columns(count)}, expected {expected}"
         hint = f"write `{' '.join(self.columns)}`"
-        if self.box_format == "polygon" and count in (width - 3, width - 4 + self.scored):
+        if self.box_format == "polygon" and count in (width - 3, width - 4):
             message += ": it may contain rotated boxes of five numbers"
             hint += ", or give the unit of the angle with --angle-unit"
         elif any("," in column for column in columns):
@@ -137,9 +137,9 @@ def without_head(data: bytes) -> bytes:
 def _fits(columns: list[str]) -> bool:
     numbers = are_numbers(columns)
     labels = len(columns) in (9, 10) and all(numbers[:8]) and not numbers[8]
-    results = len(columns) == 10 and all(numbers[1:])
+    results = len(columns) in (9, 10) and all(numbers[1:])
     # Only small numbers are YOLO's normalized coordinates.
-    coordinates = columns[:8] if labels else columns[2:]
+    coordinates = columns[:8] if labels else columns[-8:]
     return (labels or results) and any(abs(float(column)) > 2 for column in coordinates)
 
 
@@ -180,7 +180,7 @@ def read_detections(
     as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Detections:
-    """Read DOTA Task1 results: a file ``Task1_<class>.txt`` per class."""
+    """Read DOTA Task1 results: a file ``Task1_<class>.txt`` per class, with scores or without."""
     check_choice("shapes", shapes, SHAPES)
     box_format = _box_format(angle_unit)
     folder = detections_folder(os.fspath(path))
@@ -189,7 +189,7 @@ def read_detections(
     form = partial(DotaForm, "image", True, box_format)
     image = read_class_files(reader, ground_truth, class_by_stem, form, ClassNames())
     rows, classes = reader.rows, [class_of_file.name for class_of_file in class_by_stem.values()]
-    values = rows.table(reader.form.width)
+    values = reader.scored_values()
     reader.raise_problems(_faults(values[:, 1:], box_format))
     polygons = _polygons(values[:, 1:], box_format)
     return reader.detections(

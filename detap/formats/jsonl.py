@@ -55,7 +55,7 @@ from detap.io.paths import Path, SourceFile
 from detap.io.problems import FaultError, Problems
 from detap.io.stream import read_bytes
 from detap.tables._loops import survey_boxes
-from detap.tables.columns import indices_in, ordered
+from detap.tables.columns import check_scores, indices_in, ordered
 from detap.tables.detection import (
     Detections,
     Flags,
@@ -111,7 +111,7 @@ class Lines:
                 *((name, "flag") for name in FLAGS),
                 *(((attribute_column(name), name), "span") for name in attributes),
             ],
-            [("category",), ("bbox",), *((("score",),) if scored else ())],
+            [("category",), ("bbox",)],
             forbidden=() if scored else ("score",),
         )
         self.objects.most = limits.records
@@ -255,10 +255,10 @@ class Lines:
         if "area" in record:
             values["area"] = area_of(record, 1.0, math.nan)
         values |= {name: flag_of(record, name) for name in FLAGS if name in record}
-        if self.scored:
-            values["score"] = score_of(required(record, "score"))
-        elif "score" in record:
-            raise FaultError("has a score (detections?)", "use the ground truth")
+        if "score" in record:
+            if not self.scored:
+                raise FaultError("has a score (detections?)", "use the ground truth")
+            values["score"] = score_of(record["score"])
         self.attributes.values(record.get)
         names = (name for name in self.attributes.names if name in record)
         return values | {
@@ -427,9 +427,10 @@ def read_detections(
     as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Detections:
-    """Read detections: lines as those of ground truth, with a ``score`` for each object."""
+    """Read detections: lines as those of ground truth, with a ``score`` for each object or none."""
     refuse_same_file(path, ground_truth, "expected detections")
     lines = Lines(path, limits, scored=True)
+    check_scores(lines.score, lambda row: (lines.path, lines.location(row)))
     names_file = class_names if dt_class_names is None else dt_class_names
     by_name = goes_by_names(ground_truth, names_file, first_category_id) or any(
         isinstance(name, str) for name in lines.classes

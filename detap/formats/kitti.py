@@ -63,7 +63,7 @@ class KittiForm(LineForm):
     @property
     def regular(self) -> dict[str, Any]:
         """The arguments of `RaggedLines` for these lines."""
-        return {"counts": (self.width,)}
+        return {"counts": (self.width, self.width - self.scored)}
 
     def fault(self, values: list[float]) -> str:
         """Return no fault; boxes are checked in columns."""
@@ -80,8 +80,6 @@ class KittiForm(LineForm):
             hint = "write one file per frame, without these two columns"
         elif count > expected - self.scored and not numbers[0] and not numbers[1]:
             hint += ", the type without spaces"
-        elif self.scored and count == expected - 1:
-            message += ": no score (labels?)"
         elif not self.scored and count == expected + 1 and all(numbers[1:]):
             message += ": has a score (results?)"
         return message, hint
@@ -122,7 +120,7 @@ def read_detections(
     as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Detections:
-    """Read KITTI results: as in the development kit, every image needs a file."""
+    """Read KITTI results, with scores or without; every image needs a file, as in the kit."""
     check_choice("boxes", boxes, BOX_FORMATS)
     reader = FolderReader(_results_folder(path), as_is, limits)
     _refuse_missing(reader.folder, ground_truth, reader.problems)
@@ -168,7 +166,7 @@ def _read(reader: FolderReader, boxes: str, *, scored: bool) -> tuple[Rows, Floa
     """Return the rows and their numbers (N, 14 or 15); raise InputError for invalid ones."""
     form = KittiForm("type", scored, boxes, str)
     rows = reader.read(form)
-    values = rows.table(form.width)
+    values = reader.scored_values(_SCORE) if scored else rows.table(form.width)
     corners, area = encode_boxes(values[:, _BOX], boxes)
     finite = np.isfinite(corners).all(axis=1) & np.isfinite(area)
     checks = [(~finite, "box area overflows")]

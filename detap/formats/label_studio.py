@@ -23,6 +23,7 @@ from detap.formats.content import (
     known_sizes,
     lost,
     rows_of_images,
+    scores_of,
 )
 from detap.formats.image_folders import ImageFolder, nearby_folders
 from detap.formats.reading.sniffing import head, json_paths
@@ -384,7 +385,7 @@ def _add_results(
     notes += nonzero_notes(Note("values-rounded", message, count, severity="info"))
     negative = np.any(boxes[:, 2:] < 0, axis=1)
     notes += lost(f"{kind} of negative size; readers reject them", negative)
-    scores = table.score.tolist() if isinstance(table, Detections) else []
+    scores = scores_of(table)
     values, label, image = percent.tolist(), table.label.tolist(), table.image.tolist()
 
     def region(row: int) -> dict[str, Any]:
@@ -399,7 +400,7 @@ def _add_results(
             "original_height": height,
             "image_rotation": 0,
             "value": {**exact_xywh(values[row]), **labels},
-            **({"score": exact_number(scores[row])} if is_scored else {}),
+            **({} if scores is None else {"score": exact_number(scores[row])}),
         }
 
     model = {"model_version": _MODEL} if is_scored else {}

@@ -20,7 +20,6 @@ from detap.formats.shapes.values import (
     bounds,
     check_points,
     class_name,
-    finite_number,
     located,
     points_of,
     points_text,
@@ -36,7 +35,6 @@ _POINTS = {"polygon": 3, "linestrip": 2, "line": 2, "points": 1, "point": 1, "ma
 _POINTS |= {"oriented_rectangle": 3, "rotation": 3, "quadrilateral": 4}
 _ROTATED = ("rectangle", "oriented_rectangle", "rotation", "quadrilateral")
 """Types whose four points are the corners of a rotated box, in order around."""
-_NO_SCORE = "detections need scores, as X-AnyLabeling writes them; LabelMe writes none"
 _EXPECTED_FILE = "expected a LabelMe file with a list of shapes"
 _FILES = 3  # whose content is read to detect the format
 _FOLDERS, _ENTRIES = 32, 256
@@ -52,6 +50,7 @@ class Shapes(Document):
     """
 
     expected = _EXPECTED_FILE
+    score_names = ("score",)
     missing = "shapes in its {} JSON files"
 
     def __init__(self, *arguments: Any, attribute_flags: str | None = None, **how: Any) -> None:
@@ -103,10 +102,6 @@ class Shapes(Document):
         box, corners = self._box(record)
         return Item(label, box, record, corners)
 
-    def score_of(self, attributes: Mapping[str, Any]) -> float:
-        """Return the score of a shape."""
-        return finite_number("score", attributes.get("score"), _NO_SCORE)
-
     def flags_of(self, attributes: Mapping[str, Any]) -> set[str]:
         """Return the flags of a shape."""
         flags = attributes.get("flags")
@@ -153,7 +148,7 @@ class Shapes(Document):
 
 
 class LabelMe(DocumentFormat):
-    """LabelMe's JSON files; X-AnyLabeling writes shapes with a ``score`` for detections."""
+    """LabelMe's JSON files; X-AnyLabeling writes a ``score`` for shapes that it detects."""
 
     document = Shapes
     coordinates = "points"

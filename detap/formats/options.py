@@ -174,7 +174,6 @@ CLASS_ATTRIBUTE = Option(
     "class_attribute",
     "Attribute of regions with the class; required if they have several.",
     "NAME",
-    roles=(TRUTH,),
 )
 SCORE_ATTRIBUTE = Option(
     "score_attribute",

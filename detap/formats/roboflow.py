@@ -76,7 +76,7 @@ class Roboflow(DocumentFormat):
         if os.path.isdir(path):
             return first_files_fit(path, self.fits)
         paths = json_paths(path)
-        first = {".predictions[].x", ".predictions[].width", ".predictions[].confidence"}
+        first = {".predictions[].x", ".predictions[].width", ".predictions[].class"}
         is_empty = ".predictions[]" in paths and ".image.width" in paths
         return first <= paths or (is_empty and ".predictions[].image_id" not in paths)
 

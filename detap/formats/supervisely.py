@@ -14,9 +14,11 @@ from detap.formats.content import (
     Content,
     check_file_names,
     rounded_areas,
+    scores_of,
 )
 from detap.formats.reading.sniffing import first_files_fit, json_paths
 from detap.formats.shapes.document import (
+    SCORES,
     Document,
     DocumentFormat,
     Image,
@@ -111,7 +113,7 @@ class Annotations(Document):
 
 
 class Supervisely(DocumentFormat):
-    """Supervisely's projects; detections have a tag with their score."""
+    """Supervisely's projects; detections may have a tag with their score."""
 
     document = Annotations
     has_attributes = True
@@ -175,7 +177,10 @@ def _image_files(content: Content) -> list[str]:
 def _tags_of(table: GroundTruth | Detections) -> list[list[dict[str, Any]]]:
     """Return the tags of each row."""
     if isinstance(table, Detections):
-        return [[{"name": _SCORE, "value": score}] for score in table.score.tolist()]
+        scores = scores_of(table)
+        if scores is None:
+            return [[] for _ in range(len(table))]
+        return [[{"name": _SCORE, "value": score}] for score in scores]
     columns = [(tag, getattr(table, name).tolist()) for name, tag in _TAGS.items()]
     return [
         [{"name": tag, "value": None} for tag, values in columns if values[row]]
@@ -191,7 +196,8 @@ def _tags(record: dict[str, Any]) -> dict[str, Any]:
     values = {}
     for tag in map(object_of, tags):
         value = tag.get("value")
-        values[class_name(tag, "name")] = True if value is None else value
+        name = class_name(tag, "name")
+        values[name] = True if value is None and name not in SCORES else value
     return values
 
 

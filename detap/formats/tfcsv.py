@@ -23,6 +23,7 @@ from detap.formats.content import (
     lost,
     number_text,
     rounded_areas,
+    scores_of,
     sizes,
 )
 from detap.formats.reading.image_sizes import read_image_sizes
@@ -102,7 +103,7 @@ class Rows(Document):
         return images, 0
 
     def _find_columns(self, header: Sequence[str]) -> None:
-        """Find the column of the image, class, score and each coordinate."""
+        """Find the column of the image, class, score (if any) and each coordinate."""
         if _is_without_header(header):
             raise FaultError("has no header", f"put the line `{_HEADER}` above it")
         named = {name: name for name in header}
@@ -112,14 +113,13 @@ class Rows(Document):
         corners = next((c for c in _COORDINATES if set(c) & set(header)), _COORDINATES[0])
         choices = {"image": _IMAGES, "class": _CLASSES}
         choices |= {name: (column,) for name, column in zip(CORNERS, corners, strict=True)}
-        choices |= {"score": SCORES} if self.scored else {}
+        choices |= {"score": (score,)} if score and self.scored else {}
         for name, columns in choices.items():
             column = next((column for column in columns if column in named), None)
             if column is None:
                 sink = name == "image" and corners is not _COORDINATES[0]
                 hint = _SINK if sink else self.expected
-                truth = " (ground truth?)" if name == "score" else ""
-                raise FaultError(f"has no column {' or '.join(columns)}{truth}", hint)
+                raise FaultError(f"has no column {' or '.join(columns)}", hint)
             self._columns[name] = column
 
     def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
@@ -153,8 +153,9 @@ class Rows(Document):
         label = self._class_names.resolve(values["class"])
         box = [number_of(self._columns[name], values[name]) for name in CORNERS]
         if self.scored:
-            score = self._columns["score"]
-            return Item(label, box, {score: number_of(score, values["score"])})
+            score = self._columns.get("score", "")
+            text = values.get("score", "")
+            return Item(label, box, {score: number_of(score, text)} if text else {})
         if (label, *box) in self._seen:
             self._repeated += 1
             return None
@@ -200,7 +201,7 @@ def _side(name: str, text: str) -> float | None:
 
 
 class TensorFlowCsv(DocumentFormat):
-    """A CSV with one row per box; detections have a ``score`` or ``confidence``."""
+    """A CSV with one row per box; detections may have a ``score`` or ``confidence``."""
 
     document = Rows
     coordinates = "xmin, ymin, xmax, ymax"
@@ -232,18 +233,18 @@ class TensorFlowCsv(DocumentFormat):
         notes += rounded_areas(table, "boxes")
         text = StringIO()
         rows = csv.writer(text, lineterminator="\n")
-        scored = isinstance(table, Detections)
-        rows.writerow((*_COLUMNS, *(("score",) if scored else ())))
+        scores = scores_of(table)
+        rows.writerow((*_COLUMNS, *(() if scores is None else ("score",))))
         images = [
             (content.file_name(name), *(map(number_text, size) if size else ("", "")))
             for name, size in zip(content.images, sizes(content), strict=True)
         ]
-        columns = table.image.tolist(), table.label.tolist(), table.corners.tolist()
-        scores = table.score.tolist() if isinstance(table, Detections) else [None] * len(table)
-        for image, label, corners, score in zip(*columns, scores, strict=True):
-            numbers = [*corners, *([] if score is None else [score])]
-            rows.writerow((*images[image], table.classes[label], *map(number_text, numbers)))
-        for number in np.flatnonzero(~table.images_with_rows).tolist() if not scored else ():
+        numbers = table.corners if scores is None else np.column_stack([table.corners, scores])
+        columns = table.image.tolist(), table.label.tolist(), numbers.tolist()
+        for image, label, values in zip(*columns, strict=True):
+            rows.writerow((*images[image], table.classes[label], *map(number_text, values)))
+        empty = np.flatnonzero(~table.images_with_rows).tolist()
+        for number in empty if isinstance(table, GroundTruth) else ():
             rows.writerow((*images[number], *[""] * 5))
         return text.getvalue().encode()
 

@@ -7,9 +7,9 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import Any
 
-from detap.errors import Note, UsageError
+from detap.errors import Note
 from detap.formats.content import Content
 from detap.formats.reading.sniffing import head, json_paths
 from detap.formats.shapes.document import (
@@ -26,6 +26,7 @@ from detap.formats.shapes.values import (
     as_xywh,
     bounds,
     finite_number,
+    number_of,
     numbers,
     object_of,
     read_csv,
@@ -35,9 +36,7 @@ from detap.formats.shapes.values import (
 )
 from detap.formats.xywh import to_xywh
 from detap.io.json_text import integer, short_json
-from detap.io.paths import Path
 from detap.io.problems import FaultError, Problems
-from detap.io.stream import refuse
 from detap.tables.detection import Detections, GroundTruth
 from detap.text_input import join_names, quote
 
@@ -109,6 +108,11 @@ class Regions(Document):
         attributes = required(record, "region_attributes", dict, "expected an object")
         shape = required(record, "shape_attributes", dict, "expected an object")
         return Item(self._label(attributes), self._box(shape), attributes)
+
+    def score_number(self, name: str, value: Any) -> float:
+        """Return a score as a number; attributes are text."""
+        read = number_of if isinstance(value, str) else super().score_number
+        return read(name, value)
 
     def _label(self, attributes: dict[str, Any]) -> str:
         name = self.class_attribute
@@ -230,7 +234,7 @@ class Via(DocumentFormat):
     boxes = ("xywh",)
     coordinates = "x, y, width, height"
     image_folders = (".", "images")
-    written = ("via_region_data.json", "")
+    written = ("via_region_data.json", "via_detections.json")
 
     def fits(self, path: str) -> bool:
         """Return True if a CSV has VIA's header, or a JSON file its keys."""
@@ -244,18 +248,9 @@ class Via(DocumentFormat):
             or any(_is_of_image(name, paths) for name in paths)
         )
 
-    def read_detections_file(self, path: Path, *_: Any, **options: Any) -> NoReturn:
-        """Raise InputError: VIA has no scores."""
-        hint = "they are ground truth; use other detections"
-        refuse(str(path), "VIA files have no scores", hint)
-
-    def placeholder(self, *_: Any) -> NoReturn:
-        """Raise UsageError: VIA has no detections."""
-        raise UsageError("VIA files are ground truth, without scores; use --gt")
-
     def write(self, content: Content, notes: list[Note]) -> Iterator[tuple[str, bytes]]:
-        """Yield the file; raise InputError for detections."""
-        if content.ground_truth is None or content.detections is not None:
+        """Yield a file for each table; raise InputError for scores."""
+        if content.detections is not None and content.detections.has_scores:
             raise content.refuse("VIA cannot hold scores", "convert the ground truth alone")
         yield from super().write(content, notes)
 

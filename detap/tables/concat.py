@@ -70,6 +70,7 @@ def join_detections(
     """Concatenate the detections of several inputs."""
     if len(tables) == 1:
         return tables[0]
+    _refuse_some_without_scores(tables)
     if not merge_images:
         # A table may list every image of the ground truth; only images with rows matter.
         refuse_shared((table.path, images_seen(table)) for table in tables)
@@ -84,6 +85,14 @@ def join_detections(
         return joined
     by_image = joined.select(np.argsort(joined.image, kind="stable"))
     return replace(by_image, notes=(*joined.notes, INTERLEAVED))
+
+
+def _refuse_some_without_scores(tables: Sequence[Detections]) -> None:
+    """Raise InputError if one input has scores, and another has none."""
+    first = {table.has_scores: table.path for table in reversed(tables) if len(table)}
+    if len(first) == 2:
+        message = f"records have no score, but those of {first[True]} have one"
+        raise InputError(Problem(first[False], "", message, "give all inputs scores, or none"))
 
 
 def align_classes(first: Detections, second: Detections) -> tuple[Detections, Detections]:

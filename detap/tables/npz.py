@@ -19,7 +19,7 @@ from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
 from detap.io.stream import read_bytes
 from detap.io.writing import write
-from detap.tables.columns import Name
+from detap.tables.columns import Name, check_scores
 from detap.tables.masks import MOST_PIXELS, Masks
 
 Column = NDArray[Any] | Masks
@@ -159,7 +159,9 @@ def _check(
         )
         if column.dtype != dtype or not fits or len(column) != rows:
             refuse(path, f"is damaged: {name} has dtype {column.dtype} and shape {column.shape}")
-        if dtype is np.float64 and not np.isfinite(column).all():
+        if name == "score" and np.isnan(column).any():
+            check_scores(column, lambda row: (path, f"row {row}"))
+        elif dtype is np.float64 and not np.isfinite(column).all():
             refuse(path, f"is damaged: {name} has values that are not finite")
     sizes = {"image": counts["images"], "label": counts["classes"]}
     for name, count in {**sizes, "mask": len(columns.get("masks", ()))}.items():

@@ -711,7 +711,7 @@ def test_strict_fails_on_a_single_warning(tmp_path: Path) -> None:
 
 
 def test_errors_of_both_files_are_reported_in_one_run(tmp_path: Path) -> None:
-    gt, dt = write(tmp_path, [{**FOUND, "score": None}])
+    gt, dt = write(tmp_path, [{**FOUND, "score": True}])
     Path(gt).write_text('{"images": 5}')
     done = run("--gt", gt, "--dt", dt, "-o", str(tmp_path / "out.json"))
     assert isinstance(done.exception, InputError)
@@ -719,7 +719,7 @@ def test_errors_of_both_files_are_reported_in_one_run(tmp_path: Path) -> None:
     report = json.loads((tmp_path / "out.json").read_text())
     said = [(problem["file"], problem["message"]) for problem in report["errors"]["problems"]]
     assert (gt, "images is 5, expected an array") in said
-    assert (dt, "score is null, expected a number") in said
+    assert (dt, "score is true, expected a number") in said
     assert report["classes"] == []
 
 

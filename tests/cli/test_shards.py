@@ -112,10 +112,10 @@ def test_inputs_that_are_not_paired_are_read_against_all_ground_truths(
 
 
 def test_an_error_in_a_paired_input_names_the_file(shards: Path, detap: Run) -> None:
-    Path("dts/2.json").write_text('[{"image_id": 1}]')
+    Path("dts/2.json").write_text('[{"image_id": 1, "category_id": 1}]')
     ended = detap("eval", *PAIRS)
     assert ended.status == 2
-    assert ended.err.startswith("Error: dts/2.json: none of the 1 records has a score")
+    assert ended.err.startswith("Error: dts/2.json: [0]: bbox is missing")
 
 
 def test_a_pair_without_any_ground_truth_counts_its_detections(shards: Path, detap: Run) -> None:

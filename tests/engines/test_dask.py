@@ -354,7 +354,7 @@ def test_an_invalid_shard_fails_the_run_by_name(shards: Path, detap: Run, schedu
     engine = ("--engine", "dask", "--scheduler", scheduler)
     ended = detap("eval", *SHARDS, *engine)
     assert ended.status == 2
-    assert "dts/2.json: none of the 1 records has a score" in ended.err
+    assert "dts/2.json: [0]: category_id is missing" in ended.err
 
 
 def test_an_image_in_two_shards_is_named_with_both(

@@ -98,7 +98,6 @@ BAD = {
         changed(TRUTH, 1, "image", to="a.png"), "duplicate image 'a.png' (also at [0], as 'a.jpg')"
     ),
     "detections": Bad(SCORED, f"{FIRST}: has a confidence (detections?)"),
-    "no confidence": Bad(TRUTH, f"{FIRST}: has no confidence (ground truth?)", True),
     "text as confidence": Bad(
         changed(SCORED, *AT, "confidence", to="0.9"), f'{FIRST}: confidence is "0.9"', True
     ),

@@ -180,8 +180,6 @@ def test_detections_have_scores(tmp_path: Path) -> None:
     assert [(source.path, source.records) for source in detections.files] == [(str(path), 2)]
     assert detections.classes == ("cat", "dog", "cow")
     assert detections.label.tolist() == [1, 2]
-    with pytest.raises(InputError, match=r"<box> has no score \(ground truth\?\); write"):
-        read_detections(tmp_path, truth)
     # Folders count only where the ground truth has some.
     other = written(tmp_path, document(image(scored, name="x/a.jpg")), "e.xml")
     assert read_detections(other, truth).image.tolist() == [0]
@@ -218,9 +216,9 @@ def test_detections_without_ground_truth(tmp_path: Path) -> None:
     scored = BOX.replace("<box", '<box score=".75"')
     written(tmp_path, document(image(scored, polygon, box("unscored")), image(name="x/b.jpg")))
     truth = placeholder_ground_truth(tmp_path, {}, DEFAULT_LIMITS)
-    assert (truth.images, truth.classes, len(truth)) == (("a", "x/b"), ("dog",), 0)
+    assert (truth.images, truth.classes, len(truth)) == (("a", "x/b"), ("dog", "unscored"), 0)
     truth = placeholder_ground_truth(tmp_path, {"shapes": "bbox"}, DEFAULT_LIMITS)
-    assert truth.classes == ("cat", "dog")
+    assert truth.classes == ("cat", "dog", "unscored")
 
 
 def test_the_format_is_detected_by_the_root_element(tmp_path: Path) -> None:

@@ -192,8 +192,9 @@ BAD = {
         f"{FIRST}: flag 'hard' is 'so'; expected true or false, yes or no, 1 or 0",
         options=("--attribute-flags", "hard=difficult"),
     ),
-    "no score": Bad(TRUTH, f"{FIRST}: has no score or confidence (ground truth?)", True),
-    "no such score": Bad(SCORED, f"{FIRST}: has no p", True, ("--score-attribute", "p")),
+    "no such score": Bad(
+        SCORED, "no object has 'p'; correct --score-attribute", True, ("--score-attribute", "p")
+    ),
     "text as score": Bad(
         changed(SCORED, *AT, "attributes", "score", to="1"), f'{FIRST}: score is "1"', True
     ),

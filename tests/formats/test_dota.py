@@ -176,7 +176,7 @@ def test_missing_labels(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        (f"P1 {SHIP}", "has 9 columns, expected 10"),
+        ("P1 5 5 20 10 .5", "rotated boxes of five numbers"),
         (f"P1 .9 {SHIP} 1", "has 11 columns"),
         ("P1 .9 5 5 20 10 .5", "rotated boxes of five numbers"),
         (f"P1 high {SHIP}", "score 'high' is not a number"),

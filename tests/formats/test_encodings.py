@@ -306,7 +306,10 @@ def yolo_folder(real_data: Path, folder: Path, change: Callable[[list[str]], str
 
 YOLO_TRAPS: dict[str, tuple[Callable[[list[str]], str], str]] = {
     "written twice": (lambda line: "\n".join([" ".join(line)] * 2), "[repeated-rows]"),
-    "no confidence": (lambda line: " ".join(line[:5]), "save_conf"),
+    "some without confidence": (
+        lambda line: " ".join(line[: 5 if line[0] == "0" else 6]),
+        "records have none: give all records a score, or none",
+    ),
     "a tracker's id": (lambda line: " ".join([*line, "7"]), "line 1"),
     "width and height swapped": (
         lambda line: " ".join([*line[:3], line[4], line[3], line[5]]),

@@ -257,7 +257,7 @@ def test_nesting_of_text() -> None:
 
 
 def test_keys_that_differ_in_one_letter_from_those_before() -> None:
-    for old, new in (("score", "scorf"), ("category_id", "cbtegory_id"), ("bbox", "bbo_")):
+    for old, new in (("image_id", "imagf_id"), ("category_id", "cbtegory_id"), ("bbox", "bbo_")):
         assert not results(f"[{record()}, {record().replace(old, new)}]").regular
     for name in ("area_", "scores", "heights", "isgroupoF", "ID", "bboxx", "nam"):
         extra = f', "{name}": "text"}}'  # not read, so it need not be a number

@@ -147,7 +147,7 @@ def test_an_invalid_label_is_named_with_file_and_line(
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (CAR, "has 15 columns, expected 16: no score (labels?); write `type"),
+        (CAR, "score is missing; 1 of 2 records has none: give all records a score, or none"),
         (f"{FOUND} 7", "has 17 columns, expected 16; write `type truncated occluded"),
         (FOUND.replace("0.9", "inf"), "score 'inf' is not a finite number; use a decimal"),
         (FOUND.replace("60 70", "1e300 1e300"), "box area overflows"),

@@ -448,10 +448,6 @@ BAD: dict[str, tuple[Any, str]] = {
 BAD_PREDICTIONS: dict[str, tuple[Any, str]] = {
     "no predictions": ([task(region())], "has no predictions; import predictions"),
     "ids": ([task(predictions=[500])], "[0]: predictions[0] is 500; expected an object; export"),
-    "no score": (
-        [predicted(region())],
-        "[0].predictions[0].result[0]: score is missing; use a finite number",
-    ),
     "score is text": ([predicted(region(score="0.5"))], 'score is "0.5"; use a finite number'),
     "predictions is null": ([task(predictions=None)], "[0]: predictions is null; expected a list"),
     "result is null": (

@@ -282,7 +282,7 @@ def test_categories_of_equal_names_stay_distinct_over_inputs(tmp_path: Path) -> 
 
 def test_the_problems_of_every_input_are_listed(tmp_path: Path) -> None:
     truth = read_ground_truth(write(tmp_path / "gt.json", truth_of([1, 2])))
-    wrong = [{**record, "score": None} for record in detections_on([1])]
+    wrong = [{**record, "score": True} for record in detections_on([1])]
     dts = [
         write(tmp_path / "a.json", wrong),
         write(tmp_path / "b.json", detections_on([2])),

@@ -388,13 +388,6 @@ def test_bad_headers(tmp_path: Path, case: str) -> None:
     assert refused(written(tmp_path, *lines)) == [expected]
 
 
-def test_ground_truth_as_detections(tmp_path: Path) -> None:
-    path = written(tmp_path, FULL)
-    assert refused_detections(path) == [
-        f"line 1: has no column Score (ground truth?); begin with the line `{SCORED}`"
-    ]
-
-
 ROWS: dict[str, tuple[str | bytes, str]] = {
     "no image": (",dog,0,1,0,1", "has no ImageID; add it"),
     "no label": ("a,,0,1,0,1", "has no LabelName; add it"),

@@ -82,7 +82,6 @@ BAD: dict[str, tuple[Any, str]] = {
     "negative height": (response(prediction(height=-0.5)), f"{AT}height -0.5 is negative"),
     "NaN": ('{"predictions": [{"x": NaN}]}', f"{AT}class is missing"),
     "overflow": (response(prediction(width=1e308, height=1e308)), AT),
-    "no confidence": (response(prediction(confidence=...)), f"{AT}confidence is missing; {NUMBER}"),
     "confidence is text": (
         response(prediction(confidence="0.5")),
         f'{AT}confidence is "0.5"; {NUMBER}',

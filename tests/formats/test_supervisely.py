@@ -169,8 +169,9 @@ BAD = {
         f"{FIRST}: flag 'hard' is 'so'; expected true or false, yes or no, 1 or 0",
         options=("--attribute-flags", "hard=difficult"),
     ),
-    "no score": Bad(A, f"{FIRST}: has no score or confidence (ground truth?)", True),
-    "no such score": Bad(SCORED, f"{FIRST}: has no p", True, ("--score-attribute", "p")),
+    "no such score": Bad(
+        SCORED, "no object has 'p'; correct --score-attribute", True, ("--score-attribute", "p")
+    ),
     "text as score": Bad(made([1, 2], [3, 4], confidence="1"), f'{FIRST}: confidence is "1"', True),
     "other classes": Bad(changed(SCORED, *AT, "classTitle", to="fox"), "no class in common", True),
 }

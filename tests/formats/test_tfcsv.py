@@ -134,8 +134,6 @@ BAD = {
         "a.png,50,40,dog,1,2,3,4", "duplicate image 'a.png' (also at line 2, as"
     ),
     "detections": Bad(SCORED, "line 1: has a column score (detections?)"),
-    "no score": Bad(TRUTH, "line 1: has no column score or confidence (ground truth?)", True),
-    "an empty score": Bad(SCORED.replace("0.9", ""), "line 2: score '' ", True),
     "NaN as score": Bad(SCORED.replace("0.9", "NaN"), "line 2: score 'NaN' ", True),
     "no image column": Bad(f"{SINK}\n1,2,3,4,1,0.9,\n", 'custom_data={"image": ...}', True),
     "another image": Bad(SCORED.replace("a.jpg", "c.jpg"), "line 2: image 'c' is not in the", True),

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import detap
@@ -221,9 +222,17 @@ def test_predictions_without_confidence(task: str, real_data: Path, tmp_path: Pa
     for file in (folder / TXT).glob("*.txt"):
         lines = (line.rpartition(" ")[0] + "\n" for line in file.read_text().splitlines())
         write(tmp_path, {f"run/{file.name}": "".join(lines)})
-    data, protocol = with_images(folder, tmp_path), "coco-segm" if task == "segment" else None
-    with pytest.raises(InputError, match=r"(no|without) confidence \(save_conf was not set\)"):
-        detap.evaluate(data, tmp_path / "run", protocol, format="yolo")
+    reading: dict[str, Any] = {"segment": {"masks": True}, "pose": {"keypoints": True}}.get(
+        task, {}
+    )
+    truth = detap.read_ground_truth(with_images(folder, tmp_path), **reading)
+    scored, unscored = (
+        detap.read_detections(path, truth, format="yolo", **reading)
+        for path in (folder / TXT, tmp_path / "run")
+    )
+    assert np.isnan(unscored.score).all()
+    for name, column in scored.columns().items():
+        assert name == "score" or np.array_equal(unscored.columns()[name], column)
 
 
 def test_images_come_from_the_table_of_sizes_if_none_exists(real_data: Path) -> None:

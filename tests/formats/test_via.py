@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import detap
-from detap.errors import InputError, UsageError
+from detap.errors import InputError
 from detap.formats.catalogue import FORMATS
 from detap.formats.detection import detect_format
 from detap.formats.read import detections_from
@@ -141,12 +141,11 @@ def test_a_tilted_ellipse_touches_its_bounds(tmp_path: Path) -> None:
     assert [x1, y1, x2, y2] == pytest.approx(expected, abs=1e-6)
 
 
-def test_it_has_no_detections(tmp_path: Path) -> None:
-    truth = detap.read_ground_truth(valid(tmp_path))
-    with pytest.raises(InputError, match="VIA files have no scores"):
-        detap.read_detections(tmp_path / "gt.json", truth)
-    with pytest.raises(UsageError, match="VIA files are ground truth"):
-        detections_from(FORMATS["via"], tmp_path / "gt.json", None, {})
+def test_detections_without_ground_truth(tmp_path: Path) -> None:
+    valid(tmp_path)
+    detections = detections_from(FORMATS["via"], tmp_path / "gt.json", None, {})
+    assert detections.images == ("a", "b")
+    assert not detections.has_scores
 
 
 KEY = "a.jpg7"

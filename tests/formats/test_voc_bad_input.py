@@ -414,7 +414,10 @@ SWAPPED = "use x1 y1 x2 y2, or boxes='xywh' (--dt-boxes xywh) if these are x, y,
 LINES = {
     "too few": ("a .5 1 2", f"has 4 columns, expected 6; {DUE}"),
     "one": ("a", f"has 1 column, expected 6; {DUE}"),
-    "no score": ("a 1 2 3 4", f"has 5 columns, expected 6: no score (ground truth?); {DUE}"),
+    "no score": (
+        "a 1 2 3 4",
+        "score is missing; 1 of 3 records has none: give all records a score, or none",
+    ),
     "too many": ("a .5 1 2 3 4 x", f"has 7 columns, expected 6; {DUE}"),
     "spaces in the image": (
         "my image .5 1 2 3 4",
@@ -424,7 +427,7 @@ LINES = {
     "semicolon": ("a;1 2 3 4 5 6 7", f"has 7 columns, expected 6; {DUE}, separated by spaces"),
     "flag of ground truth": ("a .5 1 2 3 4 difficult", f"has 7 columns, expected 6; {DUE}"),
     "word for a score": ("a high 1 2 3 4", "score 'high' is not a number; use a decimal number"),
-    "too few and no score": ("a x 2 3 4", f"has 5 columns, expected 6; {DUE}"),
+    "too few and no score": ("a x 2 3 4", "x1 'x' is not a number; use a decimal number"),
     "60 letters": (
         f"a .5 1 2 3 {'x' * 60}",
         f"y2 '{'x' * 60}' is not a number; use a decimal number",
@@ -454,7 +457,7 @@ LINES = {
     ),
     "NUL": ("a .5 1 2 3 \0", r"contains control character '\x00'; remove it"),
     "not UTF-8": (b"\xe9 .5 1 2 3 4", r"b'\xe9 .5 1 2 3 4' is not UTF-8; save it as UTF-8"),
-    "Unicode blank": ("a .5 1 2 3\u00a04", f"has 5 columns, expected 6; {DUE}"),
+    "Unicode blank": ("a .5 1 2 3\u00a04", "y2 '3\\xa04' is not a number; use a decimal number"),
 }
 
 

@@ -76,7 +76,7 @@ POSE_LABELS = {
 
 
 POSE_PREDICTIONS = {
-    "0 .5 .5 .6 .6 .3 .4 .8 .5 .5 .7": "line 2: has 11 columns, expected 12 for kpt_shape [2, 3]",
+    "0 .5 .5 .6 .6 .3 .4 .8 .5 .5 .7": "line 2: score is missing; 1 of 2 records has none",
     "0 .5 .5 .6 .6 .9": "line 2: has 6 columns, expected 12",
     "0 .5 .5 .6 .6 .3 .4 .8 .5 .5 .7 .9 1.5": "is the last column a track id?",
     "0 .5 .5 .6 .6 .3 .4 .8 .5 .5 .7 .9 1 2": "line 2: has 14 columns, expected 12",
@@ -85,7 +85,7 @@ POSE_PREDICTIONS = {
     "0 .5 .5 .6 .6 .3 -2 .8 .5 .5 .7 .9": "line 2: keypoint 1 0.3 -2 is outside [0, 1]",
     "0 .5 .5 .6 .6 .3 .4 .8 .5 .5 o .9": "line 2: column 11 'o' is not a number",
     "0 .5 .5 6 .6 .3 .4 .8 .5 .5 .7 .9": "line 2: w 6 is outside [0, 1]",
-    "thing .5 .5 .6 .6 .3 .4 .8 .5 .5 .7": "line 2: has 11 columns, expected 12",
+    "thing .5 .5 .6 .6 .3 .4 .8 .5 .5": "line 2: has 10 columns, expected 12 for kpt_shape [2, 3]",
 }
 
 
@@ -134,9 +134,8 @@ OBB_LABELS = {
 
 
 OBB_PREDICTIONS = {
-    "0 .5 .2 .8 .5 .5 .8 .2 .5": "line 2: has 9 columns: a polygon without confidence",
+    "0 .5 .2 .8 .5 .5 .8 .2 .5": "line 2: score is missing; 1 of 2 records has none",
     "0 .5 .2 .8 .5 .5 .8 .2 .5 nan": "line 2: conf 'nan' is not a finite number",
-    "0 .5 .2 .8 .5 .5 .8 .2 .5 .9 1.5": "line 2: has 11 columns: a polygon without confidence",
     "0 .5 .5 .6 .6 .9": "line 2: is a box, but the line above is a polygon",
     "0 .5 -1.2 .8 .5 .5 .8 .2 .5 .9": "line 2: the lowest y -1.2 is outside [0, 1]",
     "0 .5 .2 2.8 .5 .5 .8 .2 .5 .9": "line 2: the highest x 2.8 is outside [0, 1]",
@@ -156,8 +155,7 @@ MASK_LABELS = {
     "0 20 20 60 20 40 60": "line 2: the lowest x 20 is outside [0, 1]",
 }
 MASK_PREDICTIONS = {
-    "0 .2 .2 .6 .2 .4 .6": "line 2: has 7 columns: a box with confidence and track id, or",
-    "0 .2 .2 .6 .2 .4 .6 .5 .5": "line 2: has 9 columns: a polygon without confidence",
+    "0 .2 .2 .6 .2 .4 .6": "line 2: score is missing; 1 of 2 records has none",
     "0 .2 .2 .6 .2 .4 .6 nan": "line 2: conf 'nan' is not a finite number",
     "0 .2013 .2 .6 .2 .9": "line 2: is a box or a line among polygons",
     "0 .2013 .2 .9": "line 2: is a box or a line among polygons",

@@ -265,7 +265,6 @@ refused("no-truth", "empty-object", GT, "", "no images", gt={})
 bare = {key: value for key, value in truth().items() if key != "annotations"}
 refused("no-truth", "annotations-key-missing", GT, "", "annotations", gt=bare)
 refused("no-truth", "empty-file", GT, "", "empty", gt=b"")
-refused("same-file", "truth-as-results", DT, "", "ground.truth", dt=lambda _: truth())
 refused("same-file", "twice", GT, "", "ground.truth", dt_path=GT, build=files())
 
 
@@ -298,11 +297,10 @@ for name, text in (
         given = {"dt" if file == DT else "gt": replaced(old, new, content)}
         refused("not-finite", f"{part}-{name}", file, location, says, **given)
 wrong_result("no-score", "missing", 1, "score is missing", score=...)
-wrong_result("no-score", "null", 1, "score is null", score=None)
+wrong_result("no-score", "null", 1, "score is missing; 1 of 4", score=None)
 wrong_result("no-score", "string", 1, 'score is "0.8"', score="0.8")
 wrong_result("no-score", "bool", 1, "score is true", score=True)
 wrong_result("no-score", "list", 1, r"score is \[0.8\]", score=[0.8])
-refused("no-score", "all", DT, "", "score", dt=every("score", lambda score: None))
 
 for name, scale in (
     ("percent", lambda score: 100 * score),

@@ -205,7 +205,7 @@ spelled = {
     **cats("a .9 010 1.0E+1 30.0 30", *LINES[1:]),
 }
 scored("odd-numbers", "valid-spellings", BASE, files=spelled)
-refused("no-score", "missing", CATS, "line 2", "5 columns", line_2("a 60 10 80 30"))
+refused("no-score", "missing", CATS, "line 2", "score is missing", line_2("a 60 10 80 30"))
 for name, values in {
     "percent": (90, 80, 70, 60),
     "negative": (-1, -2, -3, -4),
@@ -219,7 +219,7 @@ for name, values in {
     )
     scored("any-score", name, BASE, files={**lines, DOGS: f"a {values[3]} 50 50 80 80\n"})
 for name, text in {
-    "fewer": "a 0.8 60 10 80",
+    "fewer": "a 0.8 60 10",
     "more": "a 0.8 60 10 80 30 1",
     "name-with-space": "a b 0.8 60 10 80 30",
     "commas": "a,0.8,60,10,80,30",

@@ -108,7 +108,7 @@ def shape_of(schema: Any, scored: bool, boxes: str | None, problems: Problems) -
         names.insert(0, "image_id")
     shape = Shape(
         nested,
-        {name: fields[name] for name in names if name in fields},
+        {name: fields[name] for name in names if name in fields and not _is_no_score(fields[name])},
         box,
         box_format,
         class_names,
@@ -159,6 +159,11 @@ def _is_text(kind: Any) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
+def _is_no_score(field: Any) -> bool:
+    """Return True for a column of scores that are all null, without a type."""
+    return bool(field.name == "score" and pa.types.is_null(field.type))
+
+
 def _is_number(kind: Any) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
@@ -192,10 +197,6 @@ def _check_presence(
         problems.add_here("", f"no column image_id (columns: {listed or 'none'})", hint)
     if not {"category_id", "category"} & fields.keys():
         problems.add_here("", "no column category_id or category", hint)
-    if scored and "score" not in fields:
-        truth = sorted(fields.keys() & {"area", *FLAGS})
-        looks = f" (has {' and '.join(truth)}: ground truth?)" if truth else ""
-        problems.add_here("", f"no column score{looks}", hint)
     if not scored and "score" in fields:
         message = "column score in ground truth (detections?)"
         problems.add_here("", message, "if this is ground truth, remove the column")

@@ -36,7 +36,7 @@ from detap.io.json_text import short_json
 from detap.io.limits import DEFAULT_LIMITS, MORE_RECORDS, Limits
 from detap.io.paths import Path, SourceFile, shown
 from detap.io.problems import FaultError, Problems, check_choice
-from detap.tables.columns import indices_in
+from detap.tables.columns import check_scores, indices_in
 from detap.tables.detection import (
     BOX_FORMATS,
     Detections,
@@ -489,8 +489,11 @@ def _detection_columns(table: Table, truth: GroundTruth, as_is: bool) -> Detecti
     label, unknown = _labels(table, truth, as_is or table.limits.part)
     corners, box_area = table.boxes()
     score = table.numbers("score")
-    table.check_numbers("score", score)
+    without = table.without("score")
+    table.check_numbers("score", score, without)
     table.problems.raise_any()
+    score[without] = np.nan
+    check_scores(score, lambda row: (table.problems.file, table.location(row)))
     index = indices_in(table.images.number, truth.images)
     image = table.image(index)
     if (index < 0).any():

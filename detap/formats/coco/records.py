@@ -273,7 +273,8 @@ def result_values(record: Record, boxes: str, *, masks: bool, keypoints: bool) -
             values["keypoints"] = _json(record["keypoints"])
         elif "poly" not in record:
             box_of(record, boxes)
-    values["score"] = score_of(required(record, "score"))
+    score = record.get("score")
+    values["score"] = None if score is None else score_of(score)
     if no_box and "poly" in record:
         values["poly"] = _json(polygon_of(record))
     values["id"] = _json(record["id"]) if isinstance(record.get("id"), int | str) else None

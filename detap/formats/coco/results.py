@@ -31,6 +31,7 @@ from detap.formats.json._fields import Fields
 from detap.formats.json.document import Document, Ids, RecordList, loaded, names_of
 from detap.io.json_text import short_json
 from detap.io.problems import FaultError
+from detap.tables.columns import check_scores
 from detap.tables.detection import Floats, GroundTruth, Integers, Name, encode_boxes
 
 
@@ -47,7 +48,6 @@ class ResultsFile:
         self.categories: list[Any] = []
         self.images: list[Any] = []
         self._polygons: dict[int, list[float]] = {}
-        self._unscored = 0
         self._has_masks = masks or not keypoints
         spans = {"keypoints", "poly"} | ({"segmentation"} if self._has_masks else set())
         if masks or keypoints:
@@ -63,7 +63,7 @@ class ResultsFile:
                 *((name, "span") for name in sorted(spans)),
             ],
             [
-                *(("image_id",), ("category_id",), ("score",)),
+                *(("image_id",), ("category_id",)),
                 (*geometries, *(("segmentation",) if self._has_masks else ())),
                 *((("keypoints",),) if keypoints else ()),
             ],
@@ -114,7 +114,6 @@ class ResultsFile:
             problems.add_first("", message, SHAPE_OF_RESULTS)
 
     def _result(self, record: Record) -> Values:
-        self._unscored += "score" not in record
         return result_values(record, self.boxes, masks=self.masks, keypoints=self.keypoints)
 
     @cached_property
@@ -157,7 +156,6 @@ class ResultsFile:
         else:
             self._lists.finish(same=False)
         image, label = self._image_ids(by_file=of_yolo), self.category_ids
-        self._check_shape()
         class_ids = () if by_name else truth.class_ids
         listed = listed_names(self.images, "file_name")
         index_by_id = image_indices(truth, image.index, listed)
@@ -168,6 +166,8 @@ class ResultsFile:
             self._check_images(image_index, image, truth.images)
         self._check_category_types(label, class_ids)
         problems.raise_any()
+        score = np.asarray(fields.take("score"))
+        check_scores(score, self._location)
         segmentations = None
         if self.masks or self.has_segmentations:
             segmentations = self._segmentations.columns()
@@ -183,7 +183,7 @@ class ResultsFile:
             label=label_index,
             corners=corners,
             box_area=box_area,
-            score=np.asarray(fields.take("score")),
+            score=score,
             unknown=unknown,
             file_names=listed,
             categories=listed_names(self.categories, "name"),
@@ -223,16 +223,9 @@ class ResultsFile:
             far = (right, bottom) if self.boxes == "xyxy" else (right - x, bottom - y)
             box[row] = x, y, *far
 
-    def _check_shape(self) -> None:
-        """Raise InputError if no record has a score."""
-        count = self._fields.count
-        if count and self._unscored == count:
-            looks = ""
-            if "images" in self._keys and "annotations" in self._keys:
-                looks = " (has images and annotations: ground truth?)"
-            message = f"none of the {count} records has a score{looks}"
-            self._document.problems.instead(message, SHAPE_OF_RESULTS)
-            self._document.problems.raise_any()
+    def _location(self, row: int) -> tuple[str, str]:
+        records = self._records
+        return self._document.problems.file, records.location(records.number_of(row))
 
     def _quadrilaterals(self, corners: Floats) -> Floats | None:
         """Return the quadrilaterals (N, 8), boxes among them; None if all are boxes."""

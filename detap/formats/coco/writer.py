@@ -8,7 +8,7 @@ import numpy as np
 from detap.errors import Note
 from detap.formats.by_name.notes import nonzero_notes
 from detap.formats.coco.records import LISTS
-from detap.formats.content import Content, lost, lost_flags, number_text, sizes
+from detap.formats.content import Content, lost, lost_flags, number_text, scores_of, sizes
 from detap.formats.stem_matching import base_name, without_suffix
 from detap.formats.xywh import to_xywh
 from detap.protocols.summary import FREQUENCIES
@@ -152,13 +152,15 @@ def _results(
         message = "detections of unknown classes get new category ids; readers ignore them"
         notes += lost(message, table.label >= len(content.ground_truth.classes))
     image_ids, category_ids = _json_ids(images), _json_ids(categories)
-    rows = zip(
-        table.image.tolist(), table.label.tolist(), table.score.tolist(), _boxes(boxes), strict=True
-    )
+    scores = scores_of(table)
+    ends = [""] * len(table)
+    if scores is not None:
+        ends = [f', "score": {number_text(score)}' for score in scores]
+    rows = zip(table.image.tolist(), table.label.tolist(), _boxes(boxes), ends, strict=True)
     records = (
         f'{{"image_id": {image_ids[image]}, "category_id": {category_ids[label]}, '
-        f'"bbox": {box}, "score": {number_text(score)}}}'
-        for image, label, score, box in rows
+        f'"bbox": {box}{end}}}'
+        for image, label, box, end in rows
     )
     if content.ground_truth is not None or content.class_ids != content.classes:
         return _text("", _list(records), "")

@@ -134,9 +134,12 @@ cdef inline Bytes _read_flag(Cursor *cursor, Bytes p, uint8_t *flag) noexcept no
 
 
 cdef inline Bytes _read_score(Cursor *cursor, Bytes p, double *score) noexcept nogil:
-    """Read a score; fail for an integer that float64 may round, creating a tie."""
-    cdef Bytes behind = read_number(p, cursor.end, &cursor.failed, score)
-    cdef Bytes at = p
+    """Read a score, NaN for null; fail for an integer that float64 may round, creating a tie."""
+    cdef Bytes behind, at = p
+    if p[0] == c'n':
+        score[0] = NAN
+        return skip_word(cursor, p, b"null", 4)
+    behind = read_number(p, cursor.end, &cursor.failed, score)
     if behind == NULL or fabs(score[0]) < 9007199254740992.0:
         return behind
     while at < behind:
@@ -169,7 +172,7 @@ cdef class Fields:
     A column is named by the first of its keys. Kinds:
 
     - number: finite; NaN if missing. area: not negative. count: a whole number, not negative.
-      score: no integer that float64 rounds.
+      score: no integer that float64 rounds; null is NaN.
     - box: four numbers with finite corners and area, x1, y1, x2, y2 if `xyxy`.
     - key: an integer or a string, as a number of its own.
     - flag: 0, 1, true or false.

@@ -202,11 +202,14 @@ class _Reader:
                 self._add(f"line {self.line}", *fault)
             elif not self.problems.count:
                 image, label = (row[name].encode() for name in _NAMES)
-                values = [float(row[name].replace(",", ".")) for name in self.numeric]
+                texts = [row[name].replace(",", ".") for name in self.numeric]
+                values = [float(text or "nan") for text in texts]
                 self.scanner.add(image, label, values, _GROUPS[row.get(_GROUP, "")])
 
     def _header(self, header: Sequence[str]) -> None:
         """Find the index of each column."""
+        if self.scored and _SCORE not in header and _CONFIDENCE not in self.numeric:
+            self.numeric = CORNERS
         required = (*_NAMES, *self.numeric)
         hint = f"begin with the line `{self.form}`"
         if not header:
@@ -242,6 +245,8 @@ class _Reader:
             if control := _CONTROL.search(row[name]):
                 return f"{name} contains control character {control.group()!r}", "remove it"
         for name in self.numeric:
+            if name == _SCORE and not row[name]:
+                continue
             if fault := self._number_fault(name, row[name]):
                 return fault
         if row.get(_GROUP, "") not in _GROUPS:
@@ -264,6 +269,12 @@ class _Reader:
             return f"{name} {quote(text)} is outside [0, 1]", hint
         return None
 
+    def _score(self, values: Floats) -> Floats | None:
+        """Return the first number of each row if it is a score; None for ground truth."""
+        if self.numeric == CORNERS:
+            return np.full(len(values), np.nan) if self.scored else None
+        return values[:, 0].copy()
+
     def rows(self) -> Rows:
         """Return the rows."""
         image, label, images, labels, group, numbers = self.scanner.columns_of_rows()
@@ -276,8 +287,8 @@ class _Reader:
             label,
             image_names,
             label_names,
-            np.ascontiguousarray(values[:, 1:] if self.scored else values),
-            values[:, 0].copy() if self.scored else None,
+            np.ascontiguousarray(values if self.numeric == CORNERS else values[:, 1:]),
+            self._score(values),
             group == 1,
             int(np.count_nonzero(group == 2)),
             self.decimal_mark == ",",
@@ -291,8 +302,6 @@ def _detected_kind(header: Sequence[str], missing: Sequence[str]) -> str:
     lower = {name.lower() for name in header}
     if "predictionstring" in lower:
         return ": this is a Kaggle submission, with all boxes of an image in one text"
-    if missing == [_SCORE]:
-        return " (ground truth?)"
     if set(missing) >= set(CORNERS) and {"imageid", "labelname"} <= lower:
         return ": these are image labels"
     if missing[0].lower() in lower:

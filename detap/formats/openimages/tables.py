@@ -24,7 +24,7 @@ from detap.formats.stem_matching import empty_ground_truth
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path, SourceFile, shown
 from detap.io.problems import Problems
-from detap.tables.columns import indices_in
+from detap.tables.columns import check_scores, indices_in
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers
 from detap.tables.notes import FRACTIONS, backward, exchanged, too_many
 from detap.text_input import quote
@@ -104,11 +104,13 @@ def read_detections(
     as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Detections:
-    """Read a CSV of detections, with a column ``Score``.
+    """Read a CSV of detections, with a column ``Score`` or without.
 
     They have the image sizes of the ground truth; if it has none, they stay normalized too.
     """
     read = _Read(path, class_descriptions, image_sizes, limits, scored=True, as_is=as_is)
+    assert read.rows.score is not None
+    check_scores(read.rows.score, read.location)
     images = sorted(set(read.stems))
     sizes = None
     if not of_unknown_size(ground_truth):

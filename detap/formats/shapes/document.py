@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from detap.core.polygons import box_polygons, is_self_intersecting
-from detap.errors import InputError, Note
+from detap.errors import InputError, Note, Problem
 from detap.formats.base import Format
 from detap.formats.by_name.notes import (
     angles_beyond_a_turn,
@@ -54,7 +54,7 @@ from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import STDIN, Path, SourceFile, shown
 from detap.io.problems import SHAPES, FaultError, Problems, check_choice
 from detap.io.stream import refuse
-from detap.tables.columns import indices_in
+from detap.tables.columns import check_scores, indices_in
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Name, encode_boxes
 from detap.text_input import quote
 
@@ -118,6 +118,7 @@ class Document(RowReader):
         self.truth = truth
         self.flags = FlagNames(attribute_flags)
         self.object_attributes = Attributes(attributes, texts=True)
+        self.score_attribute = score_attribute
         if score_attribute:
             self.score_names = (score_attribute,)
         self.problems = Problems(limits.problems)
@@ -292,12 +293,15 @@ class Document(RowReader):
         self._numbers.extend((score, *item.box))
 
     def score_of(self, attributes: Mapping[str, Any]) -> float:
-        """Return the score of an object; raise FaultError if it has none."""
+        """Return the score of an object, NaN if it has none."""
         for name in self.score_names:
-            if name in attributes:
-                return finite_number(name, attributes[name])
-        names = " or ".join(self.score_names)
-        raise FaultError(f"has no {names} (ground truth?)", "detections need a score for each")
+            if attributes.get(name) is not None:
+                return self.score_number(name, attributes[name])
+        return math.nan
+
+    def score_number(self, name: str, value: Any) -> float:
+        """Return a score as a number; raise FaultError for other values."""
+        return finite_number(name, value)
 
     def flags_of(self, attributes: Mapping[str, Any]) -> set[str]:
         """Return the flags that an object has."""
@@ -390,6 +394,12 @@ class Document(RowReader):
     def detections(self, truth: GroundTruth) -> Detections:
         """Return the boxes as detections, numbered as the ground truth."""
         objects = self.objects()
+        assert objects.score is not None
+        check_scores(objects.score, self.location)
+        if self.score_attribute and np.isnan(objects.score).any():
+            message = f"no object has {quote(self.score_attribute)}"
+            hint = "correct --score-attribute, or omit it if there are no scores"
+            raise InputError(Problem(self.path, "", message, hint))
         objects = objects._replace(images=self.matched(objects.images, truth.images))
         return detections(objects, truth, self, self.sources(), self._notes())
 
@@ -475,7 +485,7 @@ class DocumentFormat(Format):
         return self.document(path, **options).read().ground_truth()
 
     def read_detections_file(self, path: Path, truth: GroundTruth, **options: Any) -> Detections:
-        """Return scored boxes, numbered as the ground truth; further classes sorted by name."""
+        """Return boxes, numbered as the ground truth; further classes sorted by name."""
         return self.document(path, scored=True, truth=truth, **options).read().detections(truth)
 
     def placeholder(self, path: Path, options: Mapping[str, Any], limits: Limits) -> GroundTruth:

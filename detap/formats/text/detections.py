@@ -22,7 +22,7 @@ from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
 from detap.io.problems import FaultError, Problems, check_choice
 from detap.tables.columns import indices_in, reindexed
-from detap.tables.detection import BOX_FORMATS, Detections, GroundTruth, Integers
+from detap.tables.detection import BOX_FORMATS, Detections, Floats, GroundTruth, Integers
 from detap.tables.notes import INSIST
 from detap.text_input import quote
 
@@ -136,7 +136,8 @@ def read_detections(
 ) -> Detections:
     """Read detections, one text file per class or one per image; `layout` is detected by default.
 
-    A line is ``image score x1 y1 x2 y2`` in the file of a class, else ``class score x1 y1 x2 y2``.
+    A line is ``image score x1 y1 x2 y2`` in the file of a class, else ``class score x1 y1 x2 y2``,
+    or all lines lack the score.
     """
     check_choice("boxes", boxes, BOX_FORMATS)
     if layout is not None:
@@ -161,9 +162,9 @@ def read_detections(
         rows = reader.read(LineForm("class", True, boxes, names.resolve))
         image, note = _images_of_files(reader, ground_truth)
         label, classes = rows.name, list(rows.names)
+    values = reader.scored_values()
     if not as_is:
-        _check_score_column(reader)
-    values = reader.rows.table(reader.form.width)
+        _check_score_column(reader, values)
     return reader.detections(
         ground_truth,
         label,
@@ -301,12 +302,12 @@ def _excluded_file(truth: GroundTruth, image: str) -> str:
     return path if "\0" not in path and os.path.isfile(path) else ""
 
 
-def _check_score_column(reader: FolderReader) -> None:
+def _check_score_column(reader: FolderReader, values: Floats) -> None:
     """Raise InputError if the scores look like the last column.
 
     No real box ends in the first pixel.
     """
-    score, box, last = np.split(reader.rows.table(reader.form.width), (1, 4), axis=1)
+    score, box, last = np.split(values, (1, 4), axis=1)
     half = len(last) / 2
     fractions = ((last >= 0) & (last <= 1)).all() and (last != np.floor(last)).any()
     if fractions and np.count_nonzero(score > 1) > half < np.count_nonzero((box > 1).any(axis=1)):

@@ -65,7 +65,7 @@ class LineForm:
     """The columns of a line: here ``<key> [score]`` and a box.
 
     `key` is the title of the column of the word. `resolve` returns the name for a word, or raises
-    :class:`FaultError`.
+    :class:`FaultError`. Lines of detections (`scored`) may lack the score.
     """
 
     key: str
@@ -87,7 +87,9 @@ class LineForm:
     @property
     def regular(self) -> dict[str, Any]:
         """The arguments of `RaggedLines` for these lines."""
-        return {"counts": (self.width,), **({} if self.scored else {"last": (b"", b"difficult")})}
+        if self.scored:
+            return {"counts": (self.width, self.width - 1)}
+        return {"counts": (self.width,), "last": (b"", b"difficult")}
 
     def prepared(self, data: bytes) -> bytes:
         """Return a file's content with blank lines in place of its header."""
@@ -95,12 +97,15 @@ class LineForm:
 
     def read_line(self, text: str) -> Line:
         """Read a line, or raise FaultError."""
-        columns, expected = columns_of(text), len(self.columns)
+        columns, titles = columns_of(text), self.columns
+        if self.scored and len(columns) == len(titles) - 1:
+            titles = tuple(title for title in titles if title != "score")
+        expected = len(titles)
         has_flag = columns[expected:] == ["difficult"] and "last" in self.regular
         if len(columns) != expected + has_flag:
             raise FaultError(*self.wrong_count(columns))
         self.resolve(columns[0])
-        values = numbers_of(self.columns[1:], columns[1:expected])
+        values = numbers_of(titles[1:], columns[1:expected])
         if fault := self.fault(values):
             raise FaultError(fault, "correct the box")
         return Line(columns[0], values, has_flag)
@@ -117,8 +122,6 @@ class LineForm:
         numbers = are_numbers(columns)
         if any("," in column or ";" in column for column in columns):
             hint += ", separated by spaces"
-        elif self.scored and len(columns) == expected - 1 and all(numbers[1:]):
-            message += ": no score (ground truth?)"
         elif not self.scored and len(columns) == expected + 1 and all(numbers[1:]):
             message += ": has a score (detections?)"
         elif len(columns) > expected and all(numbers[1 - expected :]):
@@ -129,7 +132,8 @@ class LineForm:
         """Return the kind of a file that does not have such lines, or ""."""
         kind = looks_like(data)
         first = data.lstrip().split(b"\n", 1)[0].split()
-        return "" if kind in _WEAK and len(first) == len(self.columns) else kind
+        fits = len(self.columns) - len(first) in (0, self.scored)
+        return "" if kind in _WEAK and fits else kind
 
 
 def plain_lines(data: bytes, file: str, problems: Problems) -> list[tuple[int, str]]:

@@ -22,7 +22,7 @@ from detap.io.digest import read_hashed
 from detap.io.limits import Limits
 from detap.io.paths import Path, SourceFile
 from detap.io.problems import FaultError, Problems
-from detap.tables.columns import reindexed
+from detap.tables.columns import check_scores, reindexed
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers
 from detap.text_input import join_names
 
@@ -53,6 +53,17 @@ class Rows:
     def table(self, width: int) -> Floats:
         """Return the numbers as (N, width), if each row has as many."""
         return self.numbers.reshape(-1, width)
+
+    def with_scores(self, width: int, column: int = 0) -> Floats:
+        """Return the numbers as (N, width), NaN in the column of the score where rows lack it."""
+        has_score = self.counts == width
+        if has_score.all():
+            return self.table(width)
+        values = np.full((len(self), width), np.nan)
+        given = np.ones(values.shape, np.bool_)
+        given[~has_score, column] = False
+        values[given] = self.numbers
+        return values
 
     @property
     def counts(self) -> NDArray[np.int64]:
@@ -169,6 +180,13 @@ class FolderReader(RowReader):
         """Return the file and line of a row."""
         member = self.selection.members[int(self.rows.file[row])]
         return self.folder.file(member), f"{self.unit} {self.rows.line[row]}"
+
+    def scored_values(self, column: int = 0) -> Floats:
+        """Return the numbers of detections (N, width), with the score, if any, in a column."""
+        self.problems.raise_any()
+        values = self.rows.with_scores(self.form.width, column)
+        check_scores(values[:, column], self.location)
+        return values
 
     def raise_problems(self, checks: Iterable[tuple[Flags, str]]) -> None:
         """Raise InputError with all problems and the rows (N,) that fail a check."""

@@ -16,6 +16,7 @@ from detap.formats.content import (
     rounded_areas,
     rows_of,
     rows_of_images,
+    scores_of,
     sizes,
 )
 from detap.formats.stem_matching import base_name
@@ -95,8 +96,9 @@ def _detections(
 ) -> Iterator[tuple[str, bytes]]:
     corners = table.corners
     notes += rounded_areas(table, "detections")
-    columns = table.score.tolist(), corners.tolist()
-    lines = [" ".join(map(number_text, (score, *box))) for score, box in zip(*columns, strict=True)]
+    scores = scores_of(table)
+    rows = corners if scores is None else np.column_stack([scores, corners])
+    lines = [" ".join(map(number_text, row)) for row in rows.tolist()]
     known = len(content.table.classes)
     used = set(table.label.tolist())
     written = [k for k in range(len(table.classes)) if k < known or k in used]

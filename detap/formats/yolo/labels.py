@@ -1,9 +1,11 @@
 """Read the rows of YOLO files: boxes, polygons, oriented boxes and keypoints.
 
-The confidence of a prediction is the last column or the second.
+The confidence of a prediction, if any, is the last column or the second.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,7 +33,7 @@ from detap.formats.yolo.rows import (
 )
 from detap.io.limits import Limits
 from detap.io.problems import FaultError
-from detap.tables.columns import indices_in
+from detap.tables.columns import check_scores, indices_in
 from detap.tables.detection import Flags, Floats, GroundTruth, encode_boxes
 from detap.tables.notes import POLYGONS_BOUNDED, too_many
 from detap.text_input import is_whole, quote
@@ -53,11 +55,11 @@ Order = tuple[str, tuple[Note, ...]]
 class LabelReader(FolderReader):
     """Reader of label files; everything is normalized.
 
-    `values` (N, 4 or 5) has the box of each row, or the lowest and highest x and y of its
-    `polygon` (N,), and the score. `corners` (N, 8) are set if all polygons are oriented boxes and
-    not all upright, `keypoints` (N, K, 2 or 3) if rows have them, `outlines` if masks are read;
-    `drawn` says how. `by_name` is True if all rows have class names. `selected` are the rows in
-    tables, if not all.
+    `predicted` is False for labels. `values` (N, 4 or 5) has the box of each row, or the lowest and
+    highest x and y of its `polygon` (N,), and the score if `form.scored`. `corners` (N, 8) are set
+    if all polygons are oriented boxes and not all upright, `keypoints` (N, K, 2 or 3) if rows have
+    them, `outlines` if masks are read; `drawn` says how. `by_name` is True if all rows have class
+    names. `selected` are the rows in tables, if not all.
     """
 
     form: YoloForm
@@ -85,6 +87,9 @@ class LabelReader(FolderReader):
         resolve = _resolver(names, frozenset(known), name_kinds)
         form = task.form(resolve, folder.given, scored=scored)
         rows = self.read(form)
+        self.predicted = scored
+        if scored and len(rows):
+            form, rows = self._read_scores(form, rows)
         self.by_name = name_kinds == {True}
         self._take_shapes(form, rows)
 
@@ -93,6 +98,18 @@ class LabelReader(FolderReader):
         rows = super().read(form)
         self.problems.raise_any()
         return rows
+
+    def _read_scores(self, form: YoloForm, rows: Rows) -> tuple[YoloForm, Rows]:
+        """Return the form and rows, without confidences if there are none; refuse a mixture."""
+        has_confidence = _confidences(form, rows)
+        if form.tracks and form.tracks.keys() <= {"0", "1"} and not has_confidence.all():
+            # Polygons without confidence may end at the border of their image.
+            form = replace(form, has_tracks=False, tracks=Counter())
+            rows = self.read(form)
+            has_confidence = _confidences(form, rows)
+        check_scores(np.where(has_confidence, 0.0, np.nan), self.location)
+        self.form = form if has_confidence.all() else replace(form, scored=False)
+        return self.form, rows
 
     def _take_shapes(self, form: YoloForm, rows: Rows) -> None:
         """Set the arrays of the rows; raise InputError for rows of another task."""
@@ -138,7 +155,7 @@ class LabelReader(FolderReader):
         (count,) = counts.tolist()
         remaining = count - len(BOX)
         keypoints, content = f"[{remaining // 2}, 2]", "rows of keypoints"
-        if remaining % 3 == 0 and form.scored:
+        if remaining % 3 == 0 and self.predicted:
             keypoints = "[K, D]"
         elif remaining % 3 == 0 and np.isin(rows.table(count)[:, 6::3], (0, 1, 2)).all():
             keypoints, content = f"[{remaining // 3}, 3]", "pose labels"
@@ -166,7 +183,7 @@ class LabelReader(FolderReader):
     def _check_outlines(self) -> None:
         """Raise InputError if rows are boxes; a prediction of two points is a contour."""
         boxes = ~self.polygon
-        if len(boxes) and (boxes.all() or (boxes.any() and not self.form.scored)):
+        if len(boxes) and (boxes.all() or (boxes.any() and not self.predicted)):
             shape = "keypoints" if self.form.keypoints else "boxes"
             hint = "use polygons (`class x1 y1 x2 y2 x3 y3 ...`), or pass --iou-type bbox"
             location = self.location(int(np.argmax(boxes)))
@@ -178,19 +195,18 @@ class LabelReader(FolderReader):
 
     def check(self, box: Floats) -> None:
         """Raise InputError if boxes (N, 4) are not normalized, or rows are of several kinds."""
-        scored = self.form.scored
         mixed = bool(self.polygon.any() and not self.polygon.all())
         if mixed:
             shapes.check_mixed(self, self.polygon)
         if not self.as_is:
             reach = None
             if self.corners is not None or self.task.name == "obb":  # also if all are upright
-                reach = shapes.PREDICTIONS_REACH if scored else shapes.LABELS_REACH
+                reach = shapes.PREDICTIONS_REACH if self.predicted else shapes.LABELS_REACH
             shapes.check_fractions(self, box, self.polygon, self.form.box_format, reach)
             if self.keypoints is not None:
-                shapes.check_keypoints(self, self.keypoints, scored=scored)
+                shapes.check_keypoints(self, self.keypoints, scored=self.predicted)
         self.problems.raise_any()
-        if scored and mixed and not self.as_is:
+        if self.predicted and mixed and not self.as_is:
             message = "is a box, but other files have polygons"
             hint = (
                 "use the predictions of one task, or predictions.json; rows of six columns may be "
@@ -212,12 +228,12 @@ class LabelReader(FolderReader):
         fields: dict[str, Any] = {}
         constant = {}
         if self.outlines is not None:
-            masks, self.drawn = self.outlines.masks(size, self)
+            masks, self.drawn = self.outlines.masks(size, self, predicted=self.predicted)
             constant = {"masks": masks}
             fields = {"mask": np.arange(len(masks), dtype=np.int32)}
             columns["area"] = pixel_counts(masks.arrays).astype(np.float64)
         elif self.keypoints is not None:
-            fields = shapes.keypoint_fields(self.keypoints, pixels, size, scored=self.form.scored)
+            fields = shapes.keypoint_fields(self.keypoints, pixels, size, scored=self.predicted)
         if dropped is not None:
             self.selected = np.flatnonzero(~dropped)
             fields = {name: values[self.selected] for name, values in fields.items()}
@@ -244,15 +260,15 @@ class LabelReader(FolderReader):
 
         Oriented boxes do not cross themselves; predicted ones are rectangles in pixels.
         """
-        wrong, scored = is_self_intersecting(corners), self.form.scored
+        wrong = is_self_intersecting(corners)
         fault = "cross themselves, unlike oriented boxes"
-        if scored:
+        if self.predicted:
             wrong |= ~_rectangles(pixels)
             fault = "are not rectangles, unlike predicted oriented boxes"
         wrong &= self.polygon
         count, polygons = int(np.count_nonzero(wrong)), int(np.count_nonzero(self.polygon))
         if count and too_many(count, polygons):
-            message = f"{count} of {polygons} rows of {9 + scored} columns {fault}"
+            message = f"{count} of {polygons} rows of {9 + self.form.scored} columns {fault}"
             hint = (
                 "for polygons of four corners pass --task segment; for boxes with two keypoints "
                 "write `kpt_shape: [2, 2]` into data.yaml; for oriented boxes pass --task obb"
@@ -272,7 +288,7 @@ class LabelReader(FolderReader):
         """Return notes about the rows and their ignored parts."""
         notes: tuple[Note, ...] = ()
         if self.keypoints is not None:
-            notes = shapes.keypoint_notes(self.keypoints, scored=self.form.scored)
+            notes = shapes.keypoint_notes(self.keypoints, scored=self.predicted)
         elif self.form.keypoints:
             message = f"keypoints of the {title} are ignored (--task detect)"
             notes = (Note("keypoints-left-out", message, len(self.rows), severity="info"),)
@@ -311,6 +327,13 @@ def _rectangles(pixels: Floats) -> Flags:
     return rectangles
 
 
+def _confidences(form: YoloForm, rows: Rows) -> Flags:
+    """Return a mask of the rows with a confidence."""
+    if form.counts:
+        return ~np.isin(rows.counts, form.counts)
+    return rows.counts % 2 == 1
+
+
 def _padded(rows: Rows, counts: NDArray[np.int64], width: int) -> Floats:
     """Return the first `width` coordinates (N, width), zeros where a row has fewer (`counts`)."""
     column = np.arange(width)
@@ -346,6 +369,8 @@ def box_and_score(
     reader: LabelReader, truth: GroundTruth, size: Floats, columns: str | None
 ) -> tuple[Floats, Floats, tuple[Note, ...]]:
     """Return the box (N, 4) and confidence (N,) of rows, and notes; `columns` may be detected."""
+    if not reader.form.scored:
+        return reader.values.copy(), np.full(len(reader.values), np.nan), ()
     order: Order = (columns or LAST, ())
     if reader.form.keypoints and columns == FIRST:
         message = "--columns conf-first is for boxes; rows with keypoints end with the confidence"

@@ -38,7 +38,8 @@ class YoloForm(LineForm):
     `counts` are one or two allowed numbers of coordinates, the first that of those that are used;
     empty for a box or any polygon. They come from `source`; `hint` is that for another number.
     `keypoints` is ``kpt_shape``, if rows may have keypoints behind their box. If `contours`,
-    polygons may have one point or two. `tracks` gets track ids, a last column that is not used.
+    polygons may have one point or two. `tracks` gets track ids, a last column that is not used,
+    unless it `has_tracks` not. Rows of detections (`scored`) may lack the confidence.
     """
 
     counts: tuple[int, ...] = ()
@@ -47,6 +48,7 @@ class YoloForm(LineForm):
     keypoints: tuple[int, int] | None = None
     contours: bool = False
     tracks: Counter[str] = field(default_factory=Counter, compare=False)
+    has_tracks: bool = True
 
     @property
     def used(self) -> int:
@@ -69,6 +71,8 @@ class YoloForm(LineForm):
     def regular(self) -> dict[str, Any]:
         """The arguments of `RaggedLines` for these lines."""
         counts = tuple(count + self.scored for count in self.counts or (len(BOX),))
+        if self.scored and len(counts) == 1:
+            counts = (*counts, counts[0] - 1)
         polygon = 0 if self.counts else self._shortest + self.scored
         return {"counts": counts, "polygon": polygon}
 
@@ -77,17 +81,27 @@ class YoloForm(LineForm):
         """The minimum number of coordinates of a polygon."""
         return 2 if self.contours else 6
 
+    def has_confidence(self, numbers: int) -> bool:
+        """Return True if a line of so many numbers has a confidence: coordinates are even."""
+        if self.counts:
+            return self.scored and numbers not in self.counts
+        return self.scored and numbers % 2 == 1
+
     def read_line(self, text: str) -> Line:
         """Read a line, or raise FaultError."""
-        columns = self._without_track(columns_of(text))
-        count = len(columns) - 1 - self.scored
+        columns = columns_of(text)
+        if self.has_tracks:
+            columns = self._without_track(columns)
+        has_confidence = self.has_confidence(len(columns) - 1)
+        count = len(columns) - 1 - has_confidence
         if self.counts and count not in self.counts:
             raise FaultError(*self._counts_problem(len(columns)))
         is_shape = count == len(BOX) or (count >= self._shortest and count % 2 == 0)
         if not self.counts and not is_shape:
             raise FaultError(*self._shape_problem(len(columns)))
         self.resolve(columns[0])
-        return Line(columns[0], numbers_of(self._titles(count), columns[1:]))
+        titles = (*self._titles(count), *("conf",) * has_confidence)
+        return Line(columns[0], numbers_of(titles, columns[1:]))
 
     def _without_track(self, columns: list[str]) -> list[str]:
         """Return the columns of a line without a track id: a whole number, the last of them."""
@@ -104,21 +118,18 @@ class YoloForm(LineForm):
 
     def _titles(self, count: int) -> Sequence[str]:
         """Return the names of the numbers of a line with `count` coordinates."""
-        score = ("conf",) if self.scored else ()
         box = TITLES[self.box_format]
         if count == len(BOX):
-            return (*box, *score)
+            return box
         if self.counts and (self.keypoints or self.used == len(BOX)):
-            return (*box, *(f"column {number}" for number in range(6, count + 2)), *score)
-        return (*(("x", "y") * (count // 2)), *score)
+            return (*box, *(f"column {number}" for number in range(6, count + 2)))
+        return ("x", "y") * (count // 2)
 
     def _counts_problem(self, count: int) -> tuple[str, str]:
         expected = [str(n + 1 + self.scored) for n in self.counts]
         message = f"{has_columns(count)}, expected {' or '.join(expected)}"
         if self.source:
             message += f" for {self.source}"
-        if self.scored and str(count + 1) in expected:
-            return f"{message}: no confidence (save_conf was not set)", SAVE_CONF
         if self.scored and str(count - 1) in expected:
             return f"{message}: is the last column a track id?", "remove the track id"
         return message, self.hint
@@ -133,17 +144,6 @@ class YoloForm(LineForm):
             if count > len(self.columns):
                 hint = f"write {polygon}{_keypoints_hint(count - 5)}"
                 return f"{message}: polygons have an even number of coordinates", hint
-        elif count == len(self.columns) - 1:
-            return f"{message}: no confidence (save_conf was not set)", SAVE_CONF
-        elif count == len(self.columns) + 1:
-            message += (
-                ": a box with confidence and track id, or a polygon of three corners without "
-            )
-            return f"{message}confidence", f"remove the track id; {usage}"
-        elif count > len(self.columns):
-            message += ": a polygon without confidence (save_conf was not set), or with a track id"
-            hint = f"{SAVE_CONF}; or remove the track id{_keypoints_hint(count - 6)}"
-            return message, hint
         return f"{message}, expected {len(self.columns)}", f"{usage}, or {polygon}"
 
 

@@ -205,7 +205,7 @@ class Outlines(NamedTuple):
         low, high = (f.reduceat(self.points, starts) for f in (np.minimum, np.maximum))
         return np.hstack([low, high])
 
-    def masks(self, size: Floats, reader: FolderReader) -> tuple[Masks, str]:
+    def masks(self, size: Floats, reader: FolderReader, *, predicted: bool) -> tuple[Masks, str]:
         """Return the masks in images of the sizes (N, 2), and how predictions were drawn.
 
         Ultralytics writes predicted masks as contours: their corners are the centers of the mask's
@@ -223,7 +223,7 @@ class Outlines(NamedTuple):
             )
         scale = np.repeat(size, self.counts, axis=0)
         points, sizes = self.points * scale, size[:, ::-1].astype(np.int32)
-        if not reader.form.scored:
+        if not predicted:
             return self._drawn(points, sizes, reader), ""
         if _are_contours(points, scale):
             return _filled(np.split(np.rint(points).astype(np.int32), self.ends[:-1]), sizes)

@@ -22,6 +22,7 @@ from detap.formats.content import (
     lost_flags,
     number_text,
     rows_of_images,
+    scores_of,
 )
 from detap.formats.yolo.shapes import (
     HIGHEST,
@@ -133,9 +134,9 @@ def _texts(
     if shape == "keypoints":
         fractions = np.hstack([fractions, _keypoint_fractions(table, size, notes, rows)])
     lines = [" ".join(map(number_text, row)) for row in fractions.tolist()]
-    if isinstance(table, Detections):
-        scores = map(number_text, table.score.tolist())
-        lines = [f"{line} {score}" for line, score in zip(lines, scores, strict=True)]
+    if (scores := scores_of(table)) is not None:
+        texts = map(number_text, scores)
+        lines = [f"{line} {score}" for line, score in zip(lines, texts, strict=True)]
     labels, folder = table.label.tolist(), _LABELS if is_truth else _PREDICTIONS
     for stem, of_image in zip(content.stems(), rows_of_images(table), strict=True):
         text = "".join(f"{labels[row]} {lines[row]}\n" for row in of_image)
