@@ -358,13 +358,6 @@ def test_a_named_attribute_must_be_there(truth: GroundTruth, tmp_path: Path) -> 
     assert detap.read_detections(path, truth, format="datumaro").has_scores
 
 
-def test_nan_is_not_null(truth: GroundTruth, tmp_path: Path) -> None:
-    path = tmp_path / "dt.json"
-    path.write_text(json.dumps(coco((float("nan"),) * 2)))
-    with pytest.raises(InputError, match="score is NaN, expected a finite number"):
-        detap.read_detections(path, truth)
-
-
 # --- tables, files that are written, checks
 
 
@@ -396,12 +389,6 @@ def test_written_files_are_read_as_without_scores(
     read_again = detap.read_detections(path, gt, format=name, **options)
     assert np.isnan(read_again.score).all()
     assert np.sort(read_again.corners, axis=0) == pytest.approx(np.sort(CORNERS, axis=0))
-
-
-def test_via_cannot_hold_scores(truth: GroundTruth, tmp_path: Path) -> None:
-    scored = read(written(tmp_path, "COCO list", ALL), "COCO list", truth)
-    with pytest.raises(InputError, match="VIA cannot hold scores; convert the ground truth alone"):
-        detap.convert(tmp_path / "out", truth, scored, to="via")
 
 
 def test_saved_tables(truth: GroundTruth, unscored: Detections, tmp_path: Path) -> None:
@@ -461,3 +448,38 @@ def test_the_command_check(command: Run, tmp_path: Path) -> None:
     assert "[0]: score is missing; 1 of 2 records has none: give all" in piped.stderr
     same = command("check", "--gt", gt, "--dt", gt)
     assert "this is the ground-truth file" in same.err
+
+
+SETS = {
+    "voc-100-voc": (1, ["--class-names", "voc-100/voc.names", "--protocol", "voc2012"]),
+    "cartucho-85-voc": (1, ["--protocol", "voc2012"]),
+    "odm-sample-2-iou30": (1, ["--protocol", "coco", "--iou", "0.3", "--boxes", "xywh"]),
+    "yolo-voc-100": (5, ["--image-sizes", "yolo-voc-100/sizes.csv", "--gt-format", "yolo"]),
+}
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_text_files_of_real_detectors(
+    command: Run, real_data: Path, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The values are a reference program's."""
+    data = real_data / "unscored" / "sets.json"
+    if not data.is_file():
+        pytest.skip(f"the data of detections without scores is absent: no file {data}")
+    [expected] = [one for one in json.loads(data.read_text())["sets"] if one["name"] == name]
+    column, options = SETS[name]
+    folder = real_data / expected["detections"].split(" ")[0]
+    for file in folder.rglob("*.txt"):
+        lines = [line.split() for line in file.read_text().splitlines()]
+        rows = [" ".join(words[:column] + words[column + 1 :]) for words in lines]
+        (tmp_path / file.name).write_text("\n".join(rows) + "\n")
+    monkeypatch.chdir(real_data)
+    truth = expected["ground_truth"].split(" ")[0]
+    ended = command("eval", truth, tmp_path, *options, "--output-format", "json")
+    assert ended.status == 0, ended.err
+    summary = json.loads(ended.out)["summary"]
+    # With six decimals, an IoU of .75 in YOLO's files is a little less.
+    names = expected["summary"].keys() - {"F1@75", "mF1"}
+    assert {key: summary[key] for key in names} == pytest.approx(
+        {key: expected["summary"][key] for key in names}, abs=1e-9
+    )
