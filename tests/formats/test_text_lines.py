@@ -212,7 +212,9 @@ REGULAR: list[tuple[str, bytes, list[float]]] = [
     ("YOLO labels", b"0 .1 .2 .3 .1 .2 .4", [0.1, 0.2, 0.3, 0.1, 0.2, 0.4]),
     ("YOLO predictions", b"0 .5 .4 .3 .2 .9\r", [0.5, 0.4, 0.3, 0.2, 0.9]),
     ("YOLO predictions", b"0 1 2 3 4 5 6 -7\n", [1, 2, 3, 4, 5, 6, -7]),
+    ("YOLO predictions", b"0 .1 .2 .3 .1 .2 .4\n", [0.1, 0.2, 0.3, 0.1, 0.2, 0.4]),
     ("YOLO contours", b"0 1 2 9\n", [1, 2, 9]),
+    ("YOLO contours", b"0 .1 .2\n", [0.1, 0.2]),
     ("YOLO boxes of poses", b"0 1 2 3 4 9\n", [1, 2, 3, 4, 9]),
     ("YOLO obb", b"0 1 2 3 4 5 6 7 8", [1, 2, 3, 4, 5, 6, 7, 8]),
     ("VOC labels", b"a 1 2 3 1e149", [1, 2, 3, 1e149]),
@@ -234,6 +236,14 @@ def test_regular_lines(name: str, line: bytes, values: list[float]) -> None:
     assert words[word[0]] == (b"a" if b"a" in line else b"0")
     assert flag.tolist() == [line.endswith((b"difficult", b"a 1"))]
     assert (ends.tolist(), numbers_.tolist()) == ([len(values)], values)
+
+
+def test_a_whole_number_behind_a_prediction_is_a_track_id() -> None:
+    for line in (b"0 .5 .4 .3 .2 .9 7", b"0 .1 .2 .3 .1 .2 .4 .9 0"):
+        with pytest.raises(Odd):
+            scan(line, FORMS["YOLO predictions"])
+        rows, _ = read([line], FORMS["YOLO predictions"])
+        assert numbers_of_rows(rows) == [[float(number) for number in line.split()[1:-1]]]
 
 
 def test_reading_stops_after_the_limit_of_rows() -> None:

@@ -4,7 +4,7 @@ Regular lines are read here: an accepted word, an expected number of decimal num
 last word. A Python function reads every other line, and so defines what is valid.
 """
 
-from libc.math cimport fabs
+from libc.math cimport fabs, floor
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport free
 from libc.string cimport memchr, memcmp
@@ -44,6 +44,8 @@ cdef class RaggedLines:
         One or two allowed numbers of numbers in a line.
     polygon : int
         If not 0, this number of numbers is allowed too, and every second one above.
+    shorter : int
+        If not 0, this number of numbers and more are allowed if the last is not whole.
     lead : int
         Numbers before the word.
     last : tuple of bytes
@@ -59,20 +61,20 @@ cdef class RaggedLines:
     cdef int64_t *end
     cdef double *numbers
     cdef Py_ssize_t rows, rows_capacity, used, capacity
-    cdef Py_ssize_t first, second, polygon, lead
+    cdef Py_ssize_t first, second, polygon, shorter, lead
     cdef bytes unflagged, flagged
     cdef int32_t current
 
     def __cinit__(
         self, object odd: Callable[[int, int, bytes], tuple[bytes, list[float], bool] | None],
         object accept: Callable[[bytes], bool], *, tuple counts: tuple[int, ...], Py_ssize_t polygon=0,
-        Py_ssize_t lead=0, tuple last: tuple[bytes, ...] = (),
+        Py_ssize_t shorter=0, Py_ssize_t lead=0, tuple last: tuple[bytes, ...] = (),
     ):
         names_open(&self.words)
         self.odd = odd
         self.accept = accept
         self.first, self.second = counts[0], counts[len(counts) - 1]
-        self.polygon = polygon
+        self.polygon, self.shorter = polygon, shorter
         self.lead = lead
         if last:
             self.unflagged, self.flagged = last
@@ -151,6 +153,12 @@ cdef class RaggedLines:
         return name >= 0 and self.fits(used - self.used) and self.end_row(name, used, flag, line)
 
     cdef bint fits(self, Py_ssize_t count) noexcept:
+        """Return True if a line may have as many numbers as were read."""
+        cdef double last
+        if self.shorter > 0 and count >= self.shorter:
+            last = self.numbers[self.used + count - 1]
+            if last != floor(last):
+                return True
         return (
             count == self.first or count == self.second
             or (self.polygon > 0 and count >= self.polygon and (count - self.polygon) % 2 == 0)

@@ -329,9 +329,9 @@ def _rectangles(pixels: Floats) -> Flags:
 
 def _confidences(form: YoloForm, rows: Rows) -> Flags:
     """Return a mask of the rows with a confidence."""
-    if form.counts:
-        return ~np.isin(rows.counts, form.counts)
-    return rows.counts % 2 == 1
+    counts = rows.counts
+    flags: Flags = ~np.isin(counts, form.counts) if form.counts else counts % 2 == 1
+    return flags
 
 
 def _padded(rows: Rows, counts: NDArray[np.int64], width: int) -> Floats:

@@ -74,7 +74,8 @@ class YoloForm(LineForm):
         if self.scored and len(counts) == 1:
             counts = (*counts, counts[0] - 1)
         polygon = 0 if self.counts else self._shortest + self.scored
-        return {"counts": counts, "polygon": polygon}
+        shorter = self._shortest if self.scored and not self.counts else 0
+        return {"counts": counts, "polygon": polygon, "shorter": shorter}
 
     @property
     def _shortest(self) -> int:
