@@ -116,14 +116,6 @@ FORMATS = {
         {**NAMES, "a.txt": "0 .25 .5 .3 .5$\n1 .65 .8125 .3 .125$"},
         *(" {}", "/a.txt: line 1"),
     ),
-    "YOLO OBB": Case(
-        "yolo",
-        {
-            **NAMES,
-            "a.txt": "0 .1 .25 .4 .25 .4 .75 .1 .75$\n1 .5 .75 .8 .75 .8 .875 .5 .875$",
-        },
-        *(" {}", "/a.txt: line 1"),
-    ),
     "TensorFlow CSV": Case("tfcsv", {"": TF_CSV}, ",{}", ": line 2", ",score", ","),
     "Open Images": Case("openimages", {"": OPEN_IMAGES}, ",{}", ": line 2", ",Score", ","),
     "CVAT": Case(
@@ -256,15 +248,6 @@ def test_parquet(truth: GroundTruth, tmp_path: Path, column: bool) -> None:
         detap.read_detections(path, truth)
 
 
-def test_counts_of_many(truth: GroundTruth, tmp_path: Path) -> None:
-    path = tmp_path / "dt.json"
-    content = json.loads(filled(FORMATS["COCO list"], COCO, [*NONE]))
-    path.write_text(json.dumps([*content * 5, content[0] | {"score": 1}]))
-    message = "[0]: score is missing; 10 of 11 records have none: give all records a score, or none"
-    with pytest.raises(InputError, match=f"^{re.escape(f'{path}: {message}')}$"):
-        detap.read_detections(path, truth)
-
-
 # --- in the formats
 
 
@@ -339,14 +322,6 @@ def test_tasks_of_yolo(tmp_path: Path, line: str, yaml: str, options: dict[str, 
     assert np.isnan(detections.score).all()
     assert len(detections) == line.count("\n") + 1
     assert detections.corners[-1].tolist() == pytest.approx([10, 20, 40, 60])
-
-
-def test_conf_first_is_not_asked_for(truth: GroundTruth, tmp_path: Path) -> None:
-    """Rows without confidence fit no other order of the columns."""
-    path = written(tmp_path, "YOLO", NONE)
-    for columns in ("conf-first", "conf-last", None):
-        table = detap.read_detections(path, truth, format="yolo", columns=columns)
-        assert table.corners.tolist() == pytest.approx(np.array(CORNERS))
 
 
 def test_a_named_attribute_must_be_there(truth: GroundTruth, tmp_path: Path) -> None:
