@@ -413,7 +413,7 @@ within_max_dets : (K,) int64
 
     def curves(self) -> list[Curve]:
         """Return the precision-recall curves, by class and threshold."""
-        if not self.protocol.ranks_detections:
+        if self.protocol.matching == "by-iou" or not self.protocol.has_scores:
             return []
         return [
             self._curve(label, t)

@@ -104,6 +104,8 @@ class LineForm:
         has_flag = columns[expected:] == ["difficult"] and "last" in self.regular
         if len(columns) != expected + has_flag:
             raise FaultError(*self.wrong_count(columns))
+        if self.key == "class" and (spaced := self.spaced_name(columns)):
+            raise FaultError(*spaced)
         self.resolve(columns[0])
         values = numbers_of(titles[1:], columns[1:expected])
         if fault := self.fault(values):
@@ -126,6 +128,17 @@ class LineForm:
             message += ": has a score (detections?)"
         elif len(columns) > expected and all(numbers[1 - expected :]):
             hint += f", the {self.key} without spaces"
+        return self.spaced_name(columns) or (message, hint)
+
+    def spaced_name(self, columns: list[str]) -> tuple[str, str] | None:
+        """Return the message and hint for a class name of several words before numbers."""
+        numbers = are_numbers(columns)
+        words = columns[: numbers.index(True)] if True in numbers else []
+        rest = len(columns) - len(words)
+        if len(words) < 2 or not all(numbers[len(words) :]) or rest not in (4, 4 + self.scored):
+            return None
+        message = f"the {self.key} {quote(' '.join(words))} has spaces, which separate the columns"
+        hint = f"write {'_'.join(words)} in both inputs, or numbers with --class-names"
         return message, hint
 
     def other_kind(self, data: bytes) -> str:

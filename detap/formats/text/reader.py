@@ -3,7 +3,7 @@
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
@@ -64,6 +64,13 @@ class Rows:
         given[~has_score, column] = False
         values[given] = self.numbers
         return values
+
+    def without_last(self) -> "Rows":
+        """Return the rows without the last number of each."""
+        kept = np.ones(len(self.numbers), np.bool_)
+        kept[self.ends - 1] = False
+        ends = self.ends - np.arange(1, len(self) + 1)
+        return replace(self, numbers=self.numbers[kept], ends=ends)
 
     @property
     def counts(self) -> NDArray[np.int64]:

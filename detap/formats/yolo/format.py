@@ -58,7 +58,7 @@ from detap.formats.yolo.names import (
     names_of_detections,
     read_if_valid,
 )
-from detap.formats.yolo.rows import CORNERS, Task, all_axis_aligned, task_of_predictions
+from detap.formats.yolo.rows import BOX, CORNERS, Task, all_axis_aligned, task_of_predictions
 from detap.io import stream as files
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path, SourceFile
@@ -342,6 +342,9 @@ class Yolo(Format):
         return writer.files(content, notes)
 
 
+_CLASS = re.compile(rb"[0-9]+(\.0*)?")
+
+
 def _text_files(path: str) -> list[str]:
     """Return a file, or a few text files of a folder or its sub-folders, `labels` first."""
     if os.path.isfile(path):
@@ -367,7 +370,9 @@ def _first_lines(path: str) -> list[bytes]:
 def _is_row(line: bytes) -> bool:
     """Return True for a class and fractions."""
     word, *columns = line.split()
-    if not word.isdigit() or len(columns) < 4 or not all(map(_NUMBER.fullmatch, columns)):
+    if len(columns) > len(BOX) and columns[-1].isdigit():  # a track id
+        columns.pop()
+    if not _CLASS.fullmatch(word) or len(columns) < 4 or not all(map(_NUMBER.fullmatch, columns)):
         return False
     return all(abs(float(column)) <= 2 for column in columns) and any(
         b"." in column for column in columns

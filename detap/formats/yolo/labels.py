@@ -3,6 +3,7 @@
 The confidence of a prediction, if any, is the last column or the second.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import replace
@@ -48,6 +49,9 @@ _FAR = 0.25
 
 _SUMS, _DEGREE = 0.05, np.sin(np.radians(1))
 """Tolerances of rectangles: in pixels, and the sine of the angle."""
+
+_WHOLE_FLOAT = re.compile(r"(?<=[0-9])\.0*$")
+"""The end of a class number as NumPy's savetxt and pandas write it: ``1.0``."""
 
 Order = tuple[str, tuple[Note, ...]]
 
@@ -107,6 +111,10 @@ class LabelReader(FolderReader):
             form = replace(form, has_tracks=False, tracks=Counter())
             rows = self.read(form)
             has_confidence = _confidences(form, rows)
+        if has_confidence.all() and _are_track_ids(rows.numbers[rows.ends - 1]):
+            form.tracks["last column"] += len(rows)
+            rows, has_confidence = rows.without_last(), ~has_confidence
+            self.rows = rows
         check_scores(np.where(has_confidence, 0.0, np.nan), self.location)
         self.form = form if has_confidence.all() else replace(form, scored=False)
         return self.form, rows
@@ -302,6 +310,8 @@ class LabelReader(FolderReader):
         bounded = bounding or not (self.form.counts or self.oriented or self.outlines)
         oriented = self.corners is not None and self.task.name is None and not bounding
         tracks = f"rows of the {title} end with a track id, which is not used"
+        if self.predicted and not self.form.scored:
+            tracks += f"; they have no confidence: for AP, {SAVE_CONF}"
         corners = (
             f"rows of the {title} have four corners: oriented boxes (else pass --task segment)"
         )
@@ -327,6 +337,11 @@ def _rectangles(pixels: Floats) -> Flags:
     return rectangles
 
 
+def _are_track_ids(values: Floats) -> bool:
+    """Return True for whole numbers from 1: Ultralytics' track ids; a confidence is at most 1."""
+    return bool((values >= 1).all() and (values > 1).any() and (values == np.floor(values)).all())
+
+
 def _confidences(form: YoloForm, rows: Rows) -> Flags:
     """Return a mask of the rows with a confidence."""
     counts = rows.counts
@@ -350,6 +365,7 @@ def _resolver(names: ClassNames, known: frozenset[str], by_name: set[bool]) -> C
     """
 
     def resolve(word: str) -> str:
+        word = _WHOLE_FLOAT.sub("", word)
         named = word in known and not word.isdigit()
         by_name.add(named)
         if named:

@@ -1,0 +1,146 @@
+"""Columns that look like others: track ids, whole floats, names with spaces, rotated boxes."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import detap
+from detap.errors import DetapWarning, InputError
+
+BOX = "0.25 0.25 0.3 0.3"
+CORNERS = "0.1 0.1 0.4 0.1 0.4 0.4 0.1 0.4"
+TRIANGLE = "0.1 0.1 0.4 0.1 0.4 0.4"
+
+
+def data_set(folder: Path, shape: str, rows: list[str], *, label: str = "0") -> Any:
+    """Write one image with an object of a shape, and predictions; return both paths."""
+    for name, lines in (("labels", [f"{label} {shape}"]), ("pred", rows)):
+        (folder / name).mkdir()
+        (folder / name / "a.txt").write_text("".join(f"{line}\n" for line in lines))
+    (folder / "images").mkdir()
+    (folder / "images" / "a.png").write_bytes(PNG)
+    (folder / "data.yaml").write_text("path: .\nval: images\nnames: [cat, dog]\n")
+    return folder / "data.yaml", folder / "pred"
+
+
+# The header of a PNG of 100 x 100 pixels is all that is read.
+PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + (100).to_bytes(4, "big") * 2 + b"\x08\x02" + bytes(7)
+
+
+def codes(result: detap.Result) -> set[str]:
+    return {note.code for note in result.notes}
+
+
+@pytest.mark.parametrize(
+    ("shape", "task"), [(BOX, "detect"), (CORNERS, "obb"), (TRIANGLE, "segment")]
+)
+def test_ids_in_place_of_confidences(tmp_path: Path, shape: str, task: str) -> None:
+    gt, dt = data_set(tmp_path, shape, [f"0 {shape} 1", f"0 {shape} 2"])
+    truth = detap.read_ground_truth(gt, task=task)
+    detections = detap.read_detections(dt, truth, task=task)
+    assert not detections.has_scores
+    (note,) = [note for note in detections.notes if note.code == "track-ids"]
+    assert note.count == 2
+    assert "for AP, run the detector again with save_txt=True save_conf=True" in note.message
+
+
+@pytest.mark.parametrize("values", [("1", "1"), ("1", "0.5"), ("0", "1"), ("1.5", "2")])
+def test_confidences_are_not_ids(tmp_path: Path, values: tuple[str, str]) -> None:
+    gt, dt = data_set(tmp_path, BOX, [f"0 {BOX} {value}" for value in values])
+    truth = detap.read_ground_truth(gt)
+    detections = detap.read_detections(dt, truth, format="yolo")
+    assert detections.score.tolist() == [*map(float, values)]
+
+
+def test_ids_behind_confidences(tmp_path: Path) -> None:
+    """The format is detected, though an id is no fraction."""
+    gt, dt = data_set(tmp_path, BOX, [f"0 {BOX} 0.9 7", f"0 {BOX} 0.8 12"])
+    result = detap.evaluate(gt, dt)
+    assert result.detections.score.tolist() == [0.9, 0.8]
+    assert "track-ids" in codes(result)
+    assert result.summary["AP"] == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("shape", "task"), [(BOX, "detect"), (CORNERS, "obb"), (TRIANGLE, "segment")]
+)
+def test_classes_as_whole_floats(tmp_path: Path, shape: str, task: str) -> None:
+    gt, dt = data_set(tmp_path, shape, [f"1.0 {shape} 0.9", f"1. {shape} 0.8"], label="1.000")
+    truth = detap.read_ground_truth(gt, task=task)
+    detections = detap.read_detections(dt, truth, task=task)
+    for table in (truth, detections):
+        assert {table.classes[k] for k in table.label.tolist()} == {"dog"}
+
+
+def test_a_fraction_is_no_class(tmp_path: Path) -> None:
+    gt, dt = data_set(tmp_path, BOX, [f"1.5 {BOX} 0.9"])
+    truth = detap.read_ground_truth(gt)
+    with pytest.raises(InputError, match=r"class '1\.5' is not a whole number >= 0"):
+        detap.read_detections(dt, truth, format="yolo")
+
+
+SPACED = "the class 'traffic light' has spaces, which separate the columns; write traffic_light in"
+
+
+@pytest.mark.parametrize(
+    ("truth", "found"),
+    [
+        ("traffic light 1 1 9 9", "cat 0.9 1 1 9 9"),
+        ("cat 1 1 9 9", "traffic light 0.9 1 1 9 9"),
+        ("cat 1 1 9 9", "traffic light 1 1 9 9"),
+    ],
+)
+def test_class_names_with_spaces(tmp_path: Path, truth: str, found: str) -> None:
+    for name, line in (("gt", truth), ("dt", found)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.txt").write_text(f"{line}\n")
+    with pytest.raises(InputError, match=SPACED):
+        detap.evaluate(tmp_path / "gt", tmp_path / "dt", "voc2012")
+    for name, line in (("gt", "traffic_light 1 1 9 9"), ("dt", "traffic_light 0.9 1 1 9 9")):
+        (tmp_path / name / "a.txt").write_text(f"{line}\n")
+    assert detap.evaluate(tmp_path / "gt", tmp_path / "dt", "voc2012").summary["mAP"] == 1
+
+
+ROTATED = "<robndbox><cx>50</cx><cy>40</cy><w>20</w><h>10</h><angle>0.5</angle></robndbox>"
+
+
+def test_rotated_boxes_of_rolabelimg(tmp_path: Path) -> None:
+    """The remedy of the message, DOTA text, is read as the same rectangle."""
+    (tmp_path / "a.xml").write_text(
+        f"<annotation>{2 * f'<object><name>ship</name>{ROTATED}</object>'}</annotation>"
+    )
+    message = "2 objects have <robndbox>, a rotated box of roLabelImg, which VOC lacks; write DOTA"
+    with pytest.raises(InputError, match=message):
+        detap.read_ground_truth(tmp_path, format="voc")
+    (tmp_path / "dota").mkdir()
+    (tmp_path / "dota" / "a.txt").write_text("50 40 20 10 0.5 ship 0\n")
+    table = detap.read_ground_truth(tmp_path / "dota", format="dota", angle_unit="radians")
+    assert table.polygons is not None
+    corners = table.polygons.reshape(4, 2)
+    assert corners.mean(axis=0) == pytest.approx([50, 40])
+    sides = np.linalg.norm(np.roll(corners, -1, axis=0) - corners, axis=1)
+    assert sorted(sides) == pytest.approx([10, 10, 20, 20])
+
+
+FOLDERS = {"yolo-track-ids": "AP", "yolo-float-class": "AP", "yolo-track-ids-no-conf": "F1"}
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+@pytest.mark.filterwarnings("ignore::detap.DetapWarning")
+def test_public_reports(real_data: Path, folder: str) -> None:
+    path = real_data / "reports4" / folder
+    result = detap.evaluate(path / "data.yaml", path / "pred")
+    primary, value = next(iter(result.summary.items()))
+    assert primary == FOLDERS[folder]
+    if primary == "AP":
+        assert value == pytest.approx(0.451418, abs=1e-6)
+    else:
+        assert "track-ids" in codes(result)
+
+
+def test_the_warning_of_made_up_scores_is_one(tmp_path: Path) -> None:
+    gt, dt = data_set(tmp_path, BOX, [f"0 {BOX} 3", f"0 {BOX} 4"])
+    with pytest.warns(DetapWarning, match="made-up-scores"):
+        detap.evaluate(gt, dt, missing_scores="area")
