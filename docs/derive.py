@@ -152,9 +152,8 @@ def reading_table() -> list[str]:
     for option, formats in options().items():
         prefix = _readers(formats)
         values = ", ".join(f"`{choice}`" for choice in option.choices) or _value(option)
-        rows.append(
-            f"| `{option.flag}` {values} | {prefix}{option.help[0].lower()}{option.help[1:]} |"
-        )
+        text = f"{option.help[0].lower()}{option.help[1:]}" if prefix else option.help
+        rows.append(f"| `{option.flag}` {values} | {prefix}{text} |")
     return ["| option | meaning |", "|---|---|", *rows]
 
 

@@ -107,6 +107,7 @@ class Inputs:
             **{name: value for name, value in limits.items() if value is not None},
             empty=len(gt) > 1,  # some of several files may be empty
             part=len(dt) > 1,
+            drop_extra_images=_names_images(options.get("images")),
         )
         return replace(inputs, gt=gt, dt=dt, reading={**reading, **of_all})
 
@@ -228,6 +229,11 @@ def _names(values: Iterable[str], known: Container[str]) -> list[str]:
     """Return the names of comma-separated lists; an existing name may contain a comma."""
     lists = ([value] if value in known else value.split(",") for value in values)
     return [name for names in lists for name in names if name]
+
+
+def _names_images(images: object) -> bool:
+    """Return True if --images selects images by name; that of ``report`` is a folder."""
+    return isinstance(images, tuple) and images not in ((), (SEEN,))
 
 
 def _classes(values: Iterable[str], detections: Detections) -> list[Name]:

@@ -196,13 +196,14 @@ def _role_option(name: str, *, required: bool = True) -> Decorator[Any]:
 
 def _reading_option(reading: FormatOption, formats: Sequence[Format]) -> Decorator[Any]:
     titles = ", ".join(file_format.title for file_format in formats)
+    text = f"{titles}: {reading.help[0].lower()}{reading.help[1:]}"
     return _input(
         reading.flag,
         reading.name,
         value_kind="path" if reading.is_path else "path or text" if reading.may_be_path else "text",
         type=click.Choice(reading.choices) if reading.choices else None,
         metavar=reading.metavar,
-        help=f"{titles}: {reading.help[0].lower()}{reading.help[1:]}",
+        help=reading.help if len(formats) == len(FORMATS) else text,
     )
 
 

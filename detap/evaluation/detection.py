@@ -23,6 +23,7 @@ from detap.evaluation.sanity_notes import add_sanity_notes
 from detap.evaluation.selection import SelectedClasses, Selection, name_mask, select, shrink
 from detap.formats import read_tables
 from detap.formats.catalogue import default_protocol, options
+from detap.io.limits import DEFAULT_LIMITS
 from detap.io.paths import Path
 from detap.protocols import Protocol
 from detap.tables.detection import Detections, GroundTruth, Name
@@ -70,7 +71,8 @@ def evaluate(
         metrics of a class do not depend on the selection; means are over the selected classes. A
         class-agnostic protocol pools only the selected classes.
     images : iterable of int or str, optional
-        Names of the images to evaluate; all by default.
+        Names of the images to evaluate; all by default. Detections on images that `ground_truth`
+        lacks are then left out, with a note.
     threads : int, optional
         All of the machine by default. The result does not depend on it.
     matches : bool
@@ -103,6 +105,9 @@ def evaluate(
     """
     if not (isinstance(ground_truth, GroundTruth) and isinstance(detections, Detections)):
         reading |= {"as_is": True} if as_is else {}
+        if images is not None:
+            limits = reading.get("limits", DEFAULT_LIMITS)
+            reading["limits"] = replace(limits, drop_extra_images=True)
         ground_truth, detections = read_tables(ground_truth, detections, protocol, **reading)
     elif reading:
         name = next(iter(reading))
@@ -173,7 +178,8 @@ def prepare(
 ) -> tuple[EvaluationRun, Selection | None, tuple[str, ...] | None]:
     """Check tables; return their run, the selection, and the classes to report if not all."""
     resolved = Protocol.of(protocol)
-    detections = detections.reindex_like(ground_truth)
+    extra_images = "error" if images is None else "drop"
+    detections = detections.reindex_like(ground_truth, extra_images=extra_images)
     if not detections.has_scores:
         detections, resolved = unscored().settle_scores(ground_truth, detections, resolved)
     if resolved.metrics:

@@ -23,6 +23,7 @@ from detap.metrics.metric import MetricSpec, averages_of_absent
 from detap.protocols import Protocol
 from detap.protocols.summary import DEFAULT_MIN_GROUND_TRUTHS
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, Name
+from detap.tables.notes import EXTRA_IMAGES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -222,6 +223,8 @@ within_max_dets : (K,) int64
     def signature(self) -> str:
         """The protocol, selection and version, as in reports."""
         selected = () if self.selection is None else self.selection.signature_parts
+        if any(note.code == EXTRA_IMAGES for note in self.notes):
+            selected += ("extra-images:drop",)
         return self.protocol.signature(__version__, selected)
 
     @cached_property

@@ -115,7 +115,8 @@ def select(
     """
     check_table(ground_truth, GroundTruth)
     check_table(detections, Detections)
-    detections = detections.reindex_like(ground_truth)
+    extra_images = "error" if images is None else "drop"
+    detections = detections.reindex_like(ground_truth, extra_images=extra_images)
     keep_class = _class_mask(detections, classes)
     keep_image = name_mask("image", ground_truth.images, images)
     return shrink(ground_truth, keep_image, keep_class), shrink(detections, keep_image, keep_class)

@@ -18,6 +18,7 @@ from detap.formats.options import (
     COLUMNS,
     DETECTIONS,
     DT_CLASS_NAMES,
+    EXTRA_IMAGES,
     FIRST_CATEGORY_ID,
     HIERARCHY,
     IMAGE_LABELS,
@@ -245,7 +246,7 @@ class _Formats(MutableMapping[str, Format]):
         return len(self.lines)
 
 
-FORMATS = _Formats(LINES)
+FORMATS = _Formats(tuple(line._replace(options=(*line.options, EXTRA_IMAGES)) for line in LINES))
 
 
 def format_named(name: str) -> Format:

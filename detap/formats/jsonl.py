@@ -65,6 +65,7 @@ from detap.tables.detection import (
     Name,
     encode_boxes,
 )
+from detap.tables.notes import SAME_IMAGES, extra_images_problem
 
 SHAPE = 'expected {"file_name": ..., "objects": {"bbox": [[...], ...], "category": [...]}}'
 FLAGS = ("iscrowd", "ignore", "isgroupof", "difficult")
@@ -437,11 +438,14 @@ def read_detections(
     )
     image = _image_indices(lines, ground_truth, limits)
     sizes = ground_truth.image_sizes
+    if sizes is not None:
+        sizes = np.vstack([sizes, [np.nan, np.nan]])  # of the image -1
     corners, box_area, box_format = _boxes(lines, boxes, image, sizes)
     known = () if by_name else ground_truth.class_ids
     unknown_classes = [name for name in lines.classes if name not in set(known)]
     label = indices_in(lines.classes, (*known, *unknown_classes))[lines.label]
     counts = np.bincount(label, minlength=len(known) + len(unknown_classes))[len(known) :].tolist()
+    extra = len(np.unique(lines.image[image < 0])) if len(lines) else 0
     columns = DetectionColumns(
         image=image,
         label=label,
@@ -450,7 +454,7 @@ def read_detections(
         score=lines.score,
         unknown=dict(zip(unknown_classes, counts, strict=True)),
         file_names={},
-    )
+    ).without_extra_images(len(known), extra)
     names = ClassNames()
     notes: tuple[Note, ...] = ()
     if by_name:
@@ -458,7 +462,9 @@ def read_detections(
         first = id_mapping.parse_first_id(first_category_id)
         mapping = id_mapping.CategoryMapping(lines.path, {}, names, first, as_is)
         columns, notes = id_mapping.match_by_name(columns, ground_truth, mapping)
-    table = detection_table(columns, ground_truth, _source(lines, limits, as_is, box_format))
+    source = _source(lines, limits, as_is, box_format)
+    source = replace(source, location=columns.located(lines.location))
+    table = detection_table(columns, ground_truth, source)
     return replace(table, notes=(*table.notes, *notes), files=(*table.files, *names.source()))
 
 
@@ -523,23 +529,16 @@ def _image_indices(lines: Lines, truth: GroundTruth, limits: Limits) -> Integers
     known = id_mapping.image_indices(truth, set(names), lines.file_names)
     numbers = np.array([known.get(name, -1) for name in lines.images], np.int32)
     image = numbers[lines.image] if len(lines) else np.zeros(0, np.int32)
-    unknown = np.flatnonzero(image < 0).tolist()
-    if unknown and len(unknown) == len(lines):
+    unknown = np.flatnonzero(image < 0)
+    if not limits.refuses_images(len(unknown), len(lines)):
+        return image
+    if len(unknown) == len(lines):
         message = no_common_id("image", names, truth.images)
-        raise InputError(Problem(lines.path, "", message, "use results for the same images"))
-    if unknown:
-        listed = unknown[: limits.problems]
-        problems = [
-            Problem(
-                lines.path,
-                lines.location(row),
-                f"image {lines.images[lines.image[row]]!r} is not in the ground truth",
-                "use results for the same images",
-            )
-            for row in listed
-        ]
-        raise InputError(problems, len(unknown) - len(listed))
-    return image
+        raise InputError(Problem(lines.path, "", message, SAME_IMAGES))
+    of_rows, location = lines.image[unknown], lines.location(int(unknown[0]))
+    message = f"image {lines.images[of_rows[0]]!r} is not in the ground truth"
+    counts = len(unknown), len(np.unique(of_rows))
+    raise InputError(extra_images_problem((lines.path, location), message, *counts))
 
 
 def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:

@@ -10,6 +10,7 @@ from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import SourceFile, shown
 from detap.io.stream import refuse
 from detap.tables.detection import Detections, GroundTruth
+from detap.tables.notes import LEAVE_OUT
 
 
 class Npz(Format):
@@ -40,9 +41,10 @@ class Npz(Format):
             if is_read and len(table) and getattr(table, name) is None:
                 refuse(path, f"has no {name}", f"save a table that was read with {name}=True")
         try:
-            table = table.reindex_like(truth)
+            extra_images = "drop" if limits.drop_extra_images else "error"
+            table = table.reindex_like(truth, extra_images=extra_images)
         except InputError as error:
-            hint = "use the ground truth that the detections were read for"
+            hint = f"use the ground truth that the detections were read for, or {LEAVE_OUT}"
             problems = [Problem(shown(path), "", one.message, hint) for one in error.problems]
             raise InputError(problems) from None
         return replace(table, files=(SourceFile(path, len(table)),))

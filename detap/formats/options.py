@@ -56,6 +56,14 @@ IMAGE_SET = Option(
     roles=(TRUTH,),
     may_be_path=True,
 )
+EXTRA_IMAGES = Option(
+    "extra_images",
+    "Detections of images that the ground truth lacks are an error (the default), or are left out, "
+    "with a note (drop). --images leaves them out too.",
+    choices=("error", "drop"),
+    roles=(DETECTIONS,),
+    default="error",
+)
 LAYOUT = Option(
     "layout",
     "Text files hold the detections of one class, or of one image.",

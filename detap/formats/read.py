@@ -21,6 +21,7 @@ from detap.formats.options import (
     AS_IS,
     BOXES,
     DETECTIONS,
+    EXTRA_IMAGES,
     GEOMETRIES,
     LAYOUT,
     MISSING_SCORES,
@@ -31,6 +32,7 @@ from detap.formats.options import (
 from detap.formats.stem_matching import by_stem, empty_ground_truth, restore_ids
 from detap.io.limits import DEFAULT_LIMITS
 from detap.io.paths import STDIN
+from detap.io.problems import check_choice
 from detap.tables.detection import Detections, GroundTruth
 from detap.tables.notes import UNICODE_FORM
 from detap.text_input import quote
@@ -74,12 +76,7 @@ def detections_from(
             path = file_format.source(os.fspath(path))  # read once, where the format can
         ground_truth = file_format.placeholder(path, given, given.get("limits", DEFAULT_LIMITS))
     with _suggesting(file_format, path, DETECTIONS):
-        try:
-            detections = _read_detections(file_format, path, ground_truth, given)
-        except InputError as error:
-            if getattr(path, "path", path) == STDIN:
-                raise
-            detections = _read_renamed(error, file_format, path, ground_truth, given)
+        detections = _read_named(file_format, path, ground_truth, given)
     boxes = given.get(BOXES.name)
     detections = _with_options(file_format, detections, DETECTIONS, reading, boxes)
     missing_scores = reading.get(MISSING_SCORES)
@@ -90,6 +87,40 @@ def detections_from(
         message = f"none of the {len(detections)} detections has a score"
         raise InputError(Problem(detections.path, "", message, hint))
     return replace(detections, missing_scores=missing_scores)
+
+
+def _read_named(
+    file_format: Format, path: Any, truth: GroundTruth, given: dict[str, Any]
+) -> Detections:
+    """Read detections, whose images may have other names.
+
+    An image of another name is not one that the ground truth lacks: images are only left out if
+    no names match all, and then with the names that match most detections.
+    """
+    limits, is_stdin = given.get("limits", DEFAULT_LIMITS), getattr(path, "path", path) == STDIN
+    drops = limits.drop_extra_images and not is_stdin
+    if drops:
+        given = given | {"limits": replace(limits, drop_extra_images=False)}
+    try:
+        return _read_detections(file_format, path, truth, given)
+    except InputError as error:
+        if is_stdin:
+            raise
+        try:
+            return _read_renamed(error, file_format, path, truth, given)
+        except InputError:
+            if not drops:
+                raise
+    path, given = getattr(path, "path", path), given | {"limits": limits}
+    try:
+        detections = _read_detections(file_format, path, truth, given)
+    except InputError as error:
+        return _read_renamed(error, file_format, path, truth, given)
+    with suppress(InputError):
+        refused = InputError(Problem(str(path), "", ""))
+        renamed = _read_renamed(refused, file_format, path, truth, given)
+        return max(detections, renamed, key=len)
+    return detections
 
 
 def _read_detections(
@@ -230,6 +261,11 @@ def reader_options(file_format: Format, role: str, reading: Mapping[str, Any]) -
     for option in available:
         if option.keyword and option.name in given:
             given[option.keyword] = given.pop(option.name)
+    if (extra_images := given.pop(EXTRA_IMAGES.name, None)) is not None:
+        check_choice(EXTRA_IMAGES.name, extra_images, EXTRA_IMAGES.choices)
+        if extra_images == "drop":
+            limits = given.get("limits", DEFAULT_LIMITS)
+            given["limits"] = replace(limits, drop_extra_images=True)
     coordinates = file_format.coordinates
     if coordinates and (value := given.pop(BOXES.name, None)) not in (None, *file_format.boxes):
         raise UsageError(named_coordinates(file_format.title, coordinates, role, value))

@@ -35,6 +35,8 @@ class Limits:
         Ground truth is one of several inputs: it may have no annotations, and checks run on all.
     part : bool
         Detections are one of several inputs: checks run on all.
+    drop_extra_images : bool
+        Leave out detections of images that the ground truth lacks; an error by default.
 
     Raises
     ------
@@ -51,6 +53,12 @@ class Limits:
     digests: bool = False
     empty: bool = False
     part: bool = False
+    drop_extra_images: bool = False
+
+    def refuses_images(self, unknown: int, total: int) -> bool:
+        """Return True if so many of all detections may not be of unknown images."""
+        drops = self.drop_extra_images and (unknown < total or self.part)
+        return unknown > 0 and not drops
 
     def is_part(self, kind: str) -> bool:
         """Return True if ``detections`` or ``ground-truth`` are one of several inputs."""

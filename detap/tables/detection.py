@@ -33,7 +33,15 @@ from detap.tables._loops import encode
 from detap.tables.columns import Columns, Names, check_rows, in_form_of, indices_in
 from detap.tables.columns import Name as Name  # noqa: PLC0414 - re-exported
 from detap.tables.masks import Masks
-from detap.tables.notes import AS_IS, UNICODE_FORM, backward, backward_note, exchanged, too_many
+from detap.tables.notes import (
+    AS_IS,
+    UNICODE_FORM,
+    backward,
+    backward_note,
+    exchanged,
+    extra_images_note,
+    too_many,
+)
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
@@ -540,10 +548,13 @@ class Detections(_Table):
         except (KeyError, TypeError, ValueError) as error:
             npz.refuse(str(path), f"is damaged: {type(error).__name__}: {error}")
 
-    def reindex_like(self, ground_truth: GroundTruth) -> "Detections":
+    def reindex_like(
+        self, ground_truth: GroundTruth, *, extra_images: str = "error"
+    ) -> "Detections":
         """Return these detections with the image and class indices of `ground_truth`.
 
-        Unknown classes follow those of `ground_truth`.
+        Unknown classes follow those of `ground_truth`. With `extra_images` ``"drop"``, detections
+        on images that `ground_truth` does not have are left out, with a note.
 
         Raises
         ------
@@ -553,13 +564,20 @@ class Detections(_Table):
         images, known_ids = ground_truth.images, ground_truth.class_ids
         own = in_form_of(self.images, images), in_form_of(self.class_ids, known_ids)
         if own != (self.images, self.class_ids):
-            return self._in_form(*own).reindex_like(ground_truth)
+            named = self._in_form(*own)
+            return named.reindex_like(ground_truth, extra_images=extra_images)
         if self.images == images and self.class_ids[: len(known_ids)] == known_ids:
             return self
         _check_name_types("image", self.images, images)
         _check_name_types("class", self.class_ids, known_ids)
         image = indices_in(self.images, images)
         unknown = [self.images[number] for number in np.unique(self.image) if image[number] < 0]
+        seen = np.count_nonzero(self.images_with_rows)
+        if unknown and extra_images == "drop" and len(unknown) < seen:
+            rows = np.flatnonzero(image[self.image] >= 0)
+            note = extra_images_note(len(self) - len(rows), len(unknown))
+            table = replace(self.select(rows).compact(), notes=(*self.notes, note))
+            return table.reindex_like(ground_truth)
         if unknown:
             others = f", nor are {len(unknown) - 1} others" if len(unknown) > 1 else ""
             message = f"image {unknown[0]!r} is not in the ground truth{others}"
@@ -607,7 +625,8 @@ def _digest_of(file: SourceFile) -> str:
 
 _IMAGES_HINT = (
     "name every image of the test set in images= of GroundTruth.from_arrays, also those without "
-    "ground truth: detections on them are false positives, and leaving them out would raise AP"
+    "ground truth: detections on them are false positives, and leaving them out would raise AP; to "
+    "evaluate the other images only, pass images=ground_truth.images"
 )
 _NAMES_HINT = "numbers and text are different names; the ground truth has {!r}"
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.errors import Note
+from detap.errors import Note, Problem
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -60,6 +60,12 @@ POLYGONS_BOUNDED = "polygons-bounded"
 ORIENTED_BOXES = "oriented-boxes"
 """Code of the note that rows are oriented boxes, judging by their columns alone."""
 
+EXTRA_IMAGES = "extra-images"
+"""Code of the note on detections of images that the ground truth lacks, which are left out."""
+
+SAME_IMAGES = "use results for the same images"
+LEAVE_OUT = 'leave such detections out by --extra-images drop (extra_images="drop" in Python)'
+
 _FEW = 20
 
 # The ends of a side rise together, position and size do not: over both axes, the correlations in
@@ -67,6 +73,25 @@ _FEW = 20
 _RISE, _FEWEST_ROWS = 0.5, 10
 _OFTEN = 5
 """One box in this many suggests exchanged corners; fewer may be wrong for another reason."""
+
+
+def extra_images_note(rows: int, images: int) -> Note:
+    """Return the note of detections that are left out."""
+    subject = "an image" if images == 1 else f"{images} images"
+    message = f"detections of {subject} that the ground truth lacks are left out"
+    return Note(EXTRA_IMAGES, message, rows, severity="info")
+
+
+def extra_images_problem(
+    location: tuple[str, str], message: str, rows: int, images: int, hint: str = SAME_IMAGES
+) -> Problem:
+    """Return the problem of detections of images that the ground truth lacks.
+
+    Another `hint` says that the names are wrong: such detections must not be left out.
+    """
+    if rows > 1:
+        message += f" ({rows} detections of {images} such image{'s' * (images > 1)})"
+    return Problem(*location, message, f"{hint}, or {LEAVE_OUT}" if hint == SAME_IMAGES else hint)
 
 
 def backward(corners: Floats, box_area: Floats) -> Rows:

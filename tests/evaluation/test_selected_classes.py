@@ -20,8 +20,10 @@ FOUND = [[0, 0, 10, 10], [20, 20, 40, 44]]
 
 def arrays(labels: Any) -> tuple[detap.GroundTruth, detap.Detections]:
     truth = detap.GroundTruth.from_arrays(image=[0, 0], label=labels, boxes=BOXES, images=[0, 1])
-    found = detap.Detections.from_arrays(image=[0, 0], label=labels, boxes=FOUND, score=[0.9, 0.8])
-    return truth, found
+    detections = detap.Detections.from_arrays(
+        image=[0, 0], label=labels, boxes=FOUND, score=[0.9, 0.8]
+    )
+    return truth, detections
 
 
 def coco(folder: Path) -> tuple[Path, Path]:
@@ -51,14 +53,14 @@ CHOSEN: dict[str, Any] = {
 
 @pytest.mark.parametrize("chosen", CHOSEN.values(), ids=CHOSEN)
 def test_classes_of_arrays(chosen: Any) -> None:
-    truth, found = arrays([1, 2])
-    assert detap.evaluate(truth, found, classes=chosen).summary["AP"] == pytest.approx(0.7)
-    assert detap.evaluate(*detap.select(truth, found, classes=chosen)).summary[
+    truth, detections = arrays([1, 2])
+    assert detap.evaluate(truth, detections, classes=chosen).summary["AP"] == pytest.approx(0.7)
+    assert detap.evaluate(*detap.select(truth, detections, classes=chosen)).summary[
         "AP"
     ] == pytest.approx(0.7)
     with pytest.raises(AssertionError, match="AP"):
-        assert_detections(truth, found, fail_under={"AP": 0.71}, classes=chosen)
-    assert_detections(truth, found, fail_under={"AP": 0.69}, classes=chosen)
+        assert_detections(truth, detections, fail_under={"AP": 0.71}, classes=chosen)
+    assert_detections(truth, detections, fail_under={"AP": 0.69}, classes=chosen)
 
 
 def test_a_reported_script(real_data: Path) -> None:
@@ -71,7 +73,8 @@ def test_a_reported_script(real_data: Path) -> None:
 
 def test_category_ids(tmp_path: Path) -> None:
     paths = coco(tmp_path)
-    for chosen in ([2], ["dog"], [np.int32(2)], [2, "dog"]):
+    choices: list[Any] = [[2], ["dog"], [np.int32(2)], [2, "dog"]]
+    for chosen in choices:
         result = detap.evaluate(*paths, classes=chosen)
         assert result.classes == ("dog",)
         assert result.summary["AP"] == pytest.approx(0.7)
@@ -79,16 +82,18 @@ def test_category_ids(tmp_path: Path) -> None:
 
 
 def test_an_id_comes_before_a_name() -> None:
-    labels = {"label": [7, 2], "classes": {7: "2", 2: "7"}}
+    labels: dict[str, Any] = {"label": [7, 2], "classes": {7: "2", 2: "7"}}
     truth = detap.GroundTruth.from_arrays(image=[0, 0], boxes=BOXES, **labels)
-    found = detap.Detections.from_arrays(image=[0, 0], boxes=FOUND, score=[0.9, 0.8], label=[7, 2])
-    assert detap.evaluate(truth, found, classes=[2]).summary["AP"] == pytest.approx(0.7)
-    assert detap.evaluate(truth, found, classes=["2"]).summary["AP"] == pytest.approx(1)
+    detections = detap.Detections.from_arrays(
+        image=[0, 0], boxes=FOUND, score=[0.9, 0.8], label=[7, 2]
+    )
+    assert detap.evaluate(truth, detections, classes=[2]).summary["AP"] == pytest.approx(0.7)
+    assert detap.evaluate(truth, detections, classes=["2"]).summary["AP"] == pytest.approx(1)
 
 
 def test_numbers_that_are_names() -> None:
-    truth, found = arrays(["1", "2"])
-    assert detap.evaluate(truth, found, classes=[2]).summary["AP"] == pytest.approx(0.7)
+    truth, detections = arrays(["1", "2"])
+    assert detap.evaluate(truth, detections, classes=[2]).summary["AP"] == pytest.approx(0.7)
 
 
 @pytest.mark.parametrize("chosen", [[3], [np.int64(3)], ["3"]])

@@ -15,6 +15,7 @@ from detap.formats.coco.format import placeholder_ground_truth
 from detap.formats.coco.id_mapping import sample_categories
 from detap.formats.coco.truth import listed_file_names
 from detap.io.limits import DEFAULT_LIMITS
+from detap.tables.notes import LEAVE_OUT, SAME_IMAGES
 from tests.cli.conftest import Ended, detap
 from tests.formats.coco_files import odd_fields, result_columns
 from tests.formats.voc_files import item, tree, xml
@@ -98,7 +99,8 @@ def test_a_stem_that_no_image_has_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         read_detections(path, truth)
     assert str(caught.value) == (
-        f'{path}: [1]: image_id "c" is not in the ground truth (ids are numbers)'
+        f'{path}: [1]: image_id "c" is not in the ground truth (ids are numbers); '
+        f"{SAME_IMAGES}, or {LEAVE_OUT}"
     )
 
 

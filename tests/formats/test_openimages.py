@@ -21,6 +21,7 @@ from detap.formats.openimages.rows import Rows, read_rows
 from detap.formats.openimages.tables import read_detections, read_ground_truth
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.problems import Problems
+from detap.tables.notes import LEAVE_OUT, SAME_IMAGES
 from tests.cli.conftest import Ended, detap
 from tests.formats.voc_100 import same_as_known
 
@@ -490,7 +491,7 @@ def test_negative_sizes(tmp_path: Path) -> None:
 def test_unknown_images(tmp_path: Path) -> None:
     path = written(tmp_path, SCORED, "a,dog,1,0,1,0,1", "c,dog,1,0,1,0,1")
     assert refused_detections(path) == [
-        "line 3: image 'c' is not in the ground truth; use results for the same images"
+        f"line 3: image 'c' is not in the ground truth; {SAME_IMAGES}, or {LEAVE_OUT}"
     ]
 
 

@@ -173,13 +173,21 @@ def test_null_of_coco_results_is_absent(tmp_path: Path, by_python: bool) -> None
         assert tables[0].corners.tolist() == [[20, 10, 40, 30], [100, 10, 200, 110]]
 
 
-@pytest.mark.parametrize("key", ["image_id", "category_id", "bbox", "score"])
+@pytest.mark.parametrize("key", ["image_id", "category_id", "bbox"])
 @pytest.mark.parametrize("by_python", [False, True])
 def test_null_of_a_required_value_of_results(tmp_path: Path, key: str, by_python: bool) -> None:
     truth = read_coco(tmp_path, annotations())
     records = annotations(**{"score": 0.5, key: None})
     (tmp_path / "dt.json").write_text(json.dumps(odd(records) if by_python else records))
     with pytest.raises(detap.InputError, match=rf"\[0\]: {key} is null, expected"):
+        detap.read_detections(tmp_path / "dt.json", truth)
+
+
+def test_null_of_one_score_is_an_error(tmp_path: Path) -> None:
+    truth = read_coco(tmp_path, annotations())
+    first, second = annotations(score=0.5)
+    (tmp_path / "dt.json").write_text(json.dumps([first | {"score": None}, second]))
+    with pytest.raises(detap.InputError, match=r"\[0\]: score is missing; 1 of 2 records has none"):
         detap.read_detections(tmp_path / "dt.json", truth)
 
 
@@ -215,8 +223,8 @@ def test_null_of_pycocotools_is_an_error_as_there(nulls: dict[str, Any]) -> None
         coco.dataset = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}]}
         coco.dataset["annotations"] = [record | nulls]
         coco.createIndex()
-        found = coco.loadRes(annotations(score=0.5)[:1])
+        detections = coco.loadRes(annotations(score=0.5)[:1])
         with pytest.raises(TypeError) as caught:
-            pytest.importorskip(f"{package}.cocoeval").COCOeval(coco, found, "bbox").evaluate()
+            pytest.importorskip(f"{package}.cocoeval").COCOeval(coco, detections, "bbox").evaluate()
         errors.append(str(caught.value))
     assert errors[0] == errors[1]

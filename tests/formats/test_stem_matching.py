@@ -69,7 +69,7 @@ def test_another_image_is_refused_by_its_stem(tmp_path: Path, detap: Run) -> Non
     dt = text_folder(tmp_path, {"a": "cat .9 0 0 10 10\n", "70": "cat .9 0 0 10 10\n"})
     ended = detap("eval", "--gt", str(gt), "--dt", str(dt))
     assert ended.status == 2
-    assert "70.txt: image '70' is not in the ground truth" in ended.err
+    assert "70.txt: line 1: image '70' is not in the ground truth" in ended.err
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from detap.errors import InputError, UsageError
 from detap.formats.voc.tables import read_detections, read_ground_truth
 from detap.io.limits import Limits
 from detap.tables.detection import GroundTruth
+from detap.tables.notes import LEAVE_OUT, SAME_IMAGES
 from tests.formats.voc_files import item, problems_of, tree, write, xml
 
 LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"
@@ -444,7 +445,7 @@ LINES = {
     "side overflows": ("a .5 -1e308 0 1e308 1", "box area overflows; correct the box"),
     "unknown image": (
         "z .5 1 2 3 4",
-        "image 'z' is not in the ground truth; use results for the same images",
+        f"image 'z' is not in the ground truth; {SAME_IMAGES}, or {LEAVE_OUT}",
     ),
     "image with suffix": (
         "img/a.jpg .5 1 2 3 4",
@@ -494,7 +495,10 @@ def test_no_image_in_common(tmp_path: Path, truth: GroundTruth) -> None:
         f"{tmp_path}/dt: no image in common with the ground truth (here: '0', '1', "
         "'2', ...; ground truth: 'a', 'b'); use results for the same images"
     )
-    assert len(rest) == 20
+    assert rest == [
+        "line 1: image '0' is not in the ground truth (30 detections of 30 such images); "
+        + SAME_IMAGES
+    ]
     write(tmp_path / "images", {"0001.txt": "dog .5 1 2 3 4", "0002.txt": "dog .5 1 2 3 4"})
     with pytest.raises(InputError, match=r"\(here: '0001', '0002'; ground truth: "):
         read_detections(tmp_path / "images", truth)

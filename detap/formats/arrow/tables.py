@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.errors import Note
+from detap.errors import InputError, Note
 from detap.formats.arrow import files
 from detap.formats.arrow.columns import (
     EXACT,
@@ -48,7 +48,7 @@ from detap.tables.detection import (
     distinct_name,
     encode_boxes,
 )
-from detap.tables.notes import INSIST
+from detap.tables.notes import INSIST, SAME_IMAGES, extra_images_problem
 
 _NAMES = ("category_id", "category", "id")
 _NAME_TYPE = ", expected an integer or a string"
@@ -86,7 +86,9 @@ def read_detections(
     refuse_same_file(path, ground_truth, "expected detections")
     table = Table(path, True, boxes, limits)
     columns = _detection_columns(table, ground_truth, as_is)
-    detections = detection_table(columns, ground_truth, table.source(len(columns.image), as_is))
+    source = table.source(len(columns.image), as_is)
+    source = replace(source, location=columns.located(source.location))
+    detections = detection_table(columns, ground_truth, source)
     return replace(detections, notes=(*detections.notes, *table.notes()))
 
 
@@ -496,9 +498,11 @@ def _detection_columns(table: Table, truth: GroundTruth, as_is: bool) -> Detecti
     check_scores(score, lambda row: (table.problems.file, table.location(row)))
     index = indices_in(table.images.number, truth.images)
     image = table.image(index)
-    if (index < 0).any():
-        _refuse_unknown_images(table, np.flatnonzero(image < 0), truth.images)
-    return DetectionColumns(image, label, corners, box_area, score, unknown, {})
+    extra = np.flatnonzero(image < 0)
+    if (index < 0).any() and table.limits.refuses_images(len(extra) or 1, len(image)):
+        _refuse_unknown_images(table, extra, truth.images)
+    columns = DetectionColumns(image, label, corners, box_area, score, unknown, {})
+    return columns.without_extra_images(len(truth.class_ids), len(np.unique(_codes(table)[extra])))
 
 
 def _labels(table: Table, truth: GroundTruth, as_is: bool) -> tuple[Integers, dict[Name, int]]:
@@ -553,17 +557,23 @@ def _refuse_unknown_images(table: Table, rows: Any, known: tuple[Name, ...]) -> 
     """Report detections of unknown images."""
     _check_type(table, "image_id", table.images, known)
     table.problems.raise_any()
+    if not len(rows):
+        return
     names = list(table.images.number)
     if len(rows) == len(table):
         message = no_common_id("image_id", names, known)
-        table.problems.instead(message, "use results for the same images")
+        table.problems.instead(message, SAME_IMAGES)
         table.problems.raise_any()
-    codes = table.image(NONE.astype(np.int32))
-    table.report(
-        rows,
-        lambda row: f"image_id {short_json(names[codes[row]])} is not in the ground truth",
-    )
-    table.problems.raise_any()
+    codes = _codes(table)[rows]
+    message = f"image_id {short_json(names[codes[0]])} is not in the ground truth"
+    location = table.path, table.location(int(rows[0]))
+    counts = len(rows), len(np.unique(codes))
+    raise InputError(extra_images_problem(location, message, *counts))
+
+
+def _codes(table: Table) -> Integers:
+    """Return the index of the image of each row among those of the file."""
+    return table.image(NONE.astype(np.int32))
 
 
 def _type_name(name: Name) -> str:

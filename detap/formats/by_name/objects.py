@@ -1,6 +1,6 @@
 """Rows that name their images and classes, and their tables."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -27,7 +27,14 @@ from detap.tables.detection import (
     Name,
     encode_boxes,
 )
-from detap.tables.notes import AS_IS, INSIST, backward
+from detap.tables.notes import (
+    AS_IS,
+    INSIST,
+    SAME_IMAGES,
+    backward,
+    extra_images_note,
+    extra_images_problem,
+)
 from detap.text_input import is_whole, join_names, quote
 
 _FLAGS = ("crowd", "difficult", "ignore", "group_of")
@@ -119,21 +126,27 @@ def detections(
     files: tuple[SourceFile, ...],
     notes: tuple[Note, ...] = (),
 ) -> Detections:
-    """Return the detections table, indexed as the ground truth; other classes follow."""
+    """Return the detections table, indexed as the ground truth; other classes follow.
+
+    Rows whose image is -1 are left out.
+    """
     same_images = objects.images is ground_truth.images
     image = objects.image if same_images else _image(objects, ground_truth, reader)
     unknown = sorted(set(objects.classes) - set(ground_truth.classes))
     classes = ground_truth.classes + tuple(unknown)
     label = indices_in(objects.classes, classes)[objects.label]
-    unknown_count = int(np.count_nonzero(label >= len(ground_truth.classes)))
-    if len(label) and unknown_count == len(label) and not (reader.as_is or reader.limits.part):
+    kept = image >= 0
+    count = int(np.count_nonzero(kept))
+    unknown_count = int(np.count_nonzero(label[kept] >= len(ground_truth.classes)))
+    if count and unknown_count == count and not (reader.as_is or reader.limits.part):
         _refuse_unknown_classes(reader.path, ground_truth, unknown)
     columns = objects.columns() | {"image": image, "label": label}
     rows = backward(columns["corners"], columns["box_area"])
     negative = negative_size_notes("detections", reader, objects.boxes, objects.box_format, rows)
     score = np.zeros(0) if objects.score is None else objects.score
     message = f"detections of classes that the ground truth lacks: {join_names(unknown)}"
-    return Detections(
+    corners = columns["corners"][kept]
+    table = Detections(
         **columns,
         images=ground_truth.images,
         classes=classes,
@@ -144,39 +157,63 @@ def detections(
         notes=(
             *((AS_IS,) if reader.as_is else ()),
             *notes,
+            *reader.extra_images,
             *nonzero_notes(Note("unknown-classes", message, unknown_count)),
             *(class_notes(classes) if unknown else ()),
             *negative,
             *detection_notes(
                 ground_truth,
-                image,
-                columns["corners"],
-                score,
+                image[kept],
+                corners,
+                score[kept],
                 objects.box_format,
                 fixed=reader.fixed_boxes,
             ),
         ),
     )
+    return table if count == len(kept) else table.select(np.flatnonzero(kept)).compact()
 
 
 def _image(objects: Objects, truth: GroundTruth, reader: RowReader) -> Integers:
-    """Return the ground truth's image index of each row."""
-    index = indices_in(objects.images, truth.images)
-    image = index[objects.image]
-    rows = np.flatnonzero(image < 0)
-    if len(rows):
-        problems = Problems(reader.limits.problems)
-        if len(rows) == len(image):
-            problems.lead = nothing_in_common(reader.path, objects.images, truth)
-        for row in rows.tolist():
-            name = objects.images[objects.image[row]]
-            problems.add(
-                *reader.location(row),
-                f"image {quote(str(name))} is not in the ground truth",
-                "use results for the same images",
-            )
-        problems.raise_any()
+    """Return the ground truth's image index of each row, -1 for those to leave out."""
+    image = indices_in(objects.images, truth.images)[objects.image]
+    problems = Problems(reader.limits.problems)
+    check_images(reader, image, (objects.images, objects.image), truth, problems=problems)
+    problems.raise_any()
     return image
+
+
+def check_images(
+    reader: RowReader,
+    image: Integers,
+    names: tuple[Sequence[Name], Integers],
+    truth: GroundTruth,
+    *,
+    problems: Problems,
+    explain: Callable[[str], tuple[str, str]] | None = None,
+) -> None:
+    """Add the problem of rows (N,) of unknown images, -1, or their note to the reader's.
+
+    `names` are the input's images and the index (N,) of each row; `explain` returns the message
+    and hint for a name.
+    """
+    rows = np.flatnonzero(image < 0)
+    if not len(rows):
+        return
+    counts = len(rows), len(np.unique(names[1][rows]))
+    if not reader.limits.refuses_images(len(rows), len(image)):
+        reader.extra_images = (extra_images_note(*counts),)
+        return
+    name = str(names[0][names[1][rows[0]]])
+    message, hint = f"image {quote(name)} is not in the ground truth", SAME_IMAGES
+    if explain is not None:
+        message, hint = explain(name)
+    problem = extra_images_problem(reader.location(int(rows[0])), message, *counts, hint)
+    if len(rows) == len(image):
+        used = [names[0][index] for index in np.unique(names[1]).tolist()]
+        problems.lead = nothing_in_common(reader.path, used, truth)
+        problem = problem._replace(hint=hint)
+    problems.extend(problem)
 
 
 def nothing_in_common(path: str, images: Collection[Name], ground_truth: GroundTruth) -> Problem:
@@ -186,7 +223,7 @@ def nothing_in_common(path: str, images: Collection[Name], ground_truth: GroundT
         path,
         "",
         f"no image in common with the ground truth (here: {detected}; ground truth: {annotated})",
-        "use results for the same images",
+        SAME_IMAGES,
     )
 
 

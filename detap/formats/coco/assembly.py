@@ -191,6 +191,7 @@ def detection_table(
         *((AS_IS,) if source.as_is else ()),
         *negative,
         *category_notes,
+        *columns.extra_images,
         *_detection_notes(columns, ground_truth, source.box_format),
     ]
     table = Detections(

@@ -1,19 +1,21 @@
 """Validated columns of COCO files, from which `assembly.py` makes tables."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from detap.errors import Note
 from detap.formats.coco.records import identifier_of
 from detap.io.problems import FaultError
 from detap.protocols.summary import FREQUENCIES
 from detap.tables.detection import Flags, Floats, GroundTruth, Integers, Name
 from detap.tables.masks import Masks
+from detap.tables.notes import extra_images_note
 
 SHAPE_OF_TRUTH = "expected an object with images, annotations, categories"
 SHAPE_OF_RESULTS = "expected a results list with image_id, category_id, bbox, score"
@@ -60,6 +62,37 @@ class DetectionColumns:
     keypoints: Floats | None = None  # (N, P, 2)
     polygons: Floats | None = None  # (N, 8), if a row has one instead of a box
     by_file: bool = False  # True if images were matched by file name, not by id
+    origin: NDArray[np.intp] | None = None  # record of each row, if some were left out
+    extra_images: tuple[Note, ...] = ()  # of the rows that were left out
+
+    def without_extra_images(self, known: int, images: int) -> "DetectionColumns":
+        """Leave out the rows whose image is -1, of so many images; K is `known`."""
+        kept = self.image >= 0
+        if kept.all():
+            return self
+        counts = np.bincount(self.label[kept], minlength=known + len(self.unknown))[known:]
+        label, new = self.label.copy(), np.cumsum(counts > 0, dtype=np.int32) + np.int32(known - 1)
+        label[label >= known] = new[label[label >= known] - known]
+        changes: dict[str, Any] = {"label": label[kept]}
+        for name in ("image", "corners", "box_area", "score", "keypoints", "polygons"):
+            if getattr(self, name) is not None:
+                changes[name] = getattr(self, name)[kept]
+        if (shapes := self.segmentations) is not None:
+            masks = shapes.masks[kept[shapes.has]]
+            changes["segmentations"] = Segmentations(shapes.has[kept], masks, shapes.listed)
+        unknown = dict(zip(self.unknown, counts.tolist(), strict=True))
+        return replace(
+            self,
+            **changes,
+            unknown={name: count for name, count in unknown.items() if count},
+            origin=np.flatnonzero(kept),
+            extra_images=(extra_images_note(int(np.count_nonzero(~kept)), images),),
+        )
+
+    def located(self, location: Callable[[int], str]) -> Callable[[int], str]:
+        """Return the location of a row from that of a record."""
+        origin = self.origin
+        return location if origin is None else lambda row: location(int(origin[row]))
 
 
 def keypoints_of(truth: GroundTruth) -> int | None:

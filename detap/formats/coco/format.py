@@ -118,7 +118,7 @@ def read_detections(
         columns, image_notes = _match_images(columns, ground_truth)
         notes += image_notes
     source_file = SourceFile(source.path, len(columns.image), sha256=source.sha256)
-    described = Source(source_file, limits, as_is, "[{}]".format, boxes)
+    described = Source(source_file, limits, as_is, columns.located("[{}]".format), boxes)
     if columns.segmentations is None:
         table = detection_table(columns, ground_truth, described)
     else:

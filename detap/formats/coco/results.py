@@ -33,6 +33,7 @@ from detap.io.json_text import short_json
 from detap.io.problems import FaultError
 from detap.tables.columns import check_scores
 from detap.tables.detection import Floats, GroundTruth, Integers, Name, encode_boxes
+from detap.tables.notes import SAME_IMAGES, extra_images_problem
 
 
 class ResultsFile:
@@ -178,7 +179,7 @@ class ResultsFile:
         if missing:
             self._fill_boxes(box, segmentations)
         corners, box_area = encode_boxes(box, self.boxes, copy=False)
-        return DetectionColumns(
+        columns = DetectionColumns(
             image=image_index,
             label=label_index,
             corners=corners,
@@ -192,6 +193,8 @@ class ResultsFile:
             polygons=self._quadrilaterals(corners),
             by_file=not image.index.keys() <= set(truth.images),
         )
+        extra = len(image.index.keys() - index_by_id.keys())
+        return columns.without_extra_images(len(class_ids), extra)
 
     def _image_ids(self, *, by_file: bool) -> Ids:
         """Return the ids of the images; a file name comes first if `by_file`."""
@@ -239,17 +242,19 @@ class ResultsFile:
     def _check_images(self, indices: Integers, ids: Ids, known: Sequence[Name]) -> None:
         records, problems = self._records, self._document.problems
         unknown, names = np.flatnonzero(indices < 0), ids.names
-        if len(unknown) == len(indices):
-            message = no_common_id("image_id", names, known)
-            problems.instead(message, "use results for the same images")
+        if not self._document.limits.refuses_images(len(unknown), len(indices)):
             return
-        for row in unknown.tolist():
-            name = names[ids.rows[row]]
-            problems.add_here(
-                records.location(records.number_of(row)),
-                f"image_id {short_json(name)} is not in the ground truth{other_type(name, known)}",
-                ambiguous_number(name, known),
-            )
+        if len(unknown) == len(indices):
+            problems.instead(no_common_id("image_id", names, known), SAME_IMAGES)
+            return
+        name = names[ids.rows[unknown[0]]]
+        location = records.location(records.number_of(int(unknown[0])))
+        other = other_type(name, known)
+        message = f"image_id {short_json(name)} is not in the ground truth{other}"
+        counts = len(unknown), len(np.unique(ids.rows[unknown]))
+        stems = any(type(names[row]) is type(name) for row in np.unique(ids.rows[indices >= 0]))
+        hint = ambiguous_number(name, known) or ("" if other and not stems else SAME_IMAGES)
+        problems.extend(extra_images_problem((problems.file, location), message, *counts, hint))
 
     def _check_category_types(self, ids: Ids, known: Sequence[Name]) -> None:
         if not known:

@@ -10,7 +10,7 @@ import numpy as np
 
 from detap.errors import Note, Problem
 from detap.formats.by_name.notes import classes_without_file, files_skipped, images_without_file
-from detap.formats.by_name.objects import nothing_in_common
+from detap.formats.by_name.objects import check_images
 from detap.formats.reading.sniffing import head
 from detap.formats.text.class_names import ClassNames
 from detap.formats.text.folder import Folder, detections_folder, hint_of, named_as_images
@@ -23,7 +23,7 @@ from detap.io.paths import Path
 from detap.io.problems import FaultError, Problems, check_choice
 from detap.tables.columns import indices_in, reindexed
 from detap.tables.detection import BOX_FORMATS, Detections, Floats, GroundTruth, Integers
-from detap.tables.notes import INSIST
+from detap.tables.notes import INSIST, SAME_IMAGES
 from detap.text_input import quote
 
 LAYOUTS = ("class-files", "image-files")
@@ -214,12 +214,13 @@ def read_class_files(
     """Read one file per class; return the image index (N,) of each row."""
     problems = reader.problems
     _check_classes(reader.folder, class_by_stem, problems, names)
-    unknown: dict[str, None] = {}
-    rows = reader.read(form(image_resolver(ground_truth, unknown)))
-    if unknown and not len(rows):
-        problems.lead = nothing_in_common(reader.folder.given, unknown, ground_truth)
+    rows = reader.read(form(str))
+    image = reindexed(rows.name, rows.names, ground_truth.images)
+    explain = partial(_explain_image, ground_truth)
+    names_of_rows = rows.names, rows.name
+    check_images(reader, image, names_of_rows, ground_truth, problems=problems, explain=explain)
     problems.raise_any()
-    return reindexed(rows.name, rows.names, ground_truth.images)
+    return image
 
 
 def _check_classes(
@@ -250,17 +251,9 @@ def _images_of_files(reader: FolderReader, truth: GroundTruth) -> tuple[Integers
     folder, problems, rows = reader.folder, reader.problems, reader.rows
     image_by_file = indices_in(folder.members, truth.images)
     image = image_by_file[rows.file]
-    unknown: dict[str, None] = {}
-    resolve_image = image_resolver(truth, unknown)
-    stems = list(folder.members.items())
-    for index in np.unique(rows.file[image < 0]).tolist():
-        stem, member = stems[index]
-        try:
-            resolve_image(stem)
-        except FaultError as fault:
-            problems.add(folder.file(member), "", fault.message, fault.hint)
-    if unknown and not (image >= 0).any():
-        problems.lead = nothing_in_common(folder.given, unknown, truth)
+    names = tuple(folder.members), rows.file
+    explain = partial(_explain_image, truth)
+    check_images(reader, image, names, truth, problems=problems, explain=explain)
     problems.raise_any()
     return image, images_without_file(len(truth.images) - int(np.count_nonzero(image_by_file >= 0)))
 
@@ -275,21 +268,13 @@ def _other_layout(folder: Folder, truth: GroundTruth, layout: str) -> Problem | 
     return Problem(folder.given, "", message, f"use --layout {other}, or omit it")
 
 
-def image_resolver(ground_truth: GroundTruth, unknown: dict[str, None]) -> Callable[[str], str]:
-    """Return a function from the first column of a line to an image; collect unknown ones."""
-    images = frozenset(ground_truth.images)
-
-    def resolve(word: str) -> str:
-        if word in images:
-            return word
-        unknown.setdefault(word)
-        if path := _excluded_file(ground_truth, word):
-            message = f"image {quote(word)} is not in the image set, but {path} exists"
-            raise FaultError(message, "use the image set that the detector was run on")
-        hint = hint_of(word, images, "use results for the same images")
-        raise FaultError(f"image {quote(word)} is not in the ground truth", hint)
-
-    return resolve
+def _explain_image(truth: GroundTruth, word: str) -> tuple[str, str]:
+    """Return the message and hint for an image that the ground truth lacks."""
+    if path := _excluded_file(truth, word):
+        message = f"image {quote(word)} is not in the image set, but {path} exists"
+        return message, "use the image set that the detector was run on"
+    hint = hint_of(word, frozenset(truth.images), SAME_IMAGES)
+    return f"image {quote(word)} is not in the ground truth", hint
 
 
 def _excluded_file(truth: GroundTruth, image: str) -> str:
