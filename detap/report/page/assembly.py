@@ -22,7 +22,17 @@ from detap.errors import UsageError
 from detap.escaping import escape
 from detap.evaluation.results import Result, class_rows
 from detap.io.writing import write
-from detap.report.model import Block, Cell, Column, DataFolder, PageSource, Report
+from detap.report.model import (
+    Block,
+    Cell,
+    Column,
+    DataFolder,
+    PageSource,
+    Report,
+    Table,
+    columns_of,
+    name_column,
+)
 from detap.report.numbers import UNDEFINED, change, described, fraction, is_undefined, plain
 from detap.report.packing import LIMIT, MOST_BYTES, packed
 from detap.report.page.gallery import Gallery, gallery
@@ -80,6 +90,7 @@ def render_page(report: Report, source: PageSource) -> str:
         gates=next((block for block in report.blocks if block.key == "gates"), None),
         cells=_cells,
         trend=_trend,
+        thresholds=_thresholds(report),
         protocol=[(name, _field(value)) for name, value in report.protocol.items()],
         policy=(
             f"default-src 'none'; img-src data:{local}; base-uri 'none'; form-action 'none'; "
@@ -107,11 +118,30 @@ def _model(report: Report, source: PageSource) -> tuple[dict[str, Any], Gallery 
         "analysis": None,
     }
     if not result.protocol.has_scores:
-        return model | {"refused": "the detections have no scores"}, None
+        return model, None
     try:
         return model | {"analysis": _analysed(analysis)}, _gallery(analysis, source)
     except UsageError as error:
         return model | {"refused": str(error)}, None
+
+
+def _thresholds(report: Report) -> Block | None:
+    """Return the metrics of detections without scores at each IoU threshold, as a table."""
+    for block in report.blocks:
+        if block.key == "unscored":
+            rows = [{"name": f"{row['iou']:.4g}", **row} for row in block.data["by_threshold"]]
+            table = Table((name_column("IoU"), *_OF_THRESHOLDS), tuple(rows))
+            return Block("thresholds", "F1 over IoU thresholds", {}, table=table)
+    return None
+
+
+_OF_THRESHOLDS = (
+    *columns_of("fraction", "F1", "P", "R"),
+    Column("macro_F1", "macro-F1", "macro-F1", "fraction"),
+    Column("mean_iou", "mean IoU", "mean IoU", "fraction"),
+    *columns_of("count", "true_positives", "false_positives", "false_negatives"),
+)
+"""The columns of the table over IoU thresholds of detections without scores."""
 
 
 def _analysed(analysis: Analysis) -> dict[str, Any]:
@@ -148,6 +178,7 @@ def _table(report: Report, result: Result) -> dict[str, Any]:
         ],
         "rows": [[row[column.key] for column in columns] for row in rows],
         "totals": [totals.get(column.key) for column in columns],
+        "totalsName": totals.get("name"),
     }
 
 

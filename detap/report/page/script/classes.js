@@ -94,7 +94,7 @@ function updateClasses(changed) {
     head(sortHeading("name", "class", "name"), ...columns.map((column) =>
       sortHeading(column.key, column.title, column === AT_SCORE[0] ? "first" : null))),
     make("tbody", {}, ...rows),
-    make("tfoot", {}, make("tr", {}, make("th", { scope: "row" }, "mean / sum"), ...foot))));
+    make("tfoot", {}, make("tr", {}, make("th", { scope: "row" }, model.table.totalsName), ...foot))));
   if ($("filter").value !== state.filter) $("filter").value = state.filter;
   $("classes-count").textContent = order.length === K ? `${integer(K)} ${K === 1 ? "class" : "classes"}`
     : `${integer(order.length)} of ${integer(K)} classes`;
