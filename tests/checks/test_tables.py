@@ -245,7 +245,10 @@ def test_the_error_of_negative_sizes_lists_the_first_boxes() -> None:
         "nothing"
     )
     error = negative_size_error("dt.txt", 4, 9, listed, "they look like corners")
-    message = "4 of 9 boxes have negative width or height: they look like corners"
+    message = "4 of 9 boxes have negative width or height"
+    known = f"{message}: they look like corners; first: dt.txt: line 3: width is -1"
+    assert error.problems == (Problem("dt.txt", "", known, hint),)
+    error = negative_size_error("dt.txt", 4, 9, listed)
     assert error.problems == (Problem("dt.txt", "", message, hint), *listed)
     assert error.omitted == 2
     error = negative_size_error("dt.txt", 1, 9, listed[:1])
