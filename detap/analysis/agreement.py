@@ -9,7 +9,7 @@ Cohen, A Coefficient of Agreement for Nominal Scales, Educational and Psychologi
 (1960).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import nan
 from typing import NamedTuple
 

@@ -18,6 +18,7 @@ from detap.cli.values import Given, Integer, Path, Target, Text, target
 from detap.formats.base import Format
 from detap.formats.catalogue import FORMATS
 from detap.formats.catalogue import options as format_options
+from detap.formats.options import TREATMENTS
 from detap.formats.options import Option as FormatOption
 from detap.io.limits import DEFAULT_LIMITS, MOST_RECORDS
 from detap.protocols import Protocol
@@ -217,7 +218,7 @@ _reading_options = stack(
     ),
     _input(
         "--missing-scores",
-        type=click.Choice(["none", "1", "area", "error"]),
+        type=click.Choice(TREATMENTS),
         help="If no detection has a score: report F1 without a ranking (none, the default), also "
         "AP over rankings (1), rank by box area (area), or fail (error).",
     ),

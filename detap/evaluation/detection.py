@@ -23,6 +23,7 @@ from detap.evaluation.sanity_notes import add_sanity_notes
 from detap.evaluation.selection import SelectedClasses, Selection, name_mask, select, shrink
 from detap.formats import read_tables
 from detap.formats.catalogue import default_protocol, options
+from detap.formats.read import with_missing_scores
 from detap.io.limits import DEFAULT_LIMITS
 from detap.io.paths import Path
 from detap.protocols import Protocol
@@ -53,6 +54,7 @@ def evaluate(
     matches: bool = False,
     match_table: bool = False,
     as_is: bool = False,
+    missing_scores: str = "none",
     **reading: Any,
 ) -> Result:
     """Evaluate detections against ground truth.
@@ -81,6 +83,9 @@ def evaluate(
         If True, keep ``Result.match_table``; otherwise its first access matches again.
     as_is : bool
         If True, only warn about boxes that look like another format or normalized.
+    missing_scores : {"none", "1", "area", "error"}
+        If no detection has a score: report F1 without a ranking, also AP over rankings, rank by
+        box area, or raise InputError.
     **reading
         `format`, `merge_images` and reader options, as for :func:`detap.read_ground_truth`; only
         with a path.
@@ -93,7 +98,8 @@ def evaluate(
     ------
     InputError
         If a file is invalid, an image of the detections is not in the ground truth, or boxes look
-        normalized, like xyxy, or like pixels of a network's input.
+        normalized, like xyxy, or like pixels of a network's input; if scores are missing, and that
+        is an error.
     UsageError
         If an argument is neither a table nor a path; if the protocol is unknown or contradicts
         itself, or a class or an image is unknown.
@@ -114,6 +120,7 @@ def evaluate(
         if name in ("format", "merge_images") or any(name == option.name for option in options()):
             raise UsageError(f"{name}= is for reading files, but both tables are given")
         raise TypeError(f"evaluate() got an unexpected keyword argument {name!r}")
+    detections = with_missing_scores(detections, missing_scores)
     if as_is and AS_IS not in ground_truth.notes:
         ground_truth = replace(ground_truth, notes=(*ground_truth.notes, AS_IS))
     result = add_sanity_notes(

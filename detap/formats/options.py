@@ -7,6 +7,8 @@ AS_IS = "as_is"
 """The option that turns failed plausibility checks into warnings."""
 MISSING_SCORES = "missing_scores"
 """The option that says what an evaluation takes in place of missing scores, of all formats."""
+TREATMENTS = ("none", "1", "area", "error")
+"""Its values."""
 GEOMETRIES = ("masks", "keypoints")
 """Geometries that protocols may require in addition to boxes."""
 

@@ -26,6 +26,7 @@ from detap.formats.options import (
     LAYOUT,
     MISSING_SCORES,
     SPLIT,
+    TREATMENTS,
     TRUTH,
     named_coordinates,
 )
@@ -79,14 +80,27 @@ def detections_from(
         detections = _read_named(file_format, path, ground_truth, given)
     boxes = given.get(BOXES.name)
     detections = _with_options(file_format, detections, DETECTIONS, reading, boxes)
-    missing_scores = reading.get(MISSING_SCORES)
-    if missing_scores in (None, "none") or detections.has_scores:
+    return with_missing_scores(detections, reading.get(MISSING_SCORES))
+
+
+def with_missing_scores(detections: Detections, treatment: Any) -> Detections:
+    """Return detections with what an evaluation takes in place of missing scores.
+
+    Raises
+    ------
+    InputError
+        If scores are missing, and that is an error.
+    UsageError
+        If the treatment is unknown.
+    """
+    check_choice(MISSING_SCORES, treatment or "none", TREATMENTS)
+    if treatment in (None, "none") or detections.has_scores:
         return detections
-    if missing_scores == "error":
+    if treatment == "error":
         hint = "add them, or leave out --missing-scores error"
         message = f"none of the {len(detections)} detections has a score"
         raise InputError(Problem(detections.path, "", message, hint))
-    return replace(detections, missing_scores=missing_scores)
+    return replace(detections, missing_scores=treatment)
 
 
 def _read_named(

@@ -125,6 +125,7 @@ def _metrics_of(result: Result, score_threshold: Threshold | None) -> Metrics:
         compute_rows=compute_rows,
         compute_counts=compute_counts,
         metric_of=cache(partial(metrics.metric_named, result.protocol)),
+        has_scores=result.protocol.has_scores,
     )
 
 

@@ -69,6 +69,7 @@ class Metrics:
     compute_counts: Callable[[str], Sequence[int]] = _absent  # ground truths of each row
     metric_of: Callable[[str], Metric | None] = _undeclared  # None for a count
     empty: bool = False  # True for a slice without images
+    has_scores: bool = True  # False for detections without, whose F1 has no score threshold
 
     def overall(self, metric: str) -> float:
         """Return a metric of the summary."""
@@ -138,7 +139,7 @@ class Metrics:
         """Return True for a metric at a score threshold that is not a column of the rows."""
         rows = self.of_slice(name.slice).rows
         column = name.in_rows and bool(rows) and name.metric in rows[0]
-        return name.metric in AT_THRESHOLD and not column
+        return self.has_scores and name.metric in AT_THRESHOLD and not column
 
     def undefined(self) -> "Metrics":
         """Return the same metrics, all undefined, with counts 0."""

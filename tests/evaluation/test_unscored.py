@@ -184,6 +184,20 @@ def test_ap_over_rankings(real_data: Path, unscored: Path, name: str) -> None:
     assert "|scores:area|" in by_area.signature
 
 
+@pytest.mark.parametrize("arrays", [True, False])
+def test_treatments_of_missing_scores_in_python(arrays: bool) -> None:
+    gt, dt = QUICKSTART / "instances.json", QUICKSTART / "no-scores.json"
+    truth = detap.read_ground_truth(gt)
+    both: Any = (truth, detap.read_detections(dt, truth)) if arrays else (gt, dt)
+    assert detap.evaluate(*both).protocol.scores == "none"
+    with pytest.warns(DetapWarning, match="made-up-scores"):
+        assert next(iter(detap.evaluate(*both, missing_scores="area").summary)) == "AP"
+    with pytest.raises(InputError, match="none of the 25 detections has a score; add them, or"):
+        detap.evaluate(*both, missing_scores="error")
+    with pytest.raises(UsageError, match="missing_scores"):
+        detap.evaluate(*both, missing_scores="zero")
+
+
 def test_areas_need_the_sizes_of_images() -> None:
     truth = detap.GroundTruth.from_arrays(image=["a"], label=["cat"], boxes=[[0, 0, 10, 10]])
     detections = detap.Detections.from_arrays(image=["a"], label=["cat"], boxes=[[0, 0, 10, 10]])
