@@ -486,7 +486,7 @@ def test_an_image_outside_the_image_set(tmp_path: Path, truth: GroundTruth) -> N
     write(tmp_path / "images", {"a.txt": "dog .5 1 2 3 4", "c.txt": "dog .5 1 2 3 4"})
     with pytest.raises(InputError) as caught:
         read_detections(tmp_path / "images", truth)
-    assert problems_of(caught.value, tmp_path / "images") == [f"c.txt: {expected}"]
+    assert problems_of(caught.value, tmp_path / "images") == [f"c.txt: line 1: {expected}"]
 
 
 def test_no_image_in_common(tmp_path: Path, truth: GroundTruth) -> None:

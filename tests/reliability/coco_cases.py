@@ -215,7 +215,8 @@ for part, name in (
     scored("repeated-record", name, BASE, (f"repeated-{part}",), gt=again)
 without = edit_all("annotations", id=...)
 scored("no-annotation-ids", "none", BASE, ("missing-annotation-ids",), gt=without)
-wrong("wrong-id", "null-annotation-id", "annotations", 0, "id is null", id=None)
+without = edit("annotations", 0, id=None)
+scored("no-annotation-ids", "null", BASE, ("missing-annotation-ids",), gt=without)
 
 wrong_result("unknown-image", "one", 1, "image_id 99", image_id=99)
 wrong_result("unknown-image", "negative", 1, "image_id -1", image_id=-1)
@@ -457,8 +458,9 @@ scored("defaults", "no-crowd", BASE, ("missing-iscrowd",), gt=edit_all("annotati
 scored("defaults", "no-area", BASE, ("missing-area",), gt=edit_all("annotations", area=...))
 wrong("defaults", "crowd-2", "annotations", 0, "iscrowd is 2", iscrowd=2)
 wrong("defaults", "crowd-string", "annotations", 0, 'iscrowd is "1"', iscrowd="1")
-wrong("defaults", "crowd-null", "annotations", 0, "iscrowd is null", iscrowd=None)
-wrong("defaults", "area-null", "annotations", 0, "area is null", area=None)
+without = edit("annotations", 0, iscrowd=None)
+scored("defaults", "crowd-null", BASE, ("missing-iscrowd",), gt=without)
+scored("defaults", "area-null", BASE, ("missing-area",), gt=edit("annotations", 0, area=None))
 wrong("negative-area", "annotation", "annotations", 0, "area is -1", area=-1)
 scored("ignore", "one", BASE, ("ignore-without-effect",), gt=edit("annotations", 0, ignore=1))
 

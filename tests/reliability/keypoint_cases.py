@@ -168,7 +168,6 @@ scored("pose-visibility", "negative", BASE, ("odd-visibility",), gt=_none)
 for _name, _count in (
     ("negative", -1),
     ("fraction", 1.5),
-    ("null", None),
     ("text", "17"),
     ("bool", True),
     ("list", []),
@@ -178,6 +177,8 @@ for _name, _count in (
 for _text in ("NaN", "1e999"):
     _data = replaced('"num_keypoints": 17', f'"num_keypoints": {_text}', truth)
     refused("pose-count", _text, GT, r"annotations\[0\]", "num_keypoints is ", gt=_data)
+_null = edit("annotations", 1, num_keypoints=None)
+scored("pose-count", "null", BASE, ("missing-num-keypoints",), gt=_null)
 _missing = edit_all("annotations", num_keypoints=...)
 scored("pose-count", "missing", BASE, ("missing-num-keypoints",), gt=_missing)
 scored("pose-count", "fewer", BASE, gt=edit("annotations", 1, num_keypoints=3))

@@ -282,7 +282,6 @@ refused("mask-polygon", "counts-nan", GT, r"annotations\[0\]", "counts|NaN", gt=
 
 _nothing: Any
 for _name, _nothing, _says in (
-    ("null", None, "segmentation is null"),
     ("empty-list", [], "segmentation is empty"),
     ("empty-object", {}, "no size"),
     ("number", 5, "segmentation is 5"),
@@ -291,6 +290,8 @@ for _name, _nothing, _says in (
     ("string-alone", STRING, 'segmentation is "'),
 ):
     both("no-mask", _name, _nothing, _says)
+_none = edit("annotations", 0, segmentation=None)
+refused("no-mask", "null-in-truth", GT, r"annotations\[0\]", "segmentation is null", gt=_none)
 for _name, _edit in (
     ("missing-in-truth", edit("annotations", 0, segmentation=...)),
     ("missing-in-all-truths", edit_all("annotations", segmentation=...)),
@@ -300,6 +301,7 @@ _none = edit_result(1, segmentation=..., bbox=...)
 refused("no-mask", "neither-in-results", DT, r"\[1\]", "bbox", dt=_none)
 for _name, _change in (
     ("box-in-results", edit_result(0, segmentation=...)),
+    ("null-in-results", edit_result(0, segmentation=None)),
     ("boxes-alone", lambda rows: [row.pop("segmentation") for row in rows] and None),
     (
         "box-here-mask-there",
