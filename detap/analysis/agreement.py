@@ -57,17 +57,19 @@ class Agreement:
     @property
     def f1(self) -> float:
         """F1 of all classes together."""
-        return float(_f1(self.class_matches.sum(), sum(map(np.sum, self.class_boxes))))
+        matches = self.class_matches.sum(keepdims=True)
+        first, second = (boxes.sum(keepdims=True) for boxes in self.class_boxes)
+        return float(_f1(matches, (first, second))[0])
 
     @property
     def class_f1(self) -> Floats:
         """F1 of each class, (K,) float64."""
-        return _f1(self.class_matches, sum(self.class_boxes))
+        return _f1(self.class_matches, self.class_boxes)
 
     @property
     def image_f1(self) -> Floats:
         """F1 of each image, (I,) float64."""
-        return _f1(self.image_matches, sum(self.image_boxes))
+        return _f1(self.image_matches, self.image_boxes)
 
     @property
     def kappa(self) -> float:
@@ -244,17 +246,19 @@ def _matrix(first: GroundTruth, second: GroundTruth, pairs: _Paired) -> Counts:
     return np.bincount(cells, minlength=(none + 1) ** 2).reshape(none + 1, none + 1)
 
 
-def _f1(matches: NDArray[np.int64], boxes: NDArray[np.int64]) -> Floats:
-    """Return F1; NaN without boxes."""
-    out = np.full(np.shape(matches), nan)
-    return np.divide(2.0 * matches, boxes, out=out, where=np.asarray(boxes) > 0)
+def _f1(matches: Counts, boxes: tuple[Counts, Counts]) -> Floats:
+    """Return F1 of matches and the boxes of both; NaN without boxes."""
+    f1, total = np.full(len(matches), nan), boxes[0] + boxes[1]
+    np.divide(2.0 * matches, total, out=f1, where=total > 0)
+    return f1
 
 
 def _kappa(matrix: Counts) -> float:
     """Return Cohen's kappa; NaN without pairs, or if chance agreement is 1."""
     total = int(matrix.sum())
     # In integers, so that a chance agreement of 1 is exact.
-    chance = sum(a * b for a, b in zip(*(matrix.sum(axis=1 - k).tolist() for k in (0, 1))))
+    rows, columns = matrix.sum(axis=1).tolist(), matrix.sum(axis=0).tolist()
+    chance = int(sum(row * column for row, column in zip(rows, columns, strict=True)))
     if chance == total * total:
         return nan
     return (total * int(np.trace(matrix)) - chance) / (total * total - chance)

@@ -43,7 +43,10 @@ class _Limits(Text):
 _gate = partial(option, group="Gates (exit status 1 if one fails)")
 
 
-def _limit(setting: str, text: str, brief: str = "") -> Callable[[Any], Any]:
+def limit_option(
+    setting: str, text: str, brief: str = "", *, settable: bool = True
+) -> Callable[[Any], Any]:
+    """Return an option of limits on metrics."""
     return _gate(
         f"--{setting.replace('_', '-')}",
         value_kind="limit",
@@ -52,19 +55,20 @@ def _limit(setting: str, text: str, brief: str = "") -> Callable[[Any], Any]:
         metavar="[NAME=]X",
         help=text,
         brief=brief,
+        settable=settable,
     )
 
 
 def limit_options(*, under: str, drop: str, over: str = "", rise: str = "") -> Callable[[Any], Any]:
     """Return the options of limits, with examples of metrics of the command."""
     return stack(
-        _limit(
+        limit_option(
             "fail_under",
             f"Fail if a metric is below X: {under}. If lower is better, use --fail-over. "
             "Repeatable.",
             f"Fail if a metric is below X: {', '.join(under.split(', ')[:2])}.",
         ),
-        _limit(
+        limit_option(
             "fail_over",
             f"Fail if a metric is above X{over and f': {over}'}. Repeatable.",
         ),
@@ -74,13 +78,13 @@ def limit_options(*, under: str, drop: str, over: str = "", rise: str = "") -> C
             metavar="FILE",
             help="Earlier JSON report for --max-drop and --max-rise.",
         ),
-        _limit(
+        limit_option(
             "max_drop",
             f"Fail if a metric drops by more than X from the baseline: {drop}. If lower is better, "
             "use --max-rise. Repeatable.",
             "Fail if a metric drops by more than X from the baseline.",
         ),
-        _limit(
+        limit_option(
             "max_rise",
             f"Fail if a metric rises by more than X from the baseline{rise and f': {rise}'}. "
             "Repeatable.",

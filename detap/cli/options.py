@@ -155,8 +155,9 @@ class _RoleOption(Option):
         return super().handle_parse_result(ctx, opts, args)
 
     def process_value(self, ctx: click.Context, value: Any) -> Any:
-        """Require a value, unless the inputs are in a file of data sets."""
-        if ctx.params.get("data_sets") and self.value_is_missing(value):
+        """Require a value, unless the inputs are in a file of data sets, or are arguments."""
+        elsewhere = ctx.params.get("data_sets") or ctx.params.get("agreement")
+        if elsewhere and self.value_is_missing(value):
             return ()
         return super().process_value(ctx, value)
 

@@ -1,6 +1,9 @@
 """The addresses of the JSON schemas of reports."""
 
-NAMES = ("report", "comparison", "check", "ranking", "image", "explanation", "history", "data_sets")
+NAMES = (
+    *("report", "comparison", "agreement", "check", "ranking", "image", "explanation", "history"),
+    "data_sets",
+)
 """The names of the schemas."""
 
 PAGES = "https://detap.example"

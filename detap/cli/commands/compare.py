@@ -1,6 +1,7 @@
 """``detap compare``: compare two detectors on the same ground truth."""
 
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import click
@@ -9,6 +10,7 @@ from click.core import ParameterSource
 from detap.analysis.comparison import compare
 from detap.cli.command import files
 from detap.cli.commands.eval import command as eval_command
+from detap.cli.gates import limit_option
 from detap.cli.inputs import Inputs
 from detap.cli.options import (
     ground_truth_options,
@@ -73,6 +75,20 @@ compare_options = stack(
         help="Maximum number of classes and images shown; JSON has all. [default: 10]",
     ),
     threads_option,
+    _comparison(
+        "--agreement",
+        is_flag=True,
+        is_eager=True,
+        settable=False,
+        help="Compare two annotators: FIRST and SECOND are ground truths of the same images.",
+    ),
+    limit_option(
+        "fail_under",
+        "With --agreement: fail if a figure is below X: 0.8 for F1, kappa=0.7, 'class:cat.F1=0.6'. "
+        "Repeatable.",
+        "With --agreement: fail if a figure is below X: kappa=0.7.",
+        settable=False,
+    ),
 )
 
 
@@ -83,6 +99,7 @@ compare_options = stack(
     "--quiet",
     examples={
         "Old and new detector": "detap compare old.json new.json --gt instances.json",
+        "Two annotators": "detap compare --agreement first.json second.json",
     },
 )
 @click.argument("first", metavar="FIRST", shell_complete=files)
@@ -94,12 +111,18 @@ compare_options = stack(
 @output_options
 @run_options
 @click.pass_obj
-def command(session: Session, /, first: str, second: str, **options: Any) -> None:
+def command(session: Session, /, first: str, second: str, **options: Any) -> int:
     """Compare two detectors on the same ground truth.
 
     FIRST and SECOND are detections. Print each metric of both, the difference with its
     confidence interval, and the classes and images that changed most.
     """
+    if options.pop("agreement"):
+        # Its modules take time to import, and comparisons of detectors do not need them.
+        status: int = import_module("detap.cli.agreement").run(session, first, second, options)
+        return status
+    if options.pop("fail_under") and _is_given("fail_under"):
+        raise UsageError("--fail-under requires --agreement; to gate a detector, use detap eval")
     if "-" in (first, second):
         raise UsageError("detections cannot come from stdin")
     options["dt"] = (first,)
@@ -131,15 +154,20 @@ def command(session: Session, /, first: str, second: str, **options: Any) -> Non
         drop=options["detectable_drop"],
     )
     outputs.publish(report, session, tables.files)
+    return 0
+
+
+def _is_given(name: str) -> bool:
+    """Return True if an option is on the command line, not in a settings file for detap eval."""
+    source = click.get_current_context().get_parameter_source(name)
+    return source is ParameterSource.COMMANDLINE
 
 
 def _require_resamples(drop: float | None) -> None:
     """Raise UsageError for options that require resamples."""
-    source = click.get_current_context().get_parameter_source
-    # A settings file may set these for detap eval.
     names = ("confidence", "seed", "min_ground_truths")
     unused = ["detectable_drop"] if drop is not None else []
-    unused += [name for name in names if source(name) is ParameterSource.COMMANDLINE]
+    unused += [name for name in names if _is_given(name)]
     if unused:
         option = f"--{unused[0].replace('_', '-')}"
         raise UsageError(f"{option} requires resamples; remove --resamples 0")

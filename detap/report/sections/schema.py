@@ -24,6 +24,7 @@ from detap.report.fields import (
 from detap.report.schemas import address
 from detap.report.sections import (
     SECTIONS,
+    agreement,
     comparison,
     data_checks,
     data_sets,
@@ -132,6 +133,7 @@ class _Document(NamedTuple):
 DOCUMENTS = {
     "report": _Document("detap report", DetectionReport),
     "comparison": _Document("detap comparison", comparison.ComparisonReport),
+    "agreement": _Document("detap agreement", agreement.AgreementReport),
     "check": _Document("detap check report", data_checks.CheckReport),
     "ranking": _Document(
         "detap report of a ranking",

@@ -21,6 +21,7 @@ ROWS = {
     "classification": "classes",
     "retrieval": "queries",
     "comparison": "metrics",
+    "agreement": "classes",
     "image": "detections",
     "history": "reports",
     "data_sets": "data_sets",

@@ -1,0 +1,96 @@
+"""``detap compare --agreement``: the agreement of two annotators."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from detap.analysis.agreement import agreement
+from detap.cli.gates import finish
+from detap.cli.inputs import Inputs
+from detap.cli.options import Option
+from detap.cli.output import Outputs
+from detap.cli.session import Session
+from detap.errors import Note, UsageError
+from detap.gates.checks import check
+from detap.gates.config import Limit
+from detap.gates.evaluate import GateResults
+from detap.gates.metric_names import Metrics
+from detap.report.inputs import describe
+from detap.report.model import Report
+from detap.report.sections.agreement import agreement_report
+from detap.report.sections.gates import gate_blocks
+
+_GROUPS = ("Input", "Limits of input", "Output", "General")
+"""Help groups of options that apply."""
+
+_APPLY = frozenset({"agreement", "fail_under", "iou_thresholds", "top"})
+_OF_DETECTIONS = frozenset({"gt", "gt_format", "dt_format", "missing_scores"})
+
+
+def run(session: Session, first: str, second: str, options: dict[str, Any]) -> int:
+    """Compare two annotators; return the exit status."""
+    context = click.get_current_context()
+    _require_applicable(context)
+    iou, limits = _threshold(context, options), options["fail_under"]
+    both = [Inputs.from_options({**options, "gt": (path,), "dt": ()}) for path in (first, second)]
+    paths = [path for inputs in both for path in inputs.paths()]
+    outputs = Outputs.from_options(options, paths, subject="an agreement")
+    digests = outputs.needs_digests
+    tables = []
+    for inputs in both:
+        limited = inputs.for_protocols(digests=digests)
+        # An annotator may have found nothing.
+        limits_of_input = replace(limited.reading["limits"], empty=True)
+        limited = replace(limited, reading={**limited.reading, "limits": limits_of_input})
+        tables.append(limited.read_ground_truth(limited.gt))
+    session.print_time("reading")
+    result = agreement(tables[0], tables[1], iou)
+    session.print_time("comparing")
+    described = [
+        entry
+        for role, table in zip(("first", "second"), tables, strict=True)
+        for entry in describe(role, table.files, digests=digests, images=len(table.images))
+    ]
+    report = agreement_report(result, inputs=described, max_rows=options["top"])
+    problems: list[str | Note] = []
+    if limits:
+        gates = GateResults(gates=tuple(_gates(limits, report)))
+        report, problems = report.with_blocks(gate_blocks(gates), ()), gates.problems
+    status = finish(report, problems, session)
+    read = [file for table in tables for file in table.files]
+    outputs.write(report, read, quiet=session.quiet)
+    return status
+
+
+def _require_applicable(context: click.Context) -> None:
+    """Raise UsageError for an option of the command line that has no effect."""
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if not given or not isinstance(parameter, Option) or name in _APPLY:
+            continue
+        if parameter.group not in _GROUPS or name in _OF_DETECTIONS:
+            raise UsageError(f"{parameter.opts[0]} does not apply to --agreement; leave it out")
+
+
+def _threshold(context: click.Context, options: Mapping[str, Any]) -> float:
+    """Return the IoU threshold, which a settings file for detections does not set."""
+    if context.get_parameter_source("iou_thresholds") is not ParameterSource.COMMANDLINE:
+        return 0.5
+    values = [value for given in options["iou_thresholds"] for value in given.value]
+    if len(values) != 1:
+        raise UsageError("--agreement has one IoU threshold: --iou 0.5")
+    return float(values[0])
+
+
+def _gates(limits: tuple[Limit, ...], report: Report) -> list[Any]:
+    """Check the figures of the report, such as ``kappa`` or ``class:cat.F1``."""
+    summary = report.summary
+
+    def overall(name: str) -> float:
+        return summary[name.replace("-", " ")]
+
+    return check(limits, Metrics("F1", summary, report.rows, compute_overall=overall))

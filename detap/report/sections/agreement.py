@@ -1,0 +1,189 @@
+"""The report of the agreement of two annotators."""
+
+from collections.abc import Mapping, Sequence
+from math import isnan
+from typing import Any, Literal
+
+import numpy as np
+
+from detap.analysis.agreement import Agreement
+from detap.report.fields import Count, Fraction, Object, each, field, list_of, report_of
+from detap.report.model import Block, Cell, Column, Report, Table, columns_of, name_column
+from detap.report.numbers import rows_of
+
+NONE = "none"
+"""The class of a box without a partner."""
+
+_MOST_CLASSES = 10
+"""Maximum number of classes in a table of classes by classes; JSON has all."""
+
+AgreementInput = Object(
+    "AgreementInput",
+    "A file that was read.",
+    others=Any,
+    role=Literal["first", "second"],
+    path=str,
+    sha256=str | None,
+)
+
+_boxes = {
+    **each(Count, "first", "second"),
+    "pairs": field(Count, "Pairs of boxes of equal class."),
+}
+
+AgreementClass = Object(
+    "AgreementClass", "F1 and boxes of a class.", name=str, F1=Fraction, **_boxes
+)
+
+AgreementImage = Object(
+    "AgreementImage", "F1 and boxes of an image.", name=int | str, F1=Fraction, **_boxes
+)
+
+ImagesByF1 = Object(
+    "ImagesByF1",
+    "All images.",
+    all=field(list_of(AgreementImage), "By F1, the worst first; without boxes last."),
+)
+
+PairedClasses = Object(
+    "PairedClasses",
+    "The classes of boxes paired without regard to class. Rows are of the first, columns of the "
+    "second; the last row and column are of boxes without a partner.",
+    iou=float,
+    classes=list[str],
+    matrix=list_of(list_of(Count)),
+    **each(Count, "matched", "only_first", "only_second"),
+)
+
+Summary = Object(
+    "AgreementSummary",
+    "The figures of all boxes; undefined is null.",
+    **{
+        "F1": Fraction,
+        "mean IoU": Fraction,
+        **each(
+            field(float | None, minimum=-1, maximum=1),
+            "kappa",
+            "kappa of matched",
+        ),
+    },
+)
+
+AgreementReport = report_of(
+    Literal["agreement"],
+    "AgreementReport",
+    "The JSON report of detap compare --agreement. Undefined figures are null.",
+    inputs=list_of(AgreementInput),
+    summary=Summary,
+    classes=list_of(AgreementClass),
+    notes=list[Any],
+    pairs=PairedClasses,
+    images=ImagesByF1,
+    gates=field(dict[str, Any], required=False),
+)
+
+
+def agreement_report(
+    agreement: Agreement,
+    *,
+    inputs: Sequence[Mapping[str, Any]] = (),
+    max_rows: int | None = 10,
+) -> Report:
+    """Return the report of two annotators."""
+    rows = _rows(
+        agreement.classes, agreement.class_f1, agreement.class_boxes, agreement.class_matches
+    )
+    return Report(
+        kind="agreement",
+        title=f"Agreement at IoU {agreement.iou:g}",
+        inputs=tuple(inputs),
+        summary=agreement.summary,
+        table=Table(
+            _columns("class"),
+            tuple(row for row in rows if _has_boxes(row)),
+            {
+                "name": "all classes",
+                "F1": agreement.f1,
+                **{key: sum(int(row[key]) for row in rows) for key in ("first", "second", "pairs")},
+            },
+        ),
+        rows=rows,
+        notes=agreement.notes,
+        blocks=(_pairs(agreement, max_rows), _images(agreement, max_rows)),
+    )
+
+
+def _columns(heading: str) -> tuple[Column, ...]:
+    counts = columns_of("count", "first", "second", "pairs")
+    return (name_column(heading), *columns_of("fraction", "F1"), *counts)
+
+
+def _rows(names: Sequence[Any], f1: Any, boxes: Any, pairs: Any) -> tuple[dict[str, Any], ...]:
+    """Return F1 and boxes of each class or image."""
+    first, second = boxes
+    columns = {"F1": f1, "first": first, "second": second, "pairs": pairs}
+    return rows_of({"name": names, **{key: values.tolist() for key, values in columns.items()}})
+
+
+def _has_boxes(row: Mapping[str, Any]) -> bool:
+    return bool(row["first"] or row["second"])
+
+
+def _pairs(agreement: Agreement, max_rows: int | None) -> Block:
+    """Return the table of classes by classes; of many classes, the largest disagreements."""
+    matrix, count = agreement.matrix, len(agreement.classes)
+    data = PairedClasses(
+        iou=agreement.iou,
+        classes=list(agreement.classes),
+        matrix=matrix,
+        matched=int(matrix[:-1, :-1].sum()),
+        only_first=int(matrix[:-1, -1].sum()),
+        only_second=int(matrix[-1, :-1].sum()),
+    )
+    names = (*agreement.classes, NONE)
+    used = np.flatnonzero(matrix.any(axis=0) | matrix.any(axis=1)).tolist()
+    shown = sorted({*used, count})
+    if not used:
+        return Block("pairs", "No boxes", data)
+    if len(shown) - 1 <= _MOST_CLASSES:
+        columns = [Column(f"class {k}", names[k], names[k], "count") for k in shown]
+        rows: tuple[dict[str, Cell], ...] = tuple(
+            {"name": names[row], **{f"class {k}": int(matrix[row, k]) for k in shown}}
+            for row in shown
+        )
+        title = "Boxes by their class in the first (rows) and in the second (columns)"
+        table = Table((name_column("class"), *columns), rows)
+        return Block("pairs", title, data, table=table)
+    differing = matrix.copy()
+    np.fill_diagonal(differing, 0)
+    cells = sorted(
+        zip(*(axis.tolist() for axis in np.nonzero(differing)), strict=True),
+        key=lambda cell: -int(differing[cell]),
+    )
+    listed: tuple[dict[str, Cell], ...] = tuple(
+        {"name": names[row], "second": names[k], "boxes": int(differing[row, k])}
+        for row, k in cells[:max_rows]
+    )
+    title = _title("Boxes of different classes", len(cells), max_rows)
+    columns = [name_column("first"), *columns_of("name", "second"), *columns_of("count", "boxes")]
+    return Block("pairs", title, data, table=Table(tuple(columns), listed) if listed else None)
+
+
+def _images(agreement: Agreement, max_rows: int | None) -> Block:
+    """Return the images by F1, the worst first."""
+    rows = sorted(
+        _rows(agreement.images, agreement.image_f1, agreement.image_boxes, agreement.image_matches),
+        key=lambda row: (
+            isnan(row["F1"]),
+            row["F1"],
+            2 * row["pairs"] - row["first"] - row["second"],
+        ),
+    )
+    shown = [row for row in rows if _has_boxes(row)]
+    title = _title("Images by F1, worst first", len(shown), max_rows)
+    table = Table(_columns("image"), tuple(shown[:max_rows])) if shown else None
+    return Block("images", title if shown else "", {"all": rows}, table=table)
+
+
+def _title(text: str, count: int, max_rows: int | None) -> str:
+    return text if max_rows is None or count <= max_rows else f"{text}: {max_rows} of {count}"
