@@ -152,17 +152,19 @@ def coco_truth(data: bytes) -> Truth | None:
         return None
 
 
-def _unique(records: Any) -> list[tuple[Any, Any]]:
-    """Return id and record of each, repeated records once."""
+def _unique(records: Any, *, by_image: bool = False) -> list[tuple[Any, Any]]:
+    """Return id and record of each, repeated records once; ids may be those of an image."""
     record_by_id: dict[Any, Any] = {}
     kept: list[tuple[Any, Any]] = []
     _need(isinstance(records, list))
     for record in records:
         _need(isinstance(record, dict))
-        if "id" not in record:
+        if record.get("id") is None and (by_image or "id" not in record):
             kept.append((None, record))
             continue
-        identifier = _identifier(record["id"])
+        identifier: Any = _identifier(record["id"])
+        if by_image:
+            identifier = identifier, _identifier(record.get("image_id"))
         if identifier in record_by_id:
             # Equal as JSON values are: 1 and 1.0 alike, but also true and 1.
             _need(record_by_id[identifier] == record)
@@ -170,6 +172,9 @@ def _unique(records: Any) -> list[tuple[Any, Any]]:
         record_by_id[identifier] = record
         kept.append((identifier, record))
     return kept
+
+
+_REQUIRED = ("bbox", "image_id", "category_id")
 
 
 def _sorted(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
@@ -182,7 +187,7 @@ def _truth(value: Any) -> Truth:
     parts = {}
     for key in ("images", "annotations", "categories"):
         _need(key in value)
-        parts[key] = _unique(value[key])
+        parts[key] = _unique(value[key], by_image=key == "annotations")
     _need(bool(value["annotations"]))
     for key in ("images", "categories"):
         _need(all(identifier is not None for identifier, _ in parts[key]))
@@ -195,7 +200,9 @@ def _truth(value: Any) -> Truth:
     categories = _sorted([(i, _name(record)) for i, record in parts["categories"]])
     known_images, known_categories = {row[0] for row in images}, {row[0] for row in categories}
     rows: Rows = []
-    for _, record in parts["annotations"]:
+    for _, given in parts["annotations"]:
+        # A null that is not required means absent.
+        record = {k: v for k, v in given.items() if v is not None or k in _REQUIRED}
         box = _box(record)
         area = _number(record["area"]) if "area" in record else box[4]
         # An area that is given is none below 0; that of a box of negative size is what it is.

@@ -72,7 +72,10 @@ def changed(path: Path, change: Callable[[dict[str, Any]], object]) -> Path:
     [
         (lambda c: c.update(image=np.array([0, 2], np.int32)), "image has an index outside 0 to 1"),
         (lambda c: c.update(label=np.array([-1, 0], np.int32)), "label has an index outside"),
-        (lambda c: c.update(score=np.array([0.5, np.nan])), "score has values that are not finite"),
+        (
+            lambda c: c.update(score=np.array([0.5, np.nan])),
+            "score is missing; 1 of 2 records",
+        ),
         (lambda c: c.update(score=np.array([0.5])), "score has dtype float64 and shape"),
         (lambda c: c.update(score=np.array([1, 2])), "score has dtype int64"),
         (lambda c: c.update(other=np.zeros(2)), "KeyError: 'other'"),

@@ -34,23 +34,23 @@ def lines(rows: int, score: Any) -> tuple[str, str]:
     boxes = BOXES * rows
     objects = {"bbox": boxes, "category": ["cat"] * len(boxes)}
     truth = {"file_name": "a.jpg", "width": 100, "height": 100, "objects": objects}
-    found = {
+    detected = {
         "bbox": [[x + 2 * (n % 3), y, w, h] for n, (x, y, w, h) in enumerate(BOXES)],
         "category": ["cat"] * len(BOXES),
         "score": [score(n) for n in range(len(BOXES))],
     }
-    return json.dumps(truth), json.dumps({"file_name": "a.jpg", "objects": found})
+    return json.dumps(truth), json.dumps({"file_name": "a.jpg", "objects": detected})
 
 
 def text(rows: int, score: Any) -> tuple[str, str]:
     """Return the same as text of an image."""
     corners = [(x, y, x + w, y + h) for x, y, w, h in BOXES]
     truth = [f"cat {a} {b} {c} {d}" for a, b, c, d in corners * rows]
-    found = [
+    detected = [
         f"cat {score(n)} {a + 2 * (n % 3)} {b} {c + 2 * (n % 3)} {d}"
         for n, (a, b, c, d) in enumerate(corners)
     ]
-    return "\n".join(truth), "\n".join(found)
+    return "\n".join(truth), "\n".join(detected)
 
 
 FORMATS = {"json": coco, "jsonl": lines, "txt": text}

@@ -244,9 +244,9 @@ def test_the_error_of_negative_sizes_lists_the_first_boxes() -> None:
         "correct the boxes, or pass as_is=True (--as-is) to count them as boxes that overlap "
         "nothing"
     )
-    error = negative_size_error("dt.txt", 4, 9, listed, "they look like corners")
+    error = negative_size_error("dt.txt", 4, 9, listed, "x1 and x2 look exchanged")
     message = "4 of 9 boxes have negative width or height"
-    known = f"{message}: they look like corners; first: dt.txt: line 3: width is -1"
+    known = f"{message}: x1 and x2 look exchanged; first: dt.txt: line 3: width is -1"
     assert error.problems == (Problem("dt.txt", "", known, hint),)
     error = negative_size_error("dt.txt", 4, 9, listed)
     assert error.problems == (Problem("dt.txt", "", message, hint), *listed)

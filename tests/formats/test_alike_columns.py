@@ -85,15 +85,15 @@ SPACED = "the class 'traffic light' has spaces, which separate the columns; writ
 
 
 @pytest.mark.parametrize(
-    ("truth", "found"),
+    ("truth", "detected"),
     [
         ("traffic light 1 1 9 9", "cat 0.9 1 1 9 9"),
         ("cat 1 1 9 9", "traffic light 0.9 1 1 9 9"),
         ("cat 1 1 9 9", "traffic light 1 1 9 9"),
     ],
 )
-def test_class_names_with_spaces(tmp_path: Path, truth: str, found: str) -> None:
-    for name, line in (("gt", truth), ("dt", found)):
+def test_class_names_with_spaces(tmp_path: Path, truth: str, detected: str) -> None:
+    for name, line in (("gt", truth), ("dt", detected)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "a.txt").write_text(f"{line}\n")
     with pytest.raises(InputError, match=SPACED):

@@ -68,7 +68,8 @@ def test_figures_of_the_reference_program(unscored: Path, name: str) -> None:
         for side in ("first", "second")
     ]
     images = sorted({row[0] for rows in sides for row in rows}) or [1]
-    result, expected = agreement(*(truth(rows, images) for rows in sides)), case["expected"]
+    first, second = (truth(rows, images) for rows in sides)
+    result, expected = agreement(first, second), case["expected"]
     assert same(result.f1, expected["F1"])
     assert same(result.mean_iou, expected["mean_IoU"])
     assert same(result.kappa, expected["kappa"])

@@ -199,7 +199,7 @@ scored("any-annotation-id", "negative", BASE, gt=edit("annotations", 0, id=-5))
 scored("any-annotation-id", "huge", BASE, gt=edit("annotations", 0, id=2**80))
 scored("any-annotation-id", "beyond-int64", BASE, gt=edit("annotations", 0, id=2**63))
 
-wrong("equal-ids", "annotations", "annotations", 1, "id 1", id=1)
+wrong("equal-ids", "annotations", "annotations", 1, "id 1", id=1, image_id=1)
 wrong("equal-ids", "images", "images", 1, "id 1", id=1)
 wrong("equal-ids", "categories", "categories", 1, "id 1", id=1)
 crowd = appended("annotations", annotation(1, 1, 1, [10, 10, 20, 20]) | {"iscrowd": 1})
@@ -601,7 +601,8 @@ for name, ap, pair in (  # the image and box of each
     ("file-order-wrong-first", 0.5, ((1, WRONG), (1, RIGHT))),
     ("image-before-file", 1.0, ((2, WRONG), (1, RIGHT))),
 ):
-    scored("ties", name, ap, dt=[detection(image, 1, box, 0.5) for image, box in pair], **TIE)
+    _tied = [detection(image, 1, box, 0.5) for image, box in pair]
+    scored("ties", name, ap, ("one-score",), dt=_tied, **TIE)
 # dog is all crowd: its detection is absorbed and its AP undefined.
 scored(
     "only-ignored",

@@ -297,8 +297,8 @@ for _name, _edit in (
     ("missing-in-all-truths", edit_all("annotations", segmentation=...)),
 ):
     refused("no-mask", _name, GT, r"annotations\[0\]", "segmentation is missing", gt=_edit)
-_none = edit_result(1, segmentation=..., bbox=...)
-refused("no-mask", "neither-in-results", DT, r"\[1\]", "bbox", dt=_none)
+_neither = edit_result(1, segmentation=..., bbox=...)
+refused("no-mask", "neither-in-results", DT, r"\[1\]", "bbox", dt=_neither)
 for _name, _change in (
     ("box-in-results", edit_result(0, segmentation=...)),
     ("null-in-results", edit_result(0, segmentation=None)),

@@ -406,7 +406,7 @@ for name, value, pair in (
     ("wrong-first", 0.5, (f"a {WRONG}", f"a {RIGHT}")),
     ("file-before-image", 0.5, (f"b {WRONG}", f"a {RIGHT}")),
 ):
-    scored("ties", name, value, files=ONE_CAT | cats(*pair))
+    scored("ties", name, value, ("one-score",), files=ONE_CAT | cats(*pair))
 twice = {"set.txt": "a\nb\na\n"}
 scored("listed-twice", "a", BASE, ("images-listed-twice",), files=twice, options=SET)
 cat_line = "a 0.9 10 10 30 30\n"

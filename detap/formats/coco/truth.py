@@ -315,10 +315,10 @@ class TruthFile:
             return kept
         numbers = sorted({records.number_of(row) for pair in pairs for row in pair})
         picked = dict(zip(numbers, self._document.pick(name, numbers), strict=True))
-        by_image: dict[tuple[Any, str], int] = {}  # ids name annotations, or those of an image
+        by_image: dict[tuple[Any, Any], int] = {}  # ids name annotations, or those of an image
         for first_row, other in pairs:
             identifier: Any = keys[other]
-            images = [str(picked[records.number_of(r)].get("image_id")) for r in (first_row, other)]
+            images = [picked[records.number_of(r)].get("image_id") for r in (first_row, other)]
             by_image.setdefault((identifier, images[0]), first_row)
             row = by_image.setdefault((identifier, images[1]), other)
             one, two = records.number_of(row), records.number_of(other)

@@ -128,7 +128,8 @@ class LineForm:
             message += ": has a score (detections?)"
         elif len(columns) > expected and all(numbers[1 - expected :]):
             hint += f", the {self.key} without spaces"
-        return self.spaced_name(columns) or (message, hint)
+        spaced = self.spaced_name(columns) if self.key == "class" else None
+        return spaced or (message, hint)
 
     def spaced_name(self, columns: list[str]) -> tuple[str, str] | None:
         """Return the message and hint for a class name of several words before numbers."""
