@@ -30,7 +30,13 @@ from detap.formats.options import (
     TRUTH,
     named_coordinates,
 )
-from detap.formats.stem_matching import by_stem, empty_ground_truth, restore_ids
+from detap.formats.stem_matching import (
+    base_name,
+    by_stem,
+    empty_ground_truth,
+    restore_ids,
+    without_suffix,
+)
 from detap.io.limits import DEFAULT_LIMITS
 from detap.io.paths import STDIN
 from detap.io.problems import check_choice
@@ -184,6 +190,7 @@ def _read_renamed(
             raise InputError(Problem(truth.path, "", message, hint))
         notes = (*detections.notes, replace(note, count=len(originals)))
         return restore_ids(replace(detections, notes=notes), truth)
+    _check_unicode_form(error, path, names, _names_in(file_format, path, given))
     raise error from None
 
 
@@ -198,19 +205,49 @@ def _renamings(
         yield originals, named, _EXPORTED
     for form in ("NFC", "NFD"):
         forms = [normalize(form, name) for name in names]
-        classes = tuple(normalize(form, str(name)) for name in named.class_ids)
-        if forms != names or (classes != named.class_ids and not gt_has_ids):
-            in_form = named if gt_has_ids else replace(named, class_ids=classes, classes=classes)
-            yield forms, in_form, UNICODE_FORM
-    if hasattr(file_format, "placeholder"):
-        with suppress(InputError, UsageError):
-            layout = {"layout": "image-files"} if LAYOUT in file_format.options else {}
-            options = layout | given
-            table = file_format.placeholder(path, options, given.get("limits", DEFAULT_LIMITS))
-            added = {_without_addition(name): name for name in map(str, table.images)}
-            uploaded = [added.get(name, name) for name in names]
-            if len(added) == len(table.images) and uploaded != names:
-                yield uploaded, named, _EXPORTED
+        classes = tuple(normalize(form, name) for name in named.classes)
+        if forms != names or classes != named.classes:
+            class_ids = named.class_ids if gt_has_ids else classes
+            yield forms, replace(named, class_ids=class_ids, classes=classes), UNICODE_FORM
+    for table in _names_in(file_format, path, given):
+        added = {_original(name): name for name in map(str, table.images)}
+        uploaded = [added.get(name, name) for name in names]
+        if len(added) == len(table.images) and uploaded != names:
+            yield uploaded, named, _EXPORTED
+
+
+def _names_in(file_format: Format, path: Any, given: dict[str, Any]) -> Iterator[GroundTruth]:
+    """Yield the images and classes that detections name, by each layout that they may have."""
+    layouts = [{"layout": name} for name in LAYOUT.choices] if LAYOUT in file_format.options else []
+    for layout in layouts or [{}]:
+        with suppress(InputError, UsageError, AttributeError):
+            limits = given.get("limits", DEFAULT_LIMITS)
+            yield file_format.placeholder(path, layout | given, limits)
+
+
+def _check_unicode_form(
+    error: InputError, path: Any, names: list[str], tables: Iterator[GroundTruth]
+) -> None:
+    """Raise InputError if unknown images differ from known ones only in Unicode form."""
+    forms = {normalize("NFC", name): name for name in names}
+    for table in tables:
+        unknown = sorted({*map(str, table.images)}.difference(names))
+        stems = {name: normalize("NFC", without_suffix(name)) for name in unknown}
+        alike = [name for name in unknown if not name.isascii() and stems[name] in forms]
+        if alike:
+            message = (
+                f"{len(alike)} image names differ from the ground truth's only in Unicode form, "
+                f"but are ambiguous (here: {alike[0]!a}; ground truth: {forms[stems[alike[0]]]!a})"
+            )
+            first = Problem(str(path), "", message, "write each name in one form, such as NFC")
+            raise InputError([first, *error.problems], error.omitted) from None
+
+
+def _original(name: str) -> str:
+    """Return the stem of an image without an export's addition, or the name if it has none."""
+    stem = without_suffix(base_name(name))
+    original = _without_addition(stem)
+    return name if original == stem else original
 
 
 def _without_addition(name: str) -> str:

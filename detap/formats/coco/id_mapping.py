@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
+from unicodedata import normalize
 
 import numpy as np
 
@@ -265,7 +266,7 @@ def _labels_by_folded_name(classes: Sequence[str], names: Collection[str]) -> di
 
 
 def _fold(name: str) -> str:
-    return name.casefold().translate(_SEPARATORS)
+    return normalize("NFC", name).casefold().translate(_SEPARATORS)
 
 
 def _check_names(

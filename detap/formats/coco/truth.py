@@ -258,7 +258,7 @@ class TruthFile:
         segmentations = None
         if self._segmentations is not None:
             segmentations = self._segmentations.columns().select(kept)
-        zero = taken("id") == 0
+        zero = (taken("id") == 0) & (self._reused_ids == 0)  # else ids are not those of pycocotools
         counts["annotation-id-zero"] = int(zero.sum())
         zero[np.flatnonzero(zero)[:-1]] = False
         image_rows = np.flatnonzero(kept_images)[order].tolist()

@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -181,11 +181,31 @@ def detections_folder(path: str) -> Folder:
     return file or first_folder(path, ("",), "VOC", "detections")
 
 
-def named_as_images(folder: Folder, images: Sequence[Any]) -> Folder:
-    """Return a folder whose files have the names of known images: a stem, or with its folder."""
-    known = {name for name in images if isinstance(name, str)}
-    members = folder.members.items()
-    return replace(folder, members={name_of_member(m, known) or name: m for name, m in members})
+def named_as_images(folder: Folder, images: Collection[Any]) -> Folder:
+    """Return a folder whose nested files have the names of the known images with their paths.
+
+    The path of a file may begin above or below that of the image.
+    """
+    names = {name for name in images if isinstance(name, str)}
+    in_folders = {name for name in names if "/" in name}
+    known = in_folders or names
+    endings = Counter(ending for name in in_folders for ending in _endings(name))
+    whole = {e: name for name in in_folders for e in _endings(name) if endings[e] == 1}
+    named = {}
+    for name, member in folder.members.items():
+        inside = os.path.splitext(member)[0]
+        if "/" in member and inside not in names:
+            ending = next((ending for ending in _endings(inside) if ending in known), None)
+            inside = ending or whole.get(inside, name)
+        named[inside if "/" in member else name] = member
+    # Several files of an image keep their paths, and are refused.
+    return replace(folder, members=named) if len(named) == len(folder.members) else folder
+
+
+def _endings(path: str) -> list[str]:
+    """Return a path and its endings, longest first."""
+    parts = path.split("/")
+    return ["/".join(parts[start:]) for start in range(len(parts))]
 
 
 class Selection(NamedTuple):

@@ -34,7 +34,13 @@ from detap.formats.reading.image_headers import IMAGE_SUFFIXES
 from detap.formats.reading.sniffing import HEAD_BYTES, head
 from detap.formats.stem_matching import empty_ground_truth
 from detap.formats.text.class_names import ClassNames, is_data_yaml
-from detap.formats.text.folder import Folder, detections_folder, is_folder, named_as_images
+from detap.formats.text.folder import (
+    Folder,
+    detections_folder,
+    files_of,
+    is_folder,
+    named_as_images,
+)
 from detap.formats.text.reader import first_words
 from detap.formats.yolo.dataset import (
     DataSet,
@@ -258,9 +264,11 @@ def _predictions_folder(path: str) -> Folder:
         files.refuse(path, "is a data.yaml, expected predictions", "use their folder")
     folder = detections_folder(labels_folder(path))
     if os.path.isdir(path):
-        for name in NAME_LISTS:
-            if name in folder.members.values():
-                del folder.members[os.path.splitext(name)[0]]
+        if {*folder.members.values()} <= {*NAME_LISTS}:  # the files may be in sub-folders
+            folder = files_of(folder.path, "", ".txt", nested=True)
+        for name, member in list(folder.members.items()):
+            if os.path.basename(member) in NAME_LISTS:
+                del folder.members[name]
     return folder
 
 
