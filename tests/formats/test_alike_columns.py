@@ -1,5 +1,6 @@
 """Columns that look like others: track ids, whole floats, names with spaces, rotated boxes."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,9 @@ import numpy as np
 import pytest
 
 import detap
+from detap.cli import main
 from detap.errors import DetapWarning, InputError
+from detap.io.limits import Limits
 
 BOX = "0.25 0.25 0.3 0.3"
 CORNERS = "0.1 0.1 0.4 0.1 0.4 0.4 0.1 0.4"
@@ -46,6 +49,23 @@ def test_ids_in_place_of_confidences(tmp_path: Path, shape: str, task: str) -> N
     assert "for AP, run the detector again with save_txt=True save_conf=True" in note.message
 
 
+def test_boxes_without_id_among_tracked_ones(tmp_path: Path) -> None:
+    """Boxes of an image in which nothing is tracked have no id."""
+    gt, dt = data_set(tmp_path, BOX, [f"0 {BOX}", f"0 {BOX} 3", f"0 {BOX}", f"0 {BOX} 4"])
+    detections = detap.read_detections(dt, detap.read_ground_truth(gt), format="yolo")
+    assert not detections.has_scores
+    assert len(detections) == 4
+    assert np.ptp(detections.corners, axis=0).tolist() == [0, 0, 0, 0]
+    (count,) = [note.count for note in detections.notes if note.code == "track-ids"]
+    assert count == 2
+
+
+def test_one_confidence_among_rows_without(tmp_path: Path) -> None:
+    gt, dt = data_set(tmp_path, BOX, [f"0 {BOX}", f"0 {BOX} 1", f"0 {BOX}"])
+    with pytest.raises(InputError, match=r"score is missing; 2 of 3 records have none"):
+        detap.read_detections(dt, detap.read_ground_truth(gt), format="yolo")
+
+
 @pytest.mark.parametrize("values", [("1", "1"), ("1", "0.5"), ("0", "1"), ("1.5", "2")])
 def test_confidences_are_not_ids(tmp_path: Path, values: tuple[str, str]) -> None:
     gt, dt = data_set(tmp_path, BOX, [f"0 {BOX} {value}" for value in values])
@@ -74,11 +94,40 @@ def test_classes_as_whole_floats(tmp_path: Path, shape: str, task: str) -> None:
         assert {table.classes[k] for k in table.label.tolist()} == {"dog"}
 
 
-def test_a_fraction_is_no_class(tmp_path: Path) -> None:
-    gt, dt = data_set(tmp_path, BOX, [f"1.5 {BOX} 0.9"])
+def test_files_of_savetxt(tmp_path: Path) -> None:
+    """Its default format has 18 decimals and an exponent; the format is detected."""
+    gt, dt = data_set(tmp_path, BOX, [])
+    np.savetxt(tmp_path / "labels" / "a.txt", [[1, 0.25, 0.25, 0.3, 0.3]])
+    np.savetxt(dt / "a.txt", [[1, 0.25, 0.25, 0.3, 0.3, 0.9]])
+    result = detap.evaluate(gt, dt)
+    assert result.summary["AP"] == pytest.approx(1)
+    assert result.detections.score.tolist() == [0.9]
+
+
+@pytest.mark.parametrize("word", ["1.5", "1.5e0", "-1.0", "1.0e99", "nan", "1e-1", "1.0.0"])
+def test_other_numbers_are_no_class(tmp_path: Path, word: str) -> None:
+    gt, dt = data_set(tmp_path, BOX, [f"{word} {BOX} 0.9"])
     truth = detap.read_ground_truth(gt)
-    with pytest.raises(InputError, match=r"class '1\.5' is not a whole number >= 0"):
+    with pytest.raises(InputError, match=r"is not a whole number >= 0|which has 2 classes"):
         detap.read_detections(dt, truth, format="yolo")
+
+
+@pytest.mark.parametrize("name", ["v1.0", "2.0", "r2."])
+def test_names_that_end_like_floats(tmp_path: Path, name: str) -> None:
+    _, dt = data_set(tmp_path, BOX, [f"{name} {BOX} 0.9"])
+    (tmp_path / "gt").mkdir()
+    (tmp_path / "gt" / "a.txt").write_text(f"{name} 10 10 40 40\n")
+    truth = detap.read_ground_truth(tmp_path / "gt", format="voc")
+    detections = detap.read_detections(dt, truth, format="yolo", image_size=(100, 100))
+    assert detections.classes == (name,)
+
+
+def test_detections_alone_with_classes_as_floats(tmp_path: Path) -> None:
+    _, dt = data_set(tmp_path, BOX, [f"1.0 {BOX} 0.9", f"0.0 {BOX} 0.8"])
+    out = tmp_path / "out.json"
+    arguments = ["convert", "--dt", str(dt), "--format", "yolo", "--to", "coco", "-o", str(out)]
+    assert main([*arguments, "--image-size", "100x100"]) == 0
+    assert sorted(d["score"] for d in json.loads(out.read_text())["annotations"]) == [0.8, 0.9]
 
 
 SPACED = "the class 'traffic light' has spaces, which separate the columns; write traffic_light in"
@@ -98,9 +147,31 @@ def test_class_names_with_spaces(tmp_path: Path, truth: str, detected: str) -> N
         (tmp_path / name / "a.txt").write_text(f"{line}\n")
     with pytest.raises(InputError, match=SPACED):
         detap.evaluate(tmp_path / "gt", tmp_path / "dt", "voc2012")
+    # Both remedies of the message.
+    (tmp_path / "names.txt").write_text("cat\ntraffic light\n")
+    for name, line in (("gt", "1 1 1 9 9"), ("dt", "1 0.9 1 1 9 9")):
+        (tmp_path / name / "a.txt").write_text(f"{line}\n")
+    gt, names = tmp_path / "gt", tmp_path / "names.txt"
+    ground_truth = detap.read_ground_truth(gt, class_names=names)
+    assert ground_truth.classes == ("traffic light",)
+    found = detap.read_detections(tmp_path / "dt", ground_truth, class_names=names)
+    assert detap.evaluate(ground_truth, found, "voc2012").summary["mAP"] == 1
     for name, line in (("gt", "traffic_light 1 1 9 9"), ("dt", "traffic_light 0.9 1 1 9 9")):
         (tmp_path / name / "a.txt").write_text(f"{line}\n")
     assert detap.evaluate(tmp_path / "gt", tmp_path / "dt", "voc2012").summary["mAP"] == 1
+
+
+@pytest.mark.parametrize("most", [1, 20])
+def test_names_with_spaces_in_one_line(tmp_path: Path, most: int) -> None:
+    for name in "ab":
+        lines = "traffic light 1 1 9 9\nfire hydrant 1 1 9 9\ncat 1 1 9 9\n"
+        (tmp_path / f"{name}.txt").write_text(lines)
+    limits = Limits(problems=most)
+    with pytest.raises(InputError, match=r"columns \(4 lines with such names\); write") as caught:
+        detap.read_ground_truth(tmp_path, format="voc", limits=limits)
+    (problem,) = caught.value.problems
+    assert problem.location == "line 1"
+    assert not caught.value.omitted
 
 
 ROTATED = "<robndbox><cx>50</cx><cy>40</cy><w>20</w><h>10</h><angle>0.5</angle></robndbox>"
@@ -111,9 +182,14 @@ def test_rotated_boxes_of_rolabelimg(tmp_path: Path) -> None:
     (tmp_path / "a.xml").write_text(
         f"<annotation>{2 * f'<object><name>ship</name>{ROTATED}</object>'}</annotation>"
     )
-    message = "2 objects have <robndbox>, a rotated box of roLabelImg, which VOC lacks; write DOTA"
-    with pytest.raises(InputError, match=message):
+    (tmp_path / "b.xml").write_text((tmp_path / "a.xml").read_text())
+    message = (
+        r"has <robndbox>, a rotated box of roLabelImg, which VOC lacks \(4 objects\); write DOTA"
+    )
+    with pytest.raises(InputError, match=message) as caught:
         detap.read_ground_truth(tmp_path, format="voc")
+    assert len(caught.value.problems) == 1
+    assert not caught.value.omitted
     (tmp_path / "dota").mkdir()
     (tmp_path / "dota" / "a.txt").write_text("50 40 20 10 0.5 ship 0\n")
     table = detap.read_ground_truth(tmp_path / "dota", format="dota", angle_unit="radians")
@@ -122,6 +198,9 @@ def test_rotated_boxes_of_rolabelimg(tmp_path: Path) -> None:
     assert corners.mean(axis=0) == pytest.approx([50, 40])
     sides = np.linalg.norm(np.roll(corners, -1, axis=0) - corners, axis=1)
     assert sorted(sides) == pytest.approx([10, 10, 20, 20])
+    # As in roLabelImg, the angle turns the x axis towards the y axis.
+    long = (np.roll(corners, -1, axis=0) - corners)[np.argmax(sides)]
+    assert np.tan(0.5) == pytest.approx(long[1] / long[0])
 
 
 FOLDERS = {"yolo-track-ids": "AP", "yolo-float-class": "AP", "yolo-track-ids-no-conf": "F1"}

@@ -104,7 +104,7 @@ class LineForm:
         has_flag = columns[expected:] == ["difficult"] and "last" in self.regular
         if len(columns) != expected + has_flag:
             raise FaultError(*self.wrong_count(columns))
-        if self.key == "class" and (spaced := self.spaced_name(columns)):
+        if spaced := self.spaced_name(columns):
             raise FaultError(*spaced)
         self.resolve(columns[0])
         values = numbers_of(titles[1:], columns[1:expected])
@@ -116,7 +116,7 @@ class LineForm:
         """Return the fault of the numbers of a line, or ""."""
         return box_fault(values[-4:], self.box_format)
 
-    def wrong_count(self, columns: list[str]) -> tuple[str, str]:
+    def wrong_count(self, columns: list[str]) -> tuple[str, ...]:
         """Return the message and hint for a wrong number of columns."""
         expected = len(self.columns)
         message = f"{has_columns(len(columns))}, expected {expected}"
@@ -131,16 +131,21 @@ class LineForm:
         spaced = self.spaced_name(columns) if self.key == "class" else None
         return spaced or (message, hint)
 
-    def spaced_name(self, columns: list[str]) -> tuple[str, str] | None:
-        """Return the message and hint for a class name of several words before numbers."""
+    def spaced_name(self, columns: list[str]) -> tuple[str, ...] | None:
+        """Return the arguments of a fault for a class name of several words before numbers."""
         numbers = are_numbers(columns)
         words = columns[: numbers.index(True)] if True in numbers else []
         rest = len(columns) - len(words)
-        if len(words) < 2 or not all(numbers[len(words) :]) or rest not in (4, 4 + self.scored):
+        if (
+            self.key != "class"
+            or len(words) < 2
+            or not all(numbers[len(words) :])
+            or rest not in (4, 4 + self.scored)
+        ):
             return None
         message = f"the {self.key} {quote(' '.join(words))} has spaces, which separate the columns"
         hint = f"write {'_'.join(words)} in both inputs, or numbers with --class-names"
-        return message, hint
+        return message, hint, "lines with such names"
 
     def other_kind(self, data: bytes) -> str:
         """Return the kind of a file that does not have such lines, or ""."""

@@ -65,11 +65,11 @@ class Rows:
         values[given] = self.numbers
         return values
 
-    def without_last(self) -> "Rows":
-        """Return the rows without the last number of each."""
+    def without_last(self, flags: Flags) -> "Rows":
+        """Return the rows without the last number of those flagged (N,)."""
         kept = np.ones(len(self.numbers), np.bool_)
-        kept[self.ends - 1] = False
-        ends = self.ends - np.arange(1, len(self) + 1)
+        kept[self.ends[flags] - 1] = False
+        ends = self.ends - np.cumsum(flags)
         return replace(self, numbers=self.numbers[kept], ends=ends)
 
     @property
@@ -313,6 +313,10 @@ class _Lines:
         try:
             word, numbers, flag = self._form.read_line(decoded(line))
         except FaultError as fault:
-            self._problems.add(self.path, f"line {number}", fault.message, fault.hint)
+            problem = (self.path, f"line {number}", fault.message, fault.hint)
+            if fault.alike:
+                self._problems.add_alike(fault.alike, *problem)
+            else:
+                self._problems.add(*problem)
             return None
         return word.encode(), numbers, flag

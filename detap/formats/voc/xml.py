@@ -62,10 +62,9 @@ def read_annotation(
             message = f"unexpected element <{child.tag}>"
             problems.add(file, f"line {child.sourceline}", message, "write <object>")
     if rotated := sum(1 for _ in root.iter("robndbox")):
-        what = "object has" if rotated == 1 else "objects have"
-        message = f"{rotated} {what} <robndbox>, a rotated box of roLabelImg, which VOC lacks"
+        message = "has <robndbox>, a rotated box of roLabelImg, which VOC lacks"
         hint = "write DOTA text (`cx cy w h angle class 0` a line, --angle-unit radians)"
-        problems.add(file, "", message, hint)
+        problems.add_alike("objects", file, "", message, hint, count=rotated)
         return Annotation([])
     read = (
         _read_object(element, file, f"object {number}", problems, attributes)

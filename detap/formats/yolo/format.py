@@ -64,7 +64,14 @@ from detap.formats.yolo.names import (
     names_of_detections,
     read_if_valid,
 )
-from detap.formats.yolo.rows import BOX, CORNERS, Task, all_axis_aligned, task_of_predictions
+from detap.formats.yolo.rows import (
+    BOX,
+    CORNERS,
+    Task,
+    all_axis_aligned,
+    class_number,
+    task_of_predictions,
+)
 from detap.io import stream as files
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path, SourceFile
@@ -278,7 +285,7 @@ def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits
     names_file = options.get("dt_class_names") or options.get("class_names")
     classes = set(ClassNames.read(names_file, Problems(1), limits).names)
     if not classes:
-        words = {word for words in first_words(folder, limits) for word in words}
+        words = {class_number(word) for words in first_words(folder, limits) for word in words}
         classes = {word.lstrip("0") or "0" for word in words if is_whole(word)}
     return empty_ground_truth(folder.members, classes)
 
@@ -350,9 +357,6 @@ class Yolo(Format):
         return writer.files(content, notes)
 
 
-_CLASS = re.compile(rb"[0-9]+(\.0*)?")
-
-
 def _text_files(path: str) -> list[str]:
     """Return a file, or a few text files of a folder or its sub-folders, `labels` first."""
     if os.path.isfile(path):
@@ -380,7 +384,8 @@ def _is_row(line: bytes) -> bool:
     word, *columns = line.split()
     if len(columns) > len(BOX) and columns[-1].isdigit():  # a track id
         columns.pop()
-    if not _CLASS.fullmatch(word) or len(columns) < 4 or not all(map(_NUMBER.fullmatch, columns)):
+    is_class = is_whole(class_number(word.decode("latin-1")))
+    if not is_class or len(columns) < 4 or not all(map(_NUMBER.fullmatch, columns)):
         return False
     return all(abs(float(column)) <= 2 for column in columns) and any(
         b"." in column for column in columns

@@ -3,7 +3,6 @@
 The confidence of a prediction, if any, is the last column or the second.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import replace
@@ -31,6 +30,7 @@ from detap.formats.yolo.rows import (
     Task,
     YoloForm,
     all_axis_aligned,
+    class_number,
 )
 from detap.io.limits import Limits
 from detap.io.problems import FaultError
@@ -49,9 +49,6 @@ _FAR = 0.25
 
 _SUMS, _DEGREE = 0.05, np.sin(np.radians(1))
 """Tolerances of rectangles: in pixels, and the sine of the angle."""
-
-_WHOLE_FLOAT = re.compile(r"(?<=[0-9])\.0*$")
-"""The end of a class number as NumPy's savetxt and pandas write it: ``1.0``."""
 
 Order = tuple[str, tuple[Note, ...]]
 
@@ -111,10 +108,11 @@ class LabelReader(FolderReader):
             form = replace(form, has_tracks=False, tracks=Counter())
             rows = self.read(form)
             has_confidence = _confidences(form, rows)
-        if has_confidence.all() and _are_track_ids(rows.numbers[rows.ends - 1]):
-            form.tracks["last column"] += len(rows)
-            rows, has_confidence = rows.without_last(), ~has_confidence
-            self.rows = rows
+        if _are_track_ids(rows.numbers[rows.ends[has_confidence] - 1]):
+            # Boxes of an image in which nothing is tracked have no id.
+            form.tracks["last column"] += int(np.count_nonzero(has_confidence))
+            rows = self.rows = rows.without_last(has_confidence)
+            has_confidence = np.zeros(len(rows), np.bool_)
         check_scores(np.where(has_confidence, 0.0, np.nan), self.location)
         self.form = form if has_confidence.all() else replace(form, scored=False)
         return self.form, rows
@@ -365,15 +363,15 @@ def _resolver(names: ClassNames, known: frozenset[str], by_name: set[bool]) -> C
     """
 
     def resolve(word: str) -> str:
-        word = _WHOLE_FLOAT.sub("", word)
         named = word in known and not word.isdigit()
         by_name.add(named)
         if named:
             return word
-        if not is_whole(word):
+        number = class_number(word)
+        if not is_whole(number):
             message = f"class {quote(word)} is not a whole number >= 0"
             raise FaultError(message, "write the class number")
-        return names.resolve(word) if names.names else word.lstrip("0") or "0"
+        return names.resolve(number) if names.names else number.lstrip("0") or "0"
 
     return resolve
 

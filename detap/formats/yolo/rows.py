@@ -27,6 +27,8 @@ TASKS = ("detect", "segment", "pose", "obb")
 _TASK = re.compile(r"^task:[ ]*([a-z]+)[ ]*\r?$", re.MULTILINE)
 _HEAD = 1 << 16
 
+_FLOAT = re.compile(r"[0-9]{1,9}\.?[0-9]*(?:[eE][+-]?[0-9]{1,2})?")
+
 _AXIS_TOLERANCE = 2e-6
 """Rounding tolerance of axis-aligned boxes with six digits."""
 
@@ -203,6 +205,13 @@ class Task:
         else:
             hint += "; for boxes without keypoints pass --task detect"
         return YoloForm(*columns, counts, shape, hint, self.keypoints)
+
+
+def class_number(word: str) -> str:
+    """Return the digits of a class that NumPy's savetxt or pandas wrote as ``1.0``, else `word`."""
+    if word.isdigit() or not _FLOAT.fullmatch(word) or not float(word).is_integer():
+        return word
+    return str(int(float(word)))
 
 
 def task_of_predictions(
