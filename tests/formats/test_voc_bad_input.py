@@ -528,8 +528,8 @@ XYWH = {
     "far corner below": ("dog 0 1e308 1 1e308", "box corner overflows; correct the box"),
     "two words": (
         "traffic light 1 2 3 4",
-        "the class 'traffic light' has spaces, which separate the columns; write traffic_light in "
-        "both inputs, or numbers with --class-names",
+        "the class 'traffic light' has spaces, which separate the columns; write "
+        "traffic_light in both inputs, or numbers with --class-names",
     ),
     "another word": (
         "dog 1 2 3 4 hard",

@@ -72,8 +72,8 @@ PREDICTIONS: dict[str, tuple[str, str]] = {
     "0 .5 .5 .5 .5 90%": ("conf '90%' is not a number", DECIMAL),
     "0 .1 .1 .2 .2 .3 .3 x": ("conf 'x' is not a number", DECIMAL),
     "0 2 .5 .5 .5 .9": ("xc 2 is outside [0, 1]", REACH),
-    "0.0 .5 .5 .5 .5 .9": (
-        "class '0.0' is not a whole number >= 0", "write the class number",
+    "0.5 .5 .5 .5 .5 .9": (
+        "class '0.5' is not a whole number >= 0", "write the class number",
     ),
 }  # fmt: skip
 
