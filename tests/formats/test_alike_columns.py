@@ -154,8 +154,8 @@ def test_class_names_with_spaces(tmp_path: Path, truth: str, detected: str) -> N
     gt, names = tmp_path / "gt", tmp_path / "names.txt"
     ground_truth = detap.read_ground_truth(gt, class_names=names)
     assert ground_truth.classes == ("traffic light",)
-    found = detap.read_detections(tmp_path / "dt", ground_truth, class_names=names)
-    assert detap.evaluate(ground_truth, found, "voc2012").summary["mAP"] == 1
+    detections = detap.read_detections(tmp_path / "dt", ground_truth, class_names=names)
+    assert detap.evaluate(ground_truth, detections, "voc2012").summary["mAP"] == 1
     for name, line in (("gt", "traffic_light 1 1 9 9"), ("dt", "traffic_light 0.9 1 1 9 9")):
         (tmp_path / name / "a.txt").write_text(f"{line}\n")
     assert detap.evaluate(tmp_path / "gt", tmp_path / "dt", "voc2012").summary["mAP"] == 1
