@@ -25,6 +25,7 @@ LAYERS = (
     ("metrics",),
     (
         "formats.jsonl",
+        "formats.responses",
         "formats.ranking",
         "formats.cvat",
         "formats.labelme",

@@ -203,3 +203,60 @@ ANGLE_UNIT = Option(
     "Angle unit; files then have cx cy w h angle instead of eight coordinates.",
     choices=("degrees", "radians"),
 )
+
+DIALECT = Option(
+    "dialect",
+    "How the model writes boxes, such as qwen3-vl; all dialects are in the docs.",
+    "NAME",
+    roles=(DETECTIONS,),
+)
+BOX_KEY = Option(
+    "box_key",
+    "Key of the box, of --dialect json.",
+    "NAME",
+    roles=(DETECTIONS,),
+    default="bbox",
+)
+LABEL_KEY = Option(
+    "label_key",
+    "Key of the class, of --dialect json.",
+    "NAME",
+    roles=(DETECTIONS,),
+    default="label",
+)
+BOX_ORDER = Option(
+    "box_order",
+    "Order of the box, of --dialect json.",
+    choices=("xyxy", "xywh", "yxyx"),
+    roles=(DETECTIONS,),
+    default="xyxy",
+)
+BOX_SCALE = Option(
+    "box_scale",
+    "Unit of the box, of --dialect json: pixels, or 1/N of width and height.",
+    "pixels|N",
+    roles=(DETECTIONS,),
+    default="pixels",
+)
+MAX_PIXELS = Option(
+    "max_pixels",
+    "Most pixels of the resized input, of --dialect qwen2.5-vl.",
+    "N",
+    roles=(DETECTIONS,),
+    default="12845056",
+)
+MIN_PIXELS = Option(
+    "min_pixels",
+    "Fewest pixels of the resized input, of --dialect qwen2.5-vl.",
+    "N",
+    roles=(DETECTIONS,),
+    default="3136",
+)
+MISSING_RESPONSES = Option(
+    "missing_responses",
+    "Images without an answer: an error (the default), or empty.",
+    choices=("error", "empty"),
+    roles=(DETECTIONS,),
+    default="error",
+)
+DIALECT_OPTIONS = (DIALECT, BOX_KEY, LABEL_KEY, BOX_ORDER, BOX_SCALE, MAX_PIXELS, MIN_PIXELS)

@@ -1,0 +1,1 @@
+"""Answers of vision-language models, which have boxes and no scores."""

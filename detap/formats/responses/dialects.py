@@ -1,0 +1,155 @@
+"""The dialects of vision-language models: how they write boxes, and in which unit."""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from detap.errors import UsageError
+from detap.formats.responses.answer import Answer
+from detap.formats.responses.json_answers import JsonDialect, after_thinking, read_json
+from detap.io.problems import FaultError, check_choice
+from detap.text_input import number, parse_int
+
+Size = tuple[float, float]
+"""Width and height."""
+
+ORDERS = ("xyxy", "xywh", "yxyx")
+PIXELS = "pixels"
+MAX_PIXELS, MIN_PIXELS = 12845056, 3136
+_PATCH = 28
+"""Sides of the resized input are multiples of it."""
+_MAX_RATIO = 200
+
+
+class Dialect(NamedTuple):
+    """Keys, order and unit of the boxes of a model."""
+
+    form: JsonDialect
+    order: str = "xyxy"
+    divisor: float = 1000.0  # the width and height of the image; 0 for pixels
+    is_resized: bool = False  # True for pixels of the resized input
+    pixels: tuple[int, int] = (MIN_PIXELS, MAX_PIXELS)  # limits of the resized input
+    blank_is_empty: bool = False  # True if a blank answer says that there are no objects
+
+    @property
+    def has_pixels(self) -> bool:
+        """True if boxes are in pixels of the image, so that its size does not matter."""
+        return not self.divisor and not self.is_resized
+
+    def read(self, text: str, line_label: str = "") -> Answer:
+        """Return the boxes of an answer."""
+        answer = Answer(line_label)
+        text = after_thinking(text, answer)
+        if text.strip():
+            read_json(text, self.form, answer)
+        else:
+            answer.is_empty = self.blank_is_empty and not answer.notes
+        return answer
+
+    def corners(
+        self, numbers: tuple[float, ...], size: Size, input_size: Size | None = None
+    ) -> list[float]:
+        """Return x1, y1, x2, y2 in pixels of the image."""
+        first, second, third, fourth = numbers
+        if self.order == "yxyx":
+            first, second, third, fourth = second, first, fourth, third
+        elif self.order == "xywh":
+            third, fourth = first + third, second + fourth
+        if self.has_pixels:
+            return [first, second, third, fourth]
+        width, height = (self.divisor, self.divisor)
+        if self.is_resized:
+            width, height = input_size or resized(size, *self.pixels)
+        x, y = size[0] / width, size[1] / height
+        return [first * x, second * y, third * x, fourth * y]
+
+
+def resized(size: Size, min_pixels: int = MIN_PIXELS, max_pixels: int = MAX_PIXELS) -> Size:
+    """Return the size at which Qwen2.5-VL sees an image; raise FaultError for a long one."""
+    if max(size) / min(size) > _MAX_RATIO:
+        message = f"is {size[0]:g} x {size[1]:g}, a ratio above {_MAX_RATIO}"
+        raise FaultError(message, "write input_width and input_height in its line")
+    width, height = (max(_PATCH, round(side / _PATCH) * _PATCH) for side in size)
+    if width * height > max_pixels:
+        return _scaled(size, 1 / math.sqrt(size[0] * size[1] / max_pixels), math.floor)
+    if width * height < min_pixels:
+        return _scaled(size, math.sqrt(min_pixels / (size[0] * size[1])), math.ceil)
+    return width, height
+
+
+def _scaled(size: Size, factor: float, whole: Callable[[float], int]) -> Size:
+    width, height = (max(_PATCH, whole(side * factor / _PATCH) * _PATCH) for side in size)
+    return width, height
+
+
+_QWEN = JsonDialect("bbox_2d")
+DIALECTS = {
+    "qwen2.5-vl": Dialect(_QWEN, divisor=0, is_resized=True),
+    "qwen3-vl": Dialect(_QWEN),
+    "gemini": Dialect(JsonDialect("box_2d"), "yxyx"),
+    "json": Dialect(JsonDialect("bbox"), divisor=0),
+}
+
+
+def dialect_of(
+    name: str | None,
+    *,
+    box_key: str | None = None,
+    label_key: str | None = None,
+    box_order: str | None = None,
+    box_scale: str | float | None = None,
+    max_pixels: str | int | None = None,
+    min_pixels: str | int | None = None,
+) -> Dialect:
+    """Return the dialect of a name with its options; raise UsageError if they do not fit."""
+    if name is None:
+        message = "answers of models need a dialect, which is not guessed"
+        raise UsageError(f"{message}; use --dialect {' or '.join(DIALECTS)} (dialect= in Python)")
+    check_choice("--dialect", name, [*DIALECTS])
+    dialect = DIALECTS[name]
+    keys = {"box_key": box_key, "label_key": label_key}
+    of_json = {**keys, "box_order": box_order, "box_scale": box_scale}
+    _check_options(name, "json", of_json)
+    _check_options(name, "qwen2.5-vl", {"max_pixels": max_pixels, "min_pixels": min_pixels})
+    form = dialect.form._replace(**{key: value for key, value in keys.items() if value})
+    if box_order is not None:
+        check_choice("--box-order", box_order, ORDERS)
+        dialect = dialect._replace(order=box_order)
+    if box_scale is not None:
+        dialect = dialect._replace(divisor=_divisor(box_scale))
+    low, high = _pixels("--min-pixels", min_pixels), _pixels("--max-pixels", max_pixels)
+    return dialect._replace(form=form, pixels=(low or MIN_PIXELS, high or MAX_PIXELS))
+
+
+def _check_options(name: str, of: str, given: Mapping[str, object]) -> None:
+    """Raise UsageError for options of another dialect."""
+    options = [option for option, value in given.items() if value is not None]
+    if options and name != of:
+        flag = f"--{options[0].replace('_', '-')}"
+        raise UsageError(f"{flag} is for --dialect {of}; this is --dialect {name}")
+
+
+def _divisor(scale: str | float) -> float:
+    """Return the number that stands for the whole width or height; 0 for pixels."""
+    if scale == PIXELS:
+        return 0.0
+    try:
+        value = number(str(scale))
+    except ValueError:
+        value = 0.0
+    if value <= 0:
+        raise UsageError(f"--box-scale {scale!r} is neither {PIXELS} nor a number above 0")
+    return value
+
+
+def _pixels(flag: str, given: str | int | None) -> int:
+    """Return a number of pixels; 0 if it is not given."""
+    if given is None:
+        return 0
+    try:
+        value = parse_int(str(given))
+    except ValueError:
+        value = 0
+    if value <= 0:
+        raise UsageError(f"{flag} {given!r} is no whole number above 0")
+    return value

@@ -1,0 +1,431 @@
+"""Answers of vision-language models: the text of single answers, and files of them."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import detap
+from detap.errors import DetapWarning, InputError, UsageError
+from detap.formats.detection import matching_formats
+from detap.formats.responses.answer import Answer
+from detap.formats.responses.dialects import DIALECTS, dialect_of, resized
+from detap.io.problems import FaultError
+from tests.formats.exports import write
+
+OPTIONS = ("box_key", "label_key", "box_order", "box_scale")
+SIZE = (640.0, 480.0)
+TRUTH = {
+    "images": [
+        {"id": 7, "file_name": "day/a.jpg", "width": 640, "height": 480},
+        {"id": 8, "file_name": "night/b.png", "width": 1000, "height": 500},
+    ],
+    "categories": [{"id": 1, "name": "cat"}, {"id": 2, "name": "Traffic light"}],
+    "annotations": [
+        {"id": 1, "image_id": 7, "category_id": 1, "bbox": [64, 48, 64, 48], "area": 3072},
+        {"id": 2, "image_id": 8, "category_id": 2, "bbox": [100, 50, 200, 100], "area": 20000},
+    ],
+}
+CAT = '[{"bbox_2d": [100, 100, 200, 200], "label": "Cat"}]'
+LIGHT = '[{"bbox_2d": [100, 100, 300, 300], "label": " traffic  light "}]'
+LINES = [{"image": "a.jpg", "response": CAT}, {"image": "b", "response": LIGHT}]
+
+
+def jsonl(*records: Any) -> str:
+    return "".join(f"{json.dumps(record)}\n" for record in records)
+
+
+def read(folder: Path, content: Any = None, truth: Any = TRUTH, **options: Any) -> detap.Detections:
+    """Read answers, by default those of LINES, with the ground truth."""
+    path = write(folder / "answers.jsonl", jsonl(*LINES) if content is None else content)
+    ground_truth = detap.read_ground_truth(write(folder / "gt.json", truth))
+    return detap.read_detections(path, ground_truth, **({"dialect": "qwen3-vl"} | options))
+
+
+def message(folder: Path, content: Any = None, truth: Any = TRUTH, **options: Any) -> str:
+    """Return the message that refuses answers, without the folder."""
+    with pytest.raises((InputError, UsageError)) as error:
+        read(folder, content, truth, **options)
+    return str(error.value).replace(f"{folder}/", "")
+
+
+def notes_of(table: detap.Detections) -> dict[str, tuple[str, int, str]]:
+    return {note.code: (note.message, note.count, note.severity) for note in table.notes}
+
+
+# --- single answers
+
+
+def test_answers_of_the_reference_program(unscored: Path) -> None:
+    cases = json.loads((unscored / "responses.json").read_text())["cases"]
+    cases = [case for case in cases if case["dialect"] in DIALECTS]
+    assert len(cases) >= 56
+    for case in cases:
+        options = {name: case[name] for name in OPTIONS if name in case}
+        dialect = dialect_of(case["dialect"], **options)
+        answer = dialect.read(case["response"], case.get("label", ""))
+        size = (case["input_width"], case["input_height"]) if "input_width" in case else None
+        expected = case["expected"]
+        labels = [box["label"] for box in expected["boxes"]]
+        assert [box.label for box in answer.boxes] == labels, case["id"]
+        for box, one in zip(answer.boxes, expected["boxes"], strict=True):
+            corners = dialect.corners(box.numbers, (case["width"], case["height"]), size)
+            assert corners == pytest.approx(one["box"], abs=1e-9), case["id"]
+        assert len(answer.bad) == expected["bad_boxes"], case["id"]
+        assert answer.failed == expected["failed"], case["id"]
+        assert answer.all_notes() == expected["notes"], case["id"]
+
+
+def json_answer(text: str) -> Answer:
+    return DIALECTS["qwen3-vl"].read(text)
+
+
+BOX = '{"bbox_2d": [1, 2, 3, 4], "label": "cat"}'
+
+
+@pytest.mark.parametrize(
+    ("text", "boxes", "notes"),
+    [
+        (f"[{BOX}, {{'bbox_2d': [5, 6, 7, 8], 'label': 'it\\'s'}}]", 2, ["lenient-json"]),
+        (f"[{BOX}, None, True, null]", 1, ["lenient-json"]),
+        (f'[{BOX}, "a]b", {{"a": {{}}}}, -1.5e3]', 1, []),
+        (f"[{BOX}, tru", 1, ["truncated"]),
+        (f"[{BOX}, -", 1, ["truncated"]),
+        (f"[{BOX}, 1.", 1, ["truncated"]),
+        (f"[{BOX}, 1e", 1, ["truncated"]),
+        (f"[{BOX}, 'do\\", 1, ["truncated"]),
+        (f"[{BOX}, 01]", 1, ["malformed"]),
+        (f"[{BOX}, yes]", 1, ["malformed"]),
+        (f'[{BOX}, "\\q"]', 1, ["malformed"]),
+        (f'[{BOX}, "two\nlines"]', 1, ["malformed"]),
+        (f"[{BOX}}}", 1, ["malformed"]),
+        (f"[{BOX}, {{1: 2}}]", 1, ["malformed"]),
+        (f"[{BOX},, {BOX}]", 2, ["malformed", "repeated-boxes", "several-blocks"]),
+        (f"[a] {{b}} {BOX} [c", 1, []),
+        (f"{{'a': (1, {BOX})}}", 1, []),
+        ('[{"bbox_2d": [NaN, 2, 3, 4], "label": "cat"}]', 0, ["bad-boxes"]),
+        ('[{"bbox_2d": [1e999, 2, 3, 4], "label": "cat"}]', 0, ["bad-boxes"]),
+        ('[{"bbox_2d": [1, 2, 3, 4], "label": "\\ud800"}]', 0, ["bad-boxes"]),
+        (f"<think>a</think><think>{BOX}", 0, ["failed", "unfinished-thinking"]),
+        ("[" * 100 + BOX + "]" * 100, 1, []),
+    ],
+)
+def test_odd_json(text: str, boxes: int, notes: list[str]) -> None:
+    answer = json_answer(text)
+    assert (len(answer.boxes), answer.all_notes()) == (boxes, notes)
+
+
+def test_outer_boxes_precede_inner_ones() -> None:
+    inner = '{"bbox_2d": [5, 6, 7, 8], "label": "head"}'
+    answer = json_answer(f'[{{"parts": [{inner}], "bbox_2d": [1, 2, 3, 4], "label": "cat"}}]')
+    assert [box.label for box in answer.boxes] == ["cat", "head"]
+
+
+def test_a_nesting_above_100_is_malformed() -> None:
+    # The brackets before the last 100 are no JSON; the rest is whole.
+    answer = json_answer("[" * 150 + "]" * 150)
+    assert answer.is_empty
+    assert answer.all_notes() == []
+    deep = json_answer(f"[{BOX}, {'[' * 100}{']' * 101}")
+    assert (len(deep.boxes), deep.all_notes()) == (1, ["malformed"])
+
+
+@pytest.mark.parametrize("text", ["[" * 10**6, "[" * 10**6 + "x", " [" * 250_000, '[{"a":' * 30000])
+def test_a_megabyte_of_brackets_in_under_a_second(text: str) -> None:
+    begin = time.process_time()
+    assert json_answer(text).failed
+    assert time.process_time() - begin < 1
+
+
+LABELS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.strip)
+NUMBERS = st.floats(-1e4, 1e4)
+BOXES = st.lists(st.tuples(LABELS, st.lists(NUMBERS, min_size=4, max_size=4)))
+
+
+@given(BOXES, st.booleans(), st.sampled_from(["qwen3-vl", "gemini", "json"]))
+def test_rendered_boxes_are_read_back(
+    boxes: list[tuple[str, list[float]]], ascii_only: bool, name: str
+) -> None:
+    key = DIALECTS[name].form.box_key
+    records = [{key: numbers, "label": label} for label, numbers in boxes]
+    text = json.dumps(records, ensure_ascii=ascii_only, indent=1)
+    answer = DIALECTS[name].read(f"Here:\n```json\n{text}\n```")
+    expected = [(" ".join(label.split()), tuple(numbers)) for label, numbers in boxes]
+    assert [tuple(box) for box in answer.boxes] == expected
+    assert not answer.failed
+    assert set(answer.all_notes()) <= {"repeated-boxes"}
+
+
+ODD = st.lists(
+    st.sampled_from([*"[]{}:,'\"\\ \n-1ax<>", BOX, "True", "nul", "<think>", "</think>"])
+).map("".join)
+
+
+@given(ODD | st.text(), st.sampled_from(sorted(DIALECTS)))
+def test_any_text_is_an_answer(text: str, name: str) -> None:
+    answer = DIALECTS[name].read(text, "cat")
+    assert answer.failed == ("failed" in answer.all_notes())
+
+
+def test_sizes_of_the_resized_input() -> None:
+    assert resized((640, 480)) == (644, 476)
+    assert resized((8000, 6000)) == (4116, 3080)
+    assert resized((20, 10)) == (84, 56)
+    assert resized((640, 480), 3136, 100_000) == (364, 252)  # sqrt(3.072): 365.1 and 273.9
+    with pytest.raises(FaultError, match="is 2010 x 10, a ratio above 200"):
+        resized((2010, 10))
+
+
+# --- files
+
+
+@pytest.mark.parametrize("image", ["day/a.jpg", "a.jpg", "a", "day/a", "x\\y\\a.jpeg", 7, "7"])
+def test_images_by_id_or_name(tmp_path: Path, image: Any) -> None:
+    table = read(tmp_path, jsonl({"image": image, "response": CAT}, LINES[1]))
+    assert table.images == (7, 8)
+    assert table.image.tolist() == [0, 1]
+    assert table.label.tolist() == [0, 1]
+    assert table.corners == pytest.approx(np.array([[64, 48, 128, 96], [100, 50, 300, 150]]))
+    assert not table.has_scores
+    assert table.notes == ()
+
+
+def test_an_array_is_read_like_lines(tmp_path: Path) -> None:
+    path = write(tmp_path / "answers.json", LINES)
+    truth = detap.read_ground_truth(write(tmp_path / "gt.json", TRUTH))
+    result = detap.evaluate(truth, detap.read_detections(path, truth, dialect="qwen3-vl"))
+    assert result.summary["F1"] == 1
+    assert matching_formats(str(path)) == ["responses"]
+
+
+def test_other_json_lines_are_read_as_before(tmp_path: Path) -> None:
+    objects = {"bbox": [[1, 2, 3, 4]], "category": ["cat"], "score": [0.5]}
+    for record in (
+        {"file_name": "a.jpg", "objects": objects},
+        {"image": "a", "response": "", "file_name": "a.jpg", "objects": objects},
+        {"image": "a", "answer": '"response": '},
+    ):
+        assert matching_formats(str(write(tmp_path / "dt.jsonl", jsonl(record)))) == ["jsonl"]
+    path = write(tmp_path / "dt.jsonl", jsonl({"response": "x" * 5000 + '"', "image": "a"}))
+    assert matching_formats(str(path)) == ["jsonl"]  # the first 4096 bytes decide
+
+
+def test_labels_differ_in_more_than_case_and_space(tmp_path: Path) -> None:
+    boxes = ["CAT", "cat ", "red  car", "Red Car"]
+    records = [{"bbox_2d": [0, 0, n + 1, 9], "label": label} for n, label in enumerate(boxes)]
+    line = {"image": "a", "response": json.dumps(records)}
+    table = read(tmp_path, jsonl(line, LINES[1]))
+    assert table.classes == ("cat", "Traffic light", "red car")
+    assert table.label.tolist() == [0, 0, 2, 2, 1]
+
+
+def test_notes_count_answers(tmp_path: Path) -> None:
+    records = [
+        {"image": "a", "response": "There are none of these objects in the image."},
+        {"image": "a", "response": f"{CAT[:-1]}, {{"},
+        {"image": "a", "response": '[{"bbox_2d": [1, 2], "label": "cat"}]'},
+        {"image": "b", "response": LIGHT + LIGHT},
+    ]
+    text = '{"bbox_2d": [1.0, 2.0], "label": "cat"}'
+    assert notes_of(read(tmp_path, jsonl(*records))) == {
+        "responses-failed": (
+            "1 of 4 answers has no boxes that could be read (failed); first: a: "
+            '"There are none of these objects in..."',
+            1,
+            "warning",
+        ),
+        "bad-boxes": (
+            f"boxes without four finite numbers and a label are left out; first: a: {text}",
+            1,
+            "warning",
+        ),
+        "truncated": ("answers are broken off; their complete boxes count", 1, "info"),
+        "several-blocks": ("answers have several JSON values with boxes; all count", 1, "info"),
+        "repeated-boxes": ("answers repeat a box with its label; all count", 1, "info"),
+        "responses-per-image": ("images have several answers; all count", 1, "info"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("", "answers.jsonl: has no answers; "),
+        ('{"image": 1, "response": ""}\n{', "line 2: is not JSON: Expecting property name"),
+        ("[{]", "answers.jsonl: is not JSON: Expecting property name"),
+        ("[" * 100_000, "answers.jsonl: is nested too deeply; write a JSON array"),
+        ('{"image": 1, "response": "", "x": ' + "[" * 100_000, "line 1: is nested too deeply"),
+        ("3\n", "line 1: is 3, expected an object; "),
+        ("null\n", "line 1: is null; expected"),
+        ('[{"image": "a", "response": ""}, 5]', "[1]: is 5, expected an object"),
+        (jsonl({"image": "a"}), "line 1: response is missing; "),
+        (jsonl({"response": ""}), "line 1: image is missing; "),
+        (
+            jsonl({"image": "a", "response": None}),
+            'line 1: response is null, expected text; write ""',
+        ),
+        (jsonl({"image": True, "response": ""}), "line 1: image is true, expected a file name"),
+        (jsonl({"image": " ", "response": ""}), 'line 1: image is " ", expected a file name'),
+        (jsonl({"image": "a", "response": "", "label": 3}), "line 1: label is 3, expected text"),
+        (jsonl({"image": "\ud800", "response": ""}), "line 1: image or label has half a surrogate"),
+        (
+            jsonl({"image": "a", "response": "", "input_width": 5}),
+            "line 1: input_height is null, expected a number above 0",
+        ),
+        (
+            jsonl({"image": "a", "response": "", "input_width": 0, "input_height": 9}),
+            "line 1: input_width is 0, expected a number above 0",
+        ),
+    ],
+)
+def test_invalid_lines(tmp_path: Path, content: str, expected: str) -> None:
+    assert expected in message(tmp_path, content, format="responses")
+
+
+def test_the_dialect_is_named(tmp_path: Path) -> None:
+    names = " or ".join(DIALECTS)
+    expected = f"need a dialect, which is not guessed; use --dialect {names} (dialect= in Python)"
+    assert expected in message(tmp_path, dialect=None)
+    assert "--dialect 'qwen' is unknown; use one of qwen2.5-vl," in message(
+        tmp_path, dialect="qwen"
+    )
+
+
+def test_the_key_of_another_dialect(tmp_path: Path) -> None:
+    expected = "answers.jsonl: 2 of 2 answers have no box under box_2d, but under bbox_2d; "
+    assert message(tmp_path, dialect="gemini") == f"{expected}try --dialect qwen2.5-vl or qwen3-vl"
+    as_is = read(tmp_path, dialect="gemini", as_is=True)
+    assert notes_of(as_is)["bad-boxes"][1] == 2
+    half = jsonl(LINES[0], {"image": "b", "response": "[]"})
+    assert notes_of(read(tmp_path, half, dialect="gemini"))["bad-boxes"][1] == 1
+    other = jsonl(
+        *(line | {"response": line["response"].replace("bbox_2d", "box")} for line in LINES)
+    )
+    assert message(tmp_path, other).endswith("but under box; try --dialect json --box-key box")
+    # The remedy works; boxes are in pixels then.
+    table = read(tmp_path, other, dialect="json", box_key="box", box_scale="1000")
+    assert table.corners.tolist() == read(tmp_path).corners.tolist()
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"box_key": "b"}, "--box-key is for --dialect json; this is --dialect qwen3-vl"),
+        ({"max_pixels": 9}, "--max-pixels is for --dialect qwen2.5-vl; this is --dialect qwen3-vl"),
+        ({"dialect": "json", "box_scale": "0"}, "--box-scale '0' is neither pixels nor a number"),
+        ({"dialect": "json", "box_scale": "x"}, "--box-scale 'x' is neither pixels nor a number"),
+        (
+            {"dialect": "json", "box_order": "x"},
+            "--box-order 'x' is unknown; use one of xyxy, xywh",
+        ),
+        ({"dialect": "qwen2.5-vl", "min_pixels": "1.5"}, "--min-pixels '1.5' is no whole number"),
+        ({"missing_responses": "x"}, "--missing-responses 'x' is unknown; use one of error, empty"),
+    ],
+)
+def test_invalid_options(tmp_path: Path, options: dict[str, Any], expected: str) -> None:
+    assert expected in message(tmp_path, **options)
+
+
+def test_unknown_images(tmp_path: Path) -> None:
+    lines = [*LINES, {"image": "aa.jpg", "response": ""}, {"image": "c", "response": ""}]
+    assert message(tmp_path, jsonl(*lines)) == (
+        "answers.jsonl: line 3: image 'aa.jpg' is not in the ground truth, nor are those of 1 "
+        "other lines; did you mean 'day/a.jpg'?"
+    )
+    # Two images have the name a.jpg, so that only the folder tells them apart.
+    images = [*TRUTH["images"], {"id": 9, "file_name": "night/a.jpg", "width": 10, "height": 10}]
+    lines[2] = {"image": "night/a.jpg", "response": ""}
+    unclear = message(tmp_path, jsonl(*lines[:3]), TRUTH | {"images": images})
+    assert "line 1: image 'a.jpg' is not in the ground truth; did you mean" in unclear
+
+
+def test_images_without_an_answer(tmp_path: Path) -> None:
+    expected = "answers.jsonl: 1 of 2 images has no answer, first night/b.png; "
+    remedy = "--missing-responses empty counts them as empty"
+    assert message(tmp_path, jsonl(LINES[0])) == expected + remedy
+    table = read(tmp_path, jsonl(LINES[0]), missing_responses="empty")
+    assert detap.evaluate(detap.read_ground_truth(tmp_path / "gt.json"), table).summary["R"] == 0.5
+
+
+def test_several_files(tmp_path: Path) -> None:
+    paths = [write(tmp_path / f"{n}.jsonl", jsonl(line)) for n, line in enumerate(LINES)]
+    truth = detap.read_ground_truth(write(tmp_path / "gt.json", TRUTH))
+    expected = "is one of several files, .*; join the files, or pass --missing-responses empty"
+    with pytest.raises(InputError, match=expected):
+        detap.read_detections(paths, truth, dialect="qwen3-vl")
+    options: dict[str, Any] = {"dialect": "qwen3-vl", "missing_responses": "empty"}
+    assert detap.read_detections(paths, truth, **options).image.tolist() == [0, 1]
+
+
+def test_image_sizes(tmp_path: Path) -> None:
+    images = [{"id": image["id"], "file_name": image["file_name"]} for image in TRUTH["images"]]
+    truth = TRUTH | {"images": images}
+    assert message(tmp_path, truth=truth) == (
+        "answers.jsonl: the size of image 'day/a.jpg' is unknown; "
+        "pass --image-sizes FILE, a CSV of image,width,height"
+    )
+    sizes = write(tmp_path / "sizes.csv", "image,width,height\na.jpg,640,480\nb.png,1000,500\n")
+    table = read(tmp_path, truth=truth, image_sizes=sizes)
+    assert table.corners.tolist() == read(tmp_path).corners.tolist()
+    assert [file.path for file in table.files] == [str(tmp_path / "answers.jsonl"), str(sizes)]
+    # Pixels need no size.
+    assert len(read(tmp_path, truth=truth, dialect="json", box_key="bbox_2d")) == 2
+    images[0] |= {"width": 9000, "height": 9}
+    long = message(tmp_path, truth=truth, dialect="qwen2.5-vl")
+    assert "line 1: image 'a.jpg' is 9000 x 9, a ratio above 200; write input_width" in long
+
+
+def test_options_are_recorded(tmp_path: Path) -> None:
+    options = {"dialect": "qwen2.5-vl", "max_pixels": "100000", "missing_responses": "error"}
+    table = read(tmp_path, **options)
+    assert table.files[0].reading == (("dialect", "qwen2.5-vl"), ("max_pixels", "100000"))
+
+
+def test_answers_are_no_ground_truth(tmp_path: Path) -> None:
+    path = write(tmp_path / "answers.jsonl", jsonl(*LINES))
+    with pytest.raises(
+        InputError, match="has answers of a model, not ground truth; give it as det"
+    ):
+        detap.read_ground_truth(path)
+
+
+# --- whole sets
+
+
+@pytest.mark.parametrize("index", range(3))
+def test_sets_of_the_reference_program(real_data: Path, unscored: Path, index: int) -> None:
+    expected = json.loads((unscored / "responses_expected.json").read_text())["files"][index]
+    path = unscored / expected["responses"]
+    truth = detap.read_ground_truth(real_data / expected["ground_truth"])
+    options: dict[str, Any] = {"dialect": expected["dialect"]}
+    missing = expected["images_without_response"]
+    if missing:
+        with pytest.raises(InputError) as error:
+            detap.read_detections(path, truth, **options)
+        first = f"{len(missing)} of 100 images have no answer, first {missing[0]}; "
+        assert f"{first}--missing-responses empty counts them as empty" in str(error.value)
+        options["missing_responses"] = "empty"
+    table = detap.read_detections(path, truth, **options)
+    assert len(table) == expected["boxes_read"]
+    notes = notes_of(table)
+    counts = dict(expected["answers_by_note"])
+    failed = expected["failed_responses"]
+    assert counts.pop("failed") == len(failed)
+    prefix = f"{len(failed)} of {expected['lines']} answers have no boxes that could be read"
+    assert notes["responses-failed"][0].startswith(f"{prefix} (failed); first: {failed[0]}: ")
+    assert {code: notes[code][1] for code in counts} == counts
+    with pytest.warns(DetapWarning, match="labels? that the ground truth lacks"):
+        result = detap.evaluate(truth, path, "coco", **options)
+    dropping = detap.protocol("coco").with_changes(unknown_labels="drop")
+    dropped = detap.evaluate(truth, path, dropping, **options)
+    for kept, suffix in ((result, ""), (dropped, "_unknown_dropped")):
+        assert kept.summary == pytest.approx(expected[f"summary{suffix}"], abs=1e-9)
+        counts = expected[f"counts{suffix}"]
+        assert kept.true_positives.sum() == counts["TP"]
+        assert kept.false_positives.sum() == counts["FP"]
+    lacking = result.to_dict()["unscored"]["unknown_labels"]
+    assert lacking == expected["unknown_labels"]
