@@ -206,48 +206,48 @@ ANGLE_UNIT = Option(
 
 DIALECT = Option(
     "dialect",
-    "How the model writes boxes, such as qwen3-vl; all dialects are in the docs.",
+    "How the model writes boxes, such as qwen3-vl.",
     "NAME",
     roles=(DETECTIONS,),
 )
 BOX_KEY = Option(
     "box_key",
-    "Key of the box, of --dialect json.",
+    "Key of the box (dialect json).",
     "NAME",
     roles=(DETECTIONS,),
     default="bbox",
 )
 LABEL_KEY = Option(
     "label_key",
-    "Key of the class, of --dialect json.",
+    "Key of the class (dialect json).",
     "NAME",
     roles=(DETECTIONS,),
     default="label",
 )
 BOX_ORDER = Option(
     "box_order",
-    "Order of the box, of --dialect json.",
+    "Order of the box (dialect json).",
     choices=("xyxy", "xywh", "yxyx"),
     roles=(DETECTIONS,),
     default="xyxy",
 )
 BOX_SCALE = Option(
     "box_scale",
-    "Unit of the box, of --dialect json: pixels, or 1/N of width and height.",
+    "Unit of the box (dialect json): pixels, or 1/N of width and height.",
     "pixels|N",
     roles=(DETECTIONS,),
     default="pixels",
 )
 MAX_PIXELS = Option(
     "max_pixels",
-    "Most pixels of the resized input, of --dialect qwen2.5-vl.",
+    "Most pixels of the resized input (dialect qwen2.5-vl).",
     "N",
     roles=(DETECTIONS,),
     default="12845056",
 )
 MIN_PIXELS = Option(
     "min_pixels",
-    "Fewest pixels of the resized input, of --dialect qwen2.5-vl.",
+    "Fewest pixels of the resized input (dialect qwen2.5-vl).",
     "N",
     roles=(DETECTIONS,),
     default="3136",

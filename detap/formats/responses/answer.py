@@ -22,12 +22,12 @@ class Answer:
         self.is_empty = False  # True if the answer says that there are no objects
         self.other_keys: set[str] = set()  # box keys of other dialects
 
-    def add(self, label: object, numbers: object, text: str, count: int = 4) -> None:
-        """Add a box, a bad one if it has other than `count` finite numbers, or no label."""
+    def add(self, label: object, numbers: object, text: str) -> None:
+        """Add a box, a bad one unless it has four finite numbers and a label."""
         name = collapse(label) if isinstance(label, str) else ""
         name = name or self.line_label
         values = finite_numbers(numbers)
-        if name and is_text(name) and len(values) == count:
+        if name and is_text(name) and len(values) == 4:
             self.boxes.append(Box(name, values))
         else:
             self.bad.append(text)

@@ -7,6 +7,19 @@ from typing import NamedTuple
 from detap.errors import UsageError
 from detap.formats.responses.answer import Answer
 from detap.formats.responses.json_answers import JsonDialect, after_thinking, read_json
+from detap.formats.responses.tokens import (
+    COGVLM,
+    DEEPSEEK_VL2,
+    FLORENCE_2,
+    INTERNVL,
+    KOSMOS_2,
+    PALIGEMMA,
+    QWEN2_VL,
+    REX_OMNI,
+    TokenDialect,
+    read_tokens,
+    without_tags,
+)
 from detap.io.problems import FaultError, check_choice
 from detap.text_input import number, parse_int
 
@@ -24,9 +37,10 @@ _MAX_RATIO = 200
 class Dialect(NamedTuple):
     """Keys, order and unit of the boxes of a model."""
 
-    form: JsonDialect
+    form: JsonDialect | TokenDialect
     order: str = "xyxy"
     divisor: float = 1000.0  # the width and height of the image; 0 for pixels
+    offset: float = 0.0  # 0.5 where numbers are those of bins, whose centers count
     is_resized: bool = False  # True for pixels of the resized input
     pixels: tuple[int, int] = (MIN_PIXELS, MAX_PIXELS)  # limits of the resized input
     blank_is_empty: bool = False  # True if a blank answer says that there are no objects
@@ -40,17 +54,21 @@ class Dialect(NamedTuple):
         """Return the boxes of an answer."""
         answer = Answer(line_label)
         text = after_thinking(text, answer)
-        if text.strip():
-            read_json(text, self.form, answer)
-        else:
+        if isinstance(self.form, TokenDialect):
+            text = without_tags(text)
+        if not text.strip():
             answer.is_empty = self.blank_is_empty and not answer.notes
+        elif isinstance(self.form, TokenDialect):
+            read_tokens(text, self.form, answer)
+        else:
+            read_json(text, self.form, answer)
         return answer
 
     def corners(
         self, numbers: tuple[float, ...], size: Size, input_size: Size | None = None
     ) -> list[float]:
         """Return x1, y1, x2, y2 in pixels of the image."""
-        first, second, third, fourth = numbers
+        first, second, third, fourth = (number + self.offset for number in numbers)
         if self.order == "yxyx":
             first, second, third, fourth = second, first, fourth, third
         elif self.order == "xywh":
@@ -88,6 +106,14 @@ DIALECTS = {
     "qwen3-vl": Dialect(_QWEN),
     "gemini": Dialect(JsonDialect("box_2d"), "yxyx"),
     "json": Dialect(JsonDialect("bbox"), divisor=0),
+    "paligemma": Dialect(PALIGEMMA, "yxyx", 1024, blank_is_empty=True),
+    "florence-2": Dialect(FLORENCE_2, offset=0.5, blank_is_empty=True),
+    "kosmos-2": Dialect(KOSMOS_2, divisor=1, blank_is_empty=True),
+    "rex-omni": Dialect(REX_OMNI, divisor=999, blank_is_empty=True),
+    "qwen2-vl": Dialect(QWEN2_VL),
+    "internvl": Dialect(INTERNVL),
+    "deepseek-vl2": Dialect(DEEPSEEK_VL2, divisor=999),
+    "cogvlm": Dialect(COGVLM),
 }
 
 
@@ -111,7 +137,9 @@ def dialect_of(
     of_json = {**keys, "box_order": box_order, "box_scale": box_scale}
     _check_options(name, "json", of_json)
     _check_options(name, "qwen2.5-vl", {"max_pixels": max_pixels, "min_pixels": min_pixels})
-    form = dialect.form._replace(**{key: value for key, value in keys.items() if value})
+    form = dialect.form
+    if isinstance(form, JsonDialect):
+        form = form._replace(**{key: value for key, value in keys.items() if value})
     if box_order is not None:
         check_choice("--box-order", box_order, ORDERS)
         dialect = dialect._replace(order=box_order)

@@ -19,6 +19,7 @@ from detap.formats.reading.sniffing import json_paths
 from detap.formats.responses.answer import Answer
 from detap.formats.responses.dialects import DIALECTS, Dialect, Size, dialect_of
 from detap.formats.responses.lines import ImageNames, Line, read_lines
+from detap.formats.responses.tokens import TokenDialect
 from detap.io.json_text import short_json
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path, SourceFile, shown
@@ -82,6 +83,16 @@ class Answers(RowReader):
         counts = f"{len(others)} of {len(self.answers)} answers"
         message = f"{counts} have no box under {self.dialect.form.box_key}, but under {key}"
         self._fail(message, f"try --dialect {' or '.join(names)}")
+
+    def check_labels(self) -> None:
+        """Raise InputError if a line has no label in a dialect whose boxes have none."""
+        form = self.dialect.form
+        if not (isinstance(form, TokenDialect) and form.by_line):
+            return
+        without = [line.location for line in self.lines if not line.label]
+        if without:
+            message = f"label is missing, as in {len(without)} of {len(self.lines)} lines"
+            self._fail(message, "write the class that was asked for", without[0])
 
     def check_images(self, image: Sequence[int], names: Sequence[str], missing: str) -> None:
         """Raise InputError if images have no answer, unless these count as empty."""
@@ -206,6 +217,7 @@ def read_detections(
     images = ImageNames(truth, truth_format.file_names(truth) if truth_format and by_ids else {})
     image = images.find_all(read.lines, read.path)
     read.check_dialect()
+    read.check_labels()
     read.check_images(image, images.names, missing)
     files = [SourceFile(read.path, len(read.lines), sha256=read.sha256)]
     table: Mapping[str, tuple[int, int]] = {}
