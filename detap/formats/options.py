@@ -204,53 +204,35 @@ ANGLE_UNIT = Option(
     choices=("degrees", "radians"),
 )
 
-DIALECT = Option(
-    "dialect",
-    "How the model writes boxes, such as qwen3-vl.",
-    "NAME",
-    roles=(DETECTIONS,),
+_DIALECT = Option(
+    "dialect", "How the model writes boxes, such as qwen3-vl.", "NAME", roles=(DETECTIONS,)
 )
-BOX_KEY = Option(
-    "box_key",
-    "Key of the box (dialect json).",
-    "NAME",
-    roles=(DETECTIONS,),
-    default="bbox",
-)
-LABEL_KEY = Option(
-    "label_key",
-    "Key of the class (dialect json).",
-    "NAME",
-    roles=(DETECTIONS,),
-    default="label",
-)
-BOX_ORDER = Option(
-    "box_order",
-    "Order of the box (dialect json).",
-    choices=("xyxy", "xywh", "yxyx"),
-    roles=(DETECTIONS,),
-    default="xyxy",
-)
-BOX_SCALE = Option(
-    "box_scale",
-    "Unit of the box (dialect json): pixels, or 1/N of width and height.",
-    "pixels|N",
-    roles=(DETECTIONS,),
-    default="pixels",
-)
-MAX_PIXELS = Option(
-    "max_pixels",
-    "Most pixels of the resized input (dialect qwen2.5-vl).",
-    "N",
-    roles=(DETECTIONS,),
-    default="12845056",
-)
-MIN_PIXELS = Option(
-    "min_pixels",
-    "Fewest pixels of the resized input (dialect qwen2.5-vl).",
-    "N",
-    roles=(DETECTIONS,),
-    default="3136",
+DIALECT_OPTIONS = (
+    _DIALECT,
+    _DIALECT._replace(name="box_key", help="Key of the box (dialect json).", default="bbox"),
+    _DIALECT._replace(name="label_key", help="Key of the class (dialect json).", default="label"),
+    Option(
+        "box_order",
+        "Order of the box (dialect json).",
+        choices=("xyxy", "xywh", "yxyx"),
+        roles=(DETECTIONS,),
+        default="xyxy",
+    ),
+    _DIALECT._replace(
+        name="box_scale",
+        help="Unit of the box (dialect json): pixels, or 1/N of width and height.",
+        metavar="pixels|N",
+        default="pixels",
+    ),
+    *(
+        _DIALECT._replace(
+            name=f"{name}_pixels",
+            help=f"{amount} pixels of the resized input (dialect qwen2.5-vl).",
+            metavar="N",
+            default=default,
+        )
+        for name, amount, default in (("max", "Most", "12845056"), ("min", "Fewest", "3136"))
+    ),
 )
 MISSING_RESPONSES = Option(
     "missing_responses",
@@ -259,4 +241,3 @@ MISSING_RESPONSES = Option(
     roles=(DETECTIONS,),
     default="error",
 )
-DIALECT_OPTIONS = (DIALECT, BOX_KEY, LABEL_KEY, BOX_ORDER, BOX_SCALE, MAX_PIXELS, MIN_PIXELS)

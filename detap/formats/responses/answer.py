@@ -1,7 +1,9 @@
 """Boxes and notes of one answer."""
 
-import math
 from typing import NamedTuple
+
+_LARGEST = 1e100
+"""Areas of smaller boxes are finite."""
 
 
 class Box(NamedTuple):
@@ -61,5 +63,5 @@ def finite_numbers(values: object) -> tuple[float, ...]:
     """Return the numbers of a list; none if it has another value."""
     if not isinstance(values, list):
         return ()
-    are_finite = all(isinstance(value, float) and math.isfinite(value) for value in values)
+    are_finite = all(isinstance(value, float) and abs(value) < _LARGEST for value in values)
     return tuple(values) if are_finite else ()

@@ -42,7 +42,7 @@ class Dialect(NamedTuple):
     divisor: float = 1000.0  # the width and height of the image; 0 for pixels
     offset: float = 0.0  # 0.5 where numbers are those of bins, whose centers count
     is_resized: bool = False  # True for pixels of the resized input
-    pixels: tuple[int, int] = (MIN_PIXELS, MAX_PIXELS)  # limits of the resized input
+    pixels: tuple[float, float] = (MIN_PIXELS, MAX_PIXELS)  # limits of the resized input
     blank_is_empty: bool = False  # True if a blank answer says that there are no objects
 
     @property
@@ -82,7 +82,7 @@ class Dialect(NamedTuple):
         return [first * x, second * y, third * x, fourth * y]
 
 
-def resized(size: Size, min_pixels: int = MIN_PIXELS, max_pixels: int = MAX_PIXELS) -> Size:
+def resized(size: Size, min_pixels: float = MIN_PIXELS, max_pixels: float = MAX_PIXELS) -> Size:
     """Return the size at which Qwen2.5-VL sees an image; raise FaultError for a long one."""
     if max(size) / min(size) > _MAX_RATIO:
         message = f"is {size[0]:g} x {size[1]:g}, a ratio above {_MAX_RATIO}"
@@ -143,10 +143,17 @@ def dialect_of(
     if box_order is not None:
         check_choice("--box-order", box_order, ORDERS)
         dialect = dialect._replace(order=box_order)
-    if box_scale is not None:
-        dialect = dialect._replace(divisor=_divisor(box_scale))
-    low, high = _pixels("--min-pixels", min_pixels), _pixels("--max-pixels", max_pixels)
-    return dialect._replace(form=form, pixels=(low or MIN_PIXELS, high or MAX_PIXELS))
+    if box_scale not in (None, PIXELS):
+        scale = _positive("--box-scale", box_scale, number, f"{PIXELS} or a number above 0")
+        dialect = dialect._replace(divisor=scale)
+    least, most = (
+        default if given is None else _positive(flag, given, parse_int, "a whole number above 0")
+        for flag, given, default in (
+            ("--min-pixels", min_pixels, MIN_PIXELS),
+            ("--max-pixels", max_pixels, MAX_PIXELS),
+        )
+    )
+    return dialect._replace(form=form, pixels=(least, most))
 
 
 def _check_options(name: str, of: str, given: Mapping[str, object]) -> None:
@@ -157,27 +164,12 @@ def _check_options(name: str, of: str, given: Mapping[str, object]) -> None:
         raise UsageError(f"{flag} is for --dialect {of}; this is --dialect {name}")
 
 
-def _divisor(scale: str | float) -> float:
-    """Return the number that stands for the whole width or height; 0 for pixels."""
-    if scale == PIXELS:
-        return 0.0
+def _positive(flag: str, given: object, parse: Callable[[str], float], expected: str) -> float:
+    """Return a number above 0."""
     try:
-        value = number(str(scale))
-    except ValueError:
-        value = 0.0
-    if value <= 0:
-        raise UsageError(f"--box-scale {scale!r} is neither {PIXELS} nor a number above 0")
-    return value
-
-
-def _pixels(flag: str, given: str | int | None) -> int:
-    """Return a number of pixels; 0 if it is not given."""
-    if given is None:
-        return 0
-    try:
-        value = parse_int(str(given))
+        value = parse(str(given))
     except ValueError:
         value = 0
     if value <= 0:
-        raise UsageError(f"{flag} {given!r} is no whole number above 0")
+        raise UsageError(f"{flag} {given!r} is not {expected}")
     return value

@@ -60,6 +60,7 @@ class Answers(RowReader):
         self.limits, self.as_is = limits, as_is
         self.lines, self.sha256 = read_lines(path, limits)
         self.answers = [dialect.read(line.response, line.label) for line in self.lines]
+        self.pairs = [*zip(self.lines, self.answers, strict=True)]
         self.rows = [
             (number, index)
             for number, answer in enumerate(self.answers)
@@ -111,9 +112,9 @@ class Answers(RowReader):
     def corners(self, image: Sequence[int], sizes: Sequence[Size], names: Sequence[str]) -> Any:
         """Return the boxes (N, 4) in pixels."""
         corners = []
-        for line, answer, row in zip(self.lines, self.answers, image, strict=True):
+        for (line, answer), row in zip(self.pairs, image, strict=True):
             if answer.boxes:
-                if not self.dialect.has_pixels and not min(sizes[row]) > 0:
+                if not self.dialect.has_pixels and not all(side > 0 for side in sizes[row]):
                     message = f"the size of image {quote(names[row])} is unknown"
                     self._fail(message, "pass --image-sizes FILE, a CSV of image,width,height")
                 corners += self._corners_of(line, answer, sizes[row])
@@ -137,9 +138,7 @@ class Answers(RowReader):
         return (*self._failures(), *self._bad_boxes(), *nonzero_notes(*notes))
 
     def _failures(self) -> list[Note]:
-        failed = [
-            line for line, answer in zip(self.lines, self.answers, strict=True) if answer.failed
-        ]
+        failed = [line for line, answer in self.pairs if answer.failed]
         if not failed:
             return []
         have = "has" if len(failed) == 1 else "have"
@@ -148,17 +147,9 @@ class Answers(RowReader):
         return [Note("responses-failed", f"{message} (failed); first: {first}")]
 
     def _bad_boxes(self) -> list[Note]:
-        bad = [
-            (line, text)
-            for line, answer in zip(self.lines, self.answers, strict=True)
-            for text in answer.bad
-        ]
-        if not bad:
-            return []
-        line, text = bad[0]
-        need = "four finite numbers and a label"
-        message = f"boxes without {need} are left out; first: {line.image}: {text}"
-        return [Note("bad-boxes", message, len(bad))]
+        bad = [f"{line.image}: {text}" for line, answer in self.pairs for text in answer.bad]
+        message = "boxes without four finite numbers and a label are left out; first: "
+        return [Note("bad-boxes", message + bad[0], len(bad))] if bad else []
 
     def _fail(self, message: str, hint: str, location: str = "") -> NoReturn:
         raise InputError(Problem(shown(self.path), location, message, hint))
