@@ -218,7 +218,7 @@ LINES = (
         "model answers",
         "detap.formats.responses.format.Responses",
         (".jsonl", ".jsonl.gz", ".json", ".json.gz"),
-        (*DIALECT_OPTIONS, MISSING_RESPONSES, IMAGE_SIZES),
+        (*BOX_OPTIONS, *DIALECT_OPTIONS, MISSING_RESPONSES, IMAGE_SIZES),
         fits="files",
         pattern=rb'(\[\s*)?\{.*"response"\s*:',
     ),

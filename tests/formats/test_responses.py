@@ -399,6 +399,7 @@ def test_the_key_of_another_dialect(tmp_path: Path) -> None:
             {"dialect": "qwen2.5-vl", "min_pixels": "1.5"},
             "--min-pixels '1.5' is not a whole number",
         ),
+        ({"boxes": "xyxy"}, "model answers files, which name their coordinates (see --dialect)"),
         ({"missing_responses": "x"}, "--missing-responses 'x' is unknown; use one of error, empty"),
     ],
 )

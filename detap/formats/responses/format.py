@@ -233,7 +233,8 @@ class Responses(Format):
     """The text of a model for each image; it has boxes in the dialect of the model."""
 
     same_names = True
-    coordinates = "in the dialect of the model"
+    coordinates = "see --dialect"
+    boxes = ()
 
     def fits(self, path: str) -> bool:
         """Return True if the first records have an image and a response, and no objects."""
