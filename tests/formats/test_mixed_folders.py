@@ -266,8 +266,9 @@ def read(folder: Path) -> tuple[str, set[tuple[str, str, Corners]]]:
 
 
 def test_every_format_has_an_example() -> None:
-    """Roboflow's responses are detections only."""
-    assert {file_format for file_format, _ in MADE.values()} == set(FORMATS) - {"roboflow", "npz"}
+    """Roboflow's responses and answers of models are detections only."""
+    only_detections = {"roboflow", "responses", "npz"}
+    assert {file_format for file_format, _ in MADE.values()} == set(FORMATS) - only_detections
 
 
 @pytest.mark.parametrize("name", MADE)
