@@ -174,6 +174,28 @@ def test_names_with_spaces_in_one_line(tmp_path: Path, most: int) -> None:
     assert not caught.value.omitted
 
 
+def test_names_with_spaces_may_be_difficult(tmp_path: Path) -> None:
+    """The second remedy of the message, class numbers, has the value of a perfect detector."""
+    truth, predictions, names = tmp_path / "gt", tmp_path / "dt", tmp_path / "names.txt"
+    for folder in (truth, predictions):
+        folder.mkdir()
+        for name in "abc":
+            (folder / f"{name}.txt").write_text(2 * "traffic light 1 1 9 9 difficult\n")
+    with pytest.raises(InputError) as caught:
+        detap.read_ground_truth(truth)
+    (problem,) = caught.value.problems
+    assert problem.location == "line 1"
+    assert "'traffic light' has spaces, which separate the columns (6 lines" in problem.message
+    for name in "abc":
+        (truth / f"{name}.txt").write_text("1 1 1 9 9\n")
+        (predictions / f"{name}.txt").write_text("1 0.9 1 1 9 9\n")
+    names.write_text("cat\ntraffic light\n")
+    table = detap.read_ground_truth(truth, class_names=names)
+    detections = detap.read_detections(predictions, table, class_names=names)
+    assert [table.classes[k] for k in table.label.tolist()] == 3 * ["traffic light"]
+    assert detap.evaluate(table, detections, "voc2012").summary["mAP"] == 1
+
+
 ROTATED = "<robndbox><cx>50</cx><cy>40</cy><w>20</w><h>10</h><angle>0.5</angle></robndbox>"
 
 

@@ -133,9 +133,9 @@ class LineForm:
 
     def spaced_name(self, columns: list[str]) -> tuple[str, ...] | None:
         """Return the arguments of a fault for a class name of several words before numbers."""
-        numbers = are_numbers(columns)
+        numbers = are_numbers(columns[:-1] if columns[-1:] == ["difficult"] else columns)
         words = columns[: numbers.index(True)] if True in numbers else []
-        rest = len(columns) - len(words)
+        rest = len(numbers) - len(words)
         if (
             self.key != "class"
             or len(words) < 2

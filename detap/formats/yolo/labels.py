@@ -337,7 +337,7 @@ def _rectangles(pixels: Floats) -> Flags:
 
 def _are_track_ids(values: Floats) -> bool:
     """Return True for whole numbers from 1: Ultralytics' track ids; a confidence is at most 1."""
-    return bool((values >= 1).all() and (values > 1).any() and (values == np.floor(values)).all())
+    return bool((values > 1).any() and (values >= 1).all() and (values == np.floor(values)).all())
 
 
 def _confidences(form: YoloForm, rows: Rows) -> Flags:
