@@ -310,7 +310,6 @@ YOLO_TRAPS: dict[str, tuple[Callable[[list[str]], str], str]] = {
         lambda line: " ".join(line[: 5 if line[0] == "0" else 6]),
         "records have none: give all records a score, or none",
     ),
-    "a tracker's id": (lambda line: " ".join([*line, "7"]), "line 1"),
     "width and height swapped": (
         lambda line: " ".join([*line[:3], line[4], line[3], line[5]]),
         "[detections-width-height-swapped]",
@@ -334,6 +333,16 @@ YOLO_TRAPS: dict[str, tuple[Callable[[list[str]], str], str]] = {
 
 def corners(x: float, y: float, w: float, h: float) -> list[str]:
     return [f"{value:.6f}" for value in (x - w / 2, y - h / 2, x + w / 2, y + h / 2)]
+
+
+def test_ids_of_a_tracker_change_no_number(command: Run, real_data: Path, tmp_path: Path) -> None:
+    path = yolo_folder(real_data, tmp_path / "dt", lambda line: " ".join([*line, "7"]))
+    truth = ("--gt", str(real_data / TRUTHS["yolo"][0]), "--image-sizes", str(real_data / SIZES))
+    ended = command("eval", *truth, "--dt", str(path), "--strict", "--output-format", "json")
+    assert ended.status == 0, ended.err
+    report = json.loads(ended.out)
+    assert "track-ids" in {note["code"] for note in report["notes"]}
+    assert report["summary"] == known(real_data, "yolo-voc-100/expected_coco.json")
 
 
 @pytest.mark.parametrize("trap", YOLO_TRAPS)
