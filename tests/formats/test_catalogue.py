@@ -14,6 +14,7 @@ from detap.errors import UsageError
 from detap.formats.base import Line
 from detap.formats.catalogue import FORMATS, format_named
 from detap.formats.detection import detect_format, detections_format
+from detap.formats.options import BOXES
 from detap.testing import assert_detections
 from tests.conftest import ROOT
 from tests.formats.made_up import LINE, MadeUp
@@ -62,7 +63,8 @@ def test_its_own_option_is_in_the_help_and_reaches_its_reader(files: Path) -> No
 def test_an_option_of_another_format_is_refused(files: Path) -> None:
     ended = run(files, "eval", "--gt", "gt.boxes", "--dt", "dt.boxes", "--boxes", "xywh")
     assert ended.returncode == 2
-    titles = " and ".join(line.title for line in FORMATS.lines.values() if line.options)
+    lines = [line for line in FORMATS.lines.values() if BOXES in line.options]
+    titles = " and ".join(line.title for line in lines)
     assert f"--boxes is for {titles} files; these are read as made-up" in ended.stderr
 
 

@@ -199,7 +199,8 @@ scored("any-annotation-id", "negative", BASE, gt=edit("annotations", 0, id=-5))
 scored("any-annotation-id", "huge", BASE, gt=edit("annotations", 0, id=2**80))
 scored("any-annotation-id", "beyond-int64", BASE, gt=edit("annotations", 0, id=2**63))
 
-wrong("equal-ids", "annotations", "annotations", 1, "id 1", id=1, image_id=1)
+_twice = {"id": 1, "image_id": 1, "category_id": 2}
+wrong("equal-ids", "annotations", "annotations", 1, "id 1", **_twice)
 wrong("equal-ids", "images", "images", 1, "id 1", id=1)
 wrong("equal-ids", "categories", "categories", 1, "id 1", id=1)
 crowd = appended("annotations", annotation(1, 1, 1, [10, 10, 20, 20]) | {"iscrowd": 1})
