@@ -125,12 +125,7 @@ class Metric:
         self, result: MatchedResult, weights: Weights, spec: "MetricSpec", by_class: Floats
     ) -> Floats:
         """Compute the mean over classes with a defined value in each resample, (B,) float64."""
-        defined = ~np.isnan(by_class)
-        counts = defined.sum(axis=0)
-        sums: Floats = np.where(defined, by_class, 0.0).sum(axis=0)
-        means = np.full(len(sums), np.nan)
-        np.divide(sums, counts, out=means, where=counts > 0)
-        return means
+        return mean_over_classes(by_class)
 
 
 class MetricParams(NamedTuple):
@@ -221,6 +216,16 @@ class Accumulated(Metric):
                 if request.precision and request.area == 0:
                     np.copyto(table, absent, where=np.isnan(table))
         return list(values)
+
+
+def mean_over_classes(by_class: Floats) -> Floats:
+    """Compute the mean of (K, B) values over the classes with a defined value, (B,) float64."""
+    defined = ~np.isnan(by_class)
+    counts = defined.sum(axis=0)
+    sums: Floats = np.where(defined, by_class, 0.0).sum(axis=0)
+    means = np.full(len(sums), np.nan)
+    np.divide(sums, counts, out=means, where=counts > 0)
+    return means
 
 
 def mean_over_thresholds(values: Floats) -> Floats:

@@ -6,16 +6,22 @@ the classes with ground truth.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detap.core.resampling import Weights
-from detap.metrics.metric import MatchedResult, Metric, MetricSpec, metric_spec
+from detap.metrics.metric import (
+    MatchedResult,
+    Metric,
+    MetricSpec,
+    mean_over_classes,
+    metric_spec,
+)
 from detap.protocols import Protocol
 from detap.protocols.summary import percent
-from detap.tables.detection import Flags, Floats
+from detap.tables.detection import Floats
 
 _ALIASES = {"precision": "P", "recall": "R", "mean-IoU": "mean IoU"}
 """Other names of metrics, as gates and command lines write them."""
@@ -78,7 +84,7 @@ class Unscored(Metric):
         if _ALIASES.get(name, name) != self.name:
             return None
         if not at:
-            return next(iter(self.listed(protocol)))
+            return next(iter(self.listed(protocol)), None)
         for t, iou in enumerate(protocol.iou_thresholds):
             if percent(iou) == digits:
                 return self._at(protocol, t, f"{self.name}@{digits}")
@@ -90,13 +96,11 @@ class Unscored(Metric):
 
     def by_class(self, result: MatchedResult, spec: MetricSpec) -> Floats:
         """Compute the value of each class, (K,) float64."""
-        return self.resample(result, _once(result), [spec], None)[0][:, 0]
+        return self._by_class(result, spec, None)[:, 0]
 
     def overall(self, result: MatchedResult, spec: MetricSpec) -> float:
         """Compute the value of all classes together."""
-        weights = _once(result)
-        by_class = self.resample(result, weights, [spec], None)[0]
-        return float(self.resample_overall(result, weights, spec, by_class)[0])
+        return float(self._overall(result, spec, None)[0])
 
     def resample(
         self,
@@ -107,10 +111,10 @@ class Unscored(Metric):
     ) -> Sequence[Floats]:
         """Compute values of each class in each resample."""
         del threads
-        values = []
+        weight, values = _weight_of_images(weights), []
         for spec in specs:
             metric: Unscored = spec.metric  # type: ignore[assignment]
-            values.append(metric._mean(result, spec, weights, metric._value))
+            values.append(metric._by_class(result, spec, weight))
         return values
 
     def resample_overall(
@@ -118,19 +122,15 @@ class Unscored(Metric):
     ) -> Floats:
         """Compute the value of all classes together in each resample, (B,) float64."""
         del by_class
-        return self._mean(result, spec, weights, lambda counts: self._value(counts.pooled))
+        return self._overall(result, spec, _weight_of_images(weights))
 
-    def _mean(
-        self,
-        result: MatchedResult,
-        spec: MetricSpec,
-        weights: Weights,
-        value: Callable[[_Counts], Floats],
-    ) -> Floats:
-        """Compute the mean over the metric's thresholds; NaN if undefined at one."""
-        thresholds = range(len(result.protocol.iou_thresholds))[spec.thresholds]
-        values = [value(_counts(result, spec, t, weights)) for t in thresholds]
-        return np.mean(values, axis=0) if len(values) > 1 else values[0]
+    def _by_class(self, result: MatchedResult, spec: MetricSpec, weight: Floats | None) -> Floats:
+        """Compute the value of each class in each resample, (K, B) float64."""
+        return _mean([self._value(counts) for counts in _counts(result, spec, weight)])
+
+    def _overall(self, result: MatchedResult, spec: MetricSpec, weight: Floats | None) -> Floats:
+        """Compute the value of all classes together in each resample, (B,) float64."""
+        return _mean([self._value(counts.pooled) for counts in _counts(result, spec, weight)])
 
 
 class AtIou75(Unscored):
@@ -165,13 +165,11 @@ class MeanOverClasses(Unscored):
 
     scope = "overall"
 
-    def resample_overall(
-        self, result: MatchedResult, weights: Weights, spec: MetricSpec, by_class: Floats
-    ) -> Floats:
+    def _overall(self, result: MatchedResult, spec: MetricSpec, weight: Floats | None) -> Floats:
         """Compute the mean over the classes with ground truth in each resample, (B,) float64."""
-        counts = _counts(result, spec, spec.threshold or 0, weights)
-        present = np.where(counts.true + counts.missed > 0, by_class, np.nan)
-        return Metric.resample_overall(self, result, weights, spec, present)
+        (counts,) = _counts(result, spec, weight)
+        present = counts.true + counts.missed > 0
+        return mean_over_classes(np.where(present, self._value(counts), np.nan))
 
 
 UNSCORED: list[Metric] = [
@@ -186,36 +184,38 @@ UNSCORED: list[Metric] = [
 """The metrics of detections without scores, the primary one first."""
 
 
-def _once(result: MatchedResult) -> Weights:
-    """Return the weights that count each image once."""
-    return Weights.from_table(np.ones((1, len(result.images)), np.uint8))
+def _mean(values: Sequence[Floats]) -> Floats:
+    """Compute the mean over thresholds; NaN if undefined at one."""
+    return np.mean(values, axis=0) if len(values) > 1 else values[0]
 
 
-def _counts(result: MatchedResult, spec: MetricSpec, threshold: int, weights: Weights) -> _Counts:
-    """Count the matches of each class in each resample."""
+def _weight_of_images(weights: Weights) -> Floats:
+    """Return the weight of each image in each resample, (I, B) float64."""
+    return weights.table().T.astype(np.float64)
+
+
+def _counts(result: MatchedResult, spec: MetricSpec, weight: Floats | None) -> Iterator[_Counts]:
+    """Count the matches of each class at each threshold; without weights once, as B = 1."""
     table = result.match_table
-    true = table.is_true_positive(0, threshold)
-    false = ~(true | table.is_ignored(0, threshold))
-    weight = weights.table().T.astype(np.float64)
 
-    def weighted(label: NDArray[np.int32], image: NDArray[np.int32], amount: Floats) -> Floats:
-        """Add amounts of each image and class, and weight the images, (K, B)."""
-        shape = table.classes, max(table.images, 1)
-        sums = np.bincount(label * np.int64(shape[1]) + image, amount, shape[0] * shape[1])
-        out: Floats = sums.reshape(shape)[:, : len(weight)] @ weight
-        return out
+    def summed(label: NDArray[np.int32], image: NDArray[np.int32], amount: Floats) -> Any:
+        """Add amounts by class, (K, B) float64."""
+        if weight is None:
+            return np.bincount(label, amount, table.classes)[:, None]
+        shape = table.classes, len(weight)
+        cells = np.bincount(label * np.int64(len(weight)) + image, amount, shape[0] * shape[1])
+        return cells.reshape(shape) @ weight
 
-    def counted(label: NDArray[np.int32], image: NDArray[np.int32], mask: Flags) -> Floats:
-        return weighted(label[mask], image[mask], np.ones(np.count_nonzero(mask)))
-
-    hits = counted(table.label, table.image, true)
-    total_iou = hits
-    if spec.metric.uses_matched_iou:
-        iou = result.matched_iou(spec._replace(threshold=threshold))
-        total_iou = weighted(table.label, table.image, iou)
-    return _Counts(
-        hits,
-        counted(table.label, table.image, false),
-        counted(table.truth_label, table.truth_image, table.positive[0]) - hits,
-        total_iou,
-    )
+    positive = table.positive[0].astype(np.float64)
+    positives = summed(table.truth_label, table.truth_image, positive)
+    for threshold in range(len(result.protocol.iou_thresholds))[spec.thresholds]:
+        true = table.is_true_positive(0, threshold)
+        false = ~(true | table.is_ignored(0, threshold))
+        hits, wrong = (
+            summed(table.label, table.image, flags.astype(np.float64)) for flags in (true, false)
+        )
+        total_iou = hits
+        if spec.metric.uses_matched_iou:
+            iou = result.matched_iou(spec._replace(threshold=threshold))
+            total_iou = summed(table.label, table.image, iou)
+        yield _Counts(hits, wrong, positives - hits, total_iou)

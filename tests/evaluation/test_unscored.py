@@ -158,6 +158,16 @@ def test_options_that_need_scores(field: str) -> None:
         detap.evaluate(*tables, protocol)
 
 
+def test_a_mean_over_one_threshold_is_unknown() -> None:
+    result = score_tables(
+        *read(QUICKSTART / "instances.json", QUICKSTART / "results.json"),
+        detap.protocol("coco").with_changes(iou_thresholds=(0.5,)),
+    )
+    assert list(result.summary) == ["F1", "P", "R", "macro-F1", "mean IoU"]
+    with pytest.raises(UsageError, match="has no metric 'mF1'; did you mean F1"):
+        result.metric("mF1")
+
+
 def test_protocols_that_do_not_match_by_score() -> None:
     tables = read(QUICKSTART / "instances.json", QUICKSTART / "results.json")
     with pytest.raises(UsageError, match="use another --protocol for detections without scores"):
