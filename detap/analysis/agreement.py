@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from detap.analysis.match_results import ratios
 from detap.core.assignment import Assignment, candidates
 from detap.core.matching import Boxes
 from detap.core.overlap import paired_overlaps
@@ -248,9 +249,7 @@ def _matrix(first: GroundTruth, second: GroundTruth, pairs: _Paired) -> Counts:
 
 def _f1(matches: Counts, boxes: tuple[Counts, Counts]) -> Floats:
     """Return F1 of matches and the boxes of both; NaN without boxes."""
-    f1, total = np.full(len(matches), nan), boxes[0] + boxes[1]
-    np.divide(2.0 * matches, total, out=f1, where=total > 0)
-    return f1
+    return ratios(2 * matches, boxes[0] + boxes[1])
 
 
 def _kappa(matrix: Counts) -> float:

@@ -12,7 +12,6 @@ protocol ignores take part.
 """
 
 from dataclasses import dataclass, replace
-from heapq import nlargest
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -73,11 +72,16 @@ class Confusion(Displayed):
 
     def largest(self, count: int) -> list[Cell]:
         """Return the largest nonzero off-diagonal cells, at most `count`; ties by row."""
-        inner = self.matrix[:-1, :-1].copy()
-        np.fill_diagonal(inner, 0)
-        rows, columns = np.nonzero(inner)
-        cells = map(Cell, rows.tolist(), columns.tolist(), inner[rows, columns].tolist())
-        return nlargest(count, cells, key=attrgetter("pairs"))
+        return off_diagonal(self.matrix[:-1, :-1])[:count]
+
+
+def off_diagonal(matrix: Counts) -> list[Cell]:
+    """Return the nonzero cells off the diagonal, the largest first; ties by row."""
+    others = matrix.copy()
+    np.fill_diagonal(others, 0)
+    rows, columns = np.nonzero(others)
+    cells = map(Cell, rows.tolist(), columns.tolist(), others[rows, columns].tolist())
+    return sorted(cells, key=attrgetter("pairs"), reverse=True)
 
 
 def confusion(

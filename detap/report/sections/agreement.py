@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from detap.analysis.agreement import Agreement
+from detap.analysis.confusion import off_diagonal
 from detap.report.fields import Count, Fraction, Object, each, field, list_of, report_of
 from detap.report.model import Block, Cell, Column, Report, Table, columns_of, name_column
 from detap.report.numbers import rows_of
@@ -154,15 +155,10 @@ def _pairs(agreement: Agreement, max_rows: int | None) -> Block:
         title = "Boxes by their class in the first (rows) and in the second (columns)"
         table = Table((name_column("class"), *columns), rows)
         return Block("pairs", title, data, table=table)
-    differing = matrix.copy()
-    np.fill_diagonal(differing, 0)
-    cells = sorted(
-        zip(*(axis.tolist() for axis in np.nonzero(differing)), strict=True),
-        key=lambda cell: -int(differing[cell]),
-    )
+    cells = off_diagonal(matrix)
     listed: tuple[dict[str, Cell], ...] = tuple(
-        {"name": names[row], "second": names[k], "boxes": int(differing[row, k])}
-        for row, k in cells[:max_rows]
+        {"name": names[row], "second": names[k], "boxes": count}
+        for row, k, count in cells[:max_rows]
     )
     title = _title("Boxes of different classes", len(cells), max_rows)
     columns = [name_column("first"), *columns_of("name", "second"), *columns_of("count", "boxes")]
