@@ -86,9 +86,8 @@ class Interpolated(NamedTuple):
 
     def fill_undefined(self, class_values: Floats) -> "Interpolated":
         """Replace undefined values of all areas by one value per class, (K,)."""
-        values, of_all = self.values.copy(), self.values[:, 0]
-        by_slot = np.repeat(class_values, np.diff(self.start))
-        values[:, 0] = np.where(np.isnan(of_all), by_slot, of_all)
+        values, by_slot = self.values.copy(), np.repeat(class_values, np.diff(self.start))
+        np.copyto(values[:, 0], by_slot, where=np.isnan(values[:, 0]))
         return self._replace(values=values)
 
     def dense(self) -> Floats:

@@ -607,10 +607,8 @@ def result_of(
     if protocol.absent_class != "undefined":
         absent = averages_of_absent(protocol, scores.counts[2] > 0)
         # A class can have objects and none in a range: it is undefined there.
-        of_all = average[..., :1]
-        average = np.concatenate(
-            [np.where(np.isnan(of_all), absent[:, None], of_all), average[..., 1:]], axis=-1
-        )
+        average = average.copy(order="K")
+        np.copyto(average[..., 0], absent, where=np.isnan(average[..., 0]))
         interpolated = interpolated.fill_undefined(absent)
     return Result(
         protocol=protocol,
