@@ -42,31 +42,30 @@ def real_data() -> Path:
     return folder
 
 
+def _part(real_data: Path, name: str, content: str) -> Path:
+    """Return a folder of the real data; skip the test if it is absent."""
+    folder = real_data / name
+    if not folder.is_dir():
+        pytest.skip(f"the data of {content} is absent: no folder {folder}")
+    return folder
+
+
 @pytest.fixture(scope="session")
 def unscored(real_data: Path) -> Path:
     """Return the folder of expected values of detections without scores."""
-    folder = real_data / "unscored"
-    if not folder.is_dir():
-        pytest.skip(f"the data of detections without scores is absent: no folder {folder}")
-    return folder
+    return _part(real_data, "unscored", "detections without scores")
 
 
 @pytest.fixture(scope="session")
 def measures(real_data: Path) -> Path:
     """Return the folder of the data of metrics beyond AP."""
-    folder = real_data / "measures"
-    if not folder.is_dir():
-        pytest.skip(f"the data of metrics beyond AP is absent: no folder {folder}")
-    return folder
+    return _part(real_data, "measures", "metrics beyond AP")
 
 
 @pytest.fixture(scope="session")
 def formats2(real_data: Path) -> Path:
     """Return the folder of the files that labelling tools and trainers wrote."""
-    folder = real_data / "formats2"
-    if not folder.is_dir():
-        pytest.skip(f"the data of labelling tools is absent: no folder {folder}")
-    return folder
+    return _part(real_data, "formats2", "labelling tools")
 
 
 @pytest.fixture(scope="session")

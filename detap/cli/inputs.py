@@ -90,16 +90,16 @@ class Inputs:
             for option in format_options()
             if (value := options.pop(option.name)) is not None
         }
-        of_all: dict[str, Any] = {"as_is": True} if options.pop("as_is") else {}
+        common: dict[str, Any] = {"as_is": True} if options.pop("as_is") else {}
         if (missing_scores := options.pop(MISSING_SCORES)) is not None:
-            of_all[MISSING_SCORES] = missing_scores
+            common[MISSING_SCORES] = missing_scores
         merge_images = options.pop("merge_images")
         limits = {name: options.pop(option, None) for option, name in LIMITS.items()}
         if STDIN in gt:
             raise UsageError("only detections can come from stdin, not ground truth")
         dt_format = None if names[1] is None else format_named(names[1])
         gt_format = detect_format(*gt[:1], *dt[:1]) if names[0] is None else format_named(names[0])
-        inputs = cls(gt_format, gt, dt, {**reading, **of_all}, dt_format, merge_images)
+        inputs = cls(gt_format, gt, dt, {**reading, **common}, dt_format, merge_images)
         check_options(reading, [gt_format], map(inputs.format_of, dt))
         gt = expand_folders(gt, lambda _: gt_format, reading.get("split"))
         dt = expand_folders(dt, inputs.format_of)
@@ -109,7 +109,7 @@ class Inputs:
             part=len(dt) > 1,
             drop_extra_images=_names_images(options.get("images")),
         )
-        return replace(inputs, gt=gt, dt=dt, reading={**reading, **of_all})
+        return replace(inputs, gt=gt, dt=dt, reading={**reading, **common})
 
     def protocol(self, options: dict[str, Any]) -> Protocol:
         """Remove the protocol options from `options`; the format has the default preset."""

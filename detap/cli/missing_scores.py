@@ -5,7 +5,6 @@ from typing import Any
 
 from detap import metrics
 from detap.cli.gates import Gates
-from detap.errors import UnknownNameError
 from detap.evaluation.unscored import needs_scores
 from detap.gates.config import RULES
 from detap.protocols import Protocol
@@ -37,12 +36,4 @@ def _ends_with_metric(protocol: Protocol, name: str) -> bool:
     """Return True if a gate's name is a metric, or ends with a dot and a metric."""
     parts = name.split(".")
     ends = (".".join(parts[first:]) for first in range(len(parts)))
-    return any(_is_metric(protocol, end) for end in ends)
-
-
-def _is_metric(protocol: Protocol, name: str) -> bool:
-    try:
-        metrics.named_of_class(protocol, name)
-    except UnknownNameError:
-        return False
-    return True
+    return any(metrics.metric_named(protocol, end) is not None for end in ends)

@@ -16,7 +16,7 @@ from detap.formats.by_name.problems import RowReader
 from detap.formats.catalogue import FORMATS
 from detap.formats.reading.image_sizes import read_image_sizes, sizes_of
 from detap.formats.reading.sniffing import json_paths
-from detap.formats.responses.answer import Answer
+from detap.formats.responses.answer import Answer, collapse
 from detap.formats.responses.dialects import DIALECTS, Dialect, Size, dialect_of
 from detap.formats.responses.lines import ImageNames, Line, read_lines
 from detap.formats.responses.tokens import TokenDialect
@@ -167,7 +167,7 @@ def _labels(words: Sequence[str], classes: Sequence[str]) -> tuple[list[str], li
     exact = {name: row for row, name in enumerate(names)}
     folded: dict[str, int] = {}
     for row, name in enumerate(names):
-        folded.setdefault(" ".join(name.split()).casefold(), row)
+        folded.setdefault(collapse(name).casefold(), row)
     label = []
     for word in words:
         known = exact.get(word)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from detap.errors import InputError, Problem
+from detap.formats.responses.answer import collapse
 from detap.formats.stem_matching import base_name, without_suffix
 from detap.io.digest import read_hashed
 from detap.io.json_text import check_text, decode, integer, short_json
@@ -105,7 +106,7 @@ def _line(location: str, record: Any) -> Line:
     except UnicodeEncodeError:
         raise FaultError("image or label has half a surrogate pair", "write valid text") from None
     size = _input_size(record)
-    return Line(location, image, response, " ".join((label or "").split()), size)
+    return Line(location, image, response, collapse(label or ""), size)
 
 
 def _input_size(record: Mapping[str, Any]) -> tuple[float, float] | None:

@@ -128,8 +128,7 @@ class LineForm:
             message += ": has a score (detections?)"
         elif len(columns) > expected and all(numbers[1 - expected :]):
             hint += f", the {self.key} without spaces"
-        spaced = self.spaced_name(columns) if self.key == "class" else None
-        return spaced or (message, hint)
+        return self.spaced_name(columns) or (message, hint)
 
     def spaced_name(self, columns: list[str]) -> tuple[str, ...] | None:
         """Return the arguments of a fault for a class name of several words before numbers."""
@@ -143,7 +142,7 @@ class LineForm:
             or rest not in (4, 4 + self.scored)
         ):
             return None
-        message = f"the {self.key} {quote(' '.join(words))} has spaces, which separate the columns"
+        message = f"the class {quote(' '.join(words))} has spaces, which separate the columns"
         hint = f"write {'_'.join(words)} in both inputs, or numbers with --class-names"
         return message, hint, "lines with such names"
 
