@@ -242,7 +242,7 @@ def negative_size_error(
     if count == 1:
         return InputError(listed[0]._replace(hint=hint))
     message = f"{count} of {total} boxes have negative width or height{looks and ': '}{looks}"
-    if "exchanged" in looks:
+    if looks:
         first = listed[0]
         where = ": ".join(filter(None, (first.file, first.location)))
         return InputError(Problem(path, "", f"{message}; first: {where}: {first.message}", hint))
