@@ -238,7 +238,7 @@ def test_labels_of_four_corners_and_predicted_boxes(tmp_path: Path, command: Com
     given = "eval", str(data), str(tmp_path / "run"), "--dt-format", "yolo"
     message = (
         "labels of four corners may be oriented boxes or polygons, and the detections are boxes; "
-        "use --shapes bbox (or --task segment) to compare bounding boxes, or detections of four "
+        "use --iou-type bbox --shapes bbox to compare bounding boxes, or detections of four "
         "corners"
     )
     for options in ((), ("--iou-type", "polygon")):

@@ -26,7 +26,7 @@ class PolygonShapes(Shapes):
                 if note.code == ORIENTED_BOXES and self.detections.polygons is None:
                     raise UsageError(
                         "labels of four corners may be oriented boxes or polygons, and the "
-                        "detections are boxes; use --shapes bbox (or --task segment) to compare "
+                        "detections are boxes; use --iou-type bbox --shapes bbox to compare "
                         "bounding boxes, or detections of four corners"
                     )
                 if note.code == POLYGONS_BOUNDED:

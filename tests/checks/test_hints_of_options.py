@@ -1,0 +1,598 @@
+"""Hints that name an option of reading: with it the number is that of right data."""
+
+import gzip
+import json
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from detap.cli import main
+from tests.checks.test_hints import (
+    FOUND,
+    HEIGHT,
+    NAMES,
+    TRUTHS,
+    WIDTH,
+    coco,
+    in_format,
+    lines,
+    text,
+)
+from tests.checks.test_hints import yolo as yolo_files
+from tests.formats.voc_files import write
+
+STRICT = ("--iou", "0.75", "--protocol", "dota")
+Rows = Sequence[Sequence[float]]
+Columns = Callable[[str, list[str], str], list[str]]
+
+
+class Case(NamedTuple):
+    """Arguments of an evaluation, its hint, what it advises, and the arguments of right data."""
+
+    given: list[str]
+    hint: str
+    advised: list[str]
+    right: list[str]
+
+
+CASES: dict[str, Callable[[Path, list[str]], Case]] = {}
+
+
+def case(make: Callable[[Path, list[str]], Case]) -> Callable[[Path, list[str]], Case]:
+    """Add a case by the name of its function, which gets a folder and right COCO files."""
+    CASES[make.__name__.strip("_").replace("_", " ")] = make
+    return make
+
+
+def value_of(
+    arguments: Sequence[str], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> tuple[str, float]:
+    """Return the messages and the primary metric, NaN after an error."""
+    report = folder / "value.json"
+    report.unlink(missing_ok=True)
+    protocol = [] if "--protocol" in arguments else ["--protocol", "coco"]
+    main(["eval", *arguments, *protocol, "-o", str(report)])
+    messages = capsys.readouterr().err
+    if not report.exists():
+        return messages, np.nan
+    return messages, next(iter(json.loads(report.read_text())["summary"].values()))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_hint_is_followed(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    right_folder, folder = tmp_path / "right", tmp_path / "faulty"
+    right_folder.mkdir()
+    folder.mkdir()
+    given, hint, advised, right = CASES[name](folder, coco(right_folder))
+    messages, expected = value_of(right, tmp_path, capsys)
+    assert 0 < expected < 1, messages
+    messages, before = value_of(given, tmp_path, capsys)
+    assert re.search(hint, messages), messages
+    assert before != pytest.approx(expected, abs=1e-9)
+    messages, after = value_of([*given, *advised], tmp_path, capsys)
+    assert after == pytest.approx(expected, abs=1e-9), messages
+    assert not re.search(hint, messages), messages
+
+
+def yolo(
+    folder: Path,
+    columns: Columns = lambda name, box, score: [name, *box, score],
+    found: Rows = FOUND,
+    truth_columns: Columns = lambda name, box, score: [name, *box],
+) -> list[str]:
+    """Write YOLO labels and predictions with these columns of class, box and confidence."""
+    given = yolo_files(folder, images=True)
+    for part, rows, arrange in (("labels", TRUTHS, truth_columns), ("run", found, columns)):
+        files = {f"{part}/{k}.txt": "" for k in range(8)}
+        for row in rows:
+            box, score = in_fractions(in_format(row, "xywh")), repr(row[2]) * (part == "run")
+            words = arrange(str(int(row[1])), box, score)
+            files[f"{part}/{int(row[0])}.txt"] += " ".join(words) + "\n"
+        write(folder, files)
+    return given
+
+
+def corners(box: list[str]) -> list[str]:
+    """Return the four corners of a YOLO box."""
+    x, y, w, h = map(float, box)
+    left, right, top, bottom = x - w / 2, x + w / 2, y - h / 2, y + h / 2
+    return [*map(repr, (left, top, right, top, right, bottom, left, bottom))]
+
+
+def in_fractions(box: Sequence[float]) -> list[str]:
+    """Return a box x, y, width, height in pixels as YOLO's center and size."""
+    x, y, w, h = box
+    return [*map(repr, ((x + w / 2) / WIDTH, (y + h / 2) / HEIGHT, w / WIDTH, h / HEIGHT))]
+
+
+def dota(folder: Path, shape: Callable[[Sequence[float]], list[float]]) -> list[str]:
+    """Write DOTA's text of the shapes of boxes x, y, width, height."""
+    files = {f"gt/{k}.txt": "" for k in range(8)}
+    files |= {f"dt/Task1_{name}.txt": "" for name in NAMES}
+    for part, rows in (("gt", TRUTHS), ("dt", FOUND)):
+        for row in rows:
+            numbers = " ".join(map(repr, shape(in_format(row, "xywh"))))
+            image, name = int(row[0]), NAMES[int(row[1])]
+            if part == "gt":
+                files[f"gt/{image}.txt"] += f"{numbers} {name} 0\n"
+            else:
+                files[f"dt/Task1_{name}.txt"] += f"{image} {row[2]} {numbers}\n"
+    write(folder, files)
+    return [
+        str(folder / "gt"),
+        str(folder / "dt"),
+        *["--format", "dota", "--iou", "0.75", "--protocol", "dota"],
+    ]
+
+
+def conf_first(name: str, box: list[str], score: str) -> list[str]:
+    return [name, score, *box]
+
+
+# --- --columns
+
+
+def _fitting(moved: int) -> Rows:
+    """Return 16 detections whose boxes fit either order of the columns, the last ones moved."""
+    rows = [[*row[:2], 0.5 + k / 1000, *row[3:]] for k, row in enumerate(TRUTHS[:16])]
+    for row in rows[16 - moved :]:
+        row[3], row[5] = row[3] + 40, row[5] + 40
+    return rows
+
+
+@case
+def columns_of_class_names(folder: Path, _: list[str]) -> Case:
+    """Rows with names are taken for those of Padilla's tools; low scores fit as a height."""
+    found = [[*row[:2], row[2] / 10, *row[3:]] for row in _fitting(2)]
+
+    def named(name: str, box: list[str], score: str) -> list[str]:
+        return [NAMES[int(name)], *box, score]
+
+    given = [*yolo(folder / "names", named, found), "--dt-format", "yolo"]
+    right = yolo(folder / "numbers", found=found)
+    return Case(given, r"\(else --columns conf-last\)", ["--columns", "conf-last"], right)
+
+
+@case
+def columns_of_few_rows(folder: Path, _: list[str]) -> Case:
+    given = yolo(folder / "first", conf_first, _fitting(2))
+    right = yolo(folder / "last", found=_fitting(2))
+    return Case(given, "use --columns conf-first", ["--columns", "conf-first"], right)
+
+
+@case
+def columns_of_few_rows_that_overlap_little(folder: Path, _: list[str]) -> Case:
+    given = yolo(folder / "first", conf_first, _fitting(14))
+    right = yolo(folder / "last", found=_fitting(14))
+    return Case(given, r"\(--columns conf-first\)", ["--columns", "conf-first"], right)
+
+
+# --- class names and numbers
+
+
+def names_file(folder: Path, *names: str) -> str:
+    write(folder, {"names.txt": "".join(f"{name}\n" for name in names)})
+    return str(folder / "names.txt")
+
+
+def results(folder: Path, first: int, found: Rows = FOUND) -> str:
+    """Write COCO results whose categories are numbered from `first`."""
+    records = [
+        {"image_id": str(row[0]), "category_id": row[1] + first, "score": row[2],
+         "bbox": in_format(row, "xywh")} for row in found
+    ]  # fmt: skip
+    write(folder, {"dt.json": json.dumps(records)})
+    return str(folder / "dt.json")
+
+
+@case
+def class_names_of_results(folder: Path, right: list[str]) -> Case:
+    given = [text(folder)[0], results(folder, 0)]
+    return Case(given, "--class-names FILE", ["--class-names", names_file(folder, *NAMES)], right)
+
+
+@case
+def first_category_id_that_is_wrong(folder: Path, right: list[str]) -> Case:
+    names = names_file(folder, "no", *NAMES)
+    given = [text(folder)[0], results(folder, 1), "--class-names", names]
+    given += ["--first-category-id", "1"]
+    return Case(given, r"--first-category-id 0\)", ["--first-category-id", "0"], right)
+
+
+@case
+def first_category_id_that_is_unclear(folder: Path, _: list[str]) -> Case:
+    names = names_file(folder, "no", *NAMES)
+    found = [row for row in FOUND if row[0] == 0]
+    given = [text(folder)[0], results(folder, 1, found), "--class-names", names]
+    right = [text(folder)[0], results(folder / "right", 0, found)]
+    right += ["--class-names", names_file(folder / "right", *NAMES)]
+    return Case(given, r"\(--first-category-id\)", ["--first-category-id", "0"], right)
+
+
+def _permuted(rows: Rows) -> Rows:
+    return [[row[0], 1 - row[1], *row[2:]] for row in rows]
+
+
+@case
+def dt_class_names_of_permuted_yolo(folder: Path, right: list[str]) -> Case:
+    given = yolo(folder, found=_permuted(FOUND))
+    names = names_file(folder, *NAMES[::-1])
+    return Case(given, "with --dt-class-names", ["--dt-class-names", names], right)
+
+
+@case
+def dt_class_names_of_permuted_results(folder: Path, right: list[str]) -> Case:
+    given = [coco(folder)[0], results(folder, 1, _permuted(FOUND))]
+    names = names_file(folder, *NAMES[::-1])
+    return Case(given, "with --dt-class-names", ["--dt-class-names", names], right)
+
+
+@case
+def dt_class_names_of_permuted_json_lines(folder: Path, right: list[str]) -> Case:
+    given = lines(folder)
+    records = [json.loads(line) for line in Path(given[1]).read_text().splitlines()]
+    for record in records:
+        names = record["objects"].pop("category")
+        record["objects"]["category_id"] = [2 - NAMES.index(name) for name in names]
+    write(folder, {"dt.jsonl": "".join(f"{json.dumps(record)}\n" for record in records)})
+    names = names_file(folder, *NAMES[::-1])
+    given = [coco(folder)[0], given[1]]
+    return Case(given, "with --dt-class-names", ["--dt-class-names", names], right)
+
+
+@case
+def dt_class_names_of_permuted_text(folder: Path, right: list[str]) -> Case:
+    given = text(folder)
+    for part, names in (("gt", NAMES), ("dt", NAMES[::-1])):
+        for file in (folder / part).iterdir():
+            words = [line.split(maxsplit=1) for line in file.read_text().splitlines()]
+            file.write_text("".join(f"{names.index(name)} {rest}\n" for name, rest in words))
+    given += ["--class-names", names_file(folder, *NAMES)]
+    other = names_file(folder / "other", *NAMES[::-1])
+    return Case(given, "with --dt-class-names", ["--dt-class-names", other], right)
+
+
+@case
+def dt_class_names_of_numbers(folder: Path, right: list[str]) -> Case:
+    given = text(folder)
+    for file in (folder / "dt").iterdir():
+        words = [line.split(maxsplit=1) for line in file.read_text().splitlines()]
+        file.write_text("".join(f"{NAMES.index(name)} {rest}\n" for name, rest in words))
+    names = names_file(folder, *NAMES)
+    return Case(given, "pass --dt-class-names FILE", ["--dt-class-names", names], right)
+
+
+@case
+def dt_class_names_of_another_list(folder: Path, right: list[str]) -> Case:
+    given = [str(folder / "data.yaml"), yolo(folder, found=_permuted(FOUND))[1]]
+    write(folder, {"run/classes.txt": "dog\ncat\n"})
+    names = str(folder / "run/classes.txt")
+    return Case(given, "pass --dt-class-names", ["--dt-class-names", names], right)
+
+
+# --- --task
+
+
+def as_segments(name: str, box: list[str], score: str = "") -> list[str]:
+    """Return a row of four corners."""
+    return [name, *corners(box), *filter(None, [score])]
+
+
+def _hexagon(name: str, box: list[str], score: str = "") -> list[str]:
+    """Return a row of six points, all on the box."""
+    x, y, w, h = map(float, box)
+    left, right, top, bottom = x - w / 2, x + w / 2, y - h / 2, y + h / 2
+    points = [left, y, left, top, right, top, right, y, right, bottom, left, bottom]
+    return [name, *map(repr, points), *filter(None, [score])]
+
+
+def _crossed(name: str, box: list[str], score: str = "") -> list[str]:
+    """Return four corners in an order that crosses itself."""
+    corner = corners(box)
+    return [name, *corner[:4], *corner[6:], *corner[4:6], *filter(None, [score])]
+
+
+def _kite(name: str, box: list[str], score: str = "") -> list[str]:
+    """Return the middles of the sides, the lower one moved."""
+    x, y, w, h = map(float, box)
+    points = (x - w / 2, y, x, y - h / 2, x + w / 2, y, x + w / 8, y + h / 2)
+    return [name, *map(repr, points), *filter(None, [score])]
+
+
+def kite_in_pixels(box: Sequence[float]) -> list[float]:
+    """Return the corners of the kite in a box x, y, width, height."""
+    points = map(float, _kite("", in_fractions(box))[1:])
+    return [value * (HEIGHT if k % 2 else WIDTH) for k, value in enumerate(points)]
+
+
+@case
+def task_of_polygons_of_one_length(folder: Path, right: list[str]) -> Case:
+    given = yolo(folder, _hexagon, truth_columns=_hexagon)
+    return Case(given, "for polygons pass --task segment", ["--task", "segment"], right)
+
+
+@case
+def task_of_polygons_of_four_corners(folder: Path, right: list[str]) -> Case:
+    given = yolo(folder, _crossed, truth_columns=_crossed)
+    hint = "for polygons of four corners pass --task segment"
+    return Case(given, hint, ["--task", "segment"], right)
+
+
+@case
+def task_of_corners_taken_for_oriented_boxes(folder: Path, right: list[str]) -> Case:
+    given = yolo(folder, _kite, truth_columns=_kite)
+    return Case(given, "else pass --task segment|--task segment", ["--task", "segment"], right)
+
+
+@case
+def task_of_oriented_boxes_that_are_no_rectangles(folder: Path, _: list[str]) -> Case:
+    """Kites, whose exact IoU is that of the same corners in DOTA's text."""
+    given = [*yolo(folder, _kite, truth_columns=_kite), *STRICT]
+    right = dota(folder / "dota", kite_in_pixels)
+    return Case(given, "for oriented boxes pass --task obb", ["--task", "obb"], right)
+
+
+@case
+def task_of_track_ids_that_may_be_coordinates(folder: Path, right: list[str]) -> Case:
+    given = yolo(folder, lambda *row: [*as_segments(*row), "1"], truth_columns=as_segments)
+    given += ["--shapes", "bbox"]
+    return Case(given, r"pass --task \(detect, segment, obb\)", ["--task", "obb"], right)
+
+
+@case
+def task_of_boxes_with_kpt_shape(folder: Path, right: list[str]) -> Case:
+    given = yolo(folder)
+    file = Path(given[-1])
+    file.write_text(f"{file.read_text()}kpt_shape: [5, 3]\n")
+    return Case(given, "without keypoints pass --task detect", ["--task", "detect"], right)
+
+
+@case
+def task_of_a_run_of_boxes(folder: Path, right: list[str]) -> Case:
+    given = yolo(
+        folder, truth_columns=lambda name, box, _: [name, *box, *(["0.5", "0.5", "2"] * 5)]
+    )
+    file = Path(given[-1])
+    file.write_text(f"{file.read_text()}kpt_shape: [5, 3]\n")
+    write(folder, {"run/args.yaml": "task: detect\n"})
+    return Case(given, "pass --task detect to evaluate boxes", ["--task", "detect"], right)
+
+
+# --- --layout
+
+
+@case
+def layout_that_is_unclear(folder: Path, _: list[str]) -> Case:
+    """Two images have the names of the two classes, and only these have detections."""
+    found = [row for row in FOUND if row[0] < 2]
+    right = [coco(folder)[0], results(folder, 1, found)]
+    images = {f"{k}.png": f"{name}.png" for k, name in enumerate(NAMES)}
+    truth = json.loads(Path(right[0]).read_text())
+    for image in truth["images"]:
+        image["file_name"] = images.get(image["file_name"], image["file_name"])
+    files = dict.fromkeys((f"dt/{name}.txt" for name in NAMES), "")
+    for row in found:
+        box = " ".join(map(str, in_format(row, "xyxy")))
+        files[f"dt/{NAMES[int(row[1])]}.txt"] += f"{NAMES[int(row[0])]} {row[2]} {box}\n"
+    write(folder, {"truth.json": json.dumps(truth), **files})
+    given = [str(folder / "truth.json"), str(folder / "dt")]
+    return Case(given, "use --layout class-files", ["--layout", "class-files"], right)
+
+
+@case
+def layout_that_is_wrong(folder: Path, right: list[str]) -> Case:
+    given = [*text(folder), "--layout", "class-files"]
+    return Case(given, "use --layout image-files", ["--layout", "image-files"], right)
+
+
+# --- --split
+
+
+@case
+def split_of_a_folder(folder: Path, right: list[str]) -> Case:
+    for split in ("train", "valid"):
+        write(folder, {f"{split}/_annotations.coco.json": Path(right[0]).read_text()})
+    return Case([str(folder), right[1]], "choose one with --split", ["--split", "train"], right)
+
+
+@case
+def split_that_is_not_there(folder: Path, right: list[str]) -> Case:
+    given = [*split_of_a_folder(folder, right).given, "--split", "other"]
+    return Case(given, "use another --split", ["--split", "valid"], right)
+
+
+@case
+def split_of_a_data_yaml(folder: Path, right: list[str]) -> Case:
+    given = yolo(folder)
+    write(folder, {"data.yaml": "train: images\nnames: [cat, dog]\n"})
+    given = [given[-1], given[1]]
+    return Case(given, "use another --split", ["--split", "train"], right)
+
+
+# --- --shapes
+
+
+@case
+def shapes_of_rotated_boxes_in_coco(folder: Path, right: list[str]) -> Case:
+    """A turn by 90 degrees exchanges width and height: boxes are written for that."""
+    given = [str(folder / "gt.json"), right[1]]
+    truth = json.loads(Path(right[0]).read_text())
+    for one in truth["annotations"]:
+        x, y, w, h = one["bbox"]
+        one["bbox"] = [x + w / 2 - h / 2, y + h / 2 - w / 2, h, w]
+        one["attributes"] = {"rotation": 90.0}
+    write(folder, {"gt.json": json.dumps(truth)})
+    return Case(given, "--shapes bbox", ["--shapes", "bbox"], right)
+
+
+@case
+def shapes_of_polygons_in_documents(folder: Path, right: list[str]) -> Case:
+    files = {}
+    for image in range(8):
+        own = [row for row in TRUTHS if row[0] == image]
+        corners = [kite_in_pixels(in_format(row, "xywh")) for row in own]
+        polygons: list[dict[str, Any]] = [
+            {"label": NAMES[int(row[1])], "shape_type": "polygon"} for row in own
+        ]
+        for polygon, flat in zip(polygons, corners, strict=True):
+            polygon["points"] = [*zip(flat[::2], flat[1::2], strict=True)]
+        document = {"imagePath": f"{image}.png", "imageWidth": WIDTH, "imageHeight": HEIGHT}
+        files[f"gt/{image}.json"] = json.dumps(document | {"shapes": polygons})
+    write(folder, files)
+    given = [str(folder / "gt"), text(folder)[1]]
+    return Case(given, r"\(--shapes bbox\)", ["--shapes", "bbox"], right)
+
+
+@case
+def shapes_of_oriented_labels(folder: Path, right: list[str]) -> Case:
+    given = yolo(folder, truth_columns=_kite)
+    return Case(given, "use .*--shapes bbox for their bounding", ["--shapes", "bbox"], right)
+
+
+@case
+def shapes_of_corners_and_boxes(folder: Path, right: list[str]) -> Case:
+    given = [*yolo(folder, truth_columns=_kite), "--iou-type", "polygon"]
+    advised = ["--iou-type", "bbox", "--shapes", "bbox"]
+    return Case(given, "use --iou-type bbox --shapes bbox", advised, right)
+
+
+@case
+def shapes_of_polygons_for_quadrilaterals(folder: Path, right: list[str]) -> Case:
+    given = [*yolo(folder, truth_columns=_hexagon), "--iou-type", "polygon", "--task", "segment"]
+    return Case(given, "or --iou-type bbox", ["--iou-type", "bbox"], right)
+
+
+@case
+def shapes_of_dota(folder: Path, right: list[str]) -> Case:
+    given = dota(folder, kite_in_pixels)
+    given = given[: given.index("--iou")]
+    return Case(given, "--shapes bbox for their bounding", ["--shapes", "bbox"], right)
+
+
+# --- --angle-unit
+
+
+@case
+def angle_unit(folder: Path, _: list[str]) -> Case:
+    turn = 0.3
+    cosine, sine = np.cos(turn), np.sin(turn)
+
+    def angle(box: Sequence[float]) -> list[float]:
+        x, y, w, h = box
+        return [x + w / 2, y + h / 2, w, h, turn]
+
+    def turned(box: Sequence[float]) -> list[float]:
+        x, y, w, h, _ = angle(box)
+        signs = ((-1, -1), (1, -1), (1, 1), (-1, 1))
+        sides = [(a * w / 2, b * h / 2) for a, b in signs]
+        points = [(x + u * cosine - v * sine, y + u * sine + v * cosine) for u, v in sides]
+        return [float(value) for point in points for value in point]
+
+    given, right = dota(folder / "angle", angle), dota(folder / "corners", turned)
+    return Case(given, "with --angle-unit", ["--angle-unit", "radians"], right)
+
+
+# --- --area-ranges
+
+
+@case
+def area_ranges_in_percent(folder: Path, right: list[str]) -> Case:
+    truth = json.loads(Path(right[0]).read_text())
+    for image in truth["images"]:
+        del image["width"], image["height"]
+    write(folder, {"gt.json": json.dumps(truth)})
+    given = [str(folder / "gt.json"), right[1], "--area-ranges", "small=0:1%,large=1%:100%"]
+    return Case(given, "use --area-ranges coco", ["--area-ranges", "coco"], right)
+
+
+def open_images(folder: Path) -> list[str]:
+    """Write CSV tables of normalized boxes."""
+    head = "ImageID,LabelName,{}XMin,XMax,YMin,YMax\n"
+    tables = {"gt.csv": head.format(""), "dt.csv": head.format("Score,")}
+    for file, rows in zip(tables, (TRUTHS, FOUND), strict=True):
+        for row in rows:
+            x1, y1, x2, y2 = in_format(row, "xyxy")
+            score = f"{row[2]}," * (file == "dt.csv")
+            box = ",".join(map(repr, (x1 / WIDTH, x2 / WIDTH, y1 / HEIGHT, y2 / HEIGHT)))
+            tables[file] += f"{int(row[0])},{NAMES[int(row[1])]},{score}{box}\n"
+    write(folder, tables)
+    return [str(folder / name) for name in tables]
+
+
+@case
+def area_ranges_of_boxes_of_unknown_size(folder: Path, right: list[str]) -> Case:
+    given = open_images(folder)
+    return Case(given, "or --area-ranges none", ["--area-ranges", "none"], right)
+
+
+@case
+def image_sizes_of_normalized_boxes(folder: Path, right: list[str]) -> Case:
+    given, sizes = open_images(folder), yolo_files(folder)[3].replace("data.yaml", "sizes.csv")
+    return Case(given, "pass --image-sizes FILE", ["--image-sizes", sizes], right)
+
+
+@case
+def no_inclusive_pixels_of_normalized_boxes(folder: Path, right: list[str]) -> Case:
+    exact = ["--protocol", "voc2007", "--no-inclusive-pixels", "--iou", "0.75"]
+    given = [*open_images(folder), "--protocol", "voc2007", "--iou", "0.75"]
+    return Case(given, "or --no-inclusive-pixels", exact[2:3], [*right, *exact])
+
+
+# --- limits
+
+
+@case
+def max_nesting(folder: Path, right: list[str]) -> Case:
+    truth = json.loads(Path(right[0]).read_text())
+    deep: list[Any] = []
+    for _ in range(120):
+        deep = [deep]
+    write(folder, {"gt.json": json.dumps(truth | {"info": {"deep": deep}})})
+    given = [str(folder / "gt.json"), right[1]]
+    return Case(given, "with --max-nesting", ["--max-nesting", "150"], right)
+
+
+@case
+def max_records(folder: Path, right: list[str]) -> Case:
+    given = [*right, "--max-records", "31"]
+    return Case(given, "with --max-records", ["--max-records", "32"], right)
+
+
+@case
+def max_file_size(folder: Path, right: list[str]) -> Case:
+    given = [*right, "--max-file-size", "2000"]
+    return Case(given, "with --max-file-size", ["--max-file-size", "20000"], right)
+
+
+@case
+def max_expansion(folder: Path, right: list[str]) -> Case:
+    """More than 16 MiB of spaces in few bytes."""
+    data = gzip.compress(b" " * (17 << 20) + Path(right[0]).read_bytes())
+    write(folder, {"gt.json.gz": data})
+    given = [str(folder / "gt.json.gz"), right[1]]
+    return Case(given, "with --max-expansion", ["--max-expansion", "2000"], right)
+
+
+@case
+def max_mask_runs(folder: Path, right: list[str]) -> Case:
+    truth, found = (json.loads(Path(path).read_text()) for path in right)
+    for one in (*truth["annotations"], *found):
+        x, y, w, h = one["bbox"]
+        one["segmentation"] = [[x, y, x + w, y, x + w, y + h, x, y + h]]
+    write(folder, {"gt.json": json.dumps(truth), "dt.json": json.dumps(found)})
+    segm = [str(folder / "gt.json"), str(folder / "dt.json"), "--protocol", "coco-segm"]
+    given = [*segm, "--max-mask-runs", "100"]
+    return Case(given, "raise --max-mask-runs", ["--max-mask-runs", "100000"], segm)
+
+
+# --- other options
+
+
+@case
+def iou_type_of_boxes_without_masks(folder: Path, right: list[str]) -> Case:
+    given = [*right, "--iou-type", "segm"]
+    return Case(given, "use --iou-type bbox", ["--iou-type", "bbox"], right)
