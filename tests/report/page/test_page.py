@@ -109,6 +109,16 @@ def test_hostile_names_create_no_element(tmp_path: Path) -> None:
     assert shown[4] == "\\u202egnp.exe", "a mark that turns text round is shown as an escape"
 
 
+def test_lines_without_a_title_are_on_the_page(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    asked = ["--confidence", ".95", "--resamples", "100"]
+    assert main(["eval", *write_case(tmp_path), *asked, "-o", str(page)]) == 0
+    text = page.read_text("utf-8")
+    assert re.search(r'<p class="line">95% CI: bootstrap, 100 resamples of \d+ images', text)
+    assert "<h2></h2>" not in text
+    assert 'aria-label=""' not in text
+
+
 def test_counts_at_each_step_equal_the_operating_point(tmp_path: Path) -> None:
     page = write_page(tmp_path, "--baseline-detections", str(tmp_path / "before.json"))
     analysis = model_of(page)["analysis"]
