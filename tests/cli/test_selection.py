@@ -48,3 +48,9 @@ def test_class_agnostic_pools_only_the_selected_classes(detap: Run, limited: Fil
     record = numbers(detap(*asked))
     assert record["summary"]["AP"] == pytest.approx(1.0)
     assert record["selection"]["signature"] == ["classes:1-of-2-cd6357ef"]
+
+
+def test_a_selection_of_all_images_says_so(detap: Run, limited: Files) -> None:
+    for chosen in ("1", "seen"):
+        done = detap(*limited.arguments, "--images", chosen)
+        assert "\nSelection\nall images\n" in done.out

@@ -36,4 +36,4 @@ def selection_blocks(selection: Selection | None) -> tuple[Block, ...]:
             "images_sha256": sha256_of_names(images),
         }
     data["signature"] = [*selection.signature_parts]
-    return (Block("selection", "Selection", data, lines=(", ".join(lines),)),)
+    return (Block("selection", "Selection", data, lines=(", ".join(lines) or "all images",)),)
