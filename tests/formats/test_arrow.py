@@ -386,6 +386,29 @@ def test_repeated_ids(tmp_path: Path, json_tables: tuple[GroundTruth, Detections
         truth_of(tmp_path, columns)
 
 
+@pytest.mark.parametrize("start", [0, 1])
+def test_ids_that_restart_in_each_image(tmp_path: Path, start: int) -> None:
+    truth = json.loads(json.dumps(TRUTH))
+    seen: dict[Any, int] = {}
+    for record in truth["annotations"]:
+        record["id"] = seen.get(record["image_id"], start)
+        seen[record["image_id"]] = record["id"] + 1
+    truth["annotations"].append(truth["annotations"][1])  # counted once
+    (tmp_path / "gt.json").write_text(json.dumps(truth))
+    theirs = detap.read_ground_truth(tmp_path / "gt.json")
+    assert not theirs.zero_id.any()
+    mine = truth_of(tmp_path, truth_columns(truth))
+    same(mine, theirs)
+    reused = len(TRUTH["annotations"]) - len({record["id"] for record in truth["annotations"]})
+    for one in (mine, theirs):
+        counts = {note.code: note.count for note in one.notes}
+        assert counts["annotation-ids-by-image"] == reused > 0
+        assert counts["repeated-annotations"] == 1
+    truth["annotations"][-1] = {**truth["annotations"][1], "area": 1.0}
+    with pytest.raises(InputError, match=r"duplicate id . \(also at row 1 \(row group 0\)\)"):
+        truth_of(tmp_path, truth_columns(truth))
+
+
 def test_an_annotation_of_id_0_is_recorded(tmp_path: Path) -> None:
     columns = truth_columns(TRUTH)
     columns["id"] = [5, 0, 7, None]

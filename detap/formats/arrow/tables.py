@@ -350,7 +350,7 @@ def _truth_columns(table: Table) -> TruthColumns:
     records = int(np.count_nonzero(mask))
     if not records and not table.limits.empty:
         table.problems.add_here("", "no annotations")
-    repeated = _drop_repeated(table, ids, columns, mask)
+    repeated, reused = _drop_repeated(table, ids, columns, mask)
     table.problems.raise_any()
     missing = {
         "missing-annotation-ids": table.without("id"),
@@ -358,7 +358,8 @@ def _truth_columns(table: Table) -> TruthColumns:
         "missing-iscrowd": table.without("iscrowd"),
     }
     counts = {code: int(np.count_nonzero(mask[rows])) for code, rows in missing.items()}
-    is_zero = (ids == table.codes["id"].number.get(0, -2))[mask]
+    counts["annotation-ids-by-image"] = reused
+    is_zero = (ids == table.codes["id"].number.get(0, -2))[mask] & (reused == 0)
     counts["annotation-id-zero"] = int(np.count_nonzero(is_zero))
     sizes = np.full((len(names), 2), np.nan)
     if table.sizes is not None and names:
@@ -458,28 +459,32 @@ def _ids(table: Table) -> Integers:
 
 def _drop_repeated(
     table: Table, ids: Integers, columns: Mapping[str, Any], mask: Flags
-) -> list[Name]:
-    """Unset the mask of identical records with the same id; return their ids."""
+) -> tuple[list[Name], int]:
+    """Unset the mask of identical records with the same id and image.
+
+    Return their ids, and the number of ids that name other objects in other images.
+    """
     rows = np.flatnonzero(ids >= 0)
     names = list(table.codes["id"].number)
     if len(names) == len(rows):
-        return []
-    first = rows[_first_rows(ids[rows], len(names))]
-    repeated = rows[first[ids[rows]] != rows]
-    original = first[ids[repeated]]
+        return [], 0
+    keys = columns["image"][rows].astype(np.int64) * len(names) + ids[rows]
+    _, first, key = np.unique(keys, return_index=True, return_inverse=True)
+    original = rows[first][key]
+    repeated, original = rows[original != rows], original[original != rows]
     same = np.ones(len(repeated), np.bool_)
     for column in columns.values():
         equal = column[repeated] == column[original]
         same &= equal.all(axis=1) if equal.ndim > 1 else equal
+    first_row = dict(zip(repeated.tolist(), original.tolist(), strict=True))
     table.report(
         repeated[~same],
         lambda row: (
-            f"duplicate id {short_json(names[ids[row]])} "
-            f"(also at {table.location(first[ids[row]])})"
+            f"duplicate id {short_json(names[ids[row]])} (also at {table.location(first_row[row])})"
         ),
     )
     mask[repeated[same]] = False
-    return [names[code] for code in ids[repeated[same]].tolist()]
+    return [names[code] for code in ids[repeated[same]].tolist()], len(first) - len(names)
 
 
 # --- detections
