@@ -23,7 +23,7 @@ from detap.formats.reading.image_headers import IMAGE_SUFFIXES, image_size
 from detap.formats.reading.image_sizes import read_image_sizes, sizes_of
 from detap.formats.subsets import chosen_subset
 from detap.formats.text.class_names import SPLITS, ClassNames, is_data_yaml, read_data_yaml
-from detap.formats.text.folder import Folder, is_folder
+from detap.formats.text.folder import Folder, is_folder, name_of_member, nested_names
 from detap.formats.text.lines import plain_lines
 from detap.formats.yolo.names import NAME_LISTS, OBJ_DATA, PREFIX, read_obj_data
 from detap.io import stream as files
@@ -74,7 +74,7 @@ class DataSet:
         self.data: ClassNames | None = None
         self.repeated = 0
         self.outside: dict[str, None] = {}
-        self._image_by_stem: dict[str, _Image] = {}
+        self._images: dict[tuple[str, str], _Image] = {}  # by label folder and stem
         self._skipped: list[str] = []
         self._listings: dict[str, tuple[dict[str, None], list[str]]] = {}
         if is_data_yaml(path):
@@ -95,26 +95,26 @@ class DataSet:
 
     def _arrange(self, listed: Iterable[str]) -> None:
         """Sort the images, and find their files."""
-        images = self._image_by_stem
-        self.named = any(image.name for image in images.values())
-        folders = sorted({image.labels for image in images.values()})
-        if self.data is not None and not self.named:
-            images |= {stem: _Image("", "", "") for stem in listed if stem not in images}
+        self.named = any(image.name for image in self._images.values())
+        folders = sorted({labels for labels, _ in self._images})
         root = folders[0] if len(folders) == 1 else common_folder(folders)
         inside = {f: "" if f == root else f"{os.path.relpath(f, root)}/" for f in folders}
-        self.images = tuple(sorted(images))
-        names = {folder: self._files(folder) for folder in {*folders, ""}}
-        self.members = []
-        for stem in self.images:
-            labels, file = images[stem].labels, f"{stem}.txt"
-            self.members.append(f"{inside[labels]}{file}" if file in names[labels] else "")
-        members = {stem: m for stem, m in zip(self.images, self.members, strict=True) if m}
+        keys = {f"{inside[labels]}{stem}.txt": (labels, stem) for labels, stem in self._images}
+        names = nested_names(keys)
+        self._image_by_name = {name: self._images[keys[file]] for name, file in names.items()}
+        if self.data is not None and not self.named:
+            unlabeled = (stem for stem in listed if stem not in names)
+            self._image_by_name |= dict.fromkeys(unlabeled, _Image("", "", ""))
+        self.images = tuple(sorted(self._image_by_name))
+        labeled = {f for f, (labels, stem) in keys.items() if f"{stem}.txt" in self._files(labels)}
+        members = {n: names[n] for n in self.images if n in names and names[n] in labeled}
+        self.members = [members.get(name, "") for name in self.images]
         self.folder = Folder(root, "", ".txt", members, tuple(sorted(self._skipped)))
 
     @cached_property
     def image_files(self) -> list[str]:
         """The file of each image, empty if it is unknown or missing."""
-        images = (self._image_by_stem[stem] for stem in self.images)
+        images = (self._image_by_name[name] for name in self.images)
         return [
             os.path.join(folder, name) if name in self._files(folder) else ""
             for folder, name, _ in images
@@ -245,7 +245,7 @@ class DataSet:
 
         A folder from a `data.yaml` that has mostly other files is an error.
         """
-        count, others = len(self._image_by_stem), 0
+        count, others = len(self._images), 0
         for folder, names in self._walk(images):
             label_folder = os.path.normpath(os.path.join(labels, os.path.relpath(folder, images)))
             for name in names:
@@ -253,9 +253,9 @@ class DataSet:
                     self._add(name.rpartition(".")[0], _Image(folder, name, label_folder))
                 else:
                     others += 1
-            if data is not None and others > max(_MOST_OTHERS, len(self._image_by_stem) - count):
+            if data is not None and others > max(_MOST_OTHERS, len(self._images) - count):
                 _refuse_folder(data, images, f"has {others} files other than images")
-        any_image = len(self._image_by_stem) > count
+        any_image = len(self._images) > count
         if data is not None and not any_image and images == labels and self.outside:
             _refuse_folder(data, images, "has no images, and is outside the data set")
         self._match_labels(labels, images, any_image=any_image)
@@ -271,10 +271,7 @@ class DataSet:
                     self._skipped += [] if _is_image(name) else [name]
                 elif not any_image:
                     self._add(name[:-4], _Image("", "", folder))
-                elif (
-                    name[:-4] not in self._image_by_stem
-                    or self._image_by_stem[name[:-4]].labels != folder
-                ):
+                elif (folder, name[:-4]) not in self._images:
                     message = f"no image {quote(name[:-4])} in {images}"
                     hint = "add the image, or remove the label file"
                     self.problems.add(os.path.join(folder, name), "", message, hint)
@@ -315,7 +312,7 @@ class DataSet:
         return self._listings[path]
 
     def _add(self, stem: str, image: _Image, *, relisted: bool = False) -> None:
-        other = self._image_by_stem.setdefault(stem, image)
+        other = self._images.setdefault((image.labels, stem), image)
         if other is image:
             return
         if relisted and other == image:
@@ -419,23 +416,25 @@ def common_folder(folders: list[str]) -> str:
 
 
 def _flattened_stems(truth: GroundTruth) -> dict[str, set[str]]:
-    """Return the stems of images by their path below ``labels`` or ``images``, joined by ``_``.
+    """Return the names of images by their path below ``labels`` or ``images``, joined by ``_``.
 
     Ultralytics' ``val`` writes the predictions of ``a/1.jpg`` to ``a_1.txt``.
     """
     stems: dict[str, set[str]] = {}
-    known = set(truth.images)
+    known = {*map(str, truth.images)}
     for source in truth.files:
         if not source.members:
             continue
         folder = os.path.abspath(source.path)
-        paths = [os.path.join(folder, member) for member in source.members]
-        for top, _, names in os.walk(label_folder_of(folder, "labels", "images")):
-            paths += [os.path.join(top, name) for name in names if _is_image(name)]
-        for path in paths:
-            *above, name = os.path.splitext(path)[0].split(os.sep)
-            flat = name
-            for part in reversed(above if name in known else []):
+        images = label_folder_of(folder, "labels", "images")
+        paths = [(folder, member) for member in source.members]
+        for top, _, names in os.walk(images):
+            found = (os.path.relpath(os.path.join(top, name), images) for name in names)
+            paths += [(images, path) for path in found if _is_image(path)]
+        for root, path in paths:
+            name = name_of_member(path, known) or ""
+            *above, flat = os.path.splitext(os.path.join(root, path))[0].split(os.sep)
+            for part in reversed(above if name else []):
                 if part in ("images", "labels"):
                     break
                 flat = f"{part}_{flat}"

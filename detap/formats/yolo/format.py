@@ -39,6 +39,7 @@ from detap.formats.text.folder import (
     detections_folder,
     files_of,
     is_folder,
+    name_of_member,
     named_as_images,
 )
 from detap.formats.text.reader import first_words
@@ -331,7 +332,7 @@ class Yolo(Format):
         """
         folders: dict[str, ImageFolder] = {}
         names: dict[str, str] = {}
-        data_yaml = ""
+        data_yaml, known = "", frozenset(map(str, ground_truth.images))
         for source in ground_truth.files:
             if is_data_yaml(source.path):
                 data_yaml = os.path.abspath(source.path)
@@ -347,7 +348,7 @@ class Yolo(Format):
                 folders.setdefault(path, ImageFolder(path, os.path.realpath(root)))
             if len(image_folders) > 1:
                 for folder in image_folders:
-                    names |= _image_names(folder, os.path.relpath(folder, images))
+                    names |= _image_names(folder, os.path.relpath(folder, images), known)
         return list(folders.values()), names
 
     def write(self, content: Content, notes: list[Note]) -> Iterator[tuple[str, bytes]]:
@@ -416,12 +417,13 @@ def _are_oriented(files: Iterator[str]) -> bool:
     return False
 
 
-def _image_names(folder: str, below: str) -> dict[str, str]:
-    """Return the images of a folder by stem, with their folder `below`; none if it is missing."""
+def _image_names(folder: str, below: str, known: frozenset[str]) -> dict[str, str]:
+    """Return the files of a folder by `known` image, with their folder `below`."""
+    names = {}
     with suppress(OSError):
-        return {
-            os.path.splitext(name)[0]: os.path.join(below, name)
-            for name in os.listdir(folder)
-            if name.lower().endswith(IMAGE_SUFFIXES)
-        }
-    return {}
+        for file in os.listdir(folder):
+            path = os.path.join(below, file)
+            name = name_of_member(os.path.normpath(path), known)
+            if name and file.lower().endswith(IMAGE_SUFFIXES):
+                names[name] = path
+    return names
