@@ -193,6 +193,8 @@ class Voc(Format):
 
         values: dict[Name, Any] = {}
         for image, folder, member in _files(ground_truth):
+            if not member.lower().endswith(".xml"):
+                continue  # text files have boxes alone
             path = os.path.join(folder, member)
             text = element_text(read_bytes(path), path, name)
             if text is not None:
