@@ -192,6 +192,11 @@ class FailedCheck(NamedTuple):
         """The problem as a warning."""
         return Note(self.code, self.problem.message)
 
+    def of_answers(self) -> "FailedCheck":
+        """Return the check of answers of a model, whose dialect decides how boxes are read."""
+        hint = f"name the dialect that the model writes by --dialect, or pass {INSIST}"
+        return self._replace(problem=self.problem._replace(hint=hint))
+
 
 def failed_box_checks(
     ground_truth: GroundTruth | None,
@@ -214,9 +219,12 @@ def failed_box_checks(
     )
     sizes = None if gt is None else gt.image_sizes
     longest = np.full(1, np.nan) if sizes is None else sizes[images].max(axis=1)
-    return [*_normalized(counts, longest, paths)] or [
+    failed = [*_normalized(counts, longest, paths)] or [
         *_conventions(gt, dt if boxes else None, counts, paths)
     ]
+    if detections is None or detections.responses is None:
+        return failed
+    return [check.of_answers() if check.problem.file == paths[1] else check for check in failed]
 
 
 def _of_images(table: Any, sampled: Flags) -> Any:

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 Counts = NDArray[np.int64]
 
 _SCORE_MATCHING = "evaluate with another protocol for that"
+_IN_SIGNATURE = ("max_pixels", "min_pixels")
+"""Reading options that are in the signature."""
 
 
 class Matches(NamedTuple):
@@ -225,6 +227,12 @@ within_max_dets : (K,) int64
         selected = () if self.selection is None else self.selection.signature_parts
         if any(note.code == EXTRA_IMAGES for note in self.notes):
             selected += ("extra-images:drop",)
+        options = [option for file in self.detections.files for option in file.reading]
+        selected += tuple(
+            f"{name.replace('_', '-')}:{value}"
+            for name, value in dict(options).items()
+            if name in _IN_SIGNATURE
+        )
         return self.protocol.signature(__version__, selected)
 
     @cached_property

@@ -22,6 +22,8 @@ from detap.tables.notes import INTERLEAVED, KEYPOINT_AREAS, NO_DETECTIONS
 from detap.text_input import join_names
 
 _KITTI_POINTS, _MOST_LISTED = 41, 9
+_OF_RANKED = ("unknown-classes", NO_DETECTIONS.code)
+"""Notes on tables that have others in their place if there are no scores."""
 
 
 def unscored() -> Any:
@@ -97,7 +99,7 @@ class EvaluationRun(PreparedTables):
             note
             for note in self.detections.notes
             if note != INTERLEAVED or self.protocol.tie_break == "file"
-            if note.code != "unknown-classes" or self.protocol.has_scores
+            if note.code not in _OF_RANKED or self.protocol.has_scores
         ]
         truth_notes = ground_truth_notes(self.ground_truth, self.protocol)
         areas = area_notes(self.ground_truth) if self.protocol.uses_annotated_areas else ()

@@ -14,6 +14,7 @@ from detap.evaluation.match import Matching, match_params
 from detap.evaluation.prepare import PreparedTables
 from detap.protocols import Protocol
 from detap.tables.detection import Detections, Floats, GroundTruth
+from detap.tables.notes import NO_DETECTIONS
 
 _MOST_LABELS = 5
 _MADE_UP = {
@@ -152,6 +153,8 @@ def missing_score_notes(run: PreparedTables) -> Iterator[Note]:
             f"the {len(run.detections)} detections have no scores; {_MADE_UP[scores]} and compares "
             "with no published AP",
         )
+    if not len(run.detections):
+        yield replace(NO_DETECTIONS, message="no detections: R and F1 are 0")
     counts = {} if run.protocol.has_scores else unknown_labels(run)
     if counts:
         total, names = sum(counts.values()), [f"{name} ({n})" for name, n in counts.items()]
@@ -159,8 +162,10 @@ def missing_score_notes(run: PreparedTables) -> Iterator[Note]:
         if len(names) > _MOST_LABELS:
             listed += f" and {len(names) - _MOST_LABELS} more"
         message = (
-            f"{total} detections of {len(counts)} labels that the ground truth lacks: {listed}; "
-            "they are false positives; --unknown-labels drop leaves them out"
+            f"{total} detection{'s' * (total > 1)} of {len(counts)} "
+            f"label{'s' * (len(counts) > 1)} that the ground truth lacks: {listed}; "
+            "they are false positives; --class-map FILE maps them, --unknown-labels drop leaves "
+            "them out"
         )
         yield Note("unknown-labels", message)
 

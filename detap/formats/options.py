@@ -211,6 +211,9 @@ DIALECT_OPTIONS = (
     _DIALECT,
     _DIALECT._replace(name="box_key", help="Key of the box (dialect json).", default="bbox"),
     _DIALECT._replace(name="label_key", help="Key of the class (dialect json).", default="label"),
+    _DIALECT._replace(
+        name="score_key", help="Key of the score, which is not read without it (JSON dialects)."
+    ),
     Option(
         "box_order",
         "Order of the box (dialect json).",

@@ -111,6 +111,7 @@ class Rows(Document):
         if score and not self.scored and not self.images_only:
             raise FaultError(f"has a column {score} (detections?)", "use the ground truth")
         corners = next((c for c in _COORDINATES if set(c) & set(header)), _COORDINATES[0])
+        self.without_scores = not score
         choices = {"image": _IMAGES, "class": _CLASSES}
         choices |= {name: (column,) for name, column in zip(CORNERS, corners, strict=True)}
         choices |= {"score": (score,)} if score and self.scored else {}

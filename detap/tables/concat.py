@@ -7,6 +7,7 @@ merging: an image in two inputs is usually counted twice by mistake.
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -23,6 +24,7 @@ from detap.tables.detection import (
     GroundTruth,
     Integers,
     Name,
+    ResponseCounts,
     distinct_name,
 )
 from detap.tables.masks import Masks
@@ -80,7 +82,12 @@ def join_detections(
     named = {k: n for table in tables for k, n in zip(table.class_ids, table.classes, strict=True)}
     names = tuple(map(named.__getitem__, ids))
     sample = merged_samples(table.categories for table in tables)
-    joined = _stacked(tables, images, (ids, names), categories=sample)
+    without_scores = not any(table.has_scores for table in tables)
+    more = {"categories": sample, "without_scores": without_scores}
+    responses = [table.responses for table in tables if table.responses is not None]
+    if responses:
+        more["responses"] = reduce(ResponseCounts.joined, responses)
+    joined = _stacked(tables, images, (ids, names), **more)
     if not _interleave(joined.image, tables):
         return joined
     by_image = joined.select(np.argsort(joined.image, kind="stable"))

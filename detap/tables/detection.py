@@ -14,10 +14,11 @@ Three areas of a box differ in their last bits, so each is kept:
     Ground truths only: the annotated area, such as the mask's; the box's if there is none.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import ne
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -395,6 +396,28 @@ class GroundTruth(_Table):
         )
 
 
+class ResponseCounts(NamedTuple):
+    """The answers of a model that detections were read from."""
+
+    dialect: str
+    lines: int
+    unanswered: tuple[str, ...]  # images of the ground truth without an answer
+    failed: tuple[str, ...]  # images with an answer that failed
+    bad_boxes: int
+    notes: Mapping[str, int]  # answers by the code of a note
+
+    def joined(self, other: "ResponseCounts") -> "ResponseCounts":
+        """Return the answers of both."""
+        return ResponseCounts(
+            self.dialect,
+            self.lines + other.lines,
+            tuple(name for name in self.unanswered if name in {*other.unanswered}),
+            tuple(dict.fromkeys((*self.failed, *other.failed))),
+            self.bad_boxes + other.bad_boxes,
+            Counter(self.notes) + Counter(other.notes),
+        )
+
+
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Detections(_Table):
     """N detections.
@@ -410,6 +433,10 @@ class Detections(_Table):
         Categories on sampled objects, checked by :mod:`detap.checks.inputs`.
     missing_scores : {"none", "1", "area"}
         What an evaluation takes in place of missing scores.
+    without_scores : bool
+        True if the input has no place for scores, which rows show too; without rows only this does.
+    responses : ResponseCounts or None
+        The answers of a model that they were read from.
     """
 
     _title = _rows = "detections"
@@ -420,6 +447,8 @@ class Detections(_Table):
     area: Floats | None = None
     categories: CategorySample = ()
     missing_scores: MissingScores = "none"
+    without_scores: bool = False
+    responses: ResponseCounts | None = None
 
     @classmethod
     def from_arrays(
@@ -479,6 +508,7 @@ class Detections(_Table):
             classes=names,
             class_ids=ids,
             score=scores,
+            without_scores=score is None,
             area=rows.own_area if boxes is None else None,
             notes=rows.notes,
             **rows.shapes,
@@ -487,7 +517,7 @@ class Detections(_Table):
     @property
     def has_scores(self) -> bool:
         """False for detections without scores."""
-        return not np.isnan(self.score[:1]).any()
+        return not (np.isnan(self.score[0]) if len(self) else self.without_scores)
 
     def save(self, path: Path) -> None:
         """Write the table as ``.npz``: columns, names, notes, and the digests of its files.
@@ -511,6 +541,7 @@ class Detections(_Table):
             "classes": self.classes,
             "class_ids": self.class_ids,
             "categories": self.categories,
+            **({} if self.has_scores else {"without_scores": True}),
             "notes": [[n.code, n.message, n.count, n.severity] for n in self.notes],
             "files": [file._replace(sha256=_digest_of(file)) for file in self.files],
         }
@@ -539,6 +570,7 @@ class Detections(_Table):
                 **columns,
                 **{name: header[name] for name in ("images", "classes", "class_ids")},
                 categories=_tuples(header["categories"]),
+                without_scores=header.get("without_scores", False),
                 notes=tuple(
                     Note(code, message, count, severity=severity)
                     for code, message, count, severity in header["notes"]

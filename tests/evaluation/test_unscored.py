@@ -84,6 +84,48 @@ def test_sets_of_the_reference_program(real_data: Path, unscored: Path, name: st
             assert_equal(float(row[key] or 0.0), entry[key] or (0.0 if row[key] == 0 else None))
 
 
+def greedy_true_positives(truths: Any, boxes: Any, *, free_only: bool) -> int:
+    """Count matches as scripts do: each box takes the object of largest IoU, at .5 or above."""
+    objects: dict[Any, list[Any]] = {}
+    for one in truths:
+        if not one["iscrowd"]:
+            objects.setdefault((one["image_id"], one["category_id"]), []).append(one["bbox"])
+    taken = set()
+    for one in boxes:
+        key = one["image_id"], one["category_id"]
+        ious = [
+            (iou_of(one["bbox"], other), -row) for row, other in enumerate(objects.get(key, []))
+        ]
+        ious = [(iou, row) for iou, row in ious if not (free_only and (key, row) in taken)]
+        iou, row = max(ious, default=(0.0, 0))
+        if iou >= 0.5:
+            taken.add((key, row))
+    return len(taken)
+
+
+def iou_of(first: Any, second: Any) -> float:
+    """Return the IoU of two boxes x, y, width, height."""
+    (x, y, width, height), (u, v, other_width, other_height) = first, second
+    across = max(min(x + width, u + other_width) - max(x, u), 0)
+    down = max(min(y + height, v + other_height) - max(y, v), 0)
+    inside = across * down
+    return float(inside / (width * height + other_width * other_height - inside))
+
+
+def test_greedy_scripts_find_fewer_pairs(real_data: Path) -> None:
+    """The counts of docs/other-tools.md; the reference program's 650 is in `sets.json`."""
+    folder = real_data / "coco-val2014-100"
+    truths = json.loads((folder / "instances_val2014_100.json").read_text())["annotations"]
+    path = folder / "instances_val2014_fakebbox100_results.json"
+    boxes = json.loads(path.read_text())
+    orders = boxes, boxes[::-1]
+    counts = [
+        [greedy_true_positives(truths, order, free_only=free) for order in orders]
+        for free in (True, False)
+    ]
+    assert counts == [[649, 650], [649, 649]]
+
+
 def test_the_worked_example() -> None:
     # 8 bird detections: 4 true and 2 false positives, 2 in the crowd region; 26/37 = .7027.
     truth, detections = read(QUICKSTART / "instances.json", QUICKSTART / "results.json")

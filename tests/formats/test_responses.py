@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,13 @@ from detap.formats.detection import matching_formats
 from detap.formats.responses.answer import Answer
 from detap.formats.responses.dialects import DIALECTS, dialect_of, resized
 from detap.io.problems import FaultError
+from tests.cli.conftest import Ended
+from tests.cli.conftest import detap as command
 from tests.formats.exports import write
+
+__all__ = ["command"]
+
+Run = Callable[..., Ended]
 
 OPTIONS = ("box_key", "label_key", "box_order", "box_scale")
 SIZE = (640.0, 480.0)
@@ -143,6 +150,24 @@ def test_a_megabyte_of_brackets_in_under_a_second(name: str, text: str) -> None:
     assert time.process_time() - begin < 1
 
 
+# Brackets that begin no value, values that are read twice, strings that begin in others.
+@pytest.mark.parametrize(
+    "part", ["{", "x[", "[1", "[[1],", "[{}", '["', '["\\"', "['\"", '{"a":[1,']
+)
+def test_odd_json_takes_linear_time(part: str) -> None:
+    seconds = []
+    for size in (50_000, 400_000):
+        text = part * (size // len(part))
+        seconds.append(min(process_time_of(text) for _ in range(2)))
+    assert seconds[1] < 24 * max(seconds[0], 0.02)  # quadratic time is 64 times as long
+
+
+def process_time_of(text: str) -> float:
+    begin = time.process_time()
+    json_answer(text)
+    return time.process_time() - begin
+
+
 TAGS = (
     *("<loc0001>", "<loc_1>", "<phrase>", "</phrase>", "<object>", "</object>"),
     *("<patch_index_0001>", "<1>", "<ref>", "</ref>", "<box>", "</box>", "[[", "1, ", "]]", ";"),
@@ -223,7 +248,7 @@ def test_rendered_boxes_are_read_back(
     text = json.dumps(records, ensure_ascii=ascii_only, indent=1)
     answer = DIALECTS[name].read(f"Here:\n```json\n{text}\n```")
     expected = [(" ".join(label.split()), tuple(numbers)) for label, numbers in boxes]
-    assert [tuple(box) for box in answer.boxes] == expected
+    assert [box[:2] for box in answer.boxes] == expected
     assert not answer.failed
     assert set(answer.all_notes()) <= {"repeated-boxes"}
 
@@ -472,6 +497,89 @@ def test_options_are_recorded(tmp_path: Path) -> None:
     assert table.files[0].reading == (("dialect", "qwen2.5-vl"), ("max_pixels", "100000"))
 
 
+def test_the_resized_input_is_in_the_signature(tmp_path: Path) -> None:
+    truth = write(tmp_path / "gt.json", TRUTH)
+    answers = write(tmp_path / "answers.jsonl", jsonl(*LINES))
+    options: dict[str, Any] = {"dialect": "qwen2.5-vl", "max_pixels": "100000"}
+    options["as_is"] = True
+    parts = detap.evaluate(truth, answers, **options).signature.split("|")
+    assert parts[:3] == ["protocol:coco", "scores:none", "max-pixels:100000"]
+    default = detap.evaluate(truth, answers, **options | {"max_pixels": "12845056"}).signature
+    assert "max-pixels" not in default
+
+
+def test_boxes_of_another_dialect(tmp_path: Path) -> None:
+    """The answers are in 1/1000 of the image, and look so if they are read as pixels."""
+    read(tmp_path)
+    paths = tmp_path / "gt.json", tmp_path / "answers.jsonl"
+    expected = "scaled back; name the dialect that the model writes by --dialect, or pass as_is"
+    with pytest.raises(InputError, match=expected):
+        detap.evaluate(*paths, dialect="qwen2.5-vl")
+    assert detap.evaluate(*paths, dialect="qwen3-vl").summary["F1"] == 1
+
+
+def scored(*scores: Any) -> str:
+    """Return the answers of LINES whose boxes have scores."""
+    boxes = [json.loads(line["response"])[0] for line in LINES]
+    records = [box | {"conf": score} for box, score in zip(boxes, scores, strict=True)]
+    lines = zip(LINES, records, strict=True)
+    return jsonl(*({"image": line["image"], "response": json.dumps([one])} for line, one in lines))
+
+
+def test_scores_are_read_by_the_key_of_an_option(tmp_path: Path) -> None:
+    content = scored(0.25, 7)
+    assert not read(tmp_path, content).has_scores
+    table = read(tmp_path, content, score_key="conf")
+    assert table.score.tolist() == [0.25, 7]
+    truth = detap.read_ground_truth(tmp_path / "gt.json")
+    assert detap.evaluate(truth, table).summary["AP"] == pytest.approx(1)  # IoU 1 each
+    assert not read(tmp_path, content, score_key="score").has_scores
+    for score in (None, "high", True, float("nan")):
+        assert message(tmp_path, scored(0.25, score), score_key="conf") == (
+            "answers.jsonl: line 2: box 1: score is missing; 1 of 2 records has none: give all "
+            "records a score, or none"
+        )
+    assert message(tmp_path, dialect="cogvlm", score_key="conf") == (
+        "--score-key is for dialects in JSON; this is --dialect cogvlm"
+    )
+
+
+def test_answers_without_any_box_have_no_scores(tmp_path: Path) -> None:
+    lines = jsonl({"image": "a", "response": "[]"}, {"image": "b", "response": "no idea"})
+    read(tmp_path, lines)
+    paths = tmp_path / "gt.json", tmp_path / "answers.jsonl"
+    with pytest.warns(DetapWarning):
+        result = detap.evaluate(*paths, dialect="gemini")
+    assert (result.summary["F1"], result.summary["R"]) == (0, 0)
+    assert np.isnan(result.summary["P"])
+    messages = {note.code: note.message for note in result.notes}
+    assert messages["no-detections"] == "no detections: R and F1 are 0"
+    with pytest.warns(DetapWarning, match="every AP is 0"):
+        assert detap.evaluate(*paths, dialect="gemini", score_key="conf").summary["AP"] == 0
+
+
+def test_the_report_counts_answers(command: Run, tmp_path: Path) -> None:
+    truth = write(tmp_path / "gt.json", TRUTH)
+    boxes = f"{CAT[:-1]}, {{'bbox_2d': [1, 2], 'label': 'cat'}}, {{"
+    lines = [{"image": "a", "response": boxes}, {"image": "a", "response": "None"}]
+    paths = [write(tmp_path / f"{n}.jsonl", jsonl(line)) for n, line in enumerate(lines)]
+    options = ["--dialect", "qwen3-vl", "--missing-responses", "empty", "--merge-images"]
+    output = tmp_path / "report.json"
+    inputs = ["--gt", truth, *(f"--dt={path}" for path in paths)]
+    run = command("eval", *inputs, *options, "--output", output)
+    assert run.status == 0
+    sentence = "2 answers: 1 failed, 1 with lenient json, 1 truncated, 1 bad boxes"
+    assert f"\nAnswers\n{sentence}\n" in run.out
+    assert json.loads(output.read_text())["unscored"]["responses"] == {
+        "dialect": "qwen3-vl",
+        "lines": 2,
+        "images_without_response": ["night/b.png"],
+        "failed": ["a"],
+        "bad_boxes": 1,
+        "notes": {"bad-boxes": 1, "failed": 1, "lenient-json": 1, "truncated": 1},
+    }
+
+
 def test_answers_are_no_ground_truth(tmp_path: Path) -> None:
     path = write(tmp_path / "answers.jsonl", jsonl(*LINES))
     with pytest.raises(
@@ -514,5 +622,13 @@ def test_sets_of_the_reference_program(real_data: Path, unscored: Path, index: i
         counts = expected[f"counts{suffix}"]
         assert kept.true_positives.sum() == counts["TP"]
         assert kept.false_positives.sum() == counts["FP"]
-    lacking = result.to_dict()["unscored"]["unknown_labels"]
-    assert lacking == expected["unknown_labels"]
+    unscored_data = result.to_dict()["unscored"]
+    assert unscored_data["unknown_labels"] == expected["unknown_labels"]
+    assert unscored_data["responses"] == {
+        "dialect": expected["dialect"],
+        "lines": expected["lines"],
+        "images_without_response": missing,
+        "failed": failed,
+        "bad_boxes": expected["bad_boxes"],
+        "notes": expected["answers_by_note"],
+    }

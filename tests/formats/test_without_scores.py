@@ -11,7 +11,7 @@ import pytest
 
 import detap
 from detap.checks.boxes import check_boxes
-from detap.errors import InputError
+from detap.errors import DetapWarning, InputError
 from detap.tables.detection import Detections, GroundTruth
 from tests.cli.conftest import Ended, spawn
 from tests.cli.conftest import detap as command
@@ -248,6 +248,39 @@ def test_parquet(truth: GroundTruth, tmp_path: Path, column: bool) -> None:
         detap.read_detections(path, truth)
 
 
+CSV = "filename,class,xmin,ymin,xmax,ymax"
+OPEN_IMAGES = "ImageID,LabelName,XMin,XMax,YMin,YMax"
+
+
+@pytest.mark.parametrize("header", [CSV, OPEN_IMAGES])
+def test_without_rows_the_header_says_whether_there_are_scores(
+    truth: GroundTruth, tmp_path: Path, header: str
+) -> None:
+    path, score = tmp_path / "dt.csv", "score" if header == CSV else "Score"
+    for columns, has_scores in ((header, False), (f"{header},{score}", True)):
+        path.write_text(f"{columns}\n")
+        table = detap.read_detections(path, truth)
+        assert (len(table), table.has_scores) == (0, has_scores)
+        table.save(tmp_path / "dt.npz")
+        assert Detections.load(tmp_path / "dt.npz").has_scores == has_scores
+    with pytest.warns(DetapWarning, match="no detections: every AP is 0"):
+        assert detap.evaluate(truth, table).summary["AP"] == 0
+    none: dict[str, Any] = {"image": [], "label": [], "boxes": np.zeros((0, 4))}
+    assert not Detections.from_arrays(**none).has_scores
+    assert Detections.from_arrays(**none, score=[]).has_scores
+
+
+def test_parquet_without_rows(truth: GroundTruth, tmp_path: Path) -> None:
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    names = ("x1", "y1", "x2", "y2", "score")
+    texts = {name: pa.array([], pa.string()) for name in ("image_id", "category")}
+    for count in (4, 5):
+        columns = texts | {name: pa.array([], pa.float64()) for name in names[:count]}
+        parquet.write_table(pa.table(columns), tmp_path / "dt.parquet")
+        table = detap.read_detections(tmp_path / "dt.parquet", truth)
+        assert (len(table), table.has_scores) == (0, count == 5)
+
+
 # --- in the formats
 
 
@@ -425,36 +458,76 @@ def test_the_command_check(command: Run, tmp_path: Path) -> None:
     assert "this is the ground-truth file" in same.err
 
 
-SETS = {
-    "voc-100-voc": (1, ["--class-names", "voc-100/voc.names", "--protocol", "voc2012"]),
-    "cartucho-85-voc": (1, ["--protocol", "voc2012"]),
-    "odm-sample-2-iou30": (1, ["--protocol", "coco", "--iou", "0.3", "--boxes", "xywh"]),
-    "yolo-voc-100": (5, ["--image-sizes", "yolo-voc-100/sizes.csv", "--gt-format", "yolo"]),
+VOC, TEXT = "--protocol=voc2012", "--gt-format=voc"
+SETS: dict[str, tuple[int | None, list[str]]] = {
+    "voc-100-voc": (1, [VOC, "--class-names=voc-100/voc.names"]),
+    "cartucho-85-voc": (1, [VOC, TEXT]),
+    "odm-sample-2-iou30": (1, [TEXT, "--protocol=coco", "--iou=0.3", "--boxes=xywh"]),
+    "yolo-voc-100": (5, ["--gt-format=yolo", "--image-sizes=yolo-voc-100/sizes.csv"]),
+    "voc2007-test-50": (1, [VOC, "--image-set=test"]),
+    "lvis-val-100-lvis": (None, ["--protocol=lvis"]),
+    **dict.fromkeys(
+        ("voc-100-coco", "coco-val2014-100", "cartucho-85-coco", "voc-toy"), (None, [])
+    ),
+    **dict.fromkeys(("quickstart-coco", "crowd-coco", "error-types-coco"), (None, [])),
 }
+"""The column of the score, None for COCO; options."""
+
+
+def remove_scores(source: Path, target: Path, column: int | None, least: float) -> Path:
+    """Write detections without their scores, those below `least` left out; return the path."""
+    if column is None:
+        content = json.loads(source.read_text())
+        records = content["annotations"] if isinstance(content, dict) else content
+        for record in records:
+            del record["score"]
+        (target / "dt.json").write_text(json.dumps(content))
+        return target / "dt.json"
+    for file in source.rglob("*.txt"):
+        lines = [line.split() for line in file.read_text().splitlines()]
+        kept = [words for words in lines if float(words[column]) >= least]
+        rows = [" ".join(words[:column] + words[column + 1 :]) for words in kept]
+        (target / file.name).write_text("\n".join(rows) + "\n")
+    return target
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_text_files_of_real_detectors(
+def test_sets_of_the_reference_program(
     command: Run, real_data: Path, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The values are a reference program's."""
+    """Files without scores, and what `detap convert` makes of them, have the expected values."""
     data = real_data / "unscored" / "sets.json"
     if not data.is_file():
         pytest.skip(f"the data of detections without scores is absent: no file {data}")
     [expected] = [one for one in json.loads(data.read_text())["sets"] if one["name"] == name]
     column, options = SETS[name]
-    folder = real_data / expected["detections"].split(" ")[0]
-    for file in folder.rglob("*.txt"):
-        lines = [line.split() for line in file.read_text().splitlines()]
-        rows = [" ".join(words[:column] + words[column + 1 :]) for words in lines]
-        (tmp_path / file.name).write_text("\n".join(rows) + "\n")
+    truth, source = (Path(expected[key].split(" ")[0]) for key in ("ground_truth", "detections"))
+    if name == "voc2007-test-50":
+        source = truth / "detections"
+    if truth.parts[0] == "fixtures":
+        truth, source = truth.resolve(), source.resolve()
+    least = 0.5 if name == "voc2007-test-50" else 0.0
+    (tmp_path / "dt").mkdir()
+    path = remove_scores(real_data / source, tmp_path / "dt", column, least)
     monkeypatch.chdir(real_data)
-    truth = expected["ground_truth"].split(" ")[0]
-    ended = command("eval", truth, tmp_path, *options, "--output-format", "json")
+    converted = tmp_path / "converted"
+    reading = [option for option in options if not option.startswith(("--protocol", "--iou"))]
+    inputs = ["--gt", truth, "--dt", path, *reading]
+    ended = command("convert", *inputs, "--to", "tfcsv", "--output", converted)
     assert ended.status == 0, ended.err
-    summary = json.loads(ended.out)["summary"]
-    # With six decimals, an IoU of .75 in YOLO's files is a little less.
-    names = expected["summary"].keys() - {"F1@75", "mF1"}
-    assert {key: summary[key] for key in names} == pytest.approx(
-        {key: expected["summary"][key] for key in names}, abs=1e-9
-    )
+    for detections in (path, next(converted.glob("d*.csv"))):
+        ended = command("eval", truth, detections, *options, "--output-format", "json")
+        options = [option.replace("--boxes", "--gt-boxes") for option in options]  # of the other
+        assert ended.status == 0, ended.err
+        report = json.loads(ended.out)
+        # With six decimals, an IoU of .75 in YOLO's files is a little less.
+        inexact = {"F1@75", "mF1"} if name == "yolo-voc-100" else set()
+        names = expected["summary"].keys() - inexact
+        assert {key: report["summary"][key] for key in names} == pytest.approx(
+            {key: expected["summary"][key] for key in names}, abs=1e-9
+        )
+        counts = report["unscored"]["by_threshold"][0]
+        assert counts["true_positives"] == expected["counts"]["TP"]
+        assert counts["false_positives"] == expected["counts"]["FP"]
+        assert counts["false_negatives"] == expected["counts"]["FN"]
+        assert counts["ignored_detections"] == expected["counts"]["ignored"]

@@ -89,7 +89,9 @@ def read_detections(
     source = table.source(len(columns.image), as_is)
     source = replace(source, location=columns.located(source.location))
     detections = detection_table(columns, ground_truth, source)
-    return replace(detections, notes=(*detections.notes, *table.notes()))
+    without_scores = "score" not in table.shape.fields
+    notes = (*detections.notes, *table.notes())
+    return replace(detections, notes=notes, without_scores=without_scores)
 
 
 class Table:

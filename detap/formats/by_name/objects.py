@@ -152,6 +152,7 @@ def detections(
         classes=classes,
         class_ids=ground_truth.class_ids + tuple(unknown),
         score=score,
+        without_scores=reader.without_scores,
         area=objects.area,
         files=files,
         notes=(

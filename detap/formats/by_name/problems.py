@@ -28,6 +28,7 @@ class RowReader:
     as_is: bool  # failed plausibility checks are warnings
     corner_names = CORNERS
     fixed_boxes = False  # True if no option changes the format of the boxes
+    without_scores = False  # True if the file has no place for scores
     extra_images: tuple[Note, ...] = ()  # of detections that are left out
     swapped = ""  # hint for swapped corners that are valid as xywh, if the format allows that
 

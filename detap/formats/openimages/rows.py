@@ -57,6 +57,7 @@ class Rows:
     labels: tuple[str, ...]
     corners: Floats  # (N, 4): x1, y1, x2, y2, normalized
     score: Floats | None  # (N,); of image labels, 1 if the class is present, else 0
+    without_scores: bool  # True if the file has no column of scores
     group_of: Flags
     unknown: int  # rows with an unknown group flag
     commas: bool  # True if numbers have decimal commas
@@ -289,6 +290,7 @@ class _Reader:
             label_names,
             np.ascontiguousarray(values if self.numeric == CORNERS else values[:, 1:]),
             self._score(values),
+            self.numeric == CORNERS,
             group == 1,
             int(np.count_nonzero(group == 2)),
             self.decimal_mark == ",",

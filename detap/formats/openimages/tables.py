@@ -159,6 +159,7 @@ class _Read(RowReader):
             self.given, problems, limits, scored=scored, as_is=as_is, labels=labels
         )
         problems.raise_any()
+        self.without_scores = self.rows.without_scores
         self.origin = np.arange(len(self.rows))
         self.stems = [stem_of(word) for word in self.rows.images]
         self._check_stems()

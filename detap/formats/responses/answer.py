@@ -1,5 +1,6 @@
 """Boxes and notes of one answer."""
 
+from math import nan
 from typing import NamedTuple
 
 _LARGEST = 1e100
@@ -11,6 +12,7 @@ class Box(NamedTuple):
 
     label: str  # white space is collapsed
     numbers: tuple[float, ...]  # in the order and unit of the dialect
+    score: float = nan
 
 
 class Answer:
@@ -24,13 +26,13 @@ class Answer:
         self.is_empty = False  # True if the answer says that there are no objects
         self.other_keys: set[str] = set()  # box keys of other dialects
 
-    def add(self, label: object, numbers: object, text: str) -> None:
+    def add(self, label: object, numbers: object, text: str, score: object = None) -> None:
         """Add a box, a bad one unless it has four finite numbers and a label."""
         name = collapse(label) if isinstance(label, str) else ""
         name = name or self.line_label
         values = finite_numbers(numbers)
         if name and is_text(name) and len(values) == 4:
-            self.boxes.append(Box(name, values))
+            self.boxes.append(Box(name, values, *finite_numbers([score])))
         else:
             self.bad.append(text)
 
@@ -44,7 +46,7 @@ class Answer:
         conditions = {
             "bad-boxes": bool(self.bad),
             "failed": self.failed,
-            "repeated-boxes": len(set(self.boxes)) < len(self.boxes),
+            "repeated-boxes": len({box[:2] for box in self.boxes}) < len(self.boxes),
         }
         return sorted({*self.notes, *(name for name, holds in conditions.items() if holds)})
 

@@ -122,6 +122,7 @@ def dialect_of(
     *,
     box_key: str | None = None,
     label_key: str | None = None,
+    score_key: str | None = None,
     box_order: str | None = None,
     box_scale: str | float | None = None,
     max_pixels: str | int | None = None,
@@ -139,7 +140,10 @@ def dialect_of(
     _check_options(name, "qwen2.5-vl", {"max_pixels": max_pixels, "min_pixels": min_pixels})
     form = dialect.form
     if isinstance(form, JsonDialect):
+        keys["score_key"] = score_key
         form = form._replace(**{key: value for key, value in keys.items() if value})
+    elif score_key:
+        raise UsageError(f"--score-key is for dialects in JSON; this is --dialect {name}")
     if box_order is not None:
         check_choice("--box-order", box_order, ORDERS)
         dialect = dialect._replace(order=box_order)

@@ -25,7 +25,8 @@ from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path, SourceFile, shown
 from detap.io.problems import FaultError, check_choice
 from detap.io.stream import refuse
-from detap.tables.detection import Detections, GroundTruth
+from detap.tables.columns import check_scores
+from detap.tables.detection import Detections, GroundTruth, ResponseCounts
 from detap.text_input import quote
 
 MISSING = ("error", "empty")
@@ -58,8 +59,10 @@ class Answers(RowReader):
     def __init__(self, path: Path, dialect: Dialect, limits: Limits, *, as_is: bool) -> None:
         self.path, self.dialect = os.fspath(path), dialect
         self.limits, self.as_is = limits, as_is
+        self.without_scores = not getattr(dialect.form, "score_key", None)
         self.lines, self.sha256 = read_lines(path, limits)
         self.answers = [dialect.read(line.response, line.label) for line in self.lines]
+        self.counts = Counter(code for answer in self.answers for code in answer.all_notes())
         self.pairs = [*zip(self.lines, self.answers, strict=True)]
         self.rows = [
             (number, index)
@@ -128,10 +131,21 @@ class Answers(RowReader):
         except FaultError as fault:
             self._fail(f"image {quote(line.image)} {fault.message}", fault.hint, line.location)
 
+    def responses(self, dialect: str, image: Sequence[int], names: Sequence[str]) -> ResponseCounts:
+        """Return the counts of answers for reports."""
+        answered = {*image}
+        return ResponseCounts(
+            dialect,
+            len(self.lines),
+            tuple(sorted(name for row, name in enumerate(names) if row not in answered)),
+            tuple(dict.fromkeys(str(line.image) for line, one in self.pairs if one.failed)),
+            sum(len(answer.bad) for answer in self.answers),
+            self.counts,
+        )
+
     def notes(self, image: Sequence[int]) -> tuple[Note, ...]:
         """Return notes on the answers."""
-        counts = Counter(code for answer in self.answers for code in answer.all_notes())
-        notes = [replace(note, count=counts[note.code]) for note in _NOTES]
+        notes = [replace(note, count=self.counts[note.code]) for note in _NOTES]
         repeated = sum(count > 1 for count in Counter(image).values())
         message = "images have several answers; all count"
         notes.append(Note("responses-per-image", message, repeated, severity="info"))
@@ -218,15 +232,18 @@ def read_detections(
     boxes = read.corners(image, _image_sizes(truth, images.names, table), images.names)
     words = [box.label for answer in read.answers for box in answer.boxes]
     classes, label = _labels(words, truth.classes)
+    score = np.array([box.score for answer in read.answers for box in answer.boxes], np.float64)
     objects = Objects(
         images=truth.images,
         classes=tuple(classes),
         image=np.array([image[number] for number, _ in read.rows], np.int32),
         label=np.array(label, np.int32),
         boxes=boxes,
-        score=np.full(len(boxes), np.nan),
+        score=score,
     )
-    return detections(objects, truth, read, tuple(files), read.notes(image))
+    check_scores(score, read.location)
+    boxes_read = detections(objects, truth, read, tuple(files), read.notes(image))
+    return replace(boxes_read, responses=read.responses(str(dialect), image, images.names))
 
 
 class Responses(Format):

@@ -37,15 +37,21 @@ _JSON_WORDS = {
     "-Infinity": -math.inf,
 }
 _PYTHON_WORDS = {"True": True, "False": False, "None": None}
-_OPENING, _MANY = re.compile(r"[\[{]"), re.compile(r"\[+")
+_OPENING = re.compile(
+    rf"""\{{(?={_SPACE}(?:["'}}]|\Z))"""
+    rf"""|\[(?={_SPACE}(?:[\[{{\]"']|\Z|[A-Za-z0-9.+-]+{_SPACE}(?:[,\]]|\Z)))"""
+)
+"""A bracket that may begin a value: others are prose, and there may be a million."""
+_MANY = re.compile(r"\[+")
 _IN_SINGLE_QUOTES = re.compile(r"\\(.)|\"")
 
 
 class JsonDialect(NamedTuple):
-    """The keys of a box and its label."""
+    """The keys of a box, its label and its score."""
 
     box_key: str
     label_key: str = "label"
+    score_key: str = ""  # scores are not read without it
 
 
 class _FaultyError(Exception):
@@ -235,4 +241,5 @@ def _add(record: dict[str, Any], dialect: JsonDialect, answer: Answer) -> None:
     if dialect.box_key not in record:
         answer.other_keys.update(key for key in BOX_KEYS if key in record)
     box, label = record.get(dialect.box_key), record.get(dialect.label_key)
-    answer.add(label, box, short_json(record))
+    score = record.get(dialect.score_key) if dialect.score_key else None
+    answer.add(label, box, short_json(record), score)

@@ -128,7 +128,7 @@ def _model(report: Report, source: PageSource) -> tuple[dict[str, Any], Gallery 
 def _thresholds(report: Report) -> Block | None:
     """Return the metrics of detections without scores at each IoU threshold, as a table."""
     for block in report.blocks:
-        if block.key == "unscored":
+        if block.key == "unscored" and "by_threshold" in block.data:
             rows = [{"name": f"{row['iou']:.4g}", **row} for row in block.data["by_threshold"]]
             table = Table((name_column("IoU"), *_OF_THRESHOLDS), tuple(rows))
             return Block("thresholds", "F1 over IoU thresholds", {}, table=table)

@@ -92,8 +92,8 @@ def detection_report(
 
 
 def _missing_score_blocks(result: Result) -> Iterable[Block]:
-    """Return the blocks of detections without scores, or with made-up ones."""
-    if result.protocol.scores == "given":
+    """Return the blocks of detections without scores, with made-up ones, or of answers."""
+    if result.protocol.scores == "given" and result.detections.responses is None:
         return ()
     section: Any = import_module("detap.report.sections.unscored")
     blocks: Iterable[Block] = section.blocks(result)

@@ -1,6 +1,7 @@
 """Counts and metrics of detections without scores at each IoU threshold."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from detap.analysis.rankings import over_rankings
 from detap.evaluation.results import Result
@@ -9,6 +10,10 @@ from detap.protocols.summary import percent
 from detap.report.fields import Count, Fraction, Object, dict_of, field, list_of
 from detap.report.model import Block, Table, columns_of, name_column
 from detap.report.sections.tie_range import tie_block
+from detap.tables.detection import ResponseCounts
+
+_ADJECTIVES = ("failed", "truncated", "malformed")
+"""Notes that describe an answer; the others are what it has."""
 
 ThresholdEntry = Object(
     "ThresholdEntry",
@@ -25,28 +30,71 @@ ThresholdEntry = Object(
     mean_iou=Fraction,
 )
 
+ResponsesData = Object(
+    "ResponsesData",
+    "Of the answers of a model.",
+    dialect=str,
+    lines=field(Count, "Number of answers."),
+    images_without_response=list[str],
+    failed=field(list[str], "Images with an answer that failed."),
+    bad_boxes=Count,
+    notes=field(dict_of(Count), "Answers by the code of a note."),
+)
+
 UnscoredData = Object(
     "UnscoredData",
     "Of detections without scores.",
-    by_threshold=field(list_of(ThresholdEntry), "One entry per IoU threshold."),
+    by_threshold=field(list_of(ThresholdEntry), "One entry per IoU threshold.", required=False),
     unknown_labels=field(
-        dict_of(Count), "Detections by label, of labels that the ground truth lacks."
+        dict_of(Count),
+        "Detections by label, of labels that the ground truth lacks.",
+        required=False,
     ),
+    responses=field(ResponsesData, required=False),
 )
 
 
 def blocks(result: Result) -> Iterator[Block]:
-    """Yield the blocks of detections without scores, or with made-up ones."""
-    if not result.protocol.has_scores:
-        yield _by_threshold(result)
+    """Yield the blocks of detections without scores, with made-up ones, or of answers."""
+    data: dict[str, Any] = {} if result.protocol.has_scores else _data(result)
+    lines: tuple[str, ...] = ()
+    if (responses := result.detections.responses) is not None:
+        data["responses"] = _responses(responses)
+        lines = (_sentence(responses),)
+    if data:
+        yield Block("unscored", "Answers" if lines else "", data, lines)
     if result.protocol.scores == "area":
         yield tie_block(result)
     elif result.protocol.scores == "1":
         yield _over_rankings(result)
 
 
-def _by_threshold(result: Result) -> Block:
-    """Return the counts and metrics at each threshold."""
+def _responses(responses: ResponseCounts) -> dict[str, Any]:
+    """Return the counts of answers and the images that have none."""
+    return ResponsesData(
+        dialect=responses.dialect,
+        lines=responses.lines,
+        images_without_response=[*responses.unanswered],
+        failed=[*responses.failed],
+        bad_boxes=responses.bad_boxes,
+        notes={code: responses.notes[code] for code in sorted(responses.notes)},
+    )
+
+
+def _sentence(responses: ResponseCounts) -> str:
+    """Return the number of answers, and of those with a note."""
+    counts = sorted(responses.notes.items(), key=lambda item: (-item[1], item[0]))
+    notes = {"failed": 0} | {code: n for code, n in counts if code != "bad-boxes"}
+    words = [
+        f"{n} {'' if code in _ADJECTIVES else 'with '}{code.replace('-', ' ')}"
+        for code, n in notes.items()
+    ]
+    answers = "1 answer" if responses.lines == 1 else f"{responses.lines} answers"
+    return f"{answers}: {', '.join(words)}, {responses.bad_boxes} bad boxes"
+
+
+def _data(result: Result) -> dict[str, Any]:
+    """Return the counts and metrics at each threshold, and the unknown labels."""
     table, positives = result.match_table, int(result.ground_truths.sum())
     rows = []
     for t, iou in enumerate(result.protocol.iou_thresholds):
@@ -69,8 +117,7 @@ def _by_threshold(result: Result) -> Block:
                 **values,
             )
         )
-    data = UnscoredData(by_threshold=rows, unknown_labels=unknown_labels(result._run))
-    return Block("unscored", "", data)
+    return UnscoredData(by_threshold=rows, unknown_labels=unknown_labels(result._run))
 
 
 def _over_rankings(result: Result) -> Block:
