@@ -141,3 +141,13 @@ def test_names_are_escaped(detap: Run, tmp_path: Path) -> None:
     ended = detap("show", "1", *files.arguments[1:], "--isolated")
     assert "\x1b" not in ended.out
     assert "\\x1b[31mcat" in ended.out
+
+
+def test_an_image_of_coco_by_its_file(detap: Run, case: list[str], tmp_path: Path) -> None:
+    truth = json.loads(Path(case[2]).read_text())
+    truth["images"][0]["file_name"] = "a.jpg"
+    case[2] = str(tmp_path / "gt.json")
+    Path(case[2]).write_text(json.dumps(truth))
+    assert record(detap, "a.jpg", *case) == record(detap, str(truth["images"][0]["id"]), *case)
+    ended = detap("show", "unknown.jpg", *case)
+    assert "image 'unknown.jpg' is not in the ground truth" in ended.err

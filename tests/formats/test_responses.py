@@ -568,7 +568,7 @@ def test_the_report_counts_answers(command: Run, tmp_path: Path) -> None:
     inputs = ["--gt", truth, *(f"--dt={path}" for path in paths)]
     run = command("eval", *inputs, *options, "--output", output)
     assert run.status == 0
-    sentence = "2 answers: 1 failed, 1 with lenient json, 1 truncated, 1 bad boxes"
+    sentence = "2 answers: 1 failed, 1 with lenient JSON, 1 truncated, 1 bad boxes"
     assert f"\nAnswers\n{sentence}\n" in run.out
     assert json.loads(output.read_text())["unscored"]["responses"] == {
         "dialect": "qwen3-vl",

@@ -48,14 +48,18 @@ _at_iou = option(
 def command(session: Session, /, image: str, **options: Any) -> None:
     """Show the match results of one image.
 
-    IMAGE is an id (COCO) or a name. Detections are in descending score order.
+    IMAGE is the image's id (COCO), name or file. Detections are in descending score order.
     """
     inputs = Inputs.from_options(options)
     protocol = inputs.protocol(options)
     outputs = Outputs.from_options(options, inputs.paths(), subject="an image")
     digests = outputs.needs_digests
     tables = inputs.for_protocols(protocol, digests=digests).read(session)
-    result = score_tables(tables.ground_truth, tables.detections, protocol, match_table=True)
+    truth = tables.ground_truth
+    if inputs.format.by_ids and image not in {*map(str, truth.images)}:
+        files = {name: str(one) for one, name in inputs.format.file_names(truth).items()}
+        image = files.get(image, image)
+    result = score_tables(truth, tables.detections, protocol, match_table=True)
     results = image_results(result, image, iou=options["at_iou"])
     session.print_time("matching")
     described = tables.describe(digests=digests)

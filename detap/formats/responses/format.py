@@ -224,7 +224,7 @@ def read_detections(
     read.check_dialect()
     read.check_labels()
     read.check_images(image, images.names, missing)
-    files = [SourceFile(read.path, len(read.lines), sha256=read.sha256)]
+    files = [SourceFile(read.path, len(read.rows), sha256=read.sha256)]
     table: Mapping[str, tuple[int, int]] = {}
     if image_sizes is not None:
         table = read_image_sizes(image_sizes, limits)

@@ -12,6 +12,7 @@ from detap.report.model import Block, Table, columns_of, name_column
 from detap.report.sections.tie_range import tie_block
 from detap.tables.detection import ResponseCounts
 
+_WORDS = {"lenient-json": "lenient JSON"}
 _ADJECTIVES = ("failed", "truncated", "malformed")
 """Notes that describe an answer; the others are what it has."""
 
@@ -86,7 +87,7 @@ def _sentence(responses: ResponseCounts) -> str:
     counts = sorted(responses.notes.items(), key=lambda item: (-item[1], item[0]))
     notes = {"failed": 0} | {code: n for code, n in counts if code != "bad-boxes"}
     words = [
-        f"{n} {'' if code in _ADJECTIVES else 'with '}{code.replace('-', ' ')}"
+        f"{n} {'' if code in _ADJECTIVES else 'with '}{_WORDS.get(code, code.replace('-', ' '))}"
         for code, n in notes.items()
     ]
     answers = "1 answer" if responses.lines == 1 else f"{responses.lines} answers"
