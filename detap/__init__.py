@@ -15,6 +15,7 @@ TYPE_CHECKING = False  # importing typing takes half of a command's start-up tim
 if TYPE_CHECKING:
     from typing import Any
 
+    from detap.analysis.detectors import compare
     from detap.core.match_table import MatchTable
     from detap.errors import DetapError, DetapWarning, InputError, Note, UsageError
     from detap.evaluation.detection import Matches, Result, evaluate, select
@@ -39,6 +40,7 @@ __all__ = [
     "Result",
     "UsageError",
     "__version__",
+    "compare",
     "convert",
     "evaluate",
     "protocol",
@@ -48,6 +50,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "detap.analysis.detectors": ("compare",),
     "detap.core.match_table": ("MatchTable",),
     "detap.evaluation.detection": ("Matches", "Result", "evaluate", "select"),
     "detap.evaluation.loop.evaluator": ("Evaluator",),

@@ -6,7 +6,7 @@ See docs/statistics.md for the method, its assumptions and its measured coverage
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from math import cos, nan, pi, sin, sqrt, tan
+from math import atan, cos, nan, pi, sin, sqrt, tan
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -29,6 +29,7 @@ __all__ = [
     "draw_weights",
     "interval",
     "leave_out",
+    "p_value",
     "paired_resamples",
     "resampled",
     "standard_error",
@@ -146,6 +147,25 @@ def interval(
         tail = expanded(tail, max(1, round(count)))
     low, high = np.quantile(defined, [tail, 1 - tail]).tolist()
     return snap(low, 0.0), snap(high, 0.0)
+
+
+def p_value(values: Floats, left_out: Floats) -> float:
+    """Return the two-sided p-value of resampled differences; NaN if none is defined."""
+    # Twice the tail a = (1 + number of resamples at or beyond 0) / (B + 1) (Davison and Hinkley,
+    # Bootstrap Methods and Their Application, 1997, section 4.2), with the tail of Student's t in
+    # place of the normal one, as for the interval: 1 - p is the level of the interval that ends at
+    # 0 (Efron and Tibshirani, 1993, section 15.4).
+    defined = values[~np.isnan(values)]
+    if not len(defined):
+        return nan
+    beyond = min(np.count_nonzero(defined <= ROUNDING), np.count_nonzero(defined >= -ROUNDING))
+    tail, count = (1 + int(beyond)) / (1 + len(defined)), differing(left_out)
+    if count is None or 2 * tail >= 1:
+        return min(1.0, 2 * tail)
+    freedom = max(1, round(count))
+    distance = -NormalDist().inv_cdf(tail)
+    # Rounded: the last bits depend on the platform.
+    return round(1 - _student(atan(distance / sqrt(freedom)), freedom), 9)
 
 
 def standard_error(spread: Floats) -> float:

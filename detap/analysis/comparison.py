@@ -246,11 +246,8 @@ def compare(
     threads: int | None = None,
 ) -> Comparison:
     """Compare two detectors that were scored on the same ground truth by the same protocol."""
-    given: tuple[object, ...] = (first, second)
-    for value in given:
-        if not isinstance(value, Result):
-            kind = type(value).__name__
-            raise UsageError(f"expected Result, got {kind}; detap.evaluate returns it")
+    require_result(first)
+    require_result(second)
     if first.protocol != second.protocol:
         raise UsageError("the two results are of different protocols")
     if first.classes != second.classes:
@@ -266,3 +263,10 @@ def compare(
     if first.has_boxes and second.has_boxes:
         errors = (count_errors(first), count_errors(second))
     return Comparison(first, second, names, resampled_pair, errors, confidence, min_ground_truths)
+
+
+def require_result(value: object) -> None:
+    """Raise UsageError for anything but a result."""
+    if not isinstance(value, Result):
+        kind = type(value).__name__
+        raise UsageError(f"expected Result, got {kind}; detap.evaluate returns it")

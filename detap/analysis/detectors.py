@@ -1,0 +1,430 @@
+"""Comparison of several detectors on the same ground truth: ranking, pairs and groups.
+
+All detectors are resampled on the same images, so that each pair is a paired bootstrap. The
+p-values of all pairs (:func:`detap.analysis.bootstrap.p_value`) are adjusted by Holm's method, and
+detectors that do not differ significantly share a letter (compact letter display, by insertion and
+absorption).
+
+References
+----------
+Holm, A Simple Sequentially Rejective Multiple Test Procedure, Scandinavian Journal of Statistics 6,
+1979; Piepho, An Algorithm for a Letter-Based Representation of All-Pairwise Comparisons, Journal of
+Computational and Graphical Statistics 13, 2004.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import ceil, comb, isnan, nan
+from os.path import basename, isdir
+from string import ascii_lowercase
+from typing import NamedTuple
+
+from detap import metrics
+from detap.analysis.bootstrap import (
+    draw_weights,
+    interval,
+    leave_out,
+    p_value,
+    resampled,
+    standard_error,
+)
+from detap.analysis.comparison import difference, require_result
+from detap.analysis.intervals import Interval, check_arguments, interval_notes
+from detap.analysis.power import Criterion
+from detap.core.resampling import Weights
+from detap.decimals import nearly_equal
+from detap.display import Displayed
+from detap.errors import Note, UsageError
+from detap.evaluation.results import Result
+from detap.evaluation.selection import Selection
+from detap.metrics.metric import MetricSpec
+from detap.protocols import Protocol
+from detap.protocols.summary import DEFAULT_MIN_GROUND_TRUTHS
+from detap.tables.detection import Floats, Name
+from detap.text_input import join_names, suggest
+
+_LEAST = 1000
+_MOST = 10_000
+"""Bounds of the default number of resamples."""
+
+_SUFFIXES = re.compile(r"(?<=.)\.[^.]+(\.(gz|bz2|xz|zst))?$")
+"""The suffix of a file, also if it is compressed."""
+
+
+class Detector(NamedTuple):
+    """The metrics of one detector, without its boxes."""
+
+    name: str
+    summary: Mapping[str, float]  # the compared metric first
+    by_class: Mapping[str, float]  # the compared metric of each class
+    counts: Mapping[str, int]  # ground truths of each class for this metric
+    detections: int
+    resampled: Floats | None  # (B,) the compared metric; None without an interval
+    left_out: Floats | None  # the same without each part of the images (jackknife)
+
+    @property
+    def value(self) -> float:
+        """The compared metric."""
+        return next(iter(self.summary.values()))
+
+    @property
+    def ground_truths(self) -> int:
+        """The number of ground truths of the compared metric."""
+        return sum(self.counts.values())
+
+
+class Pair(NamedTuple):
+    """Two detectors, the better one first."""
+
+    first: str
+    second: str
+    difference: float  # second minus first
+    low: float  # of the interval; NaN without one
+    high: float
+    p: float  # two-sided; NaN without an interval
+    adjusted_p: float  # by Holm's method
+    min_detectable_difference: float  # NaN if all resamples are equal
+
+    @classmethod
+    def of(cls, first: Detector, second: Detector, confidence: float) -> "Pair":
+        """Compare two detectors, without adjustment of the p-value."""
+        change, names = difference(first.value, second.value), (first.name, second.name)
+        if first.resampled is None or second.resampled is None:
+            return cls(*names, change, nan, nan, nan, nan, nan)
+        assert first.left_out is not None
+        assert second.left_out is not None
+        drawn, left_out = second.resampled - first.resampled, second.left_out - first.left_out
+        p, error = p_value(drawn, left_out), standard_error(drawn)
+        smallest = Criterion(confidence).min_detectable_drop(error)
+        return cls(*names, change, *interval(drawn, confidence, left_out), p, p, smallest)
+
+
+class Group(NamedTuple):
+    """Detectors that do not differ significantly."""
+
+    letter: str
+    detectors: tuple[str, ...]
+
+
+@dataclass(frozen=True, repr=False, slots=True, eq=False)
+class Detectors(Displayed):
+    """Several detectors on the same ground truth, the best first."""
+
+    detectors: tuple[Detector, ...]
+    metric: MetricSpec  # by which they are ranked
+    reference: str
+    pairs: tuple[Pair, ...]
+    groups: tuple[Group, ...]  # empty without intervals
+    protocol: Protocol
+    signature: str
+    selection: Selection | None
+    images: int
+    confidence: float
+    resamples: int
+    seed: int
+    min_ground_truths: int
+
+    def __repr__(self) -> str:
+        best, name = self.detectors[0], self.metric.name
+        count = len(self.detectors)
+        return f"Detectors({count} detectors, best {best.name!r}: {name}={best.value:.4f})"
+
+    def __getitem__(self, name: str) -> Detector:
+        """Return a detector by name."""
+        return {one.name: one for one in self.detectors}[name]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names, the best detector first."""
+        return tuple(one.name for one in self.detectors)
+
+    @property
+    def has_intervals(self) -> bool:
+        """True if the metric has intervals."""
+        return all(one.resampled is not None for one in self.detectors)
+
+    def rank(self, name: str) -> int:
+        """Return the rank, from 1; equal detectors have the same."""
+        value = self[name].value
+        return 1 + sum(_is_better(other.value, value, self.metric) for other in self.detectors)
+
+    def interval(self, name: str) -> Interval:
+        """Return the interval of the metric; NaN without one."""
+        one = self[name]
+        if one.resampled is None:
+            return nan, nan
+        return interval(one.resampled, self.confidence, one.left_out)
+
+    def to_reference(self, name: str) -> Pair:
+        """Return the difference of a detector to the reference."""
+        return Pair.of(self[self.reference], self[name], self.confidence)
+
+    def letters(self, name: str) -> str:
+        """Return the letters of the groups of a detector."""
+        return "".join(group.letter for group in self.groups if name in group.detectors)
+
+    @property
+    def by_class(self) -> dict[str, dict[str, float]]:
+        """The metric by class and detector, of classes where some detector defines it."""
+        classes = dict.fromkeys(name for one in self.detectors for name in one.by_class)
+        table = {
+            name: {one.name: one.by_class.get(name, nan) for one in self.detectors}
+            for name in classes
+        }
+        return {name: row for name, row in table.items() if not all(map(isnan, row.values()))}
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """Notes on a missing interval, and on too few resamples for letters."""
+        if not self.resamples:
+            return ()
+        name, count = self.metric.name, len(self.detectors)
+        if not self.has_intervals:
+            fewest = min(one.ground_truths for one in self.detectors)
+            counts = {name: fewest} if self.metric.metric.has_intervals else {}
+            return interval_notes([name], counts, self.min_ground_truths)
+        if 2 * len(self.pairs) / (self.resamples + 1) <= 1 - self.confidence:
+            return ()
+        message = (
+            f"{self.resamples} resamples are too few for a significant difference between "
+            f"{count} detectors at the {100 * self.confidence:g}% level; use --resamples "
+            f"{_resamples_needed(count, self.confidence)}"
+        )
+        return (Note("too-few-resamples", message),)
+
+
+def default_resamples(count: int, confidence: float) -> int:
+    """Return the number of resamples for a number of detectors: 1,000 for up to five."""
+    return min(max(_LEAST, _resamples_needed(count, confidence)), _MOST)
+
+
+def _resamples_needed(count: int, confidence: float) -> int:
+    """Return the resamples of which the smallest adjusted p-value is half of 1 - confidence."""
+    return 1000 * ceil(4 * comb(count, 2) / (1 - confidence) / 1000)
+
+
+def rank_detectors(
+    results: Iterable[tuple[str, Result]],
+    *,
+    reference: str | None = None,
+    metric: str | None = None,
+    confidence: float = 0.95,
+    resamples: int = _LEAST,
+    seed: int = 0,
+    min_ground_truths: int = DEFAULT_MIN_GROUND_TRUTHS,
+    threads: int | None = None,
+) -> Detectors:
+    """Rank detectors by a metric; the results are taken one at a time, and not kept."""
+    check_arguments(confidence, max(resamples, 1), seed)
+    detectors: list[Detector] = []
+    weights: Weights | None = None
+    for name, result in results:
+        require_result(result)
+        if not detectors:
+            first = name, result.protocol, result.images
+            signature, selection = result.signature, result.selection
+            listed = metrics.summary(result.protocol)
+            spec = listed[0] if metric is None else metrics.named(result.protocol, metric)
+            if resamples and spec.metric.has_intervals:
+                weights = leave_out(draw_weights(max(len(result.images), 1), resamples, seed))
+        _check_same(first, name, result)
+        enough = result.ground_truth_counts(spec.name).sum() >= min_ground_truths
+        detectors.append(_detector(name, result, spec, weights if enough else None, threads))
+        del result  # before the next one is made
+    check_names([one.name for one in detectors], reference)
+    detectors.sort(key=lambda one: _order(one.value, spec))
+    names = [one.name for one in detectors]
+    pairs = _adjusted([Pair.of(*pair, confidence) for pair in combinations(detectors, 2)])
+    apart = [(p.first, p.second) for p in pairs if p.adjusted_p <= 1 - confidence]
+    has_groups = all(one.resampled is not None for one in detectors)
+    return Detectors(
+        tuple(detectors),
+        spec,
+        names[0] if reference is None else reference,
+        tuple(pairs),
+        tuple(letter_groups(names, apart)) if has_groups else (),
+        first[1],
+        signature,
+        selection,
+        len(first[2]),
+        confidence,
+        resamples,
+        seed,
+        min_ground_truths,
+    )
+
+
+def _detector(
+    name: str, result: Result, spec: MetricSpec, weights: Weights | None, threads: int | None
+) -> Detector:
+    """Return the metrics of a result."""
+    drawn = left_out = None
+    if weights is not None:
+        values = resampled(result, weights, [spec.name], threads=threads)
+        assert values.left_out is not None
+        drawn, left_out = values.overall[spec.name], values.left_out.overall[spec.name]
+    by_class = result.metric_by_class(spec.name).tolist()
+    counts = result.ground_truth_counts(spec.name).tolist()
+    return Detector(
+        name,
+        {spec.name: result.metric(spec.name), **result.summary},
+        dict(zip(result.classes, by_class, strict=True)),
+        dict(zip(result.classes, counts, strict=True)),
+        int(result.detections_count.sum()),
+        drawn,
+        left_out,
+    )
+
+
+def _check_same(first: tuple[str, Protocol, tuple[Name, ...]], name: str, result: Result) -> None:
+    """Raise UsageError if a result is not comparable with the first."""
+    other, protocol, images = first
+    if result.protocol.has_scores != protocol.has_scores:
+        names = (name, other) if protocol.has_scores else (other, name)
+        raise UsageError(
+            "{!r} has no scores, and {!r} has; compare detections with scores, or without, or see "
+            "--missing-scores".format(*names)
+        )
+    for what, differ in (
+        ("are of different protocols", result.protocol != protocol),
+        ("are of different images", result.images != images),
+    ):
+        if differ:
+            raise UsageError(f"the results of {other!r} and {name!r} {what}")
+
+
+def check_names(names: Sequence[str], reference: str | None = None) -> None:
+    """Raise UsageError if two names are equal, or the reference is none of them."""
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise UsageError(f"two detectors are named {repeated[0]!r}; give each another name")
+    if reference is not None and reference not in names:
+        hint = suggest(reference, names) or f"the detectors are {join_names(names)}"
+        raise UsageError(f"no detector is named {reference!r}; {hint}")
+
+
+def _order(value: float, spec: MetricSpec) -> tuple[bool, float]:
+    """Return the key that sorts the best value first, and undefined ones last."""
+    return isnan(value), -value if spec.metric.higher_is_better else value
+
+
+def _is_better(value: float, other: float, spec: MetricSpec) -> bool:
+    """Return True if a value is better than another one, by more than rounding."""
+    if isnan(value) or isnan(other):
+        return isnan(other) and not isnan(value)
+    return not nearly_equal(value, other) and _order(value, spec) < _order(other, spec)
+
+
+def _adjusted(pairs: Sequence[Pair]) -> list[Pair]:
+    """Return the pairs with adjusted p-values."""
+    values = holm([pair.p for pair in pairs])
+    return [pair._replace(adjusted_p=p) for pair, p in zip(pairs, values, strict=True)]
+
+
+def holm(values: Sequence[float]) -> list[float]:
+    """Return p-values adjusted by Holm's method; undefined ones remain so, and do not count."""
+    adjusted, largest = [nan] * len(values), 0.0
+    order = sorted((p, index) for index, p in enumerate(values) if not isnan(p))
+    for done, (p, index) in enumerate(order):
+        largest = max(largest, min(1.0, (len(order) - done) * p))
+        adjusted[index] = largest
+    return adjusted
+
+
+def letter_groups(names: Sequence[str], apart: Iterable[tuple[str, str]]) -> list[Group]:
+    """Return the largest groups of names without a pair that is apart, by insertion and absorption.
+
+    The groups are in the order of their names, and their letters a, b, ..., z, a2, b2, ...
+    """
+    groups = {frozenset(names)}
+    for pair in map(frozenset, apart):
+        split = [group for group in groups if pair <= group]
+        groups = groups.difference(split) | {group - {one} for group in split for one in pair}
+        groups = {one for one in groups if not any(one < other for other in groups)}
+    members = [tuple(name for name in names if name in group) for group in groups]
+    members.sort(key=lambda group: [names.index(name) for name in group])
+    letters = ascii_lowercase
+    return [
+        Group(letters[n % 26] + (f"{n // 26 + 1}" if n >= 26 else ""), group)
+        for n, group in enumerate(members)
+    ]
+
+
+def name_of(path: str) -> str:
+    """Return the name of a detector by the path of its detections: the stem."""
+    name = basename(path.rstrip("/\\"))
+    return name if isdir(path) else _SUFFIXES.sub("", name) or name
+
+
+def compare(
+    results: Sequence[Result] | Mapping[str, Result],
+    *,
+    reference: str | None = None,
+    metric: str | None = None,
+    confidence: float = 0.95,
+    resamples: int | None = None,
+    seed: int = 0,
+    min_ground_truths: int = DEFAULT_MIN_GROUND_TRUTHS,
+    threads: int | None = None,
+) -> Detectors:
+    """Compare detectors that were evaluated on the same ground truth by the same protocol.
+
+    Parameters
+    ----------
+    results : sequence of Result, or mapping of str to Result
+        Two or more. A mapping names them; otherwise names are the stems of the detections' files,
+        or numbers from 1.
+    reference : str, optional
+        The name of the detector to which differences are taken; the best by default.
+    metric : str, optional
+        The metric by which detectors are ranked; the primary metric by default.
+    confidence : float
+        Level of the intervals and of significant differences.
+    resamples : int, optional
+        Number of resamples, 0 for none; by default 1000, or more for more than five detectors.
+    seed : int
+        Seed of the resamples.
+    min_ground_truths : int
+        A metric with fewer has no interval.
+    threads : int, optional
+        All of the machine by default. The values do not depend on it.
+
+    Returns
+    -------
+    Detectors
+
+    Raises
+    ------
+    UsageError
+        If fewer than two results are given, two names are equal, protocols or images differ, or
+        the metric or the reference is unknown.
+    """
+    if not isinstance(results, Mapping):
+        names = [_name_of_result(result, number) for number, result in enumerate(results, 1)]
+        check_names(names, reference)
+        results = dict(zip(names, results, strict=True))
+    if len(results) < 2:
+        raise UsageError(f"expected two or more results, got {len(results)}")
+    check_names([*results], reference)
+    if resamples is None:
+        resamples = default_resamples(len(results), confidence)
+    return rank_detectors(
+        results.items(),
+        reference=reference,
+        metric=metric,
+        confidence=confidence,
+        resamples=resamples,
+        seed=seed,
+        min_ground_truths=min_ground_truths,
+        threads=threads,
+    )
+
+
+def _name_of_result(result: Result, number: int) -> str:
+    """Return the stem of the detections' file, or a number."""
+    require_result(result)
+    files = result.detections.files
+    return name_of(files[0].path) if files else str(number)

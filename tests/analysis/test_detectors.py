@@ -1,0 +1,378 @@
+"""Several detectors: ranking, p-values of pairs, Holm's adjustment, letters."""
+
+from itertools import combinations, permutations
+from math import isnan, nan
+
+import numpy as np
+import pytest
+
+import detap
+from detap import Detections, GroundTruth, Result, UsageError, evaluate
+from detap.analysis.bootstrap import differing, draw_weights, leave_out, p_value, resampled
+from detap.analysis.comparison import compare as compare_two
+from detap.analysis.detectors import (
+    default_resamples,
+    holm,
+    letter_groups,
+    name_of,
+)
+from detap.analysis.power import power_analysis
+from detap.protocols import protocol
+
+IMAGES = 60
+BOX = [0, 0, 100, 100]
+
+TRUTH = GroundTruth.from_arrays(
+    image=[i for i in range(IMAGES) for _ in "ab"],
+    label=["cat", "dog"] * IMAGES,
+    boxes=[box for _ in range(IMAGES) for box in (BOX, [200, 0, 300, 100])],
+)
+
+
+def detector(seed: int, quality: float, *, scores: bool = True) -> Result:
+    """Evaluate a detector that finds each object with a probability, and as many that are none."""
+    random = np.random.default_rng(seed)
+    rows = np.flatnonzero(random.random(len(TRUTH)) < quality)
+    false = np.flatnonzero(random.random(len(TRUTH)) > quality)
+    boxes = np.concatenate([TRUTH.corners[rows], TRUTH.corners[false] + 400])
+    index = np.concatenate([rows, false])
+    return evaluate(
+        TRUTH,
+        Detections.from_arrays(
+            image=TRUTH.image[index],
+            label=[TRUTH.classes[label] for label in TRUTH.label[index]],
+            boxes=boxes,
+            score=random.random(len(index)) + 0.2 * (np.arange(len(index)) < len(rows))
+            if scores
+            else None,
+        ),
+        "coco",
+    )
+
+
+RESULTS = {
+    name: detector(seed, quality)
+    for seed, (name, quality) in enumerate(
+        {"poor": 0.3, "fair": 0.6, "good": 0.9, "alike": 0.9, "other": 0.62}.items()
+    )
+}
+RESAMPLES = 300
+
+
+def compared(*names: str, **options: object) -> detap.analysis.detectors.Detectors:
+    results = {name: RESULTS[name] for name in names or RESULTS}
+    return detap.compare(results, **({"resamples": RESAMPLES} | options))  # type: ignore[arg-type]
+
+
+def test_the_best_is_first() -> None:
+    detectors = compared()
+    values = [one.value for one in detectors.detectors]
+    assert values == sorted((r.summary["AP"] for r in RESULTS.values()), reverse=True)
+    assert [detectors.rank(name) for name in detectors.names] == [1, 2, 3, 4, 5]
+    assert detectors.reference == detectors.names[0]
+    assert repr(detectors).startswith("Detectors(5 detectors, best ")
+
+
+def test_a_pair_is_that_of_two_detectors() -> None:
+    # Value, interval and minimum detectable difference of each pair are bit for bit those of the
+    # comparison of these two alone.
+    for pair in compared().pairs:
+        alone = compare_two(RESULTS[pair.first], RESULTS[pair.second], resamples=RESAMPLES)
+        power = power_analysis(alone)
+        assert power is not None
+        assert pair.difference == alone.difference("AP")
+        assert (pair.low, pair.high) == alone.interval("AP")
+        assert pair.min_detectable_difference == power.metrics[0].min_detectable_drop
+
+
+def test_a_detector_has_its_own_interval() -> None:
+    detectors = compared()
+    for name, result in RESULTS.items():
+        assert detectors.interval(name) == result.intervals(resamples=RESAMPLES).summary["AP"]
+        assert detectors[name].summary == result.summary
+
+
+@pytest.mark.parametrize("others", [(), ("poor",), ("other", "alike")])
+def test_a_pair_does_not_depend_on_the_others(others: tuple[str, ...]) -> None:
+    (pair,) = (
+        p
+        for p in compared("fair", "good", *others).pairs
+        if p.first == "good" and p.second == "fair"
+    )
+    (alone,) = compared("fair", "good").pairs
+    assert pair._replace(adjusted_p=0) == alone._replace(adjusted_p=0)
+
+
+def test_the_order_of_arguments_changes_nothing() -> None:
+    expected = compared()
+    for order in [*permutations(RESULTS)][::17]:
+        detectors = compared(*order)
+        assert detectors.pairs == expected.pairs
+        assert detectors.groups == expected.groups
+        assert detectors.by_class == expected.by_class
+
+
+def test_equal_detectors_keep_their_order_and_share_all_letters() -> None:
+    again = RESULTS | {"again": RESULTS["good"]}
+    for names in permutations(("good", "again", "poor")):
+        detectors = detap.compare({n: again[n] for n in names}, resamples=RESAMPLES)
+        assert detectors.names == (*(n for n in names if n != "poor"), "poor")
+        assert [detectors.rank(name) for name in detectors.names] == [1, 1, 3]
+        assert detectors.letters("good") == detectors.letters("again") == "a"
+        assert detectors.letters("poor") == "b"
+        (same,) = (p for p in detectors.pairs if "poor" not in p[:2])
+        assert (same.difference, same.low, same.high, same.p, same.adjusted_p) == (0, 0, 0, 1, 1)
+        assert isnan(same.min_detectable_difference)
+
+
+def independent_p(first: Result, second: Result, resamples: int) -> float:
+    """Compute a p-value from the same resamples: evaluate some, count, take scipy's Student."""
+    stats = pytest.importorskip("scipy.stats")
+    weights = leave_out(draw_weights(IMAGES, resamples, 0))
+    drawn = [resampled(result, weights, ["AP"]) for result in (first, second)]
+    differences = drawn[1].overall["AP"] - drawn[0].overall["AP"]
+    # Resamples as data sets: every image as often as it is drawn.
+    for number in range(3):
+        images = np.repeat(np.arange(IMAGES), weights.table()[number])
+        values = [repeated(result, images).summary["AP"] for result in (first, second)]
+        assert differences[number] == pytest.approx(values[1] - values[0], abs=1e-12)
+    reached = [sum(d <= 0 for d in differences), sum(d >= 0 for d in differences)]
+    tail = (1 + min(reached)) / (resamples + 1)
+    u = drawn[1].left_out.overall["AP"] - drawn[0].left_out.overall["AP"]  # type: ignore[union-attr]
+    u = u - u.mean()
+    freedom = round((u**2).sum() ** 2 / (u**4).sum())
+    return float(min(1, 2 * stats.t.sf(stats.norm.isf(tail), freedom)))
+
+
+def repeated(result: Result, images: np.ndarray) -> Result:  # type: ignore[type-arg]
+    """Evaluate a result's tables with each image as often as given."""
+    truth, detections = result.ground_truth, result.detections
+    rows = [np.flatnonzero(table.image == i) for table in (truth, detections) for i in images]
+    gt, dt = rows[: len(images)], rows[len(images) :]
+    names = range(len(images))
+    gt_rows, dt_rows = np.concatenate(gt), np.concatenate(dt)
+    return evaluate(
+        GroundTruth.from_arrays(
+            image=np.repeat(names, [len(r) for r in gt]),
+            label=np.array(truth.classes)[truth.label[gt_rows]],
+            boxes=truth.corners[gt_rows],
+            images=names,
+        ),
+        Detections.from_arrays(
+            image=np.repeat(names, [len(r) for r in dt]),
+            label=np.array(detections.classes)[detections.label[dt_rows]],
+            boxes=detections.corners[dt_rows],
+            score=detections.score[dt_rows],
+        ),
+        result.protocol,
+    )
+
+
+def test_p_values_against_an_independent_computation() -> None:
+    for pair in compared().pairs:
+        expected = independent_p(RESULTS[pair.first], RESULTS[pair.second], RESAMPLES)
+        assert pair.p == pytest.approx(expected, abs=1e-8)
+
+
+def test_a_p_value_below_the_level_is_an_interval_without_0() -> None:
+    # Both have the tail of Student's t; they differ by one resample of 300 at most.
+    for pair in compared().pairs:
+        if abs(pair.p - 0.05) > 0.02:
+            assert (pair.p < 0.05) == (pair.low > 0 or pair.high < 0)
+
+
+def test_a_p_value_by_hand() -> None:
+    # 2 of 99 resamples at or below 0: a tail of 3 in 100. With very many images it is doubled.
+    values = np.array([-0.1, 0.0, *[0.2] * 97])
+    even = np.tile([-1.0, 1.0], 128)
+    assert differing(even) == 256
+    assert p_value(values, even) == pytest.approx(0.06, abs=0.002)
+    assert p_value(-values, even) == p_value(values, even)
+    # Two images that differ: t with 2 degrees of freedom, z(0.97) = 1.8808, whose two-sided p is
+    # 1 - t / sqrt(2 + t * t).
+    two = np.array([1.0, -1.0, *[0.0] * 8])
+    assert p_value(values, two) == pytest.approx(1 - 1.8808 / (2 + 1.8808**2) ** 0.5, abs=1e-4)
+    assert p_value(np.zeros(99), np.zeros(9)) == 1
+    assert isnan(p_value(np.full(99, nan), even))
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        # 3 * 0.01, 2 * 0.02, 1 * 0.03 which may not be below the one before.
+        ([0.01, 0.02, 0.03], [0.03, 0.04, 0.04]),
+        ([0.03, 0.01, 0.02], [0.04, 0.03, 0.04]),
+        ([0.5, 0.9], [1.0, 1.0]),
+        ([0.01, nan, 0.04], [0.02, nan, 0.04]),
+        ([], []),
+    ],
+)
+def test_holm_by_hand(values: list[float], expected: list[float]) -> None:
+    assert holm(values) == pytest.approx(expected, nan_ok=True)
+
+
+def test_holm_against_statsmodels() -> None:
+    multitest = pytest.importorskip("statsmodels.stats.multitest")
+    random = np.random.default_rng(0)
+    for count in (1, 2, 10, 45):
+        values = random.random(count) ** 4
+        expected = multitest.multipletests(values, method="holm")[1]
+        assert holm(values.tolist()) == pytest.approx(expected.tolist())
+
+
+@pytest.mark.parametrize(
+    ("apart", "expected"),
+    [
+        ("", ["abcd"]),
+        ("ab ac ad bc bd cd", ["a", "b", "c", "d"]),
+        # A chain: neighbors alike.
+        ("ac ad bd", ["ab", "bc", "cd"]),
+        # Piepho's point: b and c overlap with both ends, which differ.
+        ("ad", ["abc", "bcd"]),
+        # a-c, b-d apart: four groups of two.
+        ("ac bd", ["ab", "ad", "bc", "cd"]),
+        ("ab", ["acd", "bcd"]),
+    ],
+)
+def test_letters_by_hand(apart: str, expected: list[str]) -> None:
+    pairs = [(pair[0], pair[1]) for pair in apart.split()]
+    groups = letter_groups("abcd", pairs)
+    assert ["".join(group.detectors) for group in groups] == expected
+    assert [group.letter for group in groups] == [*"abcd"[: len(groups)]]
+
+
+def test_letters_are_the_law_of_the_display() -> None:
+    # Two share a letter exactly if they are not apart, and no group is part of another.
+    random = np.random.default_rng(1)
+    names = [*"abcdefg"]
+    for _ in range(50):
+        apart = [pair for pair in combinations(names, 2) if random.random() < 0.5]
+        groups = [set(group.detectors) for group in letter_groups(names, apart)]
+        for pair in combinations(names, 2):
+            assert any(set(pair) <= group for group in groups) == (pair not in apart)
+        assert not any(one < other for one in groups for other in groups)
+
+
+def test_letters_go_on_after_z() -> None:
+    names = [f"n{number}" for number in range(28)]
+    groups = letter_groups(names, [*combinations(names, 2)])
+    assert [group.letter for group in groups[24:]] == ["y", "z", "a2", "b2"]
+
+
+def test_undefined_detectors_are_last() -> None:
+    none = evaluate(TRUTH, TRUTH_WITHOUT, "coco")
+    detectors = detap.compare({"none": none, "good": RESULTS["good"]}, resamples=RESAMPLES)
+    assert detectors.names == ("good", "none")
+    assert detectors["none"].value == 0
+    assert detectors.letters("none") == "b"
+
+
+TRUTH_WITHOUT = RESULTS["good"].detections.select(np.zeros(0, np.int64))
+
+
+def test_another_metric_ranks() -> None:
+    detectors = compared(metric="AP50")
+    assert [one.value for one in detectors.detectors] == sorted(
+        (result.summary["AP50"] for result in RESULTS.values()), reverse=True
+    )
+    assert [*detectors.detectors[0].summary][:2] == ["AP50", "AP"]
+    assert compared(metric="AP90").detectors[0].summary["AP90"] == max(
+        result.metric("AP90") for result in RESULTS.values()
+    )
+
+
+def test_a_lower_miss_rate_is_better() -> None:
+    detectors = compared(metric="MR-2")
+    values = [one.value for one in detectors.detectors]
+    assert values == sorted(values)
+    assert detectors.rank(detectors.names[0]) == 1
+    assert detectors.pairs[0].difference > 0
+
+
+def test_differences_to_a_reference() -> None:
+    detectors = compared(reference="fair")
+    ours = detectors.to_reference("good")
+    assert ours.difference == RESULTS["good"].summary["AP"] - RESULTS["fair"].summary["AP"]
+    assert (ours.low, ours.high) == compare_two(
+        RESULTS["fair"], RESULTS["good"], resamples=RESAMPLES
+    ).interval("AP")
+    assert detectors.to_reference("fair")[2:5] == (0, 0, 0)
+
+
+def test_detections_without_scores_are_ranked_by_f1() -> None:
+    results = [detector(seed, quality, scores=False) for seed, quality in enumerate((0.5, 0.9))]
+    detectors = detap.compare(results, resamples=RESAMPLES)
+    assert detectors.metric.name == "F1"
+    assert detectors.names == ("2", "1")
+    assert [detectors.letters(name) for name in detectors.names] == ["a", "b"]
+
+
+def test_without_resamples_there_are_no_groups() -> None:
+    detectors = compared(resamples=0)
+    assert (detectors.groups, detectors.notes, detectors.has_intervals) == ((), (), False)
+    assert all(isnan(pair.p) for pair in detectors.pairs)
+
+
+def test_few_ground_truths_have_no_interval() -> None:
+    detectors = compared(min_ground_truths=121)
+    assert not detectors.groups
+    (note,) = detectors.notes
+    assert note.message == (
+        "AP: fewer than 121 ground truths are counted, so that there is no interval"
+    )
+
+
+def test_too_few_resamples_are_noted_and_the_remedy_helps() -> None:
+    # With 5 detectors there are 10 pairs: 10 * 2 / 101 > 0.05.
+    (note,) = compared(resamples=100).notes
+    assert note.message == (
+        "100 resamples are too few for a significant difference between 5 detectors at the 95% "
+        "level; use --resamples 1000"
+    )
+    detectors = compared(resamples=1000)
+    assert detectors.notes == ()
+    assert detectors.letters("good") != detectors.letters("poor")
+
+
+def test_the_default_number_of_resamples_grows_with_the_pairs() -> None:
+    # 4 * pairs / 0.05, in thousands: 6 detectors have 15 pairs, 10 have 45.
+    counts = [default_resamples(count, 0.95) for count in (2, 5, 6, 10, 40)]
+    assert counts == [1000, 1000, 2000, 4000, 10_000]
+
+
+def test_bad_arguments_are_named() -> None:
+    good, poor = RESULTS["good"], RESULTS["poor"]
+    unscored = detector(1, 0.5, scores=False)
+    on_some = evaluate(TRUTH, good.detections, "coco", images=range(10))
+    for results, options, message in (
+        ([good], {}, "expected two or more results, got 1"),
+        ({}, {}, "expected two or more results, got 0"),
+        ([good, 3], {}, "expected Result, got int; detap.evaluate returns it"),
+        (RESULTS, {"reference": "god"}, "no detector is named 'god'; did you mean good?"),
+        (RESULTS, {"metric": "AP5"}, "AP5"),
+        (
+            {"a": good, "b": unscored},
+            {},
+            "'b' has no scores, and 'a' has; compare detections with scores, or without, or see "
+            "--missing-scores",
+        ),
+        ({"a": unscored, "b": good}, {}, "'a' has no scores, and 'b' has"),
+        (
+            {"a": good, "b": evaluate(TRUTH, poor.detections, "voc2012")},
+            {},
+            "the results of 'a' and 'b' are of different protocols",
+        ),
+        ({"a": good, "b": on_some}, {}, "the results of 'a' and 'b' are of different images"),
+    ):
+        with pytest.raises(UsageError) as caught:
+            detap.compare(results, **options)  # type: ignore[arg-type]
+        assert message in str(caught.value)
+    with pytest.raises(UsageError, match="uses matching by-iou"):
+        detap.compare([evaluate(TRUTH, good.detections, protocol("proposals"))] * 2)
+
+
+def test_names_are_stems() -> None:
+    assert name_of("runs/base-v1.2.json") == "base-v1.2"
+    assert name_of("runs/base.json.gz") == "base"
+    assert name_of("s3://bucket/base.json") == "base"
+    assert name_of(".json") == ".json"
