@@ -40,7 +40,7 @@ COMMANDS = {
     "check": "Check ground truth, detections or both.",
     "convert": "Convert to COCO JSON, VOC, YOLO or the format of a labelling tool.",
     "report": "Write an HTML page of the error analysis.",
-    "compare": "Compare two detectors on the same ground truth.",
+    "compare": "Compare two or more detectors on the same ground truth.",
     "explain": "Explain a metric: by protocol, by value, or between reports.",
     "show": "Show the match results of one image.",
     "baseline": "Maintain the report that later ones are compared with.",

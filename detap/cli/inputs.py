@@ -143,7 +143,7 @@ class Inputs:
             self.detected[path] = detections_format(path, self.format)
         return self.dt_format or self.detected[path]
 
-    def paths(self, other: str | None = None) -> list[str]:
+    def paths(self, *others: str | None) -> list[str]:
         """Return the input paths, which must not be written."""
         formats = dict.fromkeys((self.format, *map(self.format_of, self.dt)))
         files = [
@@ -152,7 +152,7 @@ class Inputs:
             for option in file_format.options
             if option.is_path or option.may_be_path
         ]
-        more = () if other is None else self._detection_paths(other)
+        more = [path for other in others if other for path in self._detection_paths(other)]
         return [path for path in (*self.gt, *self.dt, *files, *more) if path not in (None, STDIN)]
 
     def read(self, session: Session | None = None, other: str | None = None) -> Tables:
@@ -166,11 +166,15 @@ class Inputs:
         detections = self.read_detections(sources[1], truth)
         second = None
         if other is not None:
-            second = self.read_detections(self._detections(self._detection_paths(other)), truth)
+            second = self.read_detector(other, truth)
             detections, second = align_classes(detections, second)
         if session is not None:
             session.print_time("reading")
         return Tables(truth, detections, second)
+
+    def read_detector(self, path: str, truth: GroundTruth) -> Detections:
+        """Return the detections of another detector: a path, pattern or folder."""
+        return self.read_detections(self._detections(self._detection_paths(path)), truth)
 
     def _detections(self, paths: tuple[str, ...]) -> Sources:
         return Sources(paths, lambda path: self.format_of(path).source(path))

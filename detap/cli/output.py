@@ -17,7 +17,7 @@ from detap.report.numbers import RULE, UNDEFINED
 from detap.report.writers.registry import WRITERS, Style, Writer
 
 _PAGE = 80  # width of output that is not a terminal
-_DATA_FORMATS = ("table", "json", "csv", "markdown")
+_DATA_FORMATS = ("table", "json", "csv", "markdown", "latex")
 """Formats of reports other than evaluations."""
 
 _PLAIN = str.maketrans({UNDEFINED: "-", RULE: "-"})

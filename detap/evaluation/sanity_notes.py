@@ -1,6 +1,6 @@
 """Notes on a result: implausible tables, and metrics that a reference's rule changes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
@@ -176,7 +176,8 @@ def _is_known(code: str, known: set[str]) -> bool:
     return code in known
 
 
-def _score_cut(result: Result) -> float | None:
+def score_cut_of(result: Result) -> float | None:
+    """Return the score threshold that seems to have been applied."""
     if one_score(result.detections.score):
         return None
     return score_cut(result._run.lowest_score, int(result.detections_count.sum()))
@@ -187,7 +188,7 @@ def score_cut_notes(result: Result) -> Iterator[Note]:
     if one_score(result.detections.score):
         yield from _one_score_notes(result)
         return
-    cut, reached = _score_cut(result), result.recall[0, :, 0, -1]
+    cut, reached = score_cut_of(result), result.recall[0, :, 0, -1]
     if cut is not None and not np.isnan(reached).all():
         yield score_cut_note(cut, f" at a mean recall of {np.nanmean(reached):.3f}")
 
@@ -211,13 +212,18 @@ def _one_score_notes(result: Result) -> Iterator[Note]:
 
 def comparison_notes(current: Result, baseline: Result) -> tuple[Note, ...]:
     """Return a warning if two detectors have different score thresholds."""
-    cuts = [_score_cut(result) for result in (baseline, current)]
-    if cuts[0] == cuts[1]:
+    cuts = {"first detector": score_cut_of(baseline), "second": score_cut_of(current)}
+    return cut_notes(cuts, "both")
+
+
+def cut_notes(cuts: Mapping[str, float | None], together: str = "all") -> tuple[Note, ...]:
+    """Return a warning if detectors have different score thresholds, given by name."""
+    if len({*cuts.values()}) <= 1:
         return ()
-    first, second = ("no score threshold" if cut is None else f"{cut:g}" for cut in cuts)
+    texts = (f"{n}: {'no score threshold' if c is None else f'{c:g}'}" for n, c in cuts.items())
     message = (
-        f"score thresholds differ (first detector: {first}, second: {second}), which alone can "
-        "change AP; predict both with the same threshold"
+        f"score thresholds differ ({', '.join(texts)}), which alone can change AP; predict "
+        f"{together} with the same threshold"
     )
     return (Note("scores-cut-differently", message),)
 

@@ -67,6 +67,7 @@ class Table(NamedTuple):
     columns: tuple[Column, ...]  # the first is the name
     rows: tuple[Mapping[str, Cell], ...]  # values by key, also of keys without a column
     totals: Mapping[str, Cell] | None = None
+    best: tuple[str, ...] = ()  # columns whose best value is emphasized
 
 
 class Block(NamedTuple):

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isnan, nan
 from typing import NamedTuple
 
+from detap.decimals import nearly_equal
 from detap.evaluation.results import Result
 from detap.report.model import Cell, Column, Report, Table
 
@@ -100,13 +101,40 @@ class Grid(NamedTuple):
     rows: Sequence[Sequence[str]]
 
 
-def grid_of(columns: Sequence[Column], table: Table, words: Callable[[str, str], str]) -> Grid:
-    """Return the texts of some columns of a table."""
+def grid_of(
+    columns: Sequence[Column],
+    table: Table,
+    words: Callable[[str, str], str],
+    strong: Callable[[str], str] = str,
+) -> Grid:
+    """Return the texts of some columns of a table; `strong` formats the best values."""
+    texts = formatted_columns(columns, table, words)
+    best = best_cells(table)
+    for column, cells in zip(columns, texts, strict=True):
+        for row in range(len(table.rows)):
+            if (row, column.key) in best:
+                cells[row] = strong(cells[row])
     return Grid(
         [words(column.heading, "text") for column in columns],
         ["left" if column.kind in WORDS else "right" for column in columns],
-        [*zip(*formatted_columns(columns, table, words), strict=True)],
+        [*zip(*texts, strict=True)],
     )
+
+
+def best_cells(table: Table) -> set[tuple[int, str]]:
+    """Return the row and column of each best value that is emphasized."""
+    best = set()
+    for column in table.columns:
+        values = [row[column.key] for row in table.rows] if column.key in table.best else []
+        numbers = [value for value in values if isinstance(value, float) and not isnan(value)]
+        if numbers:
+            extreme = max(numbers) if column.higher_is_better else min(numbers)
+            best |= {
+                (row, column.key)
+                for row, value in enumerate(values)
+                if isinstance(value, float) and nearly_equal(value, extreme)
+            }
+    return best
 
 
 def summary_grid(report: Report, words: Callable[[str, str], str]) -> Grid:

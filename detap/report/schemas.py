@@ -2,7 +2,7 @@
 
 NAMES = (
     *("report", "comparison", "agreement", "check", "ranking", "image", "explanation", "history"),
-    "data_sets",
+    *("data_sets", "detectors"),
 )
 """The names of the schemas."""
 

@@ -144,7 +144,7 @@ def independent_p(first: Result, second: Result, resamples: int) -> float:
     return float(min(1, 2 * stats.t.sf(stats.norm.isf(tail), freedom)))
 
 
-def repeated(result: Result, images: np.ndarray) -> Result:  # type: ignore[type-arg]
+def repeated(result: Result, images: np.ndarray) -> Result:
     """Evaluate a result's tables with each image as often as given."""
     truth, detections = result.ground_truth, result.detections
     rows = [np.flatnonzero(table.image == i) for table in (truth, detections) for i in images]

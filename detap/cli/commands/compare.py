@@ -1,5 +1,7 @@
-"""``detap compare``: compare two detectors on the same ground truth."""
+"""``detap compare``: compare two or more detectors on the same ground truth."""
 
+import os
+import re
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -47,7 +49,8 @@ compare_options = stack(
         "--resamples",
         type=Integer(0, RESAMPLES[1]),
         default=DEFAULT_RESAMPLES,
-        help=f"Number of resamples; 0: no intervals. [default: {DEFAULT_RESAMPLES}]",
+        help=f"Number of resamples; 0: no intervals. [default: {DEFAULT_RESAMPLES}; more for six "
+        "detectors and more]",
     ),
     _comparison(
         "--seed",
@@ -72,7 +75,25 @@ compare_options = stack(
         "--top",
         type=Integer(1),
         default=10,
-        help="Maximum number of classes and images shown; JSON has all. [default: 10]",
+        help="Maximum number of classes, images and pairs shown; JSON has all. [default: 10]",
+    ),
+    _comparison(
+        "--reference",
+        settable=False,
+        metavar="NAME",
+        help="Show differences to this detector; by default to the best.",
+    ),
+    _comparison(
+        "--metric",
+        settable=False,
+        metavar="NAME",
+        help="Rank detectors by this metric; by default by the primary metric.",
+    ),
+    _comparison(
+        "--by-class",
+        is_flag=True,
+        settable=False,
+        help="Show the metric of each class and detector.",
     ),
     threads_option,
     _comparison(
@@ -80,7 +101,7 @@ compare_options = stack(
         is_flag=True,
         is_eager=True,
         settable=False,
-        help="Compare two annotators: FIRST and SECOND are ground truths of the same images.",
+        help="Compare two annotators: the arguments are ground truths of the same images.",
     ),
     limit_option(
         "fail_under",
@@ -99,11 +120,13 @@ compare_options = stack(
     "--quiet",
     examples={
         "Old and new detector": "detap compare old.json new.json --gt instances.json",
+        "Table of several detectors, in LaTeX": (
+            "detap compare runs/*.json --gt instances.json -o table.tex"
+        ),
         "Two annotators": "detap compare --agreement first.json second.json",
     },
 )
-@click.argument("first", metavar="FIRST", shell_complete=files)
-@click.argument("second", metavar="SECOND", shell_complete=files)
+@click.argument("given", metavar="[NAME=]PATH...", nargs=-1, required=True, shell_complete=files)
 @ground_truth_options
 @protocol_options
 @selection_options
@@ -111,25 +134,41 @@ compare_options = stack(
 @output_options
 @run_options
 @click.pass_obj
-def command(session: Session, /, first: str, second: str, **options: Any) -> int:
-    """Compare two detectors on the same ground truth.
+def command(session: Session, /, given: tuple[str, ...], **options: Any) -> int:
+    """Compare two or more detectors on the same ground truth.
 
-    FIRST and SECOND are detections. Print each metric of both, the difference with its
-    confidence interval, and the classes and images that changed most.
+    Each PATH has the detections of one. Print of two each metric, the difference with its
+    confidence interval, and the classes and images that changed most; of more, or with names,
+    --reference, --metric or --by-class, a ranking.
     """
     if options.pop("agreement"):
+        if len(given) != 2:
+            raise UsageError(f"--agreement compares two annotators, got {len(given)}")
         # Its modules take time to import, and comparisons of detectors do not need them.
-        status: int = import_module("detap.cli.agreement").run(session, first, second, options)
+        status: int = import_module("detap.cli.agreement").run(session, *given, options)
         return status
     if options.pop("fail_under") and _is_given("fail_under"):
         raise UsageError("--fail-under requires --agreement; to gate a detector, use detap eval")
-    if "-" in (first, second):
+    if "-" in given:
         raise UsageError("detections cannot come from stdin")
+    if not options["resamples"]:
+        _require_resamples(options["detectable_drop"])
+    named = [_name_and_path(text) for text in given]
+    ranking = options["by_class"] or options["reference"] or options["metric"]
+    if ranking or len(given) != 2 or any(name for name, _ in named):
+        if len(given) < 2:
+            raise UsageError(
+                f"expected two or more detections, got {len(given)}; a pattern or folder is one "
+                "detector: give each file as an argument"
+            )
+        if _is_given("detectable_drop"):
+            raise UsageError("--detectable-drop applies to two detectors without names; remove it")
+        ranked: int = import_module("detap.cli.detectors").run(session, named, options)
+        return ranked
+    first, second = given
     options["dt"] = (first,)
     inputs = Inputs.from_options(options)
     protocol = inputs.protocol(options)
-    if not options["resamples"]:
-        _require_resamples(options["detectable_drop"])
     outputs = Outputs.from_options(options, inputs.paths(second), subject="a comparison")
     digests = outputs.needs_digests
     tables = inputs.for_protocols(protocol, digests=digests).read(session, second)
@@ -155,6 +194,13 @@ def command(session: Session, /, first: str, second: str, **options: Any) -> int
     )
     outputs.publish(report, session, tables.files)
     return 0
+
+
+def _name_and_path(text: str) -> tuple[str, str]:
+    """Return the name, or an empty text, and the path of PATH or NAME=PATH."""
+    # An existing file may have = in its name, as may a URL or a folder.
+    match = None if os.path.lexists(text) else re.fullmatch(r"([^=/\\]+)=(.+)", text)
+    return (match[1], match[2]) if match else ("", text)
 
 
 def _is_given(name: str) -> bool:

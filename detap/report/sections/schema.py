@@ -28,6 +28,7 @@ from detap.report.sections import (
     comparison,
     data_checks,
     data_sets,
+    detectors,
     explanation,
     history,
     image,
@@ -152,6 +153,7 @@ DOCUMENTS = {
     ),
     "history": _Document("detap history", history.HistoryReport),
     "data_sets": _Document("detap report of data sets", data_sets.DataSetsReport),
+    "detectors": _Document("detap report of several detectors", detectors.DetectorsReport),
 }
 """The reports that have a schema, by name."""
 

@@ -21,6 +21,7 @@ ROWS = {
     "classification": "classes",
     "retrieval": "queries",
     "comparison": "metrics",
+    "detectors": "detectors",
     "agreement": "classes",
     "image": "detections",
     "history": "reports",

@@ -130,7 +130,7 @@ def _details(title: str, table: Table, room: int) -> list[str]:
 
 def _table(table: Table, room: int) -> list[str]:
     """Return a table of the rows that fit."""
-    grid = grid_of(table.columns, table, _words)
+    grid = grid_of(table.columns, table, _words, "**{}**".format)
     lines = _grid(grid)
     shown = _fitting(lines, room)
     lines = lines[: shown + 2]

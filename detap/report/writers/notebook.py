@@ -17,6 +17,7 @@ from detap.report.sections import breakdowns, calibration, confusion, errors, op
 from detap.report.sections.comparison import comparison_report
 from detap.report.sections.data_sets import data_sets_report
 from detap.report.sections.detection import detection_report
+from detap.report.sections.detectors import detectors_report
 from detap.report.sections.intervals import with_intervals
 from detap.report.sections.ranking import classification_report, retrieval_report
 from detap.report.writers import text
@@ -148,6 +149,7 @@ _REPORTS: dict[str, Callable[[Any], Report]] = {
     "Comparison": comparison_report,
     "MetricIntervals": lambda v: with_intervals(detection_report(v.result), {None: v}),
     "DataSets": data_sets_report,
+    "Detectors": detectors_report,
     "RetrievalResult": retrieval_report,
     "ClassificationResult": classification_report,
     "Errors": lambda v: _of_blocks(*errors.blocks_of(v, _names(v))),

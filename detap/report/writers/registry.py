@@ -48,6 +48,7 @@ WRITERS: dict[str, Writer] = {
         Writer("html", (".html", ".htm"), "detap.report.page", digests=True, extra=True),
         Writer("csv", (".csv",), "detap.report.writers.csv"),
         Writer("markdown", (".md",), "detap.report.writers.markdown"),
+        Writer("latex", (".tex",), "detap.report.writers.latex"),
         Writer("junit", (".xml",), "detap.report.writers.junit"),
         Writer("github", (), "detap.report.writers.github"),
         Writer("gitlab", (), "detap.report.writers.gitlab"),

@@ -15,7 +15,14 @@ from typing import NamedTuple
 from detap.escaping import escape, fold, widest, width
 from detap.report.checks import checks_of
 from detap.report.model import Block, Cell, Column, Report, Table
-from detap.report.numbers import RULE, WORDS, described, formatted_columns, fraction
+from detap.report.numbers import (
+    RULE,
+    WORDS,
+    best_cells,
+    described,
+    formatted_columns,
+    fraction,
+)
 from detap.report.writers.registry import Style
 
 Piece = tuple[str, str]
@@ -27,6 +34,7 @@ COLORS = {
     "rule": "dim",
     "dim": "dim",
     "total": "bold",
+    "best": "bold",
     "title": "bold",
     "passed": "bold green",
     "warning": "bold yellow",
@@ -235,12 +243,19 @@ def _grid(table: Table, shown: Sequence[_Shown], gap: int, failed: Collection[st
     texts = zip([escape(names.heading), *names.cells], aligned, strict=True)
     lines = [*_row(names.size, *next(texts), ["heading"] * len(shown)), rule]
     first = next((column.key for column in columns if column.kind == "fraction"), "")
-    for row, (name, line) in zip(table.rows, texts, strict=False):
+    best = best_cells(table)
+    for number, (row, (name, line)) in enumerate(zip(table.rows, texts, strict=False)):
         # The means exclude classes whose first metric is undefined.
         value = row.get(first)
         part = "dim" if isinstance(value, float) and isnan(value) else ""
         prefixes = (f"class:{row.get(columns[0].key)}.",)
-        lines += _row(names.size, name, line, _roles(columns, row, part, prefixes, failed))
+        roles = _roles(columns, row, part, prefixes, failed)
+        if best:
+            roles = [
+                "best" if (number, column.key) in best else role
+                for column, role in zip(columns, roles, strict=True)
+            ]
+        lines += _row(names.size, name, line, roles)
     if table.totals is not None:
         roles = _roles(columns, table.totals, "total", ("", "m"), failed)  # AP, or mAP
         lines += [rule, *_row(names.size, *next(texts), roles)]

@@ -1,0 +1,296 @@
+"""The report of several detectors: ranking, pairs, groups, and the metric by class."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import isnan
+from typing import Any, Literal
+
+from detap import metrics
+from detap.analysis.detectors import Detectors, Pair
+from detap.analysis.power import Criterion
+from detap.errors import Note
+from detap.report.fields import (
+    Change,
+    Count,
+    Empty,
+    Input,
+    MetricValue,
+    NoteEntry,
+    Object,
+    dict_of,
+    each,
+    field,
+    list_of,
+    report_of,
+)
+from detap.report.model import Block, Cell, Column, Report, Table, columns_of, name_column
+from detap.report.numbers import fraction
+from detap.report.sections.selection import selection_blocks
+
+DetectorInput = Object(
+    "DetectorInput",
+    "A file that was read.",
+    others=Any,
+    **Input.fields,
+    detector=field(str, "The name of the detector; absent for ground truth.", required=False),
+)
+
+DetectorRow = Object(
+    "DetectorRow",
+    "The metrics of a detector, the compared one first.",
+    others=MetricValue,
+    name=str,
+    rank=field(int, "From 1; equal detectors have the same.", minimum=1),
+    **each(float | None, "low", "high"),
+    difference=field(Change, "To the reference."),
+    **each(float | None, "difference_low", "difference_high"),
+    letters=field(str, "The letters of its groups; empty without intervals."),
+    detections=Count,
+)
+
+PairEntry = Object(
+    "PairEntry",
+    "Two detectors, the better one first.",
+    **each(str, "first", "second"),
+    difference=field(Change, "Second minus first."),
+    **each(float | None, "low", "high"),
+    p=field(float | None, "Two-sided, by paired bootstrap."),
+    adjusted_p=field(float | None, "Adjusted by Holm's method for all pairs."),
+    min_detectable_difference=field(
+        float | None,
+        "The smallest true difference that is detected in 80% of samples; null if all resamples "
+        "are equal.",
+    ),
+)
+
+GroupRow = Object(
+    "GroupRow",
+    "Detectors that do not differ significantly.",
+    letter=str,
+    detectors=field(list[str], "In the order of the ranking.", minItems=1),
+)
+
+ClassValues = Object(
+    "ClassValues",
+    "The compared metric of a class.",
+    name=str,
+    ground_truths=Count,
+    values=field(dict_of(MetricValue), "By detector."),
+)
+
+RankingData = Object(
+    "RankingData",
+    "How detectors are ranked.",
+    metric=str,
+    higher_is_better=bool,
+    reference=field(str, "The detector to which differences are taken."),
+)
+
+ResamplesData = Object(
+    "ResamplesData",
+    "The paired bootstrap over images.",
+    confidence=field(float, "The level of intervals and groups."),
+    **each(Count, "images", "resamples", "seed", "min_ground_truths"),
+)
+
+DetectorsReport = report_of(
+    Literal["detectors"],
+    "DetectorsReport",
+    "The JSON report of detap compare of several detectors. Undefined metrics are null.",
+    signature=field(str, pattern="^protocol:"),
+    protocol=dict[str, Any],
+    inputs=list_of(DetectorInput),
+    conclusion=str,
+    summary=Empty,
+    detectors=field(list_of(DetectorRow), "The best first.", minItems=2),
+    notes=list_of(NoteEntry),
+    ranking=RankingData,
+    groups=field(list_of(GroupRow), "Empty without intervals."),
+    pairs=field(list_of(PairEntry), "All pairs, in the order of the ranking.", minItems=1),
+    classes=field(list_of(ClassValues), "Classes where the metric is defined for a detector."),
+    resampling=ResamplesData,
+    selection=field(dict[str, Any], required=False),
+)
+
+
+def detectors_report(
+    detectors: Detectors,
+    *,
+    inputs: Sequence[Mapping[str, Any]] = (),
+    notes: Sequence[Note] = (),
+    max_rows: int | None = 10,
+    by_class: bool = False,
+) -> Report:
+    """Return the report of several detectors; `by_class` shows the table of classes."""
+    level = f" ({_percent(detectors)} CI)" if detectors.has_intervals else ""
+    return Report(
+        kind="detectors",
+        title=f"Ranking by {detectors.metric.name}{level}",
+        conclusion=_conclusion(detectors),
+        signature=detectors.signature,
+        protocol=detectors.protocol.as_dict(),
+        inputs=tuple(inputs),
+        table=_ranking(detectors),
+        notes=(*notes, *detectors.notes),
+        blocks=(
+            Block("ranking", "", _ranked_by(detectors)),
+            _groups(detectors),
+            _pairs(detectors, max_rows),
+            _classes(detectors, shown=by_class),
+            Block("resampling", "", ResamplesData(detectors)),
+            *selection_blocks(detectors.selection),
+        ),
+    )
+
+
+def _percent(detectors: Detectors) -> str:
+    return f"{100 * detectors.confidence:g}%"
+
+
+def _conclusion(detectors: Detectors) -> str:
+    best, *others = detectors.names
+    value = fraction(detectors[best].value, 4)
+    text = f"Best {detectors.metric.name}: {best}, {value}"
+    if not detectors.groups:
+        return text
+    letters = set(detectors.letters(best))
+    alike = [name for name in others if letters.intersection(detectors.letters(name))]
+    if not alike:
+        return f"{text}; all others are significantly worse"
+    more = f" and {len(alike) - 3} more" if len(alike) > 3 else ""
+    return f"{text}; not significantly different: {', '.join(alike[:3])}{more}"
+
+
+def _ranked_by(detectors: Detectors) -> dict[str, Any]:
+    metric = detectors.metric
+    higher = metric.metric.higher_is_better
+    return RankingData(detectors, metric=metric.name, higher_is_better=higher)
+
+
+def _ranking(detectors: Detectors) -> Table:
+    """Return the main table."""
+    primary, *others = columns = [
+        Column(name, name, name, "fraction", min(index, 2), _higher_is_better(detectors, name))
+        for index, name in enumerate(detectors.detectors[0].summary)
+    ]
+    rows = []
+    for name in detectors.names:
+        one, pair = detectors[name], detectors.to_reference(name)
+        low, high = detectors.interval(name)
+        row: dict[str, Cell] = {
+            "name": name,
+            "rank": detectors.rank(name),
+            primary.key: one.value,
+            "low": low,
+            "high": high,
+            "difference": pair.difference,
+            "difference_low": pair.low,
+            "difference_high": pair.high,
+            "letters": detectors.letters(name),
+            **{column.key: one.summary[column.key] for column in others},
+            "detections": one.detections,
+        }
+        rows.append(row)
+    shown = detectors.has_intervals
+    return Table(
+        (
+            name_column("detector"),
+            *columns_of("count", "rank"),
+            primary,
+            *(_ends("fraction", "low", "high") if shown else ()),
+            Column("difference", "diff", "diff", "change"),
+            *(_ends("change", "difference_low", "difference_high") if shown else ()),
+            *([Column("letters", "group", "group", "text")] if detectors.groups else []),
+            *others,
+            *columns_of("count", "detections", priority=2),
+        ),
+        tuple(rows),
+        best=tuple(column.key for column in columns),
+    )
+
+
+def _higher_is_better(detectors: Detectors, name: str) -> bool:
+    return metrics.named(detectors.protocol, name).metric.higher_is_better
+
+
+def _ends(kind: Literal["fraction", "change"], low: str, high: str) -> tuple[Column, ...]:
+    return Column(low, "CI low", "CI low", kind), Column(high, "CI high", "CI high", kind)
+
+
+def _groups(detectors: Detectors) -> Block:
+    lines = [f"Differences are to {detectors.reference}."]
+    if detectors.groups:
+        lines.append(
+            "Detectors that share a letter do not differ significantly at the "
+            f"{_percent(detectors)} level: paired bootstrap, {detectors.resamples:,} resamples of "
+            f"{detectors.images:,} images, p-values of all pairs adjusted by Holm's method."
+        )
+    data: Any = [group._asdict() for group in detectors.groups]
+    return Block("groups", "", data, tuple(lines))
+
+
+def _pairs(detectors: Detectors, max_rows: int | None) -> Block:
+    """Return all pairs; without intervals they are in the JSON report only."""
+    data: Any = [pair._asdict() for pair in detectors.pairs]
+    if not detectors.has_intervals:
+        return Block("pairs", "", data)
+    rows, count = data[:max_rows], len(data)
+    title = "Pairs" if len(rows) == count else f"Pairs, {len(rows)} of {count}"
+    known = [pair for pair in detectors.pairs if not isnan(pair.min_detectable_difference)]
+    columns = (
+        Column("first", "first", "first", "name"),
+        Column("second", "second", "second", "name"),
+        Column("difference", "diff", "diff", "change"),
+        *_ends("change", "low", "high"),
+        Column("p", "p", "p", "fraction"),
+        Column("adjusted_p", "adjusted p", "adj. p", "fraction"),
+        *([_MIN_DIFFERENCE] if known else []),
+    )
+    lines = tuple(_pair_lines(detectors, known))
+    return Block("pairs", title, data, lines, Table(columns, tuple(rows)))
+
+
+_MIN_DIFFERENCE = Column("min_detectable_difference", "min. diff", "min. diff", "fraction")
+
+
+def _pair_lines(detectors: Detectors, known: Sequence[Pair]) -> Iterator[str]:
+    if not known:
+        yield "No minimum detectable difference: all resamples are equal."
+        return
+    power = f"{100 * Criterion().power:g}%"
+    yield (
+        f"A true difference of min. diff is detected with {power} power at the "
+        f"{_percent(detectors)} level, before adjustment."
+    )
+
+
+def _classes(detectors: Detectors, *, shown: bool) -> Block:
+    """Return the compared metric by class and detector."""
+    counts = detectors.detectors[0].counts
+    data: Any = [
+        ClassValues(name=name, ground_truths=counts.get(name, 0), values=values)
+        for name, values in detectors.by_class.items()
+    ]
+    if not shown:
+        return Block("classes", "", data)
+    # A detector may have the name of another key.
+    keys = [f"detector {number}" for number in range(len(detectors.names))]
+    columns = [
+        Column(key, name, name, "fraction") for key, name in zip(keys, detectors.names, strict=True)
+    ]
+    rows: list[dict[str, Cell]] = [
+        {
+            "name": row["name"],
+            "ground_truths": row["ground_truths"],
+            **dict(zip(keys, row["values"].values(), strict=True)),
+        }
+        for row in data
+    ]
+    table = Table(
+        (
+            name_column("class"),
+            *columns,
+            *columns_of("count", "ground_truths", priority=1),
+        ),
+        tuple(rows),
+    )
+    return Block("classes", f"{detectors.metric.name} by class", data, table=table)

@@ -1,0 +1,58 @@
+r"""The tables of the report in LaTeX, for ``\usepackage{booktabs}``; names are escaped.
+
+The best value of a column is bold where the table emphasizes it.
+"""
+
+from detap.escaping import escape
+from detap.report.model import Report, Table
+from detap.report.numbers import UNDEFINED, Grid, grid_of, summary_grid
+from detap.report.writers.registry import Style
+
+_ESCAPED = str.maketrans(
+    {
+        **{mark: f"\\{mark}" for mark in "&%$#_{}"},
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
+        '"': r"\textquotedbl{}",
+        UNDEFINED: "--",
+    }
+)
+
+
+def render(report: Report, style: Style) -> str:
+    """Return a ``tabular`` for the summary and for each table."""
+    parts = [f"% {escape(report.signature)}"] if report.signature else []
+    if report.summary:
+        parts.append(_tabular(summary_grid(report, _words)))
+    if report.table.rows:
+        parts.append(_titled(report.title, report.table))
+    parts += [_titled(block.title, block.table) for block in report.blocks if block.table]
+    return "\n\n".join(parts) + "\n"
+
+
+def _titled(title: str, table: Table) -> str:
+    comment = f"% {escape(title)}\n" if title else ""
+    return comment + _tabular(grid_of(table.columns, table, _words, r"\textbf{{{}}}".format))
+
+
+def _tabular(grid: Grid) -> str:
+    sides = "".join(side[0] for side in grid.sides)
+    rows = [" & ".join(map(_number, row)) + r" \\" for row in grid.rows]
+    head = " & ".join(grid.headings) + r" \\"
+    lines = [rf"\begin{{tabular}}{{{sides}}}", r"\toprule", head, r"\midrule", *rows]
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
+
+
+def _number(text: str) -> str:
+    """Return the text of a cell, with the sign of a number as a minus."""
+    return (
+        f"${text}$" if text[:1] in "+-" and text[1:2].isdigit() else text.replace(UNDEFINED, "--")
+    )
+
+
+def _words(text: str, kind: str) -> str:
+    return escape(text).translate(_ESCAPED)

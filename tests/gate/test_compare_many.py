@@ -1,0 +1,266 @@
+"""The command that compares several detectors: names, options, outputs and bad input."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from detap.report import schema
+from tests.cli.conftest import Ended, detap, instances, results
+
+__all__ = ["detap"]
+
+Run = Callable[..., Ended]
+
+# The dog of image 2 is the only object of its class: with it AP of dog is 1, without 0. Without the
+# first cat detection, the second finds the same object.
+WORSE = [detection for detection in results() if detection["image_id"] == 1]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    contents: dict[str, Any] = {
+        "gt": instances(),
+        "a": results(),
+        "b": WORSE,
+        "same": results(),
+        "none": [],
+        "unscored": [{k: v for k, v in d.items() if k != "score"} for d in results()],
+    }
+    for name, content in contents.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(content))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def compare(detap: Run, *arguments: str) -> Ended:
+    return detap(
+        "compare", *arguments, "--gt", "gt.json", "--min-ground-truths", "0", "--resamples", "100"
+    )
+
+
+def report(detap: Run, *arguments: str) -> dict[str, Any]:
+    ended = compare(detap, *arguments, "--output-format", "json")
+    assert ended.status == 0, ended.err
+    record: dict[str, Any] = json.loads(ended.out)
+    Draft202012Validator(schema("detectors")).validate(record)
+    return record
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_table_ranks_the_detectors(detap: Run) -> None:
+    lines = compare(detap, "b.json", "a.json", "same.json").out.splitlines()
+    assert lines[0] == "Best AP: a, 0.7525; not significantly different: same, b"
+    assert lines[2] == "Ranking by AP (95% CI)"
+    rows = [line.split() for line in lines[5:8]]
+    # AP is 0.7525 with the dog and 0.2525 without it (tests/gate/test_compare.py).
+    assert [row[:3] for row in rows] == [
+        ["a", "1", "0.7525"],
+        ["same", "1", "0.7525"],
+        ["b", "3", "0.2525"],
+    ]
+    assert [row[5] for row in rows] == ["0.0000", "0.0000", "-0.5000"]
+    assert "Differences are to a." in lines
+    assert "Pairs" in lines
+
+
+@pytest.mark.usefixtures("folder")
+def test_json_has_detectors_pairs_and_groups(detap: Run) -> None:
+    record = report(detap, "b.json", "a.json", "same.json")
+    assert [(one["name"], one["rank"]) for one in record["detectors"]] == [
+        ("a", 1),
+        ("same", 1),
+        ("b", 3),
+    ]
+    assert [(p["first"], p["second"]) for p in record["pairs"]] == [
+        ("a", "same"),
+        ("a", "b"),
+        ("same", "b"),
+    ]
+    assert record["pairs"][0]["p"] == record["pairs"][0]["adjusted_p"] == 1
+    assert record["pairs"][0]["min_detectable_difference"] is None
+    assert record["ranking"] == {"metric": "AP", "higher_is_better": True, "reference": "a"}
+    dog = next(row for row in record["classes"] if row["name"] == "dog")
+    assert (dog["ground_truths"], dog["values"]) == (1, pytest.approx({"a": 1, "same": 1, "b": 0}))
+    assert [(file["role"], file.get("detector")) for file in record["inputs"]] == [
+        ("ground_truth", None),
+        ("detections", "b"),
+        ("detections", "a"),
+        ("detections", "same"),
+    ]
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    "more", [["--reference", "b"], ["--metric", "AP50"], ["--by-class"], ["c=b.json"]]
+)
+def test_two_are_ranked_if_asked_for(detap: Run, more: list[str]) -> None:
+    paths = ["a.json"] if more == ["c=b.json"] else ["a.json", "b.json"]
+    assert "Ranking by AP" in compare(detap, *paths, *more).out
+
+
+@pytest.mark.usefixtures("folder")
+def test_two_without_names_are_compared_as_before(detap: Run) -> None:
+    assert compare(detap, "a.json", "b.json").out.startswith("Comparison (95% CI)\n")
+
+
+def test_a_file_with_an_equals_sign_is_a_path(detap: Run, folder: Path) -> None:
+    (folder / "x=a.json").write_text((folder / "a.json").read_text())
+    assert compare(detap, "x=a.json", "b.json").out.startswith("Comparison")
+    assert [one["name"] for one in report(detap, "y=x=a.json", "b.json")["detectors"]] == ["y", "b"]
+
+
+@pytest.mark.usefixtures("folder")
+def test_reference_and_metric(detap: Run) -> None:
+    record = report(detap, "a.json", "b.json", "--reference", "b", "--metric", "AP50")
+    assert record["ranking"] == {"metric": "AP50", "higher_is_better": True, "reference": "b"}
+    a, b = record["detectors"]
+    assert a["difference"] == a["AP50"] - b["AP50"]
+    assert b["difference"] == b["difference_low"] == b["difference_high"] == 0
+
+
+@pytest.mark.usefixtures("folder")
+def test_classes_by_detectors(detap: Run) -> None:
+    lines = compare(detap, "a.json", "name=b.json", "--by-class").out.splitlines()
+    start = lines.index("AP by class")
+    assert lines[start + 1].split()[:3] == ["class", "a", "name"]
+    assert next(line for line in lines[start:] if line.startswith("dog")).split()[1:3] == [
+        "1.0000",
+        "0.0000",
+    ]
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_best_of_each_column_is_bold(detap: Run) -> None:
+    out = compare(detap, "a.json", "b.json", "--by-class", "--output-format", "markdown").out
+    assert re.search(r"^\| `a` \| 1 \| \*\*0\.7525\*\* \| ", out, re.M)
+    assert re.search(r"^\| `b` \| 2 \| 0\.2525 \| ", out, re.M)
+
+
+def test_latex(detap: Run, folder: Path) -> None:
+    name = "R_50 & 50%{x}#$~^<"
+    ended = compare(detap, "a.json", f"{name}=b.json", "-o", "table.tex")
+    assert ended.status == 0, ended.err
+    text = (folder / "table.tex").read_text()
+    assert text.count(r"\toprule") == text.count(r"\midrule") == text.count(r"\bottomrule") == 2
+    rows = [line.split(" & ") for line in text.splitlines() if line.endswith(r"\\")]
+    assert rows[1][:3] == ["a", "1", r"\textbf{0.7525}"]
+    assert r"R\_50 \& 50\%\{x\}\#\$\textasciitilde{}\textasciicircum{}" in text
+    columns = re.findall(r"begin\{tabular\}\{([lr]+)\}", text)
+    count = len(re.split(r"(?<!\\)&", " & ".join(rows[0])))
+    assert len(columns[0]) == count
+    assert "$-0.5000$" in text
+
+
+@pytest.mark.usefixtures("folder")
+def test_csv_has_the_ranking(detap: Run) -> None:
+    lines = compare(detap, "a.json", "b.json", "same.json", "--output-format", "csv").out.split()
+    assert lines[0].startswith("name,rank,AP,low,high,difference,")
+    assert [line.split(",")[:2] for line in lines[1:]] == [["a", "1"], ["same", "1"], ["b", "3"]]
+
+
+@pytest.mark.usefixtures("folder")
+def test_without_resamples_there_are_no_letters(detap: Run) -> None:
+    ended = detap("compare", "a.json", "b.json", "same.json", "--gt", "gt.json", "--resamples", "0")
+    assert "Ranking by AP\n" in ended.out
+    assert "Pairs" not in ended.out
+    assert "group" not in ended.out
+    assert "CI low" not in ended.out
+
+
+@pytest.mark.usefixtures("folder")
+def test_many_pairs_are_cut(detap: Run) -> None:
+    out = compare(detap, "a.json", "b.json", "same.json", "--top", "2").out
+    assert "Pairs, 2 of 3\n" in out
+
+
+@pytest.mark.usefixtures("folder")
+def test_identical_detectors_have_no_detectable_difference(detap: Run) -> None:
+    out = compare(detap, "a.json", "c=a.json").out
+    assert "min. diff" not in out
+    assert "No minimum detectable difference: all resamples are equal.\n" in out
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("order", [["none.json", "unscored.json"], ["unscored.json", "none.json"]])
+def test_a_detector_without_detections_is_last(detap: Run, order: list[str]) -> None:
+    record = report(detap, *order, "--reference", "none")
+    assert record["ranking"]["metric"] == "F1"
+    assert [(one["name"], one["F1"] > 0) for one in record["detectors"]] == [
+        ("unscored", True),
+        ("none", False),
+    ]
+    scored = report(detap, "none.json", "a.json", "b.json")
+    assert [one["name"] for one in scored["detectors"]] == ["a", "b", "none"]
+    assert any(note["message"].startswith("none: no detections") for note in scored["notes"])
+
+
+def test_equal_names_are_an_error_and_the_remedy_helps(detap: Run, folder: Path) -> None:
+    (folder / "other").mkdir()
+    (folder / "other" / "a.json").write_text((folder / "b.json").read_text())
+    ended = compare(detap, "a.json", "other/a.json", "b.json")
+    assert (ended.status, ended.out) == (2, "")
+    assert ended.err == (
+        "Error: a.json and other/a.json are both named 'a'; name one of them: 'a-2=other/a.json'\n"
+    )
+    names = [one["name"] for one in report(detap, "a.json", "a-2=other/a.json")["detectors"]]
+    assert names == ["a", "a-2"]
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["a.json", "unscored.json", "b.json"],
+            "'unscored' has no scores, and 'a' has; compare detections with scores, or without, "
+            "or see --missing-scores",
+        ),
+        (["unscored.json", "a.json", "b.json"], "'unscored' has no scores, and 'a' has"),
+        (
+            ["a.json"],
+            "expected two or more detections, got 1; a pattern or folder is one detector: give "
+            "each file as an argument",
+        ),
+        (["a.json", "-", "b.json"], "detections cannot come from stdin"),
+        (["a.json", "b.json", "--reference", "c"], "no detector is named 'c'"),
+        (["a.json", "b.json", "--metric", "AP5"], "has no metric 'AP5'; did you mean"),
+        (
+            ["a.json", "b.json", "same.json", "--detectable-drop", "0.1"],
+            "--detectable-drop applies to two detectors without names; remove it",
+        ),
+        (["a.json", "c=missing.json"], "missing.json"),
+        (["a.json", "b.json", "same.json", "--agreement"], "compares two annotators, got 3"),
+        (["a.json", "b.json", "same.json", "-o", "a.json"], "a.json"),
+    ],
+)
+def test_bad_arguments_are_named(detap: Run, arguments: list[str], message: str) -> None:
+    ended = compare(detap, *arguments)
+    assert (ended.status, ended.out) == (2, "")
+    assert message in ended.err
+
+
+def test_results_of_other_images_are_an_error(detap: Run, folder: Path) -> None:
+    (folder / "other.json").write_text(json.dumps([{**results()[0], "image_id": 77}]))
+    ended = compare(detap, "a.json", "b.json", "other.json")
+    assert ended.status == 2
+    assert ended.err.startswith("Error: other.json: ")
+    assert "77" in ended.err
+
+
+def test_different_score_thresholds_are_noted(detap: Run, folder: Path) -> None:
+    many = [{**results()[0], "score": 0.5 + n / 1000} for n in range(200)]
+    (folder / "cut.json").write_text(json.dumps(many))
+    (folder / "full.json").write_text(
+        json.dumps([*many, *({**results()[0], "score": n / 1000} for n in range(1, 200))])
+    )
+    record = report(detap, "cut.json", "full.json", "x=cut.json")
+    (note,) = (note for note in record["notes"] if note["code"] == "scores-cut-differently")
+    assert note["message"] == (
+        "score thresholds differ (cut: 0.5, full: no score threshold, x: 0.5), which alone can "
+        "change AP; predict all with the same threshold"
+    )
