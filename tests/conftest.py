@@ -69,6 +69,12 @@ def formats2(real_data: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
+def formats3(real_data: Path) -> Path:
+    """Return the folder of the benchmarks' own files, and of predictions as tools write them."""
+    return _part(real_data, "formats3", "benchmarks and inference tools")
+
+
+@pytest.fixture(scope="session")
 def kaist_files(measures: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Return KAIST's ground truth and the results of two detectors, written as COCO JSON."""
     source, folder = measures / "kaist", tmp_path_factory.mktemp("kaist")

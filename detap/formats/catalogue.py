@@ -11,6 +11,7 @@ from detap.formats.base import Format, Line
 from detap.formats.options import (
     ANGLE_UNIT,
     ATTRIBUTE_FLAGS,
+    BOX,
     BOX_OPTIONS,
     CLASS_ATTRIBUTE,
     CLASS_DESCRIPTIONS,
@@ -26,6 +27,7 @@ from detap.formats.options import (
     IMAGE_SET,
     IMAGE_SIZE,
     IMAGE_SIZES,
+    LABEL_ATTRIBUTE,
     LAYOUT,
     MISSING_RESPONSES,
     MODEL_VERSION,
@@ -39,7 +41,7 @@ from detap.formats.options import (
 from detap.tables.detection import GroundTruth
 from detap.text_input import suggest
 
-_JSON, _CSV = (".json", ".json.gz"), (".csv", ".csv.gz")
+_JSON, _LINES, _CSV = ((suffix, f"{suffix}.gz") for suffix in (".json", ".jsonl", ".csv"))
 _SHAPES = (*BOX_OPTIONS, SHAPES, ATTRIBUTE_FLAGS)
 
 LINES = (
@@ -188,7 +190,7 @@ LINES = (
         (*_JSON, *_CSV),
         (*_SHAPES, CLASS_ATTRIBUTE),
         fits="files",
-        pattern=rb'.*(_via_|"regions"|"base64_img_data"|region_shape_attributes)',
+        pattern=rb'.*(_via_|"regions"|"base64_img_data"|region_shape_attributes|"(project|file)"\s*:)',
         writes=True,
     ),
     Line(
@@ -212,6 +214,44 @@ LINES = (
         pattern=rb'\{.*"objects"',
         folders=True,
         writes=True,
+    ),
+    Line(
+        "scalabel",
+        "Scalabel",
+        "detap.formats.scalabel.Scalabel",
+        _JSON,
+        fits="files",
+        pattern=rb'(\[|\{.*"frames").*"name"',
+        folders=True,
+        writes=True,
+    ),
+    Line(
+        "crowdhuman",
+        "CrowdHuman",
+        "detap.formats.crowdhuman.CrowdHuman",
+        (".odgt", ".odgt.gz", *_LINES, *_JSON),
+        (*BOX_OPTIONS, BOX),
+        fits="files",
+        pattern=rb'\{.*"(gtboxes|dtboxes)"\s*:',
+    ),
+    Line(
+        "mot",
+        "MOTChallenge",
+        "detap.formats.mot.MotChallenge",
+        (".txt",),
+        fits="files",
+        pattern=rb"[0-9]+ *,[^A-Za-z]*$",
+        folders=True,
+        writes=True,
+    ),
+    Line(
+        "sagemaker",
+        "SageMaker",
+        "detap.formats.sagemaker.SageMaker",
+        (".manifest", *_LINES, *_JSON),
+        (*BOX_OPTIONS, LABEL_ATTRIBUTE),
+        fits="files",
+        pattern=rb'\{.*"source-ref"\s*:',
     ),
     Line(
         "responses",

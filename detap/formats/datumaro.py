@@ -57,7 +57,7 @@ class Items(Document):
         if not isinstance(labels, list):
             raise FaultError(f"categories.label.labels is {short_json(labels)}", self.expected)
         self._labels_by_id = [self._label(n, label) for n, label in enumerate(labels)]
-        self.classes.update(self._labels_by_id)
+        self.classes |= dict.fromkeys(self._labels_by_id)
         yield from located("items", items)
 
     def _label(self, number: int, label: Any) -> str:

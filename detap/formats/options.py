@@ -185,6 +185,18 @@ CLASS_ATTRIBUTE = Option(
     "Attribute of regions with the class; required if they have several.",
     "NAME",
 )
+LABEL_ATTRIBUTE = Option(
+    "label_attribute",
+    "Label attribute with the boxes; required if a manifest has several.",
+    "NAME",
+)
+BOX = Option(
+    "box",
+    "Box of each person that is compared.",
+    choices=("full", "visible", "head"),
+    roles=(TRUTH,),
+    default="full",
+)
 SCORE_ATTRIBUTE = Option(
     "score_attribute",
     "Attribute or tag of objects with the score; by default score or confidence.",

@@ -75,7 +75,7 @@ class Annotations(Document):
         classes = read[0].get("classes") if read and isinstance(read[0], dict) else None
         for number, record in enumerate(classes if isinstance(classes, list) else ()):
             try:
-                self.classes.add(class_name(object_of(record), "title"))
+                self.classes[class_name(object_of(record), "title")] = None
             except FaultError as fault:
                 self.problems.add(file, f"classes[{number}]", fault.message, fault.hint)
 

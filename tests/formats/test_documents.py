@@ -17,6 +17,7 @@ from tests.formats import test_datumaro as datumaro
 from tests.formats import test_label_studio as label_studio
 from tests.formats import test_labelme as labelme
 from tests.formats import test_roboflow as roboflow
+from tests.formats import test_scalabel as scalabel
 from tests.formats import test_supervisely as supervisely
 from tests.formats import test_tfcsv as tfcsv
 from tests.formats import test_via as via
@@ -52,6 +53,8 @@ KINDS = {kind.name: kind for kind in (
          ("points", "exterior", 0, 1), "points.exterior[0][1]", ("classTitle",), ("size", "width")),
     Kind("labelme", labelme.document(labelme.shape()), ("shapes", 0), "shapes[0]",
          ("points", 0, 1), "points[0][1]", ("label",)),
+    Kind("scalabel", scalabel.TRUTH, (0, "labels", 0), "[0].labels[0]", ("box2d", "y1"), "y1",
+         ("category",), (), lambda: [*scalabel.TRUTH, scalabel.TRUTH[0]]),
     Kind("labelstudio", [label_studio.task(label_studio.region())],
          (0, "annotations", 0, "result", 0), "[0].annotations[0].result[0]", ("value", "x"), "x"),
     Kind("roboflow", roboflow.response(roboflow.prediction()), ("predictions", 0), "predictions[0]",

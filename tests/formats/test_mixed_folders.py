@@ -144,6 +144,35 @@ def label_studio(stem: str, label: str, box: Corners) -> dict[str, Any]:
     return {"tasks.json": [{"data": {"image": image}, "annotations": [{"result": [region]}]}]}
 
 
+def scalabel(stem: str, label: str, box: Corners) -> dict[str, Any]:
+    corners = named(("x1", "y1", "x2", "y2"), (box[0], box[1], box[2] - 1, box[3] - 1))
+    return {
+        "det.json": [{"name": f"{stem}.jpg", "labels": [{"category": label, "box2d": corners}]}]
+    }
+
+
+def via_3(stem: str, label: str, box: Corners) -> dict[str, Any]:
+    metadata = {"vid": "1", "z": [], "xy": [2, *xywh(box)], "av": {"kind": label}}
+    views = {"view": {"1": {"fid_list": ["1"]}}, "metadata": {"1_a": metadata}}
+    return {"via3.json": {"project": {}, "config": {}, "file": {"1": {"fname": stem}}, **views}}
+
+
+def crowdhuman(stem: str, label: str, box: Corners) -> dict[str, Any]:
+    people = [{"tag": "person", "fbox": xywh(box)}]
+    return {"gt.odgt": json.dumps({"ID": stem, "gtboxes": people}) + "\n"}
+
+
+def sagemaker(stem: str, label: str, box: Corners) -> dict[str, Any]:
+    sides = named(("left", "top", "width", "height"), xywh(box)) | {"class_id": 0}
+    metadata = {"class-map": {"0": label}, "type": "groundtruth/object-detection"}
+    record = {"source-ref": f"s3://bucket/{stem}.jpg", "boxes": {"annotations": [sides]}}
+    return {"out.manifest": json.dumps({**record, "boxes-metadata": metadata}) + "\n"}
+
+
+def mot(stem: str, label: str, box: Corners) -> dict[str, Any]:
+    return {f"{stem}/gt/gt.txt": f"1,-1,{','.join(map(str, xywh(box)))},1,1,1\n"}
+
+
 def cvat_coco(stem: str, label: str, box: Corners) -> dict[str, Any]:
     (document,) = coco(stem, label, box).values()
     return {"annotations/instances_default.json": document}
@@ -229,10 +258,17 @@ MADE: dict[str, tuple[str, Make]] = {
     "Roboflow's COCO": ("coco", roboflow_coco),
     "Roboflow's VOC": ("voc", roboflow_voc),
     "CVAT's YOLO 1.1": ("yolo", darknet),
+    "Scalabel": ("scalabel", scalabel),
+    "VIA 3": ("via", via_3),
+    "CrowdHuman": ("crowdhuman", crowdhuman),
+    "SageMaker": ("sagemaker", sagemaker),
+    "MOTChallenge": ("mot", mot),
     "nested LabelMe": ("labelme", nested_labelme),
     "nested VOC": ("voc", nested_voc),
 }
 """The format of each example, and its files."""
+ONE_CLASS = {"CrowdHuman": ("p1", "person"), "MOTChallenge": ("m1", "pedestrian")}
+"""The image and the class of formats that have one class."""
 
 
 def content(name: str) -> tuple[str, str, Corners]:
@@ -240,6 +276,8 @@ def content(name: str) -> tuple[str, str, Corners]:
     number = [*MADE].index(name)
     if name == "Open Images":
         return f"i{number}", f"c{number}", (0.125, 0.25, 0.5, 0.75)
+    if name in ONE_CLASS:
+        return ONE_CLASS[name][0], ONE_CLASS[name][1], (1.0 + number, 2.0, 21.0 + number, 30.0)
     return f"i{number}", f"c{number}", (1.0 + number, 2.0, 21.0 + number, 30.0)
 
 
@@ -257,7 +295,9 @@ def read(folder: Path) -> tuple[str, set[tuple[str, str, Corners]]]:
     rows = zip(truth.image.tolist(), truth.label.tolist(), truth.corners.tolist(), strict=True)
     return name, {
         (
-            names.get(truth.images[image], str(truth.images[image])).removesuffix(".jpg"),
+            names.get(truth.images[image], str(truth.images[image]))
+            .removesuffix(".jpg")
+            .removesuffix("/000001"),
             truth.classes[label],
             tuple(round(value, 9) for value in box),
         )

@@ -33,6 +33,7 @@ from detap.formats.content import (
     rows_of_images,
     sizes,
 )
+from detap.formats.json._fields import nesting
 from detap.formats.reading.attributes import Attributes
 from detap.formats.shapes.values import (
     BBOX_HINT,
@@ -49,7 +50,14 @@ from detap.formats.stem_matching import base_name, empty_ground_truth, without_s
 from detap.formats.text.folder import Folder, files_of, one_file
 from detap.formats.text.lines import box_fault
 from detap.io.digest import read_hashed
-from detap.io.json_text import HOLDS_CONSTANTS, short_json
+from detap.io.json_text import (
+    HOLDS_CONSTANTS,
+    JsonText,
+    NotJsonError,
+    looks_like,
+    short_json,
+    text_of,
+)
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import STDIN, Path, SourceFile, shown
 from detap.io.problems import SHAPES, FaultError, Problems, check_choice
@@ -97,6 +105,7 @@ class Document(RowReader):
     repeated = "keep one of them"  # the hint for an image that occurs twice
     missing = "boxes in its {} images"  # what an input without boxes lacks
     score_names: tuple[str, ...] = SCORES
+    in_file_order = False  # True to list images and classes as the files do, not sorted by name
 
     def __init__(
         self,
@@ -123,7 +132,7 @@ class Document(RowReader):
             self.score_names = (score_attribute,)
         self.problems = Problems(limits.problems)
         self.images: dict[str, tuple[float, float]] = {}  # sizes, NaN if unknown
-        self.classes: set[str] = set()  # that the input lists, also those without boxes
+        self.classes: dict[str, None] = {}  # that the input lists, also those without boxes
         self.file_names: dict[Name, str] = {}
         self.attributes: dict[Name, Mapping[str, Any]] = {}
         self.images_only = False  # if True, `attributes` are read instead of objects
@@ -346,10 +355,12 @@ class Document(RowReader):
     # --- tables
 
     def objects(self) -> Objects:
-        """Return all boxes, with images and classes sorted by name."""
-        images = sorted(self.images)
+        """Return all boxes, with images and classes sorted by name or `in_file_order`."""
+        arrange = list if self.in_file_order else sorted
+        images = arrange(self.images)
         index = indices_in(self.images, images)
-        classes, label = name_index(self._labels, sorted(self.classes.union(self._labels)))
+        listed = self.classes | dict.fromkeys(self._labels)
+        classes, label = name_index(self._labels, arrange(listed))
         values: Floats = np.array(self._numbers, np.float64).reshape(-1, 5)
         image = np.array(self._image, np.int32)
         return Objects(
@@ -430,6 +441,44 @@ class Document(RowReader):
                 reader.read(check=False)
             readers.append(reader)
         return readers
+
+
+class LinesDocument(Document):
+    """A file with the JSON of an image per line."""
+
+    def parse(self, data: bytes, file: str) -> tuple[Any, int] | None:
+        """Return the location and record of each line; None after collecting a problem."""
+        before, constants = self.problems.count, 0
+        file_problems = Problems(1, file)
+        try:
+            text = text_of(data, file_problems, self.limits, nesting, self.expected).text
+        except InputError as error:
+            self.problems.extend(*error.problems)
+            return None
+        records = []
+        for number, line in enumerate(text.split("\n"), 1):
+            if not line.strip():
+                continue
+            faults = Problems(1, file)
+            value = JsonText(line, faults)
+            try:
+                value.peek()
+                records.append((f"line {number}", value.value("")))
+                value.finish()
+            except NotJsonError as error:
+                kind, hint = looks_like(data) if number == 1 else ("", "")
+                if kind and kind != "JSON Lines":
+                    self.problems.add(file, "", f"looks like {kind}", hint)
+                    return None
+                faults.add_here("", error.message, error.hint)
+            constants += value.constants
+            for problem in faults.listed:
+                self.problems.add(file, f"line {number}", problem.message, problem.hint)
+        return None if self.problems.count > before else (records, constants)
+
+    def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
+        """Yield the location and record of each image."""
+        yield from content
 
 
 def json_folder(path: str, files: str, missing: str, *, nested: bool = False) -> Folder:

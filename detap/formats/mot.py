@@ -1,0 +1,261 @@
+"""MOTChallenge's text files: boxes of the frames of a sequence; tracks are not evaluated.
+
+Reference: Dendorfer et al., MOT20: A benchmark for multi object tracking in crowded scenes, 2020,
+and the format page of motchallenge.net: ``frame,id,x,y,w,h,conf[,class[,visibility]]``.
+"""
+
+import configparser
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from detap.errors import InputError, Note
+from detap.formats.content import Content, number_text, scores_of
+from detap.formats.reading.sniffing import first_line, head
+from detap.formats.shapes.document import (
+    Document,
+    DocumentFormat,
+    Image,
+    Item,
+    written_images,
+)
+from detap.formats.shapes.values import number_of
+from detap.formats.text.folder import Folder, files_of, one_file
+from detap.formats.text.lines import looks_like
+from detap.formats.xywh import to_xywh
+from detap.io.json_text import decode
+from detap.io.problems import FaultError
+from detap.io.stream import refuse
+from detap.tables.detection import Detections, GroundTruth
+
+CLASSES = (
+    *("pedestrian", "person on vehicle", "car", "bicycle", "motorbike", "non motorized vehicle"),
+    *("static person", "distractor", "occluder", "occluder on the ground", "occluder full"),
+    *("reflection", "crowd"),
+)
+"""The classes 1 to 13; 13 is MOT20's."""
+
+_COLUMNS = ("frame", "id", "x", "y", "w", "h", "conf", "class", "visibility")
+_FEWEST, _MOST = 6, 10  # columns; results have three more, which are -1
+_DIGITS = 6  # of a frame's number in the name of its image
+_MOST_FRAMES = 10**_DIGITS
+_USAGE = f"write `{','.join(_COLUMNS)}`"
+_FILES = {False: os.path.join("gt", "gt.txt"), True: os.path.join("det", "det.txt")}
+_INFO, _NUMBERS = "seqinfo.ini", ("seqlength", "imwidth", "imheight")
+_COUNTS = (7, 9, 10)  # columns that tell the format; VisDrone has eight
+
+
+class Sequences(Document):
+    """The sequences of a folder, or one; the name of an image is ``SEQUENCE/000001``.
+
+    A ground truth whose seventh column is 0 is ignored. Frames without a line are images of the
+    ground truth if ``seqinfo.ini`` gives the length of the sequence.
+    """
+
+    box_format = "xywh"
+    expected = f"{_USAGE}, one file per sequence"
+    score_names = ("conf",)
+
+    def __init__(self, *arguments: Any, **how: Any) -> None:
+        super().__init__(*arguments, **how)
+        self._size: tuple[int | None, int | None] = None, None  # of the images of a sequence
+
+    def folders(self) -> list[Folder]:
+        """Return the file of each sequence."""
+        file = one_file(self.given)
+        if file is not None:
+            return [replace(file, members={_sequence(self.given): ""})]
+        inside = _below(self.given, self.scored)
+        if inside:
+            return [Folder(self.given, "", ".txt", inside)]
+        folder = files_of(self.given, "", ".txt")
+        if not folder.members:
+            message = f"no sequences: neither */{_FILES[self.scored]} nor other .txt files"
+            refuse(self.given, message, "use the folder of the sequences")
+        return [folder]
+
+    def parse(self, data: bytes, file: str) -> tuple[Any, int] | None:
+        """Return the line number and the numbers of each line; collect problems."""
+        if kind := looks_like(data):
+            self.problems.add(file, "", f"looks like {kind}", self.expected)
+            return None
+        try:
+            lines = decode(data, file).split("\n")
+        except InputError as error:
+            self.problems.extend(*error.problems)
+            return None
+        rows = []
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                try:
+                    rows.append((f"line {number}", _numbers(line)))
+                except FaultError as fault:
+                    self.problems.add(file, f"line {number}", fault.message, fault.hint)
+        return rows, 0
+
+    def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
+        """Yield each frame with its lines."""
+        info = _sequence_info(file)
+        self._size = info.get("imwidth"), info.get("imheight")
+        length = int(info.get("seqlength", 0)) if not self.scored else 0
+        frames: dict[int, list[Any]] = {frame: [] for frame in range(1, length + 1)}
+        for where, numbers in content:
+            row = dict(zip(_COLUMNS, numbers, strict=False))
+            frames.setdefault(int(row["frame"]), []).append((where, row))
+        for frame in sorted(frames):
+            yield f"frame {frame}", (frame, frames[frame])
+
+    def image_of(self, location: str, record: Any, file: str) -> Image:
+        """Return the image of a frame."""
+        frame, rows = record
+        name = f"{self.name}/{frame:0{_DIGITS}}"
+        image = f"{self.name}/img1/{frame:0{_DIGITS}}.jpg"
+        return Image(name, rows, *self._size, stem=name, file=image)
+
+    def item_of(self, record: Any) -> Item:
+        """Return the object of a line."""
+        number = int(record.get("class", -1))
+        if number != -1 and not 1 <= number <= len(CLASSES):
+            raise FaultError(f"class is {number}", f"expected 1 to {len(CLASSES)}, or -1")
+        box = [record[name] for name in ("x", "y", "w", "h")]
+        return Item(CLASSES[max(number, 1) - 1], box, record)
+
+    def flags_of(self, attributes: Mapping[str, Any]) -> set[str]:
+        """Return the flags of a ground truth; COCO's presets ignore crowds only."""
+        is_ignored = not self.scored and attributes.get("conf") == 0
+        return {"crowd", "ignore"} if is_ignored else set()
+
+
+def _numbers(line: str) -> list[float]:
+    """Return the numbers of a line."""
+    words = [word.strip() for word in line.split(",")]
+    if not _FEWEST <= len(words) <= _MOST:
+        message = f"has {len(words)} columns, expected {_FEWEST} to {_MOST}"
+        raise FaultError(message, _USAGE)
+    names = (*_COLUMNS, "column 10")
+    numbers = [number_of(name, word) for name, word in zip(names, words, strict=False)]
+    if not (numbers[0].is_integer() and 1 <= numbers[0] < _MOST_FRAMES):
+        raise FaultError(f"frame is {words[0]}", f"expected 1 to {_MOST_FRAMES - 1}")
+    return numbers
+
+
+def _sequence(path: str) -> str:
+    """Return the name of the sequence of a file."""
+    parts = os.path.abspath(path).split(os.sep)
+    is_inside = os.path.join(*parts[-2:]) in _FILES.values()
+    return parts[-3] if is_inside else os.path.splitext(parts[-1])[0]
+
+
+def _below(path: str, scored: bool) -> dict[str, str]:
+    """Return the files of a folder of sequences, or of one sequence, by name."""
+    inside = _FILES[scored]
+    if os.path.isfile(os.path.join(path, inside)):
+        return {os.path.basename(os.path.abspath(path)): inside}
+    with suppress(OSError), os.scandir(path) as entries:
+        names = sorted(entry.name for entry in entries if entry.name[0] != ".")
+        files = {name: os.path.join(name, inside) for name in names}
+        return {n: f for n, f in files.items() if os.path.isfile(os.path.join(path, f))}
+    return {}
+
+
+def _sequence_info(file: str) -> dict[str, int]:
+    """Return the numbers in the seqinfo.ini of a sequence; empty without one."""
+    path = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(file))), _INFO)
+    parser = configparser.ConfigParser(interpolation=None)
+    try:
+        read = parser.read(path, "utf-8")
+        values = dict(parser["Sequence"]) if read else {}
+        numbers = {key: int(values[key]) for key in _NUMBERS if key in values}
+    except (configparser.Error, KeyError, ValueError) as error:
+        refuse(path, f"is not a {_INFO}: {str(error).splitlines()[0]}", "write [Sequence]")
+    if not all(0 < number < _MOST_FRAMES for number in numbers.values()):
+        refuse(path, f"{' or '.join(_NUMBERS)} is not a number from 1", "correct the file")
+    return numbers
+
+
+class MotChallenge(DocumentFormat):
+    """MOTChallenge's ground truth and detections."""
+
+    document = Sequences
+    has_attributes = True
+    boxes = ("xywh",)
+    coordinates = "x, y, w, h"
+    image_folders = (".",)
+    lost_flags = ("difficult", "group_of")
+
+    def fits(self, path: str) -> bool:
+        """Return True for a folder of sequences, or lines with as many columns."""
+        if os.path.isdir(path):
+            if _below(path, scored=False) or _below(path, scored=True):
+                return True
+            line = first_line(path)
+        else:
+            line = head(path).decode("utf-8", "replace").lstrip("\ufeff\r\n").split("\n")[0]
+        if line.count(",") + 1 not in _COUNTS:
+            return False
+        try:
+            return bool(_numbers(line))
+        except FaultError:
+            return False
+
+    def files(
+        self, content: Content, table: GroundTruth | Detections, notes: list[Note]
+    ) -> Iterator[tuple[str, bytes]]:
+        """Yield the files of each sequence, and its seqinfo.ini with the ground truth."""
+        scored = isinstance(table, Detections)
+        boxes = to_xywh(table.corners, table.box_area)[0].tolist()
+        numbers = [_class_number(content, name) for name in table.classes]
+        scores = scores_of(table) if isinstance(table, Detections) else _considered(table)
+        lines: dict[str, list[str]] = {}
+        frames: dict[str, int] = {}
+        sides: dict[str, tuple[float, float] | None] = {}
+        for image, (_, size, rows) in zip(
+            content.images, written_images(content, table), strict=True
+        ):
+            sequence, frame = _frame_of(content, str(image))
+            frames[sequence] = max(frames.get(sequence, 0), frame)
+            sides[sequence] = size
+            lines.setdefault(sequence, [])
+            for row in rows:
+                conf = [] if scores is None else [scores[row]]
+                values = [*boxes[row], *conf]
+                words = [str(frame), "-1", *map(number_text, values)]
+                if conf:
+                    words += [str(numbers[table.label[row]]), "-1"]
+                lines[sequence].append(",".join(words) + "\n")
+        for sequence, written in lines.items():
+            yield f"{sequence}/{_FILES[scored]}", "".join(written).encode()
+            if not scored:
+                yield f"{sequence}/{_INFO}", _info_text(sequence, frames, sides).encode()
+
+
+def _considered(table: GroundTruth) -> list[float]:
+    """Return 0 for ignored ground truths and 1 for others."""
+    values: list[float] = (~(table.crowd | table.ignore)).astype(float).tolist()
+    return values
+
+
+def _class_number(content: Content, name: str) -> int:
+    if name in CLASSES:
+        return CLASSES.index(name) + 1
+    raise content.refuse(f"class {name!r} is not one of MOTChallenge's", "map it with --class-map")
+
+
+def _frame_of(content: Content, image: str) -> tuple[str, int]:
+    """Return the sequence and the frame of an image."""
+    match = re.fullmatch(r"(?:(.*)/)?([0-9]{1,6})", image)
+    if match is None or not int(match[2]):
+        message = f"image {image!r} is not SEQUENCE/NUMBER"
+        raise content.refuse(message, "rename the images to frames, such as MOT17-02/000001")
+    return match[1] or "sequence", int(match[2])
+
+
+def _info_text(
+    sequence: str, frames: Mapping[str, int], sides: Mapping[str, tuple[float, float] | None]
+) -> str:
+    size = sides[sequence]
+    known = "" if size is None else f"imWidth={size[0]:.0f}\nimHeight={size[1]:.0f}\n"
+    return f"[Sequence]\nname={sequence}\nimDir=img1\nseqLength={frames[sequence]}\n{known}"
