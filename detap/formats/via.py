@@ -1,4 +1,4 @@
-"""VGG Image Annotator (VIA) 1 and 2: JSON, project or CSV.
+"""VGG Image Annotator (VIA) 1 to 3: JSON, project or CSV.
 
 Reference: VGG Image Annotator (VIA) 2.0.12, its export and import of annotations.
 """
@@ -34,6 +34,7 @@ from detap.formats.shapes.values import (
     rotated_ellipse,
     value_text,
 )
+from detap.formats.via3 import Project
 from detap.formats.xywh import to_xywh
 from detap.io.json_text import integer, short_json
 from detap.io.problems import FaultError, Problems
@@ -67,6 +68,7 @@ class Regions(Document):
     def __init__(self, *arguments: Any, class_attribute: str | None = None, **how: Any) -> None:
         super().__init__(*arguments, **how)
         self.class_attribute = class_attribute or ""
+        self._skipped = 0
 
     def parse(self, data: bytes, file: str) -> tuple[Any, int] | None:
         """Return the records of the images: a list of location and record."""
@@ -77,12 +79,29 @@ class Regions(Document):
         return None if table is None else (_records_of(table, file, self.problems), 0)
 
     def _of_json(self, file: str, content: Any) -> list[tuple[str, Any]]:
+        if isinstance(content, dict) and {"file", "metadata"} <= content.keys():
+            return self._of_project_3(file, content)
         images = content.get(_PROJECT, content) if isinstance(content, dict) else content
         if isinstance(images, dict):
             return [(f"{short_json(key)}", record) for key, record in images.items()]
         message = f"is {short_json(images)}, not an object of images"
         self.problems.add(file, "", message, self.expected)
         return []
+
+    def _of_project_3(self, file: str, content: dict[str, Any]) -> list[tuple[str, Any]]:
+        try:
+            project = Project(content)
+        except FaultError as fault:
+            self.problems.add(file, "", fault.message, self.expected)
+            return []
+        records = project.records(file, self.problems)
+        self._skipped += project.skipped
+        return records
+
+    def notes(self) -> tuple[Note, ...]:
+        """Return notes about the file."""
+        message = "segments of videos, and shapes that enclose nothing, are left out"
+        return (Note("tags-skipped", message, self._skipped, severity="info"),)
 
     def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
         """Yield the location and record of each image; find the class attribute."""
@@ -99,7 +118,8 @@ class Regions(Document):
         regions = required(object_of(record), "regions", dict | list, "expected a list")
         attributes = object_of(record.get("file_attributes") or {})
         items = regions.items() if isinstance(regions, dict) else enumerate(regions)
-        prefix, end = ("", "") if location.startswith("line ") else (f"{location}.regions[", "]")
+        is_located = location.startswith(("line ", "file "))  # the keys of regions are locations
+        prefix, end = ("", "") if is_located else (f"{location}.regions[", "]")
         objects = ((f"{prefix}{n}{end}", item) for n, item in items)
         return Image(record.get("filename"), objects, attributes=attributes)
 
@@ -245,6 +265,8 @@ class Via(DocumentFormat):
         return (
             "._via_settings" in paths
             or f".{_PROJECT}" in paths
+            or {".project", ".config"} <= paths
+            or (".file" in paths and any(name.endswith(".fname") for name in paths))
             or any(_is_of_image(name, paths) for name in paths)
         )
 
