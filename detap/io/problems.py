@@ -1,6 +1,8 @@
-"""Collect the problems of an input, so that one error lists all."""
+"""Collect the problems of an input, so that one error lists all: alike ones once, with a count."""
 
+import re
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from detap.errors import InputError, Problem, UsageError
 
@@ -8,11 +10,10 @@ from detap.errors import InputError, Problem, UsageError
 class FaultError(Exception):
     """A part of an input cannot be read."""
 
-    def __init__(self, message: str, hint: str = "", alike: str = "") -> None:
+    def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
-        self.alike = alike  # the unit of `Problems.add_alike`, if many may have this fault
 
 
 SHAPES = ("reject", "bbox")
@@ -25,34 +26,65 @@ def check_choice(option: str, value: object, choices: Sequence[str]) -> None:
         raise UsageError(f"{option} {value!r} is unknown; use one of {', '.join(choices)}")
 
 
+_VALUES = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'|(?<!\w)[-+]?\.?[0-9][\w.+-]*")
+"""Texts and numbers in a message, in which alike problems differ."""
+_APART = 3
+"""As many alike problems have a line each; more are one line."""
+
+Position = tuple[int, int, int]
+"""The order of a problem among those of an input."""
+
+
+class _Alike(NamedTuple):
+    """Problems whose messages differ in values only: the first few, in order, and how many."""
+
+    first: list[tuple[Position, Problem]]
+    total: int
+    in_files: bool  # True if they are of several files
+
+    def lines(self) -> list[tuple[Position, Problem, int]]:
+        """Return each problem, or one for all: ``9 records ([0], [1], [2], ...): message``.
+
+        The last value is the number of problems that a line stands for.
+        """
+        if self.total <= _APART:
+            return [(position, problem, 1) for position, problem in self.first]
+        position, problem = self.first[0]
+        if self.in_files or not problem.location:
+            where = ", in several files" if self.in_files else ""
+            message = f"{problem.message} ({self.total} times{where})"
+            return [(position, problem._replace(message=message), self.total)]
+        locations = [problem.location for _, problem in self.first]
+        in_lines = all(location.removeprefix("line ").isdecimal() for location in locations)
+        shown = ", ".join(location.removeprefix("line ") for location in locations)
+        location = f"{self.total} {'lines' if in_lines else 'records'} ({shown}, ...)"
+        return [(position, problem._replace(location=location), self.total)]
+
+
 class Problems:
-    """Problems of an input, listed up to a limit and counted beyond."""
+    """Problems of an input, alike ones as one, listed up to a limit and counted beyond."""
 
     def __init__(self, limit: int, file: str = "") -> None:
         self.limit = max(1, limit)
         self.file = file  # of the problems that have no other
-        self.listed: list[Problem] = []
-        self._alike: dict[str, tuple[int, str, int]] = {}  # index in `listed`, message and count
         self.count = 0
         self.lead: Problem | None = None  # the common cause, listed before all others
         self.cause: Callable[[], Problem | None] = lambda: None  # one that takes time to find
+        self._alike: dict[str, _Alike] = {}
+
+    @property
+    def _lines(self) -> list[tuple[Position, Problem, int]]:
+        lines = sorted(line for alike in self._alike.values() for line in alike.lines())
+        return lines[: self.limit]
+
+    @property
+    def listed(self) -> list[Problem]:
+        """The problems in order, alike ones as one, as many as the limit."""
+        return [problem for _, problem, _ in self._lines]
 
     def add(self, file: str, location: str, message: str, hint: str = "") -> None:
         """Add one problem."""
         self.extend(Problem(file, location, message, hint))
-
-    def add_alike(
-        self, unit: str, file: str, location: str, message: str, hint: str, *, count: int = 1
-    ) -> None:
-        """Add a problem of many records once, as that of the first, with their count."""
-        if unit not in self._alike:
-            self._alike[unit] = len(self.listed), message, 0
-            self.add(file, location, message, hint)
-        index, first, total = self._alike[unit]
-        self._alike[unit] = index, first, total + count
-        if total + count > 1 and index < len(self.listed):
-            text = f"{first} ({total + count} {unit})"
-            self.listed[index] = self.listed[index]._replace(message=text)
 
     def add_here(self, location: str, message: str, hint: str = "") -> None:
         """Add one problem of `file`."""
@@ -60,19 +92,41 @@ class Problems:
 
     def extend(self, *problems: Problem) -> None:
         """Add problems."""
-        self.count += len(problems)
-        self.listed += problems[: max(0, self.limit - len(self.listed))]
+        for problem in problems:
+            self._insert((0, 0, self.count), problem)
+
+    def add_first_of(self, problems: Sequence[Problem], count: int) -> None:
+        """Add the first of `count` problems; those left out are like the last."""
+        self.extend(*problems[:-1])
+        for problem in problems[-1:]:
+            self._insert((0, 0, self.count), problem, count - len(problems) + 1)
+
+    def take(self, other: "Problems") -> None:
+        """Add the problems of another list."""
+        for alike in other._alike.values():
+            self.add_first_of([problem for _, problem in alike.first], alike.total)
+
+    def _insert(self, position: Position, problem: Problem, count: int = 1) -> None:
+        """Add a problem at its position; `count` includes others that are alike."""
+        self.count += count
+        kind = _VALUES.sub("#", problem.message)
+        first, total, in_files = self._alike.get(kind, ([], 0, False))
+        in_files |= any(other.file != problem.file for _, other in first)
+        first = sorted([*first, (position, problem)])[:_APART]
+        self._alike[kind] = _Alike(first, total + count, in_files)
+        if len(self._alike) > self.limit:
+            del self._alike[max(self._alike, key=lambda name: self._alike[name].first)]
 
     def instead(self, message: str, hint: str = "") -> None:
         """Replace all problems by their common cause."""
-        self.listed = [Problem(self.file, "", message, hint)]
-        self.count = 1
+        self._alike.clear()
+        self.count = 0
+        self._insert((-1, 0, 0), Problem(self.file, "", message, hint))
 
     def raise_any(self) -> None:
         """Raise InputError if there are problems."""
         if not self.count:
             return
         lead = self.cause() or self.lead
-        raise InputError(
-            [*([] if lead is None else [lead]), *self.listed], self.count - len(self.listed)
-        )
+        omitted = self.count - sum(count for _, _, count in self._lines)
+        raise InputError([*([] if lead is None else [lead]), *self.listed], omitted)

@@ -167,7 +167,7 @@ def test_names_with_spaces_in_one_line(tmp_path: Path, most: int) -> None:
         lines = "traffic light 1 1 9 9\nfire hydrant 1 1 9 9\ncat 1 1 9 9\n"
         (tmp_path / f"{name}.txt").write_text(lines)
     limits = Limits(problems=most)
-    with pytest.raises(InputError, match=r"columns \(4 lines with such names\); write") as caught:
+    with pytest.raises(InputError, match=r"columns \(4 times, in several files\); write") as caught:
         detap.read_ground_truth(tmp_path, format="voc", limits=limits)
     (problem,) = caught.value.problems
     assert problem.location == "line 1"
@@ -185,7 +185,7 @@ def test_names_with_spaces_may_be_difficult(tmp_path: Path) -> None:
         detap.read_ground_truth(truth)
     (problem,) = caught.value.problems
     assert problem.location == "line 1"
-    assert "'traffic light' has spaces, which separate the columns (6 lines" in problem.message
+    assert "'traffic light' has spaces, which separate the columns (6 times," in problem.message
     for name in "abc":
         (truth / f"{name}.txt").write_text("1 1 1 9 9\n")
         (predictions / f"{name}.txt").write_text("1 0.9 1 1 9 9\n")
@@ -205,9 +205,7 @@ def test_rotated_boxes_of_rolabelimg(tmp_path: Path) -> None:
         f"<annotation>{2 * f'<object><name>ship</name>{ROTATED}</object>'}</annotation>"
     )
     (tmp_path / "b.xml").write_text((tmp_path / "a.xml").read_text())
-    message = (
-        r"has <robndbox>, a rotated box of roLabelImg, which VOC lacks \(4 objects\); write DOTA"
-    )
+    message = r"a rotated box of roLabelImg, which VOC lacks \(4 times, in several files\)"
     with pytest.raises(InputError, match=message) as caught:
         detap.read_ground_truth(tmp_path, format="voc")
     assert len(caught.value.problems) == 1

@@ -246,11 +246,12 @@ def test_a_rotated_box_of_cvat_is_refused_or_bounded(data: Data) -> None:
 
 
 _OLD = (
-    'is XML of LabelMe\'s older tool ("LabelMe 3.0" in CVAT), not VOC; export COCO, Pascal VOC or'
+    'is XML of LabelMe\'s older tool ("LabelMe 3.0" in CVAT), not VOC ({} times, in several '
+    "files); export COCO, Pascal VOC or CVAT for images"
 )
 REFUSED = {
-    "cvat-exports/label_me": f"{_OLD} CVAT for images",
-    "cvat-exports/label_me/train": f"{_OLD} CVAT for images",
+    "cvat-exports/label_me": _OLD.format(20),
+    "cvat-exports/label_me/train": _OLD.format(10),
     "label-studio/CSV/result.csv": "is Label Studio's CSV, which is not read; export JSON",
     "supervision/data.yaml": "lists classes but no images: it has no `train:`, `val:` or `test:`; "
     "use the folder of the labels, and this file as --class-names {}",

@@ -641,7 +641,7 @@ def test_a_file_of_200_000_rows_takes_linear_time(tmp_path: Path) -> None:
     with pytest.raises(InputError) as error:
         truth_of(tmp_path / "gt", format="yolo", image_size="640x480")
     assert time.process_time() - started < 6
-    assert [problem.location for problem in error.value.problems][:2] == ["line 1", "line 2"]
+    assert error.value.problems[0].location == "200000 lines (1, 2, 3, ...)"
 
 
 def test_names_in_predictions_without_ground_truth(tmp_path: Path) -> None:

@@ -35,6 +35,8 @@ from detap.tables.detection import Integers, Name
 
 Record = dict[str, Any]
 _MANY = 1 << 60
+_MOST_PROBLEMS = 100_000
+"""Problems of records after which others are counted only."""
 _SUSPECT = 10_000
 """Wrong records after which the size of the whole file is checked before the rest is read."""
 _MISSING = np.iinfo(np.int64).min
@@ -46,39 +48,28 @@ class RecordProblems(Problems):
     def __init__(self, limit: int, file: str) -> None:
         super().__init__(limit, file)
         self.section = 0
-        self._order: list[tuple[int, int]] = []
 
     def at(self, index: int, location: str, message: str, hint: str = "") -> None:
         """Add a problem of a record of the section."""
-        if self.lists(index):
-            self._insert((self.section, index), Problem(self.file, location, message, hint))
+        if self.has_room:
+            position = self.section, index, self.count
+            self._insert(position, Problem(self.file, location, message, hint))
         else:
             self.count += 1
 
-    def lists(self, index: int) -> bool:
-        """Return True if a problem of a record would be listed, not only counted."""
-        return len(self._order) < self.limit or (self.section, index) < self._order[-1]
+    @property
+    def has_room(self) -> bool:
+        """False if there are so many problems that others are only counted, which is faster."""
+        return self.count < _MOST_PROBLEMS
 
     def extend(self, *problems: Problem) -> None:
         """Add problems after those of all records so far."""
         for problem in problems:
-            self._insert((self.section, _MANY), problem)
+            self._insert((self.section, _MANY, self.count), problem)
 
     def add_first(self, location: str, message: str, hint: str = "") -> None:
         """Add a problem before all others."""
-        self._insert((-1, 0), Problem(self.file, location, message, hint))
-
-    def instead(self, message: str, hint: str = "") -> None:
-        """Replace all problems by their common cause."""
-        super().instead(message, hint)
-        self._order = [(-1, 0)]
-
-    def _insert(self, position: tuple[int, int], problem: Problem) -> None:
-        self.count += 1
-        row = bisect_right(self._order, position)
-        self._order.insert(row, position)
-        self.listed.insert(row, problem)
-        del self._order[self.limit :], self.listed[self.limit :]
+        self._insert((-1, 0, 0), Problem(self.file, location, message, hint))
 
 
 class _Parsing(Thread):
@@ -411,7 +402,7 @@ class RecordList:
         known = identifier if isinstance(identifier, int | str) else None
         problems = self.document.problems
         section, problems.section = problems.section, self.section
-        location = self.location(index, known) if problems.lists(index) else ""
+        location = self.location(index, known) if problems.has_room else ""
         problems.at(index, location, error.message, error.hint)
         problems.section = section
 

@@ -36,9 +36,8 @@ def json_value(
         except NotJsonError as error:
             file_problems.add_here(*text.fault(error))
     except InputError as error:
-        file_problems.listed = list(error.problems)
-    problems.extend(*file_problems.listed)
-    problems.count += file_problems.count - len(file_problems.listed)
+        file_problems.extend(*error.problems)
+    problems.take(file_problems)
     return None if file_problems.count else (value, constants)
 
 

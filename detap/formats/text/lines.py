@@ -116,7 +116,7 @@ class LineForm:
         """Return the fault of the numbers of a line, or ""."""
         return box_fault(values[-4:], self.box_format)
 
-    def wrong_count(self, columns: list[str]) -> tuple[str, ...]:
+    def wrong_count(self, columns: list[str]) -> tuple[str, str]:
         """Return the message and hint for a wrong number of columns."""
         expected = len(self.columns)
         message = f"{has_columns(len(columns))}, expected {expected}"
@@ -130,7 +130,7 @@ class LineForm:
             hint += f", the {self.key} without spaces"
         return self.spaced_name(columns) or (message, hint)
 
-    def spaced_name(self, columns: list[str]) -> tuple[str, ...] | None:
+    def spaced_name(self, columns: list[str]) -> tuple[str, str] | None:
         """Return the arguments of a fault for a class name of several words before numbers."""
         numbers = are_numbers(columns[:-1] if columns[-1:] == ["difficult"] else columns)
         words = columns[: numbers.index(True)] if True in numbers else []
@@ -144,7 +144,7 @@ class LineForm:
             return None
         message = f"the class {quote(' '.join(words))} has spaces, which separate the columns"
         hint = f"write {'_'.join(words)} in both inputs, or numbers with --class-names"
-        return message, hint, "lines with such names"
+        return message, hint
 
     def other_kind(self, data: bytes) -> str:
         """Return the kind of a file that does not have such lines, or ""."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.errors import InputError, Note
+from detap.errors import InputError, Note, Problem
 from detap.formats.by_name.notes import files_skipped, images_without_objects, nonzero_notes
 from detap.formats.by_name.objects import Objects, detections, ground_truth
 from detap.formats.by_name.problems import RowReader, refuse_empty
@@ -205,11 +205,14 @@ class FolderReader(RowReader):
         self, flags: Flags, message: str | Callable[[int], str], hint: str = "correct the line"
     ) -> None:
         """Add a problem for each flagged row (N,); beyond the limit, count them."""
-        rows, problems = np.flatnonzero(flags), self.problems
-        for row in rows[: problems.limit].tolist():
-            text = message if isinstance(message, str) else message(row)
-            problems.add(*self.location(row), text, hint)
-        problems.count += max(0, len(rows) - problems.limit)
+        rows = np.flatnonzero(flags)
+        problems = [
+            Problem(
+                *self.location(row), message if isinstance(message, str) else message(row), hint
+            )
+            for row in rows[: self.problems.limit].tolist()
+        ]
+        self.problems.add_first_of(problems, len(rows))
 
     def sources(self) -> tuple[SourceFile, ...]:
         """Return the image files and the image set as input sources."""
@@ -313,10 +316,6 @@ class _Lines:
         try:
             word, numbers, flag = self._form.read_line(decoded(line))
         except FaultError as fault:
-            problem = (self.path, f"line {number}", fault.message, fault.hint)
-            if fault.alike:
-                self._problems.add_alike(fault.alike, *problem)
-            else:
-                self._problems.add(*problem)
+            self._problems.add(self.path, f"line {number}", fault.message, fault.hint)
             return None
         return word.encode(), numbers, flag

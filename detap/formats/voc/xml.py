@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from lxml import etree
 
+from detap.errors import Problem
 from detap.formats.reading.attributes import Attributes, Value
 from detap.formats.reading.xml_settings import SAFE
 from detap.formats.text.lines import box_fault, looks_like, number_fault
@@ -64,7 +65,7 @@ def read_annotation(
     if rotated := sum(1 for _ in root.iter("robndbox")):
         message = "has <robndbox>, a rotated box of roLabelImg, which VOC lacks"
         hint = "write DOTA text (`cx cy w h angle class 0` a line, --angle-unit radians)"
-        problems.add_alike("objects", file, "", message, hint, count=rotated)
+        problems.add_first_of([Problem(file, "", message, hint)], rotated)
         return Annotation([])
     read = (
         _read_object(element, file, f"object {number}", problems, attributes)

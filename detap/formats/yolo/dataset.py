@@ -193,7 +193,7 @@ class DataSet:
         if 2 * images < len(lines) or (problems.count and not images):
             message = f"not a list of images: {images} of {len(lines)} lines are paths of images"
             files.refuse(file, message, "list one image per line")
-        self.problems.extend(*problems.listed)
+        self.problems.take(problems)
         own_folder = os.path.dirname(file) or "."
         root, prefix = _root_of_list((text for _, text in lines), own_folder, base)
         labels: dict[str, str] = {}
