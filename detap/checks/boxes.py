@@ -29,6 +29,7 @@ _MIN_IOU = 0.5
 _FINE = 0.7
 """Fraction of top detections that overlap a ground truth; above it no other scale is tried."""
 _SCALED, _SCALE_GAIN = 0.5, 0.2
+_CENTERS_GAIN = 0.5
 
 IMAGES = 64
 """Number of sampled images."""
@@ -91,6 +92,11 @@ def as_corners(corners: Floats) -> Floats:
     changed = corners.copy()
     changed[:, 2:] -= corners[:, :2]
     return changed
+
+
+def _from_centers(corners: Floats) -> Floats:
+    """Move boxes whose center was read as their top-left corner."""
+    return corners - np.tile((corners[:, 2:] - corners[:, :2]) / 2, 2)
 
 
 def _in_order(corners: Floats, order: str) -> Floats:
@@ -306,8 +312,35 @@ def _conventions(
     if corners_fit:
         problem = _corners(detections, paths[1], options[1], corners_fit, dt_order)
         yield FailedCheck("detections-look-xyxy", problem)
+    elif not why and top is not None and (centers := _why_centers(top, counts[1])):
+        problem = _centers(detections, paths[1], centers)
+        yield FailedCheck("detections-look-centered", problem)
     elif not why and top is not None and truth is not None and truth.image_sizes is not None:
         yield from _scales(top, truth.image_sizes[top.image], paths[1])
+
+
+def _why_centers(top: _TopDetections, counts: _BoxCounts) -> str:
+    """Return the reason why detections look given by their center; empty if they do not."""
+    if counts.total < _FEWEST_DETECTIONS:
+        return ""
+    as_read = top.overlapped(top.corners, top.truths)
+    changed = top.overlapped(_from_centers(top.corners), top.truths)
+    fits = changed - as_read >= max(1, _CENTERS_GAIN * len(top))
+    return f"{_fractions(as_read, changed, len(top))} as centers" if fits else ""
+
+
+def _centers(table: Detections | None, path: str, why: str) -> Problem:
+    """Return the problem of centers; its hint names an option only if that helps."""
+    message = (
+        "boxes look like [center x, center y, width, height] but are read as [x, y, width, "
+        f"height]: {why}"
+    )
+    remedy = "correct the boxes"
+    files = () if table is None else table.files
+    given = [file.fixed_boxes or "boxes" in str(file.reading) for file in files]
+    if files and not any(given):
+        remedy = "pass --dt-boxes cxcywh (dt_boxes='cxcywh')"
+    return Problem(path, "", message, f"{remedy}, or pass {INSIST}")
 
 
 def _corners(

@@ -5,7 +5,7 @@ like one file.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -52,6 +52,13 @@ class BoxCounts(NamedTuple):
 def category_shift(pairs: Iterable[CategoryPair], *, unknown: bool) -> str:
     """Return the message of systematically wrong category ids; empty if there are none."""
     every = [*pairs]
+    # Among the first ids of a list with gaps, ids are equal to positions.
+    decisive = [pair for pair in every if pair[1] != pair[0] + 1]
+    return _shift(every, unknown=unknown) or _shift(decisive, unknown=unknown, first=1)
+
+
+def _shift(every: Sequence[CategoryPair], *, unknown: bool, first: int = 0) -> str:
+    """Return the message of ids that are off, or positions counted from `first`."""
     total = sum(map(_OFTEN, every))
     wrong = [pair for pair in every if pair[1] != pair[2]]
     count = sum(map(_OFTEN, wrong))
@@ -62,23 +69,23 @@ def category_shift(pairs: Iterable[CategoryPair], *, unknown: bool) -> str:
         or total - count > _STRAY * total
     ):
         return ""
-    offset = _common_offset(wrong, min_count=total if few else _SURE * total)
+    offset = _common_offset(wrong, first, min_count=total if few else _SURE * total)
     _, gt_id, dt_id, _ = wrong[0]
     return offset and f"{offset} (e.g. {dt_id} overlaps class {gt_id})"
 
 
-def _common_offset(wrong: Iterable[CategoryPair], *, min_count: float) -> str:
+def _common_offset(wrong: Iterable[CategoryPair], first: int, *, min_count: float) -> str:
     """Describe the difference that at least `min_count` category ids share; empty if none."""
     offsets: Counter[int] = Counter()
     positions = 0
     for index, gt_id, dt_id, count in wrong:
         offsets[dt_id - gt_id] += count
-        positions += count * (dt_id == index)
+        positions += count * (dt_id == index + first)
     offset, count = offsets.most_common(1)[0]
-    if count >= min_count:
+    if count >= min_count and not first:
         return f"every category_id looks off by {offset:+d}"
     if positions >= min_count:
-        return "category_id looks like the 0-based position in the list of categories"
+        return f"category_id looks like the {first}-based position in the list of categories"
     return ""
 
 

@@ -436,7 +436,7 @@ def read_detections(
     by_name = goes_by_names(ground_truth, names_file, first_category_id) or any(
         isinstance(name, str) for name in lines.classes
     )
-    image = _image_indices(lines, ground_truth, limits)
+    image, image_notes = _image_indices(lines, ground_truth, limits)
     sizes = ground_truth.image_sizes
     if sizes is not None:
         sizes = np.vstack([sizes, [np.nan, np.nan]])  # of the image -1
@@ -454,6 +454,7 @@ def read_detections(
         score=lines.score,
         unknown=dict(zip(unknown_classes, counts, strict=True)),
         file_names={},
+        notes=image_notes,
     ).without_extra_images(len(known), extra)
     names = ClassNames()
     notes: tuple[Note, ...] = ()
@@ -522,16 +523,18 @@ def _source(lines: Lines, limits: Limits, as_is: bool, box_format: str) -> Sourc
     return Source(file, limits, as_is, lines.location, box_format)
 
 
-def _image_indices(lines: Lines, truth: GroundTruth, limits: Limits) -> Integers:
-    """Return the ground truth's image of each box; refuse unknown images with boxes."""
+def _image_indices(
+    lines: Lines, truth: GroundTruth, limits: Limits
+) -> tuple[Integers, tuple[Note, ...]]:
+    """Return the ground truth's image of each box, and notes; refuse unknown ones with boxes."""
     filled = np.diff(lines.end, prepend=0) > 0
     names = list(compress(lines.images, filled.tolist()))
-    known = id_mapping.image_indices(truth, set(names), lines.file_names)
+    known, notes = id_mapping.image_indices(truth, set(names), lines.file_names)
     numbers = np.array([known.get(name, -1) for name in lines.images], np.int32)
     image = numbers[lines.image] if len(lines) else np.zeros(0, np.int32)
     unknown = np.flatnonzero(image < 0)
     if not limits.refuses_images(len(unknown), len(lines)):
-        return image
+        return image, notes
     if len(unknown) == len(lines):
         message = no_common_id("image", names, truth.images)
         raise InputError(Problem(lines.path, "", message, SAME_IMAGES))

@@ -75,8 +75,9 @@ LAYOUT = Option(
 BOXES = Option(
     "boxes",
     "Box format: x1 y1 x2 y2 (default of text files), x y width height (default of COCO), or "
-    "center x, center y, width, height (YOLO only, its default). Formats that name their "
-    "coordinates or store four corners accept only their own; so does a bbox column with metadata.",
+    "center x, center y, width, height (default of YOLO; also COCO, JSON Lines, Parquet). Formats "
+    "that name their coordinates or store four corners accept only their own; so does a bbox "
+    "column with metadata.",
     choices=("xyxy", "xywh", "cxcywh"),
 )
 _BOXES_OF = {

@@ -1,7 +1,7 @@
 """Collect the problems of an input, so that one error lists all: alike ones once, with a count."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 from detap.errors import InputError, Problem, UsageError
@@ -20,7 +20,7 @@ SHAPES = ("reject", "bbox")
 """Values of a reader's option `shapes`."""
 
 
-def check_choice(option: str, value: object, choices: Sequence[str]) -> None:
+def check_choice(option: str, value: object, choices: Collection[str]) -> None:
     """Raise UsageError if an option's value is not one of its choices."""
     if value not in choices:
         raise UsageError(f"{option} {value!r} is unknown; use one of {', '.join(choices)}")

@@ -797,6 +797,8 @@ def encode_boxes(boxes: Floats, box_format: str, *, copy: bool = True) -> tuple[
     """Return the corners (N, 4) and areas (N,) of boxes, computed from the given numbers."""
     as_floats = np.array if copy else np.asarray
     corners, area = as_floats(boxes, np.float64, order="C"), np.empty(len(boxes))
+    if box_format == "cxcywh":
+        corners[:, :2] -= corners[:, 2:] / 2
     encode(corners, area, box_format == "xyxy")
     return corners, area
 

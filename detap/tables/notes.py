@@ -13,7 +13,11 @@ Rows = NDArray[np.intp]
 INSIST = "as_is=True (--as-is)"
 """Option that turns plausibility checks off."""
 
-BOX_LAYOUTS = {"xywh": "[x, y, width, height]", "xyxy": "[x1, y1, x2, y2]"}
+BOX_LAYOUTS = {
+    "xywh": "[x, y, width, height]",
+    "xyxy": "[x1, y1, x2, y2]",
+    "cxcywh": "[center x, center y, width, height]",
+}
 """Text of each box format in messages."""
 
 BOX_OPTIONS = {"ground-truth": "--gt-boxes", "detections": "--dt-boxes"}

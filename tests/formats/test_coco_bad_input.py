@@ -263,9 +263,14 @@ RESULT_ERRORS: dict[str, tuple[Any, str]] = {
         "101\N{EN DASH}102; ground truth: 1\N{EN DASH}3)",
     ),
     "all image ids strings": (
-        [{**record, "image_id": str(record["image_id"])} for record in RESULTS],
+        [{**record, "image_id": str(record["image_id"] + 6)} for record in RESULTS],
         "no image_id of the results is in the ground truth (results: "
-        '"1"\N{EN DASH}"2"; ground truth: 1\N{EN DASH}3)',
+        '"7"\N{EN DASH}"8"; ground truth: 1\N{EN DASH}3)',
+    ),
+    "category names, one unknown": (
+        [{**record, "category_id": "ox" if k else "cat"} for k, record in enumerate(RESULTS)],
+        "category_id is text, and 'ox' (1 of 2 names) are not class names of the ground truth; "
+        "use the ground truth's category ids or names",
     ),
     "category id a string": (
         result(1, category_id="2"),
@@ -320,7 +325,11 @@ RESULT_ERRORS: dict[str, tuple[Any, str]] = {
         {"annotations": RESULTS, "categories": [{"id": 2, "name": "horse"}]},
         'categories: category 2 has the name "horse", expected "dog" as in the ground truth; use',
     ),
-    "a record is a list": ([RESULTS], "[0]: is [{"),
+    "a list per image": (
+        [RESULTS[:1], RESULTS[1:]],
+        "has 2 lists, such as one per image, expected one of all detections; expected a results",
+    ),
+    "a record is a list": ([*RESULTS, [1]], "[3]: is [1], expected an object"),
     "an equals sign after a key": (
         text(RESULTS, '"image_id": 1', '"image_id"= 1'),
         'column 13: invalid JSON at "= 1, ',

@@ -117,11 +117,16 @@ def test_a_stem_of_very_many_digits_is_not_a_number(tmp_path: Path) -> None:
     assert read_detections(path, truth).image.tolist() == [1]
 
 
-def test_ids_without_file_names_stay_ids(tmp_path: Path) -> None:
+def test_ids_may_be_text_of_numbers_if_all_are(tmp_path: Path) -> None:
     truth = read_ground_truth(coco_truth(tmp_path, {5: None, 6: None}))
-    path = write(tmp_path / "dt.json", [record("5", 3, [0, 0, 9, 9])])
-    with pytest.raises(InputError, match="no image_id of the results"):
-        read_detections(path, truth)
+    rows = [record(name, 3, [0, 0, 9, 9]) for name in ("06", "5")]
+    table = read_detections(write(tmp_path / "dt.json", rows), truth)
+    assert table.image.tolist() == [1, 0]
+    assert [(note.code, note.count) for note in table.notes] == [("image-ids-as-text", 2)]
+    for other in ("7", 5, "5.0", "9" * 5000):
+        path = write(tmp_path / "dt.json", [*rows, record(other, 3, [0, 0, 9, 9])])
+        with pytest.raises(InputError, match=r"image_id .* in the ground truth"):
+            read_detections(path, truth)
 
 
 def test_known_ids_of_other_images_are_refused(tmp_path: Path) -> None:

@@ -273,10 +273,11 @@ def test_parts_without_pixels_and_empty_boxes_are_scored_as_by_pycocotools(
 def test_an_empty_box_without_a_mask_is_an_error(tmp_path: Path) -> None:
     truth = read_ground_truth(truth_file(tmp_path), masks=True)
     path = result_file(tmp_path, {"segmentation": STRING}, {"bbox": []})
-    for masks in (True, False):
+    expected = ("bbox has 0 values", "[x, y, width, height]"), ("segmentation is missing", "add")
+    for masks, (message, hint) in enumerate(expected):
         with pytest.raises(InputError) as caught:
-            read_detections(path, truth, masks=masks)
-        refused(caught.value, path, "[1]", "bbox has 0 values", "[x, y, width, height]")
+            read_detections(path, truth, masks=bool(masks))
+        refused(caught.value, path, "[1]", message, hint)
 
 
 @pytest.mark.parametrize(("segmentation", "message", "hint"), WRONG)

@@ -264,10 +264,6 @@ COCO_TRAPS: dict[str, tuple[Callable[[Path], list[dict[str, Any]]], str]] = {
         lambda d: boxed(d, lambda x, y, w, h: [y, x, h, w]),
         "detections-xy-swapped",
     ),
-    "centres": (
-        lambda d: boxed(d, lambda x, y, w, h: [x + w / 2, y + h / 2, w, h]),
-        "detections-look-centered",
-    ),
 }
 
 

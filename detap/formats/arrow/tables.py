@@ -38,7 +38,6 @@ from detap.io.paths import Path, SourceFile, shown
 from detap.io.problems import FaultError, Problems, check_choice
 from detap.tables.columns import check_scores, indices_in
 from detap.tables.detection import (
-    BOX_FORMATS,
     Detections,
     Flags,
     Floats,
@@ -48,7 +47,7 @@ from detap.tables.detection import (
     distinct_name,
     encode_boxes,
 )
-from detap.tables.notes import INSIST, SAME_IMAGES, extra_images_problem
+from detap.tables.notes import BOX_LAYOUTS, INSIST, SAME_IMAGES, extra_images_problem
 
 _NAMES = ("category_id", "category", "id")
 _NAME_TYPE = ", expected an integer or a string"
@@ -103,7 +102,7 @@ class Table:
 
     def __init__(self, path: Path, scored: bool, boxes: str | None, limits: Limits) -> None:
         if boxes is not None:
-            check_choice("boxes", boxes, BOX_FORMATS)
+            check_choice("boxes", boxes, BOX_LAYOUTS)
         self.path = os.fspath(path)
         self.limits = limits
         self.problems = Problems(limits.problems, shown(self.path))

@@ -191,7 +191,7 @@ def detection_table(
         *((AS_IS,) if source.as_is else ()),
         *negative,
         *category_notes,
-        *columns.extra_images,
+        *columns.notes,
         *_detection_notes(columns, ground_truth, source.box_format),
     ]
     table = Detections(
@@ -294,8 +294,10 @@ def _format_negative(corners: list[float], box_format: str) -> tuple[str, str]:
     """Return the text of a box of negative size, and the message."""
     x, y, right, bottom = corners
     side = "width" if right < x else "height"
-    if box_format == "xywh":
+    if box_format != "xyxy":
         right, bottom = right - x, bottom - y
+    if box_format == "cxcywh":
+        x, y = x + right / 2, y + bottom / 2
     box = ", ".join(f"{value:g}" for value in (x, y, right, bottom))
     return f"[{box}]", f"bbox has a negative {side}"
 

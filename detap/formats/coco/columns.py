@@ -63,7 +63,7 @@ class DetectionColumns:
     polygons: Floats | None = None  # (N, 8), if a row has one instead of a box
     by_file: bool = False  # True if images were matched by file name, not by id
     origin: NDArray[np.intp] | None = None  # record of each row, if some were left out
-    extra_images: tuple[Note, ...] = ()  # of the rows that were left out
+    notes: tuple[Note, ...] = ()  # of ids read in another form, and of rows left out
 
     def without_extra_images(self, known: int, images: int) -> "DetectionColumns":
         """Leave out the rows whose image is -1, of so many images; K is `known`."""
@@ -86,7 +86,7 @@ class DetectionColumns:
             **changes,
             unknown={name: count for name, count in unknown.items() if count},
             origin=np.flatnonzero(kept),
-            extra_images=(extra_images_note(int(np.count_nonzero(~kept)), images),),
+            notes=(*self.notes, extra_images_note(int(np.count_nonzero(~kept)), images)),
         )
 
     def located(self, location: Callable[[int], str]) -> Callable[[int], str]:

@@ -26,8 +26,8 @@ from detap.formats.text.class_names import ClassNames
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import STDIN, Path, SourceFile, shown
 from detap.io.problems import SHAPES, check_choice
-from detap.tables.detection import BOX_FORMATS, Detections, GroundTruth, Name
-from detap.tables.notes import POLYGONS_BOUNDED
+from detap.tables.detection import Detections, GroundTruth, Name
+from detap.tables.notes import BOX_LAYOUTS, POLYGONS_BOUNDED
 
 _BOUNDED = "segmentations of the detections are replaced by their boxes"
 
@@ -50,7 +50,7 @@ def read_ground_truth(
     with `keypoints`. `shapes` are rejected or replaced by a ``"bbox"`` if CVAT rotates them.
     """
     del class_names  # the file has class names
-    check_choice("boxes", boxes, BOX_FORMATS)
+    check_choice("boxes", boxes, BOX_LAYOUTS)
     source = path if isinstance(path, JsonFile) else JsonFile(path)
     truth = TruthFile(boxes=boxes, masks=masks, keypoints=keypoints, attributes=attributes)
     with source.opened(limits) as document:
@@ -92,7 +92,7 @@ def read_detections(
     that of the mask or of the keypoints. With `shapes` ``"bbox"``, so is a `poly`.
     """
     check_choice("shapes", shapes, SHAPES)
-    check_choice("boxes", boxes, BOX_FORMATS)
+    check_choice("boxes", boxes, BOX_LAYOUTS)
     source = path if isinstance(path, JsonFile) else JsonFile(path)
     refuse_same_file(source.path, ground_truth, SHAPE_OF_RESULTS)
     listed = class_names if dt_class_names is None else dt_class_names

@@ -94,11 +94,14 @@ def image_stems(truth: GroundTruth) -> tuple[str, ...]:
 
 def image_indices(
     truth: GroundTruth, used: Collection[Name], listed: Mapping[Name, str]
-) -> dict[Name, int]:
-    """Return the image index of each id `used` in results, which may list its file, if known."""
+) -> tuple[dict[Name, int], tuple[Note, ...]]:
+    """Return the image index of each id `used` in results, which may list its file, if known.
+
+    The note says that ids are written as text.
+    """
     by_id = {identifier: index for index, identifier in enumerate(truth.images)}
     if by_id.keys() >= set(used):
-        return by_id
+        return by_id, ()
     stems = image_stems(truth)
     if listed:
         by_stem = _indices_by_file(stems, listed)
@@ -106,7 +109,20 @@ def image_indices(
         by_stem = _indices_by_number(stems)
         by_stem |= _indices_by_file(stems, {name: name for name in used if isinstance(name, str)})
     stem_count, id_count = (sum(name in ids for name in used) for ids in (by_stem, by_id))
-    return by_stem if stem_count > id_count else by_id
+    if stem_count < len(used):
+        by_text = {name: by_id.get(_number_in(name), -1) for name in used}
+        if min(by_text.values()) >= 0:
+            return by_text, (Note("image-ids-as-text", _AS_TEXT, len(used), severity="info"),)
+    return by_stem if stem_count > id_count else by_id, ()
+
+
+_AS_TEXT = "image ids are text; read as the numbers of the ground truth"
+
+
+def _number_in(name: Name) -> int:
+    """Return the number that is written as text, or -1."""
+    is_number = isinstance(name, str) and is_whole(name) and len(name) <= _MAX_DIGITS
+    return int(name) if is_number else -1
 
 
 def _indices_by_file(stems: Sequence[str], files: Mapping[Any, str]) -> dict[Name, int]:
@@ -207,6 +223,13 @@ def _stem(name: str) -> str:
 
 # --- classes
 
+
+CLASS_NAMES_AS_IDS = Note(
+    "categories-matched-by-name",
+    "results have class names instead of category ids; matched by name",
+    severity="info",
+)
+"""Note of results whose ``category_id`` or ``category_name`` is a class name."""
 
 _SEPARATORS = str.maketrans("", "", "_- ")
 

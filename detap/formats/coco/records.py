@@ -99,8 +99,8 @@ def box_of(record: Record, box_format: str = "xywh") -> tuple[float, float, floa
     if len(value) != 4:
         raise FaultError(f"bbox has {len(value)} values, expected 4: {layout}")
     x, y, third, fourth = (number_of(f"bbox[{i}]", number) for i, number in enumerate(value))
-    far = (x + third, y + fourth) if box_format == "xywh" else (third, fourth)
-    sides = (third, fourth) if box_format == "xywh" else (third - x, fourth - y)
+    far = (third, fourth) if box_format == "xyxy" else (x + third, y + fourth)
+    sides = (third - x, fourth - y) if box_format == "xyxy" else (third, fourth)
     if not all(map(math.isfinite, (sides[0] * sides[1], *far))):
         raise FaultError(f"bbox {short_json(value)} overflows, expected finite corners and area")
     return x, y, third, fourth
@@ -255,6 +255,8 @@ def result_values(record: Record, boxes: str, *, masks: bool, keypoints: bool) -
     if no_box and all(record.get(key) is None for key in _GEOMETRIES):
         named = _GEOMETRIES  # by the message of a record without any
     record = _present(record, *_REQUIRED, *named)
+    if "category_id" not in record and isinstance(record.get("category_name"), str):
+        record["category_id"] = record["category_name"]
     values: dict[str, Any] = {}
     values |= {key: identifier_of(record, key) for key in ("image_id", "category_id")}
     if isinstance(record.get("file_name"), str):
@@ -267,6 +269,8 @@ def result_values(record: Record, boxes: str, *, masks: bool, keypoints: bool) -
         values["segmentation"] = _json(record["segmentation"])
     if not no_box:
         values["bbox"] = box_of(record, boxes)
+    elif masks and not ("segmentation" in record or "poly" in record):
+        raise FaultError("segmentation is missing", "add the masks")
     elif "segmentation" not in values:
         if "keypoints" in record:
             keypoints_of_result(record)
@@ -308,7 +312,7 @@ def _sides(box: Any, boxes: str) -> tuple[float, float]:
     if box is None:
         return float("nan"), float("nan")
     x, y, width, height = box
-    return (width, height) if boxes == "xywh" else (width - x, height - y)
+    return (width - x, height - y) if boxes == "xyxy" else (width, height)
 
 
 def _json(value: Any) -> bytes:

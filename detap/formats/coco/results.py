@@ -1,6 +1,7 @@
 """Read results files into columns: records by `Fields`, odd ones by `records.py`."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +15,11 @@ from detap.formats.coco.columns import (
     keypoints_of,
     listed_names,
 )
-from detap.formats.coco.id_mapping import ambiguous_number, image_indices
+from detap.formats.coco.id_mapping import (
+    CLASS_NAMES_AS_IDS,
+    ambiguous_number,
+    image_indices,
+)
 from detap.formats.coco.keypoints import KeypointLists
 from detap.formats.coco.masks import SegmentationLists
 from detap.formats.coco.records import (
@@ -34,6 +39,7 @@ from detap.io.problems import FaultError
 from detap.tables.columns import check_scores
 from detap.tables.detection import Floats, GroundTruth, Integers, Name, encode_boxes
 from detap.tables.notes import SAME_IMAGES, extra_images_problem
+from detap.text_input import join_names
 
 
 class ResultsFile:
@@ -56,7 +62,7 @@ class ResultsFile:
         kept = ({"segmentation", "id"} if masks else set()) | (
             {"keypoints", "id"} if keypoints else set()
         )
-        geometries = ("bbox", "keypoints", "poly")
+        geometries = ("bbox", "poly") if masks else ("bbox", "keypoints", "poly")
         self._fields = Fields(
             [
                 *(("image_id", "key"), ("category_id", "key"), ("bbox", "box"), ("score", "score")),
@@ -90,6 +96,9 @@ class ResultsFile:
         else:
             document.fail(lambda text: text.refuse("not a JSON array", SHAPE_OF_RESULTS))
         document.finish()
+        if (lists := self._records.lists) > self._fields.rows:
+            message = f"has {lists} lists, such as one per image, expected one of all detections"
+            document.problems.instead(message, SHAPE_OF_RESULTS)
 
     def _read_members(self, document: Document) -> None:
         problems = document.problems
@@ -158,14 +167,17 @@ class ResultsFile:
             self._lists.finish(same=False)
         image, label = self._image_ids(by_file=of_yolo), self.category_ids
         class_ids = () if by_name else truth.class_ids
+        class_names = self._class_names(label, class_ids, truth.classes)
         listed = listed_names(self.images, "file_name")
-        index_by_id = image_indices(truth, image.index, listed)
+        index_by_id, notes = image_indices(truth, image.index, listed)
         image_index = image.indices(index_by_id)
-        unknown = _unknown(label, class_ids)
-        label_index = label.indices({name: i for i, name in enumerate((*class_ids, *unknown))})
+        unknown = _unknown(label, class_names)
+        label_index = label.indices({name: i for i, name in enumerate((*class_names, *unknown))})
+        if class_names is not class_ids:
+            notes += (replace(CLASS_NAMES_AS_IDS, count=len(label.index)),)
         if not image.index.keys() <= index_by_id.keys():
             self._check_images(image_index, image, truth.images)
-        self._check_category_types(label, class_ids)
+        self._check_category_types(label, class_names)
         problems.raise_any()
         score = np.asarray(fields.take("score"))
         check_scores(score, self._location)
@@ -192,9 +204,26 @@ class ResultsFile:
             keypoints=self._lists.array()[:, :, :2].copy() if self.keypoints else None,
             polygons=self._quadrilaterals(corners),
             by_file=not image.index.keys() <= set(truth.images),
+            notes=notes,
         )
         extra = len(image.index.keys() - index_by_id.keys())
         return columns.without_extra_images(len(class_ids), extra)
+
+    def _class_names(
+        self, ids: Ids, known: tuple[Name, ...], names: tuple[str, ...]
+    ) -> tuple[Name, ...]:
+        """Return `known` ids of the ground truth, or its class names if results have these."""
+        is_text = all(isinstance(name, str) for name in ids.index)
+        if not known or isinstance(known[0], str) or not ids.index or not is_text:
+            return known
+        if unknown := [name for name in ids.index if name not in names]:
+            self._document.problems.add_first(
+                "",
+                f"category_id is text, and {join_names(unknown)} ({len(unknown)} of "
+                f"{len(ids.index)} names) are not class names of the ground truth",
+                "use the ground truth's category ids or names",
+            )
+        return names
 
     def _image_ids(self, *, by_file: bool) -> Ids:
         """Return the ids of the images; a file name comes first if `by_file`."""
@@ -220,11 +249,14 @@ class ResultsFile:
         box[rows] = extents
         if self.boxes == "xyxy":
             box[rows, 2:] += box[rows, :2]
-        missing[rows] = False
-        for row in np.flatnonzero(missing).tolist():
+        of_polygon = missing.copy()
+        of_polygon[rows] = False
+        for row in np.flatnonzero(of_polygon).tolist():
             x, y, right, bottom = bounds_of(self._polygons[row])
             far = (right, bottom) if self.boxes == "xyxy" else (right - x, bottom - y)
             box[row] = x, y, *far
+        if self.boxes == "cxcywh":
+            box[missing, :2] += box[missing, 2:] / 2
 
     def _location(self, row: int) -> tuple[str, str]:
         records = self._records

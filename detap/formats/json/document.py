@@ -310,6 +310,7 @@ class RecordList:
         self.drain: Callable[[], None] | None = None
         self.identify: Callable[[int], object] = lambda _: None
         self.faulty: set[int] = set()
+        self.lists = 0  # of the records, which are none
         self._values_of = values_of
         self._omitted: list[int] = []  # the row after each record without one
 
@@ -388,6 +389,7 @@ class RecordList:
 
     def _values(self, index: int, record: Any) -> Mapping[str, Any] | None:
         if not isinstance(record, dict):
+            self.lists += isinstance(record, list)
             message = f"is {short_json(record)}, expected an object"
             self.document.problems.at(index, self.location(index), message)
             return None
