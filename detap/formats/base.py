@@ -102,6 +102,10 @@ class Format:
         """Return the geometry of a ground truth, in `geometry_protocols`, or ""; raise nothing."""
         return ""
 
+    def shapes_of_results(self, path: str) -> tuple[str, bool]:
+        """Return the geometry in `geometries` that results have, or "", and if they have boxes."""
+        return "", True
+
     def source(self, path: str) -> Any:
         """Return the input of the readers for a path; it may know the progress of reading."""
         return path

@@ -39,18 +39,18 @@ def first_files_fit(folder: str, fits: Callable[[str], bool]) -> bool:
         return False
 
 
-def head(path: str) -> bytes:
+def head(path: str, size: int = HEAD_BYTES) -> bytes:
     """Return the first bytes of a regular file, decompressed if gzip; else no bytes."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             return b""
         with open(path, "rb") as file:
-            data = file.read(HEAD_BYTES)
+            data = file.read(size)
     except (OSError, ValueError):
         return b""
     if data.startswith(b"\x1f\x8b"):
         try:
-            return zlib.decompressobj(31).decompress(data, HEAD_BYTES)
+            return zlib.decompressobj(31).decompress(data, size)
         except zlib.error:
             return b""
     return data
