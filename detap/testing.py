@@ -17,7 +17,6 @@ from detap.evaluation.detection import evaluate, score_tables
 from detap.evaluation.results import Result
 from detap.evaluation.sanity_notes import comparison_notes
 from detap.formats import read_tables
-from detap.formats.catalogue import default_protocol
 from detap.gates.baseline import read_baseline
 from detap.gates.config import LIMITS, BaselineReport, GateConfig, Limit, OptionNames
 from detap.gates.detection import Scored
@@ -128,7 +127,7 @@ def assert_detections(
     )
     if not limits:
         raise UsageError(f"assert_detections requires a limit: {', '.join(LIMITS)}")
-    truth, detected = read_tables(ground_truth, detections, protocol, **reading)
+    truth, detected, resolved = read_tables(ground_truth, detections, protocol, **reading)
     detected = detected.reindex_like(truth)
     earlier = baseline.reindex_like(truth) if isinstance(baseline, Detections) else None
     config = GateConfig.of(
@@ -143,7 +142,6 @@ def assert_detections(
         min_ground_truths=min_ground_truths,
         allow_mismatch=allow_mismatch,
     )
-    resolved = protocol or default_protocol(truth)
     subject_options = {
         "threads": threads,
         "score_threshold": None if score_threshold is None else threshold(score_threshold),

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple, Self
 
 from detap.cli.options import LIMITS, protocol_from
 from detap.cli.session import Session
-from detap.errors import InputError, Problem, UsageError
+from detap.errors import InputError, Note, Problem, UsageError
 from detap.evaluation.detection import score_tables
 from detap.evaluation.results import Result
 from detap.formats.base import Format
 from detap.formats.catalogue import check_options, format_named
 from detap.formats.catalogue import options as format_options
-from detap.formats.detection import detect_format, detections_format
+from detap.formats.detection import detect_format, detections_format, preset_of_results
 from detap.formats.multi_file import (
     Sources,
     detections_of,
@@ -76,6 +76,7 @@ class Inputs:
     dt_format: Format | None = None  # if given by option
     merge_images: bool = False  # whether an image may be in several inputs
     detected: dict[Any, Format] = field(default_factory=dict)  # formats of detections, by path
+    notes: list[Note] = field(default_factory=list)  # on the default preset
 
     @classmethod
     def from_options(cls, options: dict[str, Any]) -> Self:
@@ -116,6 +117,9 @@ class Inputs:
         name = self.format.default_protocol(next(iter(self.gt), None), self.reading)
         if options["iou_type"] not in (None, PRESETS[name].iou_type):
             name = self.format.protocol
+        if options["preset"] is None and options["iou_type"] is None and self.gt and self.dt:
+            dt_format = self.format_of(self.dt[0])
+            name, self.notes[:] = preset_of_results(name, self.format, dt_format, self.dt[0])
         protocol: Protocol = protocol_from(options, Protocol, name)
         return protocol
 
@@ -192,7 +196,7 @@ class Inputs:
         self, sources: Iterable[Any], ground_truth: GroundTruth | None
     ) -> Detections:
         """Return the detections of sources or paths."""
-        return detections_of(
+        detections = detections_of(
             sources,
             lambda source: detections_from(
                 self.format_of(source), source, ground_truth, self.reading
@@ -201,6 +205,7 @@ class Inputs:
             self.reading["limits"],
             merge_images=self.merge_images,
         )
+        return replace(detections, notes=(*detections.notes, *self.notes))
 
     def _detection_paths(self, path: str) -> tuple[str, ...]:
         """Expand a path, pattern or folder of detections."""

@@ -114,7 +114,9 @@ def evaluate(
         if images is not None:
             limits = reading.get("limits", DEFAULT_LIMITS)
             reading["limits"] = replace(limits, drop_extra_images=True)
-        ground_truth, detections = read_tables(ground_truth, detections, protocol, **reading)
+        ground_truth, detections, protocol = read_tables(
+            ground_truth, detections, protocol, **reading
+        )
     elif reading:
         name = next(iter(reading))
         if name in ("format", "merge_images") or any(name == option.name for option in options()):

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from detap.errors import UsageError
+from detap.errors import Note, UsageError
 from detap.formats.base import Format
 from detap.formats.catalogue import FORMATS, check_options, default_protocol, format_named
-from detap.formats.detection import detect_format, detections_format
+from detap.formats.detection import detect_format, detections_format, preset_of_results
 from detap.formats.multi_file import (
     detections_of,
     expand_folders,
@@ -134,14 +134,15 @@ def read_tables(
     format: str | None = None,
     merge_images: bool = False,
     **options: Any,
-) -> tuple[GroundTruth, Detections]:
-    """Return both tables, read like ``detap eval`` where a path is given.
+) -> tuple[GroundTruth, Detections, Protocol | str]:
+    """Return both tables, read like ``detap eval`` where a path is given, and the protocol.
 
     Parameters
     ----------
     ground_truth, detections : table or path
     protocol : Protocol or str, optional
-        Its masks or keypoints are read too. By default that of the format.
+        Its masks or keypoints are read too. By default that of the format, or of results without
+        boxes.
     format, merge_images, **options
         As in :func:`read_ground_truth`.
 
@@ -164,13 +165,19 @@ def read_tables(
     else:
         assert gt_format is not None
         default = gt_format.default_protocol(gt_paths[0], options)
-    options = {**options, **Protocol.of(protocol or default).reader_options}
+    notes: tuple[Note, ...] = ()
+    if protocol is None and gt_paths and dt_paths:
+        assert gt_format is not None
+        default, notes = preset_of_results(default, gt_format, dt_formats[0], dt_paths[0])
+    protocol = protocol or default
+    options = {**options, **Protocol.of(protocol).reader_options}
     if not isinstance(ground_truth, GroundTruth):
         assert gt_format is not None
         ground_truth = _ground_truth(gt_paths, gt_format, options, merge_images)
     if not isinstance(detections, Detections):
         detections = _detections(dt_paths, ground_truth, dt_formats[0], options, merge_images)
-    return ground_truth, detections
+        detections = replace(detections, notes=(*detections.notes, *notes))
+    return ground_truth, detections, protocol
 
 
 def _paths_of(value: Any, kind: type[GroundTruth] | type[Detections]) -> tuple[str, ...]:

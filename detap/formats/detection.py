@@ -6,7 +6,7 @@ import stat
 from contextlib import suppress
 from itertools import islice
 
-from detap.errors import InputError, Problem, UsageError
+from detap.errors import InputError, Note, Problem, UsageError
 from detap.formats.base import Format, Line
 from detap.formats.catalogue import FORMATS
 from detap.formats.options import DETECTIONS, TRUTH
@@ -61,6 +61,29 @@ def detections_format(path: Path, gt_format: Format) -> Format:
     if gt_format.name in names:
         return gt_format
     return only_format(path, names, DETECTIONS) or gt_format
+
+
+_IOU_TYPES = {"masks": "segm", "keypoints": "keypoints"}
+
+
+def preset_of_results(
+    preset: str, gt_format: Format, dt_format: Format, path: str
+) -> tuple[str, tuple[Note, ...]]:
+    """Return the default preset, that of masks or keypoints if results have no boxes; a note."""
+    if preset != "coco" or not (gt_format.by_ids and gt_format.geometries):
+        return preset, ()
+    geometry, has_boxes = dt_format.shapes_of_results(path)
+    if not geometry:
+        return preset, ()
+    iou_type = _IOU_TYPES[geometry]
+    if has_boxes:
+        message = f"{geometry} are not scored; --iou-type {iou_type} scores them"
+        return preset, (Note("shapes-not-scored", message, severity="info"),)
+    message = (
+        f"results have {geometry} and no bbox, so the preset is coco-{iou_type}; --iou-type bbox "
+        "scores the boxes around them"
+    )
+    return f"coco-{iou_type}", (Note("preset-of-results", message, severity="info"),)
 
 
 def only_format(path: Path, names: list[str], role: str) -> Format | None:

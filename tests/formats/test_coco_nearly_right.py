@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+import detap
+from detap.formats.catalogue import FORMATS
 from tests.cli.conftest import Ended
 from tests.cli.conftest import detap as command
 
@@ -116,3 +118,96 @@ def test_centers_have_no_remedy_where_the_format_was_given(
     path = results(real_data, tmp_path, lambda record, _: centered(record))
     ended = command("eval", str(real_data / TRUTH), str(path), "--dt-boxes", "xywh")
     assert "as centers; correct the boxes, or pass as_is=True" in ended.err
+
+
+SHAPES = {
+    "masks": (
+        TRUTH,
+        f"{FOLDER}/instances_val2014_fakesegm100_results.json",
+        ("segm", 0.3195, 0.4829),
+    ),
+    "keypoints": (
+        "keypoints/coco79_gt.json",
+        "keypoints/coco79_dt.json",
+        ("keypoints", 0.2778, 0.2855),
+    ),
+}
+"""AP of the shapes by pycocotools, and of the boxes around them, from the issue."""
+
+
+@pytest.mark.parametrize("shapes", SHAPES)
+def test_results_without_boxes_have_the_preset_of_their_shapes(
+    command: Run, real_data: Path, shapes: str
+) -> None:
+    truth, found, (iou_type, ap, ap_of_boxes) = SHAPES[shapes]
+    call = ("eval", str(real_data / truth), str(real_data / found), "--output-format", "json")
+    by_default = command(*call)
+    report = json.loads(by_default.out)
+    assert report["protocol"]["name"] == f"coco-{iou_type}"
+    assert round(report["summary"]["AP"], 4) == ap
+    assert (
+        f"info: results have {shapes} and no bbox, so the preset is coco-{iou_type}; "
+        "--iou-type bbox scores the boxes around them [preset-of-results]"
+    ) in by_default.err
+    for choice in ("--iou-type=bbox", "--protocol=coco"):
+        ended = command(*call, choice)
+        assert round(json.loads(ended.out)["summary"]["AP"], 4) == ap_of_boxes
+        assert f"warning: boxes are those around the {shapes}, as results have no bbox" in ended.err
+    paths = str(real_data / truth), str(real_data / found)
+    assert round(detap.evaluate(*paths).summary["AP"], 4) == ap
+
+
+def test_masks_beside_boxes_are_not_scored_by_default(
+    command: Run, real_data: Path, tmp_path: Path
+) -> None:
+    """The boxes are those of `fakebbox`, whose AP pycocotools has; the masks are `fakesegm`'s."""
+    masks = json.loads((real_data / SHAPES["masks"][1]).read_text())
+    boxes = json.loads(
+        (real_data / FOLDER / "instances_val2014_fakebbox100_results.json").read_text()
+    )
+    both = [
+        box | {"segmentation": mask["segmentation"]} for box, mask in zip(boxes, masks, strict=True)
+    ]
+    path = tmp_path / "dt.json"
+    path.write_text(json.dumps({"info": {}, "annotations": both}))
+    call = ("eval", str(real_data / TRUTH), str(path), "--output-format", "json")
+    ended = command(*call)
+    assert json.loads(ended.out)["summary"]["AP"] == pytest.approx(AP, abs=1e-9)
+    assert (
+        "info: masks are not scored; --iou-type segm scores them [shapes-not-scored]" in ended.err
+    )
+    scored = command(*call, "--iou-type", "segm")
+    assert "shapes-not-scored" not in scored.err
+    assert round(json.loads(scored.out)["summary"]["AP"], 4) == 0.3195
+
+
+def test_results_of_which_one_has_a_box_are_boxes(
+    command: Run, real_data: Path, tmp_path: Path
+) -> None:
+    records = json.loads((real_data / SHAPES["masks"][1]).read_text())
+    records[1]["bbox"] = [0, 0, 9, 9]
+    (tmp_path / "dt.json").write_text(json.dumps(records))
+    call = ("eval", str(real_data / TRUTH), str(tmp_path / "dt.json"), "--output-format", "json")
+    ended = command(*call)
+    assert json.loads(ended.out)["protocol"]["name"] == "coco"
+    assert "boxes-of-shapes" not in ended.err
+
+
+@pytest.mark.parametrize("content", ["", "[", "[1]", "[{}]", "{}", '{"a": [{"bbox": 1}]}', "[[[[["])
+def test_other_content_has_no_shapes(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "dt.json"
+    path.write_text(content)
+    assert FORMATS["coco"].shapes_of_results(str(path))[0] == ""
+
+
+def test_masks_for_a_ground_truth_without_masks_name_the_remedy(
+    command: Run, real_data: Path, tmp_path: Path
+) -> None:
+    truth = json.loads((real_data / TRUTH).read_text())
+    for record in truth["annotations"]:
+        del record["segmentation"]
+    (tmp_path / "gt.json").write_text(json.dumps(truth))
+    call = ("eval", str(tmp_path / "gt.json"), str(real_data / SHAPES["masks"][1]))
+    assert "segmentation is missing; add it, or use --iou-type bbox" in command(*call).err
+    ended = command(*call, "--iou-type", "bbox", "--output-format", "json")
+    assert round(json.loads(ended.out)["summary"]["AP"], 4) == 0.4829

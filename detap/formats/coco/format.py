@@ -3,7 +3,10 @@
 References: the data format of the COCO API (pycocotools ``coco.py``, ``loadRes``).
 """
 
+import json
+import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -15,12 +18,14 @@ from detap.formats.coco.assembly import Source, detection_table, refuse_same_fil
 from detap.formats.coco.columns import SHAPE_OF_RESULTS, DetectionColumns, listed_names
 from detap.formats.coco.exports import as_exported
 from detap.formats.coco.masks import masked_detections, masked_ground_truth
+from detap.formats.coco.records import has_no_box
 from detap.formats.coco.results import ResultsFile
 from detap.formats.coco.truth import TruthFile, image_values_of_file, listed_file_names
 from detap.formats.content import Content
 from detap.formats.json.document import JsonFile
 from detap.formats.options import DETECTIONS, GEOMETRIES
 from detap.formats.read import reader_options
+from detap.formats.reading.sniffing import head
 from detap.formats.stem_matching import empty_ground_truth
 from detap.formats.text.class_names import ClassNames
 from detap.io.limits import DEFAULT_LIMITS, Limits
@@ -125,6 +130,9 @@ def read_detections(
         table = masked_detections(columns, ground_truth, described, keep=masks)
     if shapes == "bbox":
         table = replace(table, polygons=None)
+    if results.only_shapes and not (masks or keypoints):
+        message = f"boxes are those around the {results.only_shapes}, as results have no bbox"
+        notes += (Note("boxes-of-shapes", message, len(table)),)
     if ground_truth.polygons is not None and results.has_segmentations:
         notes += (Note(POLYGONS_BOUNDED, _BOUNDED, len(table), severity="info"),)
     return replace(table, notes=(*table.notes, *notes), files=(*table.files, *sources))
@@ -170,6 +178,26 @@ def _match_images(
 
 # --- the format
 
+_RECORDS = re.compile(r'\s*(?:\{.*?"(?:annotations|predictions)"\s*:\s*)?\[\s*', re.DOTALL)
+_SEPARATOR = re.compile(r"\s*,\s*")
+_SNIFFED = 1 << 18  # bytes
+
+
+def _first_records(path: str) -> list[dict[str, Any]]:
+    """Return the first records of results up to one with a box; none if they are not records."""
+    text = head(path, _SNIFFED).decode("utf-8-sig", "replace")
+    records: list[dict[str, Any]] = []
+    separator = _RECORDS.match(text)
+    with suppress(ValueError, RecursionError):
+        while separator and (not records or has_no_box(records[-1])):
+            record, end = json.JSONDecoder().raw_decode(text, separator.end())
+            if not isinstance(record, dict):
+                return []
+            records.append(record)
+            separator = _SEPARATOR.match(text, end)
+    return records
+
+
 _NAMES = {"class_names", "dt_class_names", "first_category_id"}
 _PARSED = {"boxes", "masks", "keypoints", "limits"}
 """Options of :func:`parse_results`."""
@@ -212,6 +240,15 @@ class Coco(Format):
     def source(self, path: str) -> JsonFile:
         """Return the file, whose progress can be shown."""
         return JsonFile(path)
+
+    def shapes_of_results(self, path: str) -> tuple[str, bool]:
+        """Return the geometry that the first records have, or "", and whether one has a box."""
+        records = _first_records(path)
+        has_boxes = not all(map(has_no_box, records))
+        for name, key in (("masks", "segmentation"), ("keypoints", "keypoints")):
+            if records and all(record.get(key) for record in records):
+                return name, has_boxes
+        return "", has_boxes
 
     def begin_detections(self, source: JsonFile, reading: Mapping[str, Any]) -> None:
         """Begin to parse results in a thread: it takes as long as the ground truth and more."""

@@ -54,6 +54,7 @@ class ResultsFile:
         self._keys: list[str] = []
         self.categories: list[Any] = []
         self.images: list[Any] = []
+        self.only_shapes = ""  # masks or keypoints that all records have instead of a box
         self._polygons: dict[int, list[float]] = {}
         self._has_masks = masks or not keypoints
         spans = {"keypoints", "poly"} | ({"segmentation"} if self._has_masks else set())
@@ -190,6 +191,8 @@ class ResultsFile:
         box = np.asarray(fields.take("bbox")).reshape(-1, 4)
         if missing:
             self._fill_boxes(box, segmentations)
+        if missing == len(box) > 0 and not self._polygons:
+            self.only_shapes = "keypoints" if segmentations is None else "masks"
         corners, box_area = encode_boxes(box, self.boxes, copy=False)
         columns = DetectionColumns(
             image=image_index,
