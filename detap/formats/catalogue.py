@@ -137,6 +137,16 @@ LINES = (
         folders=True,
     ),
     Line(
+        "predictions",
+        "Inference output",
+        "detap.formats.predictions.InferenceOutput",
+        (".json", ".json.gz", ".jsonl", ".jsonl.gz"),
+        (*BOX_OPTIONS, CLASS_NAMES, DT_CLASS_NAMES, IMAGE_SIZES),
+        fits="files",
+        pattern=rb'[{\[].*"(relative_coordinates|frame_id|bboxes|boxes|box|labels|predictions)"',
+        folders=True,
+    ),
+    Line(
         "openimages",
         "Open Images",
         "detap.formats.openimages.tables.OpenImages",

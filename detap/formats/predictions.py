@@ -1,0 +1,279 @@
+"""What inference tools write: darknet, MMDetection, Ultralytics, transformers and torchvision.
+
+References: darknet ``-out result.json``, MMDetection ``DetInferencer``, Ultralytics ``to_json``,
+the object-detection pipeline of transformers, and torchvision's ``{boxes, labels, scores}``.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import Any, NoReturn
+
+import numpy as np
+
+from detap.errors import InputError, Note, Problem
+from detap.formats.by_name.notes import files_skipped, images_without_file
+from detap.formats.by_name.objects import Objects
+from detap.formats.coco.id_mapping import image_indices
+from detap.formats.reading.image_sizes import read_image_sizes, sizes_of
+from detap.formats.reading.sniffing import head, json_paths
+from detap.formats.shapes.document import Document, DocumentFormat, Image, Item, json_folder
+from detap.formats.shapes.values import (
+    class_name,
+    finite_number,
+    located,
+    numbers,
+    object_of,
+    required,
+)
+from detap.formats.text.class_names import ClassNames
+from detap.formats.text.folder import Folder
+from detap.io.json_text import short_json
+from detap.io.paths import Path, SourceFile
+from detap.io.problems import FaultError
+from detap.io.stream import refuse
+from detap.tables.detection import Floats, Name, encode_boxes
+from detap.text_input import join_names
+
+_IMAGES = ("image_id", "image", "filename")  # keys of an image's name
+_CENTER = ("center_x", "center_y", "width", "height")
+_CORNERS = (("x1", "y1", "x2", "y2"), ("xmin", "ymin", "xmax", "ymax"))
+_LISTS = ("labels", "scores")
+_LINES = (".jsonl", ".jsonl.gz")
+_FILES = 16
+_DECIMALS = 6  # darknet writes as many of fractions
+
+
+class Predictions(Document):
+    """The predictions of a file, or of a folder with a file an image.
+
+    A class may be a name, an id of the ground truth (torchvision), or else a position in its
+    classes.
+    """
+
+    expected = "expected the JSON of darknet, MMDetection, Ultralytics, transformers or torchvision"
+
+    def __init__(
+        self,
+        *arguments: Any,
+        class_names: Path | None = None,
+        dt_class_names: Path | None = None,
+        image_sizes: Path | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(*arguments, **options)
+        path = class_names if dt_class_names is None else dt_class_names
+        self.class_names = ClassNames.load(path, self.limits)
+        self.given_sizes = read_image_sizes(image_sizes, self.limits) if image_sizes else {}
+        self.by_position = 0  # detections whose class is a position in the ground truth's
+        self.centered: list[int] = []  # rows of center, width and height, relative to the image
+        self.may_be_relative = False  # if all boxes are
+
+    def folders(self) -> list[Folder]:
+        """Return the folder of the files."""
+        return [json_folder(self.given, "predictions", "predictions")]
+
+    def parse(self, data: bytes, file: str) -> tuple[Any, int] | None:
+        """Return the content of a file; the lines of JSON Lines are a list."""
+        if self.given.lower().endswith(_LINES):
+            lines = [line for line in data.splitlines() if line.strip()]
+            data = b"[" + b",\n".join(lines) + b"]"
+        return super().parse(data, file)
+
+    def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
+        """Yield the location and record of each image."""
+        records = content if isinstance(content, list) else [content]
+        if not all(isinstance(record, dict) for record in records):
+            raise FaultError(f"is {short_json(content)}", self.expected)
+        if isinstance(content, list):
+            if all("box" in record for record in records):
+                yield "", {"": content}  # Ultralytics, and the pipeline without image
+            else:
+                yield from located("", content)
+        elif "bboxes" in content or _LISTS[0] in content:
+            yield "", content
+        else:
+            for name, record in content.items():
+                yield short_json(name), {**object_of(record), "image_id": name}
+
+    def image_of(self, location: str, record: Any, file: str) -> Image:
+        """Return the image of a record."""
+        name = next((record[key] for key in _IMAGES if key in record), self.name)
+        key = next((key for key in ("objects", "predictions", "") if key in record), None)
+        if key is None:
+            objects = self._columns(location, record)
+        else:
+            where = ".".join(filter(None, (location, key)))
+            objects = located(where, required(record, key, list, "expected a list"))
+        return Image(str(name) if type(name) is int else name, objects)
+
+    def _columns(self, location: str, record: Any) -> Iterator[tuple[str, Any]]:
+        """Return the location and object of each detection of lists."""
+        keys = ("bboxes" if "bboxes" in record else "boxes", *_LISTS)
+        lists = [required(record, key, list, self.expected) for key in keys]
+        if len({*map(len, lists)}) > 1:
+            counts = ", ".join(
+                f"{len(values)} {key}" for key, values in zip(keys, lists, strict=True)
+            )
+            raise FaultError(f"has {counts}", "write one of each per detection")
+        label = "category_id" if "image_id" in record else "class"
+        records = (
+            dict(zip(("box", label, "score"), row, strict=True)) for row in zip(*lists, strict=True)
+        )
+        return located(".".join(filter(None, (location, keys[0]))), records)
+
+    def item_of(self, record: Any) -> Item:
+        """Return the box of a prediction."""
+        score = record.get("score", record.get("confidence"))
+        return Item(self._class(record), self._box(record), {"score": score})
+
+    def _box(self, record: Any) -> list[float]:
+        if "relative_coordinates" in record:
+            center = object_of(record["relative_coordinates"])
+            self.centered.append(len(self))
+            return [*numbers(center, *_CENTER)]
+        box = record.get("box")
+        if isinstance(box, list) and len(box) == 4:
+            return [finite_number(f"box[{axis}]", value) for axis, value in enumerate(box)]
+        names = next((names for names in _CORNERS if isinstance(box, dict) and names[0] in box), ())
+        if not names:
+            raise FaultError(f"box is {short_json(box)}", "expected x1, y1, x2, y2")
+        if "x3" in box:
+            raise FaultError("box has four corners", "use a model that detects upright boxes")
+        self.may_be_relative |= names is _CORNERS[0]
+        return [*numbers(box, *names)]
+
+    def _class(self, record: Any) -> str:
+        key = next((key for key in ("name", "label", "category_id") if key in record), "")
+        if key and isinstance(record[key], str):
+            return class_name(record, key)
+        key = key or next((key for key in ("class_id", "class") if key in record), "label")
+        number = record.get(key)
+        if type(number) is not int:
+            raise FaultError(f"{key} is {short_json(number)}", "write a class name or number")
+        if self.class_names.names or self.truth is None:
+            return self.class_names.resolve(str(number))
+        if key == "category_id":
+            known = dict(zip(self.truth.class_ids, self.truth.classes, strict=True))
+            if known and isinstance(next(iter(known)), str):
+                message = f"label is {number}, but the ground truth has class names"
+                raise FaultError(message, "pass --dt-class-names FILE")
+            return known.get(number, str(number))
+        if not 0 <= number < len(self.truth.classes):
+            message = f"class {number} is not one of the {len(self.truth.classes)} classes"
+            raise FaultError(f"{message} of the ground truth", "pass --dt-class-names FILE")
+        self.by_position += 1
+        return self.truth.classes[number]
+
+    # --- tables
+
+    def objects(self) -> Objects:
+        """Return all boxes, in pixels."""
+        objects = super().objects()
+        rows = np.array(self.centered, np.intp)
+        if self.may_be_relative and len(self) and objects.boxes.max() <= 1:
+            rows = np.arange(len(self))
+        if len(rows) and self.truth is not None:
+            sizes = self._sizes(objects.images)[objects.image[rows]]
+            if np.isnan(sizes).any():
+                unknown = objects.image[rows[np.isnan(sizes).any(axis=1)]]
+                names = join_names(objects.images[image] for image in unknown.tolist())
+                message = f"boxes are relative to images of unknown size: {names}"
+                raise InputError(Problem(self.path, "", message, "pass --image-sizes FILE"))
+            objects.boxes[rows] *= np.hstack([sizes, sizes])
+        return self._as_corners(objects) if self.centered else objects
+
+    def _as_corners(self, objects: Objects) -> Objects:
+        """Convert the rows of center, width and height, with their own areas."""
+        boxes, rows = objects.boxes, self.centered
+        boxes[rows, :2] -= boxes[rows, 2:] / 2
+        # Pixels that were divided and multiplied differ in the last bits; an IoU may be a threshold.
+        corners, areas = encode_boxes(np.round(boxes[rows], _DECIMALS), "xywh")
+        boxes[rows] = corners
+        box_area = encode_boxes(boxes, "xyxy")[1]
+        box_area[rows] = areas
+        return objects._replace(box_area=box_area)
+
+    def _sizes(self, images: Sequence[Name]) -> Floats:
+        """Return width and height of images (I, 2); 1 for images that the ground truth lacks."""
+        assert self.truth is not None
+        sizes = sizes_of(images, self.given_sizes)
+        if self.truth.image_sizes is not None:
+            known = image_indices(self.truth, images, {})[0]
+            index = np.array([known.get(name, -1) for name in images])
+            of_truth = np.where(index[:, None] < 0, 1.0, self.truth.image_sizes[index])
+            sizes = np.where(np.isnan(sizes), of_truth, sizes)
+        return sizes
+
+    def matched(self, images: Sequence[Name], known: Sequence[Name]) -> tuple[Name, ...]:
+        """Replace names, file stems and numbers of images by the names in the ground truth."""
+        assert self.truth is not None
+        index = image_indices(self.truth, images, {})[0]
+        return tuple(known[index[name]] if name in index else name for name in images)
+
+    def sources(self) -> tuple[SourceFile, ...]:
+        """Return the input sources, and the file of class names."""
+        return (*super().sources(), *self.class_names.source())
+
+    def notes(self) -> tuple[Note, ...]:
+        """Return notes about files, images and classes."""
+        images = 0 if self.truth is None else len(self.truth.images)
+        positions = "class numbers are positions, from 0, in the classes of the ground truth"
+        return (
+            files_skipped(self.skipped, "predictions"),
+            images_without_file(max(0, images - len(self.images))),
+            Note("classes-by-position", positions, self.by_position, severity="info"),
+        )
+
+
+class InferenceOutput(DocumentFormat):
+    """Detections as inference tools write them."""
+
+    document = Predictions
+    same_names = True
+    coordinates = "x1, y1, x2, y2"
+
+    def fits(self, path: str) -> bool:
+        """Return True if a file, or the first few of a folder, are predictions."""
+        if os.path.isdir(path):
+            return _folder_fits(path, self.fits)
+        paths = json_paths(path)
+        if path.lower().endswith(_LINES):
+            return {".image", ".predictions[]"} <= paths
+        images = {name.rpartition(".")[0] for name in paths if name.endswith(("s[]", "s[][]"))}
+        return (
+            "[].objects[].relative_coordinates" in paths
+            or {"[].frame_id", "[].objects[]"} <= paths
+            or not paths.isdisjoint(("[].box.x1", "[].box.xmin", "[].predictions[].box"))
+            or any(_has_lists(image, paths) for image in images if _IMAGE.fullmatch(image))
+        )
+
+    def read_truth_file(self, path: Path, **options: Any) -> NoReturn:
+        """Raise InputError: predictions are not ground truth."""
+        hint = "give it as detections (--dt)"
+        refuse(os.fspath(path), "holds predictions of a model", hint)
+
+
+_IMAGE = re.compile(r"|\[\]|\.[^\[\]]+")
+"""Where the lists of an image are: the file, an item of a list, or a member of an object."""
+
+
+def _has_lists(image: str, paths: frozenset[str]) -> bool:
+    """Return True if boxes, labels and scores are at a path, as far as the head of a file goes."""
+    boxes = {f"{image}.boxes[]", f"{image}.bboxes[]"}
+    labels, scores = (f"{image}.{name}[]" for name in _LISTS)
+    has_boxes = not boxes.isdisjoint(paths)
+    return sum((has_boxes, labels in paths, scores in paths)) > 1 or f"{image}.boxes[][]" in paths
+
+
+def _folder_fits(folder: str, fits: Callable[[str], bool]) -> bool:
+    """Return True if the first files of a folder fit, apart from those without a detection."""
+    try:
+        with os.scandir(folder) as entries:
+            names = (e.path for e in entries if e.name.lower().endswith(".json"))
+            first = [*islice(names, _FILES)]
+    except OSError:
+        return False
+    fitting = [name for name in first if fits(name)]
+    return bool(fitting) and all(name in fitting or head(name).strip() == b"[]" for name in first)
