@@ -41,6 +41,7 @@ LAYERS = (
         "formats.supervisely",
         "formats.label_studio",
         "formats.roboflow",
+        "formats.predictions",
         "formats.shapes",
         "formats.openimages",
         "formats.voc",

@@ -1,4 +1,4 @@
-"""What inference tools write: darknet, MMDetection, Ultralytics, transformers and torchvision.
+"""Output of inference tools: darknet, MMDetection, Ultralytics, transformers, torchvision.
 
 References: darknet ``-out result.json``, MMDetection ``DetInferencer``, Ultralytics ``to_json``,
 the object-detection pipeline of transformers, and torchvision's ``{boxes, labels, scores}``.
@@ -34,9 +34,11 @@ from detap.io.paths import Path, SourceFile
 from detap.io.problems import FaultError
 from detap.io.stream import refuse
 from detap.tables.detection import Floats, Name, encode_boxes
+from detap.tables.notes import Rows
 from detap.text_input import join_names
 
 _IMAGES = ("image_id", "image", "filename")  # keys of an image's name
+_CLASSES = ("name", "label", "category_id", "class_id", "class")
 _CENTER = ("center_x", "center_y", "width", "height")
 _CORNERS = (("x1", "y1", "x2", "y2"), ("xmin", "ymin", "xmax", "ymax"))
 _LISTS = ("labels", "scores")
@@ -66,9 +68,13 @@ class Predictions(Document):
         path = class_names if dt_class_names is None else dt_class_names
         self.class_names = ClassNames.load(path, self.limits)
         self.given_sizes = read_image_sizes(image_sizes, self.limits) if image_sizes else {}
+        self.known: dict[Name, str] = {}  # classes of the ground truth by id
+        if self.truth is not None:
+            self.known = dict(zip(self.truth.class_ids, self.truth.classes, strict=True))
         self.by_position = 0  # detections whose class is a position in the ground truth's
         self.centered: list[int] = []  # rows of center, width and height, relative to the image
         self.may_be_relative = False  # if all boxes are
+        self.lines: list[int] = []  # numbers of the lines of JSON Lines
 
     def folders(self) -> list[Folder]:
         """Return the folder of the files."""
@@ -77,8 +83,10 @@ class Predictions(Document):
     def parse(self, data: bytes, file: str) -> tuple[Any, int] | None:
         """Return the content of a file; the lines of JSON Lines are a list."""
         if self.given.lower().endswith(_LINES):
-            lines = [line for line in data.splitlines() if line.strip()]
-            data = b"[" + b",\n".join(lines) + b"]"
+            lines = data.rstrip().split(b"\n")
+            self.lines = [number for number, line in enumerate(lines, 1) if line.strip()]
+            items = [line + b"," if line.strip() else line for line in lines[:-1]]
+            data = b"[" + b"\n".join([*items, lines[-1]]) + b"]"
         return super().parse(data, file)
 
     def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
@@ -86,11 +94,14 @@ class Predictions(Document):
         records = content if isinstance(content, list) else [content]
         if not all(isinstance(record, dict) for record in records):
             raise FaultError(f"is {short_json(content)}", self.expected)
-        if isinstance(content, list):
-            if all("box" in record for record in records):
-                yield "", {"": content}  # Ultralytics, and the pipeline without image
-            else:
-                yield from located("", content)
+        if self.lines:
+            yield from (
+                (f"line {n}", record) for n, record in zip(self.lines, records, strict=True)
+            )
+        elif isinstance(content, list) and all("box" in record for record in records):
+            yield "", {"": content}  # Ultralytics, and the pipeline without image
+        elif isinstance(content, list):
+            yield from located("", content)
         elif "bboxes" in content or _LISTS[0] in content:
             yield "", content
         else:
@@ -104,8 +115,8 @@ class Predictions(Document):
         if key is None:
             objects = self._columns(location, record)
         else:
-            where = ".".join(filter(None, (location, key)))
-            objects = located(where, required(record, key, list, "expected a list"))
+            items = required(record, key, list, "expected a list")
+            objects = located(_within(location, key), items)
         return Image(str(name) if type(name) is int else name, objects)
 
     def _columns(self, location: str, record: Any) -> Iterator[tuple[str, Any]]:
@@ -121,7 +132,7 @@ class Predictions(Document):
         records = (
             dict(zip(("box", label, "score"), row, strict=True)) for row in zip(*lists, strict=True)
         )
-        return located(".".join(filter(None, (location, keys[0]))), records)
+        return located(_within(location, keys[0]), records)
 
     def item_of(self, record: Any) -> Item:
         """Return the box of a prediction."""
@@ -145,21 +156,21 @@ class Predictions(Document):
         return [*numbers(box, *names)]
 
     def _class(self, record: Any) -> str:
-        key = next((key for key in ("name", "label", "category_id") if key in record), "")
-        if key and isinstance(record[key], str):
-            return class_name(record, key)
-        key = key or next((key for key in ("class_id", "class") if key in record), "label")
+        key = next((key for key in _CLASSES if record.get(key) not in (None, "")), "class")
         number = record.get(key)
+        if isinstance(number, str):
+            return class_name(record, key)
         if type(number) is not int:
-            raise FaultError(f"{key} is {short_json(number)}", "write a class name or number")
+            raise FaultError(f"class is {short_json(number)}", "write its name or number")
         if self.class_names.names or self.truth is None:
             return self.class_names.resolve(str(number))
+        if str(number) in self.known:
+            return self.known[str(number)]
         if key == "category_id":
-            known = dict(zip(self.truth.class_ids, self.truth.classes, strict=True))
-            if known and isinstance(next(iter(known)), str):
-                message = f"label is {number}, but the ground truth has class names"
+            if number not in self.known and any(isinstance(name, str) for name in self.known):
+                message = f"class is {number}, but the ground truth has class names"
                 raise FaultError(message, "pass --dt-class-names FILE")
-            return known.get(number, str(number))
+            return self.known.get(number, str(number))
         if not 0 <= number < len(self.truth.classes):
             message = f"class {number} is not one of the {len(self.truth.classes)} classes"
             raise FaultError(f"{message} of the ground truth", "pass --dt-class-names FILE")
@@ -171,9 +182,9 @@ class Predictions(Document):
     def objects(self) -> Objects:
         """Return all boxes, in pixels."""
         objects = super().objects()
-        rows = np.array(self.centered, np.intp)
-        if self.may_be_relative and len(self) and objects.boxes.max() <= 1:
-            rows = np.arange(len(self))
+        centered = np.array([row for row in self.centered if row < len(self)], np.intp)
+        all_relative = self.may_be_relative and len(self) and objects.boxes.max() <= 1
+        rows = np.arange(len(self)) if all_relative else centered
         if len(rows) and self.truth is not None:
             sizes = self._sizes(objects.images)[objects.image[rows]]
             if np.isnan(sizes).any():
@@ -182,13 +193,13 @@ class Predictions(Document):
                 message = f"boxes are relative to images of unknown size: {names}"
                 raise InputError(Problem(self.path, "", message, "pass --image-sizes FILE"))
             objects.boxes[rows] *= np.hstack([sizes, sizes])
-        return self._as_corners(objects) if self.centered else objects
+        return self._as_corners(objects, centered) if len(centered) else objects
 
-    def _as_corners(self, objects: Objects) -> Objects:
+    def _as_corners(self, objects: Objects, rows: Rows) -> Objects:
         """Convert the rows of center, width and height, with their own areas."""
-        boxes, rows = objects.boxes, self.centered
+        boxes = objects.boxes
         boxes[rows, :2] -= boxes[rows, 2:] / 2
-        # Pixels that were divided and multiplied differ in the last bits; an IoU may be a threshold.
+        # Divided and multiplied, pixels differ in the last bits, and an IoU may be a threshold.
         corners, areas = encode_boxes(np.round(boxes[rows], _DECIMALS), "xywh")
         boxes[rows] = corners
         box_area = encode_boxes(boxes, "xyxy")[1]
@@ -227,6 +238,12 @@ class Predictions(Document):
         )
 
 
+def _within(location: str, key: str) -> str:
+    """Return the location of a list of an image."""
+    between = ": " if location.startswith("line") else "."
+    return between.join(filter(None, (location, key)))
+
+
 class InferenceOutput(DocumentFormat):
     """Detections as inference tools write them."""
 
@@ -256,7 +273,7 @@ class InferenceOutput(DocumentFormat):
 
 
 _IMAGE = re.compile(r"|\[\]|\.[^\[\]]+")
-"""Where the lists of an image are: the file, an item of a list, or a member of an object."""
+"""Path of the lists of an image: of the file, an item of a list, or a member of an object."""
 
 
 def _has_lists(image: str, paths: frozenset[str]) -> bool:

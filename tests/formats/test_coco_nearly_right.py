@@ -139,8 +139,8 @@ SHAPES = {
 def test_results_without_boxes_have_the_preset_of_their_shapes(
     command: Run, real_data: Path, shapes: str
 ) -> None:
-    truth, found, (iou_type, ap, ap_of_boxes) = SHAPES[shapes]
-    call = ("eval", str(real_data / truth), str(real_data / found), "--output-format", "json")
+    truth, detected, (iou_type, ap, ap_of_boxes) = SHAPES[shapes]
+    call = ("eval", str(real_data / truth), str(real_data / detected), "--output-format", "json")
     by_default = command(*call)
     report = json.loads(by_default.out)
     assert report["protocol"]["name"] == f"coco-{iou_type}"
@@ -153,7 +153,7 @@ def test_results_without_boxes_have_the_preset_of_their_shapes(
         ended = command(*call, choice)
         assert round(json.loads(ended.out)["summary"]["AP"], 4) == ap_of_boxes
         assert f"warning: boxes are those around the {shapes}, as results have no bbox" in ended.err
-    paths = str(real_data / truth), str(real_data / found)
+    paths = str(real_data / truth), str(real_data / detected)
     assert round(detap.evaluate(*paths).summary["AP"], 4) == ap
 
 

@@ -307,7 +307,7 @@ def read(folder: Path) -> tuple[str, set[tuple[str, str, Corners]]]:
 
 def test_every_format_has_an_example() -> None:
     """Roboflow's responses and answers of models are detections only."""
-    only_detections = {"roboflow", "responses", "npz"}
+    only_detections = {"roboflow", "responses", "npz", "predictions"}
     assert {file_format for file_format, _ in MADE.values()} == set(FORMATS) - only_detections
 
 
