@@ -109,7 +109,7 @@ class Regions(Document):
         if not self.class_attribute and not self.images_only:
             if len(names) > 1:
                 message = f"regions have several attributes: {join_names(names)}"
-                raise FaultError(message, f"choose the class: --class-attribute {names[0]}")
+                raise FaultError(message, "choose that of the class with --class-attribute")
             self.class_attribute = "".join(names)
         yield from content
 

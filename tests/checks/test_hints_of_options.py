@@ -18,6 +18,7 @@ from tests.checks.test_hints import (
     TRUTHS,
     WIDTH,
     coco,
+    csv_files,
     in_format,
     lines,
     text,
@@ -589,7 +590,112 @@ def max_mask_runs(folder: Path, right: list[str]) -> Case:
     return Case(given, "raise --max-mask-runs", ["--max-mask-runs", "100000"], segm)
 
 
+@case
+def max_nesting_of_xml(folder: Path, right: list[str]) -> Case:
+    """CVAT's XML with elements of another tool."""
+    boxes = dict.fromkeys(range(8), "")
+    for row in TRUTHS:
+        names = zip(("xtl", "ytl", "xbr", "ybr"), in_format(row, "xyxy"), strict=True)
+        sides = " ".join(f'{name}="{value}"' for name, value in names)
+        boxes[int(row[0])] += f'<box label="{NAMES[int(row[1])]}" occluded="0" {sides}/>'
+    images = "".join(
+        f'<image id="{k}" name="{k}.png" width="{WIDTH}" height="{HEIGHT}">{inside}</image>'
+        for k, inside in boxes.items()
+    )
+    deep = "<more>" * 120 + "</more>" * 120
+    content = f"<annotations><version>1.1</version><meta>{deep}</meta>{images}</annotations>"
+    write(folder, {"gt.xml": content})
+    given = [str(folder / "gt.xml"), text(folder)[1]]
+    return Case(given, "with --max-nesting", ["--max-nesting", "150"], right)
+
+
 # --- other options
+
+
+@case
+def image_sizes_beside_pixels(folder: Path, right: list[str]) -> Case:
+    given = [open_images(folder)[0], text(folder)[1]]
+    sizes = yolo_files(folder)[3].replace("data.yaml", "sizes.csv")
+    return Case(given, "pass --image-sizes FILE", ["--image-sizes", sizes], right)
+
+
+@case
+def merge_images_of_two_inputs(folder: Path, right: list[str]) -> Case:
+    truth = json.loads(Path(right[0]).read_text())
+    rows = truth["annotations"]
+    for name, part in (("a", rows[::2]), ("b", rows[1::2])):
+        write(folder, {f"{name}.json": json.dumps(truth | {"annotations": part})})
+    given = ["--gt", str(folder / "a.json"), "--gt", str(folder / "b.json"), "--dt", right[1]]
+    return Case(given, r"\(--merge-images\)", ["--merge-images"], right)
+
+
+def _via(folder: Path, name: str = "kind") -> list[str]:
+    """Write VIA's JSON with an id and the class of each region, and text detections."""
+    images: dict[str, Any] = {
+        f"{k}.png1": {"filename": f"{k}.png", "size": 1, "regions": [], "file_attributes": {}}
+        for k in range(8)
+    }
+    for number, row in enumerate(TRUTHS):
+        box = dict(zip(("x", "y", "width", "height"), in_format(row, "xywh"), strict=True))
+        region = {"shape_attributes": {"name": "rect", **box}}
+        region["region_attributes"] = {"id": str(number), name: NAMES[int(row[1])]}
+        images[f"{int(row[0])}.png1"]["regions"].append(region)
+    write(folder, {"gt.json": json.dumps(images)})
+    return [str(folder / "gt.json"), text(folder)[1]]
+
+
+@case
+def class_attribute_of_two(folder: Path, right: list[str]) -> Case:
+    return Case(_via(folder), "with --class-attribute", ["--class-attribute", "kind"], right)
+
+
+@case
+def model_version_of_two(folder: Path, right: list[str]) -> Case:
+    """The second model misses everything."""
+    tasks = []
+    for image in range(8):
+        predictions = []
+        for model in ("good", "bad"):
+            results = []
+            for row in FOUND:
+                x, y, w, h = in_format(row, "xywh")
+                if row[0] != image:
+                    continue
+                x = x if model == "good" else 0
+                percent = (100 * x / WIDTH, 100 * y / HEIGHT, 100 * w / WIDTH, 100 * h / HEIGHT)
+                value: dict[str, Any] = dict(
+                    zip(("x", "y", "width", "height"), percent, strict=True)
+                )
+                value |= {"rotation": 0, "rectanglelabels": [NAMES[int(row[1])]]}
+                size = {"original_width": WIDTH, "original_height": HEIGHT}
+                names = {"from_name": "label", "to_name": "image", "type": "rectanglelabels"}
+                results.append({**size, **names, "value": value, "score": row[2]})
+            predictions.append({"model_version": model, "result": results})
+        data = {"image": f"/data/upload/{image}.png"}
+        tasks.append({"id": image, "data": data, "annotations": [], "predictions": predictions})
+    write(folder, {"dt.json": json.dumps(tasks)})
+    given = [text(folder)[0], str(folder / "dt.json"), "--dt-format", "labelstudio"]
+    return Case(given, "one with --model-version", ["--model-version", "good"], right)
+
+
+@case
+def split_of_tensorflow_csv(folder: Path, right: list[str]) -> Case:
+    given = csv_files(folder)
+    for split in ("train", "valid"):
+        write(folder, {f"data/{split}/_annotations.csv": Path(given[0]).read_bytes()})
+    given = [str(folder / "data"), given[1]]
+    return Case(given, "choose one with --split", ["--split", "valid"], right)
+
+
+@case
+def boxes_that_contradict_the_file(folder: Path, right: list[str]) -> Case:
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    records = json.loads(Path(right[1]).read_text())
+    table = pyarrow.Table.from_pylist(records).replace_schema_metadata({"boxes": "xywh"})
+    parquet.write_table(table, folder / "dt.parquet")
+    given = [right[0], str(folder / "dt.parquet"), "--dt-boxes", "xyxy"]
+    return Case(given, "omit --boxes", ["--dt-boxes", "xywh"], right)
 
 
 @case

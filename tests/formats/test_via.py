@@ -90,7 +90,7 @@ def test_one_attribute_names_the_class(tmp_path: Path) -> None:
     )
     path = write(tmp_path / "gt.json", more)
     with pytest.raises(
-        InputError, match=r"several attributes: 'id', 'kind'; choose the class: --class-"
+        InputError, match=r"several attributes: 'id', 'kind'; choose that of the class with --"
     ):
         detap.read_ground_truth(path)
     truth = detap.read_ground_truth(path, class_attribute="kind")
