@@ -82,12 +82,12 @@ def test_a_hint_is_followed(name: str, tmp_path: Path, capsys: pytest.CaptureFix
 def yolo(
     folder: Path,
     columns: Columns = lambda name, box, score: [name, *box, score],
-    found: Rows = FOUND,
+    detected: Rows = FOUND,
     truth_columns: Columns = lambda name, box, score: [name, *box],
 ) -> list[str]:
     """Write YOLO labels and predictions with these columns of class, box and confidence."""
     given = yolo_files(folder, images=True)
-    for part, rows, arrange in (("labels", TRUTHS, truth_columns), ("run", found, columns)):
+    for part, rows, arrange in (("labels", TRUTHS, truth_columns), ("run", detected, columns)):
         files = {f"{part}/{k}.txt": "" for k in range(8)}
         for row in rows:
             box, score = in_fractions(in_format(row, "xywh")), repr(row[2]) * (part == "run")
@@ -148,27 +148,27 @@ def _fitting(moved: int) -> Rows:
 @case
 def columns_of_class_names(folder: Path, _: list[str]) -> Case:
     """Rows with names are taken for those of Padilla's tools; low scores fit as a height."""
-    found = [[*row[:2], row[2] / 10, *row[3:]] for row in _fitting(2)]
+    detected = [[*row[:2], row[2] / 10, *row[3:]] for row in _fitting(2)]
 
     def named(name: str, box: list[str], score: str) -> list[str]:
         return [NAMES[int(name)], *box, score]
 
-    given = [*yolo(folder / "names", named, found), "--dt-format", "yolo"]
-    right = yolo(folder / "numbers", found=found)
+    given = [*yolo(folder / "names", named, detected), "--dt-format", "yolo"]
+    right = yolo(folder / "numbers", detected=detected)
     return Case(given, r"\(else --columns conf-last\)", ["--columns", "conf-last"], right)
 
 
 @case
 def columns_of_few_rows(folder: Path, _: list[str]) -> Case:
     given = yolo(folder / "first", conf_first, _fitting(2))
-    right = yolo(folder / "last", found=_fitting(2))
+    right = yolo(folder / "last", detected=_fitting(2))
     return Case(given, "use --columns conf-first", ["--columns", "conf-first"], right)
 
 
 @case
 def columns_of_few_rows_that_overlap_little(folder: Path, _: list[str]) -> Case:
     given = yolo(folder / "first", conf_first, _fitting(14))
-    right = yolo(folder / "last", found=_fitting(14))
+    right = yolo(folder / "last", detected=_fitting(14))
     return Case(given, r"\(--columns conf-first\)", ["--columns", "conf-first"], right)
 
 
@@ -180,11 +180,11 @@ def names_file(folder: Path, *names: str) -> str:
     return str(folder / "names.txt")
 
 
-def results(folder: Path, first: int, found: Rows = FOUND) -> str:
+def results(folder: Path, first: int, detected: Rows = FOUND) -> str:
     """Write COCO results whose categories are numbered from `first`."""
     records = [
         {"image_id": str(row[0]), "category_id": row[1] + first, "score": row[2],
-         "bbox": in_format(row, "xywh")} for row in found
+         "bbox": in_format(row, "xywh")} for row in detected
     ]  # fmt: skip
     write(folder, {"dt.json": json.dumps(records)})
     return str(folder / "dt.json")
@@ -207,9 +207,9 @@ def first_category_id_that_is_wrong(folder: Path, right: list[str]) -> Case:
 @case
 def first_category_id_that_is_unclear(folder: Path, _: list[str]) -> Case:
     names = names_file(folder, "no", *NAMES)
-    found = [row for row in FOUND if row[0] == 0]
-    given = [text(folder)[0], results(folder, 1, found), "--class-names", names]
-    right = [text(folder)[0], results(folder / "right", 0, found)]
+    detected = [row for row in FOUND if row[0] == 0]
+    given = [text(folder)[0], results(folder, 1, detected), "--class-names", names]
+    right = [text(folder)[0], results(folder / "right", 0, detected)]
     right += ["--class-names", names_file(folder / "right", *NAMES)]
     return Case(given, r"\(--first-category-id\)", ["--first-category-id", "0"], right)
 
@@ -220,7 +220,7 @@ def _permuted(rows: Rows) -> Rows:
 
 @case
 def dt_class_names_of_permuted_yolo(folder: Path, right: list[str]) -> Case:
-    given = yolo(folder, found=_permuted(FOUND))
+    given = yolo(folder, detected=_permuted(FOUND))
     names = names_file(folder, *NAMES[::-1])
     return Case(given, "with --dt-class-names", ["--dt-class-names", names], right)
 
@@ -269,7 +269,7 @@ def dt_class_names_of_numbers(folder: Path, right: list[str]) -> Case:
 
 @case
 def dt_class_names_of_another_list(folder: Path, right: list[str]) -> Case:
-    given = [str(folder / "data.yaml"), yolo(folder, found=_permuted(FOUND))[1]]
+    given = [str(folder / "data.yaml"), yolo(folder, detected=_permuted(FOUND))[1]]
     write(folder, {"run/classes.txt": "dog\ncat\n"})
     names = str(folder / "run/classes.txt")
     return Case(given, "pass --dt-class-names", ["--dt-class-names", names], right)
@@ -369,14 +369,14 @@ def task_of_a_run_of_boxes(folder: Path, right: list[str]) -> Case:
 @case
 def layout_that_is_unclear(folder: Path, _: list[str]) -> Case:
     """Two images have the names of the two classes, and only these have detections."""
-    found = [row for row in FOUND if row[0] < 2]
-    right = [coco(folder)[0], results(folder, 1, found)]
+    detected = [row for row in FOUND if row[0] < 2]
+    right = [coco(folder)[0], results(folder, 1, detected)]
     images = {f"{k}.png": f"{name}.png" for k, name in enumerate(NAMES)}
     truth = json.loads(Path(right[0]).read_text())
     for image in truth["images"]:
         image["file_name"] = images.get(image["file_name"], image["file_name"])
     files = dict.fromkeys((f"dt/{name}.txt" for name in NAMES), "")
-    for row in found:
+    for row in detected:
         box = " ".join(map(str, in_format(row, "xyxy")))
         files[f"dt/{NAMES[int(row[1])]}.txt"] += f"{NAMES[int(row[0])]} {row[2]} {box}\n"
     write(folder, {"truth.json": json.dumps(truth), **files})
@@ -580,11 +580,11 @@ def max_expansion(folder: Path, right: list[str]) -> Case:
 
 @case
 def max_mask_runs(folder: Path, right: list[str]) -> Case:
-    truth, found = (json.loads(Path(path).read_text()) for path in right)
-    for one in (*truth["annotations"], *found):
+    truth, detected = (json.loads(Path(path).read_text()) for path in right)
+    for one in (*truth["annotations"], *detected):
         x, y, w, h = one["bbox"]
         one["segmentation"] = [[x, y, x + w, y, x + w, y + h, x, y + h]]
-    write(folder, {"gt.json": json.dumps(truth), "dt.json": json.dumps(found)})
+    write(folder, {"gt.json": json.dumps(truth), "dt.json": json.dumps(detected)})
     segm = [str(folder / "gt.json"), str(folder / "dt.json"), "--protocol", "coco-segm"]
     given = [*segm, "--max-mask-runs", "100"]
     return Case(given, "raise --max-mask-runs", ["--max-mask-runs", "100000"], segm)

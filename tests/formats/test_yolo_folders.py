@@ -11,20 +11,20 @@ from tests.formats.test_yolo import png
 
 SIZE = (640, 480)
 ROW = "0 0.5 0.5 0.25 0.5"
-PLACES = {
+LAYOUTS = {
     "a folder": ("val: images/val", "images/val/{}"),
     "a list": ("val: val.txt", "images/val/{}"),
     "several folders": ("val: [first/images, second/images]", ""),
 }
 
 
-def data_set(folder: Path, place: str, labels: dict[str, str]) -> Path:
+def data_set(folder: Path, layout: str, labels: dict[str, str]) -> Path:
     """Write the labels of images ``video/name`` and return the data.yaml."""
-    entry, layout = PLACES[place]
+    entry, pattern = LAYOUTS[layout]
     images = []
     for name, rows in labels.items():
         video, _, frame = name.partition("/")
-        image = f"{layout.format(name) or f'{video}/images/{frame}'}.png"
+        image = f"{pattern.format(name) or f'{video}/images/{frame}'}.png"
         label = image.replace("images", "labels").replace(".png", ".txt")
         for path, content in ((folder / image, png(*SIZE)), (folder / label, rows.encode())):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -44,11 +44,11 @@ def predictions(folder: Path, names: list[str]) -> Path:
     return folder / "run"
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_names_have_their_folder_if_the_stem_is_not_unique(tmp_path: Path, place: str) -> None:
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_names_have_their_folder_if_the_stem_is_not_unique(tmp_path: Path, layout: str) -> None:
     names = ["first/0", "second/0", "second/1"]
-    truth = detap.read_ground_truth(data_set(tmp_path, place, dict.fromkeys(names, f"{ROW}\n")))
-    labels = "/labels" if place == "several folders" else ""
+    truth = detap.read_ground_truth(data_set(tmp_path, layout, dict.fromkeys(names, f"{ROW}\n")))
+    labels = "/labels" if layout == "several folders" else ""
     first, second = f"first{labels}/0", f"second{labels}/0"
     assert truth.images == ("1", first, second)
     run = predictions(tmp_path, [first, second, second.replace("0", "1")])
@@ -79,9 +79,9 @@ def test_two_images_of_one_label_file(tmp_path: Path) -> None:
         detap.read_ground_truth(path)
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.filterwarnings("ignore::detap.DetapWarning")
-def test_the_public_report(real_data: Path, tmp_path: Path, place: str) -> None:
+def test_the_public_report(real_data: Path, tmp_path: Path, layout: str) -> None:
     """The ground truth of two videos as YOLO: AP is that of the same boxes in COCO's format."""
     folder = real_data / "reports4/detections-in-folders"
     truth = json.loads((folder / "gt.json").read_text())
@@ -96,10 +96,10 @@ def test_the_public_report(real_data: Path, tmp_path: Path, place: str) -> None:
                 box = ((x + w / 2) / 640, (y + h / 2) / 480, w / 640, h / 480)
                 rows.append(" ".join(map(repr, (one["category_id"] - 1, *box))))
     texts = {name[:-4]: "".join(f"{row}\n" for row in rows) for name, rows in labels.items()}
-    path = data_set(tmp_path, place, texts)
+    path = data_set(tmp_path, layout, texts)
     for video, name in (("video1", "first"), ("video2", "second")):
         for file in (folder / "dt" / video).iterdir():
-            inside = f"{name}/labels" if place == "several folders" else name
+            inside = f"{name}/labels" if layout == "several folders" else name
             (tmp_path / "dt" / inside).mkdir(parents=True, exist_ok=True)
             (tmp_path / "dt" / inside / file.name).write_bytes(file.read_bytes())
     result = detap.evaluate(path, tmp_path / "dt", "coco")

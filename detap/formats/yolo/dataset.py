@@ -429,8 +429,8 @@ def _flattened_stems(truth: GroundTruth) -> dict[str, set[str]]:
         images = label_folder_of(folder, "labels", "images")
         paths = [(folder, member) for member in source.members]
         for top, _, names in os.walk(images):
-            found = (os.path.relpath(os.path.join(top, name), images) for name in names)
-            paths += [(images, path) for path in found if _is_image(path)]
+            relative = (os.path.relpath(os.path.join(top, name), images) for name in names)
+            paths += [(images, path) for path in relative if _is_image(path)]
         for root, path in paths:
             name = name_of_member(path, known) or ""
             *above, flat = os.path.splitext(os.path.join(root, path))[0].split(os.sep)

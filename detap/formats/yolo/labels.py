@@ -308,15 +308,24 @@ class LabelReader(FolderReader):
         bounded = bounding or not (self.form.counts or self.oriented or self.outlines)
         oriented = self.corners is not None and self.task.name is None and not bounding
         tracks = f"rows of the {title} end with a track id, which is not used"
-        if self.predicted and not self.form.scored:
-            tracks += f"; they have no confidence: for AP, {SAVE_CONF}"
+        without_scores = self.predicted and not self.form.scored
+        if without_scores:
+            tracks = (
+                f"the last column of the {title} is a track id, not a confidence: no AP; for AP, "
+                f"{SAVE_CONF}"
+            )
         corners = (
             f"rows of the {title} have four corners: oriented boxes (else pass --task segment)"
         )
         bounds = f"polygons of the {title} are read as their bounding boxes"
         return nonzero_notes(
             *notes,
-            Note("track-ids", tracks, self.form.tracks.total(), severity="info"),
+            Note(
+                "track-ids",
+                tracks,
+                self.form.tracks.total(),
+                severity="warning" if without_scores else "info",
+            ),
             Note("oriented-boxes", corners, polygons if oriented else 0, severity="info"),
             Note(POLYGONS_BOUNDED, bounds, polygons if bounded else 0, severity="info"),
         )
