@@ -249,7 +249,8 @@ def compare(
     require_result(first)
     require_result(second)
     if first.protocol != second.protocol:
-        raise UsageError("the two results are of different protocols")
+        both = f"{first.protocol.text}, {second.protocol.text}"
+        raise UsageError(f"the two results are of different protocols: {both}")
     if first.classes != second.classes:
         raise UsageError("the two results have different classes; use align_classes")
     if first.images != second.images:

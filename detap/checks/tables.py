@@ -219,6 +219,7 @@ def one_score(score: Floats) -> bool:
 def one_score_note(count: int, end: str = "") -> Note:
     """Return the note of equal scores; `end` says what AP could be."""
     message = f"all detections have the same score: file order decides AP{end}"
+    message += "; remove the score for a score-free evaluation"
     return Note("one-score", message, count)
 
 

@@ -111,10 +111,9 @@ def extra_files(options: Mapping[str, Any]) -> list[str]:
 
 def check_report_options(options: Mapping[str, Any], protocol: Protocol) -> None:
     """Raise UsageError for invalid options, before anything is read."""
-    sort = options["sort"]
-    keys = [column.key for column in class_columns(protocol)]
-    if sort is not None and sort not in keys:
-        raise UsageError(f"--sort {escape(sort)}: no such column; choose from {', '.join(keys)}")
+    # Only the detections say whether they have scores.
+    without = [protocol.without_scores()] if protocol.matching == "by-score" else []
+    _check_sort(options["sort"], protocol, *without)
     if options["curves"] is not None:
         from detap.report.writers.curves import check_extension
 
@@ -123,6 +122,14 @@ def check_report_options(options: Mapping[str, Any], protocol: Protocol) -> None
         from detap.report.writers.matches import check
 
         check(options["matches"], protocol)
+
+
+def _check_sort(sort: str | None, *protocols: Protocol) -> None:
+    """Raise UsageError for a column that the class tables do not have."""
+    tables = ([column.key for column in class_columns(protocol)] for protocol in protocols)
+    if sort is not None and not any(sort in keys for keys in tables):
+        keys = ", ".join(column.key for column in class_columns(protocols[0]))
+        raise UsageError(f"--sort {escape(sort)}: no such column; choose from {keys}")
 
 
 def requested_sections(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -164,6 +171,7 @@ def write_reports(
     session: Session,
 ) -> int:
     """Write all reports of a detector and print failed gates."""
+    _check_sort(options["sort"], evaluated.result.protocol)
     session.start_progress("Reporting")
     differing: Sequence[Note] = ()
     if evaluated.baseline is not None:

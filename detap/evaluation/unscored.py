@@ -63,9 +63,9 @@ def _areas(ground_truth: GroundTruth, detections: Detections) -> Floats:
 
 def needs_scores(subject: str, detections: Detections, remedy: str) -> UsageError:
     """Return the error of an option or metric that needs scores."""
-    return UsageError(
-        f"{subject} needs scores, and {detections.path} has none; {remedy}, or see --missing-scores"
-    )
+    hint = "use --missing-scores area" if detections.missing_scores == "1" else ""
+    hint = f"{remedy}, or {hint or 'see --missing-scores'}"
+    return UsageError(f"{subject} needs scores, and {detections.path} has none; {hint}")
 
 
 class OneToOne(Matching):

@@ -217,5 +217,6 @@ def _counts(result: MatchedResult, spec: MetricSpec, weight: Floats | None) -> I
         total_iou = hits
         if spec.metric.uses_matched_iou:
             iou = result.matched_iou(spec._replace(threshold=threshold))
-            total_iou = summed(table.label, table.image, iou)
+            order = np.argsort(iou)  # the last bit of a sum depends on the order of the file
+            total_iou = summed(table.label[order], table.image[order], iou[order])
         yield _Counts(hits, wrong, positives - hits, total_iou)

@@ -1,6 +1,7 @@
 """Detections without scores: F1 and its relatives against an independent reference program."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from math import isnan, nan
 from pathlib import Path
@@ -17,6 +18,12 @@ from detap.analysis.rankings import over_rankings
 from detap.errors import DetapWarning, InputError, UsageError
 from detap.evaluation.detection import score_tables
 from detap.evaluation.results import Result
+from tests.cli.conftest import Ended
+from tests.cli.conftest import detap as command
+
+__all__ = ["command"]
+
+Run = Callable[..., Ended]
 
 QUICKSTART = Path("fixtures/quickstart/coco")
 NAMES = {"mean_IoU": "mean IoU", "macro_F1": "macro-F1"}
@@ -301,3 +308,51 @@ def test_weights_repeat_images(truths: Any, boxes: Any, weights: list[int]) -> N
     expected = score_tables(again, table_of(detap.Detections, repeated(boxes)))
     for name, value in expected.summary.items():
         assert drawn.overall[name][0] == pytest.approx(value, abs=1e-12, nan_ok=True)
+
+
+def test_the_order_of_the_file_changes_no_bit(command: Run, tmp_path: Path) -> None:
+    path = QUICKSTART / "no-scores.json"
+    boxes = json.loads(path.read_text())[::-1]
+    (tmp_path / "reversed.json").write_text(json.dumps(boxes))
+    reports = []
+    for results in (path, tmp_path / "reversed.json"):
+        ended = command("eval", QUICKSTART / "instances.json", results, "--output-format", "json")
+        report = json.loads(ended.out)
+        reports.append([report[key] for key in ("summary", "classes", "unscored")])
+    assert reports[0] == reports[1]
+
+
+SORTED = [
+    (["--sort", "F1"], "no-scores", ""),
+    (["--sort", "AP"], "no-scores", "--sort AP: no such column; choose from name, F1, P, R, mean"),
+    (["--sort", "F1"], "results", "--sort F1: no such column; choose from name, AP, AP50"),
+    (["--sort", "x"], "no-scores", "--sort x: no such column; choose from name, AP, AP50"),
+    (["--missing-scores", "1", "--fail-under", "AP=0.1"], "no-scores",
+     "has none; gate on F1, or use --missing-scores area"),
+    (["--missing-scores", "area", "--fail-under", "AP=0.1", "--sort", "AP"], "no-scores", ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("options", "name", "error"), SORTED)
+def test_columns_and_gates_without_scores(
+    command: Run, options: list[str], name: str, error: str
+) -> None:
+    paths = QUICKSTART / "instances.json", QUICKSTART / f"{name}.json"
+    ended = command("eval", *paths, *options)
+    assert ended.status == (2 if error else 0)
+    assert error in ended.err
+
+
+def test_results_with_and_without_scores_are_not_compared(command: Run) -> None:
+    paths = [QUICKSTART / f"{name}.json" for name in ("no-scores", "results")]
+    ended = command("compare", *paths, "--gt", QUICKSTART / "instances.json")
+    expected = "the two results are of different protocols: coco|scores:none, coco"
+    assert (ended.status, expected in ended.err) == (2, True)
+
+
+def test_the_page_has_no_images(command: Run, tmp_path: Path) -> None:
+    inputs = ["report", QUICKSTART / "instances.json", QUICKSTART / "no-scores.json", "-o"]
+    ended = command(*inputs, tmp_path / "page.html")
+    assert (ended.status, "no-images-found" in ended.err) == (0, False)
+    ended = command(*inputs, tmp_path / "other.html", "--images", tmp_path)
+    assert "--images: without scores the page draws no boxes; leave it out" in ended.err

@@ -580,6 +580,27 @@ def test_the_report_counts_answers(command: Run, tmp_path: Path) -> None:
     }
 
 
+def test_answers_are_converted_to_results_of_coco(command: Run, tmp_path: Path) -> None:
+    truth = write(tmp_path / "gt.json", TRUTH)
+    other = CAT.replace("Cat", "fox")
+    path = write(tmp_path / "answers.jsonl", jsonl(*LINES, {"image": "a", "response": other}))
+    converted = tmp_path / "boxes.json"
+    inputs = ["convert", "--gt", truth, "--dt", path, "--dialect", "qwen3-vl", "--output"]
+    ended = command(*inputs, converted)
+    assert (ended.status, f"{converted}: 3 detections\n" in ended.err) == (0, True)
+    boxes = {"fox": [64, 48, 64, 48], "Cat": [64, 48, 64, 48], "light": [100, 50, 200, 100]}
+    assert json.loads(converted.read_text()) == [
+        {"image_id": 7, "category_id": 1, "bbox": boxes["Cat"]},
+        {"image_id": 8, "category_id": 2, "bbox": boxes["light"]},
+        {"image_id": 7, "category_id": 3, "bbox": boxes["fox"]},  # the next id
+    ]
+    ended = command("eval", truth, converted)
+    assert "categories not in the ground truth (3); detections ignored [unknown-cat" in ended.err
+    ended = command(*inputs, tmp_path / "folder")
+    expected = "no target format: use --to, or an output such as results.json for COCO"
+    assert (ended.status, expected in ended.err) == (2, True)
+
+
 def test_answers_are_no_ground_truth(tmp_path: Path) -> None:
     path = write(tmp_path / "answers.jsonl", jsonl(*LINES))
     with pytest.raises(

@@ -9,7 +9,7 @@ from detap.cli.command import Command
 from detap.cli.inputs import Inputs
 from detap.cli.options import general_options, option, optional_inputs, stack, strict_option
 from detap.cli.session import Session
-from detap.errors import Note
+from detap.errors import Note, UsageError
 from detap.escaping import escape
 from detap.formats.catalogue import FORMATS
 from detap.formats.convert import Converted, check_new, convert
@@ -19,9 +19,8 @@ convert_options = stack(
     option(
         "--to",
         group="Output",
-        required=True,
         type=click.Choice([line.name for line in FORMATS.lines.values() if line.writes]),
-        help="Target format.",
+        help="Target format; coco by default if the output is a .json file.",
     ),
     option(
         "-o",
@@ -30,7 +29,7 @@ convert_options = stack(
         group="Output",
         required=True,
         metavar="PATH",
-        help="New folder; for COCO and one input, also a new .json file.",
+        help="New folder; for COCO also a new .json file, of the detections if both are given.",
     ),
 )
 
@@ -50,12 +49,15 @@ convert_options = stack(
 @strict_option
 @general_options
 @click.pass_obj
-def command(session: Session, /, target: str, to: str, **options: Any) -> None:
+def command(session: Session, /, target: str, to: str | None, **options: Any) -> None:
     """Convert to COCO JSON, VOC, YOLO or the format of a labelling tool.
 
     Boxes and scores keep every bit that the target can hold; losses are reported. Nothing is
     overwritten.
     """
+    is_json = target.endswith(".json") and to in (None, "coco")
+    if to is None and not is_json:
+        raise UsageError("no target format: use --to, or an output such as results.json for COCO")
     inputs = Inputs.from_options(options)
     check_new(target)
     session.start_progress("Reading")
@@ -69,7 +71,9 @@ def command(session: Session, /, target: str, to: str, **options: Any) -> None:
         session.print_notes(notes)
         session.check_warnings()
 
-    done = convert(target, truth, detections, to=to, accept=accept)
+    if is_json and detections is not None:
+        truth = None
+    done = convert(target, truth, detections, to=to or "coco", accept=accept)
     session.print_time("writing")
     if not session.quiet:
         session.print_line(_format_written(done, truth, detections))

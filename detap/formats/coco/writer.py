@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator
+from itertools import count
 
 import numpy as np
 
@@ -56,10 +57,11 @@ def _category_ids(content: Content, notes: list[Note]) -> list[Name]:
         notes.append(Note("numbered-classes", message, known, severity="info"))
         return list(range(1, len(ids) + 1))
     numbers = [identifier for identifier in ids[:known] if isinstance(identifier, int)]
-    if len(numbers) < known:
+    if known and not numbers:
         return list(ids)
-    first = max(numbers, default=0) + 1
-    return [*ids[:known], *range(first, first + len(ids) - known)]
+    following = count(max(numbers, default=0) + 1)
+    is_kept = [k < known and isinstance(identifier, int) for k, identifier in enumerate(ids)]
+    return [one if kept else next(following) for one, kept in zip(ids, is_kept, strict=True)]
 
 
 def _instances(
