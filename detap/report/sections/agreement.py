@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from detap.analysis.agreement import Agreement
+from detap.analysis.agreement import Agreement, Counts, f1
 from detap.analysis.confusion import off_diagonal
 from detap.report.fields import Count, Fraction, Object, each, field, list_of, report_of
 from detap.report.model import Block, Cell, Column, Report, Table, columns_of, name_column
@@ -27,23 +27,19 @@ AgreementInput = Object(
     sha256=str | None,
 )
 
-_boxes = {
+AgreementRow = Object(
+    "AgreementRow",
+    "F1 and boxes of a class or image.",
+    name=int | str,
+    F1=Fraction,
     **each(Count, "first", "second"),
-    "pairs": field(Count, "Pairs of boxes of equal class."),
-}
-
-AgreementClass = Object(
-    "AgreementClass", "F1 and boxes of a class.", name=str, F1=Fraction, **_boxes
-)
-
-AgreementImage = Object(
-    "AgreementImage", "F1 and boxes of an image.", name=int | str, F1=Fraction, **_boxes
+    pairs=field(Count, "Pairs of boxes of equal class."),
 )
 
 ImagesByF1 = Object(
     "ImagesByF1",
     "All images.",
-    all=field(list_of(AgreementImage), "By F1, the worst first; without boxes last."),
+    all=field(list_of(AgreementRow), "By F1, the worst first; without boxes last."),
 )
 
 PairedClasses = Object(
@@ -62,11 +58,7 @@ Summary = Object(
     **{
         "F1": Fraction,
         "mean IoU": Fraction,
-        **each(
-            field(float | None, minimum=-1, maximum=1),
-            "kappa",
-            "kappa of matched",
-        ),
+        **each(field(float | None, minimum=-1, maximum=1), "kappa", "kappa of matched"),
     },
 )
 
@@ -76,7 +68,7 @@ AgreementReport = report_of(
     "The JSON report of detap compare --agreement. Undefined figures are null.",
     inputs=list_of(AgreementInput),
     summary=Summary,
-    classes=list_of(AgreementClass),
+    classes=list_of(AgreementRow),
     notes=list[Any],
     pairs=PairedClasses,
     images=ImagesByF1,
@@ -91,9 +83,10 @@ def agreement_report(
     max_rows: int | None = 10,
 ) -> Report:
     """Return the report of two annotators."""
-    rows = _rows(
-        agreement.classes, agreement.class_f1, agreement.class_boxes, agreement.class_matches
-    )
+    rows = _rows(agreement.classes, agreement.class_counts)
+    totals: dict[str, Cell] = {"name": "all classes", "F1": agreement.summary["F1"]}
+    sums = agreement.class_counts.sum(axis=0).tolist()
+    totals |= zip(("first", "second", "pairs"), sums, strict=True)
     return Report(
         kind="agreement",
         title=f"Agreement at IoU {agreement.iou:g}",
@@ -102,11 +95,7 @@ def agreement_report(
         table=Table(
             _columns("class"),
             tuple(row for row in rows if _has_boxes(row)),
-            {
-                "name": "all classes",
-                "F1": agreement.f1,
-                **{key: sum(int(row[key]) for row in rows) for key in ("first", "second", "pairs")},
-            },
+            totals,
         ),
         rows=rows,
         notes=agreement.notes,
@@ -119,11 +108,10 @@ def _columns(heading: str) -> tuple[Column, ...]:
     return (name_column(heading), *columns_of("fraction", "F1"), *counts)
 
 
-def _rows(names: Sequence[Any], f1: Any, boxes: Any, pairs: Any) -> tuple[dict[str, Any], ...]:
+def _rows(names: Sequence[Any], counts: Counts) -> tuple[dict[str, Any], ...]:
     """Return F1 and boxes of each class or image."""
-    first, second = boxes
-    columns = {"F1": f1, "first": first, "second": second, "pairs": pairs}
-    return rows_of({"name": names, **{key: values.tolist() for key, values in columns.items()}})
+    columns = zip(("first", "second", "pairs"), counts.T.tolist(), strict=True)
+    return rows_of({"name": names, "F1": f1(counts).tolist(), **dict(columns)})
 
 
 def _has_boxes(row: Mapping[str, Any]) -> bool:
@@ -168,7 +156,7 @@ def _pairs(agreement: Agreement, max_rows: int | None) -> Block:
 def _images(agreement: Agreement, max_rows: int | None) -> Block:
     """Return the images by F1, the worst first."""
     rows = sorted(
-        _rows(agreement.images, agreement.image_f1, agreement.image_boxes, agreement.image_matches),
+        _rows(agreement.images, agreement.image_counts),
         key=lambda row: (
             isnan(row["F1"]),
             row["F1"],
