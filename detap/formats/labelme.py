@@ -14,6 +14,7 @@ from typing import Any
 from detap.errors import Note
 from detap.formats.by_name.notes import files_skipped
 from detap.formats.image_folders import ImageFolder, folders_at
+from detap.formats.options import SUBFOLDERS
 from detap.formats.reading.sniffing import head
 from detap.formats.shapes.document import Box, Document, DocumentFormat, Image, Item, json_folder
 from detap.formats.shapes.values import (
@@ -26,9 +27,9 @@ from detap.formats.shapes.values import (
     side_of,
 )
 from detap.formats.stem_matching import base_name, without_suffix
-from detap.formats.text.folder import Folder
+from detap.formats.text.folder import Folder, without_copies
 from detap.io.json_text import short_json
-from detap.io.problems import FaultError
+from detap.io.problems import FaultError, check_choice
 from detap.tables.detection import GroundTruth
 
 _POINTS = {"polygon": 3, "linestrip": 2, "line": 2, "points": 1, "point": 1, "mask": 2}
@@ -53,7 +54,15 @@ class Shapes(Document):
     score_names = ("score",)
     missing = "shapes in its {} JSON files"
 
-    def __init__(self, *arguments: Any, attribute_flags: str | None = None, **how: Any) -> None:
+    def __init__(
+        self,
+        *arguments: Any,
+        attribute_flags: str | None = None,
+        subfolders: str = "read",
+        **how: Any,
+    ) -> None:
+        check_choice("subfolders", subfolders, SUBFOLDERS.choices)
+        self.nested = subfolders == "read"
         flags = attribute_flags or ""
         if not how.get("scored"):
             flags = f"difficult,{flags}"
@@ -63,7 +72,8 @@ class Shapes(Document):
 
     def folders(self) -> list[Folder]:
         """Return the folder of the JSON files."""
-        return [json_folder(self.given, "LabelMe's files", "LabelMe files", nested=True)]
+        folder = json_folder(self.given, "LabelMe's files", "LabelMe files", nested=self.nested)
+        return [folder if self.images_only else without_copies(folder)]
 
     def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
         """Yield the record of the image."""

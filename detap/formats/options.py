@@ -168,6 +168,14 @@ HIERARCHY = Option(
     roles=(TRUTH,),
     is_path=True,
 )
+SUBFOLDERS = Option(
+    "subfolders",
+    "Read the files of subfolders of the ground truth too (the default), or only those of the "
+    "folder (skip).",
+    choices=("read", "skip"),
+    roles=(TRUTH,),
+    default="read",
+)
 SHAPES = Option(
     "shapes",
     "Reject rotated boxes, polygons and other shapes where boxes are compared (the default), or "

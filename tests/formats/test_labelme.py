@@ -148,11 +148,11 @@ def test_a_rotated_box_is_a_quadrilateral(tmp_path: Path, kind: str) -> None:
     """A square, and the same rotated by 45 degrees about its center: IoU is 1 / sqrt 2."""
     s = 10 * math.sqrt(2)
     rotated = shape((20 - s, 20), (20, 20 - s), (20 + s, 20), (20, 20 + s), kind=kind)
-    folder = written(tmp_path, {"a.json": document(rotated)})
-    truth = read_ground_truth(folder)
-    square = shape((10, 10), (30, 30), score=0.9)
-    results = tmp_path / "results"
+    folder, results = tmp_path / "labels", tmp_path / "results"
+    folder.mkdir()
     results.mkdir()
+    truth = read_ground_truth(written(folder, {"a.json": document(rotated)}))
+    square = shape((10, 10), (30, 30), score=0.9)
     detections = read_detections(written(results, {"a.json": document(square)}), truth)
     assert truth.polygons is not None
     assert truth.area.tolist() == pytest.approx([400])

@@ -1,11 +1,14 @@
 """Files of a data set's folder, and image sets."""
 
 import os
+import re
 from collections import Counter
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from detap.formats.reading.image_headers import IMAGE_SUFFIXES
+from detap.formats.reading.sniffing import head
 from detap.formats.text.lines import plain_lines
 from detap.io import stream as files
 from detap.io.digest import sha256
@@ -107,6 +110,47 @@ def files_of(given: str, inside: str, suffix: str, *, nested: bool = False) -> F
     return Folder(given, inside, suffix, ordered, tuple(sorted(skipped)))
 
 
+_FILE_NAME = re.compile(rb"<filename>\s*([^<]*?)\s*</filename>")
+
+
+def without_copies(folder: Folder) -> Folder:
+    """Return a folder; raise InputError if a file has the name of one in a folder above it.
+
+    It then may be a copy, unless its image is in its folder: next to it, or by ``filename``.
+    """
+    nested = [member for member in folder.members.values() if "/" in member]
+    members = {*folder.members.values()} if nested else set()
+    copies = [
+        (member, other)
+        for member in nested
+        if (other := next(filter(members.__contains__, _above(member)), ""))
+        and not _has_image_of_its_own(folder.file(member))
+    ]
+    if copies:
+        one, other = map(quote, copies[0])
+        message = f"{one} has the name of {other}: is it a copy?"
+        message += f" ({len(copies)} files)" if len(copies) > 1 else ""
+        hint = "remove it, or pass subfolders='skip' (--subfolders skip) for ground truth"
+        files.refuse(folder.path, message, hint)
+    return folder
+
+
+def _above(path: str) -> Iterator[str]:
+    """Yield the paths of a name in the folders above: ``a/x`` and ``x`` for ``a/b/x``."""
+    *parts, name = path.split("/")
+    return ("/".join((*parts[:depth], name)) for depth in reversed(range(len(parts))))
+
+
+def _has_image_of_its_own(path: str) -> bool:
+    """Return True if an image with the name of a file is in the same folder."""
+    stem, inside = os.path.splitext(path)[0], os.path.basename(os.path.dirname(path))
+    named = _FILE_NAME.search(head(path))
+    image = named[1].decode("utf-8", "replace").replace("\\", "/") if named else ""
+    if os.path.basename(os.path.dirname(image)) == inside:
+        return True
+    return any(os.path.isfile(stem + suffix) for suffix in IMAGE_SUFFIXES)
+
+
 def name_of_member(member: str, images: Container[str]) -> str | None:
     """Return the image of a file, one of `images` named by :func:`nested_names`, or None."""
     names = (_stem(member), os.path.splitext(member)[0])
@@ -138,23 +182,26 @@ def one_file(path: str) -> Folder | None:
     return Folder(path, "", suffix, {stem: ""})
 
 
-def ground_truth_folder(path: str) -> Folder:
-    """Return the annotation files of a VOC root or of their own folder."""
+def ground_truth_folder(path: str, *, nested: bool = True) -> Folder:
+    """Return the annotation files of a VOC root or of their own folder.
+
+    If `nested`, files may be in sub-folders.
+    """
     inside = ""
     if any(entry.name == "Annotations" and entry.is_dir() for entry in _list_folder(path)):
         inside = "Annotations"
     is_tree = bool(inside) or os.path.basename(os.path.abspath(path)) == "Annotations"
-    folder = files_of(path, inside, ".xml", nested=is_tree)
+    folder = files_of(path, inside, ".xml", nested=nested and is_tree)
     if not folder.members and not inside:
         folder = files_of(path, inside, ".txt")
-    if not folder.members and not is_tree:
+    if not folder.members and nested and not is_tree:
         folder = files_of(path, inside, ".xml", nested=True)
         folder = folder if folder.members else files_of(path, inside, ".txt", nested=True)
     if not folder.members:
         message = "no annotations: no file ends with .xml" + ("" if inside else " or .txt")
         hint = "use the folder with the files, or the one with Annotations"
         files.refuse(folder.path, message, hint)
-    return folder
+    return without_copies(folder)
 
 
 def first_folder(path: str, inside: Sequence[str], format_name: str, content: str) -> Folder:

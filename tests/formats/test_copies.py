@@ -1,0 +1,110 @@
+"""Copies of annotations in a subfolder, which are not further images."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import detap
+from detap import InputError, UsageError
+from detap.formats.catalogue import FORMATS
+from tests.cli.conftest import detap as command
+from tests.formats.test_coco_nearly_right import Run
+from tests.formats.voc_files import write
+
+__all__ = ["command"]
+
+
+def xml(name: str) -> str:
+    box = "<bndbox><xmin>1</xmin><ymin>2</ymin><xmax>30</xmax><ymax>40</ymax></bndbox>"
+    item = f"<object><name>cat</name>{box}</object>"
+    return f"<annotation><filename>{name}</filename>{item}</annotation>"
+
+
+def labelme() -> str:
+    shape = {"label": "cat", "points": [[1, 2], [30, 40]], "shape_type": "rectangle"}
+    return json.dumps({"imagePath": "a.jpg", "shapes": [shape]})
+
+
+VOC = {"Annotations/a.xml": xml("a.jpg"), "Annotations/b.xml": xml("b.jpg")}
+COPIED = {
+    "voc": (VOC | {"Annotations/old/a.xml": xml("a.jpg")}, "Annotations", "old/a.xml", "a.xml"),
+    "voc, a copy in a copied folder": (
+        {"Annotations/x/a.xml": xml("x/a.jpg"), "Annotations/x/old/y/a.xml": xml("x/a.jpg")},
+        "Annotations",
+        "x/old/y/a.xml",
+        "x/a.xml",
+    ),
+    "labelme": ({"a.json": labelme(), "old/a.json": labelme()}, "", "old/a.json", "a.json"),
+}
+
+
+@pytest.mark.parametrize("name", COPIED)
+def test_a_copy_in_a_subfolder_is_refused(tmp_path: Path, name: str) -> None:
+    files, inside, copy, other = COPIED[name]
+    write(tmp_path, files)
+    with pytest.raises(InputError) as caught:
+        detap.read_ground_truth(tmp_path, format=name.partition(",")[0])
+    assert str(caught.value) == (
+        f"{tmp_path / inside}: '{copy}' has the name of '{other}': is it a copy?; remove it, or "
+        "pass subfolders='skip' (--subfolders skip) for ground truth"
+    )
+
+
+def test_copies_are_counted(tmp_path: Path) -> None:
+    write(tmp_path, VOC | {f"Annotations/old/{name}.xml": xml("a.jpg") for name in "ab"})
+    with pytest.raises(
+        InputError, match=r"has the name of 'a.xml': is it a copy\? \(2 files\); rem"
+    ):
+        detap.read_ground_truth(tmp_path, format="voc")
+
+
+@pytest.mark.parametrize("name", ["voc", "labelme"])
+def test_subfolders_may_be_skipped(tmp_path: Path, name: str) -> None:
+    files, inside, copy, _ = COPIED[name]
+    write(tmp_path, files)
+    skipped = detap.read_ground_truth(tmp_path, format=name, subfolders="skip")
+    assert FORMATS[name].file_names(skipped)["a"] == "a.jpg"
+    (tmp_path / inside / copy).unlink()
+    (tmp_path / inside / copy).parent.rmdir()
+    alone = detap.read_ground_truth(tmp_path, format=name)
+    assert (skipped.images, len(skipped)) == (alone.images, len(alone))
+    with pytest.raises(UsageError, match="subfolders 'no' is unknown; use one of read, skip"):
+        detap.read_ground_truth(tmp_path, format=name, subfolders="no")
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"Annotations/sub/a.xml": xml("sub/a.jpg")},  # as CVAT writes it
+        {"Annotations/sub/a.xml": xml("a.jpg"), "Annotations/sub/a.jpg": "an image"},
+        {"Annotations/x/c.xml": xml("c.jpg"), "Annotations/y/c.xml": xml("c.jpg")},  # two videos
+        {"Annotations/sub/c.xml": xml("c.jpg")},
+    ],
+)
+def test_images_of_subfolders_are_images(tmp_path: Path, files: dict[str, str]) -> None:
+    write(tmp_path, VOC | files)
+    xmls = sum(name.endswith(".xml") for name in files)
+    assert len(detap.read_ground_truth(tmp_path, format="voc").images) == len(VOC) + xmls
+
+
+def test_the_option_gives_the_metric_without_copies(
+    command: Run, real_data: Path, tmp_path: Path
+) -> None:
+    source = real_data / "voc-100/gt/voc_xml"
+    names = sorted(path.name for path in source.glob("*.xml"))
+    copied = [f"Annotations/{name}" for name in names] + [
+        f"Annotations/old/{n}" for n in names[:17]
+    ]
+    write(tmp_path, {name: (source / Path(name).name).read_text() for name in copied})
+    detections = ("--dt", str(real_data / "voc-100/dt/abs_xyx2y2"))
+    given = ("--class-names", str(real_data / "voc-100/voc.names"), "--output-format", "json")
+    ended = command("eval", "--gt", str(tmp_path), *detections, *given)
+    assert ended.status == 2
+    assert (
+        "'old/2007_000027.xml' has the name of '2007_000027.xml': is it a copy? (17 files)"
+        in ended.err
+    )
+    alone = command("eval", "--gt", str(source), *detections, *given)
+    skipped = command("eval", "--gt", str(tmp_path), *detections, *given, "--subfolders", "skip")
+    assert json.loads(skipped.out)["summary"] == json.loads(alone.out)["summary"]
