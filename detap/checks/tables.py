@@ -126,9 +126,9 @@ def pair_key(image: Integers, label: Integers) -> NDArray[np.int64]:
     return image.astype(np.int64) << np.int64(32) | label
 
 
-def repeated(image: Integers, label: Integers, corners: Floats) -> int:
-    """Count the rows with the image, class and box (N, 4) of an earlier row."""
-    return int(np.count_nonzero(repeats(pair_key(image, label), corners)))
+def repeated(image: Integers, label: Integers, numbers: Floats) -> int:
+    """Count the rows with the image, class and numbers (N, k), such as a box, of an earlier row."""
+    return int(np.count_nonzero(repeats(pair_key(image, label), numbers)))
 
 
 def repeated_detections(count: int, detections: Detections) -> Iterator[Note]:

@@ -161,7 +161,10 @@ def _duplicates(table: GroundTruth | Detections) -> int:
 def _repeated_boxes(table: GroundTruth | Detections, rows: NDArray[np.intp]) -> int:
     """Count the duplicates among some rows; boxes without area can stand for missing ones."""
     rows = rows[table.box_area[rows] > 0]
-    return repeated(table.image[rows], table.label[rows], table.corners[rows])
+    numbers = table.corners[rows]
+    if isinstance(table, GroundTruth):  # two masks in one box usually differ in area
+        numbers = np.column_stack((numbers, table.area[rows]))
+    return repeated(table.image[rows], table.label[rows], numbers)
 
 
 def _is_known(code: str, known: set[str]) -> bool:

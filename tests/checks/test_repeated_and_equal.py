@@ -123,6 +123,18 @@ def test_boxes_without_area_are_no_duplicates(tmp_path: Path) -> None:
     assert not notes(result, "repeated-objects")
 
 
+def test_objects_of_one_box_and_two_areas_are_no_duplicates() -> None:
+    """As two masks in one box, of one class."""
+    truth, detections = arrays(2, lambda n: n / 10)
+    assert notes(detap.evaluate(truth, detections), "repeated-objects")
+    area = np.array(truth.area)
+    area[: len(area) // 2] *= 0.7
+    masks = truth.with_columns({**truth.columns(), "area": area})
+    pairs = {*zip(truth.corners[:, 0].tolist(), area.tolist(), strict=True)}
+    assert len(pairs) == len(truth)
+    assert not notes(detap.evaluate(masks, detections), "repeated-objects")
+
+
 def test_a_few_objects_at_one_place_are_not_noted() -> None:
     truth, detections = arrays(1, lambda n: n / 10)
     columns = {name: column[[*range(8), 0]] for name, column in truth.columns().items()}
