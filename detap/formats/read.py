@@ -41,6 +41,7 @@ from detap.io.limits import DEFAULT_LIMITS
 from detap.io.paths import STDIN
 from detap.io.problems import check_choice
 from detap.tables.detection import Detections, GroundTruth
+from detap.tables.notes import EXTRA_IMAGES as LEFT_OUT
 from detap.tables.notes import UNICODE_FORM
 from detap.text_input import quote
 
@@ -114,33 +115,26 @@ def _read_named(
 ) -> Detections:
     """Read detections, whose images may have other names.
 
-    An image of another name is not one that the ground truth lacks: images are only left out if
-    no names match all, and then with the names that match most detections.
+    If images may be left out, of the names that match some detections those that match most.
     """
-    limits, is_stdin = given.get("limits", DEFAULT_LIMITS), getattr(path, "path", path) == STDIN
-    drops = limits.drop_extra_images and not is_stdin
-    if drops:
-        given = given | {"limits": replace(limits, drop_extra_images=False)}
-    try:
-        return _read_detections(file_format, path, truth, given)
-    except InputError as error:
-        if is_stdin:
-            raise
-        try:
-            return _read_renamed(error, file_format, path, truth, given)
-        except InputError:
-            if not drops:
-                raise
-    path, given = getattr(path, "path", path), given | {"limits": limits}
+    is_stdin = getattr(path, "path", path) == STDIN
     try:
         detections = _read_detections(file_format, path, truth, given)
     except InputError as error:
+        if is_stdin:
+            raise
         return _read_renamed(error, file_format, path, truth, given)
-    with suppress(InputError):
+    if _left_out(detections) and not is_stdin:
         refused = InputError(Problem(str(path), "", ""))
-        renamed = _read_renamed(refused, file_format, path, truth, given)
-        return max(detections, renamed, key=len)
+        with suppress(InputError):
+            renamed = _read_renamed(refused, file_format, path, truth, given)
+            return max(detections, renamed, key=len)
     return detections
+
+
+def _left_out(detections: Detections) -> bool:
+    """Return True if detections of unknown images are left out."""
+    return any(note.code == LEFT_OUT for note in detections.notes)
 
 
 def _read_detections(
@@ -173,6 +167,7 @@ def _read_renamed(
     named = replace(named, class_ids=truth.class_ids, format="") if same_ids else named
     names = [*map(str, named.images)]
     versions = Counter(_without_addition(name) for name in names)
+    read: list[Detections] = []
     for originals, in_form, note in _renamings(named, names, file_format, (path, given)):
         if len({*originals}) == len(originals):
             renamed = replace(in_form, images=tuple(originals))
@@ -189,7 +184,11 @@ def _read_renamed(
             hint = "predict on the exported images, or export without augmentation"
             raise InputError(Problem(truth.path, "", message, hint))
         notes = (*detections.notes, replace(note, count=len(originals)))
-        return restore_ids(replace(detections, notes=notes), truth)
+        read.append(restore_ids(replace(detections, notes=notes), truth))
+        if not _left_out(detections):
+            break
+    if read:
+        return max(read, key=len)
     _check_unicode_form(error, path, names, _names_in(file_format, path, given))
     raise error from None
 
