@@ -698,7 +698,31 @@ def boxes_that_contradict_the_file(folder: Path, right: list[str]) -> Case:
     return Case(given, "omit --boxes", ["--dt-boxes", "xywh"], right)
 
 
-@case
-def iou_type_of_boxes_without_masks(folder: Path, right: list[str]) -> Case:
-    given = [*right, "--iou-type", "segm"]
-    return Case(given, "use --iou-type bbox", ["--iou-type", "bbox"], right)
+# --- options of the protocol, whose AP of this data is that of COCO
+
+PROTOCOLS = {
+    "masks are missing": ("--protocol coco-segm", "--iou-type bbox"),
+    "keypoints are missing": ("--iou-type keypoints", "--iou-type bbox"),
+    "quadrilaterals are missing": ("--iou-type polygon", "--iou-type bbox"),
+    "lists of classes are missing": (
+        "--protocol lvis", "--verified all --not-exhaustive count"
+    ),
+    "limits of a data set": ("--max-dets-scope dataset", "--max-dets 10000"),
+    "bounds of a data set's limit": (
+        "--tie-range --max-dets 10000 --max-dets-scope dataset", "--max-dets-scope class"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_a_hint_on_the_protocol_is_followed(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given, advised = PROTOCOLS[name]
+    files = coco(tmp_path)
+    _, expected = value_of(files, tmp_path, capsys)
+    messages, before = value_of([*files, *given.split()], tmp_path, capsys)
+    assert np.isnan(before)
+    assert f"use {advised}" in messages
+    messages, after = value_of([*files, *given.split(), *advised.split()], tmp_path, capsys)
+    assert after == pytest.approx(expected, abs=1e-9), messages
