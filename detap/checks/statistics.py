@@ -158,7 +158,7 @@ def _detection_notes(detections: Detections, duplicates: int) -> Iterator[Note]:
     if not detections.has_scores:
         return
     if one_score(score):
-        yield one_score_note(len(score), "; remove the score for a score-free evaluation")
+        yield one_score_note(len(score))
     elif (cut := score_cut(float(score.min(initial=np.inf)), len(score))) is not None:
         yield score_cut_note(cut)
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import detap
+from detap.cli import main
 from detap.errors import DetapWarning
 
 BOXES = [[10 * n, 10, 8, 8] for n in range(8)]
@@ -182,3 +183,9 @@ def test_the_public_reports(real_data: Path) -> None:
         assert detap.evaluate(twice / "gt.json", twice / "dt.json").summary["AP"] == pytest.approx(
             0.228720, abs=1e-6
         )
+
+
+def test_check_says_once_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+    folder = Path(__file__).parents[2] / "fixtures/iou-at-threshold/coco"
+    assert main(["check", str(folder / "instances.json"), str(folder / "results.json")]) == 0
+    assert capsys.readouterr().err.count("remove the score for a score-free evaluation") == 1
