@@ -48,14 +48,6 @@ def _ratio(numerator: Floats, denominator: Floats) -> Floats:
     return quotient
 
 
-def _precision(counts: _Counts) -> Floats:
-    return _ratio(counts.true, counts.true + counts.false)
-
-
-def _recall(counts: _Counts) -> Floats:
-    return _ratio(counts.true, counts.true + counts.missed)
-
-
 def _f1(counts: _Counts) -> Floats:
     return _ratio(2 * counts.true, 2 * counts.true + counts.false + counts.missed)
 
@@ -96,11 +88,11 @@ class Unscored(Metric):
 
     def by_class(self, result: MatchedResult, spec: MetricSpec) -> Floats:
         """Compute the value of each class, (K,) float64."""
-        return self._by_class(result, spec, None)[:, 0]
+        return self._by_class(result, spec)[:, 0]
 
     def overall(self, result: MatchedResult, spec: MetricSpec) -> float:
         """Compute the value of all classes together."""
-        return float(self._overall(result, spec, None)[0])
+        return float(self._overall(result, spec)[0])
 
     def resample(
         self,
@@ -111,26 +103,24 @@ class Unscored(Metric):
     ) -> Sequence[Floats]:
         """Compute values of each class in each resample."""
         del threads
-        weight, values = _weight_of_images(weights), []
-        for spec in specs:
-            metric: Unscored = spec.metric  # type: ignore[assignment]
-            values.append(metric._by_class(result, spec, weight))
-        return values
+        metrics: list[Any] = [spec.metric for spec in specs]
+        pairs = zip(metrics, specs, strict=True)
+        return [metric._by_class(result, spec, weights) for metric, spec in pairs]
 
     def resample_overall(
         self, result: MatchedResult, weights: Weights, spec: MetricSpec, by_class: Floats
     ) -> Floats:
         """Compute the value of all classes together in each resample, (B,) float64."""
         del by_class
-        return self._overall(result, spec, _weight_of_images(weights))
+        return self._overall(result, spec, weights)
 
-    def _by_class(self, result: MatchedResult, spec: MetricSpec, weight: Floats | None) -> Floats:
+    def _by_class(self, result: MatchedResult, spec: MetricSpec, *weights: Weights) -> Floats:
         """Compute the value of each class in each resample, (K, B) float64."""
-        return _mean([self._value(counts) for counts in _counts(result, spec, weight)])
+        return _mean([self._value(counts) for counts in _counts(result, spec, *weights)])
 
-    def _overall(self, result: MatchedResult, spec: MetricSpec, weight: Floats | None) -> Floats:
+    def _overall(self, result: MatchedResult, spec: MetricSpec, *weights: Weights) -> Floats:
         """Compute the value of all classes together in each resample, (B,) float64."""
-        return _mean([self._value(counts.pooled) for counts in _counts(result, spec, weight)])
+        return _mean([self._value(counts.pooled) for counts in _counts(result, spec, *weights)])
 
 
 class AtIou75(Unscored):
@@ -165,17 +155,17 @@ class MeanOverClasses(Unscored):
 
     scope = "overall"
 
-    def _overall(self, result: MatchedResult, spec: MetricSpec, weight: Floats | None) -> Floats:
+    def _overall(self, result: MatchedResult, spec: MetricSpec, *weights: Weights) -> Floats:
         """Compute the mean over the classes with ground truth in each resample, (B,) float64."""
-        (counts,) = _counts(result, spec, weight)
+        (counts,) = _counts(result, spec, *weights)
         present = counts.true + counts.missed > 0
         return mean_over_classes(np.where(present, self._value(counts), np.nan))
 
 
 UNSCORED: list[Metric] = [
     Unscored("F1", "F1 of precision and recall", _f1),
-    Unscored("P", "precision", _precision),
-    Unscored("R", "recall", _recall),
+    Unscored("P", "precision", lambda counts: _ratio(counts.true, counts.true + counts.false)),
+    Unscored("R", "recall", lambda counts: _ratio(counts.true, counts.true + counts.missed)),
     AtIou75("F1", "F1 at IoU 0.75", _f1),
     MeanOverThresholds("mF1", "mean F1 over IoU thresholds", _f1),
     MeanOverClasses("macro-F1", "mean F1 of the classes", _f1),
@@ -189,14 +179,12 @@ def _mean(values: Sequence[Floats]) -> Floats:
     return np.mean(values, axis=0) if len(values) > 1 else values[0]
 
 
-def _weight_of_images(weights: Weights) -> Floats:
-    """Return the weight of each image in each resample, (I, B) float64."""
-    return weights.table().T.astype(np.float64)
-
-
-def _counts(result: MatchedResult, spec: MetricSpec, weight: Floats | None) -> Iterator[_Counts]:
+def _counts(
+    result: MatchedResult, spec: MetricSpec, weights: Weights | None = None
+) -> Iterator[_Counts]:
     """Count the matches of each class at each threshold; without weights once, as B = 1."""
     table = result.match_table
+    weight = None if weights is None else weights.table().T.astype(np.float64)  # (I, B)
 
     def summed(label: NDArray[np.int32], image: NDArray[np.int32], amount: Floats) -> Any:
         """Add amounts by class, (K, B) float64."""

@@ -401,20 +401,21 @@ class ResponseCounts(NamedTuple):
 
     dialect: str
     lines: int
-    unanswered: tuple[str, ...]  # images of the ground truth without an answer
-    failed: tuple[str, ...]  # images with an answer that failed
+    images_without_response: list[str]
+    failed: list[str]  # images with an answer that failed
     bad_boxes: int
-    notes: Mapping[str, int]  # answers by the code of a note
+    notes: dict[str, int]  # answers by the code of a note
 
     def joined(self, other: "ResponseCounts") -> "ResponseCounts":
         """Return the answers of both."""
+        without = {*other.images_without_response}
         return ResponseCounts(
             self.dialect,
             self.lines + other.lines,
-            tuple(name for name in self.unanswered if name in {*other.unanswered}),
-            tuple(dict.fromkeys((*self.failed, *other.failed))),
+            [name for name in self.images_without_response if name in without],
+            list(dict.fromkeys((*self.failed, *other.failed))),
             self.bad_boxes + other.bad_boxes,
-            Counter(self.notes) + Counter(other.notes),
+            dict(Counter(self.notes) + Counter(other.notes)),
         )
 
 

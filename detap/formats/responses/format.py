@@ -32,25 +32,15 @@ from detap.text_input import quote
 MISSING = ("error", "empty")
 _SHOWN = 35
 """Characters of an answer in a message."""
-_NOTES = (
-    Note("truncated", "answers are broken off; their complete boxes count", severity="info"),
-    Note(
-        "malformed",
-        "answers are malformed JSON; boxes before and after the fault count",
-        severity="info",
-    ),
-    Note(
-        "lenient-json",
-        "answers have single quotes, a trailing comma, or True, False, None",
-        severity="info",
-    ),
-    Note(
-        "several-blocks", "answers have several JSON values with boxes; all count", severity="info"
-    ),
-    Note("repeated-boxes", "answers repeat a box with its label; all count", severity="info"),
-    Note("unfinished-thinking", "answers end within <think>", severity="info"),
-)
-"""Notes on answers, to which their counts are added."""
+_NOTES = {
+    "truncated": "answers are broken off; their complete boxes count",
+    "malformed": "answers are malformed JSON; boxes before and after the fault count",
+    "lenient-json": "answers have single quotes, a trailing comma, or True, False, None",
+    "several-blocks": "answers have several JSON values with boxes; all count",
+    "repeated-boxes": "answers repeat a box with its label; all count",
+    "unfinished-thinking": "answers end within <think>",
+}
+"""Messages of the notes on answers by code."""
 
 
 class Answers(RowReader):
@@ -62,7 +52,7 @@ class Answers(RowReader):
         self.without_scores = not getattr(dialect.form, "score_key", None)
         self.lines, self.sha256 = read_lines(path, limits)
         self.answers = [dialect.read(line.response, line.label) for line in self.lines]
-        self.counts = Counter(code for answer in self.answers for code in answer.all_notes())
+        self.counts = dict(Counter(code for one in self.answers for code in one.all_notes()))
         self.pairs = [*zip(self.lines, self.answers, strict=True)]
         self.rows = [
             (number, index)
@@ -135,20 +125,25 @@ class Answers(RowReader):
         """Return the counts of answers for reports."""
         answered = {*image}
         return ResponseCounts(
-            dialect,
-            len(self.lines),
-            tuple(sorted(name for row, name in enumerate(names) if row not in answered)),
-            tuple(dict.fromkeys(str(line.image) for line, one in self.pairs if one.failed)),
-            sum(len(answer.bad) for answer in self.answers),
-            self.counts,
+            dialect=dialect,
+            lines=len(self.lines),
+            images_without_response=sorted(
+                name for row, name in enumerate(names) if row not in answered
+            ),
+            failed=list(dict.fromkeys(str(line.image) for line, one in self.pairs if one.failed)),
+            bad_boxes=sum(len(answer.bad) for answer in self.answers),
+            notes=self.counts,
         )
 
     def notes(self, image: Sequence[int]) -> tuple[Note, ...]:
         """Return notes on the answers."""
-        notes = [replace(note, count=self.counts[note.code]) for note in _NOTES]
         repeated = sum(count > 1 for count in Counter(image).values())
-        message = "images have several answers; all count"
-        notes.append(Note("responses-per-image", message, repeated, severity="info"))
+        messages = _NOTES | {"responses-per-image": "images have several answers; all count"}
+        counts = self.counts | {"responses-per-image": repeated}
+        notes = (
+            Note(code, message, counts.get(code, 0), severity="info")
+            for code, message in messages.items()
+        )
         return (*self._failures(), *self._bad_boxes(), *nonzero_notes(*notes))
 
     def _failures(self) -> list[Note]:

@@ -111,18 +111,16 @@ def _line(location: str, record: Any) -> Line:
 
 def _input_size(record: Mapping[str, Any]) -> tuple[float, float] | None:
     """Return the width and height of the resized input, if a line has them."""
-    if record.get("input_width") is None and record.get("input_height") is None:
+    sides: dict[str, Any] = {name: record.get(name) for name in ("input_width", "input_height")}
+    if all(side is None for side in sides.values()):
         return None
-    return _side(record, "input_width"), _side(record, "input_height")
-
-
-def _side(record: Mapping[str, Any], name: str) -> float:
-    side = record.get(name)
-    is_number = isinstance(side, int | float) and not isinstance(side, bool)
-    if is_number and side is not None and 0 < side <= _LONGEST_SIDE:
-        return float(side)
-    hint = "write the width and height of the resized input, or neither"
-    raise FaultError(f"{name} is {short_json(side)}, expected a number above 0", hint)
+    for name, side in sides.items():
+        is_number = isinstance(side, int | float) and not isinstance(side, bool)
+        if not is_number or not 0 < side <= _LONGEST_SIDE:
+            hint = "write the width and height of the resized input, or neither"
+            raise FaultError(f"{name} is {short_json(side)}, expected a number above 0", hint)
+    width, height = sides.values()
+    return float(width), float(height)
 
 
 class ImageNames:

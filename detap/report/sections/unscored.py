@@ -60,7 +60,7 @@ def blocks(result: Result) -> Iterator[Block]:
     data: dict[str, Any] = {} if result.protocol.has_scores else _data(result)
     lines: tuple[str, ...] = ()
     if (responses := result.detections.responses) is not None:
-        data["responses"] = _responses(responses)
+        data["responses"] = ResponsesData(**responses._asdict())
         lines = (_sentence(responses),)
     if data:
         yield Block("unscored", "Answers" if lines else "", data, lines)
@@ -68,18 +68,6 @@ def blocks(result: Result) -> Iterator[Block]:
         yield tie_block(result)
     elif result.protocol.scores == "1":
         yield _over_rankings(result)
-
-
-def _responses(responses: ResponseCounts) -> dict[str, Any]:
-    """Return the counts of answers and the images that have none."""
-    return ResponsesData(
-        dialect=responses.dialect,
-        lines=responses.lines,
-        images_without_response=[*responses.unanswered],
-        failed=[*responses.failed],
-        bad_boxes=responses.bad_boxes,
-        notes={code: responses.notes[code] for code in sorted(responses.notes)},
-    )
 
 
 def _sentence(responses: ResponseCounts) -> str:
