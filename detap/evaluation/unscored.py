@@ -52,9 +52,8 @@ def _areas(ground_truth: GroundTruth, detections: Detections) -> Floats:
     if len(unknown):
         name = ground_truth.images[detections.image[unknown[0]]]
         count = len(np.unique(detections.image[unknown]))
-        message = (
-            f"the size of {count} images with detections is unknown, so that no box has a share"
-        )
+        subject = f"{count} images" if count > 1 else "an image"
+        message = f"the size of {subject} with detections is unknown, so that no box has a share"
         hint = "give --image-sizes, or leave out --missing-scores area"
         raise InputError(Problem(ground_truth.path, f"image {name!r}", message, hint))
     areas: Floats = detections.box_area / sizes.prod(axis=1)[detections.image]
