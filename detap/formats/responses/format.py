@@ -32,15 +32,16 @@ from detap.text_input import quote
 MISSING = ("error", "empty")
 _SHOWN = 35
 """Characters of an answer in a message."""
-_NOTES = {
-    "truncated": "answers are broken off; their complete boxes count",
-    "malformed": "answers are malformed JSON; boxes before and after the fault count",
-    "lenient-json": "answers have single quotes, a trailing comma, or True, False, None",
-    "several-blocks": "answers have several JSON values with boxes; all count",
-    "repeated-boxes": "answers repeat a box with its label; all count",
-    "unfinished-thinking": "answers end within <think>",
-}
-"""Messages of the notes on answers by code."""
+_NOTES = (
+    Note("truncated", "answers are broken off; their complete boxes count"),
+    Note("malformed", "answers are malformed JSON; boxes before and after the fault count"),
+    Note("lenient-json", "answers have single quotes, a trailing comma, or True, False, None"),
+    Note("several-blocks", "answers have several JSON values with boxes; all count"),
+    Note("repeated-boxes", "answers repeat a box with its label; all count"),
+    Note("unfinished-thinking", "answers end within <think>"),
+    Note("responses-per-image", "images have several answers; all count"),
+)
+"""Notes on answers, to which their counts are added."""
 
 
 class Answers(RowReader):
@@ -138,12 +139,8 @@ class Answers(RowReader):
     def notes(self, image: Sequence[int]) -> tuple[Note, ...]:
         """Return notes on the answers."""
         repeated = sum(count > 1 for count in Counter(image).values())
-        messages = _NOTES | {"responses-per-image": "images have several answers; all count"}
         counts = self.counts | {"responses-per-image": repeated}
-        notes = (
-            Note(code, message, counts.get(code, 0), severity="info")
-            for code, message in messages.items()
-        )
+        notes = (replace(note, count=counts.get(note.code, 0), severity="info") for note in _NOTES)
         return (*self._failures(), *self._bad_boxes(), *nonzero_notes(*notes))
 
     def _failures(self) -> list[Note]:
