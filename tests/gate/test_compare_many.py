@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -154,6 +155,28 @@ def test_latex(detap: Run, folder: Path) -> None:
     count = len(re.split(r"(?<!\\)&", " & ".join(rows[0])))
     assert len(columns[0]) == count
     assert "$-0.5000$" in text
+
+
+def test_files_of_several_detectors_are_not_merged_and_the_remedy_helps(
+    detap: Run, folder: Path
+) -> None:
+    (folder / "runs").mkdir()
+    # Both images are in both of a and a copy; b has image 1 alone.
+    for name, copied in {"a": "a", "b": "b", "a copy": "a"}.items():
+        (folder / "runs" / f"{name}.json").write_text((folder / f"{copied}.json").read_text())
+    ended = detap("eval", "gt.json", "runs")
+    assert (ended.status, ended.out) == (2, "")
+    remedy = "detap compare 'runs/a copy.json' runs/a.json runs/b.json --gt gt.json"
+    assert ended.err == (
+        "Error: runs/a copy.json: 2 of 2 images are in several of the 3 files, which look like "
+        f"those of several detectors; compare them: {remedy}; or merge their boxes: "
+        "merge_images=True (--merge-images)\n"
+    )
+    assert detap(*shlex.split(remedy)[1:]).out.startswith("Best AP: a copy, 0.7525\n")
+    assert detap("eval", "gt.json", "runs", "--merge-images").status == 0
+    for number in range(3):
+        (folder / "runs" / f"{number}.json").write_text((folder / "a.json").read_text())
+    assert "compare them: detap compare FILES --gt gt.json;" in detap("eval", "gt.json", "runs").err
 
 
 @pytest.mark.usefixtures("folder")
