@@ -9,7 +9,7 @@ from click.core import ParameterSource
 
 from detap.analysis.detectors import check_names, default_resamples, name_of, rank_detectors
 from detap.cli.inputs import Inputs, Tables
-from detap.cli.output import Outputs
+from detap.cli.output import DATA_FORMATS, Outputs
 from detap.cli.session import Session
 from detap.errors import Note, UsageError
 from detap.evaluation.results import Result
@@ -31,7 +31,8 @@ def run(session: Session, given: Sequence[tuple[str, str]], options: dict[str, A
     inputs = Inputs.from_options(options)
     protocol = inputs.protocol(options)
     paths = inputs.paths(*(path for _, path in named[1:]))
-    outputs = Outputs.from_options(options, paths, subject="a comparison")
+    formats = (*DATA_FORMATS, "html")
+    outputs = Outputs.from_options(options, paths, subject="a comparison", formats=formats)
     digests = outputs.needs_digests
     inputs = inputs.for_protocols(protocol, digests=digests)
     source = click.get_current_context().get_parameter_source("resamples")

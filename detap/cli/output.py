@@ -17,7 +17,7 @@ from detap.report.numbers import RULE, UNDEFINED
 from detap.report.writers.registry import WRITERS, Style, Writer
 
 _PAGE = 80  # width of output that is not a terminal
-_DATA_FORMATS = ("table", "json", "csv", "markdown", "latex")
+DATA_FORMATS = ("table", "json", "csv", "markdown", "latex")
 """Formats of reports other than evaluations."""
 
 _PLAIN = str.maketrans({UNDEFINED: "-", RULE: "-"})
@@ -40,10 +40,12 @@ class Outputs:
         extra_files: Sequence[str] = (),
         *,
         subject: str = "",
+        formats: Sequence[str] = DATA_FORMATS,
     ) -> Self:
         """Remove the output options from `options`; raise an error if a report cannot be written.
 
-        The command also writes `extra_files`. A report with a `subject` is not an evaluation.
+        The command also writes `extra_files`. A report with a `subject` is not an evaluation,
+        and has these formats.
         """
         output_format = options.pop("output_format")
         stdout = WRITERS[output_format or "table"]
@@ -59,17 +61,17 @@ class Outputs:
         )
         stdout = to_stdout[0] or stdout if to_stdout else stdout
         outputs = cls(stdout, files, tuple(inputs), bool(output_format or to_stdout))
-        outputs._check([*(path for _, path in files), *extra_files], subject)
+        outputs._check([*(path for _, path in files), *extra_files], subject, formats)
         return outputs
 
-    def _check(self, paths: Sequence[str], subject: str) -> None:
+    def _check(self, paths: Sequence[str], subject: str, formats: Sequence[str]) -> None:
         for path in paths:
             if paths.count(path) > 1:
                 raise UsageError(f"{escape(path)} would be written twice")
         for writer in self.writers:
-            if subject and writer.name not in _DATA_FORMATS:
+            if subject and writer.name not in formats:
                 raise UsageError(
-                    f"{subject} cannot be written as {writer.name}; use {', '.join(_DATA_FORMATS)}"
+                    f"{subject} cannot be written as {writer.name}; use {', '.join(formats)}"
                 )
             if writer.extra:
                 writer.check_installed()

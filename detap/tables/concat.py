@@ -79,10 +79,10 @@ def join_detections(
     _refuse_some_without_scores(tables)
     if not merge_images:
         # A table may list every image of the ground truth; only images with rows matter.
-        named = [(table.path, images_seen(table)) for table in tables]
+        seen = [(table.path, images_seen(table)) for table in tables]
         truth = () if ground_truth is None else ground_truth.files
-        _refuse_several_detectors(named, truth[0].path if len(truth) == 1 else "GT")
-        refuse_shared(named)
+        _refuse_several_detectors(seen, truth[0].path if len(truth) == 1 else "GT")
+        refuse_shared(seen)
     images = _union(tables, "images") if ground_truth is None else ground_truth.images
     known = () if ground_truth is None else ground_truth.class_ids
     ids = (*known, *ordered(set(_union(tables, "class_ids")).difference(known)))

@@ -179,6 +179,30 @@ def test_files_of_several_detectors_are_not_merged_and_the_remedy_helps(
     assert "compare them: detap compare FILES --gt gt.json;" in detap("eval", "gt.json", "runs").err
 
 
+def test_the_page_has_ranking_pairs_and_classes(detap: Run, folder: Path) -> None:
+    pytest.importorskip("jinja2", reason="the extra detap[report] is not installed")
+    pytest.importorskip("PIL", reason="the extra detap[report] is not installed")
+    assert compare(detap, "a.json", "<b>=b.json", "none.json", "-o", "page.html").status == 0
+    page = (folder / "page.html").read_text("utf-8")
+    assert "<b>" not in page
+    assert page.count("<circle ") == 3
+    # 0.7525 with the dog and 0.2525 without it, as in the table.
+    assert re.search(r'<td class="" data-value="0\.[45]\d*">\+0\.5000<small>p 0\.\d+', page)
+    assert re.search(r'class="name">dog</th><td data-part="[\d.]+">1\.0000</td>', page)
+    text = re.sub("<.*?>", "", page)
+    assert "detap report --gt gt.json --dt a.json --baseline-detections b.json -o" in text
+    # Detections of two files have no command.
+    compare(detap, "a.json", "several=[ab].json", "--merge-images", "-o", "page.html")
+    assert "<select" not in (folder / "page.html").read_text("utf-8")
+    given = ("a.json", "x=b.json", "--gt", "gt.json", "--resamples", "0")
+    assert detap("compare", *given, "-o", "page.html").status == 0
+    page = (folder / "page.html").read_text("utf-8")
+    assert "+0.5000</td>" in page
+    assert "<circle" not in page
+    ended = compare(detap, "a.json", "b.json", "-o", "page.html")
+    assert "a comparison cannot be written as html; use table, json," in ended.err
+
+
 @pytest.mark.usefixtures("folder")
 def test_csv_has_the_ranking(detap: Run) -> None:
     lines = compare(detap, "a.json", "b.json", "same.json", "--output-format", "csv").out.split()

@@ -7,12 +7,12 @@ are JSON without markup characters, and enter elements by ``textContent`` only.
 import json
 import os
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from detap import metrics
@@ -58,17 +58,48 @@ _ESCAPES = {ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"}
 def render_page(report: Report, source: PageSource) -> str:
     """Return the page of a report."""
     model, images = _model(report, source)
-    warnings = [escape(note) for note in report.notes if note.severity == "warning"]
-    infos = [escape(note) for note in report.notes if note.severity == "info"]
     packed_images, pictures, problems = _packed(images, source, len(as_json(model).encode()))
     model["folder"] = source.data_folder and source.data_folder.address
-    infos += problems[:_MOST_PROBLEMS]
+    infos = problems[:_MOST_PROBLEMS]
     if len(problems) > _MOST_PROBLEMS:
         infos.append(f"{len(problems) - _MOST_PROBLEMS:,} more images have such a problem")
-    scripts = [_resource("vendor/uPlot.iife.min.js"), _script()]
-    local = "" if source.data_folder is None else " 'self' file:"
-    styles = [_resource(name) for name in _STYLES]
+    return rendered(
+        "page.html.j2",
+        report,
+        infos,
+        libraries=("vendor/uPlot.iife.min.js",),
+        model=model,
+        headline=[
+            {"name": name, "params": described(report, name), "value": fraction(v, 4)}
+            for name, v in report.summary.items()
+        ],
+        drawn=[section.name for section in SECTIONS if section.page_data],
+        gates=next((block for block in report.blocks if block.key == "gates"), None),
+        trend=_trend,
+        thresholds=_thresholds(report),
+        local="" if source.data_folder is None else " 'self' file:",
+        data=Markup(as_json(model)),
+        images=Markup(packed_images),
+        pictures=Markup(as_json(pictures)),
+    )
+
+
+def rendered(
+    template: str,
+    report: Report,
+    infos: Sequence[str],
+    *,
+    libraries: Sequence[str] = (),
+    scripts: Sequence[str] = _SCRIPT,
+    styles: Sequence[str] = _STYLES,
+    local: str = "",
+    **values: Any,
+) -> str:
+    """Return a page of a template, which may run these scripts and apply these styles alone."""
+    texts = [*map(_resource, libraries), _script(scripts)]
+    sheets = [_resource(name) for name in styles]
     environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -76,31 +107,21 @@ def render_page(report: Report, source: PageSource) -> str:
         optimized=False,  # rendered once: it would cost more than it saves
     )
     environment.filters["name"] = escape
-    page: str = environment.from_string(_resource("page.html.j2")).render(
+    notes = report.notes
+    page: str = environment.get_template(template).render(
         report=report,
-        model=model,
-        headline=[
-            {"name": name, "params": described(report, name), "value": fraction(v, 4)}
-            for name, v in report.summary.items()
-        ],
-        warnings=warnings,
-        infos=infos,
+        warnings=[escape(note) for note in notes if note.severity == "warning"],
+        infos=[*(escape(note) for note in notes if note.severity == "info"), *infos],
         blocks=report.blocks,
-        drawn=[section.name for section in SECTIONS if section.page_data],
-        gates=next((block for block in report.blocks if block.key == "gates"), None),
-        cells=_cells,
-        trend=_trend,
-        thresholds=_thresholds(report),
+        cells=cells_of,
         protocol=[(name, _field(value)) for name, value in report.protocol.items()],
         policy=(
             f"default-src 'none'; img-src data:{local}; base-uri 'none'; form-action 'none'; "
-            f"script-src {_sources(scripts)}{local}; style-src {_sources(styles)}"
+            f"script-src {_sources(texts)}{local}; style-src {_sources(sheets)}"
         ),
-        scripts=[Markup(text) for text in scripts],
-        styles=[Markup(text) for text in styles],
-        data=Markup(as_json(model)),
-        images=Markup(packed_images),
-        pictures=Markup(as_json(pictures)),
+        scripts=[Markup(text) for text in texts],
+        styles=[Markup(text) for text in sheets],
+        **values,
     )
     return page
 
@@ -304,8 +325,8 @@ def _resource(name: str) -> str:
     return (Path(__file__).parent / name).read_text(encoding="utf-8")
 
 
-def _script() -> str:
-    parts = "\n".join(_resource(f"script/{name}.js") for name in _SCRIPT)
+def _script(names: Sequence[str]) -> str:
+    parts = "\n".join(_resource(f"script/{name}.js") for name in names)
     return f'(() => {{\n"use strict";\n\n{parts}}})();\n'
 
 
@@ -314,13 +335,11 @@ def _sources(texts: list[str]) -> str:
     return " ".join(f"'sha256-{digest}'" for digest in digests)
 
 
-def _cells(block: Block) -> list[list[tuple[str, str]]]:
-    """Return the rows of a block's table as classes and texts."""
-    assert block.table is not None
-    columns = block.table.columns
+def cells_of(table: Table) -> list[list[tuple[str, str]]]:
+    """Return the rows of a table as classes and texts."""
     return [
-        [(column.kind, _number(row.get(column.key), column)) for column in columns]
-        for row in block.table.rows
+        [(column.kind, _number(row.get(column.key), column)) for column in table.columns]
+        for row in table.rows
     ]
 
 
