@@ -222,6 +222,24 @@ def test_detectable_drops() -> None:
     assert headings(plain.table)[-1][1:3] == ("images needed", "needed")
 
 
+def test_unknown_detectable_drops_are_one_line() -> None:
+    drop = DetectableDrop("AP", 100, 0.0625, 0.125)
+    unknown = DetectableDrop("AP50", 100, nan, nan)
+    classes = tuple(DetectableDrop(f"class:{name}.AP", 100, nan, nan) for name in "ab")
+    block = power_block(PowerAnalysis(Criterion(), "image", (drop, unknown), classes))
+    assert block.table is not None
+    assert [row["name"] for row in block.table.rows] == ["AP"]
+    assert block.lines[0] == (
+        "3 metrics are left out: all resamples are equal, so that the noise cannot be estimated."
+    )
+    one = power_block(PowerAnalysis(Criterion(), "image", (drop, unknown)))
+    assert one.lines[0].startswith("1 metric is left out: ")
+    assert [row["name"] for row in one.data["metrics"]] == ["AP", "AP50"]
+    none = power_block(PowerAnalysis(Criterion(), "image", (unknown,), classes))
+    assert none.table is None
+    assert none.lines == ("All resamples are equal: the noise cannot be estimated.",)
+
+
 KINDS = ("minimum", "maximum")
 
 

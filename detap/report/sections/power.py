@@ -63,13 +63,13 @@ def power_block(analysis: PowerAnalysis, most: int | None = 10) -> Block:
     """Return the minimum detectable drops, overall and by class."""
     criterion = analysis.criterion
     rows = (*analysis.metrics, *analysis.classes)
-    overall = [row for row in rows if row.ground_truths is None]
-    classes = sorted(  # largest drop first, unknown ones last
-        (row for row in rows if row.ground_truths is not None),
-        key=lambda row: (isnan(row.min_detectable_drop), -row.min_detectable_drop),
+    known = [row for row in rows if not isnan(row.min_detectable_drop)]
+    overall = [row for row in known if row.ground_truths is None]
+    classes = sorted(  # largest drop first
+        (row for row in known if row.ground_truths is not None),
+        key=lambda row: -row.min_detectable_drop,
     )
-    known = any(not isnan(row.min_detectable_drop) for row in rows)
-    shown = [*overall, *classes[:most]] if known else []
+    shown = [*overall, *classes[:most]]
     return Block(
         "power",
         "Minimum detectable drop",
@@ -80,7 +80,7 @@ def power_block(analysis: PowerAnalysis, most: int | None = 10) -> Block:
             classes=[row._asdict() for row in analysis.classes],
             margins=[margin._asdict() for margin in analysis.margins],
         ),
-        tuple(_lines(analysis, shown)),
+        tuple(_lines(analysis, shown, len(known) - len(shown))),
         Table(_columns(analysis, shown), tuple(row._asdict() for row in shown)) if shown else None,
     )
 
@@ -101,7 +101,7 @@ def _columns(analysis: PowerAnalysis, shown: Sequence[DetectableDrop]) -> tuple[
     return tuple(column for column in columns if any(row[column.key] is not None for row in rows))
 
 
-def _lines(analysis: PowerAnalysis, shown: Sequence[DetectableDrop]) -> Iterator[str]:
+def _lines(analysis: PowerAnalysis, shown: Sequence[DetectableDrop], hidden: int) -> Iterator[str]:
     if not (analysis.metrics or analysis.classes):
         yield "Too few ground truths to estimate the noise."
         return
@@ -110,9 +110,11 @@ def _lines(analysis: PowerAnalysis, shown: Sequence[DetectableDrop]) -> Iterator
         return
     criterion = analysis.criterion
     power = f"{100 * criterion.power:g}% power"
-    hidden = len(analysis.metrics) + len(analysis.classes) - len(shown)
     if hidden:
         yield f"{hidden} more {'class' if hidden == 1 else 'classes'} in the JSON report."
+    if unknown := len(analysis.metrics) + len(analysis.classes) - len(shown) - hidden:
+        names = "1 metric is" if unknown == 1 else f"{unknown} metrics are"
+        yield f"{names} left out: all resamples are equal, so that the noise cannot be estimated."
     level = f"{100 * criterion.level:g}% level"
     yield f"A drop of this size is detected with {power} at the {level}."
     if not criterion.paired:
