@@ -184,6 +184,7 @@ def ground_truth_notes(ground_truth: GroundTruth, protocol: Protocol) -> tuple[N
     """Return the reader's notes on ground truth that apply under the protocol."""
     moot = {
         "ignore-without-effect": "ignore" in protocol.ignore_flags,
+        "missing-area": protocol.area_source != "annotation",
         "missing-iscrowd": "crowd" not in protocol.ignore_flags,
         KEYPOINT_AREAS: protocol.iou_type != "keypoints",
     }

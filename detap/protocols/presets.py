@@ -147,6 +147,14 @@ _preset(
     source="pycocotools 2.0.11, COCOeval with iouType keypoints",
 )
 _preset(
+    "crowdpose",
+    "coco-keypoints",
+    sigmas=SIGMAS["crowdpose"],
+    area_ranges=(ALL_AREAS,),
+    area_source="0.53-box",
+    source="xtcocotools 1.14.3, COCOeval with iouType keypoints_crowd and without areas",
+)
+_preset(
     "coco-polygon",
     "coco",
     iou_type="polygon",

@@ -1,0 +1,63 @@
+"""CrowdPose and COCO-WholeBody: the figures of xtcocotools 1.14.3, through the command line."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Ended, detap
+
+__all__ = ["detap"]
+
+
+@pytest.fixture(scope="module")
+def benchmarks(real_data: Path) -> Path:
+    folder = real_data / "formats3"
+    if not folder.is_dir():
+        pytest.skip(f"the data of benchmarks is absent: no folder {folder}")
+    return folder
+
+
+Command = Callable[..., Ended]
+
+
+def scored(detap: Command, *arguments: object) -> dict[str, Any]:
+    """Return the JSON report of `detap eval`."""
+    ended = detap("eval", *arguments, "--output-format", "json")
+    assert ended.status == 0, ended.err
+    report: dict[str, Any] = json.loads(ended.out)
+    return report
+
+
+def crowdpose(benchmarks: Path) -> tuple[Path, Path]:
+    folder = benchmarks / "crowdpose"
+    return folder / "crowdpose_val.json", folder / "crowdpose_preds.json"
+
+
+def test_crowdpose(benchmarks: Path, detap: Command) -> None:
+    report = scored(detap, *crowdpose(benchmarks), "--protocol", "crowdpose")
+    expected = json.loads((benchmarks / "crowdpose" / "expected.json").read_text())
+    expected["AR20"] = expected.pop("AR")
+    names = ["AP", "AP50", "AP75", "AR20", "AR50", "AR75"]
+    assert list(report["summary"]) == names  # no area ranges
+    assert report["summary"] == pytest.approx({name: expected[name] for name in names}, abs=1e-15)
+    # Annotations have no area and need none.
+    assert "missing-area" not in [note["code"] for note in report["notes"]]
+
+
+def test_parts_of_crowdpose(benchmarks: Path, tmp_path: Path, detap: Command) -> None:
+    truth, detections = crowdpose(benchmarks)
+    split = tmp_path / "split.csv"
+    lines = ["image,tag"]
+    for image in json.loads(truth.read_text())["images"]:
+        index = image["crowdIndex"]
+        tag = "easy" if index < 0.2 else "medium" if index < 0.8 else "hard"
+        lines.append(f"{image['id']},{tag}")
+    split.write_text("\n".join(lines))
+    report = scored(detap, truth, detections, "--protocol", "crowdpose", "--slices", split)
+    expected = json.loads((benchmarks / "crowdpose" / "expected.json").read_text())
+    for name in ("easy", "medium", "hard"):  # the reference rounds them
+        part = report["slices"][name]["summary"]["AP"]
+        assert round(part, 4) == expected[f"AP-{name}"]
