@@ -19,7 +19,7 @@ from detap.formats.catalogue import FORMATS, options
 from detap.formats.options import Option
 from detap.metrics.at_threshold import AT_THRESHOLD
 from detap.protocols import PRESETS, Protocol
-from detap.protocols.fields import ProtocolBase, ProtocolField, YesNo, protocol_fields
+from detap.protocols.fields import SIGMAS, ProtocolBase, ProtocolField, YesNo, protocol_fields
 from detap.protocols.ranking import Classification, Retrieval
 from detap.report import schema
 from detap.report.schemas import NAMES
@@ -54,7 +54,7 @@ def presets_table() -> list[str]:
 
 
 _BASES = (
-    *("voc2012", "voc2007-py", "coco", "lvis", "dota", "kitti", "open-images-v2"),
+    *("voc2012", "voc2007-py", "coco", "coco-keypoints", "lvis", "dota", "kitti", "open-images-v2"),
     *("citypersons", "kaist", "wider-easy"),
 )
 """Presets that the table describes others by."""
@@ -83,7 +83,7 @@ def _changed_fields(preset: Protocol, base: Protocol) -> list[str]:
 
 def _option_value(axis: ProtocolField, value: Any) -> str:
     """Return a value as the option takes it, by name if it has one."""
-    for name in ("coco", "proposals", "kitti", "0.5:0.95:0.05"):
+    for name in (*SIGMAS, "proposals", "kitti", "0.5:0.95:0.05"):
         with suppress(ValueError):
             if value == axis.kind.parse(name):
                 return name

@@ -153,7 +153,7 @@ def presets() -> dict[str, dict[str, Any]]:
     fields = {name: preset.as_dict() for name, preset in PRESETS.items()}
     defaults = Protocol(name="").as_dict()
     changed = {
-        name: {key: value for key, value in preset.items() if value != defaults[key]}
+        name: {key: value for key, value in preset.items() if value != defaults.get(key)}
         for name, preset in fields.items()
     }
     record: dict[str, dict[str, Any]] = json.loads(json.dumps({"": defaults, **changed}))

@@ -126,8 +126,14 @@ class Inputs:
     def for_protocols(self, *protocols: Protocol, digests: bool) -> Self:
         """Return inputs that also read the data the protocols need."""
         required: dict[str, Any] = {}
+        if any(protocol.keys != protocols[0].keys for protocol in protocols):
+            names = " and ".join(protocol.name for protocol in protocols)
+            raise UsageError(
+                f"protocols {names} read different keypoints or scores of a record; use one of "
+                "them at a time"
+            )
         for protocol in protocols:
-            required |= protocol.reading
+            required |= protocol.reading | protocol.keys
         attributes = dict.fromkeys(name for protocol in protocols for name in protocol.attributes)
         if attributes:
             required["attributes"] = tuple(attributes)

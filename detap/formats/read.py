@@ -23,6 +23,7 @@ from detap.formats.options import (
     DETECTIONS,
     EXTRA_IMAGES,
     GEOMETRIES,
+    KEYS,
     LAYOUT,
     MISSING_SCORES,
     SPLIT,
@@ -293,19 +294,20 @@ def _with_options(
 
 def reader_options(file_format: Format, role: str, reading: Mapping[str, Any]) -> dict[str, Any]:
     """Return the keywords of the reader of a role; those of other formats are ignored."""
-    for name in GEOMETRIES:
+    for name in (*GEOMETRIES, *(KEYS if role == DETECTIONS else KEYS[:1])):
         if reading.get(name) and name not in file_format.geometries:
             others = (f for f in FORMATS.values() if name in f.geometries and not f.same_names)
             titles = " and ".join(other.title for other in others)
-            raise UsageError(
-                f"{name} are read from {titles} files; these are read as {file_format.name}"
-            )
+            verb = "are read from" if name in GEOMETRIES else "applies to"
+            raise UsageError(f"{name} {verb} {titles} files; these are read as {file_format.name}")
     available = [option for option in file_format.options if role in option.roles]
     if file_format.subsets:  # the path is that of the subset
         available = [option for option in available if option is not SPLIT]
     ignored = {option.name for option in options()} - {option.name for option in available}
     given = {name: value for name, value in reading.items() if name not in ignored}
     given.pop(MISSING_SCORES, None)
+    if role == TRUTH:
+        given.pop("score_key", None)
     if role != TRUTH or not file_format.has_attributes:
         given.pop("attributes", None)
     for option in available:

@@ -58,6 +58,7 @@ _USED_BY_IOU_TYPE = {
     "group_of_weight": ("bbox",),
     "degenerate_boxes": ("bbox",),
     "sigmas": ("keypoints",),
+    "keypoint_keys": ("keypoints",),
     "class_agnostic": ("bbox", "segm", "boundary", "polygon"),
 }
 """The IoU types that use a field; all types use the other fields."""
@@ -158,6 +159,20 @@ class Protocol(ProtocolBase):
         "They are in the file's order. Those of the ground truth are `kpt_oks_sigmas` of a "
         "data.yaml, else COCO's for 17 keypoints with visibility, else 1/K (Ultralytics).",
         kind=Sigmas(),
+    )
+    keypoint_keys: tuple[str, ...] = protocol_field(
+        (),
+        "Keypoints of COCO files: keys joined into one list: keypoints,foot_kpts; none: keypoints.",
+        "With keys, ground truths without labeled keypoints (v > 0) there are ignored, whatever "
+        "`num_keypoints` is, and detections without are dropped (COCO-WholeBody).",
+        kind=Names("keypoints,foot_kpts"),
+        always_reported=False,
+    )
+    score_key: str = protocol_field(
+        "score",
+        "Key of the score in COCO results: foot_score; where they lack it, score.",
+        kind=Word(),
+        always_reported=False,
     )
     detection_area: Literal["box", "pixels", "extent"] = protocol_field(
         "box",
@@ -657,7 +672,15 @@ class Protocol(ProtocolBase):
     @property
     def reader_options(self) -> dict[str, Any]:
         """The reader options and attributes that the protocol needs."""
-        return self.reading | ({"attributes": self.attributes} if self.attributes else {})
+        options: dict[str, Any] = {**self.reading, **self.keys}
+        return options | ({"attributes": self.attributes} if self.attributes else {})
+
+    @property
+    def keys(self) -> dict[str, Any]:
+        """The reader options for the keys of records, where they are not the usual ones."""
+        names = ("keypoint_keys", "score_key")
+        given = {name: getattr(self, name) for name in names}
+        return {name: value for name, value in given.items() if value != getattr(Protocol, name)}
 
     @property
     def reading(self) -> dict[str, bool]:

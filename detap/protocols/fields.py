@@ -109,14 +109,30 @@ PROPOSAL_AREAS = (
 KITTI_LEVELS = tuple(AreaRange(n, -inf, inf, f"-{n}") for n in ("moderate", "easy", "hard"))
 """KITTI's difficulty levels, the quoted one first; their other limits differ, not their areas."""
 
+
+def _thousandths(values: tuple[int, ...]) -> tuple[float, ...]:
+    return tuple(value / 1000 for value in values)
+
+
 _HEAD = (0.26, 0.25, 0.25, 0.35, 0.35)
 _LIMBS = (0.79, 0.79, 0.72, 0.72, 0.62, 0.62, 1.07, 1.07, 0.87, 0.87, 0.89, 0.89)
 _CROWD_POSE = (79, 79, 72, 72, 62, 62, 107, 107, 87, 87, 89, 89, 79, 79)
+_FOOT = (68, 66, 66, 92, 94, 94)
+_FACE = (
+    *(42, 43, 44, 43, 40, 35, 31, 25, 20, 23, 29, 32, 37, 38, 43, 41, 45, 13, 12, 11, 11, 12, 12),
+    *(11, 11, 13, 15, 9, 7, 7, 7, 12, 9, 8, 16, 10, 17, 11, 9, 11, 9, 7, 13, 8, 11, 12, 10, 34, 8),
+    *(8, 9, 8, 8, 7, 10, 8, 9, 9, 9, 7, 7, 8, 11, 8, 8, 8, 10, 8),
+)
+_HAND = (29, 22, 35, 37, 47, 26, 25, 24, 35, 18, 24, 22, 26, 17, 21, 21, 32, 20, 19, 22, 31)
 SIGMAS: dict[str, tuple[float, ...]] = {
     # Tenths, divided as pycocotools does: 0.26 / 10 is not the float 0.026.
     "coco": tuple(tenth / 10 for tenth in (*_HEAD, *_LIMBS)),
-    "crowdpose": tuple(thousandth / 1000 for thousandth in _CROWD_POSE),
+    "crowdpose": _thousandths(_CROWD_POSE),
+    "foot": _thousandths(_FOOT),
+    "face": _thousandths(_FACE),
+    "hand": _thousandths(_HAND),
 }
+SIGMAS["wholebody"] = sum((SIGMAS[part] for part in ("coco", "foot", "face", "hand", "hand")), ())
 """OKS sigmas by the name of the skeleton."""
 
 
@@ -217,6 +233,8 @@ class Choice(Kind):
 
 class Word(Kind):
     """A name."""
+
+    metavar = "NAME"
 
     def accept(self, name: str, value: Any) -> str:
         if not (isinstance(value, str) and value):
@@ -397,7 +415,7 @@ class Points(Several):
 class Sigmas(Several):
     """OKS sigmas, one per keypoint, or the name of a skeleton; or none."""
 
-    values = "`coco`, `crowdpose`, `0.026,0.025,...`; `none`"
+    values = "`coco`, `crowdpose`, `wholebody`, `foot`, `face`, `hand`, `0.026,0.025,...`; `none`"
     one = Number(0, above=True)
 
     def parse(self, text: str) -> tuple[float, ...]:

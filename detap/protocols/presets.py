@@ -146,6 +146,24 @@ _preset(
     max_dets=(20,),
     source="pycocotools 2.0.11, COCOeval with iouType keypoints",
 )
+for _part, _keys, _sigmas in (
+    ("", ("keypoints", "foot_kpts", "face_kpts", "lefthand_kpts", "righthand_kpts"), "wholebody"),
+    ("-body", ("keypoints",), "coco"),
+    ("-foot", ("foot_kpts",), "foot"),
+    ("-face", ("face_kpts",), "face"),
+    ("-lefthand", ("lefthand_kpts",), "hand"),
+    ("-righthand", ("righthand_kpts",), "hand"),
+):
+    _preset(
+        f"coco-wholebody{_part}",
+        "coco-keypoints",
+        keypoint_keys=_keys,
+        score_key=f"{_part.removeprefix('-') or 'wholebody'}_score",
+        sigmas=SIGMAS[_sigmas],
+        source=f"xtcocotools 1.14.3, COCOeval with iouType keypoints_{_part[1:] or 'wholebody'}",
+        tolerance=1e-12,
+        residue=_SUMS,
+    )
 _preset(
     "crowdpose",
     "coco-keypoints",

@@ -93,6 +93,8 @@ def test_other_tools_have_a_row(tool: str) -> None:
 
 def test_every_preset_of_another_implementation_is_mentioned() -> None:
     ours = {"coco-strict", "coco-keypoints", "coco-segm", "voc2012-py", "proposals"}
+    parts = ("body", "foot", "face", "lefthand", "righthand")
+    ours |= {f"coco-wholebody-{part}" for part in parts}
     ours |= {"citypersons-small", "citypersons-heavy", "citypersons-all"}
     for name in set(PRESETS) - ours:
         assert f"`{name}`" in PAGE + CHOOSING, f"no page names {name}"

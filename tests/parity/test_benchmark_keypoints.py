@@ -61,3 +61,23 @@ def test_parts_of_crowdpose(benchmarks: Path, tmp_path: Path, detap: Command) ->
     for name in ("easy", "medium", "hard"):  # the reference rounds them
         part = report["slices"][name]["summary"]["AP"]
         assert round(part, 4) == expected[f"AP-{name}"]
+
+
+PARTS = {"": "wholebody"} | {
+    f"-{part}": part for part in ("body", "foot", "face", "lefthand", "righthand")
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_wholebody(benchmarks: Path, detap: Command, part: str) -> None:
+    folder = benchmarks / "wholebody"
+    files = folder / "wholebody_val.json", folder / "wholebody_preds.json"
+    report = scored(detap, *files, "--protocol", f"coco-wholebody{part}")
+    expected = json.loads((folder / "expected.json").read_text())
+    figures = expected[PARTS[part]]
+    figures["AR20"] = figures.pop("AR")
+    assert report["summary"] == pytest.approx(figures, abs=1e-12)
+    assert report["protocol"]["sigmas"] == pytest.approx(expected["sigmas"][PARTS[part]])
+    (note,) = [note for note in report["notes"] if note["code"] == "missing-score-key"]
+    assert note["message"] == f"{PARTS[part]}_score missing; using score"
+    assert note["count"] == 26

@@ -133,7 +133,9 @@ def test_every_preset_with_a_tolerance_is_tested() -> None:
     elsewhere |= {"coco-polygon", "ultralytics-pose"}  # tests/formats/test_ultralytics.py
     elsewhere |= {"open-images-v2", "open-images-challenge"}
     elsewhere |= {"citypersons-script", "kaist-script", "crowdhuman"}  # test_pedestrians.py
-    elsewhere |= {"crowdpose"}  # test_benchmark_keypoints.py
+    elsewhere |= {"crowdpose", "coco-wholebody"}  # test_benchmark_keypoints.py
+    parts = ("body", "foot", "face", "lefthand", "righthand")
+    elsewhere |= {f"coco-wholebody-{part}" for part in parts}
     elsewhere |= {"lvis-fixed", "lvis-fixed-segm"}  # test_fixed_ap.py
     elsewhere |= {"wider-easy", "wider-medium", "wider-hard"}  # test_wider.py
     tried = elsewhere | {row[0] for row in ROWS}

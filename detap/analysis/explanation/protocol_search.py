@@ -303,6 +303,8 @@ class _Search:
             "primary_metric",
             "iou_type",
             "sigmas",
+            "keypoint_keys",
+            "score_key",
             "detection_area",
         ):
             return ()

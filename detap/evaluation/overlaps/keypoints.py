@@ -74,7 +74,7 @@ class KeypointShapes(Shapes):
 
     def notes(self) -> Iterator[Note]:
         """Note detections with a box in another range than their keypoints."""
-        if self.protocol.detection_area == "box":
+        if self.protocol.detection_area == "box" and not self.protocol.keypoint_keys:
             yield from self.box_area_notes(self._extents(), "keypoints", "extent")
 
 

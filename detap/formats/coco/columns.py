@@ -63,11 +63,16 @@ class DetectionColumns:
     polygons: Floats | None = None  # (N, 8), if a row has one instead of a box
     by_file: bool = False  # True if images were matched by file name, not by id
     origin: NDArray[np.intp] | None = None  # record of each row, if some were left out
-    notes: tuple[Note, ...] = ()  # of ids read in another form, and of rows left out
+    notes: tuple[Note, ...] = ()  # of other ids and scores, and of rows left out
 
     def without_extra_images(self, known: int, images: int) -> "DetectionColumns":
         """Leave out the rows whose image is -1, of so many images; K is `known`."""
         kept = self.image >= 0
+        note = extra_images_note(int(np.count_nonzero(~kept)), images)
+        return self.select(kept, known, note)
+
+    def select(self, kept: Flags, known: int, note: Note) -> "DetectionColumns":
+        """Leave out the other rows, if any, with a note; K is `known`."""
         if kept.all():
             return self
         counts = np.bincount(self.label[kept], minlength=known + len(self.unknown))[known:]
@@ -85,8 +90,8 @@ class DetectionColumns:
             self,
             **changes,
             unknown={name: count for name, count in unknown.items() if count},
-            origin=np.flatnonzero(kept),
-            notes=(*self.notes, extra_images_note(int(np.count_nonzero(~kept)), images)),
+            origin=np.flatnonzero(kept) if self.origin is None else self.origin[kept],
+            notes=(*self.notes, note),
         )
 
     def located(self, location: Callable[[int], str]) -> Callable[[int], str]:

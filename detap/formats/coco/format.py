@@ -23,7 +23,7 @@ from detap.formats.coco.results import ResultsFile
 from detap.formats.coco.truth import TruthFile, image_values_of_file, listed_file_names
 from detap.formats.content import Content
 from detap.formats.json.document import JsonFile
-from detap.formats.options import DETECTIONS, GEOMETRIES
+from detap.formats.options import DETECTIONS, GEOMETRIES, KEYS
 from detap.formats.read import reader_options
 from detap.formats.reading.sniffing import head
 from detap.formats.stem_matching import empty_ground_truth
@@ -45,6 +45,7 @@ def read_ground_truth(
     as_is: bool = False,
     masks: bool = False,
     keypoints: bool = False,
+    keypoint_keys: tuple[str, ...] = (),
     attributes: tuple[str, ...] = (),
     shapes: str = "reject",
     limits: Limits = DEFAULT_LIMITS,
@@ -52,12 +53,19 @@ def read_ground_truth(
     """Read an instances file; images and classes in ascending order of id, rows in file order.
 
     Every annotation must have a mask with `masks`, which also gives a missing box, and keypoints
-    with `keypoints`. `shapes` are rejected or replaced by a ``"bbox"`` if CVAT rotates them.
+    with `keypoints`, those of `keypoint_keys` one after the other. `shapes` are rejected or
+    replaced by a ``"bbox"`` if CVAT rotates them.
     """
     del class_names  # the file has class names
     check_choice("boxes", boxes, BOX_LAYOUTS)
     source = path if isinstance(path, JsonFile) else JsonFile(path)
-    truth = TruthFile(boxes=boxes, masks=masks, keypoints=keypoints, attributes=attributes)
+    truth = TruthFile(
+        boxes=boxes,
+        masks=masks,
+        keypoints=keypoints,
+        keypoint_keys=keypoint_keys,
+        attributes=attributes,
+    )
     with source.opened(limits) as document:
         truth.read(document)
     columns, notes = as_exported(truth.columns(), truth, path=source.path, shapes=shapes)
@@ -86,6 +94,8 @@ def read_detections(
     as_is: bool = False,
     masks: bool = False,
     keypoints: bool = False,
+    keypoint_keys: tuple[str, ...] = (),
+    score_key: str = "",
     shapes: str = "reject",
     limits: Limits = DEFAULT_LIMITS,
 ) -> Detections:
@@ -94,7 +104,8 @@ def read_detections(
     An ``image_id`` may also be a file stem, as text or number. If the ground truth has class names
     instead of ids, names come from the results' own list of categories or from `dt_class_names` or
     `class_names`, of which the first has `first_category_id`, by default detected. A missing box is
-    that of the mask or of the keypoints. With `shapes` ``"bbox"``, so is a `poly`.
+    that of the mask or of the keypoints. With `shapes` ``"bbox"``, so is a `poly`. A score is that
+    of `score_key`, else ``score``.
     """
     check_choice("shapes", shapes, SHAPES)
     check_choice("boxes", boxes, BOX_LAYOUTS)
@@ -103,7 +114,15 @@ def read_detections(
     listed = class_names if dt_class_names is None else dt_class_names
     by_name = goes_by_names(ground_truth, listed, first_category_id)
     file = shown(source.path)
-    parse = partial(parse_results, boxes=boxes, masks=masks, keypoints=keypoints, limits=limits)
+    parse = partial(
+        parse_results,
+        boxes=boxes,
+        masks=masks,
+        keypoints=keypoints,
+        keypoint_keys=keypoint_keys,
+        score_key=score_key,
+        limits=limits,
+    )
     results: ResultsFile = source.parsed(parse)
     columns = results.columns(ground_truth, by_name=by_name)
     sources: tuple[SourceFile, ...] = ()
@@ -144,10 +163,18 @@ def parse_results(
     boxes: str = "xywh",
     masks: bool = False,
     keypoints: bool = False,
+    keypoint_keys: tuple[str, ...] = (),
+    score_key: str = "",
     limits: Limits = DEFAULT_LIMITS,
 ) -> ResultsFile:
     """Read a results file as far as that needs no ground truth."""
-    results = ResultsFile(boxes=boxes, masks=masks, keypoints=keypoints)
+    results = ResultsFile(
+        boxes=boxes,
+        masks=masks,
+        keypoints=keypoints,
+        keypoint_keys=keypoint_keys,
+        score_key=score_key,
+    )
     with source.opened(limits) as document:
         results.read(document)
     return results
@@ -199,7 +226,7 @@ def _first_records(path: str) -> list[dict[str, Any]]:
 
 
 _NAMES = {"class_names", "dt_class_names", "first_category_id"}
-_PARSED = {"boxes", "masks", "keypoints", "limits"}
+_PARSED = {"boxes", "masks", "keypoints", *KEYS, "limits"}
 """Options of :func:`parse_results`."""
 
 
@@ -230,7 +257,7 @@ class Coco(Format):
     """COCO JSON: ``instances.json`` and a list of results."""
 
     by_ids = True
-    geometries = GEOMETRIES
+    geometries = (*GEOMETRIES, *KEYS)
     has_attributes = True
 
     read_truth_file = staticmethod(read_ground_truth)

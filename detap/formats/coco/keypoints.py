@@ -1,5 +1,6 @@
 """Keypoints of COCO records."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,8 @@ from detap.tables.detection import Floats
 class KeypointLists:
     """The keypoints of a list of records; `pairs` may be without v where the record has a box."""
 
-    def __init__(self, records: RecordList, *, pairs: bool = False) -> None:
-        self._records = records
+    def __init__(self, records: RecordList, key: str = "keypoints", *, pairs: bool = False) -> None:
+        self._records, self._key = records, key
         self._may_be_pairs = pairs
         self._numbers = Numbers()
         self._refused: dict[int, tuple[Any, FaultError]] = {}
@@ -24,16 +25,17 @@ class KeypointLists:
     def drain(self) -> None:
         """Decode the spans of the next rows."""
         fields = self._records.fields
-        if not fields.holds("keypoints"):
+        key = self._key
+        if not fields.holds(key):
             return
-        spans = fields.spans("keypoints")
+        spans = fields.spans(key)
         while (row := self._numbers.read(fields.drained, *spans)) >= 0:
-            value, numbers = loaded(fields, "keypoints", row), []
+            value, numbers = loaded(fields, key, row), []
             may_be_pairs = False
             try:
-                keypoint_values({"keypoints": value})
+                keypoint_values({key: value}, key)
                 may_be_pairs = self._may_be_pairs and fields.has_box(row)
-                numbers = keypoints_of_result({"keypoints": value})
+                numbers = keypoints_of_result({key: value}, key)
             except FaultError as error:
                 if may_be_pairs:
                     self._refused[row] = value, error
@@ -62,7 +64,7 @@ class KeypointLists:
         self.count = count if count is not None else int(first[0]) if len(first) else 0
         for row in np.flatnonzero(read & (lengths != self.count)).tolist() if same else ():
             if row not in self._pairs:
-                message = f"keypoints has {lengths[row]} keypoints, expected {self.count}"
+                message = f"{self._key} has {lengths[row]} keypoints, expected {self.count}"
                 self._records.fault_of_row(row, FaultError(f"{message} {reference}"))
 
     def _pairs_of(self, count: int) -> dict[int, list[float]]:
@@ -105,3 +107,8 @@ class KeypointLists:
         high = [np.maximum.reduceat(values, starts) for values in (x, y)]
         boxes = np.stack([*low, high[0] - low[0], high[1] - low[1]], axis=1)
         return given, boxes[np.isin(every, given)]
+
+
+def joined_keypoints(lists: Sequence[KeypointLists]) -> Floats:
+    """Return the keypoints of several keys, one key after the other, (N, P, 3)."""
+    return np.concatenate([of_key.array() for of_key in lists], axis=1)

@@ -63,12 +63,12 @@ def number_of(name: str, value: Any) -> float:
     return number
 
 
-def score_of(value: Any) -> float:
+def score_of(value: Any, key: str = "score") -> float:
     """Return a score; raise FaultError if float64 rounds it, which could create a tie."""
-    number = number_of("score", value)
+    number = number_of(key, value)
     if isinstance(value, int) and number != value:
         raise FaultError(
-            f"score is {short_json(value)}, which float64 rounds to {number:.0f}",
+            f"{key} is {short_json(value)}, which float64 rounds to {number:.0f}",
             "use scores that float64 represents exactly, such as integers below 2^53",
         )
     return number
@@ -218,10 +218,10 @@ def category_ids(key: str, values: Any) -> list[Name]:
 
 
 def annotation_values(
-    record: Record, boxes: str, attributes: Attributes, *, masks: bool, keypoints: bool
+    record: Record, boxes: str, attributes: Attributes, *, masks: bool, keypoints: Sequence[str]
 ) -> Values:
-    """Return the values of an annotation."""
-    record = _present(record, *_REQUIRED, "segmentation", "keypoints")
+    """Return the values of an annotation, with the keypoints of some keys."""
+    record = _present(record, *_REQUIRED, "segmentation", "keypoints", *keypoints)
     values: dict[str, Any] = {"id": identifier_of(record, "id") if "id" in record else None}
     values |= {key: identifier_of(record, key) for key in ("image_id", "category_id")}
     if not (masks and has_no_box(record)):
@@ -233,9 +233,10 @@ def annotation_values(
             raise FaultError("segmentation is missing", "add it, or use --iou-type bbox")
         parse_segmentation(record["segmentation"])
         values["segmentation"] = _json(record["segmentation"])
+    for key in keypoints:
+        keypoints_of_result(record, key)
+        values[key] = _json(record[key])
     if keypoints:
-        keypoints_of_result(record)
-        values["keypoints"] = _json(record["keypoints"])
         values["num_keypoints"] = number_of_keypoints(record)
     values |= {name: flag_of(record, name) for name in FLAGS if name in record}
     attributes.values(record.get)
@@ -248,10 +249,12 @@ def annotation_values(
     return values
 
 
-def result_values(record: Record, boxes: str, *, masks: bool, keypoints: bool) -> Values:
-    """Return the values of a detection."""
+def result_values(
+    record: Record, boxes: str, *, masks: bool, keypoints: Sequence[str], score_key: str = ""
+) -> Values:
+    """Return the values of a detection, with the keypoints of some keys."""
     no_box = has_no_box(record)
-    named: tuple[str, ...] = ("keypoints",) if keypoints else ()
+    named = tuple(keypoints)
     if no_box and all(record.get(key) is None for key in _GEOMETRIES):
         named = _GEOMETRIES  # by the message of a record without any
     record = _present(record, *_REQUIRED, *named)
@@ -261,9 +264,9 @@ def result_values(record: Record, boxes: str, *, masks: bool, keypoints: bool) -
     values |= {key: identifier_of(record, key) for key in ("image_id", "category_id")}
     if isinstance(record.get("file_name"), str):
         values["file_name"] = record["file_name"]
-    if keypoints:
-        keypoint_values(record)
-        values["keypoints"] = _json(record["keypoints"])
+    for key in keypoints:
+        keypoint_values(record, key)
+        values[key] = _json(record[key])
     if "segmentation" in record and (masks or (no_box and not keypoints)):
         parse_segmentation(record["segmentation"])
         values["segmentation"] = _json(record["segmentation"])
@@ -277,8 +280,9 @@ def result_values(record: Record, boxes: str, *, masks: bool, keypoints: bool) -
             values["keypoints"] = _json(record["keypoints"])
         elif "poly" not in record:
             box_of(record, boxes)
-    score = record.get("score")
-    values["score"] = None if score is None else score_of(score)
+    for key in filter(None, ("score", score_key)):
+        score = record.get(key)
+        values[key] = None if score is None else score_of(score, key)
     if no_box and "poly" in record:
         values["poly"] = _json(polygon_of(record))
     values["id"] = _json(record["id"]) if isinstance(record.get("id"), int | str) else None
@@ -322,29 +326,29 @@ def _json(value: Any) -> bytes:
 # --- keypoints
 
 
-def keypoints_of_result(record: Record) -> list[float]:
+def keypoints_of_result(record: Record, key: str = "keypoints") -> list[float]:
     """Return the keypoints of a record as (x, y, v) values."""
-    numbers, values = keypoint_values(record), record["keypoints"]
+    numbers, values = keypoint_values(record, key), record[key]
     if len(numbers) % 3:
-        message = f"keypoints has {len(numbers)} values, expected {_KEYPOINTS}"
+        message = f"{key} has {len(numbers)} values, expected {_KEYPOINTS}"
         hint = "x, y without v (kpt_shape [K, 2]) need ground truth with a data.yaml"
         raise FaultError(message, hint if len(numbers) % 2 == 0 else "")
     for i, number in enumerate(numbers):
         if not abs(number) <= FARTHEST:
-            raise FaultError(f"keypoints[{i}] is {short_json(values[i])}, expected pixels")
+            raise FaultError(f"{key}[{i}] is {short_json(values[i])}, expected pixels")
     return numbers
 
 
-def keypoint_values(record: Record) -> list[float]:
+def keypoint_values(record: Record, key: str = "keypoints") -> list[float]:
     """Return the keypoints of a record as numbers, of any count."""
-    if "keypoints" not in record:
-        raise FaultError("keypoints is missing", "add it, or use --iou-type bbox")
-    values = record["keypoints"]
+    if key not in record:
+        raise FaultError(f"{key} is missing", "add it, or use --iou-type bbox")
+    values = record[key]
     if not isinstance(values, list):
-        raise FaultError(f"keypoints is {short_json(values)}, expected {_KEYPOINTS}")
+        raise FaultError(f"{key} is {short_json(values)}, expected {_KEYPOINTS}")
     if not values:
-        raise FaultError(f"keypoints is empty, expected {_KEYPOINTS}")
-    return [number_of(f"keypoints[{i}]", value) for i, value in enumerate(values)]
+        raise FaultError(f"{key} is empty, expected {_KEYPOINTS}")
+    return [number_of(f"{key}[{i}]", value) for i, value in enumerate(values)]
 
 
 def number_of_keypoints(record: Record) -> int | None:

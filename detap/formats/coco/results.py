@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from detap.core.polygons import box_polygons
+from detap.errors import Note
 from detap.formats.coco.columns import (
     SHAPE_OF_RESULTS,
     DetectionColumns,
@@ -20,7 +21,7 @@ from detap.formats.coco.id_mapping import (
     ambiguous_number,
     image_indices,
 )
-from detap.formats.coco.keypoints import KeypointLists
+from detap.formats.coco.keypoints import KeypointLists, joined_keypoints
 from detap.formats.coco.masks import SegmentationLists
 from detap.formats.coco.records import (
     Record,
@@ -37,7 +38,7 @@ from detap.formats.json.document import Document, Ids, RecordList, loaded, names
 from detap.io.json_text import short_json
 from detap.io.problems import FaultError
 from detap.tables.columns import check_scores
-from detap.tables.detection import Floats, GroundTruth, Integers, Name, encode_boxes
+from detap.tables.detection import Flags, Floats, GroundTruth, Integers, Name, encode_boxes
 from detap.tables.notes import SAME_IMAGES, extra_images_problem
 from detap.text_input import join_names
 
@@ -46,34 +47,44 @@ class ResultsFile:
     """A results file being read; with `masks`, rows with a box have a segmentation too."""
 
     def __init__(
-        self, *, boxes: str = "xywh", masks: bool = False, keypoints: bool = False
+        self,
+        *,
+        boxes: str = "xywh",
+        masks: bool = False,
+        keypoints: bool = False,
+        keypoint_keys: tuple[str, ...] = (),
+        score_key: str = "",
     ) -> None:
         self.boxes = boxes
         self.masks = masks
-        self.keypoints = keypoints
+        self.keypoints = (keypoint_keys or ("keypoints",)) if keypoints else ()
+        self._drops_unlabeled, self._score_key = bool(keypoint_keys), score_key
         self._keys: list[str] = []
         self.categories: list[Any] = []
         self.images: list[Any] = []
         self.only_shapes = ""  # masks or keypoints that all records have instead of a box
         self._polygons: dict[int, list[float]] = {}
         self._has_masks = masks or not keypoints
-        spans = {"keypoints", "poly"} | ({"segmentation"} if self._has_masks else set())
+        spans = {"keypoints", "poly", *self.keypoints}
+        if self._has_masks:
+            spans.add("segmentation")
         if masks or keypoints:
             spans.add("id")
         kept = ({"segmentation", "id"} if masks else set()) | (
-            {"keypoints", "id"} if keypoints else set()
+            {*self.keypoints, "id"} if keypoints else set()
         )
         geometries = ("bbox", "poly") if masks else ("bbox", "keypoints", "poly")
         self._fields = Fields(
             [
                 *(("image_id", "key"), ("category_id", "key"), ("bbox", "box"), ("score", "score")),
                 ("file_name", "key"),
+                *(((score_key, "score"),) if score_key else ()),
                 *((name, "span") for name in sorted(spans)),
             ],
             [
                 *(("image_id",), ("category_id",)),
                 (*geometries, *(("segmentation",) if self._has_masks else ())),
-                *((("keypoints",),) if keypoints else ()),
+                *((key,) for key in self.keypoints),
             ],
             xyxy=boxes == "xyxy",
             only_boxless=sorted(spans - kept),
@@ -88,7 +99,10 @@ class ResultsFile:
         if self.masks or self.keypoints:
             self._records.identify = lambda row: loaded(fields, "id", row)
         self._segmentations = SegmentationLists(self._records)
-        self._lists = KeypointLists(self._records, pairs=self.keypoints)
+        self._lists = KeypointLists(self._records, pairs=self.keypoints == ("keypoints",))
+        others = (key for key in self.keypoints if key != "keypoints")
+        self._lists_by_key = {key: KeypointLists(self._records, key) for key in others}
+        self._lists_by_key["keypoints"] = self._lists
         first = document.peek()
         if first == "[":
             self._records.read()
@@ -125,7 +139,13 @@ class ResultsFile:
             problems.add_first("", message, SHAPE_OF_RESULTS)
 
     def _result(self, record: Record) -> Values:
-        return result_values(record, self.boxes, masks=self.masks, keypoints=self.keypoints)
+        return result_values(
+            record,
+            self.boxes,
+            masks=self.masks,
+            keypoints=self.keypoints,
+            score_key=self._score_key,
+        )
 
     @cached_property
     def image_ids(self) -> Ids:
@@ -146,7 +166,8 @@ class ResultsFile:
         fields = self._fields
         if self.masks or self.has_segmentations:
             self._segmentations.drain()
-        self._lists.drain()
+        for lists in self._lists_by_key.values():
+            lists.drain()
         if fields.missing("poly") == fields.rows:
             return
         for row in range(fields.drained, fields.rows):
@@ -162,10 +183,10 @@ class ResultsFile:
         If `by_name`, the caller maps categories by name, and all are unknown here.
         """
         fields, problems, of_yolo = self._fields, self._document.problems, truth.format == "yolo"
-        if self.keypoints:
-            self._lists.finish(keypoints_of(truth), pairs=of_yolo)
-        else:
-            self._lists.finish(same=False)
+        for key, lists in self._lists_by_key.items():
+            alone = self.keypoints == (key,)
+            count = keypoints_of(truth) if alone else None
+            lists.finish(count, pairs=of_yolo and alone, same=key in self.keypoints)
         image, label = self._image_ids(by_file=of_yolo), self.category_ids
         class_ids = () if by_name else truth.class_ids
         class_names = self._class_names(label, class_ids, truth.classes)
@@ -181,6 +202,12 @@ class ResultsFile:
         self._check_category_types(label, class_names)
         problems.raise_any()
         score = np.asarray(fields.take("score"))
+        if self._score_key:
+            of_key = np.asarray(fields.take(self._score_key))
+            score = np.where(np.isnan(of_key), score, of_key)
+            if missing := int(np.isnan(of_key).sum()):
+                message = f"{self._score_key} missing; using score"
+                notes += (Note("missing-score-key", message, missing, severity="info"),)
         check_scores(score, self._location)
         segmentations = None
         if self.masks or self.has_segmentations:
@@ -194,6 +221,9 @@ class ResultsFile:
         if missing == len(box) > 0 and not self._polygons:
             self.only_shapes = "keypoints" if segmentations is None else "masks"
         corners, box_area = encode_boxes(box, self.boxes, copy=False)
+        points = None
+        if self.keypoints:
+            points = joined_keypoints([self._lists_by_key[key] for key in self.keypoints])
         columns = DetectionColumns(
             image=image_index,
             label=label_index,
@@ -204,11 +234,17 @@ class ResultsFile:
             file_names=listed,
             categories=listed_names(self.categories, "name"),
             segmentations=segmentations,
-            keypoints=self._lists.array()[:, :, :2].copy() if self.keypoints else None,
+            keypoints=None if points is None else points[:, :, :2].copy(),
             polygons=self._quadrilaterals(corners),
             by_file=not image.index.keys() <= set(truth.images),
             notes=notes,
         )
+        if self._drops_unlabeled and points is not None:
+            labeled: Flags = np.any(points[:, :, 2] > 0, axis=1)
+            message = f"detections without v > 0 in {', '.join(self.keypoints)} are dropped"
+            count = int(np.count_nonzero(~labeled))
+            note = Note("unlabeled-detections-dropped", message, count, severity="info")
+            columns = columns.select(labeled, len(class_ids), note)
         extra = len(image.index.keys() - index_by_id.keys())
         return columns.without_extra_images(len(class_ids), extra)
 

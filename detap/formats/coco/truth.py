@@ -14,7 +14,7 @@ from detap.formats.coco.columns import (
     groups_of,
     pairs_of_lists,
 )
-from detap.formats.coco.keypoints import KeypointLists
+from detap.formats.coco.keypoints import KeypointLists, joined_keypoints
 from detap.formats.coco.masks import SegmentationLists
 from detap.formats.coco.records import (
     FLAGS,
@@ -61,11 +61,13 @@ class TruthFile:
         boxes: str = "xywh",
         masks: bool = False,
         keypoints: bool = False,
+        keypoint_keys: tuple[str, ...] = (),
         attributes: tuple[str, ...] = (),
     ) -> None:
         self.boxes = boxes
         self.masks = masks
-        self.keypoints = keypoints
+        self.keypoints = (keypoint_keys or ("keypoints",)) if keypoints else ()
+        self._counted = not keypoint_keys  # num_keypoints is that of `keypoints`
         self.attributes = Attributes(attributes)
         self.rotated: dict[int, float] = {}  # degrees by row, of :meth:`columns`
         self.info: Any = None
@@ -88,17 +90,18 @@ class TruthFile:
                 *(("bbox", "box"), ("area", "area"), ("score", "span"), ("attributes", "span")),
                 *((name, "flag") for name in FLAGS),
                 *((("segmentation", "span"),) if masks else ()),
-                *((("keypoints", "span"), ("num_keypoints", "count")) if keypoints else ()),
+                *((key, "span") for key in self.keypoints),
+                *((("num_keypoints", "count"),) if keypoints else ()),
                 *(((attribute_column(name), name), "span") for name in attributes),
             ],
             [
                 *(("image_id",), ("category_id",), ("segmentation" if masks else "bbox",)),
-                *((("keypoints",),) if keypoints else ()),
+                *((key,) for key in self.keypoints),
             ],
             xyxy=boxes == "xyxy",
         )
         read = {"id", "bbox", "area", "attributes", "segmentation", "keypoints", "num_keypoints"}
-        read |= {"image_id", "category_id", "score", *FLAGS}
+        read |= {*self.keypoints, "image_id", "category_id", "score", *FLAGS}
         self._annotations.each = not read.isdisjoint(attributes)
         self.fields = self._images, self._annotations
 
@@ -151,7 +154,7 @@ class TruthFile:
         self._image_records.identify = lambda row: images.key_of("id", row)
         self._category_records = RecordList(document, "categories", categories, self._category)
         self._segmentations = SegmentationLists(self._records) if self.masks else None
-        self._keypoints = KeypointLists(self._records) if self.keypoints else None
+        self._keypoints = [KeypointLists(self._records, key) for key in self.keypoints]
         return {
             "images": self._image_records,
             "annotations": self._records,
@@ -185,9 +188,10 @@ class TruthFile:
             may_rotate = b'"rotation"' in fields.span_of("attributes", row)
             if may_rotate and (degrees := rotation_of(loaded(fields, "attributes", row))):
                 self.rotated[row] = degrees
-        for lists in (self._segmentations, self._keypoints):
-            if lists is not None:
-                lists.drain()
+        if self._segmentations is not None:
+            self._segmentations.drain()
+        for lists in self._keypoints:
+            lists.drain()
         for row in range(fields.drained, fields.rows if names else 0):
             record = {name: loaded(fields, attribute_column(name), row) for name in names}
             try:
@@ -214,8 +218,8 @@ class TruthFile:
     def columns(self) -> TruthColumns:
         """Return the columns; raise InputError with all problems of the file."""
         problems, records, fields = self._document.problems, self._records, self._annotations
-        if self._keypoints is not None:
-            self._keypoints.finish()
+        for of_key in self._keypoints:
+            of_key.finish()
         kept_images = self._kept("images", self._image_records)
         kept = self._kept("annotations", records)
         images: list[Any] = list(compress(names_of(self._images, "id"), kept_images))
@@ -242,12 +246,9 @@ class TruthFile:
         box = np.asarray(fields.take("bbox")).reshape(-1, 4)
         box[np.isnan(box[:, 0])] = NO_BOX
         keypoints: dict[str, Any] = {}
-        if self._keypoints is not None:
+        if self._keypoints:
             sides = box[:, 2:] - box[:, :2] if self.boxes == "xyxy" else box[:, 2:].copy()
-            numbers, points = taken("num_keypoints"), self._keypoints.array()[select]
-            counts["missing-num-keypoints"] = int(np.isnan(numbers).sum())
-            labeled = np.where(np.isnan(numbers), (points[:, :, 2] > 0).sum(axis=1), numbers)
-            keypoints = {"keypoints": points, "no_keypoints": labeled == 0}
+            keypoints = self._keypoint_columns(select, counts)
             keypoints["width_height"] = sides[select]
         corners, box_area = encode_boxes(box, self.boxes, copy=False)
         area = taken("area")
@@ -298,6 +299,16 @@ class TruthFile:
             repeated=self._repeated,
             segmentations=segmentations,
         )
+
+    def _keypoint_columns(self, select: Any, counts: dict[str, int]) -> dict[str, Any]:
+        """Return the keypoints and which rows have none; add the count of a note."""
+        points = joined_keypoints(self._keypoints)[select]
+        labeled = (points[:, :, 2] > 0).sum(axis=1)
+        if self._counted:
+            numbers = np.asarray(self._annotations.take("num_keypoints"))[select]
+            counts["missing-num-keypoints"] = int(np.isnan(numbers).sum())
+            labeled = np.where(np.isnan(numbers), labeled, numbers)
+        return {"keypoints": points, "no_keypoints": labeled == 0}
 
     def _kept(self, name: str, records: RecordList) -> NDArray[np.bool_]:
         """Return the rows without those that repeat a record; add problems for equal ids."""
