@@ -16,7 +16,7 @@ from detap.escaping import escape
 from detap.evaluation.detection import evaluate, score_tables
 from detap.evaluation.results import Result
 from detap.evaluation.sanity_notes import comparison_notes
-from detap.formats import read_tables
+from detap.formats import map_classes, read_tables
 from detap.gates.baseline import read_baseline
 from detap.gates.config import LIMITS, BaselineReport, GateConfig, Limit, OptionNames
 from detap.gates.detection import Scored
@@ -63,6 +63,7 @@ def assert_detections(
     min_ground_truths: int | None = None,
     score_threshold: Threshold | None = None,
     threads: int | None = None,
+    class_map: Any = None,
     **reading: Any,
 ) -> Result:
     """Assert that the metrics of a detector are within their limits.
@@ -106,6 +107,8 @@ def assert_detections(
         ``"best"``: the one with the largest F1.
     threads : int, optional
         Number of threads; the result does not depend on it.
+    class_map : path or mapping, optional
+        Other class names, as for :func:`detap.evaluate`.
     **reading
         Further arguments of the format's readers.
 
@@ -127,9 +130,12 @@ def assert_detections(
     )
     if not limits:
         raise UsageError(f"assert_detections requires a limit: {', '.join(LIMITS)}")
+    reading |= {"any_classes": True} if class_map is not None else {}
     truth, detected, resolved = read_tables(ground_truth, detections, protocol, **reading)
     detected = detected.reindex_like(truth)
-    earlier = baseline.reindex_like(truth) if isinstance(baseline, Detections) else None
+    others = [baseline.reindex_like(truth)] if isinstance(baseline, Detections) else []
+    truth, [detected, *others] = map_classes(class_map, truth, [detected, *others])
+    earlier = others[0] if others else None
     config = GateConfig.of(
         limits,
         _ARGUMENTS,

@@ -127,7 +127,7 @@ class Case:
         if protocol.reading.get("masks"):
             truth, dt = _masked(truth), _masked(dt)
         if protocol.iou_type == "polygon":
-            truth, dt = _leaning(truth), _leaning(dt)
+            truth, dt = leaning(truth), leaning(dt)
         return truth, dt
 
     def _listing(self, truth: GroundTruth) -> GroundTruth:
@@ -188,7 +188,7 @@ def _masked(table: Table) -> Table:
     return replace(table, masks=masks, mask=np.arange(count, dtype=np.int32))
 
 
-def _leaning(table: Table) -> Table:
+def leaning(table: Table) -> Table:
     """Return the table with a quadrilateral in each box."""
     left, top, right, bottom = table.corners.T
     wide, high = (right - left) / 4, (bottom - top) / 4

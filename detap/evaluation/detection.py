@@ -21,7 +21,7 @@ from detap.evaluation.results import Curve, Matches, Result, all_area_iou_pairs,
 from detap.evaluation.run import EvaluationRun, unscored
 from detap.evaluation.sanity_notes import add_sanity_notes
 from detap.evaluation.selection import SelectedClasses, Selection, name_mask, select, shrink
-from detap.formats import read_tables
+from detap.formats import map_classes, read_tables
 from detap.formats.catalogue import default_protocol, options
 from detap.formats.read import with_missing_scores
 from detap.io.limits import DEFAULT_LIMITS
@@ -55,6 +55,7 @@ def evaluate(
     match_table: bool = False,
     as_is: bool = False,
     missing_scores: str = "none",
+    class_map: Any = None,
     **reading: Any,
 ) -> Result:
     """Evaluate detections against ground truth.
@@ -86,6 +87,9 @@ def evaluate(
     missing_scores : {"none", "1", "area", "error"}
         If no detection has a score: report F1 without a ranking, also AP over rankings, rank by
         box area, or raise InputError.
+    class_map : path or mapping, optional
+        Other class names, as for ``--class-map``: a TOML, JSON or CSV file, or a mapping such as
+        ``{"car": "vehicle", "chair": "-"}``.
     **reading
         `format`, `merge_images` and reader options, as for :func:`detap.read_ground_truth`; only
         with a path.
@@ -97,9 +101,9 @@ def evaluate(
     Raises
     ------
     InputError
-        If a file is invalid, an image of the detections is not in the ground truth, or boxes look
-        normalized, like xyxy, or like pixels of a network's input; if scores are missing, and that
-        is an error.
+        If a file or the class map is invalid, an image of the detections is not in the ground
+        truth, or boxes look normalized, like xyxy, or like pixels of a network's input; if scores
+        are missing, and that is an error.
     UsageError
         If an argument is neither a table nor a path; if the protocol is unknown or contradicts
         itself, or a class or an image is unknown.
@@ -114,6 +118,7 @@ def evaluate(
         if images is not None:
             limits = reading.get("limits", DEFAULT_LIMITS)
             reading["limits"] = replace(limits, drop_extra_images=True)
+        reading |= {"any_classes": True} if class_map is not None else {}
         ground_truth, detections, protocol = read_tables(
             ground_truth, detections, protocol, **reading
         )
@@ -122,6 +127,10 @@ def evaluate(
         if name in ("format", "merge_images") or any(name == option.name for option in options()):
             raise UsageError(f"{name}= is for reading files, but both tables are given")
         raise TypeError(f"evaluate() got an unexpected keyword argument {name!r}")
+    extra_images = "error" if images is None else "drop"
+    ground_truth, [detections] = map_classes(
+        class_map, ground_truth, [detections], extra_images=extra_images
+    )
     detections = with_missing_scores(detections, missing_scores)
     if as_is and AS_IS not in ground_truth.notes:
         ground_truth = replace(ground_truth, notes=(*ground_truth.notes, AS_IS))

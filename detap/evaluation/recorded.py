@@ -4,6 +4,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from detap.io.digest import sha256_of_names
+
 NO_CHANGE = frozenset({"as_is"})
 """Reading options that change which input is accepted, not the result."""
 
@@ -26,9 +28,17 @@ def recorded_reading(record: Mapping[str, Any]) -> dict[str, str]:
     return {name: ", ".join(sorted(values)) for name, values in sorted(values_by_option.items())}
 
 
+def format_option(name: str, value: str) -> str:
+    """Return the text of an option's value; a class map as its digest in signatures."""
+    return f"sha256 {sha256_of_names([value])[:8]}" if name == "class_map" else value
+
+
 def reading_differences(current: Mapping[str, Any], baseline: Mapping[str, Any]) -> list[str]:
     """Describe each reading option in which two reports differ."""
-    current_options, baseline_options = recorded_reading(current), recorded_reading(baseline)
+    current_options, baseline_options = (
+        {name: format_option(name, value) for name, value in recorded_reading(record).items()}
+        for record in (current, baseline)
+    )
     return [
         format_difference(
             f"--{name.replace('_', '-')}",

@@ -19,6 +19,7 @@ from detap.core.interpolated import Interpolated
 from detap.display import WRITER, Displayed, one_line, summary_line
 from detap.errors import Note
 from detap.evaluation.run import EvaluationRun
+from detap.io.digest import sha256_of_names
 from detap.metrics.metric import MetricSpec, averages_of_absent
 from detap.protocols import Protocol
 from detap.protocols.summary import DEFAULT_MIN_GROUND_TRUTHS
@@ -233,6 +234,8 @@ within_max_dets : (K,) int64
             for name, value in dict(options).items()
             if name in _IN_SIGNATURE
         )
+        if class_map := self.ground_truth.class_map:
+            selected += (f"class-map:{sha256_of_names([class_map])[:8]}",)
         return self.protocol.signature(__version__, selected)
 
     @cached_property

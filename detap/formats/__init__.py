@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
 from detap.errors import Note, UsageError
@@ -133,6 +134,7 @@ def read_tables(
     *,
     format: str | None = None,
     merge_images: bool = False,
+    any_classes: bool = False,
     **options: Any,
 ) -> tuple[GroundTruth, Detections, Protocol | str]:
     """Return both tables, read like ``detap eval`` where a path is given, and the protocol.
@@ -143,6 +145,8 @@ def read_tables(
     protocol : Protocol or str, optional
         Its masks or keypoints are read too. By default that of the format, or of results without
         boxes.
+    any_classes : bool
+        Keep detections of classes that the ground truth lacks: :func:`map_classes` follows.
     format, merge_images, **options
         As in :func:`read_ground_truth`.
 
@@ -171,6 +175,8 @@ def read_tables(
         default, notes = preset_of_results(default, gt_format, dt_formats[0], dt_paths[0])
     protocol = protocol or default
     options = {**options, **Protocol.of(protocol).reader_options}
+    if any_classes:
+        options["limits"] = replace(options.get("limits", DEFAULT_LIMITS), any_classes=True)
     if not isinstance(ground_truth, GroundTruth):
         assert gt_format is not None
         ground_truth = _ground_truth(gt_paths, gt_format, options, merge_images)
@@ -178,6 +184,22 @@ def read_tables(
         detections = _detections(dt_paths, ground_truth, dt_formats[0], options, merge_images)
         detections = replace(detections, notes=(*detections.notes, *notes))
     return ground_truth, detections, protocol
+
+
+def map_classes(
+    class_map: Any,
+    ground_truth: GroundTruth,
+    detections: Sequence[Detections],
+    *,
+    extra_images: str = "error",
+) -> tuple[GroundTruth, Sequence[Detections]]:
+    """Return ground truth and detections with mapped classes; unchanged if `class_map` is None."""
+    if class_map is None:
+        return ground_truth, detections
+    module: Any = import_module("detap.formats.class_map")
+    tables = [t.reindex_like(ground_truth, extra_images=extra_images) for t in detections]
+    (truth,), mapped = module.map_tables(class_map, [ground_truth], tables)
+    return truth, mapped
 
 
 def _paths_of(value: Any, kind: type[GroundTruth] | type[Detections]) -> tuple[str, ...]:

@@ -149,7 +149,10 @@ def detections_of(
     joined = join_detections(tables, ground_truth, merge_images=merge_images)
     if not check:
         return joined
-    warnings = warned_of_detections(joined, counts_of_detections(joined, ground_truth))
+    counts = counts_of_detections(joined, ground_truth)
+    if limits.any_classes:  # checked after the class map
+        counts = counts._replace(known=1)
+    warnings = warned_of_detections(joined, counts)
     return replace(joined, notes=(*joined.notes, *warnings))
 
 

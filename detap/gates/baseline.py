@@ -40,6 +40,10 @@ _NOT_RAISED = frozenset(
 """Columns that are not raised: names, counts, and the score."""
 
 
+_NOT_PROTOCOL = ("classes:", "images:", "extra-images:", "class-map:", "detap:")
+"""Beginnings of the parts of a signature that follow the protocol."""
+
+
 def read_baseline(path: str) -> dict[str, Any]:
     """Read a JSON report."""
     try:
@@ -248,7 +252,7 @@ def protocol_differences(current: Mapping[str, Any], earlier: Mapping[str, Any])
 def protocol_text(record: Mapping[str, Any]) -> str:
     """Return the preset and the changed fields of a report, from its signature."""
     parts = record.get("signature", "").removeprefix("protocol:").split("|")
-    return "|".join(p for p in parts if not p.startswith(("classes:", "images:", "detap:")))
+    return "|".join(p for p in parts if not p.startswith(_NOT_PROTOCOL))
 
 
 def slice_differences(

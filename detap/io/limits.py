@@ -35,6 +35,8 @@ class Limits:
         Ground truth is one of several inputs: it may have no annotations, and checks run on all.
     part : bool
         Detections are one of several inputs: checks run on all.
+    any_classes : bool
+        Keep detections of classes that the ground truth lacks, also of all: a class map follows.
     drop_extra_images : bool
         Leave out detections of images that the ground truth lacks; an error by default.
 
@@ -53,6 +55,7 @@ class Limits:
     digests: bool = False
     empty: bool = False
     part: bool = False
+    any_classes: bool = False
     drop_extra_images: bool = False
 
     def refuses_images(self, unknown: int, total: int) -> bool:

@@ -965,7 +965,7 @@ class ProtocolBase:
         changes = {}
         for part in parts:
             name, _, value = part.partition(":")
-            if name in ("detap", "classes", "images"):
+            if name in ("detap", "classes", "images", "extra-images", "class-map"):
                 continue
             if name not in declared:
                 hint = suggest(name, declared) or "the syntax is preset|field:value"

@@ -198,6 +198,8 @@ class GroundTruth(_Table):
         Group of each grouped class, by class id: ``rare``, ``common`` or ``frequent``.
     sigmas : tuple of float
         OKS sigmas of the file, one per keypoint; empty if it has none.
+    class_map : str
+        The class map that has been applied, as JSON; empty if none.
     """
 
     _title = "ground truth"
@@ -222,6 +224,7 @@ class GroundTruth(_Table):
     listed: Mapping[str, Integers] = field(default_factory=dict)
     groups: Mapping[Name, str] = field(default_factory=dict)
     sigmas: tuple[float, ...] = ()
+    class_map: str = ""
 
     def __post_init__(self) -> None:
         if len(self.zero_id) != len(self.image):
@@ -438,6 +441,8 @@ class Detections(_Table):
         True if the input has no place for scores, which rows show too; without rows only this does.
     responses : ResponseCounts or None
         The answers of a model that they were read from.
+    only_known : bool
+        True if the format leaves out detections of classes that the ground truth lacks.
     """
 
     _title = _rows = "detections"
@@ -450,6 +455,7 @@ class Detections(_Table):
     missing_scores: MissingScores = "none"
     without_scores: bool = False
     responses: ResponseCounts | None = None
+    only_known: bool = False
 
     @classmethod
     def from_arrays(

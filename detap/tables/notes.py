@@ -1,6 +1,7 @@
 """Notes shared by tables, and boxes of negative width or height."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,6 +72,7 @@ SAME_IMAGES = "use results for the same images"
 LEAVE_OUT = 'leave such detections out by --extra-images drop (extra_images="drop" in Python)'
 
 _FEW = 20
+_LISTED = 10
 
 # The ends of a side rise together, position and size do not: over both axes, the correlations in
 # 40 real files add up to at least 0.7 for corners, and to at most 0.2 for x, y, width, height.
@@ -96,6 +98,22 @@ def extra_images_problem(
     if rows > 1:
         message += f" ({rows} detections of {images} such image{'s' * (images > 1)})"
     return Problem(*location, message, f"{hint}, or {LEAVE_OUT}" if hint == SAME_IMAGES else hint)
+
+
+def class_map_hint(unknown: Iterable[object], known: Iterable[str]) -> str:
+    """Return the hint for class names that differ in case or white space only; "" if none do."""
+    by_folded = {"".join(name.casefold().split()): name for name in known}
+    rules = {name: by_folded.get("".join(str(name).casefold().split())) for name in unknown}
+    lines = [
+        f"{json.dumps(name, ensure_ascii=False)} = {json.dumps(to, ensure_ascii=False)}"
+        for name, to in rules.items()
+        if to is not None
+    ]
+    if not lines:
+        return ""
+    if len(lines) > _LISTED:
+        return f"pass --class-map FILE with {len(lines)} lines such as dt.{lines[0]}"
+    return f"pass --class-map FILE with the line dt = {{ {', '.join(lines)} }}"
 
 
 def backward(corners: Floats, box_area: Floats) -> Rows:

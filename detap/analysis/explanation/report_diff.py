@@ -16,7 +16,7 @@ from detap.analysis.explanation.numbers import (
 from detap.analysis.explanation.protocol_diff import ProtocolDiff, describe_step, protocol_diff
 from detap.decimals import nearly_equal
 from detap.errors import DetapError, UnknownNameError
-from detap.evaluation.recorded import recorded_reading, recorded_selection
+from detap.evaluation.recorded import format_option, recorded_reading, recorded_selection
 from detap.protocols import Protocol
 from detap.protocols.steps import Step, steps
 from detap.text_input import suggest
@@ -167,7 +167,10 @@ def _differ(first: Sequence[Record], second: Sequence[Record]) -> bool | None:
 
 
 def _format_reading(reading: Mapping[str, str]) -> str:
-    options = (f"--{name.replace('_', '-')} {value}" for name, value in reading.items())
+    options = (
+        f"--{name.replace('_', '-')} {format_option(name, value)}"
+        for name, value in reading.items()
+    )
     return " ".join(options) or "by default"
 
 

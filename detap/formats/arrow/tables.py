@@ -47,7 +47,13 @@ from detap.tables.detection import (
     distinct_name,
     encode_boxes,
 )
-from detap.tables.notes import BOX_LAYOUTS, INSIST, SAME_IMAGES, extra_images_problem
+from detap.tables.notes import (
+    BOX_LAYOUTS,
+    INSIST,
+    SAME_IMAGES,
+    class_map_hint,
+    extra_images_problem,
+)
 
 _NAMES = ("category_id", "category", "id")
 _NAME_TYPE = ", expected an integer or a string"
@@ -498,7 +504,8 @@ def _drop_repeated(
 def _detection_columns(table: Table, truth: GroundTruth, as_is: bool) -> DetectionColumns:
     """Return the columns with the indices of `truth`."""
     table.check_images()
-    label, unknown = _labels(table, truth, as_is or table.limits.part)
+    later = table.limits.part or table.limits.any_classes
+    label, unknown = _labels(table, truth, as_is or later)
     corners, box_area = table.boxes()
     score = table.numbers("score")
     without = table.without("score")
@@ -521,7 +528,8 @@ def _labels(table: Table, truth: GroundTruth, as_is: bool) -> tuple[Integers, di
     column = table.shape.class_columns[0]
     has_both = len(table.shape.class_columns) > 1  # ids and names
     known: Sequence[Name] = truth.class_ids
-    if not table.shape.id_column or (has_both and truth.class_ids == truth.classes):
+    names_decide = truth.class_ids == truth.classes or table.limits.any_classes
+    if not table.shape.id_column or (has_both and names_decide):
         column, known = "category", truth.classes
     codes = table.codes[column]
     if table.problems.count:
@@ -533,7 +541,8 @@ def _labels(table: Table, truth: GroundTruth, as_is: bool) -> tuple[Integers, di
     if column == "category" and unknown and len(unknown) == len(codes.number) and not as_is:
         table.problems.instead(
             no_common_id("category", unknown, known),
-            f"use the ground truth's names, or pass {INSIST}",
+            class_map_hint(unknown, truth.classes)
+            or f"use the ground truth's names, or pass {INSIST}",
         )
     label = _indexed(codes, (*known, *unknown))
     counts = np.bincount(label)[len(known) :].tolist() if unknown else []

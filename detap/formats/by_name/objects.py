@@ -32,6 +32,7 @@ from detap.tables.notes import (
     INSIST,
     SAME_IMAGES,
     backward,
+    class_map_hint,
     extra_images_note,
     extra_images_problem,
 )
@@ -138,7 +139,8 @@ def detections(
     kept = image >= 0
     count = int(np.count_nonzero(kept))
     unknown_count = int(np.count_nonzero(label[kept] >= len(ground_truth.classes)))
-    if count and unknown_count == count and not (reader.as_is or reader.limits.part):
+    later = reader.limits.part or reader.limits.any_classes
+    if count and unknown_count == count and not (reader.as_is or later):
         _refuse_unknown_classes(reader.path, ground_truth, unknown)
     columns = objects.columns() | {"image": image, "label": label}
     rows = backward(columns["corners"], columns["box_area"])
@@ -231,6 +233,7 @@ def nothing_in_common(path: str, images: Collection[Name], ground_truth: GroundT
 def _refuse_unknown_classes(path: str, truth: GroundTruth, unknown: Sequence[str]) -> None:
     are_numbers = all(map(is_whole, unknown))
     hint = "pass --dt-class-names FILE" if are_numbers else "use results for the same classes"
+    hint = class_map_hint(unknown, truth.classes) or hint
     raise InputError(
         Problem(
             path,

@@ -44,6 +44,7 @@ from detap.tables.notes import (
     NO_DETECTIONS,
     backward,
     backward_note,
+    class_map_hint,
     exchanged,
     too_many,
 )
@@ -194,22 +195,25 @@ def detection_table(
         *columns.notes,
         *_detection_notes(columns, ground_truth, source.box_format),
     ]
+    any_classes = source.limits.any_classes
+    unknown = tuple(columns.unknown) if any_classes else ()
     table = Detections(
         image=columns.image,
         label=columns.label,
         corners=columns.corners,
         box_area=columns.box_area,
         images=ground_truth.images,
-        classes=ground_truth.classes,
-        class_ids=ground_truth.class_ids,
+        classes=ground_truth.classes + tuple(columns.name_of(name) for name in unknown),
+        class_ids=ground_truth.class_ids + unknown,
         files=(source.file,),
         score=columns.score,
         keypoints=columns.keypoints,
         polygons=columns.polygons,
         categories=sample,
+        only_known=True,
         **more,
     )
-    if columns.unknown:
+    if columns.unknown and not any_classes:
         table = table.select(columns.label < len(ground_truth.class_ids))
     return replace(table, notes=tuple(notes))
 
@@ -222,9 +226,11 @@ def _check_categories(
     Several inputs are checked after joining.
     """
     unknown, part = sum(columns.unknown.values()), source.limits.part
-    if unknown and unknown == len(columns.label) and not (source.as_is or part):
+    later = part or source.limits.any_classes
+    if unknown and unknown == len(columns.label) and not (source.as_is or later):
         message = no_common_id("category_id", list(columns.unknown), truth.class_ids)
         hint = f"use the ground truth's category ids, or pass {INSIST}"
+        hint = class_map_hint(columns.unknown, truth.classes) or hint
         raise InputError(Problem(shown(source.file.path), "", message, hint))
     if not len(columns.label) or not len(truth):
         return (), ()
@@ -232,6 +238,8 @@ def _check_categories(
     few = len(pairs.pairs) * _MIN_OVERLAPPED < pairs.ground_truths
     if few and isinstance(truth.images[0], int) and not source.as_is:
         check_image_ids(columns, truth, path, len(pairs.pairs), part=part)
+    if source.limits.any_classes and columns.categories:
+        return (), ()  # their own names decide, not the ids
     sample = _sample_of_ids(pairs, columns, truth)
     if part:
         return sample, ()

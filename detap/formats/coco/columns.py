@@ -65,6 +65,10 @@ class DetectionColumns:
     origin: NDArray[np.intp] | None = None  # record of each row, if some were left out
     notes: tuple[Note, ...] = ()  # of other ids and scores, and of rows left out
 
+    def name_of(self, category: Name) -> str:
+        """Return the name of an unknown category: of the results' own list, or its id."""
+        return self.categories.get(category, str(category))
+
     def without_extra_images(self, known: int, images: int) -> "DetectionColumns":
         """Leave out the rows whose image is -1, of so many images; K is `known`."""
         kept = self.image >= 0

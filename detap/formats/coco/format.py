@@ -137,7 +137,9 @@ def read_detections(
         mapping = id_mapping.CategoryMapping(file, columns.categories, names, first, as_is, default)
         columns, notes = id_mapping.match_by_name(columns, ground_truth, mapping)
     elif columns.categories:
-        columns, notes = id_mapping.match_by_listed_name(columns, ground_truth, file)
+        columns, notes = id_mapping.match_by_listed_name(
+            columns, ground_truth, file, any_names=limits.any_classes
+        )
     if columns.file_names and not columns.by_file:
         columns, image_notes = _match_images(columns, ground_truth)
         notes += image_notes

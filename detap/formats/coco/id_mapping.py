@@ -235,11 +235,12 @@ _SEPARATORS = str.maketrans("", "", "_- ")
 
 
 def match_by_listed_name(
-    columns: DetectionColumns, truth: GroundTruth, path: str
+    columns: DetectionColumns, truth: GroundTruth, path: str, *, any_names: bool = False
 ) -> tuple[DetectionColumns, tuple[Note, ...]]:
     """Match categories by name if the results list other names for the ids.
 
-    An id with different names in the files, neither of which the other has, is an error.
+    An id with different names in the files, neither of which the other has, is an error, unless
+    `any_names`.
     """
     ids = (*truth.class_ids, *columns.unknown)
     counts = np.bincount(columns.label, minlength=len(ids)).tolist()
@@ -247,7 +248,8 @@ def match_by_listed_name(
     label_by_id = _labels_by_name(used, columns, truth)
     if not label_by_id:
         return columns, ()
-    _check_names(label_by_id, columns, truth, path)
+    if not any_names:
+        _check_names(label_by_id, columns, truth, path)
     missing = [name for name in used if label_by_id.get(name, -1) < 0]
     labels = label_by_id | {name: len(truth.classes) + k for k, name in enumerate(missing)}
     new_label = np.array([labels.get(name, 0) for name in ids], np.int32)

@@ -1,0 +1,272 @@
+"""Class maps: rules, and what they do to the columns of both tables."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import detap
+from detap.errors import InputError, UsageError
+from detap.formats.class_map import class_map_of, map_tables, read, recorded_map
+from detap.tables.class_map import ClassMap, map_detections, map_ground_truth
+
+EVERYTHING = """\
+car = "vehicle"
+"potted plant" = "-"
+[gt]
+train = { to = "vehicle", as = "crowd" }
+[dt]
+lorry = "vehicle"
+rest = "-"
+"""
+AS_JSON = (
+    '{"car":"vehicle","dt":{"lorry":"vehicle","rest":"-"},'
+    '"gt":{"train":{"as":"crowd","to":"vehicle"}},"potted plant":"-"}'
+)
+
+
+def tables(
+    truth: str, found: str, classes: Any = None, **more: Any
+) -> tuple[detap.GroundTruth, detap.Detections]:
+    """Return tables of one image with a box per class named, one letter each."""
+    ids = {name: number for number, name in (classes or {}).items()}
+
+    def rows(names: str) -> dict[str, Any]:
+        return {
+            "image": [1] * len(names),
+            "label": [ids.get(name, name) for name in names],
+            "boxes": [[10 * k, 0, 10 * k + 8, 8] for k in range(len(names))],
+        }
+
+    table = detap.GroundTruth.from_arrays(**rows(truth), classes=classes, **more)
+    scores = np.linspace(0.9, 0.1, len(found))
+    return table, detap.Detections.from_arrays(**rows(found), score=scores)
+
+
+def named(table: detap.GroundTruth | detap.Detections) -> str:
+    return "".join(table.classes[k] for k in table.label.tolist())
+
+
+# --- the file
+
+
+def test_three_notations_of_one_map(tmp_path: Path) -> None:
+    for name, text in {
+        "map.toml": 'car = "vehicle"\n"a, b" = "-"\n',
+        "map.JSON": '\ufeff{"a, b": "-", "car": "vehicle"}',
+        "map.csv": 'from,to\r\n"a, b",-\r\n\r\ncar,vehicle\r\n',
+    }.items():
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        assert read(path).text == '{"a, b":"-","car":"vehicle"}'
+
+
+def test_a_report_records_a_map_of_the_same_meaning(tmp_path: Path) -> None:
+    path = tmp_path / "map.toml"
+    path.write_text(EVERYTHING)
+    class_map = read(path)
+    assert class_map.text == AS_JSON
+    assert recorded_map(AS_JSON).text == class_map.text
+    path.write_text("# other layout\n" + EVERYTHING.replace("car =", "'car'  ="))
+    assert read(path).text == class_map.text
+    path.write_text(EVERYTHING.replace("crowd", "ignore"))
+    assert read(path).text != class_map.text
+    expanded = {"gt": {"a": "b"}, "dt": {"a": "b"}}
+    assert class_map_of(expanded).text == class_map_of({"a": "b"}).text == '{"a":"b"}'
+
+
+def test_a_class_may_be_named_rest() -> None:
+    class_map = class_map_of({"dt": {"rest": {"to": "other"}, "a": "b"}})
+    assert class_map.rest == "keep"
+    assert recorded_map(class_map.text) == class_map
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("m.toml", "car = ", "m.toml: is not TOML: "),
+        ("m.toml", "", 'm.toml: has no rule; write a line such as car = "vehicle"'),
+        ("m.toml", "car = 3", "m.toml: car: is mapped to 3; expected the name of a class"),
+        ("m.toml", 'car = ""', "m.toml: car: is mapped to ''; expected the name of a class"),
+        ("m.toml", "[gt]\ncar = {to = 'x', at = 'y'}", "m.toml: [gt] car: has to, at; expected to"),
+        ("m.toml", "[gt]\ncar = {}", "m.toml: [gt] car: has ; expected to, and as"),
+        ("m.toml", "[gt]\ncar = {as = 'crwd'}", "car: as is 'crwd'; use crowd, ignore, difficult"),
+        ("m.toml", "car = {as = 'crowd'}", "as = crowd is a flag of ground truths; move the rule"),
+        (
+            "m.toml",
+            "[gt]\ncar = {to = '-', as = 'crowd'}",
+            "car: is dropped, and also crowd; leave",
+        ),
+        ("m.toml", "[dt]\nrest = 'x'", 'm.toml: [dt] rest: is \'x\'; use "keep", "-", "error"; a'),
+        ("m.json", "[1]", "m.json: is not a table of classes; expected car = "),
+        ("m.json", '{"a"', "m.json: is not JSON: "),
+        ("m.json", '{"a": "b", "a": "c"}', "m.json: has several rules for 'a'; keep one of each"),
+        ("m.csv", "a,b\n", "m.csv: has no line from,to; begin the file with that line"),
+        ("m.csv", "from,to\na,b,c\n", "m.csv: a,b,c has 3 columns, expected 2; quote names"),
+        ("m.csv", "from,to\na,b\na,c\n", "m.csv: has several rules for 'a'; keep one of each"),
+    ],
+)
+def test_an_invalid_file(tmp_path: Path, name: str, text: str, message: str) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(InputError) as caught:
+        read(path)
+    assert message in str(caught.value)
+
+
+def test_other_arguments(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"class map .*\.txt is not \.toml, \.json or \.csv"):
+        read(tmp_path / "map.txt")
+    with pytest.raises(UsageError, match="class_map is int, expected a path or a mapping"):
+        class_map_of(3)
+    with pytest.raises(InputError, match="class_map: 1: is not text; classes are named"):
+        class_map_of({1: "car"})
+
+
+# --- the tables
+
+
+def test_merged_classes_keep_rows_and_get_ids_in_order_of_first_appearance() -> None:
+    truth, found = tables("bacb", "acb", {3: "b", 7: "a", 9: "c"})
+    mapped = map_ground_truth(ClassMap.of({"a": "x", "c": "b"}), truth)
+    assert (mapped.classes, mapped.class_ids) == (("b", "x"), (1, 2))
+    assert named(mapped) == "bxbb"
+    _, [detections] = map_tables({"a": "x", "c": "b"}, [truth], [found.reindex_like(truth)])
+    assert (detections.classes, detections.class_ids) == (("b", "x"), (1, 2))
+    assert named(detections) == "xbb"
+    assert detections.corners.tolist() == found.corners.tolist()
+
+
+def test_rules_do_not_chain_and_those_of_a_side_come_first() -> None:
+    truth, found = tables("abc", "abc")
+    class_map = ClassMap.of({"a": "b", "b": "c", "gt": {"a": "c"}})
+    mapped = map_ground_truth(class_map, truth)
+    assert named(mapped) == "ccc"
+    assert named(map_detections(class_map, found, mapped)) == "bcc"
+
+
+def test_names_stay_sorted_as_readers_sort_them() -> None:
+    truth, found = tables("abc", "abz")
+    class_map = ClassMap.of({"a": "m", "gt": {"b": "k"}})
+    (mapped,), (detections,) = map_tables(class_map, [truth], [found.reindex_like(truth)])
+    assert mapped.classes == mapped.class_ids == ("c", "k", "m")
+    assert detections.classes == ("c", "k", "m", "b", "z")
+    assert named(detections) == "mbz"
+
+
+def test_flags_of_the_ground_truth() -> None:
+    truth, _ = tables("abc", "", difficult=[False, True, False])
+    rules = {"a": {"as": "crowd"}, "b": {"to": "a", "as": "ignore"}, "c": {"as": "difficult"}}
+    mapped = map_ground_truth(ClassMap.of({"gt": rules}), truth)
+    assert named(mapped) == "aac"
+    assert mapped.crowd.tolist() == [True, False, False]
+    assert mapped.ignore.tolist() == [False, True, False]
+    assert mapped.difficult.tolist() == [False, True, True]
+    assert not truth.crowd.any()
+
+
+def test_lists_and_groups_of_merged_classes() -> None:
+    """Absent if all are absent; incomplete or present if one is; the most frequent group."""
+    listed = {
+        "negative": [(1, "a"), (1, "b"), (2, "a"), (1, "c"), (2, "d")],
+        "not_exhaustive": [(2, "b")],
+        "positive": [(1, "d"), (2, "a")],
+    }
+    groups = {"a": "rare", "b": "frequent", "c": "common"}
+    truth, _ = tables("abcd", "", images=[1, 2], listed=listed, groups=groups)
+    mapped = map_ground_truth(ClassMap.of({"a": "x", "b": "x", "c": "-"}), truth)
+    assert mapped.classes == ("d", "x")
+    assert {name: pairs.tolist() for name, pairs in mapped.listed.items()} == {
+        "negative": [[0, 1], [1, 0]],
+        "not_exhaustive": [[1, 1]],
+        "positive": [[0, 0], [1, 1]],
+    }
+    assert mapped.groups == {"x": "frequent"}
+
+
+def test_dropped_rows_take_their_masks_along() -> None:
+    masks = np.zeros((3, 4, 4), np.uint8)
+    for k in range(3):
+        masks[k, : k + 1] = 1
+    truth = detap.GroundTruth.from_arrays(image=[1] * 3, label=["a", "b", "c"], masks=masks)
+    mapped = map_ground_truth(ClassMap.of({"b": "-"}), truth)
+    assert mapped.masks is not None
+    assert (len(mapped.masks), mapped.area.tolist()) == (2, [4, 12])
+
+
+def test_classes_that_the_map_does_not_name() -> None:
+    truth, found = tables("ab", "abxx")
+    found = found.reindex_like(truth)
+    for rest, expected in {"keep": "vbxx", "-": "v"}.items():
+        class_map = ClassMap.of({"a": "v", "dt": {"rest": rest}})
+        assert (
+            named(map_detections(class_map, found, map_ground_truth(class_map, truth))) == expected
+        )
+    kept = ClassMap.of({"a": "b", "dt": {"rest": "-"}})  # b is named, as a target
+    assert named(map_detections(kept, found, map_ground_truth(kept, truth))) == "bb"
+    with pytest.raises(InputError) as caught:
+        map_tables({"a": "v", "dt": {"rest": "error"}}, [truth], [found])
+    assert str(caught.value) == (
+        "class_map: [dt] rest: the map does not name 'b', 'x' (3 detections); map each, also to "
+        'itself, or use rest = "-" or "keep"'
+    )
+    named_all = {"a": "v", "b": "b", "dt": {"x": "x", "rest": "error"}}
+    assert named(map_tables(named_all, [truth], [found])[1][0]) == "vbxx"
+
+
+@pytest.mark.parametrize(
+    ("class_map", "message"),
+    [
+        ({"bycicle": "x"}, "class 'bycicle' is not in the inputs; did you mean 'bicycle'?"),
+        ({"zzz": "x"}, "class 'zzz' is not in the inputs; it has 'bicycle', 'car', 'lorry'"),
+        ({"gt": {"lorry": "x"}}, "[gt]: class 'lorry' is not in the ground truth; detections have"),
+        ({"dt": {"lory": "x"}}, "class 'lory' is not in the detections; did you mean 'lorry'?"),
+        ({"car": "-", "bicycle": "-"}, "with ground truths is dropped (2 ground truths); keep"),
+        ({"dt": {"lorry": "-", "car": "-"}}, "every class with detections is dropped (2 "),
+    ],
+)  # fmt: skip
+def test_a_map_that_cannot_be_meant(class_map: Any, message: str) -> None:
+    box: dict[str, Any] = {"boxes": [[0, 0, 9, 9]] * 2, "image": [1, 1]}
+    truth = detap.GroundTruth.from_arrays(**box, label=["car", "bicycle"])
+    found = detap.Detections.from_arrays(**box, label=["car", "lorry"], score=[0.5, 0.6])
+    with pytest.raises(InputError) as caught:
+        detap.evaluate(truth, found, class_map=class_map)
+    assert message in str(caught.value)
+
+
+def test_each_misspelt_name_is_a_problem() -> None:
+    truth, found = tables("ab", "ab")
+    with pytest.raises(InputError) as caught:
+        map_tables({"x": "y", "z": "y", "gt": {"q": "y"}}, [truth], [found])
+    assert len(caught.value.problems) == 3
+
+
+def test_what_a_map_did_in_one_line() -> None:
+    truth, found = tables("abcdef", "aabz")
+    found = found.reindex_like(truth)
+    merged = dict.fromkeys("abc", "v") | {"d": "w", "e": "x", "f": "-", "gt": {}}
+    notes = map_tables(merged, [truth], [found])[1][0].notes
+    assert str(notes[-1]) == (
+        "class map: 3 classes to v, 1 to w, 1 to x, 1 dropped (6 ground truths, 3 detections) "
+        "[class-map]"
+    )
+    notes = map_tables({"gt": {"a": {"as": "crowd"}}}, [truth], [])[0][0].notes
+    assert str(notes[-1]) == "class map: 1 class as crowd (1 ground truth) [class-map]"
+    many = dict(zip("abcdef", "ghijkl", strict=True))
+    notes = map_tables(many, [truth], [])[0][0].notes
+    assert "class map: 1 class to g, 1 to h, 1 to i, 3 to 3 others (6 ground" in str(notes[-1])
+    notes = map_tables({"a": "a"}, [truth], [])[0][0].notes
+    assert str(notes[-1]) == "class map: no class changed [class-map]"
+
+
+def test_detections_that_become_duplicates() -> None:
+    """Two boxes of one object, of two classes that are merged: a match and a duplicate."""
+    truth = detap.GroundTruth.from_arrays(image=[1], label=["car"], boxes=[[0, 0, 9, 9]])
+    found = detap.Detections.from_arrays(
+        image=[1, 1], label=["car", "van"], boxes=[[0, 0, 9, 9]] * 2, score=[0.9, 0.8]
+    )
+    result = detap.evaluate(truth, found, "voc2012", class_map={"dt": {"van": "car"}})
+    assert result.true_positives.tolist() == [1]
+    assert result.false_positives.tolist() == result.duplicates.tolist() == [1]
+    assert "|class-map:" in result.signature
