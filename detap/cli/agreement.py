@@ -46,6 +46,7 @@ def run(session: Session, first: str, second: str, options: dict[str, Any]) -> i
         limits_of_input = replace(limited.reading["limits"], empty=True)
         limited = replace(limited, reading={**limited.reading, "limits": limits_of_input})
         tables.append(limited.read_ground_truth(limited.gt))
+    tables = [*both[0].mapped(tables, [])[0]]
     session.print_time("reading")
     result = agreement(tables[0], tables[1], iou)
     session.print_time("comparing")

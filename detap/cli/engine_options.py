@@ -34,6 +34,7 @@ def check_engine_options(
         "a gate of a score threshold": gates.needs_match_table,
         "--classes with --class-agnostic": options["classes"] and protocol.class_agnostic,
         "--merge-images": inputs.merge_images,
+        "--class-map": inputs.class_map is not None,
         "the report page": outputs.needs_page_source,
     }
     specs = (*metrics.summary(protocol), *metrics.columns(protocol))

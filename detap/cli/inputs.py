@@ -3,6 +3,7 @@
 import os
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from typing import Any, NamedTuple, Self
 
 from detap.cli.options import LIMITS, protocol_from
@@ -75,6 +76,7 @@ class Inputs:
     reading: Mapping[str, Any]  # options of the readers of either format, and limits
     dt_format: Format | None = None  # if given by option
     merge_images: bool = False  # whether an image may be in several inputs
+    class_map: Any = None  # a ClassMap; its module is imported if one is given
     detected: dict[Any, Format] = field(default_factory=dict)  # formats of detections, by path
     notes: list[Note] = field(default_factory=list)  # on the default preset
 
@@ -95,12 +97,16 @@ class Inputs:
         if (missing_scores := options.pop(MISSING_SCORES)) is not None:
             common[MISSING_SCORES] = missing_scores
         merge_images = options.pop("merge_images")
+        class_map = options.pop("class_map", None)
+        if class_map is not None:
+            class_map = _class_maps().read(class_map)
         limits = {name: options.pop(option, None) for option, name in LIMITS.items()}
         if STDIN in gt:
             raise UsageError("only detections can come from stdin, not ground truth")
         dt_format = None if names[1] is None else format_named(names[1])
         gt_format = detect_format(*gt[:1], *dt[:1]) if names[0] is None else format_named(names[0])
-        inputs = cls(gt_format, gt, dt, {**reading, **common}, dt_format, merge_images)
+        settings = dt_format, merge_images, class_map
+        inputs = cls(gt_format, gt, dt, {**reading, **common}, *settings)
         check_options(reading, [gt_format], map(inputs.format_of, dt))
         gt = expand_folders(gt, lambda _: gt_format, reading.get("split"))
         dt = expand_folders(dt, inputs.format_of)
@@ -108,6 +114,7 @@ class Inputs:
             **{name: value for name, value in limits.items() if value is not None},
             empty=len(gt) > 1,  # some of several files may be empty
             part=len(dt) > 1,
+            any_classes=class_map is not None,
             drop_extra_images=_names_images(options.get("images")),
         )
         return replace(inputs, gt=gt, dt=dt, reading={**reading, **common})
@@ -141,10 +148,14 @@ class Inputs:
         return replace(self, reading={**self.reading, **required, "limits": limits})
 
     def read_with(self, options: Mapping[str, str]) -> Self:
-        """Return inputs with the reader options recorded in a report."""
+        """Return inputs with the reader options and the class map recorded in a report."""
         recorded = {option.name for option in format_options() if not option.names_files}
-        remaining = {name: value for name, value in self.reading.items() if name not in recorded}
-        return replace(self, reading={**remaining, **options})
+        reading = {name: value for name, value in self.reading.items() if name not in recorded}
+        reading |= {name: value for name, value in options.items() if name != "class_map"}
+        text = options.get("class_map")
+        class_map = None if text is None else _class_maps().recorded_map(text)
+        limits = replace(self.reading["limits"], any_classes=class_map is not None)
+        return replace(self, reading={**reading, "limits": limits}, class_map=class_map)
 
     def format_of(self, detections: Any) -> Format:
         """Return the format of detections, given as a path or source."""
@@ -162,6 +173,7 @@ class Inputs:
             for option in file_format.options
             if option.is_path or option.may_be_path
         ]
+        files += [] if self.class_map is None else [self.class_map.path]
         more = [path for other in others if other for path in self._detection_paths(other)]
         return [path for path in (*self.gt, *self.dt, *files, *more) if path not in (None, STDIN)]
 
@@ -173,11 +185,13 @@ class Inputs:
         if session is not None:
             session.start_progress("Reading", lambda: _fraction(sources))
         truth = self.read_ground_truth(sources[0])
-        detections = self.read_detections(sources[1], truth)
-        second = None
+        tables = [self.read_detections(sources[1], truth)]
         if other is not None:
-            second = self.read_detector(other, truth)
-            detections, second = align_classes(detections, second)
+            tables.append(self.read_detector(other, truth))
+        (truth,), (detections, *others) = self.mapped([truth], tables)
+        second = None
+        if others:
+            detections, second = align_classes(detections, others[0])
         if session is not None:
             session.print_time("reading")
         return Tables(truth, detections, second)
@@ -185,6 +199,12 @@ class Inputs:
     def read_detector(self, path: str, truth: GroundTruth) -> Detections:
         """Return the detections of another detector: a path, pattern or folder."""
         return self.read_detections(self._detections(self._detection_paths(path)), truth)
+
+    def mapped(self, truths: Sequence[Any], tables: Sequence[Any]) -> Any:
+        """Return ground truths and detections with the classes of the map, if there is one."""
+        if self.class_map is None:
+            return truths, tables
+        return _class_maps().map_tables(self.class_map, truths, tables)
 
     def _detections(self, paths: tuple[str, ...]) -> Sources:
         return Sources(paths, lambda path: self.format_of(path).source(path))
@@ -216,6 +236,10 @@ class Inputs:
     def _detection_paths(self, path: str) -> tuple[str, ...]:
         """Expand a path, pattern or folder of detections."""
         return expand_folders(expand_patterns([path]), self.format_of)
+
+
+def _class_maps() -> Any:
+    return import_module("detap.formats.class_map")
 
 
 def _fraction(sources: tuple[Sources, Sources]) -> float | None:

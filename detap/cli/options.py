@@ -210,6 +210,13 @@ def _reading_option(reading: FormatOption, formats: Sequence[Format]) -> Decorat
 
 
 _reading_options = stack(
+    _input(
+        "--class-map",
+        value_kind="path",
+        metavar="FILE",
+        help='Map class names, as TOML (car = "vehicle"; "-" drops a class), JSON or CSV, before '
+        "everything else.",
+    ),
     *starmap(_reading_option, format_options().items()),
     _input(
         "--as-is",

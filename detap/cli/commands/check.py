@@ -91,6 +91,11 @@ def _read(inputs: Inputs, protocol: Protocol) -> _Read:
         if not problems:
             raise
         problems.append(Problem(escape(inputs.dt[0]), "", f"not checked: {error}"))
+    if not problems:
+        try:
+            (truth,), (detections,) = inputs.mapped([truth], [detections])
+        except InputError as error:
+            problems, omitted = [*error.problems], error.omitted
     read = _Read(truth, detections, problems, omitted)
     return read if problems else _checked(read, protocol)
 

@@ -63,6 +63,7 @@ def command(session: Session, /, target: str, to: str | None, **options: Any) ->
     session.start_progress("Reading")
     truth = inputs.read_ground_truth(inputs.gt) if inputs.gt else None
     detections = inputs.read_detections(inputs.dt, truth) if inputs.dt else None
+    (truth,), (detections,) = inputs.mapped([truth], [detections])
     for table in (truth, detections):
         session.print_notes(() if table is None else table.notes)
     session.print_time("reading")
