@@ -27,7 +27,7 @@ AS_JSON = (
 
 
 def tables(
-    truth: str, found: str, classes: Any = None, **more: Any
+    truth: str, detected: str, classes: Any = None, **more: Any
 ) -> tuple[detap.GroundTruth, detap.Detections]:
     """Return tables of one image with a box per class named, one letter each."""
     ids = {name: number for number, name in (classes or {}).items()}
@@ -40,8 +40,8 @@ def tables(
         }
 
     table = detap.GroundTruth.from_arrays(**rows(truth), classes=classes, **more)
-    scores = np.linspace(0.9, 0.1, len(found))
-    return table, detap.Detections.from_arrays(**rows(found), score=scores)
+    scores = np.linspace(0.9, 0.1, len(detected))
+    return table, detap.Detections.from_arrays(**rows(detected), score=scores)
 
 
 def named(table: detap.GroundTruth | detap.Detections) -> str:
@@ -128,28 +128,28 @@ def test_other_arguments(tmp_path: Path) -> None:
 
 
 def test_merged_classes_keep_rows_and_get_ids_in_order_of_first_appearance() -> None:
-    truth, found = tables("bacb", "acb", {3: "b", 7: "a", 9: "c"})
+    truth, detected = tables("bacb", "acb", {3: "b", 7: "a", 9: "c"})
     mapped = map_ground_truth(ClassMap.of({"a": "x", "c": "b"}), truth)
     assert (mapped.classes, mapped.class_ids) == (("b", "x"), (1, 2))
     assert named(mapped) == "bxbb"
-    _, [detections] = map_tables({"a": "x", "c": "b"}, [truth], [found.reindex_like(truth)])
+    _, [detections] = map_tables({"a": "x", "c": "b"}, [truth], [detected.reindex_like(truth)])
     assert (detections.classes, detections.class_ids) == (("b", "x"), (1, 2))
     assert named(detections) == "xbb"
-    assert detections.corners.tolist() == found.corners.tolist()
+    assert detections.corners.tolist() == detected.corners.tolist()
 
 
 def test_rules_do_not_chain_and_those_of_a_side_come_first() -> None:
-    truth, found = tables("abc", "abc")
+    truth, detected = tables("abc", "abc")
     class_map = ClassMap.of({"a": "b", "b": "c", "gt": {"a": "c"}})
     mapped = map_ground_truth(class_map, truth)
     assert named(mapped) == "ccc"
-    assert named(map_detections(class_map, found, mapped)) == "bcc"
+    assert named(map_detections(class_map, detected, mapped)) == "bcc"
 
 
 def test_names_stay_sorted_as_readers_sort_them() -> None:
-    truth, found = tables("abc", "abz")
+    truth, detected = tables("abc", "abz")
     class_map = ClassMap.of({"a": "m", "gt": {"b": "k"}})
-    (mapped,), (detections,) = map_tables(class_map, [truth], [found.reindex_like(truth)])
+    (mapped,), (detections,) = map_tables(class_map, [truth], [detected.reindex_like(truth)])
     assert mapped.classes == mapped.class_ids == ("c", "k", "m")
     assert detections.classes == ("c", "k", "m", "b", "z")
     assert named(detections) == "mbz"
@@ -196,23 +196,22 @@ def test_dropped_rows_take_their_masks_along() -> None:
 
 
 def test_classes_that_the_map_does_not_name() -> None:
-    truth, found = tables("ab", "abxx")
-    found = found.reindex_like(truth)
+    truth, detected = tables("ab", "abxx")
+    detected = detected.reindex_like(truth)
     for rest, expected in {"keep": "vbxx", "-": "v"}.items():
         class_map = ClassMap.of({"a": "v", "dt": {"rest": rest}})
-        assert (
-            named(map_detections(class_map, found, map_ground_truth(class_map, truth))) == expected
-        )
+        mapped = map_detections(class_map, detected, map_ground_truth(class_map, truth))
+        assert named(mapped) == expected
     kept = ClassMap.of({"a": "b", "dt": {"rest": "-"}})  # b is named, as a target
-    assert named(map_detections(kept, found, map_ground_truth(kept, truth))) == "bb"
+    assert named(map_detections(kept, detected, map_ground_truth(kept, truth))) == "bb"
     with pytest.raises(InputError) as caught:
-        map_tables({"a": "v", "dt": {"rest": "error"}}, [truth], [found])
+        map_tables({"a": "v", "dt": {"rest": "error"}}, [truth], [detected])
     assert str(caught.value) == (
         "class_map: [dt] rest: the map does not name 'b', 'x' (3 detections); map each, also to "
         'itself, or use rest = "-" or "keep"'
     )
     named_all = {"a": "v", "b": "b", "dt": {"x": "x", "rest": "error"}}
-    assert named(map_tables(named_all, [truth], [found])[1][0]) == "vbxx"
+    assert named(map_tables(named_all, [truth], [detected])[1][0]) == "vbxx"
 
 
 @pytest.mark.parametrize(
@@ -229,24 +228,24 @@ def test_classes_that_the_map_does_not_name() -> None:
 def test_a_map_that_cannot_be_meant(class_map: Any, message: str) -> None:
     box: dict[str, Any] = {"boxes": [[0, 0, 9, 9]] * 2, "image": [1, 1]}
     truth = detap.GroundTruth.from_arrays(**box, label=["car", "bicycle"])
-    found = detap.Detections.from_arrays(**box, label=["car", "lorry"], score=[0.5, 0.6])
+    detected = detap.Detections.from_arrays(**box, label=["car", "lorry"], score=[0.5, 0.6])
     with pytest.raises(InputError) as caught:
-        detap.evaluate(truth, found, class_map=class_map)
+        detap.evaluate(truth, detected, class_map=class_map)
     assert message in str(caught.value)
 
 
 def test_each_misspelt_name_is_a_problem() -> None:
-    truth, found = tables("ab", "ab")
+    truth, detected = tables("ab", "ab")
     with pytest.raises(InputError) as caught:
-        map_tables({"x": "y", "z": "y", "gt": {"q": "y"}}, [truth], [found])
+        map_tables({"x": "y", "z": "y", "gt": {"q": "y"}}, [truth], [detected])
     assert len(caught.value.problems) == 3
 
 
 def test_what_a_map_did_in_one_line() -> None:
-    truth, found = tables("abcdef", "aabz")
-    found = found.reindex_like(truth)
+    truth, detected = tables("abcdef", "aabz")
+    detected = detected.reindex_like(truth)
     merged = dict.fromkeys("abc", "v") | {"d": "w", "e": "x", "f": "-", "gt": {}}
-    notes = map_tables(merged, [truth], [found])[1][0].notes
+    notes = map_tables(merged, [truth], [detected])[1][0].notes
     assert str(notes[-1]) == (
         "class map: 3 classes to v, 1 to w, 1 to x, 1 dropped (6 ground truths, 3 detections) "
         "[class-map]"
@@ -263,10 +262,10 @@ def test_what_a_map_did_in_one_line() -> None:
 def test_detections_that_become_duplicates() -> None:
     """Two boxes of one object, of two classes that are merged: a match and a duplicate."""
     truth = detap.GroundTruth.from_arrays(image=[1], label=["car"], boxes=[[0, 0, 9, 9]])
-    found = detap.Detections.from_arrays(
+    detected = detap.Detections.from_arrays(
         image=[1, 1], label=["car", "van"], boxes=[[0, 0, 9, 9]] * 2, score=[0.9, 0.8]
     )
-    result = detap.evaluate(truth, found, "voc2012", class_map={"dt": {"van": "car"}})
+    result = detap.evaluate(truth, detected, "voc2012", class_map={"dt": {"van": "car"}})
     assert result.true_positives.tolist() == [1]
     assert result.false_positives.tolist() == result.duplicates.tolist() == [1]
     assert "|class-map:" in result.signature

@@ -109,7 +109,7 @@ def _distinct(pairs: Sequence[tuple[str, Any]], file: str) -> dict[str, Any]:
 
 
 def map_tables(
-    class_map: Any, truths: Sequence[GroundTruth | None], found: Sequence[Detections | None]
+    class_map: Any, truths: Sequence[GroundTruth | None], detections: Sequence[Detections | None]
 ) -> tuple[list[Any], list[Any]]:
     """Return ground truths and detections with mapped classes, and a note of the effect.
 
@@ -123,7 +123,7 @@ def map_tables(
     """
     rules = class_map_of(class_map)
     before = [table for table in truths if table is not None]
-    tables = [table for table in found if table is not None]
+    tables = [table for table in detections if table is not None]
     if before:
         known = before[0].classes  # detections from arrays have its ids, not always its names
         tables = [replace(t, classes=known + t.classes[len(known) :]) for t in tables]
@@ -132,7 +132,7 @@ def map_tables(
     after: list[Any] = [_truth(rules, table, effect=not tables) for table in before]
     pair = (before[0], after[0]) if before else None
     mapped: list[Any] = [_detections(rules, table, pair) for table in tables]
-    return after or [*truths], mapped or [*found]
+    return after or [*truths], mapped or [*detections]
 
 
 def _truth(rules: ClassMap, table: GroundTruth, *, effect: bool) -> GroundTruth:

@@ -19,14 +19,14 @@ FLAGS = ("crowd", "ignore", "difficult")
 """Flags of ground truths that a rule may set."""
 
 RESTS = ("keep", DROPPED, "error")
-"""What happens to detections of classes that a map does not name; the default first."""
+"""Treatments of detections of classes that a map does not name; the default first."""
 
 GT, DT = "gt", "dt"
 """Tables of rules for one side."""
 
 
 class Rule(NamedTuple):
-    """What becomes of a class."""
+    """The target and the flag of a class."""
 
     to: str  # its name, or DROPPED
     flag: str = ""  # set for its ground truths
@@ -50,13 +50,13 @@ class ClassMap(NamedTuple):
         if not isinstance(record, Mapping):
             _refuse(path, "", "is not a table of classes", 'expected car = "vehicle"')
         of_side = {k: v for k, v in record.items() if k in (GT, DT) and isinstance(v, Mapping)}
-        rest, found = RESTS[0], {**of_side.get(DT, {})}
-        if isinstance(found.get("rest"), str):
-            rest = _rest(path, found.pop("rest"))
+        rest, dt_rules = RESTS[0], {**of_side.get(DT, {})}
+        if isinstance(dt_rules.get("rest"), str):
+            rest = _rest(path, dt_rules.pop("rest"))
         common = {k: _rule(path, "", k, v) for k, v in record.items() if k not in of_side}
         gt, dt = (
             common | {name: _rule(path, side, name, value) for name, value in rules.items()}
-            for side, rules in ((GT, of_side.get(GT, {})), (DT, found))
+            for side, rules in ((GT, of_side.get(GT, {})), (DT, dt_rules))
         )
         both = {name: rule for name, rule in gt.items() if dt.get(name) == rule}
         gt, dt = ({k: r for k, r in side.items() if k not in both} for side in (gt, dt))
@@ -83,7 +83,7 @@ class ClassMap(NamedTuple):
         return name in rules or any(rule.to == name for rule in rules.values())
 
     def of_others(self, side: str, name: str) -> Rule:
-        """Return what becomes of a class without a rule."""
+        """Return the rule of a class that has none in the map."""
         drops = side == DT and self.rest == DROPPED and not self.is_named(name)
         return Rule(DROPPED if drops else name)
 
@@ -225,8 +225,8 @@ def _unknown(
     side: str, name: str, known: Mapping[str, None], either: Mapping[str, None]
 ) -> tuple[str, str]:
     """Return the message and hint for a class that a side, or neither side, has."""
-    place = {GT: "the ground truth", DT: "the detections"}.get(side, "the inputs")
-    message = f"class {quote(name)} is not in {place}"
+    where = {GT: "the ground truth", DT: "the detections"}.get(side, "the inputs")
+    message = f"class {quote(name)} is not in {where}"
     if name in either:
         owner, other = ("detections have", DT) if side == GT else ("the ground truth has", GT)
         return message, f"{owner} it: move the rule to [{other}]"

@@ -194,9 +194,10 @@ def named_truth(labels: list[str]) -> dict[str, Any]:
 
 def test_names_that_differ_in_case_have_the_line_to_add(run: Run) -> None:
     truth = detap.GroundTruth.from_arrays(**named_truth(["car", "traffic light"]))
-    found = detap.Detections.from_arrays(**named_truth(["Car", "TrafficLight"]), score=[0.5, 0.4])
+    labels = ["Car", "TrafficLight"]
+    detections = detap.Detections.from_arrays(**named_truth(labels), score=[0.5, 0.4])
     detap.convert(run.folder / "g", truth, to="createml")
-    detap.convert(run.folder / "d", detections=found, to="createml")
+    detap.convert(run.folder / "d", detections=detections, to="createml")
     command = "eval g/annotations.json d/detections.json"
     text = run(command, status=2)
     match = re.search(r"no class in common .*--class-map FILE with the line (dt = \{.*\})", text)
@@ -227,8 +228,8 @@ def test_misspelt_names_have_near_matches(run: Run) -> None:
 def test_classes_without_a_file_are_those_after_the_map(run: Run, tmp_path: Path) -> None:
     labels = ["car", "truck", "chair", "person"]
     truth = detap.GroundTruth.from_arrays(**named_truth(labels), image_sizes=[[200, 100]])
-    found = detap.Detections.from_arrays(**named_truth(["truck"]), score=[0.5])
-    detap.convert(tmp_path / "voc", truth, found.reindex_like(truth), to="voc")
+    detections = detap.Detections.from_arrays(**named_truth(["truck"]), score=[0.5])
+    detap.convert(tmp_path / "voc", truth, detections.reindex_like(truth), to="voc")
     for path in (tmp_path / "voc" / "detections").iterdir():
         if not path.read_text():
             path.unlink()

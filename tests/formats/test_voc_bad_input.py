@@ -641,7 +641,7 @@ def test_a_fifo_among_detections(tmp_path: Path, truth: GroundTruth) -> None:
 
 def test_no_class_in_common(tmp_path: Path, truth: GroundTruth) -> None:
     numbers = write(tmp_path / "numbers", {"a.txt": "0 .5 1 2 3 4\n14 .5 1 2 3 4\n"})
-    words = write(tmp_path / "words", {"a.txt": "Bird .5 1 2 3 4\n"})
+    words = write(tmp_path / "words", {"a.txt": "Cat .5 1 2 3 4\n"})
     with pytest.raises(InputError) as caught:
         read_detections(numbers, truth)
     assert problems_of(caught.value, tmp_path) == [
@@ -649,7 +649,10 @@ def test_no_class_in_common(tmp_path: Path, truth: GroundTruth) -> None:
         "'dog'); pass --dt-class-names FILE; if the classes are right, pass "
         "as_is=True (--as-is)"
     ]
-    with pytest.raises(InputError, match=r"\(here: 'Bird'; .* use results for the same classes"):
+    birds = write(tmp_path / "birds", {"a.txt": "bird .5 1 2 3 4\n"})
+    with pytest.raises(InputError, match=r"\(here: 'bird'; .* use results for the same classes"):
+        read_detections(birds, truth)
+    with pytest.raises(InputError, match=r"\(here: 'Cat'; .* the line dt = { \"Cat\" = \"cat\" }"):
         read_detections(words, truth)
     assert read_detections(words, truth, as_is=True).classes == ("cat", "dog", "Cat")
 

@@ -114,7 +114,7 @@ def rewritten(
     instances: dict[str, Any], results: list[dict[str, Any]], class_map: Mapping[str, Any]
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return the files with other categories, numbered from 1 in order of first appearance."""
-    truth, found = rules_of(class_map, "gt"), rules_of(class_map, "dt")
+    truth, dt = rules_of(class_map, "gt"), rules_of(class_map, "dt")
     ids: dict[str | None, int] = {}
     for name in NAMES:
         if truth[name][0] is not None:
@@ -137,7 +137,7 @@ def rewritten(
             key = {"crowd": "iscrowd", "": "iscrowd"}.get(flag, flag)
             flags = {key: int(bool(flag)) or record[key]}
             annotations.append({**record, "category_id": ids[to], **flags})
-    targets = [(record, found[NAMES[record["category_id"] - 1]][0]) for record in results]
+    targets = [(record, dt[NAMES[record["category_id"] - 1]][0]) for record in results]
     return (
         {
             "images": [image | lists(image) for image in instances["images"]],
@@ -200,7 +200,7 @@ def test_a_map_equals_rewritten_files(preset: str, tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore::detap.errors.DetapWarning")
 @pytest.mark.parametrize(
-    ("target", "truth", "found"),
+    ("target", "truth", "results"),
     [
         ("voc", "", "detections"),
         ("yolo", "data.yaml", "predictions/labels"),
@@ -212,10 +212,10 @@ def test_a_map_equals_rewritten_files(preset: str, tmp_path: Path) -> None:
     ],
 )
 def test_formats_that_name_their_classes(
-    target: str, truth: str, found: str, tmp_path: Path
+    target: str, truth: str, results: str, tmp_path: Path
 ) -> None:
-    instances, results = scene(5)
-    for rank, record in enumerate(results):
+    instances, rows = scene(5)
+    for rank, record in enumerate(rows):
         record["score"] = 1 / (2 + rank)  # files of a class have an order of their own
     for record in instances["annotations"]:
         record |= {"iscrowd": 0, "ignore": 0}
@@ -225,11 +225,11 @@ def test_formats_that_name_their_classes(
         table = detap.read_ground_truth(gt, as_is=True)
         detections = detap.read_detections(dt, table, as_is=True)
         detap.convert(tmp_path / name, table, detections, to=target)
-        return tmp_path / name / truth, tmp_path / name / found
+        return tmp_path / name / truth, tmp_path / name / results
 
-    files = converted("original", (instances, results))
+    files = converted("original", (instances, rows))
     for number, name in enumerate(("exchanged, detections only", "rest dropped")):
-        changed = rewritten(instances, results, MAPS[name])
+        changed = rewritten(instances, rows, MAPS[name])
         other = converted(f"rewritten {number}", changed)
         for preset in ("coco", "voc2012", "padilla"):
             reading: dict[str, Any] = {"as_is": True, "format": target}
