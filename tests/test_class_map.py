@@ -98,7 +98,7 @@ def test_a_class_may_be_named_rest() -> None:
             "[gt]\ncar = {to = '-', as = 'crowd'}",
             "car: is dropped, and also crowd; leave",
         ),
-        ("m.toml", "[dt]\nrest = 'x'", 'm.toml: [dt] rest: is \'x\'; use "keep", "-", "error"; a'),
+        ("m.toml", "[dt]\nrest = 'x'", "m.toml: [dt] rest: is 'x'; use keep, -, error; a class"),
         ("m.json", "[1]", "m.json: is not a table of classes; expected car = "),
         ("m.json", '{"a"', "m.json: is not JSON: "),
         ("m.json", '{"a": "b", "a": "c"}', "m.json: has several rules for 'a'; keep one of each"),

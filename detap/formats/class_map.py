@@ -210,13 +210,10 @@ def _check_rest(rules: ClassMap, tables: Sequence[Detections]) -> None:
     """Raise InputError for detections of classes that the map does not name, if it refuses them."""
     if rules.rest != "error":
         return
-    counts: Counter[str] = Counter()
-    for table in tables:
-        rows = np.bincount(table.label, minlength=len(table.classes)).tolist()
-        counts.update(dict(zip(table.classes, rows, strict=True)))
-    unnamed = [name for name, count in counts.items() if count and not rules.is_named(name)]
+    names = [table.classes[k] for table in tables for k in table.label.tolist()]
+    unnamed = {name: count for name, count in Counter(names).items() if not rules.is_named(name)}
     if unnamed:
-        total = sum(counts[name] for name in unnamed)
+        total = sum(unnamed.values())
         message = f"the map does not name {join_names(unnamed)} ({total} detections)"
         hint = 'map each, also to itself, or use rest = "-" or "keep"'
         raise InputError(Problem(rules.path, "[dt] rest", message, hint))

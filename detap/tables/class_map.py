@@ -51,8 +51,9 @@ class ClassMap(NamedTuple):
             _refuse(path, "", "is not a table of classes", 'expected car = "vehicle"')
         of_side = {k: v for k, v in record.items() if k in (GT, DT) and isinstance(v, Mapping)}
         rest, dt_rules = RESTS[0], {**of_side.get(DT, {})}
-        if isinstance(dt_rules.get("rest"), str):
-            rest = _rest(path, dt_rules.pop("rest"))
+        if isinstance(dt_rules.get("rest"), str) and (rest := dt_rules.pop("rest")) not in RESTS:
+            hint = f'use {", ".join(RESTS)}; a class of that name is rest = {{ to = "{rest}" }}'
+            _refuse(path, "[dt] rest", f"is {rest!r}", hint)
         common = {k: _rule(path, "", k, v) for k, v in record.items() if k not in of_side}
         gt, dt = (
             common | {name: _rule(path, side, name, value) for name, value in rules.items()}
@@ -62,7 +63,7 @@ class ClassMap(NamedTuple):
         gt, dt = ({k: r for k, r in side.items() if k not in both} for side in (gt, dt))
         if not (both or gt or dt) and rest == RESTS[0]:
             _refuse(path, "", "has no rule", 'write a line such as car = "vehicle"')
-        return cls(_sorted(both), _sorted(gt), _sorted(dt), rest, path)
+        return cls(both, gt, dt, rest, path)
 
     @property
     def text(self) -> str:
@@ -114,7 +115,7 @@ def map_ground_truth(class_map: ClassMap, table: GroundTruth) -> GroundTruth:
     rules = class_map.rules(GT)
     of_class = [rules.get(name, Rule(name)) for name in table.classes]
     names, ids = _new_classes(table, of_class)
-    new_label = _labels(of_class, names)
+    new_label = indices_in([rule.to for rule in of_class], names)  # -1 for dropped classes
     label, flagged = new_label[table.label], dict[str, Any]()
     for flag in FLAGS:
         of_flag = np.array([rule.flag == flag for rule in of_class], np.bool_)
@@ -147,7 +148,7 @@ def map_detections(class_map: ClassMap, table: Detections, truth: GroundTruth | 
         used = {of_class[k].to for k in np.unique(table.label).tolist()}
         unknown = sorted(used.difference(truth.classes, [DROPPED]))
         names, ids = (*truth.classes, *unknown), (*truth.class_ids, *unknown)
-    label = _labels(of_class, names)[table.label]
+    label = indices_in([rule.to for rule in of_class], names)[table.label]
     kept = np.flatnonzero(label >= 0)
     mapped = replace(table, label=label, classes=names, class_ids=ids)
     return mapped if len(kept) == len(table) else mapped.select(kept).compact()
@@ -165,13 +166,9 @@ def _new_classes(
     return names, names
 
 
-def _labels(of_class: Sequence[Rule], names: Sequence[str]) -> Integers:
-    """Return the new index of each class, (K,) int32; -1 for dropped ones and those not used."""
-    return indices_in([rule.to for rule in of_class], names)
-
-
 def _pairs(name: str, pairs: Integers, new_label: Integers) -> Integers:
     """Return the pairs of image and class of a list; merged classes are absent if all are."""
+    pairs = np.unique(pairs, axis=0)
     label = new_label[pairs[:, 1]]
     mapped = np.stack([pairs[:, 0], label], axis=1)[label >= 0]
     distinct, counts = np.unique(mapped, axis=0, return_counts=True)
@@ -213,14 +210,6 @@ def _rule(path: str, side: str, name: object, value: object) -> Rule:
     return Rule(to, flag)
 
 
-def _rest(path: str, value: str) -> str:
-    if value not in RESTS:
-        choices = ", ".join(f'"{rest}"' for rest in RESTS)
-        hint = f'use {choices}; a class of that name is rest = {{ to = "{value}" }}'
-        _refuse(path, "[dt] rest", f"is {value!r}", hint)
-    return value
-
-
 def _unknown(
     side: str, name: str, known: Mapping[str, None], either: Mapping[str, None]
 ) -> tuple[str, str]:
@@ -232,10 +221,6 @@ def _unknown(
         return message, f"{owner} it: move the rule to [{other}]"
     listed = ", ".join(map(quote, list(known)[:5]))
     return message, suggest(name, known, quote) or f"it has {listed}" + ", ..." * (len(known) > 5)
-
-
-def _sorted(rules: Rules) -> Rules:
-    return dict(sorted(rules.items()))
 
 
 def _as_dict(rules: Rules) -> dict[str, Any]:

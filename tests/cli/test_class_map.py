@@ -187,6 +187,21 @@ def test_results_with_categories_of_their_own(run: Run) -> None:
     )
 
 
+def test_ids_that_the_map_names_are_not_shifted(run: Run) -> None:
+    """Two files of one detector whose ids are 100 higher; an id off by one is still an error."""
+    run.write("ids.toml", '[dt]\n101 = "car"\n103 = "person"\n')
+    for name, row in {"a.json": (1, 101, BOXES[0]), "b.json": (2, 103, BOXES[2])}.items():
+        run.write(name, results_of([row]))
+    files = "--gt gt.json --dt a.json --dt b.json"
+    record = run.report(f"eval {files} --metrics AP50 --class-map ids.toml")
+    assert [c["AP50"] for c in record["classes"]] == pytest.approx([1, 0, 1, 0])
+    rows = [(1, 1 + k % 3, [40 * k, 0, 20, 20]) for k in range(12)]
+    run.write("many.json", truth_of(rows, NAMES, (1, 2)))
+    run.write("off.json", results_of([(image, label + 1, box) for image, label, box in rows]))
+    text = run("eval many.json off.json --class-map map.toml", status=2)
+    assert "every category_id looks off by +1 (e.g. 2 overlaps class 1)" in text
+
+
 def named_truth(labels: list[str]) -> dict[str, Any]:
     boxes = np.array(BOXES, float)[: len(labels)]
     return {"image": ["a"] * len(labels), "label": labels, "boxes": boxes, "box_format": "xywh"}

@@ -238,19 +238,23 @@ def _check_categories(
     few = len(pairs.pairs) * _MIN_OVERLAPPED < pairs.ground_truths
     if few and isinstance(truth.images[0], int) and not source.as_is:
         check_image_ids(columns, truth, path, len(pairs.pairs), part=part)
-    if source.limits.any_classes and columns.categories:
-        return (), ()  # their own names decide, not the ids
-    sample = _sample_of_ids(pairs, columns, truth)
+    mapped = source.limits.any_classes
+    sample = _sample_of_ids(pairs, columns, truth, mapped=mapped)
     if part:
         return sample, ()
-    offsets = [*failed_category_check(sample, shown(path), unknown=bool(columns.unknown))]
+    unmapped = bool(columns.unknown) and not mapped
+    offsets = [*failed_category_check(sample, shown(path), unknown=unmapped)]
     return sample, warned(offsets, (AS_IS,) if source.as_is else ())
 
 
 def _sample_of_ids(
-    pairs: CategoryPairs, columns: DetectionColumns, truth: GroundTruth
+    pairs: CategoryPairs, columns: DetectionColumns, truth: GroundTruth, *, mapped: bool
 ) -> CategorySample:
-    """Return the sample with category ids; empty unless all ids are numbers."""
+    """Return the sample with category ids; empty unless all ids are numbers.
+
+    If a class map follows, unknown ids are its names, and not wrong.
+    """
+    known = len(truth.class_ids)
     ids: tuple[Name, ...] = (*truth.class_ids, *columns.unknown)
     if any(isinstance(name, str) for name in ids):
         return ()
@@ -260,6 +264,7 @@ def _sample_of_ids(
             tuple(
                 (gt, int(ids[gt]), int(ids[dt]), count)
                 for (gt, dt), count in sorted(Counter(of_image).items())
+                if dt < known or not mapped
             ),
         )
         for key, of_image in pairs.images
