@@ -49,6 +49,7 @@ def run(session: Session, given: Sequence[tuple[str, str]], options: dict[str, A
         metric=metric,
         **{name: options[name] for name in keywords},
     )
+    truth = runs.truth
     of_truth = describe("ground_truth", truth.files, digests=digests, images=len(truth.images))
     report = detectors_report(
         detectors,
@@ -85,7 +86,9 @@ class _Runs:
         options: Mapping[str, Any],
         session: Session,
     ) -> None:
-        self._inputs, self._truth, self._protocol = inputs, truth, protocol
+        self._inputs, self._unmapped, self._protocol = inputs, truth, protocol
+        self.truth = truth  # with the classes of the map
+        self._classes: dict[str, None] = {}  # of all detections, before the map
         self._options, self._session = options, session
         self.described: list[dict[str, Any]] = []
         self.files: list[SourceFile] = []
@@ -108,6 +111,8 @@ class _Runs:
             del detections, result  # before the next ones are read
         for name, detections in empty:
             yield name, self._score(name, detections, protocol)
+        if self._inputs.class_map is not None:
+            self._inputs.class_map.check_names(self._unmapped.classes, self._classes)
 
     def _show_progress(self, number: int, count: int) -> None:
         step = f"Detector {number + 1} of {count}"
@@ -115,7 +120,10 @@ class _Runs:
 
     def _read(self, name: str, path: str) -> Detections:
         """Read detections and describe their files."""
-        detections = self._inputs.read_detector(path, self._truth)
+        table = self._inputs.read_detector(path, self._unmapped)
+        self._classes |= dict.fromkeys(table.classes)
+        detections: Detections
+        (self.truth,), (detections,) = self._inputs.mapped([self._unmapped], [table], further=True)
         digests = self._inputs.reading["limits"].digests
         described = describe("detections", detections.files, digests=digests)
         self.described += [{**entry, "detector": name} for entry in described]
@@ -124,7 +132,7 @@ class _Runs:
 
     def _score(self, name: str, detections: Detections, protocol: Protocol) -> Result:
         """Match and score detections, once."""
-        tables, keep = Tables(self._truth, detections), bool(self._options["resamples"])
+        tables, keep = Tables(self.truth, detections), bool(self._options["resamples"])
         result, _ = tables.score(protocol, self._options, match_table=keep)
         self._notes[name], self._cuts[name] = result.notes, score_cut_of(result)
         self._session.print_time(f"evaluating {quote(name)}")

@@ -200,11 +200,14 @@ class Inputs:
         """Return the detections of another detector: a path, pattern or folder."""
         return self.read_detections(self._detections(self._detection_paths(path)), truth)
 
-    def mapped(self, truths: Sequence[Any], tables: Sequence[Any]) -> Any:
-        """Return ground truths and detections with the classes of the map, if there is one."""
+    def mapped(self, truths: Sequence[Any], tables: Sequence[Any], *, further: bool = False) -> Any:
+        """Return ground truths and detections with the classes of the map, if there is one.
+
+        If `further` detections follow, the caller checks the names of the map.
+        """
         if self.class_map is None:
             return truths, tables
-        return _class_maps().map_tables(self.class_map, truths, tables)
+        return _class_maps().map_tables(self.class_map, truths, tables, further=further)
 
     def _detections(self, paths: tuple[str, ...]) -> Sources:
         return Sources(paths, lambda path: self.format_of(path).source(path))

@@ -109,11 +109,16 @@ def _distinct(pairs: Sequence[tuple[str, Any]], file: str) -> dict[str, Any]:
 
 
 def map_tables(
-    class_map: Any, truths: Sequence[GroundTruth | None], detections: Sequence[Detections | None]
+    class_map: Any,
+    truths: Sequence[GroundTruth | None],
+    detections: Sequence[Detections | None],
+    *,
+    further: bool = False,
 ) -> tuple[list[Any], list[Any]]:
     """Return ground truths and detections with mapped classes, and a note of the effect.
 
-    Detections are indexed as the first ground truth. None stays None.
+    Detections are indexed as the first ground truth. None stays None. If `further` detections
+    follow, the caller checks the names of the map.
 
     Raises
     ------
@@ -127,7 +132,9 @@ def map_tables(
     if before:
         known = before[0].classes  # detections from arrays have its ids, not always its names
         tables = [replace(t, classes=known + t.classes[len(known) :]) for t in tables]
-    rules.check_names(before, tables)
+    if not further:
+        names = [{name for table in side for name in table.classes} for side in (before, tables)]
+        rules.check_names(*(sorted(side) or None for side in names))
     _check_rest(rules, tables)
     after: list[Any] = [_truth(rules, table, effect=not tables) for table in before]
     pair = (before[0], after[0]) if before else None

@@ -1,7 +1,7 @@
 """Class maps: other names for the classes of both tables, or of one of them."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, NoReturn
 
@@ -88,18 +88,19 @@ class ClassMap(NamedTuple):
         drops = side == DT and self.rest == DROPPED and not self.is_named(name)
         return Rule(DROPPED if drops else name)
 
-    def check_names(self, truths: Sequence[GroundTruth], tables: Sequence[Detections]) -> None:
-        """Raise InputError for each class of a rule that its side, or neither side, has."""
-        known = {
-            GT: dict.fromkeys(name for table in truths for name in table.classes),
-            DT: dict.fromkeys(name for table in tables for name in table.classes),
-        }
-        either = known[GT] | known[DT]
-        sides = (("", self.both, either), (GT, self.gt, known[GT]), (DT, self.dt, known[DT]))
+    def check_names(self, gt: Iterable[str] | None, dt: Iterable[str] | None) -> None:
+        """Raise InputError for each class of a rule that its side, or neither side, has.
+
+        `gt` and `dt` are the classes of the sides, None for a side that is not read.
+        """
+        known = dict.fromkeys(gt or ()), dict.fromkeys(dt or ())
+        either = known[0] | known[1]
+        sides = [("", self.both, either)]
+        sides += [(GT, self.gt, known[0])] if gt is not None else []
+        sides += [(DT, self.dt, known[1])] if dt is not None else []
         problems = [
             Problem(self.path, side and f"[{side}]", *_unknown(side, name, names, either))
             for side, rules, names in sides
-            if (side != GT or truths) and (side != DT or tables)
             for name in rules
             if name not in names
         ]

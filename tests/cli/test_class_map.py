@@ -187,6 +187,18 @@ def test_results_with_categories_of_their_own(run: Run) -> None:
     )
 
 
+def test_a_class_of_one_of_several_detectors(run: Run) -> None:
+    own = {"annotations": results_of([(1, 7, BOXES[1])]), "categories": [{"id": 7, "name": "van"}]}
+    run.write("own.json", own)
+    run.write("one.json", results_of(FOUND[:1]))
+    run.write("map.toml", MAP + '[dt]\nvan = "car"\n')
+    command = "compare dt.json one.json own.json --gt gt.json --class-map map.toml --resamples 0"
+    assert "|class-map:" in run(f"{command} --metric AP50")
+    run.write("map.toml", MAP + '[dt]\nwan = "car"\nvan = "car"\n')
+    text = run(command, status=2)
+    assert "map.toml: [dt]: class 'wan' is not in the detections; did you mean 'van'?" in text
+
+
 def test_ids_that_the_map_names_are_not_shifted(run: Run) -> None:
     """Two files of one detector whose ids are 100 higher; an id off by one is still an error."""
     run.write("ids.toml", '[dt]\n101 = "car"\n103 = "person"\n')
