@@ -24,6 +24,7 @@ the types and the 0.1 are. The operating point is detap's own.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,8 +40,9 @@ from detap.errors import Note, UsageError
 from detap.evaluation.results import Result
 from detap.evaluation.run import EvaluationRun
 from detap.evaluation.selection import SelectedClasses
+from detap.protocols import Protocol
 from detap.protocols.summary import DEFAULT_MIN_GROUND_TRUTHS
-from detap.tables.detection import Flags, Floats, Integers
+from detap.tables.detection import Flags, Floats, Integers, Name
 
 KINDS = ("missed", "localization", "duplicate", "classification", "background")
 
@@ -248,13 +250,11 @@ def compare(
     """Compare two detectors that were scored on the same ground truth by the same protocol."""
     require_result(first)
     require_result(second)
-    if first.protocol != second.protocol:
-        both = f"{first.protocol.text}, {second.protocol.text}"
-        raise UsageError(f"the two results are of different protocols: {both}")
+    files = [result.detections.files[:1] for result in (first, second)]
+    labels = [file.path for (file,) in files] if all(files) else ["first", "second"]
+    require_comparable(*map(Evaluated.of, labels, (first, second)))
     if first.classes != second.classes:
         raise UsageError("the two results have different classes; use align_classes")
-    if first.images != second.images:
-        raise UsageError("the two results are of different images")
     names = tuple(first.summary)
     resampled_pair = None
     if resamples:
@@ -264,6 +264,36 @@ def compare(
     if first.has_boxes and second.has_boxes:
         errors = (count_errors(first), count_errors(second))
     return Comparison(first, second, names, resampled_pair, errors, confidence, min_ground_truths)
+
+
+class Evaluated(NamedTuple):
+    """A result to be compared, by what must be the same."""
+
+    name: str  # of the detector
+    protocol: Protocol
+    images: tuple[Name, ...]
+
+    @classmethod
+    def of(cls, name: str, result: Result) -> "Evaluated":
+        """Describe a result."""
+        return cls(name, result.protocol, result.images)
+
+
+def require_comparable(first: Evaluated, second: Evaluated) -> None:
+    """Raise UsageError if two results are of different scores, protocols or images."""
+    if first.protocol.has_scores != second.protocol.has_scores:
+        scored, unscored = (first, second) if first.protocol.has_scores else (second, first)
+        raise UsageError(
+            f"{unscored.name!r} has no scores, and {scored.name!r} has; compare detections "
+            "that all have scores, or none"
+        )
+    for what, differ in (
+        ("protocols", first.protocol != second.protocol),
+        ("images", first.images != second.images),
+    ):
+        if differ:
+            names = f"{first.name!r} and {second.name!r}"
+            raise UsageError(f"the results of {names} are of different {what}")
 
 
 def require_result(value: object) -> None:

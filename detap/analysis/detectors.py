@@ -31,7 +31,12 @@ from detap.analysis.bootstrap import (
     resampled,
     standard_error,
 )
-from detap.analysis.comparison import difference, require_result
+from detap.analysis.comparison import (
+    Evaluated,
+    difference,
+    require_comparable,
+    require_result,
+)
 from detap.analysis.intervals import Interval, check_arguments, interval_notes
 from detap.analysis.power import Criterion
 from detap.core.resampling import Weights
@@ -43,7 +48,7 @@ from detap.evaluation.selection import Selection
 from detap.metrics.metric import MetricSpec
 from detap.protocols import Protocol
 from detap.protocols.summary import DEFAULT_MIN_GROUND_TRUTHS
-from detap.tables.detection import Floats, Name
+from detap.tables.detection import Floats
 from detap.text_input import join_names, suggest
 
 _LEAST = 1000
@@ -224,13 +229,13 @@ def rank_detectors(
     for name, result in results:
         require_result(result)
         if not detectors:
-            first = name, result.protocol, result.images
+            first = Evaluated.of(name, result)
             signature, selection = result.signature, result.selection
             listed = metrics.summary(result.protocol)
             spec = listed[0] if metric is None else metrics.named(result.protocol, metric)
             if resamples and spec.metric.has_intervals:
                 weights = leave_out(draw_weights(max(len(result.images), 1), resamples, seed))
-        _check_same(first, name, result)
+        require_comparable(first, Evaluated.of(name, result))
         enough = result.ground_truth_counts(spec.name).sum() >= min_ground_truths
         detectors.append(_detector(name, result, spec, weights if enough else None, threads))
         del result  # before the next one is made
@@ -246,10 +251,10 @@ def rank_detectors(
         names[0] if reference is None else reference,
         tuple(pairs),
         tuple(letter_groups(names, apart)) if has_groups else (),
-        first[1],
+        first.protocol,
         signature,
         selection,
-        len(first[2]),
+        len(first.images),
         confidence,
         resamples,
         seed,
@@ -277,23 +282,6 @@ def _detector(
         drawn,
         left_out,
     )
-
-
-def _check_same(first: tuple[str, Protocol, tuple[Name, ...]], name: str, result: Result) -> None:
-    """Raise UsageError if a result is not comparable with the first."""
-    other, protocol, images = first
-    if result.protocol.has_scores != protocol.has_scores:
-        names = (name, other) if protocol.has_scores else (other, name)
-        raise UsageError(
-            "{!r} has no scores, and {!r} has; compare detections with scores, or without, or see "
-            "--missing-scores".format(*names)
-        )
-    for what, differ in (
-        ("are of different protocols", result.protocol != protocol),
-        ("are of different images", result.images != images),
-    ):
-        if differ:
-            raise UsageError(f"the results of {other!r} and {name!r} {what}")
 
 
 def check_names(names: Sequence[str], reference: str | None = None) -> None:

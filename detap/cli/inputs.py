@@ -191,7 +191,7 @@ class Inputs:
         (truth,), (detections, *others) = self.mapped([truth], tables)
         second = None
         if others:
-            detections, second = align_classes(detections, others[0])
+            detections, second = _as_scored(*align_classes(detections, others[0]))
         if session is not None:
             session.print_time("reading")
         return Tables(truth, detections, second)
@@ -243,6 +243,15 @@ class Inputs:
 
 def _class_maps() -> Any:
     return import_module("detap.formats.class_map")
+
+
+def _as_scored(*tables: Detections) -> list[Detections]:
+    """Return empty tables without scores if another one has none."""
+    unscored = any(len(table) and not table.has_scores for table in tables)
+    return [
+        replace(table, without_scores=True) if unscored and not len(table) else table
+        for table in tables
+    ]
 
 
 def _fraction(sources: tuple[Sources, Sources]) -> float | None:

@@ -353,8 +353,7 @@ def test_bad_arguments_are_named() -> None:
         (
             {"a": good, "b": unscored},
             {},
-            "'b' has no scores, and 'a' has; compare detections with scores, or without, or see "
-            "--missing-scores",
+            "'b' has no scores, and 'a' has; compare detections that all have scores, or none",
         ),
         ({"a": unscored, "b": good}, {}, "'a' has no scores, and 'b' has"),
         (

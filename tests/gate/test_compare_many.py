@@ -264,8 +264,8 @@ def test_equal_names_are_an_error_and_the_remedy_helps(detap: Run, folder: Path)
     [
         (
             ["a.json", "unscored.json", "b.json"],
-            "'unscored' has no scores, and 'a' has; compare detections with scores, or without, "
-            "or see --missing-scores",
+            "'unscored' has no scores, and 'a' has; compare detections that all have scores, or "
+            "none",
         ),
         (["unscored.json", "a.json", "b.json"], "'unscored' has no scores, and 'a' has"),
         (
@@ -289,6 +289,29 @@ def test_bad_arguments_are_named(detap: Run, arguments: list[str], message: str)
     ended = compare(detap, *arguments)
     assert (ended.status, ended.out) == (2, "")
     assert message in ended.err
+
+
+@pytest.mark.usefixtures("folder")
+def test_two_detections_with_and_without_scores_are_named(detap: Run) -> None:
+    for given in (("a.json", "unscored.json"), ("unscored.json", "a.json")):
+        ended = compare(detap, *given)
+        assert (ended.status, ended.out) == (2, "")
+        assert ended.err == (
+            "Error: 'unscored.json' has no scores, and 'a.json' has; compare detections that "
+            "all have scores, or none\n"
+        )
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(("empty", "given"), [(1, "unscored none"), (0, "none unscored")])
+def test_an_empty_file_of_two_has_no_scores_either(detap: Run, empty: int, given: str) -> None:
+    files = [f"{name}.json" for name in given.split()]
+    record = json.loads(compare(detap, *files, "--output-format", "json").out)
+    # Two of three objects are found: cat and dog; three of five detections find none.
+    values = next(row for row in record["metrics"] if row["name"] == "F1")
+    side = ["first", "second"]
+    assert values[side[empty]] == 0
+    assert values[side[1 - empty]] == pytest.approx(2 * 2 / (5 + 3))
 
 
 def test_results_of_other_images_are_an_error(detap: Run, folder: Path) -> None:
