@@ -478,7 +478,7 @@ wrong_result("wrong-id", "image-missing", 0, "image_id is missing", image_id=...
 wrong_result("wrong-id", "string-image", 0, 'image_id "1".*number', image_id="1")
 wrong_result("wrong-id", "string-category", 0, 'category_id is "1".*number', category_id="1")
 strings = every("image_id", str)
-refused("wrong-id", "all-images-strings", DT, "", "image", dt=strings)
+scored("wrong-id", "all-images-strings", BASE, dt=strings)
 says = "mix numbers and strings|image_id 1 is not"
 refused("wrong-id", "mixed-truth", GT, "", says, gt=edit("images", 0, id="1"))
 
@@ -669,7 +669,14 @@ for name, (data, looks) in CONTENT.items():
     if name not in {"python", "merge-inside"}:  # lists, as results are: what they hold comes second
         refused("other-content", f"truth-{name}", GT, "", looks, gt=data)
 refused("other-content", "truth-python", GT, "", "Python", gt=repr(truth()).encode())
-refused("other-content", "record-list", DT, r"\[0\]", r"is \[", dt=[[1, 1, 10, 10, 20, 20, 0.9]])
+refused(
+    "other-content",
+    "record-list",
+    DT,
+    "",
+    "has 1 list, such as one per image",
+    dt=[[1, 1, 10, 10, 20, 20, 0.9]],
+)
 refused("other-content", "record-null", DT, r"\[1\]", "is null", dt=lambda r: r.insert(1, None))
 refused(
     "other-content", "other-object", DT, "", "annotations or predictions", dt={"results": results()}

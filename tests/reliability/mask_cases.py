@@ -298,7 +298,7 @@ for _name, _edit in (
 ):
     refused("no-mask", _name, GT, r"annotations\[0\]", "segmentation is missing", gt=_edit)
 _neither = edit_result(1, segmentation=..., bbox=...)
-refused("no-mask", "neither-in-results", DT, r"\[1\]", "bbox", dt=_neither)
+refused("no-mask", "neither-in-results", DT, r"\[1\]", "segmentation is missing", dt=_neither)
 for _name, _change in (
     ("box-in-results", edit_result(0, segmentation=...)),
     ("null-in-results", edit_result(0, segmentation=None)),

@@ -112,7 +112,8 @@ class ResultsFile:
             document.fail(lambda text: text.refuse("not a JSON array", SHAPE_OF_RESULTS))
         document.finish()
         if (lists := self._records.lists) > self._fields.rows:
-            message = f"has {lists} lists, such as one per image, expected one of all detections"
+            count = f"{lists} list{'s' * (lists != 1)}"
+            message = f"has {count}, such as one per image, expected one of all detections"
             document.problems.instead(message, SHAPE_OF_RESULTS)
 
     def _read_members(self, document: Document) -> None:
