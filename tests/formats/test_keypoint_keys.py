@@ -39,7 +39,8 @@ def write(folder: Path, truths: list[dict[str, Any]], results: list[dict[str, An
 
 
 def read(paths: list[str], protocol: str = TWO) -> tuple[GroundTruth, Detections]:
-    return read_tables(paths[0], paths[1], Protocol.parse(protocol))
+    truth, detections, _ = read_tables(paths[0], paths[1], Protocol.parse(protocol))
+    return truth, detections
 
 
 def noted(table: GroundTruth | Detections) -> dict[str, int]:
