@@ -18,6 +18,7 @@ from detap.analysis.detectors import (
 )
 from detap.analysis.power import power_analysis
 from detap.protocols import protocol
+from detap.tables.concat import align_classes
 
 IMAGES = 60
 BOX = [0, 0, 100, 100]
@@ -338,6 +339,40 @@ def test_the_default_number_of_resamples_grows_with_the_pairs() -> None:
     # 4 * pairs / 0.05, in thousands: 6 detectors have 15 pairs, 10 have 45.
     counts = [default_resamples(count, 0.95) for count in (2, 5, 6, 10, 40)]
     assert counts == [1000, 1000, 2000, 4000, 10_000]
+
+
+@pytest.mark.parametrize(
+    ("absent", "alone", "of_two"),
+    [
+        ("undefined", 17 / 22, 17 / 22),
+        ("zero", 17 / 22, 17 / 44),
+        ("zero-if-detected", 17 / 22, 17 / 22),
+    ],
+)
+def test_classes_without_ground_truth(absent: str, alone: float, of_two: float) -> None:
+    # AP of cat at 11 points is 6/11 (one of two found), of dog 1: their mean is 17/22. One detector
+    # also finds bird and fish, which have no objects: over four classes it is 17/44.
+    truth = GroundTruth.from_arrays(image=[0, 0, 1], label=["cat", "dog", "cat"], boxes=[BOX] * 3)
+    some, more = (
+        Detections.from_arrays(
+            image=[0] * (2 + len(extra)),
+            label=["cat", "dog", *extra],
+            boxes=[BOX] * (2 + len(extra)),
+            score=[0.9] * (2 + len(extra)),
+        )
+        for extra in ([], ["bird", "fish"])
+    )
+    rules = protocol("voc2007").with_changes(absent_class=absent)
+    results = {"some": evaluate(truth, some, rules), "more": evaluate(truth, more, rules)}
+    detectors = detap.compare(results, resamples=10, min_ground_truths=0)
+    assert detectors["some"].value == results["some"].summary["mAP"] == pytest.approx(17 / 22)
+    expected = 17 / 22 if absent == "undefined" else 17 / 44
+    assert detectors["more"].value == results["more"].summary["mAP"] == pytest.approx(expected)
+    # Two are compared on the classes of both.
+    pair = [evaluate(truth, table, rules) for table in align_classes(some, more)]
+    two = compare_two(*pair, resamples=10)
+    assert two.first.summary["mAP"] == pytest.approx(of_two)
+    assert two.second.summary["mAP"] == pytest.approx(expected)
 
 
 def test_bad_arguments_are_named() -> None:
