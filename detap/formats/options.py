@@ -11,7 +11,7 @@ TREATMENTS = ("none", "1", "area", "error")
 """Its values."""
 GEOMETRIES = ("masks", "keypoints")
 """Geometries that protocols may require in addition to boxes."""
-KEYS = ("keypoint_keys", "score_key")
+KEYS = ("keypoint_keys", "result_score_key")
 """Keywords of the formats whose keys protocols may name; the latter is for detections."""
 
 

@@ -307,7 +307,7 @@ def reader_options(file_format: Format, role: str, reading: Mapping[str, Any]) -
     given = {name: value for name, value in reading.items() if name not in ignored}
     given.pop(MISSING_SCORES, None)
     if role == TRUTH:
-        given.pop("score_key", None)
+        given.pop("result_score_key", None)
     if role != TRUTH or not file_format.has_attributes:
         given.pop("attributes", None)
     for option in available:

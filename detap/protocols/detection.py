@@ -168,7 +168,7 @@ class Protocol(ProtocolBase):
         kind=Names("keypoints,foot_kpts"),
         always_reported=False,
     )
-    score_key: str = protocol_field(
+    result_score_key: str = protocol_field(
         "score",
         "Key of the score in COCO results: foot_score; where they lack it, score.",
         kind=Word(),
@@ -678,7 +678,7 @@ class Protocol(ProtocolBase):
     @property
     def keys(self) -> dict[str, Any]:
         """The reader options for the keys of records, where they are not the usual ones."""
-        names = ("keypoint_keys", "score_key")
+        names = ("keypoint_keys", "result_score_key")
         given = {name: getattr(self, name) for name in names}
         return {name: value for name, value in given.items() if value != getattr(Protocol, name)}
 

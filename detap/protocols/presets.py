@@ -158,7 +158,7 @@ for _part, _keys, _sigmas in (
         f"coco-wholebody{_part}",
         "coco-keypoints",
         keypoint_keys=_keys,
-        score_key=f"{_part.removeprefix('-') or 'wholebody'}_score",
+        result_score_key=f"{_part.removeprefix('-') or 'wholebody'}_score",
         sigmas=SIGMAS[_sigmas],
         source=f"xtcocotools 1.14.3, COCOeval with iouType keypoints_{_part[1:] or 'wholebody'}",
         tolerance=1e-12,

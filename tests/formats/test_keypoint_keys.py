@@ -18,7 +18,10 @@ from tests.cli.conftest import Ended, detap
 
 __all__ = ["detap"]
 
-TWO = "coco-keypoints|keypoint-keys:keypoints,foot_kpts|sigmas:0.1,0.2,0.3|score-key:foot_score"
+TWO = (
+    "coco-keypoints|keypoint-keys:keypoints,foot_kpts|sigmas:0.1,0.2,0.3"
+    "|result-score-key:foot_score"
+)
 BODY, FOOT, NONE = [1, 2, 2, 3, 4, 1], [5, 6, 2], [5, 6, 0]
 
 
@@ -136,9 +139,9 @@ def test_other_formats_have_no_keys(tmp_path: Path, detap: Callable[..., Ended])
     labels = tmp_path / "labels.jsonl"
     labels.write_text('{"image": "1", "boxes": []}\n')
     paths = write(tmp_path, [{}], [{}])
-    ended = detap("eval", paths[0], labels, "--score-key", "foot_score")
+    ended = detap("eval", paths[0], labels, "--result-score-key", "foot_score")
     assert ended.status == 2
-    assert "score_key applies to COCO files; these are read as jsonl" in ended.err
+    assert "result_score_key applies to COCO files; these are read as jsonl" in ended.err
     message = "keypoint_keys applies to COCO files; these are read as yolo"
     with pytest.raises(UsageError, match=message):
         reader_options(FORMATS["yolo"], "ground truth", Protocol.parse(TWO).reader_options)

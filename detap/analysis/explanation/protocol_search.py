@@ -304,7 +304,7 @@ class _Search:
             "iou_type",
             "sigmas",
             "keypoint_keys",
-            "score_key",
+            "result_score_key",
             "detection_area",
         ):
             return ()

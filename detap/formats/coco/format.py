@@ -95,7 +95,7 @@ def read_detections(
     masks: bool = False,
     keypoints: bool = False,
     keypoint_keys: tuple[str, ...] = (),
-    score_key: str = "",
+    result_score_key: str = "",
     shapes: str = "reject",
     limits: Limits = DEFAULT_LIMITS,
 ) -> Detections:
@@ -105,7 +105,7 @@ def read_detections(
     instead of ids, names come from the results' own list of categories or from `dt_class_names` or
     `class_names`, of which the first has `first_category_id`, by default detected. A missing box is
     that of the mask or of the keypoints. With `shapes` ``"bbox"``, so is a `poly`. A score is that
-    of `score_key`, else ``score``.
+    of `result_score_key`, else ``score``.
     """
     check_choice("shapes", shapes, SHAPES)
     check_choice("boxes", boxes, BOX_LAYOUTS)
@@ -120,7 +120,7 @@ def read_detections(
         masks=masks,
         keypoints=keypoints,
         keypoint_keys=keypoint_keys,
-        score_key=score_key,
+        result_score_key=result_score_key,
         limits=limits,
     )
     results: ResultsFile = source.parsed(parse)
@@ -166,7 +166,7 @@ def parse_results(
     masks: bool = False,
     keypoints: bool = False,
     keypoint_keys: tuple[str, ...] = (),
-    score_key: str = "",
+    result_score_key: str = "",
     limits: Limits = DEFAULT_LIMITS,
 ) -> ResultsFile:
     """Read a results file as far as that needs no ground truth."""
@@ -175,7 +175,7 @@ def parse_results(
         masks=masks,
         keypoints=keypoints,
         keypoint_keys=keypoint_keys,
-        score_key=score_key,
+        result_score_key=result_score_key,
     )
     with source.opened(limits) as document:
         results.read(document)

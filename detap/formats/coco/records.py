@@ -250,7 +250,7 @@ def annotation_values(
 
 
 def result_values(
-    record: Record, boxes: str, *, masks: bool, keypoints: Sequence[str], score_key: str = ""
+    record: Record, boxes: str, *, masks: bool, keypoints: Sequence[str], result_score_key: str = ""
 ) -> Values:
     """Return the values of a detection, with the keypoints of some keys."""
     no_box = has_no_box(record)
@@ -280,7 +280,7 @@ def result_values(
             values["keypoints"] = _json(record["keypoints"])
         elif "poly" not in record:
             box_of(record, boxes)
-    for key in filter(None, ("score", score_key)):
+    for key in filter(None, ("score", result_score_key)):
         score = record.get(key)
         values[key] = None if score is None else score_of(score, key)
     if no_box and "poly" in record:

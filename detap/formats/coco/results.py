@@ -53,12 +53,12 @@ class ResultsFile:
         masks: bool = False,
         keypoints: bool = False,
         keypoint_keys: tuple[str, ...] = (),
-        score_key: str = "",
+        result_score_key: str = "",
     ) -> None:
         self.boxes = boxes
         self.masks = masks
         self.keypoints = (keypoint_keys or ("keypoints",)) if keypoints else ()
-        self._drops_unlabeled, self._score_key = bool(keypoint_keys), score_key
+        self._drops_unlabeled, self._score_key = bool(keypoint_keys), result_score_key
         self._keys: list[str] = []
         self.categories: list[Any] = []
         self.images: list[Any] = []
@@ -78,7 +78,7 @@ class ResultsFile:
             [
                 *(("image_id", "key"), ("category_id", "key"), ("bbox", "box"), ("score", "score")),
                 ("file_name", "key"),
-                *(((score_key, "score"),) if score_key else ()),
+                *(((result_score_key, "score"),) if result_score_key else ()),
                 *((name, "span") for name in sorted(spans)),
             ],
             [
@@ -145,7 +145,7 @@ class ResultsFile:
             self.boxes,
             masks=self.masks,
             keypoints=self.keypoints,
-            score_key=self._score_key,
+            result_score_key=self._score_key,
         )
 
     @cached_property
