@@ -29,6 +29,7 @@ LAYERS = (
         "formats.ranking",
         "formats.cvat",
         "formats.labelme",
+        "formats.visdrone",
         "formats.tfcsv",
         "formats.createml",
         "formats.scalabel",

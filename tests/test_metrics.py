@@ -430,7 +430,7 @@ def test_the_docs_list_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert added == ["| `MPI` | misses per image; may exceed 1 | lower |  |"]
     assert (
         "| `AP` | average precision | higher | "
-        "`interpolation`, `recall_grid`, `precision_eps`, `absent_class` |"
+        "`interpolation`, `recall_grid`, `precision_eps`, `absent_class`, `class_mean` |"
     ) in known
     assert "| `F1` | F1; no interval | higher |  |" in known
 

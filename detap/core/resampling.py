@@ -137,6 +137,17 @@ def detected_classes(match_table: MatchTable, weights: Weights) -> Flags:
     return is_detected
 
 
+def images_drawn(match_table: MatchTable, weights: Weights) -> NDArray[np.int64]:
+    """Return the images with counted ground truths of each class in each resample, (K, B)."""
+    counts = np.zeros((match_table.classes, weights.columns), np.int64)
+    counted = match_table.positive[0]
+    for k in range(match_table.classes):
+        images = np.unique(match_table.truth_image[counted & (match_table.truth_label == k)])
+        drawn = weights.blocks[:, images].sum(axis=1, dtype=np.int64)
+        counts[k] = drawn.reshape(-1)[: weights.columns]
+    return counts
+
+
 def _sums(
     inputs: tuple[MatchTable, Weights],
     area: int,

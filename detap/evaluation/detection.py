@@ -247,7 +247,7 @@ def on_images(result: Result, images: Iterable[Name], *, threads: int | None = N
     numbers = np.flatnonzero(name_mask("image", source.images, names)).tolist()
     truth, detections = select(source.ground_truth, source.detections, images=names)
     run = EvaluationRun(truth, detections, result.protocol, threads, prepared=True)
-    if result.protocol.ranks_detections:
+    if result.protocol.ranks_detections and not result.protocol.matches_by_limit:
         scores = accumulate(full.match_table.select_images(numbers), threads=threads)
     else:
         scores = run.evaluate()
@@ -261,6 +261,8 @@ def reaccumulate(result: Result, protocol: Protocol, scores: Scores | None = Non
     if scores is None:
         params = match_params(protocol)
         scores = accumulate(result.match_table, params=params, threads=run.threads)
+    if protocol.matches_by_limit:
+        scores = scores._replace(recall=result.recall)
     reaccumulated = result_of(run, protocol, result.classes, scores, result.notes)
     return replace(reaccumulated, selection=result.selection)
 

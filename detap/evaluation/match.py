@@ -1,12 +1,13 @@
 """Step 2, match: by score, by IoU, or by KITTI's rules; the core accumulates what it matches."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.core.accumulate import Scores
+from detap.core.accumulate import Scores, accumulate
 from detap.core.group_of import match_grouped
 from detap.core.kitti import Part, match_kitti
 from detap.core.match_table import AreaIouPair
@@ -39,7 +40,31 @@ class ByScore(Matching):
     """Detections match in descending order of their scores."""
 
     def scores(self, match_table: Iterable[AreaIouPair] | None, *, curves: bool) -> Scores:
-        """Match and accumulate."""
+        """Match and accumulate; the recall at each limit, if each matches what it keeps."""
+        params = match_params(self.protocol)
+        scores = self._of_params(params, match_table, curves=curves)
+        lower = params.max_dets[:-1] if self.protocol.matches_by_limit else ()
+        for index, limit in enumerate(lower):
+            alone = self._of_params(params._replace(max_dets=(limit,)), None, curves=False)
+            scores.recall[..., index] = alone.recall[..., 0]
+        return scores
+
+    def _of_params(
+        self, params: MatchParams, match_table: Iterable[AreaIouPair] | None, *, curves: bool
+    ) -> Scores:
+        if self.protocol.recall_base == "counted":
+            return self._matched(params, match_table, curves=curves)
+        # Only the match table changes, so that later steps need not know ignored ground truths.
+        table = self._matched(params, match_table or (), curves=False).match_table
+        assert table is not None
+        table = replace(table, positive=_inside(self.protocol, self.ground_truths))
+        params = params if curves else params._replace(levels=params.levels[:1])
+        scores = accumulate(table, params=params, threads=self.run.threads)
+        return scores if match_table is None else scores._replace(match_table=table)
+
+    def _matched(
+        self, params: MatchParams, match_table: Iterable[AreaIouPair] | None, *, curves: bool
+    ) -> Scores:
         run = self.run
         # The match table needs the max IoU of each detection, so no pair may be skipped.
         lowest = 0.0 if match_table is not None else min(self.protocol.search_thresholds)
@@ -55,7 +80,7 @@ class ByScore(Matching):
             unmatchable=run.unmatchable,
             images=len(run.images),
             classes=len(run.classes),
-            params=match_params(self.protocol),
+            params=params,
             pairs=pairs,
             threads=run.threads,
             match_table=match_table,

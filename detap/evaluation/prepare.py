@@ -14,6 +14,7 @@ from detap.errors import UsageError
 from detap.evaluation.conditions import dropped_by_condition, ignored_by_condition
 from detap.evaluation.overlaps import shapes_of
 from detap.evaluation.overlaps.boxes import Shapes
+from detap.evaluation.regions import in_regions
 from detap.protocols import Protocol
 from detap.tables.columns import check_threads
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, Name
@@ -55,21 +56,24 @@ class PreparedTables:
         prepared: bool = False,
     ) -> None:
         check_threads(threads)
-        if protocol.class_agnostic and protocol.tie_break == "image":
+        by_class = protocol.class_agnostic and protocol.max_dets_order == "score"
+        if by_class and protocol.tie_break == "image":
             # pycocotools without classes lists an image's boxes class by class; ties and equal
             # IoUs follow that order.
             ground_truth = ground_truth.select(np.argsort(ground_truth.label, kind="stable"))
             detections = detections.select(np.argsort(detections.label, kind="stable"))
         self.protocol = protocol
-        self.ground_truth = ground_truth
         self.dropped, self.unknown_labels = np.zeros(0, np.bool_), 0
+        self.in_regions = 0, 0
         if not prepared:
+            ground_truth, detections = self._without_regions(ground_truth, detections)
             self.dropped = dropped_by_condition(detections, protocol)
             detections = _kept(detections, ~self.dropped)
             if protocol.unknown_labels == "drop":
                 unknown = detections.label >= len(ground_truth.classes)
                 self.unknown_labels = int(np.count_nonzero(unknown))
                 detections = _kept(detections, ~unknown)
+        self.ground_truth = ground_truth
         loaded = detections if prepared else _prepare_detections(detections, protocol)
         self.detections = loaded
         if protocol.degenerate_boxes == "drop" and not prepared:
@@ -119,6 +123,19 @@ class PreparedTables:
                 f"lacks them; add them or use {' '.join(options)}"
             )
 
+    def _without_regions(
+        self, ground_truth: GroundTruth, detections: Detections
+    ) -> tuple[GroundTruth, Detections]:
+        """Return the tables without what lies in regions, and objects of excluded classes."""
+        if self.protocol.drop_in_regions:
+            drops = in_regions(ground_truth, detections, self.protocol)
+            ground_truth = _kept(ground_truth, ~drops[0])
+            detections = _kept(detections, ~drops[1])
+            self.in_regions = int(drops[0].sum()), int(drops[1].sum())
+        if self.protocol.excluded_classes:
+            ground_truth = _kept(ground_truth, ~_of_classes(ground_truth, self.protocol))
+        return ground_truth, detections
+
     def _without_detections(self) -> Flags:
         """Flag the ground truths that lack detections of their class, if those are excluded."""
         truth, detections = self.ground_truth, self.detections
@@ -161,6 +178,8 @@ class PreparedTables:
         not_scored = self.unverified | self.without_area
         if self.protocol.images_without_ground_truth == "ignore":
             not_scored = not_scored | ~np.isin(self.detections.image, self.ground_truth.image)
+        if self.protocol.excluded_classes:
+            not_scored = not_scored | _of_classes(self.detections, self.protocol)
         return not_scored
 
     @cached_property
@@ -277,14 +296,24 @@ class PreparedTables:
         Detections that are not scored count for the rank and get an unlimited one.
         """
         protocol = self.protocol
-        if protocol.max_dets_scope != "image" and not self.not_scored.any():
+        of_class = protocol.max_dets_scope != "image" and protocol.max_dets_order == "score"
+        if of_class and not self.not_scored.any():
             return None
         scope: NDArray[np.integer[Any]] = self.detections.image
         if protocol.max_dets_scope == "class" and not protocol.class_agnostic:
             scope = scope * np.int64(len(self.classes)) + self.detections.label
-        rank = _rank_within(scope, self.detections.score)
+        if protocol.max_dets_order == "score":
+            rank = _rank_within(scope, self.detections.score)
+        else:
+            rank = _rank_within(scope, np.zeros(len(scope)))  # stable: in file order
         rank[self.not_scored] = UNLIMITED
         return rank
+
+
+def _of_classes(table: Table, protocol: Protocol) -> Flags:
+    """Return a mask of the rows whose class is excluded."""
+    excluded: Flags = np.isin(table.classes, protocol.excluded_classes)
+    return excluded[table.label]
 
 
 def _kept(table: Table, mask: Flags) -> Table:

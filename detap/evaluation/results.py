@@ -218,6 +218,16 @@ within_max_dets : (K,) int64
         return self.protocol.max_dets
 
     @cached_property
+    def _images_by_class(self) -> Counts:
+        """The number of images with counted ground truths of each class, (K,) int64."""
+        run, truth = self._run, self.ground_truth
+        counted = ~run.ignored | (self.protocol.recall_base == "all")
+        label = np.zeros_like(truth.label) if self.protocol.class_agnostic else truth.label
+        pairs = label[counted] * np.int64(len(self.images)) + truth.image[counted]
+        labels = np.unique(pairs) // len(self.images)
+        return np.bincount(labels, minlength=len(self.classes))
+
+    @cached_property
     def precision(self) -> Floats:
         """Interpolated precision at the largest max dets, (T, R, K, A) float64."""
         return self._interpolated.dense()[..., -1]

@@ -121,6 +121,18 @@ class EvaluationRun(PreparedTables):
         yield Note("detections-dropped", message, count, severity="info")
         message = "detections of labels that the ground truth lacks are dropped by the protocol"
         yield Note("unknown-labels-dropped", message, self.unknown_labels, severity="info")
+        for code, rows, count in (
+            ("ground-truths-in-regions", "ground truths", self.in_regions[0]),
+            ("detections-in-regions", "detections", self.in_regions[1]),
+        ):
+            message = f"{rows} in regions ({', '.join(dict(protocol.drop_in_regions))}) are dropped"
+            yield Note(code, message, count, severity="info")
+        if protocol.excluded_classes:
+            names = join_names([n for n in protocol.excluded_classes if n in self.classes])
+            message = f"detections of classes that protocol {protocol.name} does not evaluate "
+            excluded = np.isin(self.detections.classes, protocol.excluded_classes)
+            count = int(np.count_nonzero(excluded[self.detections.label]))
+            yield Note("classes-not-scored", f"{message}({names})", count, severity="info")
         min_score = exact(protocol.min_score or 0.0)
         message = f"detections with a score below {min_score} (protocol's min_score) are dropped"
         yield Note("below-min-score", message, self.below_min_score, severity="info")
@@ -166,7 +178,7 @@ def unknown_class_notes(
     if protocol.absent_class != "undefined":
         return
     positives, ignored, detections = counts[:3, : len(classes)]
-    if protocol.verified != "all" or protocol.zero_area == "drop":
+    if protocol.verified != "all" or protocol.zero_area == "drop" or protocol.excluded_classes:
         detections = counts[6, : len(classes)]  # only these are false positives
     unknown = (positives == 0) & (ignored == 0) & (detections > 0)
     if unknown.any():

@@ -159,6 +159,7 @@ def split_classes(ground_truth: GroundTruth, protocol: Protocol, count: int) -> 
         or protocol.matching != "by-score"
         or protocol.max_dets_scope == "image"
         or protocol.images_without_ground_truth == "ignore"
+        or protocol.drop_in_regions
     ):
         return chunk_of_class
     sizes = np.bincount(ground_truth.label, minlength=classes + 1)

@@ -76,6 +76,11 @@ def tie_range(result: Result) -> dict[str, TieRange]:
             "--max-dets-scope dataset may drop some of the detections of one score, which "
             "--tie-range does not support; omit it or use --max-dets-scope class"
         )
+    if run.protocol.max_dets_order == "file":
+        raise UsageError(
+            "--max-dets-order file matches each limit again, which --tie-range does not support; "
+            "omit it or use --max-dets-order score"
+        )
     if run.group.any():
         raise UsageError(
             f"protocol {run.protocol.name} matches group-of boxes in a second stage, which "

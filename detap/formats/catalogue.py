@@ -174,6 +174,15 @@ LINES = (
         folders=True,
     ),
     Line(
+        "visdrone",
+        "VisDrone",
+        "detap.formats.visdrone.VisDrone",
+        (".txt",),
+        (*BOX_OPTIONS, IMAGE_SIZES),
+        fits="folders",
+        folders=True,
+    ),
+    Line(
         "tfcsv",
         "TensorFlow CSV",
         "detap.formats.tfcsv.TensorFlowCsv",

@@ -22,7 +22,7 @@ class AveragePrecision(Accumulated):
 
     name = "AP"
     title = "average precision"
-    fields = ("interpolation", "recall_grid", "precision_eps", "absent_class")
+    fields = ("interpolation", "recall_grid", "precision_eps", "absent_class", "class_mean")
     accumulated = "precision"
     primary_metric = "AP"
 
@@ -63,6 +63,8 @@ class AveragePrecision(Accumulated):
         if spec.group:
             defined &= result.in_group(spec.group)
         labels = np.flatnonzero(defined)
+        if result.protocol.class_mean == "images":
+            labels = np.repeat(labels, result._images_by_class[labels])
         if result.protocol.interpolation == "101-point":
             # numpy.mean over thresholds, levels and classes at once, as pycocotools' summarize:
             # a mean of means would differ in the last bits.

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from detap.core.curves import mean_of_defined
 from detap.metrics.metric import (
     Accumulated,
     MatchedResult,
     MetricSpec,
+    mean_of_classes,
     mean_over_thresholds,
     metric_spec,
 )
@@ -20,6 +20,7 @@ class AverageRecall(Accumulated):
 
     name = "AR"
     title = "average recall"
+    fields = ("class_mean",)
     accumulated = "recall"
     primary_metric = "AR"
     column_priority = 2
@@ -56,7 +57,8 @@ class AverageRecall(Accumulated):
 
     def overall(self, result: MatchedResult, spec: MetricSpec) -> float:
         """Compute the mean over thresholds and over classes with a defined AR."""
-        return mean_of_defined(result.recall[spec.thresholds, :, spec.area, spec.max_dets_index])
+        recall = result.recall[spec.thresholds, :, spec.area, spec.max_dets_index]
+        return mean_of_classes(result, recall)
 
     def _at(self, protocol: Protocol, area: int, limit: int, *, both: bool = False) -> MetricSpec:
         max_dets = protocol.max_dets[limit]

@@ -10,7 +10,13 @@ from detap.core.curves import mean_of_defined
 from detap.core.interpolated import Interpolated
 from detap.core.jaccard import Counts, JaccardCounts
 from detap.core.match_table import MatchTable
-from detap.core.resampling import ResampledMetric, Weights, detected_classes, resample
+from detap.core.resampling import (
+    ResampledMetric,
+    Weights,
+    detected_classes,
+    images_drawn,
+    resample,
+)
 from detap.errors import UsageError
 from detap.protocols import Protocol
 from detap.tables.detection import Flags, Floats
@@ -46,6 +52,10 @@ class MatchedResult(typing.Protocol):
     @property
     def recall(self) -> Floats:
         """Recall, (T, K, A, M)."""
+
+    @property
+    def _images_by_class(self) -> Counts:
+        """The number of images with counted ground truths of each class."""
 
     @property
     def _interpolated(self) -> Interpolated:
@@ -104,7 +114,7 @@ class Metric:
 
     def overall(self, result: MatchedResult, spec: "MetricSpec") -> float:
         """Compute the mean over classes with a defined value."""
-        return mean_of_defined(result.class_values(spec))
+        return mean_of_classes(result, result.class_values(spec))
 
     @property
     def has_intervals(self) -> bool:
@@ -125,6 +135,8 @@ class Metric:
         self, result: MatchedResult, weights: Weights, spec: "MetricSpec", by_class: Floats
     ) -> Floats:
         """Compute the mean over classes with a defined value in each resample, (B,) float64."""
+        if result.protocol.class_mean == "images":
+            return mean_over_classes(by_class, images_drawn(result.match_table, weights))
         return mean_over_classes(by_class)
 
 
@@ -210,6 +222,9 @@ class Accumulated(Metric):
             for spec in specs
         ]
         values = resample(match_table, weights, requests, threads=threads)
+        if protocol.matches_by_limit:  # matches at lower limits are not in the match table
+            lower = [request.max_dets_index < len(protocol.max_dets) - 1 for request in requests]
+            values[lower] = np.nan
         if protocol.absent_class != "undefined":
             absent = averages_of_absent(protocol, detected_classes(match_table, weights))
             for request, table in zip(requests, values, strict=True):
@@ -218,11 +233,24 @@ class Accumulated(Metric):
         return list(values)
 
 
-def mean_over_classes(by_class: Floats) -> Floats:
-    """Compute the mean of (K, B) values over the classes with a defined value, (B,) float64."""
+def mean_of_classes(result: MatchedResult, values: Floats) -> float:
+    """Compute the mean of (..., K) values over the classes with a defined value."""
+    if result.protocol.class_mean == "images":
+        values = np.repeat(values, result._images_by_class, axis=-1)
+    return mean_of_defined(values)
+
+
+def mean_over_classes(by_class: Floats, images: Counts | None = None) -> Floats:
+    """Compute the mean of (K, B) values over the classes with a defined value, (B,) float64.
+
+    Classes are weighted by `images` (K, B), if given.
+    """
     defined = ~np.isnan(by_class)
-    counts = defined.sum(axis=0)
-    sums: Floats = np.where(defined, by_class, 0.0).sum(axis=0)
+    weights = defined if images is None else np.where(defined, images, 0)
+    counts = weights.sum(axis=0)
+    sums: Floats = np.where(defined, by_class if images is None else by_class * images, 0.0).sum(
+        axis=0
+    )
     means = np.full(len(sums), np.nan)
     np.divide(sums, counts, out=means, where=counts > 0)
     return means

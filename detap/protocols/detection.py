@@ -56,6 +56,7 @@ _USED_BY_IOU_TYPE = {
     "detection_area": ("segm", "boundary", "keypoints"),
     "dilation_ratio": ("boundary",),
     "group_of_weight": ("bbox",),
+    "drop_in_regions": ("bbox",),
     "degenerate_boxes": ("bbox",),
     "sigmas": ("keypoints",),
     "keypoint_keys": ("keypoints",),
@@ -75,13 +76,15 @@ _READING = {"segm": "masks", "boundary": "masks", "keypoints": "keypoints"}
 _NOT_KITTI = (
     *("candidate", "equal_iou", "max_dets", "max_dets_scope", "tie_break", "absent_class"),
     *("class_agnostic", "group_of_weight", "zero_area", "empty_images"),
-    *("images_without_ground_truth", "annotation_id_zero", *_CLASS_LISTS),
+    *("images_without_ground_truth", "annotation_id_zero", "excluded_classes", "drop_in_regions"),
+    *("max_dets_order", "recall_base", *_CLASS_LISTS),
 )
 """Fields that KITTI's matching does not use: it does not rank detections."""
 
 _NEEDS_SCORES = (
     *("min_score", "score_decimals", "max_dets", "max_dets_scope", "area_ranges", "metrics"),
-    *("absent_class", "duplicates", "annotation_id_zero", "class_groups"),
+    *("absent_class", "duplicates", "annotation_id_zero", "class_groups", "max_dets_order"),
+    *("recall_base", "class_mean"),
 )
 """Fields that have no effect on detections without scores."""
 
@@ -113,7 +116,7 @@ class Protocol(ProtocolBase):
         ("ignore_flags", "crowd_flags", "ignore_where", "group_of_weight"),
         ("candidate", "equal_iou"),
         ("interpolation", "recall_grid", "precision_eps"),
-        ("max_dets", "max_dets_scope"),
+        ("max_dets", "max_dets_scope", "max_dets_order"),
         ("area_ranges", *_KITTI_LIMITS),
     )
 
@@ -225,6 +228,22 @@ class Protocol(ProtocolBase):
         "It compares `score`, `width`, `height`, `area`, `x1`, `y1`, `x2` and `y2`.",
         kind=Condition(),
     )
+    drop_in_regions: tuple[tuple[str, float], ...] = protocol_field(
+        (),
+        "Drop what lies in regions, which are boxes of a class, with this share of its area: "
+        "ignored regions=0.5; or none.",
+        "Ground truths and detections of all classes, before `max_dets`; the regions too. In whole "
+        "pixels, so that image sizes are needed (VisDrone).",
+        kind=ByClass(Number(0, 1, above=True, metavar="SHARE"), "ignored regions=0.5"),
+        always_reported=False,
+    )
+    excluded_classes: tuple[str, ...] = protocol_field(
+        (),
+        "Classes that are not evaluated: others; or none.",
+        "Their ground truths are dropped; their detections use up `max_dets` (VisDrone).",
+        kind=Names("others"),
+        always_reported=False,
+    )
     group_of_weight: int | None = protocol_field(
         None,
         "Open Images group boxes: plain boxes (none), or matched by IoA after the others; weight "
@@ -261,6 +280,12 @@ class Protocol(ProtocolBase):
         "`image` counts all classes (LVIS). `dataset` (fixed AP) takes one limit and drops the "
         "other detections.",
     )
+    max_dets_order: Literal["score", "file"] = protocol_field(
+        "score",
+        "Detections that max dets keeps: the best-scored ones, or the first of the file.",
+        "With `file` (VisDrone), each limit matches again what it keeps.",
+        always_reported=False,
+    )
     tie_break: Literal["image", "file"] = protocol_field(
         "file", "Rank equal scores by image and then file order, or by file order."
     )
@@ -291,6 +316,18 @@ class Protocol(ProtocolBase):
         "Ignored ones are not counted. `undefined` is left out of the mean; `zero-if-detected` is "
         "undefined without detections of the class. In a size range, AP of a class without objects "
         "there is undefined.",
+    )
+    recall_base: Literal["counted", "all"] = protocol_field(
+        "counted",
+        "Ground truths that recall is a fraction of: the counted ones, or the ignored ones too.",
+        "With `all` (VisDrone), no detection is a TP on an ignored one: AP is below 1.",
+        always_reported=False,
+    )
+    class_mean: Literal["equal", "images"] = protocol_field(
+        "equal",
+        "Weight of a class in the mean: equal, or the number of images with ground truths of it.",
+        "VisDrone's toolkit weights by images.",
+        always_reported=False,
     )
     class_agnostic: bool = protocol_field(False, "Treat all classes as one.")
     matching: Literal["by-score", "by-iou", "kitti"] = protocol_field(
@@ -460,7 +497,8 @@ class Protocol(ProtocolBase):
         kitti = self.matching == "kitti"
         self._require_default(_NOT_KITTI if kitti else _KITTI_ONLY, "matching")
         if self.matching == "by-iou":
-            self._require_default((*_CLASS_LISTS, "group_of_weight", "zero_area"), "matching")
+            unused = ("group_of_weight", "zero_area", "max_dets_order", "recall_base")
+            self._require_default((*_CLASS_LISTS, *unused), "matching")
         self._check_iou_type()
         if self.class_agnostic and any(
             getattr(self, name) != getattr(Protocol, name) for name in _CLASS_LISTS
@@ -483,6 +521,8 @@ class Protocol(ProtocolBase):
             raise UsageError(
                 "max_dets_scope dataset takes one limit per class; use --max-dets 10000"
             )
+        if self.max_dets_order == "file":
+            raise UsageError("max_dets_scope dataset takes the best; use --max-dets-order score")
         self.require_score_matching("use --max-dets-scope class")
 
     def _require_default(self, names: tuple[str, ...], other: str) -> None:
@@ -520,6 +560,11 @@ class Protocol(ProtocolBase):
     def max_dets_per_image(self) -> tuple[int | None, ...]:
         """The limits of each image; none if `max_dets` is one of the data set."""
         return (None,) if self.max_dets_scope == "dataset" else self.max_dets
+
+    @property
+    def matches_by_limit(self) -> bool:
+        """True if what one limit keeps is not matched as among what a higher one keeps."""
+        return self.max_dets_order == "file" and len(self.max_dets) > 1
 
     @property
     def recall_levels(self) -> tuple[float, ...]:
@@ -723,7 +768,7 @@ class Protocol(ProtocolBase):
         if self.interpolation not in _LEVELS:
             unused["recall_grid"] = "--interpolation all-point has no recall levels"
         if set(self.max_dets) == {None}:
-            unused["max_dets_scope"] = "--max-dets is none"
+            unused |= dict.fromkeys(("max_dets_scope", "max_dets_order"), "--max-dets is none")
         unlimited = all(band.low <= 0 and isinf(band.high) for band in self.area_ranges)
         if unlimited and self.iou_type != "keypoints":
             unused["area_source"] = "--area-ranges has all areas only"

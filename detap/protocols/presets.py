@@ -496,6 +496,25 @@ _preset(
     "wider-easy",
     ignore_where="hard==0",
 )
+_preset(
+    "visdrone",
+    iou_thresholds=_COCO_THRESHOLDS,
+    candidate="best-unmatched",
+    equal_iou="last",
+    ignore_flags=("crowd",),
+    crowd_flags=("crowd",),
+    drop_in_regions=(("ignored regions", 0.5),),
+    excluded_classes=("ignored regions", "others"),
+    max_dets=(1, 10, 100, 500),
+    max_dets_scope="image",
+    max_dets_order="file",
+    tie_break="image",
+    recall_base="all",
+    class_mean="images",
+    source="VisDrone/VisDrone2018-DET-toolkit, evalDET.m, as fractions",
+    tolerance=1e-11,
+    residue=_SUMS,
+)
 
 
 def protocol(name: str) -> Protocol:

@@ -94,6 +94,11 @@ def dota(stem: str, label: str, box: Corners) -> dict[str, Any]:
     return {f"{stem}.txt": f"{x1} {y1} {x2} {y1} {x2} {y2} {x1} {y2} {label} 0\n"}
 
 
+def visdrone(stem: str, label: str, box: Corners) -> dict[str, Any]:
+    assert label == "car"
+    return {f"{stem}.txt": f"{','.join(map(str, xywh(box)))},1,4,0,0\n"}
+
+
 def tfcsv(stem: str, label: str, box: Corners) -> dict[str, Any]:
     numbers = ",".join(map(str, box))
     return {"tf.csv": f"filename,class,xmin,ymin,xmax,ymax\n{stem}.jpg,{label},{numbers}\n"}
@@ -251,6 +256,7 @@ MADE: dict[str, tuple[str, Make]] = {
     "Supervisely": ("supervisely", supervisely),
     "VOC root": ("voc", voc_root),
     "YOLO data set": ("yolo", yolo_data_set),
+    "VisDrone": ("visdrone", visdrone),
     "Datumaro folder": ("datumaro", datumaro_folder),
     "Supervisely project": ("supervisely", supervisely_project),
     "Label Studio": ("labelstudio", label_studio),
@@ -274,6 +280,8 @@ ONE_CLASS = {"CrowdHuman": ("p1", "person"), "MOTChallenge": ("m1", "pedestrian"
 def content(name: str) -> tuple[str, str, Corners]:
     """Return the image, class and box of an example, which differ from those of all others."""
     number = [*MADE].index(name)
+    if name == "VisDrone":  # has its own classes
+        return f"i{number}", "car", (1.0, 2.0, 21.0, 30.0)
     if name == "Open Images":
         return f"i{number}", f"c{number}", (0.125, 0.25, 0.5, 0.75)
     if name in ONE_CLASS:

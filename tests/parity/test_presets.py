@@ -136,6 +136,7 @@ def test_every_preset_with_a_tolerance_is_tested() -> None:
     elsewhere |= {"crowdpose", "coco-wholebody"}  # test_benchmark_keypoints.py
     parts = ("body", "foot", "face", "lefthand", "righthand")
     elsewhere |= {f"coco-wholebody-{part}" for part in parts}
+    elsewhere |= {"visdrone"}  # test_visdrone.py
     elsewhere |= {"lvis-fixed", "lvis-fixed-segm"}  # test_fixed_ap.py
     elsewhere |= {"wider-easy", "wider-medium", "wider-hard"}  # test_wider.py
     tried = elsewhere | {row[0] for row in ROWS}

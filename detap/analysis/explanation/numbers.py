@@ -90,6 +90,7 @@ def _is_pooled(protocol: Protocol) -> bool:
         protocol.matching == "by-score"
         and protocol.group_of_weight is None
         and protocol.max_dets_scope != "dataset"
+        and protocol.max_dets_order == "score"
         and not (protocol.class_iou or protocol.class_agnostic or protocol.relative_areas)
         and all(isinstance(spec.metric, Accumulated) for spec in metrics.summary(protocol))
     )

@@ -305,6 +305,9 @@ class _Search:
             "sigmas",
             "keypoint_keys",
             "result_score_key",
+            "max_dets_order",
+            "recall_base",
+            "class_mean",
             "detection_area",
         ):
             return ()

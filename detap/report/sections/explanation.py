@@ -296,7 +296,9 @@ def _fields(diff: ProtocolDiff) -> Block:
     for name in (changed.name for step in diff.steps for changed in step.fields):
         first, second = (_KINDS[name].format_short(getattr(protocol, name)) for protocol in both)
         rows.append({"name": display_name(name), "first": first, "second": second})
-        data[name] = {"first": plain[0][name], "second": plain[1][name]}
+        # Reports leave out some fields that have their defaults.
+        values = [fields.get(name, getattr(Protocol, name)) for fields in plain]
+        data[name] = dict(zip(("first", "second"), values, strict=True))
     columns = (
         name_column("field"),
         Column("first", "from", "from", "text"),

@@ -1,0 +1,178 @@
+"""VisDrone DET: a text file per image, eight numbers separated by commas in each line.
+
+Reference: VisDrone/VisDrone2018-DET-toolkit, readme and evalDET.m.
+"""
+
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from detap.errors import InputError
+from detap.formats.reading.image_headers import IMAGE_SUFFIXES, image_size
+from detap.formats.reading.image_sizes import read_image_sizes, sizes_of
+from detap.formats.reading.sniffing import first_line
+from detap.formats.shapes.document import Document, DocumentFormat, Image, Item, refuse_stdin
+from detap.formats.shapes.values import json_value
+from detap.formats.text.folder import Folder, first_folder, one_file
+from detap.formats.text.lines import are_numbers, decoded_lines, has_columns, looks_like, numbers_of
+from detap.io.json_text import short_json
+from detap.io.paths import Path, SourceFile
+from detap.io.problems import FaultError
+from detap.io.stream import read_bytes
+from detap.tables.detection import GroundTruth
+from detap.text_input import quote
+
+_COLUMNS = ("x", "y", "width", "height", "score", "category", "truncation", "occlusion")
+_LINE = f"write `{','.join(_COLUMNS)}`"
+_REGIONS = "ignored regions"
+_CLASSES = (
+    *(_REGIONS, "pedestrian", "people", "bicycle", "car", "van", "truck"),
+    *("tricycle", "awning-tricycle", "bus", "motor", "others"),
+)
+"""The classes of categories 0 to 11."""
+_IMAGES = ("", "images", os.path.join("..", "images"))
+"""Folders with image files, relative to the annotations."""
+
+
+class Lines(Document):
+    """The lines of an image's file.
+
+    Parameters
+    ----------
+    image_sizes : str or path, optional
+        A CSV of ``image,width,height``. By default ``sizes.json`` (``{image: [width, height]}``) or
+        the image files next to the ground truth.
+    """
+
+    box_format = "xywh"
+    expected = _LINE
+    in_file_order = True
+
+    def __init__(self, *arguments: Any, image_sizes: Path | None = None, **how: Any) -> None:
+        super().__init__(*arguments, **how)
+        self._size_table = None if self.scored else image_sizes
+        self._size_sources: tuple[SourceFile, ...] = ()
+
+    def folders(self) -> list[Folder]:
+        """Return the text files of a folder, or a single file."""
+        refuse_stdin(self.given, "VisDrone's files")
+        content = "detections" if self.scored else "annotations"
+        names = ("annotations", "") if content == "annotations" else ("",)
+        return [one_file(self.given) or first_folder(self.given, names, "VisDrone's", content)]
+
+    def parse(self, data: bytes, file: str) -> tuple[Any, int] | None:
+        """Return the lines with their numbers."""
+        if kind := looks_like(data):
+            self.problems.add(file, "", f"looks like {kind}", self.expected)
+            return None
+        return list(decoded_lines(data, file, self.problems)), 0
+
+    def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
+        """Yield the only image of a file."""
+        yield "", content
+
+    def image_of(self, location: str, record: Any, file: str) -> Image:
+        """Return the image of the lines."""
+        lines = ((number, {"line": line}) for number, line in record)
+        return Image(self.name, lines, stem=self.name, file="")
+
+    def location_text(self, location: Any) -> str:
+        """Return the text of a line's number."""
+        return f"line {location}"
+
+    def item_of(self, record: Any) -> Item:
+        """Return the box of a line; ground truths with score 0 are crowds, as are regions."""
+        columns = [column.strip() for column in record["line"].split(",")]
+        if not columns[-1]:  # a comma at the end
+            del columns[-1]
+        if len(columns) != len(_COLUMNS):
+            raise FaultError(f"{has_columns(len(columns))}, expected {len(_COLUMNS)}", _LINE)
+        *box, score, category, _, _ = numbers_of(_COLUMNS, columns)
+        if category not in range(len(_CLASSES)):
+            message = f"category is {quote(columns[5])}, expected an integer from 0 to 11"
+            raise FaultError(message, _LINE)
+        label = _CLASSES[int(category)]
+        if self.scored:
+            return Item(label, box, {"score": score})
+        if score not in (0, 1):
+            message = f"score is {quote(columns[4])}, expected 0 (ignored) or 1 (detections?)"
+            raise FaultError(message, "use the annotations")
+        return Item(label, box, {"iscrowd": score == 0 or label == _REGIONS})
+
+    def flags_of(self, attributes: Mapping[str, Any]) -> set[str]:
+        """Return the flag of an ignored object."""
+        return {"crowd"} if attributes.get("iscrowd") else set()
+
+    def ground_truth(self) -> GroundTruth:
+        """Return the boxes, with image sizes and classes in the order of their categories."""
+        labels, images = {*self._labels}, [*self.images]
+        self.classes |= {name: None for name in _CLASSES if name in labels}
+        self.images |= zip(images, self._sizes(images), strict=True)
+        return super().ground_truth()
+
+    def _sizes(self, images: Sequence[str]) -> list[tuple[float, float]]:
+        """Return the size of each image, NaN if unknown."""
+        folder, table = os.path.dirname(self._files[0]), dict[str, Any]()
+        listed = (os.path.join(folder, *parts, "sizes.json") for parts in ((), ("..",)))
+        path = self._size_table or next(filter(os.path.isfile, listed), None)
+        if self._size_table is not None:
+            table |= read_image_sizes(self._size_table, self.limits)
+        elif path is not None:
+            table = self._listed_sizes(os.path.normpath(path))
+        if path is not None:
+            self._size_sources = (SourceFile(os.fspath(path), len(table)),)
+        sizes = map(tuple, sizes_of(images, table).tolist())
+        pairs = zip(images, sizes, strict=True)
+        return [_size_of_file(folder, name) if math.isnan(w) else (w, h) for name, (w, h) in pairs]
+
+    def _listed_sizes(self, path: str) -> dict[str, Any]:
+        """Return the content of ``sizes.json``."""
+        expected = "write {image: [width, height]}"
+        parsed = json_value(
+            read_bytes(path, self.limits), path, self.problems, self.limits, expected
+        )
+        table = parsed[0] if parsed else {}
+        if not isinstance(table, dict):
+            self.problems.add(path, "", "is not an object", expected)
+        for name, size in table.items() if isinstance(table, dict) else ():
+            if not (isinstance(size, list) and len(size) == 2 and all(map(_is_side, size))):
+                message = f"size is {short_json(size)}, expected [width, height]"
+                self.problems.add(path, f"image {quote(name)}", message, expected)
+        self.problems.raise_any()
+        return table
+
+    def sources(self) -> tuple[SourceFile, ...]:
+        """Return the input sources."""
+        return (*super().sources(), *self._size_sources)
+
+
+def _is_side(value: Any) -> bool:
+    return type(value) in (int, float) and 0 < value < math.inf
+
+
+def _size_of_file(folder: str, image: str) -> tuple[float, float]:
+    """Return the size of the image file next to the annotations, NaN without."""
+    for inside in _IMAGES:
+        for suffix in IMAGE_SUFFIXES[:3]:
+            with suppress(InputError):
+                return image_size(os.path.join(folder, inside, image + suffix))
+    return math.nan, math.nan
+
+
+class VisDrone(DocumentFormat):
+    """A text file per image, with eight columns."""
+
+    protocol = "visdrone"
+    document = Lines
+    boxes = ("xywh",)
+    coordinates = "x, y, width, height"
+    image_folders = ("../images", "images", ".")
+
+    def fits(self, path: str) -> bool:
+        """Return True if the first line of a folder is eight numbers, separated by commas."""
+        columns = first_line(path).strip().split(",")
+        if not columns[-1].strip():
+            del columns[-1]
+        return are_numbers([column.strip() for column in columns]) == [True] * len(_COLUMNS)

@@ -1,0 +1,176 @@
+"""VisDrone's text files: valid and invalid input, image sizes, detection."""
+
+import json
+import re
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import detap
+from detap.formats.detection import matching_formats
+from detap.protocols import Protocol
+
+WITHOUT_REGIONS = Protocol.parse("visdrone|drop-in-regions:none")
+CAR, IGNORED, REGION = "10,20,30,40,1,4,0,0", "50,60,7,8,0,9,1,2", "1,1,100,100,0,0,0,0"
+FOUND = "10.5,20,30,40,0.75,4,-1,-1"
+
+
+def folder_of(path: Path, **files: str) -> Path:
+    """Write text files by stem."""
+    path.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        (path / f"{name}.txt").write_text(text)
+    return path
+
+
+def test_lines_are_boxes(tmp_path: Path) -> None:
+    truths = folder_of(tmp_path / "gt", a=f"{CAR}\n{IGNORED},\n\n{REGION}\n", b="")
+    truth = detap.read_ground_truth(truths)
+    assert truth.format == "visdrone"
+    assert truth.images == ("a", "b")
+    assert truth.classes == ("ignored regions", "car", "bus")  # by category
+    assert truth.label.tolist() == [1, 2, 0]
+    assert truth.corners.tolist() == [[10, 20, 40, 60], [50, 60, 57, 68], [1, 1, 101, 101]]
+    assert truth.crowd.tolist() == [False, True, True]
+    detected = folder_of(tmp_path / "dt", a=f"{FOUND}\n1,2,3,4,9e-1,11,-1,-1", b="")
+    detections = detap.read_detections(detected, truth)
+    assert detections.classes == ("ignored regions", "car", "bus", "others")
+    assert detections.score.tolist() == [0.75, 0.9]
+    assert detections.corners[0].tolist() == [10.5, 20, 40.5, 60]
+    single = detap.read_detections(detected / "a.txt", truth, format="visdrone")
+    assert single.score.tolist() == [0.75, 0.9]
+
+
+BAD = {
+    "seven columns": (",".join(CAR.split(",")[:7]), "line 2: has 7 columns, expected 8; write `x,"),
+    "ten columns": (f"{CAR},1,2", "line 2: has 10 columns, expected 8; write `x,y,width,height"),
+    "spaces": (CAR.replace(",", " "), "line 2: has 1 column, expected 8"),
+    "text": (CAR.replace("30", "wide"), "line 2: width 'wide' is not a number"),
+    "an empty column": (CAR.replace("30", ""), "line 2: width '' is empty, expected a number"),
+    "nan": (CAR.replace("30", "nan"), "line 2: width 'nan' is not a finite number"),
+    "category": (
+        CAR.replace(",4,", ",12,"),
+        "line 2: category is '12', expected an integer",
+    ),
+    "half a category": (CAR.replace(",4,", ",4.5,"), "line 2: category is '4.5', expected an int"),
+    "a score": (CAR.replace(",1,4", ",0.9,4"), "line 2: score is '0.9', expected 0 (ignored) or 1"),
+    "overflow": (CAR.replace("30", "1e300").replace("40", "1e300"), "line 2: box area overflows"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_line(tmp_path: Path, name: str) -> None:
+    line, message = BAD[name]
+    truths = folder_of(tmp_path, a=f"{CAR}\n{line}\n{CAR}")
+    with pytest.raises(detap.InputError) as caught:
+        detap.read_ground_truth(truths, format="visdrone")
+    assert str(caught.value).startswith(f"{truths / 'a.txt'}: {message}")
+
+
+def test_one_bad_line_among_thousands(tmp_path: Path) -> None:
+    truth = detap.read_ground_truth(folder_of(tmp_path / "gt", a=CAR, b=CAR))
+    lines = [FOUND] * 5000
+    lines[3210] = FOUND.replace("0.75", "high")
+    detected = folder_of(tmp_path / "dt", a=FOUND, b="\n".join(lines))
+    with pytest.raises(detap.InputError) as caught:
+        detap.read_detections(detected, truth)
+    expected = (
+        f"{detected / 'b.txt'}: line 3211: score 'high' is not a number; use a decimal number"
+    )
+    assert str(caught.value) == expected
+
+
+def test_nothing_to_read(tmp_path: Path) -> None:
+    for name, message in (("empty", "no annotations: no file ends with .txt"), ("blank", "boxes")):
+        folder = folder_of(tmp_path / name, **({"a": "\n"} if name == "blank" else {}))
+        with pytest.raises(detap.InputError, match=message):
+            detap.read_ground_truth(folder, format="visdrone")
+    (tmp_path / "blank" / "a.txt").write_bytes(b"\xff\xfe1\x00")
+    with pytest.raises(detap.InputError, match="looks like UTF-16 text"):
+        detap.read_ground_truth(tmp_path / "blank", format="visdrone")
+    with pytest.raises(detap.InputError, match="file names are needed; use a folder"):
+        detap.read_ground_truth("-", format="visdrone")
+
+
+def png(width: int, height: int) -> bytes:
+    return b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", width, height) + b"\x08\2\0\0\0"
+
+
+def test_image_sizes(tmp_path: Path) -> None:
+    truths = folder_of(tmp_path / "annotations", a=CAR, b=f"{CAR}\n{REGION}", c=CAR)
+
+    def sizes(**options: Any) -> list[list[float]]:
+        table = detap.read_ground_truth(truths, **options).image_sizes
+        assert table is not None
+        listed: list[list[float]] = np.nan_to_num(table, nan=-1).tolist()
+        return listed
+
+    assert sizes() == [[-1, -1]] * 3
+    (tmp_path / "images").mkdir()
+    (tmp_path / "images" / "a.png").write_bytes(png(640, 480))
+    assert sizes() == [[640, 480], [-1, -1], [-1, -1]]
+    (tmp_path / "sizes.json").write_text('{"b": [100, 200]}')
+    assert sizes() == [[640, 480], [100, 200], [-1, -1]]
+    (tmp_path / "sizes.csv").write_text("image,width,height\nb.jpg,300,400\nc.jpg,1,2\n")
+    expected = [[640, 480], [300, 400], [1, 2]]
+    assert sizes(image_sizes=str(tmp_path / "sizes.csv")) == expected
+    for content, message in (
+        ("[]", "is not an object; write {image: [width, height]}"),
+        ('{"b": [1]}', "image 'b': size is [1], expected [width, height]"),
+        ('{"b": [0, 5]}', "image 'b': size is [0, 5], expected"),
+    ):
+        (tmp_path / "sizes.json").write_text(content)
+        with pytest.raises(detap.InputError, match=re.escape(f"sizes.json: {message}")):
+            sizes()
+
+
+def test_regions_need_a_size(tmp_path: Path) -> None:
+    truths = folder_of(tmp_path / "annotations", a=f"{CAR}\n{REGION}", b=CAR)
+    detected = folder_of(tmp_path / "dt", a=FOUND, b="10,20,30,40,0.5,4,-1,-1")
+    message = (
+        "image 'a': the size of 1 image with ignored regions is unknown; use --image-sizes, or "
+        "--drop-in-regions none"
+    )
+    with pytest.raises(detap.InputError, match=message):
+        detap.evaluate(truths, detected)
+    # Both remedies: with regions, the car of image a and its detection are dropped.
+    assert detap.evaluate(truths, detected, WITHOUT_REGIONS).ground_truths.sum() == 2
+    (tmp_path / "sizes.csv").write_text("image,width,height\na,200,200\n")
+    result = detap.evaluate(truths, detected, image_sizes=tmp_path / "sizes.csv")
+    assert result.ground_truths.sum() == result.true_positives.sum() == 1
+    codes = {note.code: note.count for note in result.notes}
+    assert codes["ground-truths-in-regions"] == 2  # the region too
+    assert codes["detections-in-regions"] == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "is_visdrone"),
+    [
+        (CAR, True),
+        (f"{CAR},", True),
+        (FOUND, True),
+        (CAR.replace(",", ", "), True),
+        ("1,-1,10,20,30,40,0.9", False),  # MOTChallenge
+        ("1,-1,10,20,30,40,0.9,1,1", False),
+        ("1,-1,10,20,30,40,0.9,-1,-1,-1", False),
+        ("1,-1,10,20,30,40,0.9,", False),
+        ("car,10,20,30,40,0,0,0", False),
+        (CAR.replace(",", " "), False),
+        ("image,xmin,ymin,xmax,ymax,class,score,a", False),
+    ],
+)
+def test_detection_by_content(tmp_path: Path, line: str, is_visdrone: bool) -> None:
+    folder = folder_of(tmp_path, a="", b=f"{line}\n{line}\n")
+    assert (matching_formats(str(folder)) == ["visdrone"]) == is_visdrone
+
+
+def test_other_formats_for_detections(tmp_path: Path) -> None:
+    truths = folder_of(tmp_path / "gt", a=CAR)
+    results = [{"image_id": "a", "category_id": "car", "bbox": [10, 20, 30, 40], "score": 0.5}]
+    (tmp_path / "dt.json").write_text(json.dumps(results))
+    result = detap.evaluate(truths, tmp_path / "dt.json")
+    assert result.protocol.name == "visdrone"
+    assert result.summary["AP"] == 1
