@@ -12,14 +12,6 @@ from tests.cli.conftest import Ended, detap
 __all__ = ["detap"]
 
 
-@pytest.fixture(scope="module")
-def benchmarks(real_data: Path) -> Path:
-    folder = real_data / "formats3"
-    if not folder.is_dir():
-        pytest.skip(f"the data of benchmarks is absent: no folder {folder}")
-    return folder
-
-
 Command = Callable[..., Ended]
 
 
@@ -31,14 +23,14 @@ def scored(detap: Command, *arguments: object) -> dict[str, Any]:
     return report
 
 
-def crowdpose(benchmarks: Path) -> tuple[Path, Path]:
-    folder = benchmarks / "crowdpose"
+def crowdpose(formats3: Path) -> tuple[Path, Path]:
+    folder = formats3 / "crowdpose"
     return folder / "crowdpose_val.json", folder / "crowdpose_preds.json"
 
 
-def test_crowdpose(benchmarks: Path, detap: Command) -> None:
-    report = scored(detap, *crowdpose(benchmarks), "--protocol", "crowdpose")
-    expected = json.loads((benchmarks / "crowdpose" / "expected.json").read_text())
+def test_crowdpose(formats3: Path, detap: Command) -> None:
+    report = scored(detap, *crowdpose(formats3), "--protocol", "crowdpose")
+    expected = json.loads((formats3 / "crowdpose" / "expected.json").read_text())
     expected["AR20"] = expected.pop("AR")
     names = ["AP", "AP50", "AP75", "AR20", "AR50", "AR75"]
     assert list(report["summary"]) == names  # no area ranges
@@ -47,8 +39,15 @@ def test_crowdpose(benchmarks: Path, detap: Command) -> None:
     assert "missing-area" not in [note["code"] for note in report["notes"]]
 
 
-def test_parts_of_crowdpose(benchmarks: Path, tmp_path: Path, detap: Command) -> None:
-    truth, detections = crowdpose(benchmarks)
+def test_the_error_for_fourteen_keypoints_names_the_preset(formats3: Path, detap: Command) -> None:
+    """Its results have no boxes, so keypoints are scored by default."""
+    ended = detap("eval", *crowdpose(formats3))
+    assert ended.status == 2
+    assert "14 keypoints; pass 14 values with --sigmas, or use --protocol crowdpose" in ended.err
+
+
+def test_parts_of_crowdpose(formats3: Path, tmp_path: Path, detap: Command) -> None:
+    truth, detections = crowdpose(formats3)
     split = tmp_path / "split.csv"
     lines = ["image,tag"]
     for image in json.loads(truth.read_text())["images"]:
@@ -57,7 +56,7 @@ def test_parts_of_crowdpose(benchmarks: Path, tmp_path: Path, detap: Command) ->
         lines.append(f"{image['id']},{tag}")
     split.write_text("\n".join(lines))
     report = scored(detap, truth, detections, "--protocol", "crowdpose", "--slices", split)
-    expected = json.loads((benchmarks / "crowdpose" / "expected.json").read_text())
+    expected = json.loads((formats3 / "crowdpose" / "expected.json").read_text())
     for name in ("easy", "medium", "hard"):  # the reference rounds them
         part = report["slices"][name]["summary"]["AP"]
         assert round(part, 4) == expected[f"AP-{name}"]
@@ -69,8 +68,8 @@ PARTS = {"": "wholebody"} | {
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_wholebody(benchmarks: Path, detap: Command, part: str) -> None:
-    folder = benchmarks / "wholebody"
+def test_wholebody(formats3: Path, detap: Command, part: str) -> None:
+    folder = formats3 / "wholebody"
     files = folder / "wholebody_val.json", folder / "wholebody_preds.json"
     report = scored(detap, *files, "--protocol", f"coco-wholebody{part}")
     expected = json.loads((folder / "expected.json").read_text())

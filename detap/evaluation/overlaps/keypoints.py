@@ -92,7 +92,8 @@ def check_skeleton(table: GroundTruth | Detections, sigmas: Sequence[float]) -> 
         return
     expected, count = len(sigmas), table.keypoints.shape[1]
     if count != expected:
+        crowdpose = ", or use --protocol crowdpose if they are CrowdPose's" if count == 14 else ""
         raise UsageError(
             f"the protocol has {expected} sigmas, but rows of the {table._title} have {count} "
-            f"keypoints; pass {count} values with --sigmas (or the name crowdpose for its 14)"
+            f"keypoints; pass {count} values with --sigmas{crowdpose}"
         )
