@@ -187,6 +187,22 @@ def test_results_with_categories_of_their_own(run: Run) -> None:
     )
 
 
+def test_results_with_class_names_as_ids(run: Run) -> None:
+    names = {1: "Car", 3: "human"}
+    rows = [{**row, "category_id": names[row["category_id"]]} for row in results_of(FOUND)]
+    run.write("named.json", rows)
+    text = run("eval gt.json named.json", status=2)
+    assert "'Car', 'human' (2 of 2 names) are not class names of the ground truth" in text
+    line = 'dt = { "Car" = "car" }'
+    assert f"pass --class-map FILE with the line {line}" in text
+    run.write("line.toml", line)
+    record = run.report("eval gt.json named.json --metrics AP50 --class-map line.toml")
+    assert [c["AP50"] for c in record["classes"]] == pytest.approx([1, 0, 0, 0])
+    run.write("both.toml", '[dt]\nCar = "car"\nhuman = "person"\n')
+    record = run.report("eval gt.json named.json --metrics AP50 --class-map both.toml")
+    assert [c["AP50"] for c in record["classes"]] == pytest.approx([1, 0, 1, 0])
+
+
 def test_a_class_of_one_of_several_detectors(run: Run) -> None:
     own = {"annotations": results_of([(1, 7, BOXES[1])]), "categories": [{"id": 7, "name": "van"}]}
     run.write("own.json", own)

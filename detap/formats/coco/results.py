@@ -39,7 +39,7 @@ from detap.io.json_text import short_json
 from detap.io.problems import FaultError
 from detap.tables.columns import check_scores
 from detap.tables.detection import Flags, Floats, GroundTruth, Integers, Name, encode_boxes
-from detap.tables.notes import SAME_IMAGES, extra_images_problem
+from detap.tables.notes import SAME_IMAGES, class_map_hint, extra_images_problem
 from detap.text_input import join_names
 
 
@@ -256,12 +256,13 @@ class ResultsFile:
         is_text = all(isinstance(name, str) for name in ids.index)
         if not known or isinstance(known[0], str) or not ids.index or not is_text:
             return known
-        if unknown := [name for name in ids.index if name not in names]:
+        unknown = [name for name in ids.index if name not in names]
+        if unknown and not self._document.limits.any_classes:
             self._document.problems.add_first(
                 "",
                 f"category_id is text, and {join_names(unknown)} ({len(unknown)} of "
                 f"{len(ids.index)} names) are not class names of the ground truth",
-                "use the ground truth's category ids or names",
+                class_map_hint(unknown, names) or "use the ground truth's category ids or names",
             )
         return names
 
