@@ -1,11 +1,11 @@
 """The report of several detectors: ranking, pairs, groups, and the metric by class."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import isnan
 from typing import Any, Literal
 
 from detap import metrics
-from detap.analysis.detectors import Detectors, Pair
+from detap.analysis.detectors import Detectors
 from detap.analysis.power import Criterion
 from detap.errors import Note
 from detap.report.fields import (
@@ -121,10 +121,11 @@ def detectors_report(
     by_class: bool = False,
 ) -> Report:
     """Return the report of several detectors; `by_class` shows the table of classes."""
-    level = f" ({_percent(detectors)} CI)" if detectors.has_intervals else ""
+    metric, level = detectors.metric, f"{100 * detectors.confidence:g}%"
+    higher = metric.metric.higher_is_better
     return Report(
         kind="detectors",
-        title=f"Ranking by {detectors.metric.name}{level}",
+        title=f"Ranking by {metric.name}" + (f" ({level} CI)" if detectors.has_intervals else ""),
         conclusion=_conclusion(detectors),
         signature=detectors.signature,
         protocol=detectors.protocol.as_dict(),
@@ -132,9 +133,13 @@ def detectors_report(
         table=_ranking(detectors),
         notes=(*notes, *detectors.notes),
         blocks=(
-            Block("ranking", "", _ranked_by(detectors)),
-            _groups(detectors),
-            _pairs(detectors, max_rows),
+            Block(
+                "ranking",
+                "",
+                RankingData(detectors, metric=metric.name, higher_is_better=higher),
+            ),
+            _groups(detectors, level),
+            _pairs(detectors, level, max_rows),
             _classes(detectors, shown=by_class),
             Block("resampling", "", ResamplesData(detectors)),
             *selection_blocks(detectors.selection),
@@ -142,14 +147,9 @@ def detectors_report(
     )
 
 
-def _percent(detectors: Detectors) -> str:
-    return f"{100 * detectors.confidence:g}%"
-
-
 def _conclusion(detectors: Detectors) -> str:
     best, *others = detectors.names
-    value = fraction(detectors[best].value, 4)
-    text = f"Best {detectors.metric.name}: {best}, {value}"
+    text = f"Best {detectors.metric.name}: {best}, {fraction(detectors[best].value, 4)}"
     if not detectors.groups:
         return text
     letters = set(detectors.letters(best))
@@ -160,36 +160,33 @@ def _conclusion(detectors: Detectors) -> str:
     return f"{text}; not significantly different: {', '.join(alike[:3])}{more}"
 
 
-def _ranked_by(detectors: Detectors) -> dict[str, Any]:
-    metric = detectors.metric
-    higher = metric.metric.higher_is_better
-    return RankingData(detectors, metric=metric.name, higher_is_better=higher)
-
-
 def _ranking(detectors: Detectors) -> Table:
     """Return the main table."""
-    primary, *others = columns = [
-        Column(name, name, name, "fraction", min(index, 2), _higher_is_better(detectors, name))
-        for index, name in enumerate(detectors.detectors[0].summary)
+    names = detectors.detectors[0].summary
+    specs = [metrics.named(detectors.protocol, name) for name in names]
+    primary, *others = [
+        Column(name, name, name, "fraction", min(index, 2), spec.metric.higher_is_better)
+        for index, (name, spec) in enumerate(zip(names, specs, strict=True))
     ]
-    rows = []
-    for name in detectors.names:
-        one, pair = detectors[name], detectors.to_reference(name)
-        low, high = detectors.interval(name)
-        row: dict[str, Cell] = {
-            "name": name,
-            "rank": detectors.rank(name),
-            primary.key: one.value,
-            "low": low,
-            "high": high,
-            "difference": pair.difference,
-            "difference_low": pair.low,
-            "difference_high": pair.high,
-            "letters": detectors.letters(name),
-            **{column.key: one.summary[column.key] for column in others},
-            "detections": one.detections,
-        }
-        rows.append(row)
+    rows: list[dict[str, Cell]] = []
+    for one in detectors.detectors:
+        pair = detectors.to_reference(one.name)
+        low, high = detectors.interval(one.name)
+        rows.append(
+            {
+                "name": one.name,
+                "rank": detectors.rank(one.name),
+                primary.key: one.value,
+                "low": low,
+                "high": high,
+                "difference": pair.difference,
+                "difference_low": pair.low,
+                "difference_high": pair.high,
+                "letters": detectors.letters(one.name),
+                **one.summary,
+                "detections": one.detections,
+            }
+        )
     shown = detectors.has_intervals
     return Table(
         (
@@ -197,70 +194,58 @@ def _ranking(detectors: Detectors) -> Table:
             *columns_of("count", "rank"),
             primary,
             *(_ends("fraction", "low", "high") if shown else ()),
-            Column("difference", "diff", "diff", "change"),
+            _DIFFERENCE,
             *(_ends("change", "difference_low", "difference_high") if shown else ()),
             *([Column("letters", "group", "group", "text")] if detectors.groups else []),
             *others,
             *columns_of("count", "detections", priority=2),
         ),
         tuple(rows),
-        best=tuple(column.key for column in columns),
+        best=tuple(names),
     )
 
 
-def _higher_is_better(detectors: Detectors, name: str) -> bool:
-    return metrics.named(detectors.protocol, name).metric.higher_is_better
+_DIFFERENCE = Column("difference", "diff", "diff", "change")
 
 
 def _ends(kind: Literal["fraction", "change"], low: str, high: str) -> tuple[Column, ...]:
     return Column(low, "CI low", "CI low", kind), Column(high, "CI high", "CI high", kind)
 
 
-def _groups(detectors: Detectors) -> Block:
+def _groups(detectors: Detectors, level: str) -> Block:
     lines = [f"Differences are to {detectors.reference}."]
     if detectors.groups:
         lines.append(
-            "Detectors that share a letter do not differ significantly at the "
-            f"{_percent(detectors)} level: paired bootstrap, {detectors.resamples:,} resamples of "
-            f"{detectors.images:,} images, p-values of all pairs adjusted by Holm's method."
+            f"Detectors that share a letter do not differ significantly at the {level} level: "
+            f"paired bootstrap, {detectors.resamples:,} resamples of {detectors.images:,} images, "
+            "p-values of all pairs adjusted by Holm's method."
         )
     data: Any = [group._asdict() for group in detectors.groups]
     return Block("groups", "", data, tuple(lines))
 
 
-def _pairs(detectors: Detectors, max_rows: int | None) -> Block:
+def _pairs(detectors: Detectors, level: str, max_rows: int | None) -> Block:
     """Return all pairs; without intervals they are in the JSON report only."""
     data: Any = [pair._asdict() for pair in detectors.pairs]
     if not detectors.has_intervals:
         return Block("pairs", "", data)
-    rows, count = data[:max_rows], len(data)
-    title = "Pairs" if len(rows) == count else f"Pairs, {len(rows)} of {count}"
-    known = [pair for pair in detectors.pairs if not isnan(pair.min_detectable_difference)]
-    columns = (
-        Column("first", "first", "first", "name"),
-        Column("second", "second", "second", "name"),
-        Column("difference", "diff", "diff", "change"),
+    rows = data[:max_rows]
+    title = "Pairs" if len(rows) == len(data) else f"Pairs, {len(rows)} of {len(data)}"
+    columns = [
+        *columns_of("name", "first", "second"),
+        _DIFFERENCE,
         *_ends("change", "low", "high"),
         Column("p", "p", "p", "fraction"),
         Column("adjusted_p", "adjusted p", "adj. p", "fraction"),
-        *([_MIN_DIFFERENCE] if known else []),
-    )
-    lines = tuple(_pair_lines(detectors, known))
-    return Block("pairs", title, data, lines, Table(columns, tuple(rows)))
-
-
-_MIN_DIFFERENCE = Column("min_detectable_difference", "min. diff", "min. diff", "fraction")
-
-
-def _pair_lines(detectors: Detectors, known: Sequence[Pair]) -> Iterator[str]:
-    if not known:
-        yield "No minimum detectable difference: all resamples are equal."
-        return
-    power = f"{100 * Criterion().power:g}%"
-    yield (
-        f"A true difference of min. diff is detected with {power} power at the "
-        f"{_percent(detectors)} level, before adjustment."
-    )
+    ]
+    line = "No minimum detectable difference: all resamples are equal."
+    if not all(isnan(pair.min_detectable_difference) for pair in detectors.pairs):
+        columns.append(Column("min_detectable_difference", "min. diff", "min. diff", "fraction"))
+        line = (
+            f"A true difference of min. diff is detected with {100 * Criterion().power:g}% power "
+            f"at the {level} level, before adjustment."
+        )
+    return Block("pairs", title, data, (line,), Table(tuple(columns), tuple(rows)))
 
 
 def _classes(detectors: Detectors, *, shown: bool) -> Block:
@@ -273,24 +258,12 @@ def _classes(detectors: Detectors, *, shown: bool) -> Block:
     if not shown:
         return Block("classes", "", data)
     # A detector may have the name of another key.
-    keys = [f"detector {number}" for number in range(len(detectors.names))]
     columns = [
-        Column(key, name, name, "fraction") for key, name in zip(keys, detectors.names, strict=True)
+        Column(f"detector {number}", name, name, "fraction")
+        for number, name in enumerate(detectors.names)
     ]
-    rows: list[dict[str, Cell]] = [
-        {
-            "name": row["name"],
-            "ground_truths": row["ground_truths"],
-            **dict(zip(keys, row["values"].values(), strict=True)),
-        }
-        for row in data
-    ]
-    table = Table(
-        (
-            name_column("class"),
-            *columns,
-            *columns_of("count", "ground_truths", priority=1),
-        ),
-        tuple(rows),
-    )
+    keys = [column.key for column in columns]
+    rows = [{**row, **dict(zip(keys, row["values"].values(), strict=True))} for row in data]
+    counted = columns_of("count", "ground_truths", priority=1)
+    table = Table((name_column("class"), *columns, *counted), tuple(rows))
     return Block("classes", f"{detectors.metric.name} by class", data, table=table)
