@@ -31,12 +31,7 @@ from detap.analysis.bootstrap import (
     resampled,
     standard_error,
 )
-from detap.analysis.comparison import (
-    Evaluated,
-    difference,
-    require_comparable,
-    require_result,
-)
+from detap.analysis.comparison import Evaluated, difference, require_comparable, require_result
 from detap.analysis.intervals import Interval, check_arguments, interval_notes
 from detap.analysis.power import Criterion
 from detap.core.resampling import Weights
@@ -67,8 +62,8 @@ class Detector(NamedTuple):
     by_class: Mapping[str, float]  # the compared metric of each class
     counts: Mapping[str, int]  # ground truths of each class for this metric
     detections: int
-    resampled: Floats | None  # (B,) the compared metric; None without an interval
-    left_out: Floats | None  # the same without each part of the images (jackknife)
+    # The compared metric in each resample, and without each part of the images (jackknife).
+    drawn: tuple[Floats, Floats] | None
 
     @property
     def value(self) -> float:
@@ -96,15 +91,22 @@ class Pair(NamedTuple):
     @classmethod
     def of(cls, first: Detector, second: Detector, confidence: float) -> "Pair":
         """Compare two detectors, without adjustment of the p-value."""
-        change, names = difference(first.value, second.value), (first.name, second.name)
-        if first.resampled is None or second.resampled is None:
-            return cls(*names, change, nan, nan, nan, nan, nan)
-        assert first.left_out is not None
-        assert second.left_out is not None
-        drawn, left_out = second.resampled - first.resampled, second.left_out - first.left_out
+        compared = first.name, second.name, difference(first.value, second.value)
+        if first.drawn is None or second.drawn is None:
+            return cls(*compared, nan, nan, nan, nan, nan)
+        drawn, left_out = (b - a for a, b in zip(first.drawn, second.drawn, strict=True))
         p, error = p_value(drawn, left_out), standard_error(drawn)
         smallest = Criterion(confidence).min_detectable_drop(error)
-        return cls(*names, change, *interval(drawn, confidence, left_out), p, p, smallest)
+        return cls(*compared, *interval(drawn, confidence, left_out), p, p, smallest)
+
+
+class Settings(NamedTuple):
+    """The settings of the intervals."""
+
+    confidence: float = 0.95
+    resamples: int = _LEAST  # 0 for none
+    seed: int = 0
+    min_ground_truths: int = DEFAULT_MIN_GROUND_TRUTHS
 
 
 class Group(NamedTuple):
@@ -127,15 +129,12 @@ class Detectors(Displayed):
     signature: str
     selection: Selection | None
     images: int
-    confidence: float
-    resamples: int
-    seed: int
-    min_ground_truths: int
+    settings: Settings
 
     def __repr__(self) -> str:
-        best, name = self.detectors[0], self.metric.name
-        count = len(self.detectors)
-        return f"Detectors({count} detectors, best {best.name!r}: {name}={best.value:.4f})"
+        best, count = self.detectors[0], len(self.detectors)
+        value = f"{self.metric.name}={best.value:.4f}"
+        return f"Detectors({count} detectors, best {best.name!r}: {value})"
 
     def __getitem__(self, name: str) -> Detector:
         """Return a detector by name."""
@@ -149,7 +148,7 @@ class Detectors(Displayed):
     @property
     def has_intervals(self) -> bool:
         """True if the metric has intervals."""
-        return all(one.resampled is not None for one in self.detectors)
+        return all(one.drawn is not None for one in self.detectors)
 
     def rank(self, name: str) -> int:
         """Return the rank, from 1; equal detectors have the same."""
@@ -158,14 +157,14 @@ class Detectors(Displayed):
 
     def interval(self, name: str) -> Interval:
         """Return the interval of the metric; NaN without one."""
-        one = self[name]
-        if one.resampled is None:
+        if (drawn := self[name].drawn) is None:
             return nan, nan
-        return interval(one.resampled, self.confidence, one.left_out)
+        values, left_out = drawn
+        return interval(values, self.settings.confidence, left_out)
 
     def to_reference(self, name: str) -> Pair:
         """Return the difference of a detector to the reference."""
-        return Pair.of(self[self.reference], self[name], self.confidence)
+        return Pair.of(self[self.reference], self[name], self.settings.confidence)
 
     def letters(self, name: str) -> str:
         """Return the letters of the groups of a detector."""
@@ -184,19 +183,20 @@ class Detectors(Displayed):
     @property
     def notes(self) -> tuple[Note, ...]:
         """Notes on a missing interval, and on too few resamples for letters."""
-        if not self.resamples:
+        confidence, resamples, _, min_ground_truths = self.settings
+        if not resamples:
             return ()
         name, count = self.metric.name, len(self.detectors)
         if not self.has_intervals:
             fewest = min(one.ground_truths for one in self.detectors)
             counts = {name: fewest} if self.metric.metric.has_intervals else {}
-            return interval_notes([name], counts, self.min_ground_truths)
-        if 2 * len(self.pairs) / (self.resamples + 1) <= 1 - self.confidence:
+            return interval_notes([name], counts, min_ground_truths)
+        if 2 * len(self.pairs) / (resamples + 1) <= 1 - confidence:
             return ()
         message = (
-            f"{self.resamples} resamples are too few for a significant difference between "
-            f"{count} detectors at the {100 * self.confidence:g}% level; use --resamples "
-            f"{_resamples_needed(count, self.confidence)}"
+            f"{resamples} resamples are too few for a significant difference between {count} "
+            f"detectors at the {100 * confidence:g}% level; use --resamples "
+            f"{_resamples_needed(count, confidence)}"
         )
         return (Note("too-few-resamples", message),)
 
@@ -213,16 +213,14 @@ def _resamples_needed(count: int, confidence: float) -> int:
 
 def rank_detectors(
     results: Iterable[tuple[str, Result]],
+    settings: Settings,
     *,
     reference: str | None = None,
     metric: str | None = None,
-    confidence: float = 0.95,
-    resamples: int = _LEAST,
-    seed: int = 0,
-    min_ground_truths: int = DEFAULT_MIN_GROUND_TRUTHS,
     threads: int | None = None,
 ) -> Detectors:
     """Rank detectors by a metric; the results are taken one at a time, and not kept."""
+    confidence, resamples, seed, min_ground_truths = settings
     check_arguments(confidence, max(resamples, 1), seed)
     detectors: list[Detector] = []
     weights: Weights | None = None
@@ -239,12 +237,13 @@ def rank_detectors(
         enough = result.ground_truth_counts(spec.name).sum() >= min_ground_truths
         detectors.append(_detector(name, result, spec, weights if enough else None, threads))
         del result  # before the next one is made
-    check_names([one.name for one in detectors], reference)
     detectors.sort(key=lambda one: _order(one.value, spec))
     names = [one.name for one in detectors]
-    pairs = _adjusted([Pair.of(*pair, confidence) for pair in combinations(detectors, 2)])
-    apart = [(p.first, p.second) for p in pairs if p.adjusted_p <= 1 - confidence]
-    has_groups = all(one.resampled is not None for one in detectors)
+    pairs = [Pair.of(*pair, confidence) for pair in combinations(detectors, 2)]
+    adjusted = holm([pair.p for pair in pairs])
+    pairs = [pair._replace(adjusted_p=p) for pair, p in zip(pairs, adjusted, strict=True)]
+    apart = [(pair.first, pair.second) for pair in pairs if pair.adjusted_p <= 1 - confidence]
+    has_groups = all(one.drawn is not None for one in detectors)
     return Detectors(
         tuple(detectors),
         spec,
@@ -255,10 +254,7 @@ def rank_detectors(
         signature,
         selection,
         len(first.images),
-        confidence,
-        resamples,
-        seed,
-        min_ground_truths,
+        settings,
     )
 
 
@@ -266,11 +262,11 @@ def _detector(
     name: str, result: Result, spec: MetricSpec, weights: Weights | None, threads: int | None
 ) -> Detector:
     """Return the metrics of a result."""
-    drawn = left_out = None
+    drawn = None
     if weights is not None:
         values = resampled(result, weights, [spec.name], threads=threads)
         assert values.left_out is not None
-        drawn, left_out = values.overall[spec.name], values.left_out.overall[spec.name]
+        drawn = values.overall[spec.name], values.left_out.overall[spec.name]
     by_class = result.metric_by_class(spec.name).tolist()
     counts = result.ground_truth_counts(spec.name).tolist()
     return Detector(
@@ -280,7 +276,6 @@ def _detector(
         dict(zip(result.classes, counts, strict=True)),
         int(result.detections_count.sum()),
         drawn,
-        left_out,
     )
 
 
@@ -304,12 +299,6 @@ def _is_better(value: float, other: float, spec: MetricSpec) -> bool:
     if isnan(value) or isnan(other):
         return isnan(other) and not isnan(value)
     return not nearly_equal(value, other) and _order(value, spec) < _order(other, spec)
-
-
-def _adjusted(pairs: Sequence[Pair]) -> list[Pair]:
-    """Return the pairs with adjusted p-values."""
-    values = holm([pair.p for pair in pairs])
-    return [pair._replace(adjusted_p=p) for pair, p in zip(pairs, values, strict=True)]
 
 
 def holm(values: Sequence[float]) -> list[float]:
@@ -399,15 +388,9 @@ def compare(
     check_names([*results], reference)
     if resamples is None:
         resamples = default_resamples(len(results), confidence)
+    settings = Settings(confidence, resamples, seed, min_ground_truths)
     return rank_detectors(
-        results.items(),
-        reference=reference,
-        metric=metric,
-        confidence=confidence,
-        resamples=resamples,
-        seed=seed,
-        min_ground_truths=min_ground_truths,
-        threads=threads,
+        results.items(), settings, reference=reference, metric=metric, threads=threads
     )
 
 

@@ -7,7 +7,13 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from detap.analysis.detectors import check_names, default_resamples, name_of, rank_detectors
+from detap.analysis.detectors import (
+    Settings,
+    check_names,
+    default_resamples,
+    name_of,
+    rank_detectors,
+)
 from detap.cli.inputs import Inputs, Tables
 from detap.cli.output import DATA_FORMATS, Outputs
 from detap.cli.session import Session
@@ -42,12 +48,12 @@ def run(session: Session, given: Sequence[tuple[str, str]], options: dict[str, A
     truth = inputs.read_ground_truth(inputs.gt)
     session.print_time("reading the ground truth")
     runs = _Runs(inputs, truth, protocol, options, session)
-    keywords = ("confidence", "resamples", "seed", "min_ground_truths", "threads")
     detectors = rank_detectors(
         runs.results(named),
+        Settings(*(options[name] for name in Settings._fields)),
         reference=reference,
         metric=metric,
-        **{name: options[name] for name in keywords},
+        threads=options["threads"],
     )
     truth = runs.truth
     of_truth = describe("ground_truth", truth.files, digests=digests, images=len(truth.images))

@@ -121,7 +121,7 @@ def detectors_report(
     by_class: bool = False,
 ) -> Report:
     """Return the report of several detectors; `by_class` shows the table of classes."""
-    metric, level = detectors.metric, f"{100 * detectors.confidence:g}%"
+    metric, level = detectors.metric, f"{100 * detectors.settings.confidence:g}%"
     higher = metric.metric.higher_is_better
     return Report(
         kind="detectors",
@@ -141,7 +141,7 @@ def detectors_report(
             _groups(detectors, level),
             _pairs(detectors, level, max_rows),
             _classes(detectors, shown=by_class),
-            Block("resampling", "", ResamplesData(detectors)),
+            Block("resampling", "", ResamplesData(detectors.settings, images=detectors.images)),
             *selection_blocks(detectors.selection),
         ),
     )
@@ -215,10 +215,11 @@ def _ends(kind: Literal["fraction", "change"], low: str, high: str) -> tuple[Col
 def _groups(detectors: Detectors, level: str) -> Block:
     lines = [f"Differences are to {detectors.reference}."]
     if detectors.groups:
+        resamples, images = detectors.settings.resamples, detectors.images
         lines.append(
             f"Detectors that share a letter do not differ significantly at the {level} level: "
-            f"paired bootstrap, {detectors.resamples:,} resamples of {detectors.images:,} images, "
-            "p-values of all pairs adjusted by Holm's method."
+            f"paired bootstrap, {resamples:,} resamples of {images:,} images, p-values of all "
+            "pairs adjusted by Holm's method."
         )
     data: Any = [group._asdict() for group in detectors.groups]
     return Block("groups", "", data, tuple(lines))
