@@ -1,8 +1,8 @@
 """The report as a self-contained HTML page.
 
 ``gallery`` computes the columns of the images, ``pictures`` the thumbnails; ``assembly`` puts them
-and the other numbers and names into ``page.html.j2``, with the style sheet and ``script/``. Extra
-``detap[report]``.
+and the other numbers and names into ``page.html.j2``, with the style sheet and ``script/``. The
+page of several detectors is that of ``ranking``. Extra ``detap[report]``.
 """
 
 import importlib.util
