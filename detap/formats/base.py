@@ -31,6 +31,7 @@ class Line(NamedTuple):
     pattern: bytes = b""
     """Regular expression of the first bytes after white space; else ``fits`` is not asked."""
     folders: bool = False  # True if a data set is a folder
+    inside: str = ""  # a folder of the data set that may have its text files
     subsets: tuple[str, ...] = ()
     """Files or folders of ``--split`` (`detap.formats.subsets`), which are of the format."""
     writes: bool = False  # True if the format has `write`

@@ -181,6 +181,7 @@ LINES = (
         (*BOX_OPTIONS, IMAGE_SIZES),
         fits="folders",
         folders=True,
+        inside="annotations",
     ),
     Line(
         "tfcsv",

@@ -137,7 +137,7 @@ def _matching_folder_formats(path: str) -> list[str]:
         for line in FORMATS.lines.values()
         if line.fits
         and line.folders
-        and "annotations" not in folders
+        and ("annotations" not in folders or _has_inside(line, path))
         and (folders or any(name.endswith(line.suffixes) for name in names))
         and _fits(line, path)
     ]
@@ -150,6 +150,11 @@ def _matching_folder_formats(path: str) -> list[str]:
         return [*fitting, *of_files]
     plain = _plain_format(names, folders)
     return [*fitting, plain.name] if _is_possible(plain, fitting, names) else fitting
+
+
+def _has_inside(line: Line, path: str) -> bool:
+    """Return True if a folder has the one in which a format's text files may be."""
+    return bool(line.inside) and os.path.isdir(os.path.join(path, line.inside))
 
 
 def _has_subsets(line: Line, path: str) -> bool:

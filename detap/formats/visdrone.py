@@ -172,7 +172,8 @@ class VisDrone(DocumentFormat):
 
     def fits(self, path: str) -> bool:
         """Return True if the first line of a folder is eight numbers, separated by commas."""
-        columns = first_line(path).strip().split(",")
+        line = first_line(path) or first_line(os.path.join(path, "annotations"))
+        columns = line.strip().split(",")
         if not columns[-1].strip():
             del columns[-1]
         return are_numbers([column.strip() for column in columns]) == [True] * len(_COLUMNS)

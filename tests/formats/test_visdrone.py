@@ -167,6 +167,15 @@ def test_detection_by_content(tmp_path: Path, line: str, is_visdrone: bool) -> N
     assert (matching_formats(str(folder)) == ["visdrone"]) == is_visdrone
 
 
+def test_the_root_of_the_data_set(tmp_path: Path) -> None:
+    folder_of(tmp_path / "annotations", a=CAR)
+    (tmp_path / "images").mkdir()
+    assert matching_formats(str(tmp_path)) == ["visdrone"]
+    assert detap.read_ground_truth(tmp_path).images == ("a",)
+    folder_of(tmp_path / "annotations", a="1 2 3 4")
+    assert matching_formats(str(tmp_path)) == ["voc"]
+
+
 def test_other_formats_for_detections(tmp_path: Path) -> None:
     truths = folder_of(tmp_path / "gt", a=CAR)
     results = [{"image_id": "a", "category_id": "car", "bbox": [10, 20, 30, 40], "score": 0.5}]
