@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from detap.analysis.explanation.protocol_search import searched_presets
 from detap.errors import InputError, UsageError
 from detap.formats import read_tables
 from detap.formats.catalogue import FORMATS
@@ -145,6 +146,14 @@ def test_other_formats_have_no_keys(tmp_path: Path, detap: Callable[..., Ended])
     message = "keypoint_keys applies to COCO files; these are read as yolo"
     with pytest.raises(UsageError, match=message):
         reader_options(FORMATS["yolo"], "ground truth", Protocol.parse(TWO).reader_options)
+
+
+def test_a_search_leaves_out_presets_of_other_keys() -> None:
+    searched, skipped = searched_presets({"iou_type": "keypoints"})
+    assert {protocol.name for protocol in searched} >= {"coco-keypoints", "crowdpose"}
+    assert not any(protocol.keys for protocol in searched)
+    (group,) = [group for group in skipped if "--keypoint-keys" in group.reason]
+    assert len(group.presets) == 6
 
 
 def test_protocols_that_read_different_keys(tmp_path: Path, detap: Callable[..., Ended]) -> None:

@@ -13,6 +13,7 @@ from detap.errors import InputError, UnknownNameError, UsageError
 from detap.evaluation.conditions import ignored_by_condition
 from detap.evaluation.detection import Result, reaccumulate, score_tables
 from detap.evaluation.match import match_params
+from detap.evaluation.overlaps.keypoints import check_skeleton, sigmas_of
 from detap.metrics.metric import Accumulated, MetricSpec
 from detap.protocols import Protocol
 from detap.protocols.fields import AreaRange, protocol_fields
@@ -174,6 +175,8 @@ def is_applicable(protocol: Protocol, tables: Tables) -> bool:
     try:
         score_tables(truth.select(no_rows), detections.select(no_rows), protocol, threads=1)
         ignored_by_condition(truth, protocol)
+        if protocol.iou_type == "keypoints":
+            check_skeleton(truth, sigmas_of(protocol, truth))
     except (InputError, UsageError):
         return False
     return True

@@ -134,6 +134,10 @@ def searched_presets(
             reason = "need attributes of annotations: --ignore-where"
             skipped.setdefault(reason, []).append(name)
             continue
+        if not protocol.keys.keys() <= changes.keys():
+            reason = "read other keypoints of a record: --keypoint-keys"
+            skipped.setdefault(reason, []).append(name)
+            continue
         try:
             presets.append((protocol.iou_type != iou_type, protocol.with_changes(**changes)))
         except UsageError as error:
