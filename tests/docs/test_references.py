@@ -18,6 +18,7 @@ from tests.docs.tracked import project_files
 ELSEWHERE = {
     "base.py": "Ultralytics",
     "compute_JI.py": "CrowdDet",
+    "detect_test.py": "Scalabel",
     "dota_evaluation_task1.py": "DOTA",
     "evaluation.py": "WIDER FACE",
     "label_file.py": "LabelMe",
