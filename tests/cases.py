@@ -30,6 +30,9 @@ BY_IMAGE = {name: protocol for name, protocol in PLAIN.items() if protocol.match
 RANKED = {name: protocol for name, protocol in PLAIN.items() if protocol.matching == "by-score"}
 """Those of them that match detections by score."""
 
+IN_ORACLE = {name: protocol for name, protocol in BY_IMAGE.items() if name != "visdrone"}
+"""Those that the plain oracle scores; for VisDrone there are its toolkit's figures."""
+
 _SHAPES = ("box", "mask", "boundary", "polygon")
 
 EVERY_RANKED = {

@@ -163,7 +163,7 @@ def test_an_image_and_the_page(detap: Detap, shape: Shape, tmp_path: Path) -> No
         ("masks", "boundary", "--iou-type boundary)"),
         (
             *("poses", "keypoints"),
-            "coco-keypoints, ultralytics-pose (compare keypoints: --iou-type keypoints)",
+            "crowdpose, ultralytics-pose (compare keypoints: --iou-type keypoints)",
         ),
     ],
 )

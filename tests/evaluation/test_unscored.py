@@ -346,7 +346,9 @@ def test_columns_and_gates_without_scores(
 def test_results_with_and_without_scores_are_not_compared(command: Run) -> None:
     paths = [QUICKSTART / f"{name}.json" for name in ("no-scores", "results")]
     ended = command("compare", *paths, "--gt", QUICKSTART / "instances.json")
-    expected = "the two results are of different protocols: coco|scores:none, coco"
+    expected = (
+        f"{str(paths[0])!r} has no scores, and {str(paths[1])!r} has; compare detections that"
+    )
     assert (ended.status, expected in ended.err) == (2, True)
 
 

@@ -69,7 +69,7 @@ def test_a_line_encloses_nothing(tmp_path: Path) -> None:
 
 def test_the_class_is_one_of_several_attributes(tmp_path: Path) -> None:
     content = changed(PROJECT, "metadata", "1_x", "av", to={"1": "0", "2": "young"})
-    with pytest.raises(InputError, match="several attributes: '2', 'kind'; choose the class"):
+    with pytest.raises(InputError, match="several attributes: '2', 'kind'; choose that of"):
         read(tmp_path, content)
     assert read(tmp_path, content, class_attribute="kind").classes == ("cat", "dog")
 
