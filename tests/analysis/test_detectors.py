@@ -328,17 +328,17 @@ def test_too_few_resamples_are_noted_and_the_remedy_helps() -> None:
     (note,) = compared(resamples=100).notes
     assert note.message == (
         "100 resamples are too few for a significant difference between 5 detectors at the 95% "
-        "level; use --resamples 1000"
+        "level; use --resamples 2000"
     )
-    detectors = compared(resamples=1000)
+    detectors = compared(resamples=2000)
     assert detectors.notes == ()
     assert detectors.letters("good") != detectors.letters("poor")
 
 
 def test_the_default_number_of_resamples_grows_with_the_pairs() -> None:
-    # 4 * pairs / 0.05, in thousands: 6 detectors have 15 pairs, 10 have 45.
-    counts = [default_resamples(count, 0.95) for count in (2, 5, 6, 10, 40)]
-    assert counts == [1000, 1000, 2000, 4000, 10_000]
+    # 8 * pairs / 0.05, in thousands: 4 detectors have 6 pairs, 5 have 10, 10 have 45.
+    counts = [default_resamples(count, 0.95) for count in (2, 4, 5, 10, 40)]
+    assert counts == [1000, 1000, 2000, 8000, 10_000]
 
 
 @pytest.mark.parametrize(
