@@ -49,7 +49,7 @@ compare_options = stack(
         "--resamples",
         type=Integer(0, RESAMPLES[1]),
         default=DEFAULT_RESAMPLES,
-        help=f"Number of resamples; 0: no intervals. [default: {DEFAULT_RESAMPLES}; more for six "
+        help=f"Number of resamples; 0: no intervals. [default: {DEFAULT_RESAMPLES}; more for five "
         "detectors and more]",
     ),
     _comparison(
