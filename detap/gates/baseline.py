@@ -18,7 +18,7 @@ from detap.io.stream import read_bytes
 from detap.metrics import Metric, metric_named
 from detap.metrics.at_threshold import AT_THRESHOLD
 from detap.protocols.detection import Protocol
-from detap.protocols.fields import protocol_fields
+from detap.protocols.fields import NO_FIELDS, protocol_fields
 
 UNITS = {"classes": "class", "queries": "query", "data_sets": "set"}
 """The unit of a row, by the key of the rows in a report."""
@@ -38,10 +38,6 @@ _NOT_RAISED = frozenset(
     | {"false_positives", "duplicates", "false_negatives", "score"}
 )
 """Columns that are not raised: names, counts, and the score."""
-
-
-_NOT_PROTOCOL = ("classes:", "images:", "extra-images:", "class-map:", "detap:")
-"""Beginnings of the parts of a signature that follow the protocol."""
 
 
 def read_baseline(path: str) -> dict[str, Any]:
@@ -252,7 +248,7 @@ def protocol_differences(current: Mapping[str, Any], earlier: Mapping[str, Any])
 def protocol_text(record: Mapping[str, Any]) -> str:
     """Return the preset and the changed fields of a report, from its signature."""
     parts = record.get("signature", "").removeprefix("protocol:").split("|")
-    return "|".join(p for p in parts if not p.startswith(_NOT_PROTOCOL))
+    return "|".join(part for part in parts if part.partition(":")[0] not in NO_FIELDS)
 
 
 def slice_differences(

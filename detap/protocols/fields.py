@@ -110,6 +110,10 @@ KITTI_LEVELS = tuple(AreaRange(n, -inf, inf, f"-{n}") for n in ("moderate", "eas
 """KITTI's difficulty levels, the quoted one first; their other limits differ, not their areas."""
 
 
+NO_FIELDS = ("detap", "classes", "images", "extra-images", "class-map", "max-pixels", "min-pixels")
+"""Parts of a signature that are no fields: what is evaluated, how it is read, the version."""
+
+
 def _thousandths(values: tuple[int, ...]) -> tuple[float, ...]:
     return tuple(value / 1000 for value in values)
 
@@ -956,8 +960,8 @@ class ProtocolBase:
     def parse(cls, text: str) -> Self:
         """Return the protocol of a signature: ``coco`` or ``coco|ignore-flags:none``.
 
-        Fields may have the names of their options. ``protocol:`` in front, the selection and
-        detap's version are ignored.
+        Fields may have the names of their options. ``protocol:`` in front and the parts of
+        `NO_FIELDS` are ignored.
         """
         preset, *parts = text.removeprefix("protocol:").split("|")
         declared = {item.name.replace("_", "-"): item for item in protocol_fields(cls)}
@@ -965,7 +969,7 @@ class ProtocolBase:
         changes = {}
         for part in parts:
             name, _, value = part.partition(":")
-            if name in ("detap", "classes", "images", "extra-images", "class-map"):
+            if name in NO_FIELDS:
                 continue
             if name not in declared:
                 hint = suggest(name, declared) or "the syntax is preset|field:value"

@@ -17,6 +17,7 @@ from detap.formats.detection import matching_formats
 from detap.formats.responses.answer import Answer
 from detap.formats.responses.dialects import DIALECTS, dialect_of, resized
 from detap.io.problems import FaultError
+from detap.protocols import Protocol
 from tests.cli.conftest import Ended
 from tests.cli.conftest import detap as command
 from tests.formats.exports import write
@@ -504,6 +505,8 @@ def test_the_resized_input_is_in_the_signature(tmp_path: Path) -> None:
     options["as_is"] = True
     parts = detap.evaluate(truth, answers, **options).signature.split("|")
     assert parts[:3] == ["protocol:coco", "scores:none", "max-pixels:100000"]
+    again = Protocol.parse("|".join(parts))
+    assert (again.name, again.scores) == ("coco", "none")
     default = detap.evaluate(truth, answers, **options | {"max_pixels": "12845056"}).signature
     assert "max-pixels" not in default
 
