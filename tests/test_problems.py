@@ -78,3 +78,11 @@ def test_problems_of_another_list_keep_their_count() -> None:
         other.add_here(f"line {row}", f"has {row} columns")
     one.take(other)
     assert said(one) == ["a.txt: 9 lines (0, 1, 2, ...): has 0 columns"]
+
+
+def test_problems_that_another_list_does_not_list_are_counted() -> None:
+    one, other = Problems(20, "a.txt"), Problems(1, "a.txt")
+    for name in "abc":
+        other.add_here("line 1", f"{name} is missing")
+    one.take(other)
+    assert said(one) == ["a.txt: line 1: a is missing", "... and 2 more"]

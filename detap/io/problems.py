@@ -95,6 +95,20 @@ class Problems:
         for problem in problems:
             self._insert((0, 0, self.count), problem)
 
+    def add_rows(
+        self,
+        rows: Sequence[int],
+        location: Callable[[int], tuple[str, str]],
+        message: str | Callable[[int], str],
+        hint: str = "",
+    ) -> None:
+        """Add a problem of each row, given its file and location; beyond the limit, count them."""
+        problems = [
+            Problem(*location(row), message if isinstance(message, str) else message(row), hint)
+            for row in rows[: self.limit]
+        ]
+        self.add_first_of(problems, len(rows))
+
     def add_first_of(self, problems: Sequence[Problem], count: int) -> None:
         """Add the first of `count` problems; those left out are like the last."""
         self.extend(*problems[:-1])
@@ -102,9 +116,11 @@ class Problems:
             self._insert((0, 0, self.count), problem, count - len(problems) + 1)
 
     def take(self, other: "Problems") -> None:
-        """Add the problems of another list."""
+        """Add the problems of another list, and the number of those that it does not list."""
+        before = self.count
         for alike in other._alike.values():
             self.add_first_of([problem for _, problem in alike.first], alike.total)
+        self.count = before + other.count
 
     def _insert(self, position: Position, problem: Problem, count: int = 1) -> None:
         """Add a problem at its position; `count` includes others that are alike."""
@@ -127,6 +143,7 @@ class Problems:
         """Raise InputError if there are problems."""
         if not self.count:
             return
-        lead = self.cause() or self.lead
-        omitted = self.count - sum(count for _, _, count in self._lines)
-        raise InputError([*([] if lead is None else [lead]), *self.listed], omitted)
+        lead, lines = self.cause() or self.lead, self._lines
+        omitted = self.count - sum(count for _, _, count in lines)
+        listed = [problem for _, problem, _ in lines]
+        raise InputError([*([] if lead is None else [lead]), *listed], omitted)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.errors import InputError, Note, Problem
+from detap.errors import InputError, Note
 from detap.formats.arrow import files
 from detap.formats.arrow.columns import (
     EXACT,
@@ -214,14 +214,8 @@ class Table:
         self, rows: Any, message: str | Callable[[int], str], hint: str = "", location: Any = None
     ) -> None:
         """Report a problem of rows, listing as many as the limit allows."""
-        problems = [
-            Problem(
-                *(self.problems.file, (location or self.location)(row)),
-                *(message if isinstance(message, str) else message(row), hint),
-            )
-            for row in rows[: self.limits.problems].tolist()
-        ]
-        self.problems.add_first_of(problems, len(rows))
+        located, file = location or self.location, self.problems.file
+        self.problems.add_rows(rows.tolist(), lambda row: (file, located(row)), message, hint)
 
     def check_names(self, name: str, codes: Codes, empty: Any = NONE, location: Any = None) -> None:
         """Report rows without a valid name, but the empty ones."""

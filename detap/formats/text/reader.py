@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.errors import InputError, Note, Problem
+from detap.errors import InputError, Note
 from detap.formats.by_name.notes import files_skipped, images_without_objects, nonzero_notes
 from detap.formats.by_name.objects import Objects, detections, ground_truth
 from detap.formats.by_name.problems import RowReader, refuse_empty
@@ -205,14 +205,7 @@ class FolderReader(RowReader):
         self, flags: Flags, message: str | Callable[[int], str], hint: str = "correct the line"
     ) -> None:
         """Add a problem for each flagged row (N,); beyond the limit, count them."""
-        rows = np.flatnonzero(flags)
-        problems = [
-            Problem(
-                *self.location(row), message if isinstance(message, str) else message(row), hint
-            )
-            for row in rows[: self.problems.limit].tolist()
-        ]
-        self.problems.add_first_of(problems, len(rows))
+        self.problems.add_rows(np.flatnonzero(flags).tolist(), self.location, message, hint)
 
     def sources(self) -> tuple[SourceFile, ...]:
         """Return the image files and the image set as input sources."""
