@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from detap.errors import InputError, Note, Problem
 from detap.formats.by_name.notes import nonzero_notes
 from detap.formats.stem_matching import by_stem
-from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Name
+from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Name, encode_boxes
 
 _SUFFIX = ".jpg"
 """Suffix of images without a file name; readers use the stem."""
@@ -147,6 +147,13 @@ def rounded_areas(table: GroundTruth | Detections, rows: str) -> tuple[Note, ...
     computed = (corners[:, 2] - corners[:, 0]) * (corners[:, 3] - corners[:, 1])
     count = int(np.count_nonzero(table.box_area != computed))
     message = f"{rows}: areas change in the last bits, computed from corners"
+    return nonzero_notes(Note("values-rounded", message, count, severity="info"))
+
+
+def rounded_corners(corners: Floats, read: Floats, written: str) -> tuple[Note, ...]:
+    """Return the note of boxes with other corners when `read` again as x, y, width, height."""
+    count = int(np.count_nonzero((encode_boxes(read, "xywh")[0] != corners).any(axis=1)))
+    message = f"corners change in the last bits as {written}"
     return nonzero_notes(Note("values-rounded", message, count, severity="info"))
 
 

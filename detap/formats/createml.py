@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from detap.errors import Note
-from detap.formats.by_name.notes import nonzero_notes
-from detap.formats.content import Content, exact_number, scores_of
+from detap.formats.content import Content, exact_number, rounded_corners, scores_of
 from detap.formats.reading.sniffing import json_paths
 from detap.formats.shapes.document import (
     Document,
@@ -26,7 +25,7 @@ from detap.formats.shapes.values import class_name, located, numbers, object_of,
 from detap.formats.xywh import to_xywh
 from detap.io.json_text import short_json
 from detap.io.problems import FaultError
-from detap.tables.detection import Detections, GroundTruth, encode_boxes
+from detap.tables.detection import Detections, GroundTruth
 
 _COORDINATES = "write {x, y, width, height}, where x, y is the center"
 
@@ -79,11 +78,7 @@ class CreateMl(DocumentFormat):
         boxes = to_xywh(table.corners, table.box_area)[0]
         boxes[:, :2] += boxes[:, 2:] / 2
         read = np.hstack([boxes[:, :2] - boxes[:, 2:] / 2, boxes[:, 2:]])
-        off = (encode_boxes(read, "xywh")[0] != table.corners).any(axis=1)
-        message = "corners change in the last bits as center, width, height"
-        notes += nonzero_notes(
-            Note("values-rounded", message, int(np.count_nonzero(off)), severity="info")
-        )
+        notes += rounded_corners(table.corners, read, "center, width, height")
         scores = scores_of(table)
         labels, values = table.label.tolist(), boxes.tolist()
 

@@ -16,8 +16,7 @@ from detap.formats.shapes.document import (
     DocumentFormat,
     Image,
     Item,
-    json_line,
-    json_list,
+    json_with_list,
     written_images,
 )
 from detap.formats.shapes.values import (
@@ -171,8 +170,7 @@ class Datumaro(DocumentFormat):
             items.append({"id": stem, "annotations": [*map(annotation, rows)], "image": image})
         classes = [{"name": name, "parent": "", "attributes": []} for name in table.classes]
         categories = {"label": {"labels": classes, "attributes": []}}
-        head = json_line({"info": {}, "categories": categories}).removesuffix(b"}\n")
-        return head + b',\n"items": ' + json_list(items).removesuffix(b"\n") + b"}\n"
+        return json_with_list({"info": {}, "categories": categories}, "items", items)
 
 
 def _written_attributes(table: GroundTruth | Detections) -> dict[str, list[Any]]:

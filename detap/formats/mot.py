@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from detap.errors import InputError, Note
+from detap.errors import Note
 from detap.formats.content import Content, number_text, scores_of
 from detap.formats.reading.sniffing import first_line, head
 from detap.formats.shapes.document import (
@@ -22,11 +22,9 @@ from detap.formats.shapes.document import (
     Item,
     written_images,
 )
-from detap.formats.shapes.values import number_of
 from detap.formats.text.folder import Folder, files_of, one_file
-from detap.formats.text.lines import looks_like
+from detap.formats.text.lines import decoded_lines, has_columns, looks_like, numbers_of
 from detap.formats.xywh import to_xywh
-from detap.io.json_text import decode
 from detap.io.problems import FaultError
 from detap.io.stream import refuse
 from detap.tables.detection import Detections, GroundTruth
@@ -82,18 +80,12 @@ class Sequences(Document):
         if kind := looks_like(data):
             self.problems.add(file, "", f"looks like {kind}", self.expected)
             return None
-        try:
-            lines = decode(data, file).split("\n")
-        except InputError as error:
-            self.problems.extend(*error.problems)
-            return None
         rows = []
-        for number, line in enumerate(lines, 1):
-            if line.strip():
-                try:
-                    rows.append((f"line {number}", _numbers(line)))
-                except FaultError as fault:
-                    self.problems.add(file, f"line {number}", fault.message, fault.hint)
+        for number, line in decoded_lines(data, file, self.problems):
+            try:
+                rows.append((f"line {number}", _numbers(line)))
+            except FaultError as fault:
+                self.problems.add(file, f"line {number}", fault.message, fault.hint)
         return rows, 0
 
     def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
@@ -133,10 +125,9 @@ def _numbers(line: str) -> list[float]:
     """Return the numbers of a line."""
     words = [word.strip() for word in line.split(",")]
     if not _FEWEST <= len(words) <= _MOST:
-        message = f"has {len(words)} columns, expected {_FEWEST} to {_MOST}"
+        message = f"{has_columns(len(words))}, expected {_FEWEST} to {_MOST}"
         raise FaultError(message, _USAGE)
-    names = (*_COLUMNS, "column 10")
-    numbers = [number_of(name, word) for name, word in zip(names, words, strict=False)]
+    numbers = numbers_of((*_COLUMNS, "column 10")[: len(words)], words)
     if not (numbers[0].is_integer() and 1 <= numbers[0] < _MOST_FRAMES):
         raise FaultError(f"frame is {words[0]}", f"expected 1 to {_MOST_FRAMES - 1}")
     return numbers

@@ -37,6 +37,7 @@ class Manifest(LinesDocument):
         super().__init__(*arguments, **how)
         self.label_attribute = label_attribute or ""
         self._unlabeled = 0
+        self._classes: dict[str, Any] = {}  # of the image that is read, by number
 
     def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
         """Yield the location and record of each labeled image; find the attribute."""
@@ -69,12 +70,12 @@ class Manifest(LinesDocument):
             count = len(further) if isinstance(further, list) else short_json(further)
             message = f"has {len(boxes)} annotations and {count} objects in its metadata"
             raise FaultError(message, "write one object per annotation")
-        classes = object_of(metadata.get("class-map") or {})
+        self._classes = object_of(metadata.get("class-map") or {})
         sizes = labels.get("image_size") or [{}]
         size = object_of(sizes[0] if isinstance(sizes, list) else sizes)
         where = f"{location}: {name}.annotations"
         objects = (
-            (f"{where}[{number}]", {**object_of(box), "_object": more, "_classes": classes})
+            (f"{where}[{number}]", {**object_of(more), **object_of(box)})
             for number, (box, more) in enumerate(zip(boxes, further, strict=True))
         )
         uri = record.get("source-ref")
@@ -84,14 +85,13 @@ class Manifest(LinesDocument):
     def item_of(self, record: Any) -> Item:
         """Return the object of an annotation."""
         number = str(record.get("class_id"))
-        if number not in record["_classes"]:
-            known = join_names(record["_classes"]) or "none"
+        if number not in self._classes:
+            known = join_names(self._classes) or "none"
             message = f"class_id is {value_text(record, 'class_id')}"
             raise FaultError(message, f"expected one of class-map: {known}")
-        label = class_name(record["_classes"], number)
-        confidence = object_of(record["_object"]).get("confidence")
         box = [*numbers(record, "left", "top", "width", "height")]
-        return Item(label, box, {"confidence": confidence} if self.scored else {})
+        score = {"confidence": record.get("confidence")} if self.scored else {}
+        return Item(class_name(self._classes, number), box, score)
 
     def notes(self) -> tuple[Note, ...]:
         """Return notes about the lines."""

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from detap.errors import Note
-from detap.formats.by_name.notes import nonzero_notes
-from detap.formats.content import Content, exact_number, scores_of
+from detap.formats.content import Content, exact_number, rounded_corners, scores_of
 from detap.formats.reading.sniffing import first_files_fit, json_paths
 from detap.formats.shapes.document import (
     Document,
@@ -21,8 +20,7 @@ from detap.formats.shapes.document import (
     Image,
     Item,
     json_folder,
-    json_line,
-    json_list,
+    json_with_list,
     written_images,
 )
 from detap.formats.shapes.values import class_name, located, numbers, object_of, required
@@ -30,7 +28,7 @@ from detap.formats.text.folder import Folder
 from detap.formats.xywh import to_xywh
 from detap.io.json_text import short_json
 from detap.io.problems import FaultError
-from detap.tables.detection import Detections, GroundTruth, encode_boxes
+from detap.tables.detection import Detections, GroundTruth
 
 _CROWD = ("crowd", "ignored")
 _SIDES = ("x1", "y1", "x2", "y2")
@@ -169,11 +167,7 @@ class Scalabel(DocumentFormat):
         boxes = to_xywh(table.corners, table.box_area)[0]
         last = boxes[:, :2] + boxes[:, 2:] - 1
         read = np.hstack([boxes[:, :2], last - boxes[:, :2] + 1])
-        off = (encode_boxes(read, "xywh")[0] != table.corners).any(axis=1)
-        message = "corners change in the last bits as pixels inside the box"
-        notes += nonzero_notes(
-            Note("values-rounded", message, int(np.count_nonzero(off)), severity="info")
-        )
+        notes += rounded_corners(table.corners, read, "pixels inside the box")
         scores = scores_of(table)
         crowd = table.crowd.tolist() if isinstance(table, GroundTruth) else [False] * len(table)
         labels, values = table.label.tolist(), np.hstack([boxes[:, :2], last]).tolist()
@@ -189,5 +183,4 @@ class Scalabel(DocumentFormat):
             sides = {} if size is None else {"size": {"width": size[0], "height": size[1]}}
             frames.append({"name": file, **sides, "labels": [*map(label, rows)]})
         config = {"categories": [{"name": name} for name in table.classes]}
-        head = json_line({"config": config}).removesuffix(b"}\n")
-        return head + b',\n"frames": ' + json_list(frames).removesuffix(b"\n") + b"}\n"
+        return json_with_list({"config": config}, "frames", frames)

@@ -159,24 +159,9 @@ def read_detections(
     return replace(table, notes=(*table.notes, *notes), files=(*table.files, *sources))
 
 
-def parse_results(
-    source: JsonFile,
-    *,
-    boxes: str = "xywh",
-    masks: bool = False,
-    keypoints: bool = False,
-    keypoint_keys: tuple[str, ...] = (),
-    result_score_key: str = "",
-    limits: Limits = DEFAULT_LIMITS,
-) -> ResultsFile:
-    """Read a results file as far as that needs no ground truth."""
-    results = ResultsFile(
-        boxes=boxes,
-        masks=masks,
-        keypoints=keypoints,
-        keypoint_keys=keypoint_keys,
-        result_score_key=result_score_key,
-    )
+def parse_results(source: JsonFile, *, limits: Limits = DEFAULT_LIMITS, **how: Any) -> ResultsFile:
+    """Read a results file, as :class:`ResultsFile`, as far as that needs no ground truth."""
+    results = ResultsFile(**how)
     with source.opened(limits) as document:
         results.read(document)
     return results

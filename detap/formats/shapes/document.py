@@ -502,6 +502,12 @@ def json_list(records: Iterable[Any]) -> bytes:
     return f"[\n{lines}\n]\n".encode()
 
 
+def json_with_list(head: Mapping[str, Any], key: str, records: Iterable[Any]) -> bytes:
+    """Return an object as the JSON of a file, with a list of records under a last key."""
+    start = json_line(head).removesuffix(b"}\n")
+    return start + f",\n{json.dumps(key)}: ".encode() + json_list(records).rstrip() + b"}\n"
+
+
 def exact_xywh(box: Iterable[float]) -> dict[str, float]:
     """Return a box as an object to write."""
     return dict(zip(("x", "y", "width", "height"), map(exact_number, box), strict=True))
