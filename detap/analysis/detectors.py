@@ -363,7 +363,7 @@ def compare(
     confidence : float
         Level of the intervals and of significant differences.
     resamples : int, optional
-        Number of resamples, 0 for none; by default 1000, or more for more than five detectors.
+        Number of resamples, 0 for none; by default 1000, or more for five or more detectors.
     seed : int
         Seed of the resamples.
     min_ground_truths : int

@@ -133,7 +133,7 @@ class PreparedTables:
             detections = _kept(detections, ~drops[1])
             self.in_regions = int(drops[0].sum()), int(drops[1].sum())
         if self.protocol.excluded_classes:
-            ground_truth = _kept(ground_truth, ~_of_classes(ground_truth, self.protocol))
+            ground_truth = _kept(ground_truth, ~excluded_rows(ground_truth, self.protocol))
         return ground_truth, detections
 
     def _without_detections(self) -> Flags:
@@ -179,7 +179,7 @@ class PreparedTables:
         if self.protocol.images_without_ground_truth == "ignore":
             not_scored = not_scored | ~np.isin(self.detections.image, self.ground_truth.image)
         if self.protocol.excluded_classes:
-            not_scored = not_scored | _of_classes(self.detections, self.protocol)
+            not_scored = not_scored | excluded_rows(self.detections, self.protocol)
         return not_scored
 
     @cached_property
@@ -310,7 +310,7 @@ class PreparedTables:
         return rank
 
 
-def _of_classes(table: Table, protocol: Protocol) -> Flags:
+def excluded_rows(table: Table, protocol: Protocol) -> Flags:
     """Return a mask of the rows whose class is excluded."""
     excluded: Flags = np.isin(table.classes, protocol.excluded_classes)
     return excluded[table.label]

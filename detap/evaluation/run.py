@@ -14,7 +14,7 @@ from detap.core.accumulate import Scores
 from detap.core.match_table import AreaIouPair, MatchTable
 from detap.errors import Note, UsageError
 from detap.evaluation.match import MATCHINGS, scored_classes
-from detap.evaluation.prepare import PreparedTables
+from detap.evaluation.prepare import PreparedTables, excluded_rows
 from detap.protocols import Protocol
 from detap.protocols.fields import exact
 from detap.tables.detection import GroundTruth
@@ -130,8 +130,7 @@ class EvaluationRun(PreparedTables):
         if protocol.excluded_classes:
             names = join_names([n for n in protocol.excluded_classes if n in self.classes])
             message = f"detections of classes that protocol {protocol.name} does not evaluate "
-            excluded = np.isin(self.detections.classes, protocol.excluded_classes)
-            count = int(np.count_nonzero(excluded[self.detections.label]))
+            count = int(np.count_nonzero(excluded_rows(self.detections, protocol)))
             yield Note("classes-not-scored", f"{message}({names})", count, severity="info")
         min_score = exact(protocol.min_score or 0.0)
         message = f"detections with a score below {min_score} (protocol's min_score) are dropped"
