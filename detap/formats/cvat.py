@@ -86,12 +86,11 @@ class Annotations(Document):
 
     # --- elements
 
-    def parse(self, data: bytes, file: str) -> tuple[Any, int] | None:
+    def parse(self, data: bytes) -> Any:
         """Return the content as it is."""
         if not data.strip():
-            self.problems.add(file, "", "is empty", "expected a CVAT export")
-            return None
-        return data, 0
+            raise FaultError("is empty", "expected a CVAT export")
+        return data
 
     def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
         """Yield the line and element of each image."""
@@ -119,8 +118,6 @@ class Annotations(Document):
             self._add_fault(content, f"line {line}", reason)
         except (ValueError, LookupError) as error:
             self._add_fault(content, "", str(error))
-        except _LocatedError as fault:
-            self.problems.add(file, f"line {fault.line}", fault.message, fault.hint)
         if self.problems.count == before and not self.images:
             raise FaultError("no <image> elements", _AGAIN)
 
@@ -135,21 +132,22 @@ class Annotations(Document):
     def _check_root(self, root: Any, data: bytes) -> None:
         if root.getroottree().docinfo.internalDTD is not None:
             line = data.partition(b"<!DOCTYPE")[0].count(b"\n") + 1
-            raise _LocatedError(line, "contains a DOCTYPE, which is not allowed", "remove it")
+            message = "contains a DOCTYPE, which is not allowed"
+            raise FaultError(message, "remove it", f"line {line}")
         if root.tag != "annotations":
             note = {
                 "annotation": ", as in VOC annotations (read their folder with --format voc)",
                 "html": " (an HTML page?)",
             }.get(root.tag.lower(), "")
             message = f"not a CVAT export: the root is <{root.tag[:_SHOWN]}>{note}"
-            raise _LocatedError(root.sourceline, message, "expected <annotations>")
+            raise FaultError(message, "expected <annotations>", f"line {root.sourceline}")
 
     def _check_depth(self, element: Any, depth: int) -> None:
         """Raise an error if elements below one are nested too deeply."""
         if depth > self.limits.nesting:
             message = f"XML is nested {depth} levels deep, the limit is {self.limits.nesting}"
             hint = "raise the limit with --max-nesting"
-            raise _LocatedError(element.sourceline, message, hint)
+            raise FaultError(message, hint, f"line {element.sourceline}")
         for child in element:
             self._check_depth(child, depth + 1)
 
@@ -161,7 +159,7 @@ class Annotations(Document):
             return
         if part.tag == "track":
             message = "contains a <track>: this is CVAT for video, which has no image names"
-            raise _LocatedError(part.sourceline, message, _AGAIN)
+            raise FaultError(message, _AGAIN, f"line {part.sourceline}")
         self._check_depth(part, 2)
         for child in part if part.tag != "meta" else ():
             if child.tag in _SHAPES:
@@ -188,12 +186,9 @@ class Annotations(Document):
         name = attributes.get("name", "")
         if not without_suffix(name.replace("\\", "/")).strip():
             raise FaultError("<image> has no name", "write its file name")
-        try:
+        width = height = None
+        with self.problems.collected(f"{location}: image {quote(name)}"):
             width, height = _side("width", attributes), _side("height", attributes)
-        except FaultError as fault:
-            width = height = None
-            message = f"image {quote(name)}: {fault.message}"
-            self.problems.add(file, location, message, fault.hint)
         shapes = [shape for shape in record if shape.tag != "tag"]
         self._tags += len(record) - len(shapes)
         located = ((shape.sourceline, _attributes(shape)) for shape in shapes)
@@ -239,14 +234,6 @@ class Annotations(Document):
             left, top, width, height = _required(attributes, sides)
             return [left, top, left + width, top + height], None
         return self.around(_points(name, attributes)), None
-
-
-class _LocatedError(FaultError):
-    """Reading stops at a line."""
-
-    def __init__(self, line: int, message: str, hint: str) -> None:
-        super().__init__(message, hint)
-        self.line = line
 
 
 class Cvat(DocumentFormat):

@@ -107,13 +107,12 @@ class Tasks(Document):
             raise InputError(Problem(self.path, "", message, "choose one with --model-version"))
         return self
 
-    def parse(self, data: bytes, file: str) -> tuple[Any, int] | None:
-        """Return the content of a file; None after collecting a problem."""
+    def parse(self, data: bytes) -> Any:
+        """Return the content of a file; raise FaultError for CSV."""
         first = data.lstrip(b"\xef\xbb\xbf").split(b"\n", 1)[0]
         if all(name in first for name in _CSV) and not first.lstrip().startswith((b"[", b"{")):
-            self.problems.add(file, "", "is Label Studio's CSV, which is not read", "export JSON")
-            return None
-        return super().parse(data, file)
+            raise FaultError("is Label Studio's CSV, which is not read", "export JSON")
+        return super().parse(data)
 
     def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
         """Yield the location and record of each annotated image."""

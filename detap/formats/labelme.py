@@ -85,13 +85,11 @@ class Shapes(Document):
 
     def image_of(self, location: str, record: Any, file: str) -> Image:
         """Return the image of a file."""
-        width, height = record.get("imageWidth"), record.get("imageHeight")
-        try:
-            side_of("imageWidth", width)
-            side_of("imageHeight", height)
-        except FaultError as fault:
-            width = height = None
-            self.problems.add(file, "", fault.message, fault.hint)
+        width = height = None
+        with self.problems.collected():
+            side_of("imageWidth", record.get("imageWidth"))
+            side_of("imageHeight", record.get("imageHeight"))
+            width, height = record.get("imageWidth"), record.get("imageHeight")
         stem = self.name
         path = record.get("imagePath")
         image_file = ""

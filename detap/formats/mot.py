@@ -16,14 +16,15 @@ from detap.errors import Note
 from detap.formats.content import Content, number_text, scores_of
 from detap.formats.reading.sniffing import first_line, head
 from detap.formats.shapes.document import (
-    Document,
     DocumentFormat,
     Image,
     Item,
+    NumbersDocument,
+    words_of,
     written_images,
 )
 from detap.formats.text.folder import Folder, files_of, one_file
-from detap.formats.text.lines import decoded_lines, has_columns, looks_like, numbers_of
+from detap.formats.text.lines import has_columns, numbers_of
 from detap.formats.xywh import to_xywh
 from detap.io.problems import FaultError
 from detap.io.stream import refuse
@@ -46,7 +47,7 @@ _INFO, _NUMBERS = "seqinfo.ini", ("seqlength", "imwidth", "imheight")
 _COUNTS = (7, 9, 10)  # columns that tell the format; VisDrone has eight
 
 
-class Sequences(Document):
+class Sequences(NumbersDocument):
     """The sequences of a folder, or one; the name of an image is ``SEQUENCE/000001``.
 
     A ground truth whose seventh column is 0 is ignored. Frames without a line are images of the
@@ -75,18 +76,9 @@ class Sequences(Document):
             refuse(self.given, message, "use the folder of the sequences")
         return [folder]
 
-    def parse(self, data: bytes, file: str) -> tuple[Any, int] | None:
-        """Return the line number and the numbers of each line; collect problems."""
-        if kind := looks_like(data):
-            self.problems.add(file, "", f"looks like {kind}", self.expected)
-            return None
-        rows = []
-        for number, line in decoded_lines(data, file, self.problems):
-            try:
-                rows.append((f"line {number}", _numbers(line)))
-            except FaultError as fault:
-                self.problems.add(file, f"line {number}", fault.message, fault.hint)
-        return rows, 0
+    def numbers_of(self, words: list[str]) -> Any:
+        """Return the numbers of a line by column."""
+        return dict(zip(_COLUMNS, _numbers(words), strict=False))
 
     def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
         """Yield each frame with its lines."""
@@ -94,8 +86,7 @@ class Sequences(Document):
         self._size = info.get("imwidth"), info.get("imheight")
         length = int(info.get("seqlength", 0)) if not self.scored else 0
         frames: dict[int, list[Any]] = {frame: [] for frame in range(1, length + 1)}
-        for where, numbers in content:
-            row = dict(zip(_COLUMNS, numbers, strict=False))
+        for where, row in content:
             frames.setdefault(int(row["frame"]), []).append((where, row))
         for frame in sorted(frames):
             yield f"frame {frame}", (frame, frames[frame])
@@ -121,9 +112,8 @@ class Sequences(Document):
         return {"crowd", "ignore"} if is_ignored else set()
 
 
-def _numbers(line: str) -> list[float]:
+def _numbers(words: list[str]) -> list[float]:
     """Return the numbers of a line."""
-    words = [word.strip() for word in line.split(",")]
     if not _FEWEST <= len(words) <= _MOST:
         message = f"{has_columns(len(words))}, expected {_FEWEST} to {_MOST}"
         raise FaultError(message, _USAGE)
@@ -185,10 +175,9 @@ class MotChallenge(DocumentFormat):
             line = first_line(path)
         else:
             line = head(path).decode("utf-8", "replace").lstrip("\ufeff\r\n").split("\n")[0]
-        if line.count(",") + 1 not in _COUNTS:
-            return False
+        words = words_of(line)
         try:
-            return bool(_numbers(line))
+            return len(words) in _COUNTS and bool(_numbers(words))
         except FaultError:
             return False
 

@@ -16,9 +16,16 @@ from detap.errors import InputError, Note, Problem
 from detap.formats.by_name.notes import files_skipped, images_without_file
 from detap.formats.by_name.objects import Objects
 from detap.formats.coco.id_mapping import image_indices
-from detap.formats.reading.image_sizes import read_image_sizes, sizes_of
+from detap.formats.reading.image_sizes import sizes_of
 from detap.formats.reading.sniffing import head, json_paths
-from detap.formats.shapes.document import Document, DocumentFormat, Image, Item, json_folder
+from detap.formats.shapes.document import (
+    Document,
+    DocumentFormat,
+    Image,
+    Item,
+    LinesDocument,
+    json_folder,
+)
 from detap.formats.shapes.values import (
     class_name,
     finite_number,
@@ -27,10 +34,9 @@ from detap.formats.shapes.values import (
     object_of,
     required,
 )
-from detap.formats.text.class_names import ClassNames
 from detap.formats.text.folder import Folder
 from detap.io.json_text import short_json
-from detap.io.paths import Path, SourceFile
+from detap.io.paths import Path
 from detap.io.problems import FaultError
 from detap.io.stream import refuse
 from detap.tables.detection import Floats, Name, encode_boxes
@@ -47,7 +53,7 @@ _FILES = 16
 _DECIMALS = 6  # darknet writes as many of fractions
 
 
-class Predictions(Document):
+class Predictions(LinesDocument):
     """The predictions of a file, or of a folder with a file an image.
 
     A class may be a name, an id of the ground truth (torchvision), or else a position in its
@@ -56,49 +62,35 @@ class Predictions(Document):
 
     expected = "expected the JSON of darknet, MMDetection, Ultralytics, transformers or torchvision"
 
-    def __init__(
-        self,
-        *arguments: Any,
-        class_names: Path | None = None,
-        dt_class_names: Path | None = None,
-        image_sizes: Path | None = None,
-        **options: Any,
-    ) -> None:
+    sizes_of_detections = True
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        path = class_names if dt_class_names is None else dt_class_names
-        self.class_names = ClassNames.load(path, self.limits)
-        self.given_sizes = read_image_sizes(image_sizes, self.limits) if image_sizes else {}
         self.known: dict[Name, str] = {}  # classes of the ground truth by id
         if self.truth is not None:
             self.known = dict(zip(self.truth.class_ids, self.truth.classes, strict=True))
         self.by_position = 0  # detections whose class is a position in the ground truth's
         self.centered: list[int] = []  # rows of center, width and height, relative to the image
         self.may_be_relative = False  # if all boxes are
-        self.lines: list[int] = []  # numbers of the lines of JSON Lines
 
     def folders(self) -> list[Folder]:
         """Return the folder of the files."""
         return [json_folder(self.given, "predictions", "predictions")]
 
-    def parse(self, data: bytes, file: str) -> tuple[Any, int] | None:
-        """Return the content of a file; the lines of JSON Lines are a list."""
-        if self.given.lower().endswith(_LINES):
-            lines = data.rstrip().split(b"\n")
-            self.lines = [number for number, line in enumerate(lines, 1) if line.strip()]
-            items = [line + b"," if line.strip() else line for line in lines[:-1]]
-            data = b"[" + b"\n".join([*items, lines[-1]]) + b"]"
-        return super().parse(data, file)
+    def parse(self, data: bytes) -> Any:
+        """Return the content of a file, or the location and record of each line."""
+        is_lines = self.given.lower().endswith(_LINES)
+        return super().parse(data) if is_lines else Document.parse(self, data)
 
     def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
         """Yield the location and record of each image."""
+        if self.given.lower().endswith(_LINES):
+            yield from content
+            return
         records = content if isinstance(content, list) else [content]
         if not all(isinstance(record, dict) for record in records):
             raise FaultError(f"is {short_json(content)}", self.expected)
-        if self.lines:
-            yield from (
-                (f"line {n}", record) for n, record in zip(self.lines, records, strict=True)
-            )
-        elif isinstance(content, list) and all("box" in record for record in records):
+        if isinstance(content, list) and all("box" in record for record in records):
             yield "", {"": content}  # Ultralytics, and the pipeline without image
         elif isinstance(content, list):
             yield from located("", content)
@@ -110,7 +102,7 @@ class Predictions(Document):
 
     def image_of(self, location: str, record: Any, file: str) -> Image:
         """Return the image of a record."""
-        name = next((record[key] for key in _IMAGES if key in record), self.name)
+        name = next((record[key] for key in _IMAGES if key in object_of(record)), self.name)
         key = next((key for key in ("objects", "predictions", "") if key in record), None)
         if key is None:
             objects = self._columns(location, record)
@@ -209,7 +201,7 @@ class Predictions(Document):
     def _sizes(self, images: Sequence[Name]) -> Floats:
         """Return width and height of images (I, 2); 1 for images that the ground truth lacks."""
         assert self.truth is not None
-        sizes = sizes_of(images, self.given_sizes)
+        sizes = sizes_of(images, self.size_table)
         if self.truth.image_sizes is not None:
             known = image_indices(self.truth, images, {})[0]
             index = np.array([known.get(name, -1) for name in images])
@@ -222,10 +214,6 @@ class Predictions(Document):
         assert self.truth is not None
         index = image_indices(self.truth, images, {})[0]
         return tuple(known[index[name]] if name in index else name for name in images)
-
-    def sources(self) -> tuple[SourceFile, ...]:
-        """Return the input sources, and the file of class names."""
-        return (*super().sources(), *self.class_names.source())
 
     def notes(self) -> tuple[Note, ...]:
         """Return notes about files, images and classes."""

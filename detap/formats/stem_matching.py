@@ -25,6 +25,32 @@ def base_name(path: str) -> str:
     return path.replace("\\", "/").rpartition("/")[2]
 
 
+class ImageNames:
+    """Images by id, and by file name with or without folder and suffix."""
+
+    def __init__(self, images: Sequence[Name], file_names: Mapping[Name, str]) -> None:
+        self.names = [str(file_names.get(name, name)) for name in images]
+        self._rows: dict[Name, int] = {name: row for row, name in enumerate(images)}
+        self._rows |= {str(name): row for row, name in enumerate(images)}
+        for forms in zip(*map(_forms, self.names), strict=True):
+            counts = Counter(forms)
+            for row, form in enumerate(forms):
+                if counts[form] == 1:
+                    self._rows.setdefault(form, row)
+
+    def find(self, image: Name) -> int | None:
+        """Return the index of an image; None if it is unknown or not clear."""
+        known = (self._rows.get(form) for form in (image, *_forms(str(image))))
+        return next((row for row in known if row is not None), None)
+
+
+def _forms(name: str) -> tuple[str, ...]:
+    """Return a name, and without suffix, without folder, and without both."""
+    name = name.replace("\\", "/")
+    base = base_name(name)
+    return name, without_suffix(name), base, without_suffix(base)
+
+
 def by_stem(ground_truth: GroundTruth, file_names: Mapping[Name, str]) -> GroundTruth:
     """Replace image ids by file stems and class ids by class names."""
     files = [str(file_names.get(name, name)).replace("\\", "/") for name in ground_truth.images]

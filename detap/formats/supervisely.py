@@ -70,14 +70,14 @@ class Annotations(Document):
         """Read the classes of a project, which has ``meta.json``."""
         if not os.path.isfile(file):
             return
-        data = read_bytes(file, self.limits)
-        read = json_value(data, file, self.problems, self.limits, "export it again")
-        classes = read[0].get("classes") if read and isinstance(read[0], dict) else None
-        for number, record in enumerate(classes if isinstance(classes, list) else ()):
-            try:
-                self.classes[class_name(object_of(record), "title")] = None
-            except FaultError as fault:
-                self.problems.add(file, f"classes[{number}]", fault.message, fault.hint)
+        self.problems.file = file
+        with self.problems.collected():
+            data = read_bytes(file, self.limits)
+            read, _ = json_value(data, self.problems, self.limits, "export it again")
+            classes = read.get("classes") if isinstance(read, dict) else None
+            for where, record in located("classes", classes if isinstance(classes, list) else ()):
+                with self.problems.collected(where):
+                    self.classes[class_name(object_of(record), "title")] = None
 
     def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
         """Yield the record of the image."""

@@ -26,13 +26,10 @@ from detap.formats.content import (
     scores_of,
     sizes,
 )
-from detap.formats.reading.image_sizes import read_image_sizes
 from detap.formats.reading.sniffing import head
 from detap.formats.shapes.document import SCORES, Document, DocumentFormat, Image, Item
 from detap.formats.shapes.values import Row, number_of, read_csv
 from detap.formats.stem_matching import base_name
-from detap.formats.text.class_names import ClassNames
-from detap.io.paths import Path, SourceFile
 from detap.io.problems import FaultError
 from detap.tables.detection import Detections, GroundTruth
 from detap.text_input import quote
@@ -54,62 +51,40 @@ class Rows(Document):
     The first line names the columns, in any order: ``filename`` (or ``image``), ``class`` (or
     ``class_name``, ``class_id``), ``xmin``, ``ymin``, ``xmax``, ``ymax`` (or ``x_min``, ...), and
     optionally ``width`` and ``height`` of the image.
-
-    Parameters
-    ----------
-    class_names, dt_class_names : str or path, optional
-        Names for class numbers from 0; the second for detections only.
-    image_sizes : str or path, optional
-        A CSV of ``image,width,height``; images that only it lists have no boxes. Not used for
-        detections.
+    Images of ground truth that only the table of image sizes lists have no boxes.
     """
 
     corner_names = _COORDINATES[0]
     expected = f"expected a CSV with the header `{_HEADER}`"
 
-    def __init__(
-        self,
-        *arguments: Any,
-        class_names: Path | None = None,
-        dt_class_names: Path | None = None,
-        image_sizes: Path | None = None,
-        **how: Any,
-    ) -> None:
+    def __init__(self, *arguments: Any, **how: Any) -> None:
         super().__init__(*arguments, **how)
-        names = class_names if dt_class_names is None else dt_class_names
-        self._class_names = ClassNames.load(names, self.limits)
-        self._size_table = None if self.scored else image_sizes
         self._columns: dict[str, str] = {}
         self._seen: set[tuple[Any, ...]] = set()
         self._size: dict[str, str] = {}
         self._first_row = ""
         self._has_empty = False
         self._repeated = 0
-        self._sizes: tuple[SourceFile, ...] = ()
 
-    def parse(self, data: bytes, file: str) -> tuple[Any, int] | None:
+    def parse(self, data: bytes) -> Any:
         """Return the rows of each image."""
-        table = read_csv(data, file, self.problems, self.limits, self.expected)
-        if table is None:
-            return None
-        try:
-            self._find_columns(table.header)
-        except FaultError as fault:
-            self.problems.add(file, "line 1", fault.message, fault.hint)
-            return None
+        before, table = self.problems.count, read_csv(data, self.problems, self.expected)
         images: dict[str, list[Row]] = defaultdict(list)
-        for row in table.rows:
-            images[row.values[self._columns["image"]]].append(row)
-        return images, 0
+        if self.problems.count == before:
+            self._find_columns(table.header)
+            for row in table.rows:
+                images[row.values[self._columns["image"]]].append(row)
+        return images
 
     def _find_columns(self, header: Sequence[str]) -> None:
         """Find the column of the image, class, score (if any) and each coordinate."""
         if _is_without_header(header):
-            raise FaultError("has no header", f"put the line `{_HEADER}` above it")
+            raise FaultError("has no header", f"put the line `{_HEADER}` above it", "line 1")
         named = {name: name for name in header}
         score = next((name for name in SCORES if name in named), "")
         if score and not self.scored and not self.images_only:
-            raise FaultError(f"has a column {score} (detections?)", "use the ground truth")
+            message = f"has a column {score} (detections?)"
+            raise FaultError(message, "use the ground truth", "line 1")
         corners = next((c for c in _COORDINATES if set(c) & set(header)), _COORDINATES[0])
         self.without_scores = not score
         choices = {"image": _IMAGES, "class": _CLASSES}
@@ -120,7 +95,7 @@ class Rows(Document):
             if column is None:
                 sink = name == "image" and corners is not _COORDINATES[0]
                 hint = _SINK if sink else self.expected
-                raise FaultError(f"has no column {' or '.join(columns)}", hint)
+                raise FaultError(f"has no column {' or '.join(columns)}", hint, "line 1")
             self._columns[name] = column
 
     def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
@@ -151,7 +126,7 @@ class Rows(Document):
             return None
         if not values["class"]:
             raise FaultError(f"{self._columns['class']} is empty", "write the name of its class")
-        label = self._class_names.resolve(values["class"])
+        label = self.class_names.resolve(values["class"])
         box = [number_of(self._columns[name], values[name]) for name in CORNERS]
         if self.scored:
             score = self._columns.get("score", "")
@@ -166,30 +141,19 @@ class Rows(Document):
     def read(self, *, check: bool = True) -> Self:
         """Read the file, then the image sizes."""
         super().read(check=check)
-        if self._size_table is not None:
-            self._add_sizes(self._size_table)
-        return self
-
-    def _add_sizes(self, path: Path) -> None:
-        """Add the sizes, and images without boxes, of a table."""
-        table = read_image_sizes(path, self.limits)
         names = {base_name(name): name for name in self.images}
-        for stem, size in table.items():
+        for stem, size in self.size_table.items():
             name = names.get(stem, stem)
             if math.isnan(self.images.get(name, (math.nan,))[0]):
                 self.images[name] = size
-        self._sizes = (SourceFile(str(path), len(table)),)
-
-    def sources(self) -> tuple[SourceFile, ...]:
-        """Return the input sources."""
-        return (*super().sources(), *self._sizes, *self._class_names.source())
+        return self
 
     def notes(self) -> tuple[Note, ...]:
         """Return notes about the file."""
         if self.scored:
             return ()
         message = "images in the file; images without boxes are missing, unless in --image-sizes"
-        count = 0 if self._sizes or self._has_empty else len(self.images)
+        count = 0 if self.size_table or self._has_empty else len(self.images)
         return (
             Note("repeated-rows", "rows repeat another; dropped", self._repeated),
             Note("images-with-boxes-only", message, count, severity="info"),

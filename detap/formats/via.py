@@ -70,33 +70,20 @@ class Regions(Document):
         self.class_attribute = class_attribute or ""
         self._skipped = 0
 
-    def parse(self, data: bytes, file: str) -> tuple[Any, int] | None:
+    def parse(self, data: bytes) -> Any:
         """Return the records of the images: a list of location and record."""
-        if data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"["):
-            read = super().parse(data, file)
-            return read and (self._of_json(file, read[0]), read[1])
-        table = read_csv(data, file, self.problems, self.limits, self.expected)
-        return None if table is None else (_records_of(table, file, self.problems), 0)
-
-    def _of_json(self, file: str, content: Any) -> list[tuple[str, Any]]:
+        if data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] not in (b"{", b"["):
+            return _records_of(read_csv(data, self.problems, self.expected), self.problems)
+        content = super().parse(data)
         if isinstance(content, dict) and {"file", "metadata"} <= content.keys():
-            return self._of_project_3(file, content)
+            project = Project(content, self.expected)
+            records = project.records(self.problems)
+            self._skipped += project.skipped
+            return records
         images = content.get(_PROJECT, content) if isinstance(content, dict) else content
-        if isinstance(images, dict):
-            return [(f"{short_json(key)}", record) for key, record in images.items()]
-        message = f"is {short_json(images)}, not an object of images"
-        self.problems.add(file, "", message, self.expected)
-        return []
-
-    def _of_project_3(self, file: str, content: dict[str, Any]) -> list[tuple[str, Any]]:
-        try:
-            project = Project(content)
-        except FaultError as fault:
-            self.problems.add(file, "", fault.message, self.expected)
-            return []
-        records = project.records(file, self.problems)
-        self._skipped += project.skipped
-        return records
+        if not isinstance(images, dict):
+            raise FaultError(f"is {short_json(images)}, not an object of images", self.expected)
+        return [(f"{short_json(key)}", record) for key, record in images.items()]
 
     def notes(self) -> tuple[Note, ...]:
         """Return notes about the file."""
@@ -193,26 +180,24 @@ def _bounds(kind: str, shape: dict[str, Any]) -> list[float]:
 # --- CSV
 
 
-def _records_of(table: Table, file: str, problems: Problems) -> list[tuple[str, Any]]:
+def _records_of(table: Table, problems: Problems) -> list[tuple[str, Any]]:
     """Return the location and record of each image; collect problems.
 
     The keys of ``regions`` are their locations.
     """
     missing = [name for name in _COLUMNS if name not in table.header]
     for name in missing:
-        problems.add(file, "line 1", f"has no column {name}", _EXPECTED)
+        problems.add_here("line 1", f"has no column {name}", _EXPECTED)
     images: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in [] if missing else table.rows:
         images[row.values["filename"], row.values["file_size"]].append(row)
     records = []
     for (name, _), rows in images.items():
         where = f"line {rows[0].line}"
-        try:
+        with problems.collected(where):
             record = {"filename": name, "file_attributes": _cell(rows[0], "file_attributes")}
             record["regions"] = dict(map(_region, _with_region(rows)))
             records.append((where, record))
-        except FaultError as fault:
-            problems.add(file, where, fault.message, fault.hint)
     return records
 
 

@@ -29,14 +29,17 @@ _POLYGON, _EXTREME = 7, 8  # a rectangle by points on its sides
 class Project:
     """The content of a project file."""
 
-    def __init__(self, content: dict[str, Any]) -> None:
+    def __init__(self, content: dict[str, Any], expected: str) -> None:
         self.files, self.views, self.metadata, self.attributes = (
-            {key: object_of(value) for key, value in object_of(content.get(name) or {}).items()}
-            for name in ("file", "view", "metadata", "attribute")
+            {key: object_of(value, expected) for key, value in members.items()}
+            for members in (
+                object_of(content.get(name) or {}, expected)
+                for name in ("file", "view", "metadata", "attribute")
+            )
         )
         self.skipped = 0  # metadata that are no shape of an image, or enclose nothing
 
-    def records(self, file: str, problems: Problems) -> list[tuple[str, Any]]:
+    def records(self, problems: Problems) -> list[tuple[str, Any]]:
         """Return the location and record of each image; collect the problems of metadata.
 
         The keys of ``regions`` are their locations.
@@ -44,7 +47,7 @@ class Project:
         regions: dict[str, dict[str, Any]] = {number: {} for number in self.files}
         for key, metadata in self.metadata.items():
             where = f"metadata[{short_json(key)}]"
-            try:
+            with problems.collected(where):
                 image = self._file_of(metadata)
                 shape = _shape(required(metadata, "xy", list, "expected the numbers of a shape"))
                 if shape is None or metadata.get("z"):
@@ -54,8 +57,6 @@ class Project:
                 attributes = dict(self._attribute(name, value) for name, value in chosen.items())
                 region = {"shape_attributes": shape, "region_attributes": attributes}
                 regions[image][where] = region
-            except FaultError as fault:
-                problems.add(file, where, fault.message, fault.hint)
         return [
             (
                 f"file {short_json(number)}",

@@ -11,14 +11,20 @@ from typing import Any
 
 from detap.errors import InputError
 from detap.formats.reading.image_headers import IMAGE_SUFFIXES, image_size
-from detap.formats.reading.image_sizes import read_image_sizes, sizes_of
+from detap.formats.reading.image_sizes import sizes_of
 from detap.formats.reading.sniffing import first_line
-from detap.formats.shapes.document import Document, DocumentFormat, Image, Item, refuse_stdin
-from detap.formats.shapes.values import json_value
+from detap.formats.shapes.document import (
+    DocumentFormat,
+    Image,
+    Item,
+    NumbersDocument,
+    refuse_stdin,
+    words_of,
+)
+from detap.formats.shapes.values import json_value, object_of
 from detap.formats.text.folder import Folder, first_folder, one_file
-from detap.formats.text.lines import are_numbers, decoded_lines, has_columns, looks_like, numbers_of
+from detap.formats.text.lines import are_numbers, has_columns, numbers_of
 from detap.io.json_text import short_json
-from detap.io.paths import Path, SourceFile
 from detap.io.problems import FaultError
 from detap.io.stream import read_bytes
 from detap.tables.detection import GroundTruth
@@ -36,24 +42,16 @@ _IMAGES = ("", "images", os.path.join("..", "images"))
 """Folders with image files, relative to the annotations."""
 
 
-class Lines(Document):
+class Lines(NumbersDocument):
     """The lines of an image's file.
 
-    Parameters
-    ----------
-    image_sizes : str or path, optional
-        A CSV of ``image,width,height``. By default ``sizes.json`` (``{image: [width, height]}``) or
-        the image files next to the ground truth.
+    Without a table, the sizes of images are those of ``sizes.json`` (``{image: [width, height]}``)
+    or of the image files next to the ground truth.
     """
 
     box_format = "xywh"
     expected = _LINE
     in_file_order = True
-
-    def __init__(self, *arguments: Any, image_sizes: Path | None = None, **how: Any) -> None:
-        super().__init__(*arguments, **how)
-        self._size_table = None if self.scored else image_sizes
-        self._size_sources: tuple[SourceFile, ...] = ()
 
     def folders(self) -> list[Folder]:
         """Return the text files of a folder, or a single file."""
@@ -62,12 +60,11 @@ class Lines(Document):
         names = ("annotations", "") if content == "annotations" else ("",)
         return [one_file(self.given) or first_folder(self.given, names, "VisDrone's", content)]
 
-    def parse(self, data: bytes, file: str) -> tuple[Any, int] | None:
-        """Return the lines with their numbers."""
-        if kind := looks_like(data):
-            self.problems.add(file, "", f"looks like {kind}", self.expected)
-            return None
-        return list(decoded_lines(data, file, self.problems)), 0
+    def numbers_of(self, words: list[str]) -> Any:
+        """Return the numbers of a line by column; ``words`` are as written."""
+        if len(words) != len(_COLUMNS):
+            raise FaultError(f"{has_columns(len(words))}, expected {len(_COLUMNS)}", _LINE)
+        return dict(zip(_COLUMNS, numbers_of(_COLUMNS, words), strict=True)) | {"words": words}
 
     def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
         """Yield the only image of a file."""
@@ -75,29 +72,21 @@ class Lines(Document):
 
     def image_of(self, location: str, record: Any, file: str) -> Image:
         """Return the image of the lines."""
-        lines = ((number, {"line": line}) for number, line in record)
-        return Image(self.name, lines, stem=self.name, file="")
-
-    def location_text(self, location: Any) -> str:
-        """Return the text of a line's number."""
-        return f"line {location}"
+        return Image(self.name, record, stem=self.name, file="")
 
     def item_of(self, record: Any) -> Item:
         """Return the box of a line; ground truths with score 0 are crowds, as are regions."""
-        columns = [column.strip() for column in record["line"].split(",")]
-        if not columns[-1]:  # a comma at the end
-            del columns[-1]
-        if len(columns) != len(_COLUMNS):
-            raise FaultError(f"{has_columns(len(columns))}, expected {len(_COLUMNS)}", _LINE)
-        *box, score, category, _, _ = numbers_of(_COLUMNS, columns)
+        score, category = record["score"], record["category"]
+        box = [record[name] for name in _COLUMNS[:4]]
         if category not in range(len(_CLASSES)):
-            message = f"category is {quote(columns[5])}, expected an integer from 0 to 11"
+            message = f"category is {quote(record['words'][5])}, expected an integer from 0 to 11"
             raise FaultError(message, _LINE)
         label = _CLASSES[int(category)]
         if self.scored:
             return Item(label, box, {"score": score})
         if score not in (0, 1):
-            message = f"score is {quote(columns[4])}, expected 0 (ignored) or 1 (detections?)"
+            text = quote(record["words"][4])
+            message = f"score is {text}, expected 0 (ignored) or 1 (detections?)"
             raise FaultError(message, "use the annotations")
         return Item(label, box, {"iscrowd": score == 0 or label == _REGIONS})
 
@@ -114,38 +103,28 @@ class Lines(Document):
 
     def _sizes(self, images: Sequence[str]) -> list[tuple[float, float]]:
         """Return the size of each image, NaN if unknown."""
-        folder, table = os.path.dirname(self._files[0]), dict[str, Any]()
+        folder = os.path.dirname(self._files[0])
         listed = (os.path.join(folder, *parts, "sizes.json") for parts in ((), ("..",)))
-        path = self._size_table or next(filter(os.path.isfile, listed), None)
-        if self._size_table is not None:
-            table |= read_image_sizes(self._size_table, self.limits)
-        elif path is not None:
-            table = self._listed_sizes(os.path.normpath(path))
-        if path is not None:
-            self._size_sources = (SourceFile(os.fspath(path), len(table)),)
-        sizes = map(tuple, sizes_of(images, table).tolist())
+        path = next(filter(os.path.isfile, listed), None)
+        if self.size_file is None and path is not None:
+            self.size_file, self.size_table = path, self._listed_sizes(os.path.normpath(path))
+        sizes = map(tuple, sizes_of(images, self.size_table).tolist())
         pairs = zip(images, sizes, strict=True)
         return [_size_of_file(folder, name) if math.isnan(w) else (w, h) for name, (w, h) in pairs]
 
     def _listed_sizes(self, path: str) -> dict[str, Any]:
         """Return the content of ``sizes.json``."""
         expected = "write {image: [width, height]}"
-        parsed = json_value(
-            read_bytes(path, self.limits), path, self.problems, self.limits, expected
-        )
-        table = parsed[0] if parsed else {}
-        if not isinstance(table, dict):
-            self.problems.add(path, "", "is not an object", expected)
-        for name, size in table.items() if isinstance(table, dict) else ():
+        table, self.problems.file = dict[str, Any](), path
+        with self.problems.collected():
+            data = read_bytes(path, self.limits)
+            table = object_of(json_value(data, self.problems, self.limits, expected)[0], expected)
+        for name, size in table.items():
             if not (isinstance(size, list) and len(size) == 2 and all(map(_is_side, size))):
                 message = f"size is {short_json(size)}, expected [width, height]"
-                self.problems.add(path, f"image {quote(name)}", message, expected)
+                self.problems.add_here(f"image {quote(name)}", message, expected)
         self.problems.raise_any()
         return table
-
-    def sources(self) -> tuple[SourceFile, ...]:
-        """Return the input sources."""
-        return (*super().sources(), *self._size_sources)
 
 
 def _is_side(value: Any) -> bool:
@@ -173,7 +152,4 @@ class VisDrone(DocumentFormat):
     def fits(self, path: str) -> bool:
         """Return True if the first line of a folder is eight numbers, separated by commas."""
         line = first_line(path) or first_line(os.path.join(path, "annotations"))
-        columns = line.strip().split(",")
-        if not columns[-1].strip():
-            del columns[-1]
-        return are_numbers([column.strip() for column in columns]) == [True] * len(_COLUMNS)
+        return are_numbers(words_of(line)) == [True] * len(_COLUMNS)

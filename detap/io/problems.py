@@ -1,19 +1,19 @@
 """Collect the problems of an input, so that one error lists all: alike ones once, with a count."""
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from detap.errors import InputError, Problem, UsageError
 
 
 class FaultError(Exception):
-    """A part of an input cannot be read."""
+    """A part of an input cannot be read; its location may be known."""
 
-    def __init__(self, message: str, hint: str = "") -> None:
+    def __init__(self, message: str, hint: str = "", location: str = "") -> None:
         super().__init__(message)
-        self.message = message
-        self.hint = hint
+        self.message, self.hint, self.location = message, hint, location
 
 
 SHAPES = ("reject", "bbox")
@@ -89,6 +89,17 @@ class Problems:
     def add_here(self, location: str, message: str, hint: str = "") -> None:
         """Add one problem of `file`."""
         self.extend(Problem(self.file, location, message, hint))
+
+    @contextmanager
+    def collected(self, location: str = "", file: str | None = None) -> Iterator[None]:
+        """Add the faults that are raised in the block, by default of `file`."""
+        try:
+            yield
+        except FaultError as fault:
+            where = fault.location or location
+            self.add(self.file if file is None else file, where, fault.message, fault.hint)
+        except InputError as error:
+            self.extend(*error.problems)
 
     def extend(self, *problems: Problem) -> None:
         """Add problems."""

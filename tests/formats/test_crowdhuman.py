@@ -127,7 +127,7 @@ def test_figures_are_those_of_the_same_boxes_in_coco_json(tmp_path: Path) -> Non
 
 
 BAD = {
-    "not JSON": (lines(TRUTH[0]) + "{'ID'}\n", "line 2: invalid JSON"),
+    "not JSON": (lines(TRUTH[0]) + "{'ID'}\n", "line 2, column 2: invalid JSON"),
     "empty": ("", "is empty"),
     "a list": (lines(TRUTH[0], []), "line 2: is []"),
     "no boxes": (lines({"ID": "a"}), "line 1: gtboxes is missing"),

@@ -347,23 +347,27 @@ def test_notes_count_answers(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        ("", "answers.jsonl: has no answers; "),
-        ('{"image": 1, "response": ""}\n{', "line 2: is not JSON: Expecting property name"),
-        ("[{]", "answers.jsonl: is not JSON: Expecting property name"),
-        ("[" * 100_000, "answers.jsonl: is nested too deeply; write a JSON array"),
-        ('{"image": 1, "response": "", "x": ' + "[" * 100_000, "line 1: is nested too deeply"),
-        ("3\n", "line 1: is 3, expected an object; "),
+        ("", "answers.jsonl: is empty; expected {"),
+        ("[]", "answers.jsonl: has no answers; "),
+        ('{"image": 1, "response": ""}\n{', "line 2, column 2: file is truncated"),
+        ("[{]", 'line 1, column 3: invalid JSON at "]": expecting property name'),
+        ("[" * 100_000, "answers.jsonl: JSON is nested 100000 levels deep, the limit is 100"),
+        ('{"image": 1, "response": "", "x": ' + "[" * 200, "JSON is nested 201 levels deep"),
+        ("3\n", "line 1: is 3; expected {"),
         ("null\n", "line 1: is null; expected"),
-        ('[{"image": "a", "response": ""}, 5]', "[1]: is 5, expected an object"),
+        ('[{"image": "a", "response": ""}, 5]', "[1]: is 5; expected {"),
         (jsonl({"image": "a"}), "line 1: response is missing; "),
         (jsonl({"response": ""}), "line 1: image is missing; "),
         (
             jsonl({"image": "a", "response": None}),
-            'line 1: response is null, expected text; write ""',
+            'line 1: response is null; expected text; write ""',
         ),
-        (jsonl({"image": True, "response": ""}), "line 1: image is true, expected a file name"),
-        (jsonl({"image": " ", "response": ""}), 'line 1: image is " ", expected a file name'),
-        (jsonl({"image": "a", "response": "", "label": 3}), "line 1: label is 3, expected text"),
+        (jsonl({"image": True, "response": ""}), "line 1: image is true; expected a file name"),
+        (jsonl({"image": " ", "response": ""}), 'line 1: image is " "; expected a file name'),
+        (
+            jsonl({"image": "a", "response": "", "label": 3}),
+            "line 1: label is 3; write a class name",
+        ),
         (jsonl({"image": "\ud800", "response": ""}), "line 1: image or label has half a surrogate"),
         (
             jsonl({"image": "a", "response": "", "input_width": 5}),
@@ -439,6 +443,13 @@ def test_unknown_images(tmp_path: Path) -> None:
         "answers.jsonl: line 3: image 'aa.jpg' is not in the ground truth, nor are those of 1 "
         "other lines; did you mean 'day/a.jpg'?"
     )
+    # The remedy for other lines works.
+    far = [*LINES, {"image": "zebra", "response": CAT}]
+    leave_out = "use answers for the same images, or leave such detections out by --extra-images"
+    assert leave_out in message(tmp_path, jsonl(*far))
+    table = read(tmp_path, jsonl(*far), extra_images="drop")
+    assert table.corners.tolist() == read(tmp_path).corners.tolist()
+    assert notes_of(table)["extra-images"][1] == 1
     # Two images have the name a.jpg, so that only the folder tells them apart.
     images = [*TRUTH["images"], {"id": 9, "file_name": "night/a.jpg", "width": 10, "height": 10}]
     lines[2] = {"image": "night/a.jpg", "response": ""}
@@ -488,8 +499,9 @@ def test_image_sizes(tmp_path: Path) -> None:
     # Pixels need no size.
     assert len(read(tmp_path, truth=truth, dialect="json", box_key="bbox_2d")) == 2
     images[0] |= {"width": 9000, "height": 9}
+    images[1] |= {"width": 10, "height": 10}
     long = message(tmp_path, truth=truth, dialect="qwen2.5-vl")
-    assert "line 1: image 'a.jpg' is 9000 x 9, a ratio above 200; write input_width" in long
+    assert "line 1: box 1: image is 9000 x 9, a ratio above 200; write input_width" in long
 
 
 def test_options_are_recorded(tmp_path: Path) -> None:
@@ -594,8 +606,8 @@ def test_answers_are_converted_to_results_of_coco(command: Run, tmp_path: Path) 
     boxes = {"fox": [64, 48, 64, 48], "Cat": [64, 48, 64, 48], "light": [100, 50, 200, 100]}
     assert json.loads(converted.read_text()) == [
         {"image_id": 7, "category_id": 1, "bbox": boxes["Cat"]},
-        {"image_id": 8, "category_id": 2, "bbox": boxes["light"]},
         {"image_id": 7, "category_id": 3, "bbox": boxes["fox"]},  # the next id
+        {"image_id": 8, "category_id": 2, "bbox": boxes["light"]},
     ]
     ended = command("eval", truth, converted)
     assert "categories not in the ground truth (3); detections ignored [unknown-cat" in ended.err

@@ -76,7 +76,7 @@ def test_one_of_several_attributes_is_named(tmp_path: Path) -> None:
 AT = ("boxes", "annotations", 0)
 FIRST = "line 1: boxes.annotations[0]"
 BAD = {
-    "not JSON": (lines(A) + "{\n", "line 2: file is truncated"),
+    "not JSON": (lines(A) + "{\n", "line 2, column 2: file is truncated"),
     "one object": (
         lines(changed(A, "boxes-metadata", "objects", to=[{}])),
         "line 1: has 2 annotations and 1 objects in its metadata",

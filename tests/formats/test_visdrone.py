@@ -118,7 +118,7 @@ def test_image_sizes(tmp_path: Path) -> None:
     expected = [[640, 480], [300, 400], [1, 2]]
     assert sizes(image_sizes=str(tmp_path / "sizes.csv")) == expected
     for content, message in (
-        ("[]", "is not an object; write {image: [width, height]}"),
+        ("[]", "is []; write {image: [width, height]}"),
         ('{"b": [1]}', "image 'b': size is [1], expected [width, height]"),
         ('{"b": [0, 5]}', "image 'b': size is [0, 5], expected"),
     ):

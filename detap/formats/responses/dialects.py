@@ -74,7 +74,7 @@ class Dialect(NamedTuple):
 def resized(size: Size, min_pixels: float = MIN_PIXELS, max_pixels: float = MAX_PIXELS) -> Size:
     """Return the size at which Qwen2.5-VL sees an image; raise FaultError for a long one."""
     if max(size) / min(size) > _MAX_RATIO:
-        message = f"is {size[0]:g} x {size[1]:g}, a ratio above {_MAX_RATIO}"
+        message = f"image is {size[0]:g} x {size[1]:g}, a ratio above {_MAX_RATIO}"
         raise FaultError(message, "write input_width and input_height in its line")
     width, height = (max(_PATCH, round(side / _PATCH) * _PATCH) for side in size)
     if width * height > max_pixels:

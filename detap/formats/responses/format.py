@@ -2,36 +2,38 @@
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, NoReturn
+from math import isnan
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from detap.errors import InputError, Note, Problem
+from detap.errors import Note
 from detap.formats.base import Format
-from detap.formats.by_name.notes import nonzero_notes
-from detap.formats.by_name.objects import Objects, detections
-from detap.formats.by_name.problems import RowReader
 from detap.formats.catalogue import FORMATS
-from detap.formats.reading.image_sizes import read_image_sizes, sizes_of
+from detap.formats.options import DIALECT_OPTIONS
+from detap.formats.reading.image_sizes import sizes_of
 from detap.formats.reading.sniffing import json_paths
 from detap.formats.responses.answer import Answer, collapse
-from detap.formats.responses.dialects import DIALECTS, Dialect, Size, dialect_of
-from detap.formats.responses.lines import ImageNames, Line, read_lines
+from detap.formats.responses.dialects import DIALECTS, Size, dialect_of
 from detap.formats.responses.tokens import TokenDialect
-from detap.io.json_text import short_json
-from detap.io.limits import DEFAULT_LIMITS, Limits
-from detap.io.paths import Path, SourceFile, shown
+from detap.formats.shapes.document import Image, Item, LinesDocument
+from detap.formats.shapes.values import object_of, required, value_text
+from detap.formats.stem_matching import ImageNames
+from detap.io.json_text import check_text, short_json
+from detap.io.paths import Path
 from detap.io.problems import FaultError, check_choice
 from detap.io.stream import refuse
-from detap.tables.columns import check_scores
-from detap.tables.detection import Detections, GroundTruth, ResponseCounts
-from detap.text_input import quote
+from detap.tables.detection import Detections, GroundTruth, Name, ResponseCounts
+from detap.tables.notes import LEAVE_OUT, extra_images_note
+from detap.text_input import nearest, quote
 
 MISSING = ("error", "empty")
+_SHAPE = 'expected {"image": "a.jpg", "response": "..."}'
 _SHOWN = 35
 """Characters of an answer in a message."""
+_LONGEST_SIDE = 1e9
 _NOTES = (
     Note("truncated", "answers are broken off; their complete boxes count"),
     Note("malformed", "answers are malformed JSON; boxes before and after the fault count"),
@@ -44,198 +46,221 @@ _NOTES = (
 """Notes on answers, to which their counts are added."""
 
 
-class Answers(RowReader):
-    """The answers of a file, and their images in the ground truth."""
+class Line(NamedTuple):
+    """An answer with its image."""
 
-    def __init__(self, path: Path, dialect: Dialect, limits: Limits, *, as_is: bool) -> None:
-        self.path, self.dialect = os.fspath(path), dialect
-        self.limits, self.as_is = limits, as_is
-        self.without_scores = not getattr(dialect.form, "score_key", None)
-        self.lines, self.sha256 = read_lines(path, limits)
-        self.answers = [dialect.read(line.response, line.label) for line in self.lines]
-        self.counts = dict(Counter(code for one in self.answers for code in one.all_notes()))
-        self.pairs = [*zip(self.lines, self.answers, strict=True)]
-        self.rows = [
-            (number, index)
-            for number, answer in enumerate(self.answers)
-            for index in range(len(answer.boxes))
-        ]
+    location: str
+    image: Name  # as the file names it
+    response: str
+    answer: Answer
+    input_size: Size | None
 
-    def location(self, row: int) -> tuple[str, str]:
-        """Return the file of a box, its line, and its position in the answer."""
-        number, index = self.rows[row]
-        return shown(self.path), f"{self.lines[number].location}: box {index + 1}"
 
-    def check_dialect(self) -> None:
-        """Raise InputError if most answers have boxes only under the key of another dialect."""
-        others = [a.other_keys for a in self.answers if a.other_keys and not a.boxes]
-        if self.as_is or 2 * len(others) <= len(self.answers):
-            return
-        keys = Counter(key for one in others for key in sorted(one))
-        key = keys.most_common(1)[0][0]
-        of_key = [name for name, one in DIALECTS.items() if one.form.box_key == key]
-        names = [name for name in of_key if name != "json"] or [f"json --box-key {key}"]
-        counts = f"{len(others)} of {len(self.answers)} answers"
-        message = f"{counts} have no box under {self.dialect.form.box_key}, but under {key}"
-        self._fail(message, f"try --dialect {' or '.join(names)}")
+class Answers(LinesDocument):
+    """The answers of a file; an image may have several.
 
-    def check_labels(self) -> None:
-        """Raise InputError if a line has no label in a dialect whose boxes have none."""
-        form = self.dialect.form
-        if not (isinstance(form, TokenDialect) and form.by_line):
-            return
-        without = [line.location for line in self.lines if not line.label]
-        if without:
-            message = f"label is missing, as in {len(without)} of {len(self.lines)} lines"
-            self._fail(message, "write the class that was asked for", without[0])
+    Parameters
+    ----------
+    missing_responses : {"error", "empty"}, optional
+        Whether images without an answer are an error.
+    dialect, box_key, ... : optional
+        As in :func:`dialect_of`.
+    """
 
-    def check_images(self, image: Sequence[int], names: Sequence[str], missing: str) -> None:
-        """Raise InputError if images have no answer, unless these count as empty."""
-        if missing == "empty":
-            return
-        if self.limits.part:
-            message = "is one of several files, whose images without an answer are not known"
-            self._fail(message, "join the files, or pass --missing-responses empty")
-        answered = {*image}
-        absent = [name for row, name in enumerate(names) if row not in answered]
-        if absent:
-            have = "has" if len(absent) == 1 else "have"
-            message = f"{len(absent)} of {len(names)} images {have} no answer, first {min(absent)}"
-            self._fail(message, "--missing-responses empty counts them as empty")
+    expected = _SHAPE
+    score_names = ("score",)
+    in_file_order = True
+    sizes_of_detections = True
 
-    def corners(self, image: Sequence[int], sizes: Sequence[Size], names: Sequence[str]) -> Any:
-        """Return the boxes (N, 4) in pixels."""
-        corners = []
-        for (line, answer), row in zip(self.pairs, image, strict=True):
-            if answer.boxes:
-                if not self.dialect.has_pixels and not all(side > 0 for side in sizes[row]):
-                    message = f"the size of image {quote(names[row])} is unknown"
-                    self._fail(message, "pass --image-sizes FILE, a CSV of image,width,height")
-                corners += self._corners_of(line, answer, sizes[row])
-        return np.array(corners, np.float64).reshape(-1, 4)
+    def __init__(
+        self,
+        *arguments: Any,
+        truth: GroundTruth,
+        missing_responses: str | None = None,
+        **options: Any,
+    ) -> None:
+        self.missing_responses = missing_responses or MISSING[0]
+        check_choice("--missing-responses", self.missing_responses, MISSING)
+        of_dialect = {one.name: options.pop(one.name, None) for one in DIALECT_OPTIONS}
+        name = of_dialect.pop("dialect")
+        self.dialect_name, self.dialect = str(name), dialect_of(name, **of_dialect)
+        super().__init__(*arguments, truth=truth, **options)
+        self.without_scores = not getattr(self.dialect.form, "score_key", None)
+        source = FORMATS.get(truth.format)
+        files = source.file_names(truth) if source is not None and source.by_ids else {}
+        self.names = ImageNames(truth.images, files)
+        sizes = sizes_of(self.names.names, self.size_table)
+        if truth.image_sizes is not None:
+            sizes = np.where(np.isnan(truth.image_sizes), sizes, truth.image_sizes)
+        self.sizes: list[list[float]] = sizes.tolist()
+        self.known = truth.images
+        self.known_classes = frozenset(truth.classes)
+        self.class_by_word = {collapse(n).casefold(): n for n in reversed(truth.classes)}
+        self.lines: list[Line] = []
+        self.by_image: dict[int, list[Line]] = {}
+        self._size = 1.0, 1.0  # of the image that is read
 
-    def _corners_of(self, line: Line, answer: Answer, size: Size) -> list[list[float]]:
+    def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
+        """Yield each image with its answers."""
+        for location, record in content:
+            with self.problems.collected(location):
+                self.lines.append(self._line(location, record))
+        if not self.lines and not self.problems.count:
+            raise FaultError("has no answers", _SHAPE)
+        if not self.problems.count:
+            self._find_images()
+            self._check()
+            yield from (("", row) for row in self.by_image)
+
+    def _line(self, location: str, record: Any) -> Line:
+        """Return the line of a record; raise FaultError if a key is missing or wrong."""
+        image = required(object_of(record, _SHAPE), "image", str | int, _SHAPE)
+        if isinstance(image, bool) or not str(image).strip():
+            message = f"image is {short_json(image)}"
+            raise FaultError(message, "expected a file name or an id")
+        empty = 'expected text; write "" where the model gave no answer'
+        response = required(record, "response", str, empty)
+        label = required({"label": "", **record}, "label", str | None, "write a class name")
         try:
-            return [
-                self.dialect.corners(box.numbers, size, line.input_size) for box in answer.boxes
-            ]
-        except FaultError as fault:
-            self._fail(f"image {quote(line.image)} {fault.message}", fault.hint, line.location)
+            check_text([image, label])
+        except UnicodeEncodeError:
+            message = "image or label has half a surrogate pair"
+            raise FaultError(message, "write valid text") from None
+        answer = self.dialect.read(response, collapse(label or ""))
+        return Line(location, image, response, answer, _input_size(record))
 
-    def responses(self, dialect: str, image: Sequence[int], names: Sequence[str]) -> ResponseCounts:
-        """Return the counts of answers for reports."""
-        answered = {*image}
-        return ResponseCounts(
-            dialect=dialect,
-            lines=len(self.lines),
-            images_without_response=sorted(
-                name for row, name in enumerate(names) if row not in answered
-            ),
-            failed=list(dict.fromkeys(str(line.image) for line, one in self.pairs if one.failed)),
-            bad_boxes=sum(len(answer.bad) for answer in self.answers),
-            notes=self.counts,
+    def _find_images(self) -> None:
+        """Group the lines by image; leave out those of unknown images, or raise FaultError."""
+        rows = [self.names.find(line.image) for line in self.lines]
+        pairs = [*zip(self.lines, rows, strict=True)]
+        unknown = [line for line, row in pairs if row is None]
+        if self.limits.refuses_images(len(unknown), len(rows)):
+            more = f", nor are those of {len(unknown) - 1} other lines" if len(unknown) > 1 else ""
+            first = unknown[0]
+            message = f"image {quote(first.image)} is not in the ground truth{more}"
+            similar = " or ".join(map(quote, nearest(str(first.image), self.names.names)))
+            hint = "use answers for the same images"
+            hint += f", or {LEAVE_OUT}" if len(unknown) < len(rows) else ""
+            hint = f"did you mean {similar}?" if similar else hint
+            raise FaultError(message, hint, first.location)
+        if unknown:
+            boxes = sum(len(line.answer.boxes) for line in unknown)
+            images = len({line.image for line in unknown})
+            self.extra_images = (extra_images_note(boxes, images),)
+        for line, row in pairs:
+            if row is not None:
+                self.by_image.setdefault(row, []).append(line)
+
+    def _check(self) -> None:
+        """Raise FaultError for another dialect, and missing labels, answers and image sizes."""
+        answers, names = [line.answer for line in self.lines], self.names.names
+        others = [a.other_keys for a in answers if a.other_keys and not a.boxes]
+        if not self.as_is and 2 * len(others) > len(answers):
+            key = Counter(key for keys in others for key in sorted(keys)).most_common(1)[0][0]
+            of_key = [name for name, one in DIALECTS.items() if one.form.box_key == key]
+            known = [name for name in of_key if name != "json"] or [f"json --box-key {key}"]
+            box_key = self.dialect.form.box_key
+            message = f"{len(others)} of {len(answers)} answers have no box under {box_key}"
+            raise FaultError(f"{message}, but under {key}", f"try --dialect {' or '.join(known)}")
+        form = self.dialect.form
+        without = [line.location for line in self.lines if not line.answer.line_label]
+        if without and isinstance(form, TokenDialect) and form.by_line:
+            message = f"label is missing, as in {len(without)} of {len(answers)} lines"
+            raise FaultError(message, "write the class that was asked for", without[0])
+        absent = self._absent()
+        if self.missing_responses == "error" and self.limits.part:
+            message = "is one of several files, whose images without an answer are not known"
+            raise FaultError(message, "join the files, or pass --missing-responses empty")
+        if self.missing_responses == "error" and absent:
+            have = "has" if len(absent) == 1 else "have"
+            message = f"{len(absent)} of {len(names)} images {have} no answer, first {absent[0]}"
+            raise FaultError(message, "--missing-responses empty counts them as empty")
+        for row, lines in () if self.dialect.has_pixels else self.by_image.items():
+            if any(line.answer.boxes for line in lines) and not min(self.sizes[row]) > 0:
+                message = f"the size of image {quote(names[row])} is unknown"
+                hint = "pass --image-sizes FILE, a CSV of image,width,height"
+                raise FaultError(message, hint)
+
+    def _absent(self) -> list[str]:
+        """Return the names of the images without an answer, sorted."""
+        names = enumerate(self.names.names)
+        return sorted(name for row, name in names if row not in self.by_image)
+
+    def image_of(self, location: str, record: Any, file: str) -> Image:
+        """Return the image of answers."""
+        width, height = self.sizes[record]
+        self._size = width, height
+        objects = (
+            (f"{line.location}: box {number}", {"line": line, "box": box})
+            for line in self.by_image[record]
+            for number, box in enumerate(line.answer.boxes, 1)
         )
+        name: Any = self.known[record]
+        return Image(self.names.names[record], objects, stem=name, file="")
 
-    def notes(self, image: Sequence[int]) -> tuple[Note, ...]:
+    def item_of(self, record: Any) -> Item:
+        """Return a box in pixels; labels differ in more than case and space."""
+        line, box = record["line"], record["box"]
+        corners = self.dialect.corners(box.numbers, self._size, line.input_size)
+        label = box.label
+        if label not in self.known_classes:
+            label = self.class_by_word.setdefault(label.casefold(), label)
+        return Item(label, corners, {} if isnan(box.score) else {"score": box.score})
+
+    def detections(self, truth: GroundTruth) -> Detections:
+        """Return the boxes as detections, with the counts of answers for reports."""
+        failed = (str(line.image) for line in self.lines if line.answer.failed)
+        responses = ResponseCounts(
+            dialect=self.dialect_name,
+            lines=len(self.lines),
+            images_without_response=self._absent(),
+            failed=list(dict.fromkeys(failed)),
+            bad_boxes=sum(len(line.answer.bad) for line in self.lines),
+            notes=self._counts(),
+        )
+        return replace(super().detections(truth), responses=responses)
+
+    def _counts(self) -> dict[str, int]:
+        """Return the number of answers by the code of a note."""
+        return dict(Counter(code for line in self.lines for code in line.answer.all_notes()))
+
+    def notes(self) -> tuple[Note, ...]:
         """Return notes on the answers."""
-        repeated = sum(count > 1 for count in Counter(image).values())
-        counts = self.counts | {"responses-per-image": repeated}
+        repeated = sum(len(lines) > 1 for lines in self.by_image.values())
+        counts = self._counts() | {"responses-per-image": repeated}
         notes = (replace(note, count=counts.get(note.code, 0), severity="info") for note in _NOTES)
-        return (*self._failures(), *self._bad_boxes(), *nonzero_notes(*notes))
-
-    def _failures(self) -> list[Note]:
-        failed = [line for line, answer in self.pairs if answer.failed]
-        if not failed:
-            return []
+        failed = [line for line in self.lines if line.answer.failed]
+        bad = [f"{line.image}: {text}" for line in self.lines for text in line.answer.bad]
         have = "has" if len(failed) == 1 else "have"
         message = f"{len(failed)} of {len(self.lines)} answers {have} no boxes that could be read"
-        first = f"{failed[0].image}: {_excerpt(failed[0].response)}"
-        return [Note("responses-failed", f"{message} (failed); first: {first}")]
+        first = "".join(f"{line.image}: {_excerpt(line.response)}" for line in failed[:1])
+        left_out = "boxes without four finite numbers and a label are left out"
+        return (
+            Note("responses-failed", f"{message} (failed); first: {first}", min(len(failed), 1)),
+            Note("bad-boxes", f"{left_out}; first: {''.join(bad[:1])}", len(bad)),
+            *notes,
+        )
 
-    def _bad_boxes(self) -> list[Note]:
-        bad = [f"{line.image}: {text}" for line, answer in self.pairs for text in answer.bad]
-        message = "boxes without four finite numbers and a label are left out; first: "
-        return [Note("bad-boxes", message + bad[0], len(bad))] if bad else []
 
-    def _fail(self, message: str, hint: str, location: str = "") -> NoReturn:
-        raise InputError(Problem(shown(self.path), location, message, hint))
+def _input_size(record: Mapping[str, Any]) -> Size | None:
+    """Return the width and height of the resized input, if a line has them."""
+    sides: dict[str, Any] = {name: record.get(name) for name in ("input_width", "input_height")}
+    if all(side is None for side in sides.values()):
+        return None
+    for name, side in sides.items():
+        is_number = isinstance(side, int | float) and not isinstance(side, bool)
+        if not is_number or not 0 < side <= _LONGEST_SIDE:
+            message = f"{name} is {value_text(sides, name)}, expected a number above 0"
+            hint = "write the width and height of the resized input, or neither"
+            raise FaultError(message, hint)
+    width, height = sides.values()
+    return float(width), float(height)
 
 
 def _excerpt(text: str) -> str:
     """Return the beginning of an answer in quotes."""
     short = text if len(text) <= _SHOWN else f"{text[:_SHOWN].rstrip()}..."
     return short_json(short)
-
-
-def _labels(words: Sequence[str], classes: Sequence[str]) -> tuple[list[str], list[int]]:
-    """Return class names, and the class of each label, which differ in more than case and space."""
-    names = [*classes]
-    exact = {name: row for row, name in enumerate(names)}
-    folded: dict[str, int] = {}
-    for row, name in enumerate(names):
-        folded.setdefault(collapse(name).casefold(), row)
-    label = []
-    for word in words:
-        known = exact.get(word)
-        row = folded.setdefault(word.casefold(), len(names)) if known is None else known
-        if row == len(names):
-            names.append(word)
-        label.append(row)
-    return names, label
-
-
-def _image_sizes(
-    truth: GroundTruth, names: Sequence[str], table: Mapping[Any, Sequence[float]]
-) -> list[Size]:
-    """Return the sizes of the images, of the table where the ground truth has none."""
-    sizes = sizes_of(names, table)
-    if truth.image_sizes is not None:
-        sizes = np.where(np.isnan(truth.image_sizes), sizes, truth.image_sizes)
-    return [(width, height) for width, height in sizes.tolist()]
-
-
-def read_detections(
-    path: Path,
-    truth: GroundTruth,
-    *,
-    dialect: str | None = None,
-    missing_responses: str | None = None,
-    image_sizes: Path | None = None,
-    as_is: bool = False,
-    limits: Limits = DEFAULT_LIMITS,
-    **of_dialect: Any,
-) -> Detections:
-    """Read the boxes of answers, which have no scores; `of_dialect` are options of a dialect."""
-    missing = missing_responses or MISSING[0]
-    check_choice("--missing-responses", missing, MISSING)
-    read = Answers(path, dialect_of(dialect, **of_dialect), limits, as_is=as_is)
-    truth_format = FORMATS.get(truth.format)
-    by_ids = truth_format is not None and truth_format.by_ids
-    images = ImageNames(truth, truth_format.file_names(truth) if truth_format and by_ids else {})
-    image = images.find_all(read.lines, read.path)
-    read.check_dialect()
-    read.check_labels()
-    read.check_images(image, images.names, missing)
-    files = [SourceFile(read.path, len(read.rows), sha256=read.sha256)]
-    table: Mapping[str, tuple[int, int]] = {}
-    if image_sizes is not None:
-        table = read_image_sizes(image_sizes, limits)
-        files.append(SourceFile(os.fspath(image_sizes), len(table)))
-    boxes = read.corners(image, _image_sizes(truth, images.names, table), images.names)
-    words = [box.label for answer in read.answers for box in answer.boxes]
-    classes, label = _labels(words, truth.classes)
-    score = np.array([box.score for answer in read.answers for box in answer.boxes], np.float64)
-    objects = Objects(
-        images=truth.images,
-        classes=tuple(classes),
-        image=np.array([image[number] for number, _ in read.rows], np.int32),
-        label=np.array(label, np.int32),
-        boxes=boxes,
-        score=score,
-    )
-    check_scores(score, read.location)
-    boxes_read = detections(objects, truth, read, tuple(files), read.notes(image))
-    return replace(boxes_read, responses=read.responses(str(dialect), image, images.names))
 
 
 class Responses(Format):
@@ -253,8 +278,11 @@ class Responses(Format):
                 return f"{record}objects" not in paths
         return False
 
-    def read_truth_file(self, path: str, **_: object) -> NoReturn:
+    def read_truth_file(self, path: Path, **_: object) -> NoReturn:
         """Refuse answers as ground truth."""
-        refuse(path, "has answers of a model, not ground truth", "give it as detections (--dt)")
+        hint = "give it as detections (--dt)"
+        refuse(os.fspath(path), "has answers of a model, not ground truth", hint)
 
-    read_detections_file = staticmethod(read_detections)
+    def read_detections_file(self, path: Path, truth: GroundTruth, **options: Any) -> Detections:
+        """Read the boxes of answers, which have no scores."""
+        return Answers(path, scored=True, truth=truth, **options).read().detections(truth)

@@ -33,31 +33,28 @@ from detap.formats.content import (
     rows_of_images,
     sizes,
 )
-from detap.formats.json._fields import nesting
 from detap.formats.reading.attributes import Attributes
+from detap.formats.reading.image_sizes import read_image_sizes
 from detap.formats.shapes.values import (
     BBOX_HINT,
     FlagNames,
     as_xywh,
     bounds,
     finite_number,
+    json_lines,
     json_value,
+    located,
     object_of,
     rotated_box,
     side_of,
 )
 from detap.formats.stem_matching import base_name, empty_ground_truth, without_suffix
+from detap.formats.text.class_names import ClassNames
 from detap.formats.text.folder import Folder, files_of, one_file
-from detap.formats.text.lines import box_fault
+from detap.formats.text.lines import box_fault, decoded_lines, looks_like
 from detap.io.digest import read_hashed
-from detap.io.json_text import (
-    HOLDS_CONSTANTS,
-    JsonText,
-    NotJsonError,
-    looks_like,
-    short_json,
-    text_of,
-)
+from detap.io.file_kinds import BYTE_ORDER_MARK
+from detap.io.json_text import HOLDS_CONSTANTS, short_json
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import STDIN, Path, SourceFile, shown
 from detap.io.problems import SHAPES, FaultError, Problems, check_choice
@@ -106,6 +103,7 @@ class Document(RowReader):
     missing = "boxes in its {} images"  # what an input without boxes lacks
     score_names: tuple[str, ...] = SCORES
     in_file_order = False  # True to list images and classes as the files do, not sorted by name
+    sizes_of_detections = False  # True if detections use a table of image sizes
 
     def __init__(
         self,
@@ -119,12 +117,21 @@ class Document(RowReader):
         attribute_flags: str | None = None,
         attributes: tuple[str, ...] = (),
         score_attribute: str | None = None,
+        class_names: Path | None = None,
+        dt_class_names: Path | None = None,
+        image_sizes: Path | None = None,
     ) -> None:
         check_choice("shapes", shapes, SHAPES)
         self.given = os.fspath(path)
         self.path = shown(self.given)
         self.limits, self.scored, self.as_is, self.shapes = limits, scored, as_is, shapes
         self.truth = truth
+        names_file = class_names if dt_class_names is None else dt_class_names
+        self.class_names = ClassNames.load(names_file, limits)
+        self.size_table: dict[str, Any] = {}  # of images, by stem
+        self.size_file = None if scored and not self.sizes_of_detections else image_sizes
+        if self.size_file is not None:
+            self.size_table |= read_image_sizes(self.size_file, limits)
         self.flags = FlagNames(attribute_flags)
         self.object_attributes = Attributes(attributes, texts=True)
         self.score_attribute = score_attribute
@@ -159,12 +166,10 @@ class Document(RowReader):
         """Return the folders with the files; by default the path is the only file."""
         return [Folder(self.given, "", "", {"": ""})]
 
-    def parse(self, data: bytes, file: str) -> tuple[Any, int] | None:
-        """Return the content of a file, and its number of NaN and Infinity.
-
-        None after collecting a problem.
-        """
-        return json_value(data, file, self.problems, self.limits, self.expected)
+    def parse(self, data: bytes) -> Any:
+        """Return the content of a file; raise FaultError for another kind of file."""
+        content, self.constants = json_value(data, self.problems, self.limits, self.expected)
+        return content
 
     def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
         """Yield the location and record of each image; raise FaultError for other content."""
@@ -216,40 +221,35 @@ class Document(RowReader):
 
     def read_data(self, data: bytes, file: str, name: str = "") -> None:
         """Read one file, with its name in the folder, and collect its problems."""
-        self.name = name
+        self.name, self.problems.file, self.constants = name, file, 0
         self._files.append(file)
         before = self.problems.count
-        parsed = self.parse(data, file)
-        if parsed is None:
-            return
-        content, constants = parsed
-        try:
-            for location, record in self.images_of(content, file):
-                self.read_image(file, location, record)
-                if len(self) > self.limits.records:
-                    self.problems.add(self.path, "", *self.limits.exceeded)
-                    break
-        except FaultError as fault:
-            self.problems.add(file, "", fault.message, fault.hint)
-        if constants and self.problems.count == before:
-            self.problems.add(file, "", *HOLDS_CONSTANTS)
+        with self.problems.collected():
+            content = self.parse(data)
+            if self.problems.count == before:
+                for location, record in self.images_of(content, file):
+                    self.read_image(file, location, record)
+                    if len(self) > self.limits.records:
+                        self.problems.add(self.path, "", *self.limits.exceeded)
+                        break
+        if self.constants and self.problems.count == before:
+            self.problems.add_here("", *HOLDS_CONSTANTS)
 
     def read_image(self, file: str, location: str, record: Any) -> None:
         """Read one image and collect its problems."""
-        try:
+        objects: Iterable[tuple[Any, Any]] = ()
+        with self.problems.collected(location):
             image = self.image_of(location, record, file)
             stem = self._begin(image, file, location)
             width, height = side_of("width", image.width), side_of("height", image.height)
             self.images[stem] = width, height
-        except FaultError as fault:
-            self.problems.add(file, location, fault.message, fault.hint)
-            return
-        for where, item in () if self.images_only else image.objects:
+            objects = image.objects
+        for where, item in () if self.images_only else objects:
             try:
                 self.take(item, where)
             except FaultError as fault:
                 message = self.fault_text(item, fault.message)
-                self.problems.add(file, self.location_text(where), message, fault.hint)
+                self.problems.add_here(self.location_text(where), message, fault.hint)
 
     def _begin(self, image: Image, file: str, location: str) -> str:
         """Return the stem of a new image."""
@@ -392,7 +392,9 @@ class Document(RowReader):
 
     def sources(self) -> tuple[SourceFile, ...]:
         """Return the input sources."""
-        return tuple(self._sources)
+        path, table = self.size_file, self.size_table
+        sizes = () if path is None else (SourceFile(os.fspath(path), len(table)),)
+        return (*self._sources, *sizes, *self.class_names.source())
 
     def ground_truth(self) -> GroundTruth:
         """Return all boxes as ground truth; raise InputError if there are none."""
@@ -444,41 +446,42 @@ class Document(RowReader):
 
 
 class LinesDocument(Document):
-    """A file with the JSON of an image per line."""
+    """A file with the JSON of an image per line, or with a list of them."""
 
-    def parse(self, data: bytes, file: str) -> tuple[Any, int] | None:
-        """Return the location and record of each line; None after collecting a problem."""
-        before, constants = self.problems.count, 0
-        file_problems = Problems(1, file)
-        try:
-            text = text_of(data, file_problems, self.limits, nesting, self.expected).text
-        except InputError as error:
-            self.problems.extend(*error.problems)
-            return None
-        records = []
-        for number, line in enumerate(text.split("\n"), 1):
-            if not line.strip():
-                continue
-            faults = Problems(1, file)
-            value = JsonText(line, faults)
-            try:
-                value.peek()
-                records.append((f"line {number}", value.value("")))
-                value.finish()
-            except NotJsonError as error:
-                kind, hint = looks_like(data) if number == 1 else ("", "")
-                if kind and kind != "JSON Lines":
-                    self.problems.add(file, "", f"looks like {kind}", hint)
-                    return None
-                faults.add_here("", error.message, error.hint)
-            constants += value.constants
-            for problem in faults.listed:
-                self.problems.add(file, f"line {number}", problem.message, problem.hint)
-        return None if self.problems.count > before else (records, constants)
+    def parse(self, data: bytes) -> Any:
+        """Return the location and record of each line, or item of the list."""
+        if data.removeprefix(BYTE_ORDER_MARK).lstrip().startswith(b"["):
+            return [*located("", super().parse(data))]
+        records, self.constants = json_lines(data, self.problems, self.limits, self.expected)
+        return records
 
     def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
         """Yield the location and record of each image."""
         yield from content
+
+
+class NumbersDocument(Document):
+    """Text files with numbers, separated by commas, in each line."""
+
+    def parse(self, data: bytes) -> Any:
+        """Return the location and the numbers of each line; collect problems."""
+        if kind := looks_like(data):
+            raise FaultError(f"looks like {kind}", self.expected)
+        rows = []
+        for number, line in decoded_lines(data, self.problems.file, self.problems):
+            with self.problems.collected(f"line {number}"):
+                rows.append((f"line {number}", self.numbers_of(words_of(line))))
+        return rows
+
+    def numbers_of(self, words: list[str]) -> Any:
+        """Return what a line has; raise FaultError if it is invalid."""
+        raise NotImplementedError
+
+
+def words_of(line: str) -> list[str]:
+    """Return the words of a line between commas, of which one may be at the end."""
+    words = [word.strip() for word in line.split(",")]
+    return words if words[-1] else words[:-1]
 
 
 def json_folder(path: str, files: str, missing: str, *, nested: bool = False) -> Folder:

@@ -8,12 +8,13 @@ from io import StringIO
 from types import UnionType
 from typing import Any, NamedTuple
 
-from detap.errors import InputError, Note, UsageError
+from detap.errors import Note, UsageError
 from detap.formats.by_name.notes import nonzero_notes
 from detap.formats.coco.records import check_text
 from detap.formats.json._fields import nesting
 from detap.formats.text.lines import NUMBER, looks_like, number_fault
-from detap.io.json_text import LongInteger, NotJsonError, decode, short_json, text_of
+from detap.io.json_text import JsonText, LongInteger, NotJsonError, decode, short_json, text_of
+from detap.io.json_text import looks_like as looks_like_other
 from detap.io.limits import Limits
 from detap.io.problems import FaultError, Problems
 from detap.text_input import quote
@@ -21,24 +22,42 @@ from detap.text_input import quote
 _LONGEST_SIDE = 1e9
 
 
-def json_value(
-    data: bytes, file: str, problems: Problems, limits: Limits, expected: str
-) -> tuple[Any, int] | None:
-    """Return the content of a JSON file and its number of NaN; None after collecting a problem."""
-    file_problems = Problems(limits.problems, file)
-    value, constants = None, 0
+def json_value(data: bytes, problems: Problems, limits: Limits, expected: str) -> tuple[Any, int]:
+    """Return the content of a JSON file and its number of NaN; raise FaultError for other text."""
+    text = text_of(data, problems, limits, nesting, expected)
     try:
-        text = text_of(data, file_problems, limits, nesting, expected)
+        return _read(text, ""), text.constants
+    except NotJsonError as error:
+        where, message, hint = text.fault(error)
+        raise FaultError(message, hint, where) from None
+
+
+def json_lines(
+    data: bytes, problems: Problems, limits: Limits, expected: str
+) -> tuple[list[tuple[str, Any]], int]:
+    """Return the location and value of each line of JSON, and the number of NaN."""
+    records, constants = [], 0
+    lines = text_of(data, problems, limits, nesting, expected).text.split("\n")
+    for number, line in enumerate(lines, 1):
+        where, text = f"line {number}", JsonText(line, problems)
         try:
-            text.peek()
-            value, constants = text.value(""), text.constants
-            text.finish()
+            records += [(where, _read(text, where))] if line.strip() else []
         except NotJsonError as error:
-            file_problems.add_here(*text.fault(error))
-    except InputError as error:
-        file_problems.extend(*error.problems)
-    problems.take(file_problems)
-    return None if file_problems.count else (value, constants)
+            kind, hint = looks_like_other(data) if number == 1 else ("", "")
+            if kind not in ("", "JSON Lines"):
+                raise FaultError(f"looks like {kind}", hint) from None
+            where += f", column {error.index + 1}"
+            problems.add_here(where, error.message, error.hint)
+        constants += text.constants
+    return records, constants
+
+
+def _read(text: JsonText, name: str) -> Any:
+    """Return the only value of a text."""
+    text.peek()
+    value = text.value(name)
+    text.finish()
+    return value
 
 
 def value_text(record: dict[str, Any], key: str) -> str:
@@ -54,10 +73,10 @@ def required(record: dict[str, Any], key: str, kind: type | UnionType, expected:
     return value
 
 
-def object_of(value: Any) -> dict[str, Any]:
+def object_of(value: Any, expected: str = "expected an object") -> dict[str, Any]:
     """Return a JSON object; raise FaultError for other values."""
     if not isinstance(value, dict):
-        raise FaultError(f"is {short_json(value)}", "expected an object")
+        raise FaultError(f"is {short_json(value)}", expected)
     return value
 
 
@@ -163,34 +182,26 @@ class Table(NamedTuple):
     rows: list[Row]
 
 
-def read_csv(
-    data: bytes, file: str, problems: Problems, limits: Limits, expected: str
-) -> Table | None:
-    """Return the rows of a CSV file without blank lines; None after collecting a problem.
+def read_csv(data: bytes, problems: Problems, expected: str) -> Table:
+    """Return the rows of a CSV file without blank lines; raise FaultError for other files.
 
-    Values have no outer white space and do not span lines.
+    Values have no outer white space and do not span lines. The problems of lines are collected.
     """
     kind = looks_like(data)
     if kind or not data.strip():
-        message = f"looks like {kind}" if kind else "is empty"
-        problems.add(file, "", message, expected)
-        return None
-    try:
-        text = decode(data, file)
-    except InputError as error:
-        problems.extend(*error.problems)
-        return None
-    before, line = problems.count, 0
+        raise FaultError(f"looks like {kind}" if kind else "is empty", expected)
+    line = 0
     header: list[str] = []
     rows = []
-    reader = csv.reader(StringIO(text, newline=""), strict=True, skipinitialspace=True)
+    text = StringIO(decode(data, problems.file), newline="")
+    reader = csv.reader(text, strict=True, skipinitialspace=True)
     try:
         for record in reader:
             line += 1
             values = [value.strip() for value in record]
             if reader.line_num > line:
                 message = "a quoted field spans several lines"
-                problems.add(file, f"line {line}", message, "write one row per line")
+                problems.add_here(f"line {line}", message, "write one row per line")
                 break
             if not any(values):
                 continue
@@ -200,13 +211,13 @@ def read_csv(
                 rows.append(Row(line, dict(zip(header, values, strict=True))))
             else:
                 message = f"has {len(values)} columns, expected {len(header)}"
-                problems.add(file, f"line {line}", message, "write as many as the header has")
+                problems.add_here(f"line {line}", message, "write as many as the header has")
     except csv.Error as error:
-        problems.add(file, f"line {reader.line_num}", f"invalid CSV: {error}", "correct the line")
+        problems.add_here(f"line {reader.line_num}", f"invalid CSV: {error}", "correct the line")
     repeated = {name for name in header if name and header.count(name) > 1}
     for name in sorted(repeated):
-        problems.add(file, "line 1", f"duplicate column {name}", "keep one")
-    return None if problems.count > before else Table(tuple(header), rows)
+        problems.add_here("line 1", f"duplicate column {name}", "keep one")
+    return Table(tuple(header), rows)
 
 
 # --- shapes and flags
