@@ -37,7 +37,6 @@ LAYERS = (
         "formats.mot",
         "formats.sagemaker",
         "formats.via",
-        "formats.via3",
         "formats.datumaro",
         "formats.supervisely",
         "formats.label_studio",

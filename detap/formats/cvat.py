@@ -58,10 +58,6 @@ class Annotations(Document):
     corner_names = CORNERS
     repeated = "keep one of them; export the tasks of a project one by one"
 
-    def __init__(self, *arguments: Any, **how: Any) -> None:
-        super().__init__(*arguments, **how)
-        self._tags = 0
-
     def folders(self) -> list[Folder]:
         """Return the file; in a folder, ``annotations.xml``."""
         if os.path.isdir(self.given):
@@ -76,7 +72,7 @@ class Annotations(Document):
     def notes(self) -> tuple[Note, ...]:
         """Return notes about the file."""
         message = "tags of whole images skipped: not boxes"
-        return (Note("tags-skipped", message, self._tags, severity="info"),)
+        return (Note("tags-skipped", message, self.counts["tags"], severity="info"),)
 
     def matched(self, images: Sequence[Name], known: Sequence[Name]) -> tuple[Name, ...]:
         """Return the names, without folders if the ground truth has none."""
@@ -190,7 +186,7 @@ class Annotations(Document):
         with self.problems.collected(f"{location}: image {quote(name)}"):
             width, height = _side("width", attributes), _side("height", attributes)
         shapes = [shape for shape in record if shape.tag != "tag"]
-        self._tags += len(record) - len(shapes)
+        self.counts["tags"] += len(record) - len(shapes)
         located = ((shape.sourceline, _attributes(shape)) for shape in shapes)
         return Image(name, located, width, height, attributes)
 

@@ -3,7 +3,6 @@
 Reference: the format "datumaro" of datumaro 1.13 and of CVAT's exports.
 """
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -45,7 +44,6 @@ class Items(Document):
     def __init__(self, *arguments: Any, **how: Any) -> None:
         super().__init__(*arguments, **how)
         self._labels_by_id: list[str] = []
-        self._without_box: Counter[str] = Counter()
 
     def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
         """Yield the location and record of each image."""
@@ -85,7 +83,7 @@ class Items(Document):
         """Return the object of an annotation; None if it has no box."""
         kind = record.get("type")
         if kind in _NO_BOXES:
-            self._without_box[kind] += 1
+            self.counts[kind] += 1
             return None
         number = record.get("label_id")
         if type(number) is not int or not 0 <= number < len(self._labels_by_id):
@@ -116,8 +114,8 @@ class Items(Document):
 
     def notes(self) -> tuple[Note, ...]:
         """Return notes about the file."""
-        count = sum(self._without_box.values())
-        kinds = " and ".join(sorted(self._without_box))
+        count = self.counts.total()
+        kinds = " and ".join(sorted(self.counts))
         message = f"annotations without a box skipped: {kinds}"
         return (Note("tags-skipped", message, count, severity="info"),)
 

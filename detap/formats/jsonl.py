@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.errors import InputError, Note, Problem
+from detap.errors import InputError, Note
 from detap.formats.base import Format
 from detap.formats.by_name.notes import images_without_objects, nonzero_notes
+from detap.formats.by_name.problems import refuse_empty
 from detap.formats.coco import id_mapping
 from detap.formats.coco.assembly import Source, detection_table, refuse_same_file, truth_table
 from detap.formats.coco.columns import DetectionColumns, TruthColumns
@@ -53,7 +54,7 @@ from detap.io.json_text import (
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path, SourceFile
 from detap.io.problems import FaultError, Problems
-from detap.io.stream import read_bytes
+from detap.io.stream import read_bytes, refuse
 from detap.tables._loops import survey_boxes
 from detap.tables.columns import check_scores, indices_in, ordered
 from detap.tables.detection import (
@@ -380,10 +381,8 @@ def read_ground_truth(
     xyxy too. `class_names` are the names of class numbers from 0.
     """
     lines = Lines(path, limits, scored=False, attributes=attributes)
-    if not len(lines) and not limits.empty:
-        message = f"no objects in its {len(lines.images)} images"
-        hint = "use the annotations that belong to these detections"
-        raise InputError(Problem(lines.path, "", message, hint))
+    missing = f"objects in its {len(lines.images)} images"
+    refuse_empty(lines.path, len(lines), limits, missing, "annotations")
     names = ClassNames.load(class_names, limits)
     images = _sorted(lines.path, "images", lines.images)
     classes = _sorted(lines.path, "classes", lines.classes)
@@ -471,8 +470,7 @@ def read_detections(
 
 def _sorted(path: str, title: str, names: list[Name]) -> tuple[Name, ...]:
     if len({isinstance(name, str) for name in names}) > 1:
-        message = f"{title} are partly numbers and partly text"
-        raise InputError(Problem(path, "", message, "use one of the two"))
+        refuse(path, f"{title} are partly numbers and partly text", "use one of the two")
     return tuple(ordered(names))
 
 
@@ -483,7 +481,7 @@ def _class_name(path: str, name: Name, names: ClassNames) -> str | None:
         return None
     if not 0 <= name < len(names.names):
         message = f"class {name} is not in {names.file}, which has {len(names.names)} classes"
-        raise InputError(Problem(path, "", message, "check the list; classes are numbered from 0"))
+        refuse(path, message, "check the list; classes are numbered from 0")
     return names.names[name]
 
 
@@ -494,14 +492,8 @@ def _boxes(
     box = lines.box
     corners, area = encode_boxes(box, boxes or "xywh")
     if boxes is None and len(box) and (reason := _why_not_xywh(box, corners, image, sizes)):
-        raise InputError(
-            Problem(
-                lines.path,
-                "",
-                f"box format of bbox is unknown: {reason}",
-                "pass boxes='xywh' or 'xyxy' (--boxes)",
-            )
-        )
+        hint = "pass boxes='xywh' or 'xyxy' (--boxes)"
+        refuse(lines.path, f"box format of bbox is unknown: {reason}", hint)
     return corners, area, boxes or "xywh"
 
 
@@ -536,8 +528,7 @@ def _image_indices(
     if not limits.refuses_images(len(unknown), len(lines)):
         return image, notes
     if len(unknown) == len(lines):
-        message = no_common_id("image", names, truth.images)
-        raise InputError(Problem(lines.path, "", message, SAME_IMAGES))
+        refuse(lines.path, no_common_id("image", names, truth.images), SAME_IMAGES)
     of_rows, location = lines.image[unknown], lines.location(int(unknown[0]))
     message = f"image {lines.images[of_rows[0]]!r} is not in the ground truth"
     counts = len(unknown), len(np.unique(of_rows))

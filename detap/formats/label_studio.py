@@ -5,7 +5,6 @@ label-studio-sdk 2.1, ``converter``.
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -96,7 +95,6 @@ class Tasks(Document):
             self._known = {base_name(str(name)) for name in self.truth.images}
         self._models: dict[str, None] = {}
         self._predictions = 0
-        self._counts: Counter[str] = Counter()
         self._other: dict[str, None] = {}
 
     def read(self, *, check: bool = True) -> Self:
@@ -145,7 +143,7 @@ class Tasks(Document):
         """Return the newest of numbered annotations; of equally new ones, the last."""
         if len(records) == 1:
             return records[0]
-        self._counts["annotators"] += 1
+        self.counts["annotators"] += 1
         return max(records, key=lambda record: (_time_of(record[1]), record[0]))
 
     def _is_skipped(self, task: Any, is_project: bool) -> bool:
@@ -161,15 +159,15 @@ class Tasks(Document):
                 with suppress(FaultError):
                     name = image_name_of(_image_value(object_of(task["data"])))
                     is_unknown = without_suffix(name) not in self._known
-                    self._counts["unannotated"] += is_unknown
+                    self.counts["unannotated"] += is_unknown
                     return is_unknown
             return False
         annotations = task.get(_list_key(task), [])
         if not isinstance(annotations, list):
             return False
         valid = _valid(annotations)
-        self._counts["cancelled"] += len(annotations) - len(valid)
-        self._counts["unannotated"] += not annotations
+        self.counts["cancelled"] += len(annotations) - len(valid)
+        self.counts["unannotated"] += not annotations
         return not valid
 
     def image_of(self, location: str, record: Any, file: str) -> Image:
@@ -208,7 +206,7 @@ class Tasks(Document):
             score = result.get("score")
             if self.scored and score is None and source.get("score") is not None:
                 score = source["score"]
-                self._counts["scores"] += 1
+                self.counts["scores"] += 1
             yield where, {**result, "score": score}
 
     def _chosen(self, key: str, candidates: list[Any]) -> tuple[int, dict[str, Any] | None]:
@@ -247,7 +245,7 @@ class Tasks(Document):
                 if kind in _SHAPES or result.get("id") not in labeled:
                     yield location, result
             else:
-                self._counts["other"] += 1
+                self.counts["other"] += 1
                 self._other.setdefault(str(kind))
 
     def item_of(self, record: Any) -> Item:
@@ -292,7 +290,7 @@ class Tasks(Document):
 
     def notes(self) -> tuple[Note, ...]:
         """Return notes about the tasks."""
-        count = self._counts
+        count = self.counts
         newest = "tasks annotated more than once; the newest annotation counts"
         without = "tasks without annotations skipped"
         cancelled = "cancelled annotations skipped"

@@ -12,7 +12,6 @@ from itertools import islice
 from typing import Any
 
 from detap.errors import Note
-from detap.formats.by_name.notes import files_skipped
 from detap.formats.image_folders import ImageFolder, folders_at
 from detap.formats.options import SUBFOLDERS
 from detap.formats.reading.sniffing import head
@@ -67,7 +66,6 @@ class Shapes(Document):
         if not how.get("scored"):
             flags = f"difficult,{flags}"
         super().__init__(*arguments, attribute_flags=flags, **how)
-        self._other_names = 0
         self.image_paths: dict[str, str] = {}
 
     def folders(self) -> list[Folder]:
@@ -94,7 +92,7 @@ class Shapes(Document):
         path = record.get("imagePath")
         image_file = ""
         if isinstance(path, str):
-            self._other_names += without_suffix(base_name(path)) != stem
+            self.counts["other names"] += without_suffix(base_name(path)) != stem
             image_file = f"{stem}{os.path.splitext(base_name(path))[1]}"
             folder = os.path.dirname(os.path.relpath(file, self.given))
             self.image_paths[stem] = _inside(folder, path)
@@ -150,8 +148,7 @@ class Shapes(Document):
         message = "imagePath differs from the file name; the file name is used"
         return (
             *(self.flags.notes() if self.scored else ()),
-            files_skipped(self.skipped, "annotations"),
-            Note("image-path-of-other-name", message, self._other_names, severity="info"),
+            Note("image-path-of-other-name", message, self.counts["other names"], severity="info"),
         )
 
 

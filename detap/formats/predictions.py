@@ -4,41 +4,29 @@ References: darknet ``-out result.json``, MMDetection ``DetInferencer``, Ultraly
 the object-detection pipeline of transformers, and torchvision's ``{boxes, labels, scores}``.
 """
 
-import os
 import re
-from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
-from typing import Any, NoReturn
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from detap.errors import InputError, Note, Problem
-from detap.formats.by_name.notes import files_skipped, images_without_file
 from detap.formats.by_name.objects import Objects
 from detap.formats.coco.id_mapping import image_indices
 from detap.formats.reading.image_sizes import sizes_of
-from detap.formats.reading.sniffing import head, json_paths
-from detap.formats.shapes.document import (
-    Document,
-    DocumentFormat,
-    Image,
-    Item,
-    LinesDocument,
-    json_folder,
-)
+from detap.formats.reading.sniffing import json_paths
+from detap.formats.shapes.document import DocumentFormat, Image, Item, OutputOfModel
 from detap.formats.shapes.values import (
     class_name,
     finite_number,
+    json_lines,
     located,
     numbers,
     object_of,
     required,
 )
-from detap.formats.text.folder import Folder
 from detap.io.json_text import short_json
-from detap.io.paths import Path
 from detap.io.problems import FaultError
-from detap.io.stream import refuse
 from detap.tables.detection import Floats, Name, encode_boxes
 from detap.tables.notes import Rows
 from detap.text_input import join_names
@@ -49,11 +37,10 @@ _CENTER = ("center_x", "center_y", "width", "height")
 _CORNERS = (("x1", "y1", "x2", "y2"), ("xmin", "ymin", "xmax", "ymax"))
 _LISTS = ("labels", "scores")
 _LINES = (".jsonl", ".jsonl.gz")
-_FILES = 16
 _DECIMALS = 6  # darknet writes as many of fractions
 
 
-class Predictions(LinesDocument):
+class Predictions(OutputOfModel):
     """The predictions of a file, or of a folder with a file an image.
 
     A class may be a name, an id of the ground truth (torchvision), or else a position in its
@@ -61,8 +48,7 @@ class Predictions(LinesDocument):
     """
 
     expected = "expected the JSON of darknet, MMDetection, Ultralytics, transformers or torchvision"
-
-    sizes_of_detections = True
+    content = "predictions"
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -73,14 +59,12 @@ class Predictions(LinesDocument):
         self.centered: list[int] = []  # rows of center, width and height, relative to the image
         self.may_be_relative = False  # if all boxes are
 
-    def folders(self) -> list[Folder]:
-        """Return the folder of the files."""
-        return [json_folder(self.given, "predictions", "predictions")]
-
     def parse(self, data: bytes) -> Any:
         """Return the content of a file, or the location and record of each line."""
-        is_lines = self.given.lower().endswith(_LINES)
-        return super().parse(data) if is_lines else Document.parse(self, data)
+        if not self.given.lower().endswith(_LINES):
+            return super().parse(data)
+        records, self.constants = json_lines(data, self.problems, self.limits, self.expected)
+        return records
 
     def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
         """Yield the location and record of each image."""
@@ -217,11 +201,9 @@ class Predictions(LinesDocument):
 
     def notes(self) -> tuple[Note, ...]:
         """Return notes about files, images and classes."""
-        images = 0 if self.truth is None else len(self.truth.images)
         positions = "class numbers are positions, from 0, in the classes of the ground truth"
         return (
-            files_skipped(self.skipped, "predictions"),
-            images_without_file(max(0, images - len(self.images))),
+            *super().notes(),
             Note("classes-by-position", positions, self.by_position, severity="info"),
         )
 
@@ -239,10 +221,8 @@ class InferenceOutput(DocumentFormat):
     same_names = True
     coordinates = "x1, y1, x2, y2"
 
-    def fits(self, path: str) -> bool:
-        """Return True if a file, or the first few of a folder, are predictions."""
-        if os.path.isdir(path):
-            return _folder_fits(path, self.fits)
+    def fits_file(self, path: str) -> bool:
+        """Return True if a file has predictions."""
         paths = json_paths(path)
         if path.lower().endswith(_LINES):
             return {".image", ".predictions[]"} <= paths
@@ -253,11 +233,6 @@ class InferenceOutput(DocumentFormat):
             or not paths.isdisjoint(("[].box.x1", "[].box.xmin", "[].predictions[].box"))
             or any(_has_lists(image, paths) for image in images if _IMAGE.fullmatch(image))
         )
-
-    def read_truth_file(self, path: Path, **options: Any) -> NoReturn:
-        """Raise InputError: predictions are not ground truth."""
-        hint = "give it as detections (--dt)"
-        refuse(os.fspath(path), "holds predictions of a model", hint)
 
 
 _IMAGE = re.compile(r"|\[\]|\.[^\[\]]+")
@@ -270,15 +245,3 @@ def _has_lists(image: str, paths: frozenset[str]) -> bool:
     labels, scores = (f"{image}.{name}[]" for name in _LISTS)
     has_boxes = not boxes.isdisjoint(paths)
     return sum((has_boxes, labels in paths, scores in paths)) > 1 or f"{image}.boxes[][]" in paths
-
-
-def _folder_fits(folder: str, fits: Callable[[str], bool]) -> bool:
-    """Return True if the first files of a folder fit, apart from those without a detection."""
-    try:
-        with os.scandir(folder) as entries:
-            names = (e.path for e in entries if e.name.lower().endswith(".json"))
-            first = [*islice(names, _FILES)]
-    except OSError:
-        return False
-    fitting = [name for name in first if fits(name)]
-    return bool(fitting) and all(name in fitting or head(name).strip() == b"[]" for name in first)

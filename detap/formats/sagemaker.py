@@ -36,7 +36,6 @@ class Manifest(LinesDocument):
     def __init__(self, *arguments: Any, label_attribute: str | None = None, **how: Any) -> None:
         super().__init__(*arguments, **how)
         self.label_attribute = label_attribute or ""
-        self._unlabeled = 0
         self._classes: dict[str, Any] = {}  # of the image that is read, by number
 
     def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
@@ -57,7 +56,7 @@ class Manifest(LinesDocument):
             if self.label_attribute in object_of(record):
                 yield location, record
             else:
-                self._unlabeled += 1
+                self.counts["unlabeled"] += 1
 
     def image_of(self, location: str, record: Any, file: str) -> Image:
         """Return the image of a line."""
@@ -96,7 +95,7 @@ class Manifest(LinesDocument):
     def notes(self) -> tuple[Note, ...]:
         """Return notes about the lines."""
         message = f"lines without {quote(self.label_attribute)} are left out"
-        return (Note("images-not-labeled", message, self._unlabeled),)
+        return (Note("images-not-labeled", message, self.counts["unlabeled"]),)
 
 
 def _label_attributes(record: Any) -> Iterator[str]:

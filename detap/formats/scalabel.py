@@ -13,7 +13,7 @@ import numpy as np
 
 from detap.errors import Note
 from detap.formats.content import Content, exact_number, rounded_corners, scores_of
-from detap.formats.reading.sniffing import first_files_fit, json_paths
+from detap.formats.reading.sniffing import json_paths
 from detap.formats.shapes.document import (
     Document,
     DocumentFormat,
@@ -50,7 +50,6 @@ class Frames(Document):
         super().__init__(*arguments, **how)
         self._size: dict[str, Any] = {}  # of all frames
         self._categories: set[str] = set()  # of `config`
-        self._without_box = self._other_category = 0
 
     def folders(self) -> list[Folder]:
         """Return the file, or the folder of the files."""
@@ -102,11 +101,11 @@ class Frames(Document):
         """Return the box of a label; None without one, or of another class than those listed."""
         box = record.get("box2d")
         if box is None:
-            self._without_box += 1
+            self.counts["without box"] += 1
             return None
         label = class_name(record, "category")
         if self._categories and label not in self._categories:
-            self._other_category += 1
+            self.counts["other"] += 1
             return None
         if not self.scored and record.get("score") is not None:
             raise FaultError("has a score (detections?)", "use the ground truth")
@@ -123,9 +122,10 @@ class Frames(Document):
     def notes(self) -> tuple[Note, ...]:
         """Return notes about the labels left out."""
         other = "labels of categories that config does not list are left out"
+        without = "labels without box2d are left out"
         return (
-            Note("tags-skipped", "labels without box2d are left out", self._without_box, "info"),
-            Note("unlisted-categories", other, self._other_category),
+            Note("tags-skipped", without, self.counts["without box"], "info"),
+            Note("unlisted-categories", other, self.counts["other"]),
         )
 
 
@@ -150,10 +150,8 @@ class Scalabel(DocumentFormat):
     lost_flags = ("difficult", "ignore", "group_of")
     writes_unused_classes = True
 
-    def fits(self, path: str) -> bool:
-        """Return True if a file, or the first few of a folder, hold frames."""
-        if os.path.isdir(path):
-            return first_files_fit(path, self.fits)
+    def fits_file(self, path: str) -> bool:
+        """Return True if a file holds frames."""
         paths = json_paths(path)
         old = {".name", ".frames[].objects"} <= paths
         return old or any(

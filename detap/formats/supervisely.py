@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from detap.errors import Note
-from detap.formats.by_name.notes import files_skipped
 from detap.formats.content import (
     Content,
     check_file_names,
@@ -106,10 +105,6 @@ class Annotations(Document):
             self.refuse_shape(kind)
             check_points(corners, kind, _POINTS[kind])
         return Item(label, bounds(corners), _tags(record))
-
-    def notes(self) -> tuple[Note, ...]:
-        """Return notes about the files."""
-        return (files_skipped(self.skipped, "annotations"),)
 
 
 class Supervisely(DocumentFormat):

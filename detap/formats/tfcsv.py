@@ -64,7 +64,6 @@ class Rows(Document):
         self._size: dict[str, str] = {}
         self._first_row = ""
         self._has_empty = False
-        self._repeated = 0
 
     def parse(self, data: bytes) -> Any:
         """Return the rows of each image."""
@@ -133,7 +132,7 @@ class Rows(Document):
             text = values.get("score", "")
             return Item(label, box, {score: number_of(score, text)} if text else {})
         if (label, *box) in self._seen:
-            self._repeated += 1
+            self.counts["repeated"] += 1
             return None
         self._seen.add((label, *box))
         return Item(label, box)
@@ -155,7 +154,7 @@ class Rows(Document):
         message = "images in the file; images without boxes are missing, unless in --image-sizes"
         count = 0 if self.size_table or self._has_empty else len(self.images)
         return (
-            Note("repeated-rows", "rows repeat another; dropped", self._repeated),
+            Note("repeated-rows", "rows repeat another; dropped", self.counts["repeated"]),
             Note("images-with-boxes-only", message, count, severity="info"),
         )
 

@@ -1,6 +1,7 @@
 """VGG Image Annotator (VIA) 1 to 3: JSON, project or CSV.
 
-Reference: VGG Image Annotator (VIA) 2.0.12, its export and import of annotations.
+References: VGG Image Annotator (VIA) 2.0.12, its export and import of annotations; VIA 3, the
+project file of its image and video annotator.
 """
 
 import json
@@ -34,7 +35,6 @@ from detap.formats.shapes.values import (
     rotated_ellipse,
     value_text,
 )
-from detap.formats.via3 import Project
 from detap.formats.xywh import to_xywh
 from detap.io.json_text import integer, short_json
 from detap.io.problems import FaultError, Problems
@@ -68,7 +68,6 @@ class Regions(Document):
     def __init__(self, *arguments: Any, class_attribute: str | None = None, **how: Any) -> None:
         super().__init__(*arguments, **how)
         self.class_attribute = class_attribute or ""
-        self._skipped = 0
 
     def parse(self, data: bytes) -> Any:
         """Return the records of the images: a list of location and record."""
@@ -78,7 +77,7 @@ class Regions(Document):
         if isinstance(content, dict) and {"file", "metadata"} <= content.keys():
             project = Project(content, self.expected)
             records = project.records(self.problems)
-            self._skipped += project.skipped
+            self.counts["skipped"] += project.skipped
             return records
         images = content.get(_PROJECT, content) if isinstance(content, dict) else content
         if not isinstance(images, dict):
@@ -88,7 +87,7 @@ class Regions(Document):
     def notes(self) -> tuple[Note, ...]:
         """Return notes about the file."""
         message = "segments of videos, and shapes that enclose nothing, are left out"
-        return (Note("tags-skipped", message, self._skipped, severity="info"),)
+        return (Note("tags-skipped", message, self.counts["skipped"], severity="info"),)
 
     def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
         """Yield the location and record of each image; find the class attribute."""
@@ -175,6 +174,104 @@ def _bounds(kind: str, shape: dict[str, Any]) -> list[float]:
     rx, ry = ([*radii.values()] * 2 or [0.0, 0.0])[:2]
     angle = finite_number("theta", shape.get("theta", 0))  # in radians
     return rotated_ellipse(x, y, 2 * rx, 2 * ry, math.degrees(angle))
+
+
+# --- VIA 3
+
+_SHAPES_3 = {
+    2: ("rect", ("x", "y", "width", "height")),
+    3: ("circle", ("cx", "cy", "r")),
+    4: ("ellipse", ("cx", "cy", "rx", "ry")),
+}
+"""The shapes with a fixed number of numbers, as VIA 2 names them."""
+_POLYGON, _EXTREME = 7, 8  # a rectangle by points on its sides
+
+
+class Project:
+    """The content of a project file of VIA 3, as the images and regions of VIA 2.
+
+    A metadata is a shape in the image of a view, or a segment of a video.
+    """
+
+    def __init__(self, content: dict[str, Any], expected: str) -> None:
+        self.files, self.views, self.metadata, self.attributes = (
+            {key: object_of(value, expected) for key, value in members.items()}
+            for members in (
+                object_of(content.get(name) or {}, expected)
+                for name in ("file", "view", "metadata", "attribute")
+            )
+        )
+        self.skipped = 0  # metadata that are no shape of an image, or enclose nothing
+
+    def records(self, problems: Problems) -> list[tuple[str, Any]]:
+        """Return the location and record of each image; collect the problems of metadata.
+
+        The keys of ``regions`` are their locations.
+        """
+        regions: dict[str, dict[str, Any]] = {number: {} for number in self.files}
+        for key, metadata in self.metadata.items():
+            where = f"metadata[{short_json(key)}]"
+            with problems.collected(where):
+                image = self._file_of(metadata)
+                shape = _shape_of(required(metadata, "xy", list, "expected the numbers of a shape"))
+                if shape is None or metadata.get("z"):
+                    self.skipped += 1
+                    continue
+                chosen = object_of(metadata.get("av") or {})
+                attributes = dict(self._attribute(name, value) for name, value in chosen.items())
+                region = {"shape_attributes": shape, "region_attributes": attributes}
+                regions[image][where] = region
+        return [
+            (
+                f"file {short_json(number)}",
+                {"filename": of.get("fname"), "regions": regions[number]},
+            )
+            for number, of in self.files.items()
+        ]
+
+    def _file_of(self, metadata: dict[str, Any]) -> str:
+        """Return the only file of a metadata's view."""
+        view = self.views.get(str(metadata.get("vid")))
+        if view is None:
+            message = f"vid is {value_text(metadata, 'vid')}"
+            raise FaultError(message, "expected the key of a view")
+        files = [str(number) for number in required(view, "fid_list", list, "expected a list")]
+        if len(files) != 1 or files[0] not in self.files:
+            raise FaultError(f"its view has the files {short_json(files)}", "expected one")
+        return files[0]
+
+    def _attribute(self, number: str, value: Any) -> tuple[str, Any]:
+        """Return the name and value of an attribute; the chosen options of several as an object."""
+        attribute = self.attributes.get(number, {})
+        options = attribute.get("options")
+        name = str(attribute.get("aname", number))
+        if not isinstance(options, dict) or not isinstance(value, str):
+            return name, value
+        keys = [key for key in value.split(",") if key in options]
+        if len(keys) > 1:
+            return name, {str(options[key]): True for key in keys}
+        return name, options.get(value, value)
+
+
+def _shape_of(xy: list[Any]) -> dict[str, Any] | None:
+    """Return a shape as VIA 2 writes it; None if it encloses nothing."""
+    kind = next(iter(xy), None)
+    values = [finite_number(f"xy[{n}]", value) for n, value in enumerate(xy[1:], 1)]
+    if kind in (_POLYGON, _EXTREME):
+        if len(values) % 2 or len(values) < 4:
+            message = f"xy has {len(values)} coordinates"
+            raise FaultError(message, "write x1, y1, x2, y2, ...")
+        across, down = values[::2], values[1::2]
+        if kind == _POLYGON:
+            return {"name": "polygon", "all_points_x": across, "all_points_y": down}
+        kind, values = 2, as_xywh(bounds([*zip(across, down, strict=True)]))
+    if kind not in _SHAPES_3:
+        return None
+    name, keys = _SHAPES_3[kind]
+    if len(values) != len(keys):
+        message = f"xy has {len(values)} numbers after the kind of shape"
+        raise FaultError(message, f"expected {len(keys)}")
+    return {"name": name, **dict(zip(keys, values, strict=True))}
 
 
 # --- CSV

@@ -127,7 +127,7 @@ def test_files_of_other_images(
 
 def test_responses_are_not_ground_truth(tmp_path: Path) -> None:
     path = written(tmp_path / "gt", {"a.json": response(prediction())})
-    with pytest.raises(InputError, match="holds detections of a model"):
+    with pytest.raises(InputError, match="holds responses of a model"):
         detap.read_ground_truth(path)
     empty = tmp_path / "empty"
     empty.mkdir()

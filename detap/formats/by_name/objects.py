@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from detap.core.polygons import polygon_areas
-from detap.errors import InputError, Note, Problem
+from detap.errors import Note, Problem
 from detap.formats.by_name.notes import (
     class_notes,
     detection_notes,
@@ -17,6 +17,7 @@ from detap.formats.by_name.notes import (
 from detap.formats.by_name.problems import RowReader, negative_size_notes
 from detap.io.paths import SourceFile
 from detap.io.problems import Problems
+from detap.io.stream import refuse
 from detap.tables.columns import indices_in
 from detap.tables.detection import (
     Detections,
@@ -222,24 +223,14 @@ def check_images(
 def nothing_in_common(path: str, images: Collection[Name], ground_truth: GroundTruth) -> Problem:
     """Return the problem of detections without any known image."""
     detected, annotated = join_names(map(str, images)), join_names(map(str, ground_truth.images))
-    return Problem(
-        path,
-        "",
-        f"no image in common with the ground truth (here: {detected}; ground truth: {annotated})",
-        SAME_IMAGES,
-    )
+    message = f"no image in common with the ground truth (here: {detected}; ground truth: "
+    return Problem(path, "", f"{message}{annotated})", SAME_IMAGES)
 
 
 def _refuse_unknown_classes(path: str, truth: GroundTruth, unknown: Sequence[str]) -> None:
     are_numbers = all(map(is_whole, unknown))
     hint = "pass --dt-class-names FILE" if are_numbers else "use results for the same classes"
     hint = class_map_hint(unknown, truth.classes) or hint
-    raise InputError(
-        Problem(
-            path,
-            "",
-            f"no class in common with the ground truth (here: {join_names(unknown)}; ground truth: "
-            f"{join_names(truth.classes)})",
-            f"{hint}; if the classes are right, pass {INSIST}",
-        )
-    )
+    message = f"no class in common with the ground truth (here: {join_names(unknown)}; ground "
+    message += f"truth: {join_names(truth.classes)})"
+    refuse(path, message, f"{hint}; if the classes are right, pass {INSIST}")

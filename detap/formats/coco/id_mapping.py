@@ -22,6 +22,7 @@ from detap.formats.stem_matching import base_name, by_stem, without_suffix
 from detap.formats.text.class_names import DATA_YAML, ClassNames
 from detap.io.json_text import short_json
 from detap.io.paths import shown
+from detap.io.stream import refuse
 from detap.tables.detection import SAMPLED_IMAGES, GroundTruth, Name, distinct_name
 from detap.tables.notes import INSIST
 from detap.text_input import is_whole, join_names
@@ -179,15 +180,9 @@ def check_image_ids(
     by_stem = len(sample_categories(replace(columns, image=image), truth).pairs)
     if by_stem < (_MIN_SUPPORT_OF_PART if part else _MIN_SUPPORT) or by_stem < _MIN_RATIO * by_id:
         return
-    raise InputError(
-        Problem(
-            shown(path),
-            "",
-            "image_id looks like the number in the file name, expected the ground truth's id: in a "
-            f"sample, {by_stem} ground truths would be overlapped instead of {by_id}",
-            f"use the ground truth's image ids, or pass {INSIST}",
-        )
-    )
+    message = "image_id looks like the number in the file name, expected the ground truth's id: "
+    message += f"in a sample, {by_stem} ground truths would be overlapped instead of {by_id}"
+    refuse(path, message, f"use the ground truth's image ids, or pass {INSIST}")
 
 
 def match_by_listed_file(

@@ -8,7 +8,6 @@ import csv
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +19,7 @@ from detap.io.digest import started
 from detap.io.file_kinds import BYTE_ORDER_MARK
 from detap.io.limits import Limits
 from detap.io.paths import shown
-from detap.io.problems import Problems
+from detap.io.problems import FaultError, Problems
 from detap.io.stream import Stream
 from detap.tables.detection import Flags, Floats, Integers
 from detap.text_input import quote
@@ -41,10 +40,6 @@ _SLACK = 0.01
 """Rounding tolerance of normalized ground truth beyond the image."""
 _FAR = 2.0
 """Detections beyond this are pixels."""
-
-
-class _StopError(Exception):
-    """Reading stops; a problem has been collected."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +83,7 @@ def read_rows(
     """
     with Stream(path, limits) as stream:
         reader = _Reader(stream, problems, limits, scored, as_is=as_is or labels, labels=labels)
-        with suppress(_StopError):
+        with problems.collected(file=shown(path)):
             reader.read()
             stream.check_unchanged()
         return reader.rows()
@@ -120,13 +115,6 @@ class _Reader:
         self.line = 0
         self.blanks: list[int] = []
 
-    def _add(self, location: str, message: str, hint: str) -> None:
-        self.problems.add(shown(self.stream.path), location, message, hint)
-
-    def _stop(self, location: str, message: str, hint: str) -> None:
-        self._add(location, message, hint)
-        raise _StopError
-
     def _blocks(self) -> Iterator[bytes]:
         """Yield blocks of complete lines."""
         line_start, first = b"", True
@@ -137,7 +125,7 @@ class _Reader:
                 block = block.removeprefix(BYTE_ORDER_MARK)
                 if kind := looks_like(block):
                     hint = f"expected a CSV with the header `{self.form}`"
-                    self._stop("", f"looks like {kind}", hint)
+                    raise FaultError(f"looks like {kind}", hint)
                 first = False
             lines, newline, remainder = block.rpartition(b"\n")
             if newline:
@@ -146,7 +134,7 @@ class _Reader:
             line_start += remainder
             if len(line_start) > _LONGEST_LINE:
                 message = f"is longer than {_LONGEST_LINE} bytes"
-                self._stop(f"line {self.line + 1}", message, "write one row per line")
+                raise FaultError(message, "write one row per line", f"line {self.line + 1}")
         if line_start:
             yield line_start + b"\n"
 
@@ -167,7 +155,7 @@ class _Reader:
             else:
                 self._read_fallback(lines)
             if len(self.scanner) > self.limits.records:
-                self._stop("", *self.limits.exceeded)
+                raise FaultError(*self.limits.exceeded)
         if not self.columns:
             self._header([])
 
@@ -179,7 +167,7 @@ class _Reader:
             text = data.decode()
         except UnicodeDecodeError as error:
             broken = self.line + 1 + data.count(b"\n", 0, error.start)
-            self._stop(f"line {broken}", "is not UTF-8", "save it as UTF-8")
+            raise FaultError("is not UTF-8", "save it as UTF-8", f"line {broken}") from None
         lines_before = self.line
         rows = csv.reader(text.split("\n"), strict=True, skipinitialspace=True)
         try:
@@ -187,11 +175,11 @@ class _Reader:
                 self.line = lines_before + rows.line_num
                 if rows.line_num != number:
                     message = "a quoted field spans several lines"
-                    self._stop(f"line {self.line}", message, "write one row per line")
+                    raise FaultError(message, "write one row per line", f"line {self.line}")
                 yield row
         except csv.Error as error:
             location = f"line {lines_before + rows.line_num}"
-            self._stop(location, f"invalid CSV: {error}", "correct the line")
+            raise FaultError(f"invalid CSV: {error}", "correct the line", location) from None
 
     def _read_fallback(self, lines: bytes) -> None:
         for fields in self._fields(lines.removesuffix(b"\n")):
@@ -200,7 +188,7 @@ class _Reader:
                 continue
             row = {name: fields[k] for name, k in self.columns.items() if k < len(fields)}
             if fault := self._fault(fields, row):
-                self._add(f"line {self.line}", *fault)
+                self.problems.add(shown(self.stream.path), f"line {self.line}", *fault)
             elif not self.problems.count:
                 image, label = (row[name].encode() for name in _NAMES)
                 texts = [row[name].replace(",", ".") for name in self.numeric]
@@ -214,20 +202,21 @@ class _Reader:
         required = (*_NAMES, *self.numeric)
         hint = f"begin with the line `{self.form}`"
         if not header:
-            self._stop("", "is empty", hint)
+            raise FaultError("is empty", hint)
         if header[0].count(";") + header[0].count("\t") >= len(required) - 1:
-            self._stop("line 1", "columns are not separated by commas", "use commas")
+            raise FaultError("columns are not separated by commas", "use commas", "line 1")
         missing = [name for name in required if name not in header]
         if missing:
             kind = _detected_kind(header, missing)
-            self._stop("line 1", f"has no column {missing[0]}{kind}", hint)
+            raise FaultError(f"has no column {missing[0]}{kind}", hint, "line 1")
         if self.form == _FORM_LABELS and set(CORNERS) <= set(header):
-            self._stop("line 1", "has box columns", "use the image labels")
+            raise FaultError("has box columns", "use the image labels", "line 1")
         if not self.scored and _SCORE in header:
-            self._stop("line 1", "has a column Score (detections?)", "use the ground truth")
+            message = "has a column Score (detections?)"
+            raise FaultError(message, "use the ground truth", "line 1")
         duplicates = [name for name in (*required, _GROUP) if header.count(name) > 1]
         if duplicates:
-            self._stop("line 1", f"duplicate column {duplicates[0]}", "keep one")
+            raise FaultError(f"duplicate column {duplicates[0]}", "keep one", "line 1")
         self.columns = {name: header.index(name) for name in (*required, _GROUP) if name in header}
         self.width = len(header)
         roles = {_NAMES[0]: -2, _NAMES[1]: -3, _GROUP: -4}

@@ -11,7 +11,6 @@ from itertools import islice
 
 HEAD_BYTES = 4096
 _FILES = 16
-_JSON_FILES = 3
 _JSON_TOKEN = re.compile(rb'"((?:[^"\\]|\\.)*)"\s*(:?)|[\[\]{}]')
 
 
@@ -30,13 +29,13 @@ def first_line(folder: str, strip: Callable[[bytes], bytes] = bytes) -> str:
 
 
 def first_files_fit(folder: str, fits: Callable[[str], bool]) -> bool:
-    """Return True if the first JSON files of a folder are of a format, and there is one."""
-    try:
-        with os.scandir(folder) as entries:
-            paths = (e.path for e in entries if e.name.lower().endswith(".json"))
-            return {fits(path) for path in islice(paths, _JSON_FILES)} == {True}
-    except OSError:
-        return False
+    """Return True if the first JSON files of a folder are of a format, and one is not empty."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        names = (e.path for e in entries if e.name.lower().endswith(".json"))
+        paths = [*islice(names, _FILES)]
+        fitting = {path for path in paths if fits(path)}
+        return bool(fitting) and all(p in fitting or head(p).strip() == b"[]" for p in paths)
+    return False
 
 
 def head(path: str, size: int = HEAD_BYTES) -> bytes:

@@ -5,10 +5,16 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from detap.errors import UsageError
-from detap.formats.responses import tokens
-from detap.formats.responses.answer import Answer
-from detap.formats.responses.json_answers import JsonDialect, after_thinking, read_json
-from detap.formats.responses.tokens import TokenDialect, read_tokens, without_tags
+from detap.formats.responses import answer as answers
+from detap.formats.responses.answer import (
+    Answer,
+    JsonDialect,
+    TokenDialect,
+    after_thinking,
+    read_json,
+    read_tokens,
+    without_tags,
+)
 from detap.io.problems import FaultError, check_choice
 from detap.text_input import number, parse_int
 
@@ -95,14 +101,14 @@ DIALECTS = {
     "qwen3-vl": Dialect(_QWEN),
     "gemini": Dialect(JsonDialect("box_2d"), "yxyx"),
     "json": Dialect(JsonDialect("bbox"), divisor=0),
-    "paligemma": Dialect(tokens.PALIGEMMA, "yxyx", 1024, blank_is_empty=True),
-    "florence-2": Dialect(tokens.FLORENCE_2, offset=0.5, blank_is_empty=True),
-    "kosmos-2": Dialect(tokens.KOSMOS_2, divisor=1, blank_is_empty=True),
-    "rex-omni": Dialect(tokens.REX_OMNI, divisor=999, blank_is_empty=True),
-    "qwen2-vl": Dialect(tokens.QWEN2_VL),
-    "internvl": Dialect(tokens.INTERNVL),
-    "deepseek-vl2": Dialect(tokens.DEEPSEEK_VL2, divisor=999),
-    "cogvlm": Dialect(tokens.COGVLM),
+    "paligemma": Dialect(answers.PALIGEMMA, "yxyx", 1024, blank_is_empty=True),
+    "florence-2": Dialect(answers.FLORENCE_2, offset=0.5, blank_is_empty=True),
+    "kosmos-2": Dialect(answers.KOSMOS_2, divisor=1, blank_is_empty=True),
+    "rex-omni": Dialect(answers.REX_OMNI, divisor=999, blank_is_empty=True),
+    "qwen2-vl": Dialect(answers.QWEN2_VL),
+    "internvl": Dialect(answers.INTERNVL),
+    "deepseek-vl2": Dialect(answers.DEEPSEEK_VL2, divisor=999),
+    "cogvlm": Dialect(answers.COGVLM),
 }
 
 

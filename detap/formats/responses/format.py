@@ -15,9 +15,8 @@ from detap.formats.catalogue import FORMATS
 from detap.formats.options import DIALECT_OPTIONS
 from detap.formats.reading.image_sizes import sizes_of
 from detap.formats.reading.sniffing import json_paths
-from detap.formats.responses.answer import Answer, collapse
+from detap.formats.responses.answer import Answer, TokenDialect, collapse
 from detap.formats.responses.dialects import DIALECTS, Size, dialect_of
-from detap.formats.responses.tokens import TokenDialect
 from detap.formats.shapes.document import Image, Item, LinesDocument
 from detap.formats.shapes.values import object_of, required, value_text
 from detap.formats.stem_matching import ImageNames

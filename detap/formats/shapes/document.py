@@ -7,6 +7,7 @@ import json
 import math
 import os
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
@@ -19,6 +20,8 @@ from detap.errors import InputError, Note, Problem
 from detap.formats.base import Format
 from detap.formats.by_name.notes import (
     angles_beyond_a_turn,
+    files_skipped,
+    images_without_file,
     images_without_objects,
     nonzero_notes,
 )
@@ -35,6 +38,7 @@ from detap.formats.content import (
 )
 from detap.formats.reading.attributes import Attributes
 from detap.formats.reading.image_sizes import read_image_sizes
+from detap.formats.reading.sniffing import first_files_fit
 from detap.formats.shapes.values import (
     BBOX_HINT,
     FlagNames,
@@ -101,6 +105,7 @@ class Document(RowReader):
     expected = ""  # the hint for other content
     repeated = "keep one of them"  # the hint for an image that occurs twice
     missing = "boxes in its {} images"  # what an input without boxes lacks
+    content = "annotations"  # of the files of a folder, for messages
     score_names: tuple[str, ...] = SCORES
     in_file_order = False  # True to list images and classes as the files do, not sorted by name
     sizes_of_detections = False  # True if detections use a table of image sizes
@@ -145,6 +150,7 @@ class Document(RowReader):
         self.images_only = False  # if True, `attributes` are read instead of objects
         self.name = ""  # of the file that is read, in its folder
         self.skipped: list[str] = []
+        self.counts: Counter[str] = Counter()  # of notes
         self._first: dict[str, tuple[str, str]] = {}
         self._sources: list[SourceFile] = []
         self._angles = 0  # beyond a turn
@@ -417,7 +423,8 @@ class Document(RowReader):
         return detections(objects, truth, self, self.sources(), self._notes())
 
     def _notes(self) -> tuple[Note, ...]:
-        return nonzero_notes(*self.notes(), angles_beyond_a_turn(self._angles))
+        files = files_skipped(self.skipped, self.content)
+        return nonzero_notes(*self.notes(), files, angles_beyond_a_turn(self._angles))
 
     def matched(self, images: Sequence[Name], known: Sequence[Name]) -> tuple[Name, ...]:
         """Replace names of unknown images by the known ones of their stems, if unique."""
@@ -458,6 +465,21 @@ class LinesDocument(Document):
     def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
         """Yield the location and record of each image."""
         yield from content
+
+
+class OutputOfModel(Document):
+    """Detections of a model, in a file or a folder with a file an image."""
+
+    sizes_of_detections = True
+
+    def folders(self) -> list[Folder]:
+        """Return the folder of the files."""
+        return [json_folder(self.given, self.content, self.content)]
+
+    def notes(self) -> tuple[Note, ...]:
+        """Return notes about the images."""
+        images = 0 if self.truth is None else len(self.truth.images)
+        return (images_without_file(max(0, images - len(self.images))),)
 
 
 class NumbersDocument(Document):
@@ -538,8 +560,21 @@ class DocumentFormat(Format):
     lost_flags: ClassVar[tuple[str, ...]] = ("crowd", "difficult", "ignore", "group_of")
     writes_unused_classes: ClassVar[bool] = False  # True if files list their classes
 
+    def fits(self, path: str) -> bool:
+        """Return True if a file, or the first few of a folder, are of the format."""
+        if os.path.isdir(path):
+            return self.line.folders and first_files_fit(path, self.fits_file)
+        return self.fits_file(path)
+
+    def fits_file(self, path: str) -> bool:
+        """Return True if the content of a file is of this format; raise nothing."""
+        return False
+
     def read_truth_file(self, path: Path, **options: Any) -> GroundTruth:
         """Return the boxes; images and classes sorted by name, rows as in the files."""
+        if issubclass(self.document, OutputOfModel):
+            hint = "give it as detections (--dt)"
+            refuse(os.fspath(path), f"holds {self.document.content} of a model", hint)
         return self.document(path, **options).read().ground_truth()
 
     def read_detections_file(self, path: Path, truth: GroundTruth, **options: Any) -> Detections:

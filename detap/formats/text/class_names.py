@@ -1,17 +1,15 @@
 """Class names: a data.yaml, or a list for files with class numbers from 0."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from detap.errors import InputError, Problem
 from detap.formats.text.lines import decoded_lines, looks_like, number_fault, plain_lines
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path, SourceFile
 from detap.io.problems import FaultError, Problems
-from detap.io.stream import read_bytes
+from detap.io.stream import read_bytes, refuse
 from detap.text_input import is_whole, quote
 
 DATA_YAML = (".yaml", ".yml")
@@ -50,13 +48,11 @@ class ClassNames(NamedTuple):
             return cls()
         file = os.fspath(path)
         if is_data_yaml(file):
-            try:
+            data = cls(file)
+            with problems.collected(file=file):
                 data = read_data_yaml(file, limits)
-            except InputError as error:
-                problems.extend(*error.problems)
-                return cls(file)
-            if not data.names:
-                problems.add(file, "", "has no `names:`", "list the classes under `names:`")
+                if not data.names:
+                    raise FaultError("has no `names:`", "list the classes under `names:`")
             return data
         lines = plain_lines(read_bytes(file, limits), file, problems)
         if not lines and not problems.count:
@@ -112,11 +108,7 @@ class ClassNames(NamedTuple):
             "keep the list that the labels use and remove the other; if predictions use another "
             "list, pass --dt-class-names"
         )
-        raise InputError(Problem(other.file, "", message, hint))
-
-
-class _Fault(Exception):  # noqa: N818 - never seen outside
-    """A fault in the file: its node or line, the message and the hint."""
+        refuse(other.file, message, hint)
 
 
 def read_data_yaml(path: Path, limits: Limits = DEFAULT_LIMITS) -> ClassNames:
@@ -126,49 +118,42 @@ def read_data_yaml(path: Path, limits: Limits = DEFAULT_LIMITS) -> ClassNames:
     of Ultralytics' data sets are skipped.
     """
     file = os.fspath(path)
-    problems = Problems(limits.problems)
+    problems = Problems(limits.problems, file)
     data = read_bytes(path, limits)
     appearance = looks_like(data)
     if appearance and not data.lstrip().startswith(b"{"):
-        problems.add(file, "", f"looks like {appearance}", "expected a data.yaml")
-    problems.raise_any()
+        refuse(file, f"looks like {appearance}", "expected a data.yaml")
     for _ in decoded_lines(data, file, problems):
         pass
     values: dict[str, Any] = {}
     if not problems.count:
-        with _collect_fault(problems, file):
+        with problems.collected():
             values = _values(data.decode("utf-8-sig"))
     fields: dict[str, Any] = {}
     for key in filter(_READERS.__contains__, values):
-        with _collect_fault(problems, file):
+        with problems.collected():
             fields[key] = _READERS[key](values[key])
     names, keypoints = fields.get("names", ()), fields.get("kpt_shape")
     sigmas = fields.get("kpt_oks_sigmas", ())
     splits = {key: fields[key] for key in values if key in SPLITS and fields.get(key)}
     if "nc" in values and names and not problems.count:
-        with _collect_fault(problems, file):
+        with problems.collected():
             _check_count(values["nc"], names)
     if sigmas and keypoints and len(sigmas) != keypoints[0]:
-        with _collect_fault(problems, file):
+        with problems.collected():
             message = f"kpt_oks_sigmas has {len(sigmas)} numbers for {keypoints[0]} keypoints"
-            raise _Fault(values["kpt_oks_sigmas"], message, "give one per keypoint of kpt_shape")
+            raise _fault(values["kpt_oks_sigmas"], message, "give one per keypoint of kpt_shape")
     problems.raise_any()
     return ClassNames(file, names, fields.get("path", ""), splits, keypoints, sigmas)
 
 
-@contextmanager
-def _collect_fault(problems: Problems, file: str) -> Iterator[None]:
-    """Add a fault raised in the block to the problems."""
-    try:
-        yield
-    except _Fault as fault:
-        node, message, hint = fault.args
-        line = node if isinstance(node, int) else _line(node)
-        problems.add(file, f"line {line}", message, hint)
-
-
 def _line(node: Any) -> int:
     return int(node.start_mark.line) + 1
+
+
+def _fault(node: Any, message: str, hint: str) -> FaultError:
+    """Return a fault at the line of a node."""
+    return FaultError(message, hint, f"line {_line(node)}")
 
 
 def _values(text: str) -> dict[str, Any]:
@@ -182,22 +167,22 @@ def _values(text: str) -> dict[str, Any]:
         position = getattr(error, "position", 0)
         line = text.count("\n", 0, position) if mark is None else mark.line
         reason = getattr(error, "problem", None) or getattr(error, "reason", "")
-        raise _Fault(line + 1, f"invalid YAML: {reason}", "correct it") from None
+        raise FaultError(f"invalid YAML: {reason}", "correct it", f"line {line + 1}") from None
     except RecursionError:
-        raise _Fault(1, "invalid YAML: nested too deeply", "correct it") from None
+        raise FaultError("invalid YAML: nested too deeply", "correct it", "line 1") from None
     if root is None:
         return {}
     if not isinstance(root, yaml.MappingNode):
         shown = root.value if isinstance(root.value, str) else "a list"
         message = f"{quote(shown[:_SHOWN])} is not `key: value`"
-        raise _Fault(root, message, "indent lines that belong to the key above")
+        raise _fault(root, message, "indent lines that belong to the key above")
     values: dict[str, Any] = {}
     lines: dict[str, int] = {}
     for key, value in root.value:
         name = _word(key)
         if name in values:
             message = f"duplicate key {quote(name)} (also at line {lines[name]})"
-            raise _Fault(key, message, "keep one of them")
+            raise _fault(key, message, "keep one of them")
         values[name], lines[name] = value, _line(key)
     return values
 
@@ -206,7 +191,7 @@ def _word(node: Any) -> str:
     """Return the text of a scalar."""
     if not isinstance(node.value, str):
         kind = "a mapping" if node.id == "mapping" else "a list"
-        raise _Fault(node, f"{kind} is not a word", "put the name in quotes")
+        raise _fault(node, f"{kind} is not a word", "put the name in quotes")
     return node.value
 
 
@@ -214,7 +199,7 @@ def _single(node: Any) -> str:
     """Return a value that is a single word; empty if it is null."""
     if not isinstance(node.value, str):
         kind = "a mapping" if node.id == "mapping" else "a list"
-        raise _Fault(node, f"is {kind}, expected one word", "write it on the line of the key")
+        raise _fault(node, f"is {kind}, expected one word", "write it on the line of the key")
     return "" if not node.style and node.value in _NOTHING else node.value
 
 
@@ -223,7 +208,7 @@ def _entries(node: Any) -> tuple[str, ...]:
     if node.id == "sequence":
         return tuple(map(_word, node.value))
     if node.id == "mapping":
-        raise _Fault(node, "is a mapping", "use a folder, an image list, or a list of them")
+        raise _fault(node, "is a mapping", "use a folder, an image list, or a list of them")
     word = _single(node)
     return (word,) if word else ()
 
@@ -237,7 +222,7 @@ def _keypoints(node: Any) -> tuple[int, int] | None:
         if count > 0 and size in (2, 3):
             return count, size
     message = f"kpt_shape {quote(' '.join(words))} is not [K, 2] or [K, 3]"
-    raise _Fault(node, message, "write the number of keypoints, and of numbers per keypoint")
+    raise _fault(node, message, "write the number of keypoints, and of numbers per keypoint")
 
 
 def _sigmas(node: Any) -> tuple[float, ...]:
@@ -245,13 +230,13 @@ def _sigmas(node: Any) -> tuple[float, ...]:
     for word in words:
         if number_fault(word) or float(word) <= 0:
             message = f"kpt_oks_sigmas has {quote(word)}, which is not a number above 0"
-            raise _Fault(node, message, "give one number per keypoint")
+            raise _fault(node, message, "give one number per keypoint")
     return tuple(map(float, words))
 
 
 def _names(node: Any) -> tuple[str, ...]:
     if node.id == "scalar" and _single(node):
-        raise _Fault(node, f"{quote(node.value[:_SHOWN])} is not a list or mapping", _HINT)
+        raise _fault(node, f"{quote(node.value[:_SHOWN])} is not a list or mapping", _HINT)
     nodes = node.value if node.id == "sequence" else []
     if node.id == "mapping":
         nodes = _ordered(node.value)
@@ -259,13 +244,13 @@ def _names(node: Any) -> tuple[str, ...]:
     for one in nodes:
         word = _word(one)
         if not word:
-            raise _Fault(one, "empty name", _HINT)
+            raise _fault(one, "empty name", _HINT)
         if word in first:
             message = f"duplicate class {quote(word)} (also at line {first[word]})"
-            raise _Fault(one, message, "list each class once")
+            raise _fault(one, message, "list each class once")
         first[word] = _line(one)
     if not nodes:
-        raise _Fault(node, "no class names", _HINT)
+        raise _fault(node, "no class names", _HINT)
     return tuple(first)
 
 
@@ -276,10 +261,10 @@ def _ordered(pairs: list[tuple[Any, Any]]) -> list[Any]:
         word = _word(key)
         if not is_whole(word) or int(word[:9]) >= len(pairs) or len(word) > 9:
             message = f"class {quote(word)} is not a number from 0 to {len(pairs) - 1}"
-            raise _Fault(key, message, "number the classes from 0 without gaps")
+            raise _fault(key, message, "number the classes from 0 without gaps")
         if int(word) in by_number:
             message = f"duplicate class {word} (also at line {_line(by_number[int(word)][0])})"
-            raise _Fault(key, message, "list each class once")
+            raise _fault(key, message, "list each class once")
         by_number[int(word)] = key, value
     return [by_number[number][1] for number in range(len(by_number))]
 
@@ -289,7 +274,7 @@ def _check_count(node: Any, names: tuple[str, ...]) -> None:
     if count and count != str(len(names)):
         are = "is 1 name" if len(names) == 1 else f"are {len(names)} names"
         message = f"nc is {quote(count)}, but there {are}"
-        raise _Fault(node, message, "correct one of them")
+        raise _fault(node, message, "correct one of them")
 
 
 _READERS: dict[str, Callable[[Any], Any]] = {

@@ -1,6 +1,7 @@
 """Read a VOC annotation with lxml, and report every problem."""
 
 import math
+from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -141,68 +142,62 @@ def _length(element: Any) -> float:
     return float(text)
 
 
-class _Fault(NamedTuple):
-    """A problem of an object: element, message and hint."""
-
-    element: Any
-    message: str
-    hint: str
+_Add = Callable[[Any, str, str], None]
+"""Adds a problem of an element, given its message and hint."""
 
 
 def _read_object(
     element: Any, file: str, location: str, problems: Problems, attributes: Attributes
 ) -> Object | None:
     """Read an object; None after collecting its problems."""
-    faults: list[_Fault] = []
-    name = _child_text(element, "name", "name", faults)
-    if name == "":
-        faults.append(_Fault(element, "empty name", "write the name of its class"))
-    difficult = _child_text(element, "difficult", "", faults)
-    if difficult not in {None, "", "0", "1"}:
-        fault = f"difficult is {quote(str(difficult))}"
-        faults.append(_Fault(element.find("difficult"), fault, "use 0 or 1"))
-    values = _box(element, faults)
-    if values is not None and (fault := box_fault(values, "xyxy")):
-        faults.append(_Fault(element, fault, "correct the box"))
-    for faulty, message, hint in faults:
+    before = problems.count
+
+    def add(faulty: Any, message: str, hint: str) -> None:
         problems.add(file, f"{location}, line {faulty.sourceline}", message, hint)
-    if faults or name is None or values is None:
+
+    name = _child_text(element, "name", add, required=True)
+    if name == "":
+        add(element, "empty name", "write the name of its class")
+    difficult = _child_text(element, "difficult", add, required=False)
+    if difficult not in {None, "", "0", "1"}:
+        add(element.find("difficult"), f"difficult is {quote(str(difficult))}", "use 0 or 1")
+    values = _box(element, add)
+    if values is not None and (fault := box_fault(values, "xyxy")):
+        add(element, fault, "correct the box")
+    if problems.count > before or name is None or values is None:
         return None
     return Object(name, difficult == "1", values, attributes.values(element.findtext))
 
 
-def _child(element: Any, tag: str, required: str, faults: list[_Fault]) -> Any:
-    """Return the only child with a tag, or None; `required` names a required one."""
+def _child(element: Any, tag: str, add: _Add, *, required: bool) -> Any:
+    """Return the only child with a tag, or None."""
     children = [child for child in element if child.tag == tag]
     if len(children) > 1:
-        faults.append(_Fault(children[1], f"has {len(children)} elements <{tag}>", "keep one"))
+        add(children[1], f"has {len(children)} elements <{tag}>", "keep one")
     elif not children and required:
-        faults.append(_Fault(element, f"has no {required}", f"add <{tag}>"))
+        add(element, f"has no {tag}", f"add <{tag}>")
     return children[0] if len(children) == 1 else None
 
 
-def _child_text(element: Any, tag: str, required: str, faults: list[_Fault]) -> str | None:
-    child = _child(element, tag, required, faults)
+def _child_text(element: Any, tag: str, add: _Add, *, required: bool) -> str | None:
+    child = _child(element, tag, add, required=required)
     if child is None:
         return None
     if len(child):
-        faults.append(_Fault(child, f"has elements inside <{tag}>", "write only text there"))
+        add(child, f"has elements inside <{tag}>", "write only text there")
         return None
     return str(child.text or "").strip(_BLANK)
 
 
-def _box(element: Any, faults: list[_Fault]) -> list[float] | None:
-    box = _child(element, "bndbox", "bndbox", faults)
-    if box is None:
-        return None
+def _box(element: Any, add: _Add) -> list[float] | None:
+    box = _child(element, "bndbox", add, required=True)
     values = []
-    for corner in _CORNERS:
-        text = _child_text(box, corner, corner, faults)
-        if text is None:
-            continue
-        if fault := number_fault(text):
-            message = f"{corner} {quote(text)} {fault}"
-            faults.append(_Fault(box.find(corner), message, "use a decimal number"))
-        else:
+    for corner in () if box is None else _CORNERS:
+        text = _child_text(box, corner, add, required=True)
+        fault = "" if text is None else number_fault(text)
+        if fault:
+            message = f"{corner} {quote(str(text))} {fault}"
+            add(box.find(corner), message, "use a decimal number")
+        elif text is not None:
             values.append(float(text))
     return values if len(values) == len(_CORNERS) else None

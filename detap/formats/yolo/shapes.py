@@ -218,9 +218,8 @@ class Outlines(NamedTuple):
             row = int(fractional[0])
             sides = size[row].tolist()
             message = f"image size {sides} is not in whole pixels, required for masks"
-            raise InputError(
-                Problem(*reader.location(row), message, "correct the size of the image")
-            )
+            hint = "correct the size of the image"
+            raise InputError(Problem(*reader.location(row), message, hint))
         scale = np.repeat(size, self.counts, axis=0)
         points, sizes = self.points * scale, size[:, ::-1].astype(np.int32)
         if not predicted:
