@@ -604,13 +604,22 @@ def test_answers_are_converted_to_results_of_coco(command: Run, tmp_path: Path) 
     ended = command(*inputs, converted)
     assert (ended.status, f"{converted}: 3 detections\n" in ended.err) == (0, True)
     boxes = {"fox": [64, 48, 64, 48], "Cat": [64, 48, 64, 48], "light": [100, 50, 200, 100]}
-    assert json.loads(converted.read_text()) == [
+    assert json.loads(converted.read_text())["annotations"] == [
         {"image_id": 7, "category_id": 1, "bbox": boxes["Cat"]},
         {"image_id": 7, "category_id": 3, "bbox": boxes["fox"]},  # the next id
         {"image_id": 8, "category_id": 2, "bbox": boxes["light"]},
     ]
-    ended = command("eval", truth, converted)
-    assert "categories not in the ground truth (3); detections ignored [unknown-cat" in ended.err
+    for source in ([path, "--dialect", "qwen3-vl"], [converted]):
+        ended = command("eval", truth, *source)
+        assert "\nF1        0.8000" in ended.out  # two of three boxes are right
+        assert "1 detection of 1 label that the ground truth lacks: fox (1)" in ended.err
+    # Scored ones are left out, as in COCO's tools, and a list of results is enough.
+    scored = jsonl(
+        *(line | {"response": line["response"].replace("label", 's": 1, "label')} for line in LINES)
+    )
+    write(path, scored)
+    command(*inputs, tmp_path / "scored.json", "--score-key", "s")
+    assert isinstance(json.loads((tmp_path / "scored.json").read_text()), list)
     ended = command(*inputs, tmp_path / "folder")
     expected = "no target format: use --to, or an output such as results.json for COCO"
     assert (ended.status, expected in ended.err) == (2, True)

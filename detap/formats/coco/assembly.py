@@ -183,7 +183,10 @@ def _distinct_names(
 def detection_table(
     columns: DetectionColumns, ground_truth: GroundTruth, source: Source, **more: Any
 ) -> Detections:
-    """Build the table of detections of known classes, with its notes."""
+    """Build the table of detections of known classes, with its notes.
+
+    Without scores, those of unknown classes that results name are false positives.
+    """
     negative = _negative_size_notes(
         "detections", source, columns, columns.label < len(ground_truth.class_ids)
     )
@@ -195,7 +198,8 @@ def detection_table(
         *columns.notes,
         *_detection_notes(columns, ground_truth, source.box_format),
     ]
-    any_classes = source.limits.any_classes
+    only_known = not columns.names_unknown_labels
+    any_classes = source.limits.any_classes or not only_known
     unknown = tuple(columns.unknown) if any_classes else ()
     table = Detections(
         image=columns.image,
@@ -210,7 +214,7 @@ def detection_table(
         keypoints=columns.keypoints,
         polygons=columns.polygons,
         categories=sample,
-        only_known=True,
+        only_known=only_known,
         **more,
     )
     if columns.unknown and not any_classes:
@@ -321,7 +325,7 @@ def _detection_notes(
     if not len(columns.image):
         yield NO_DETECTIONS
         return
-    if columns.unknown:
+    if columns.unknown and not columns.names_unknown_labels:
         names = ", ".join(map(short_json, sorted(columns.unknown, key=str)[:5]))
         more = f" and {len(columns.unknown) - 5} more" if len(columns.unknown) > 5 else ""
         message = f"categories not in the ground truth ({names}{more}); detections ignored"

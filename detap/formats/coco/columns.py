@@ -65,6 +65,12 @@ class DetectionColumns:
     origin: NDArray[np.intp] | None = None  # record of each row, if some were left out
     notes: tuple[Note, ...] = ()  # of other ids and scores, and of rows left out
 
+    @property
+    def names_unknown_labels(self) -> bool:
+        """True if detections have no scores, and their unknown categories have names."""
+        has_names = self.unknown.keys() <= self.categories.keys()
+        return bool(self.unknown) and has_names and bool(np.isnan(self.score[0]))
+
     def name_of(self, category: Name) -> str:
         """Return the name of an unknown category: of the results' own list, or its id."""
         return self.categories.get(category, str(category))

@@ -152,7 +152,8 @@ def _results(
     notes += _rounded_notes(exact, "detections")
     if content.ground_truth is not None:
         message = "detections of unknown classes get new category ids; readers ignore them"
-        notes += lost(message, table.label >= len(content.ground_truth.classes))
+        unknown = table.label >= len(content.ground_truth.classes)
+        notes += lost(message, unknown) if table.has_scores else ()
     image_ids, category_ids = _json_ids(images), _json_ids(categories)
     scores = scores_of(table)
     ends = [""] * len(table)
@@ -164,7 +165,11 @@ def _results(
         f'"bbox": {box}{end}}}'
         for image, label, box, end in rows
     )
-    if content.ground_truth is not None or content.class_ids != content.classes:
+    by_id = content.ground_truth is not None or content.class_ids != content.classes
+    # Without scores, labels that the ground truth lacks count, so that they need names.
+    kinds = {isinstance(name, str) for name in content.class_ids}
+    has_unknown = len(kinds) > 1 or len(content.classes) > len(content.table.classes)
+    if by_id and (table.has_scores or not has_unknown):
         return _text("", _list(records), "")
     category_records = (
         f'{{"id": {identifier}, "name": {json.dumps(name, ensure_ascii=False)}}}'
