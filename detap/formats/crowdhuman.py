@@ -10,7 +10,7 @@ from typing import Any
 from detap.formats.reading.sniffing import json_paths
 from detap.formats.shapes.document import DocumentFormat, Image, Item, LinesDocument
 from detap.formats.shapes.values import finite_number, located, object_of, required, side_of
-from detap.io.problems import FaultError, check_choice
+from detap.io.problems import FaultError
 
 BOXES = {"full": "fbox", "visible": "vbox", "head": "hbox"}
 """Keys of the boxes by the value of ``--box``."""
@@ -32,7 +32,6 @@ class People(LinesDocument):
     score_names = ("score",)
 
     def __init__(self, *arguments: Any, box: str = "full", **how: Any) -> None:
-        check_choice("box", box, (*BOXES,))
         super().__init__(*arguments, **how)
         self.box = box
         self._size: tuple[float, float] | None = None  # of the image that is read

@@ -9,7 +9,7 @@ Reference: CVAT's documentation, "XML annotation format", version 1.1, for image
 import codecs
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cache
 from io import BytesIO
 from typing import Any
@@ -21,12 +21,11 @@ from detap.formats.reading.sniffing import head
 from detap.formats.reading.xml_settings import SAFE
 from detap.formats.shapes.document import Box, Document, DocumentFormat, Image, Item
 from detap.formats.shapes.values import BBOX_HINT, number_of, points_text, rotated_ellipse
-from detap.formats.stem_matching import base_name, without_suffix
+from detap.formats.stem_matching import without_suffix
 from detap.formats.text.folder import Folder
 from detap.formats.text.lines import looks_like
 from detap.io.paths import shown
 from detap.io.problems import FaultError
-from detap.tables.detection import Name
 from detap.text_input import quote
 
 CORNERS = ("xtl", "ytl", "xbr", "ybr")
@@ -73,12 +72,6 @@ class Annotations(Document):
         """Return notes about the file."""
         message = "tags of whole images skipped: not boxes"
         return (Note("tags-skipped", message, self.counts["tags"], severity="info"),)
-
-    def matched(self, images: Sequence[Name], known: Sequence[Name]) -> tuple[Name, ...]:
-        """Return the names, without folders if the ground truth has none."""
-        files = tuple(base_name(str(name)) for name in images)
-        has_folders = any("/" in str(name) for name in known)
-        return tuple(images) if has_folders or len(set(files)) < len(files) else files
 
     # --- elements
 

@@ -41,7 +41,7 @@ from detap.formats.text.reader import FolderReader, first_words
 from detap.io.file_kinds import BYTE_ORDER_MARK
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
-from detap.io.problems import SHAPES, FaultError, check_choice
+from detap.io.problems import FaultError
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth
 from detap.text_input import quote
 
@@ -49,7 +49,6 @@ _LABELS = ("labelTxt", "")
 """Sub-folders that may contain the files."""
 _CORNERS = ("x1", "y1", "x2", "y2", "x3", "y3", "x4", "y4")
 _ROTATED = ("cx", "cy", "w", "h", "angle")
-_ANGLES = ("degrees", "radians")
 _HEAD = (b"imagesource:", b"gsd:")
 """Beginnings of the header lines of label files."""
 
@@ -153,8 +152,7 @@ def read_ground_truth(
     limits: Limits = DEFAULT_LIMITS,
 ) -> GroundTruth:
     """Read DOTA labels: one text file per image; lines with too few columns are errors."""
-    check_choice("shapes", shapes, SHAPES)
-    form = DotaForm("class", False, _box_format(angle_unit), str)
+    form = DotaForm("class", False, angle_unit or "polygon", str)
     folder = first_folder(os.fspath(path), _LABELS, "DOTA's", "labels")
     reader = FolderReader(folder, as_is, limits, image_set)
     rows = reader.read(form)
@@ -181,8 +179,7 @@ def read_detections(
     limits: Limits = DEFAULT_LIMITS,
 ) -> Detections:
     """Read DOTA Task1 results: a file ``Task1_<class>.txt`` per class, with scores or without."""
-    check_choice("shapes", shapes, SHAPES)
-    box_format = _box_format(angle_unit)
+    box_format = angle_unit or "polygon"
     folder = detections_folder(os.fspath(path))
     reader = FolderReader(folder, as_is, limits)
     class_by_stem = _classes_of_files(folder.members, ground_truth.classes)
@@ -215,13 +212,6 @@ def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits
     images = {word for words in first_words(folder, limits) for word in words}
     classes = {class_of_stem(stem, ()).name for stem in folder.members}
     return empty_ground_truth(images, classes)
-
-
-def _box_format(angle_unit: str | None) -> str:
-    """Return the box format for the unit of an angle; eight coordinates without one."""
-    if angle_unit is not None:
-        check_choice("angle unit", angle_unit, _ANGLES)
-    return angle_unit or "polygon"
 
 
 def _polygons(values: Floats, box_format: str) -> Floats:

@@ -459,7 +459,7 @@ def read_detections(
     notes: tuple[Note, ...] = ()
     if by_name:
         names = ClassNames.load(names_file, limits)
-        first = id_mapping.parse_first_id(first_category_id)
+        first = None if first_category_id is None else int(first_category_id)
         mapping = id_mapping.CategoryMapping(lines.path, {}, names, first, as_is)
         columns, notes = id_mapping.match_by_name(columns, ground_truth, mapping)
     source = _source(lines, limits, as_is, box_format)

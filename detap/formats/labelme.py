@@ -13,7 +13,6 @@ from typing import Any
 
 from detap.errors import Note
 from detap.formats.image_folders import ImageFolder, folders_at
-from detap.formats.options import SUBFOLDERS
 from detap.formats.reading.sniffing import head
 from detap.formats.shapes.document import Box, Document, DocumentFormat, Image, Item, json_folder
 from detap.formats.shapes.values import (
@@ -28,7 +27,7 @@ from detap.formats.shapes.values import (
 from detap.formats.stem_matching import base_name, without_suffix
 from detap.formats.text.folder import Folder, without_copies
 from detap.io.json_text import short_json
-from detap.io.problems import FaultError, check_choice
+from detap.io.problems import FaultError
 from detap.tables.detection import GroundTruth
 
 _POINTS = {"polygon": 3, "linestrip": 2, "line": 2, "points": 1, "point": 1, "mask": 2}
@@ -60,7 +59,6 @@ class Shapes(Document):
         subfolders: str = "read",
         **how: Any,
     ) -> None:
-        check_choice("subfolders", subfolders, SUBFOLDERS.choices)
         self.nested = subfolders == "read"
         flags = attribute_flags or ""
         if not how.get("scored"):

@@ -311,13 +311,13 @@ def reader_options(file_format: Format, role: str, reading: Mapping[str, Any]) -
     if role != TRUTH or not file_format.has_attributes:
         given.pop("attributes", None)
     for option in available:
+        if option.choices and given.get(option.name) is not None:
+            check_choice(option.name, str(given[option.name]), option.choices)
         if option.keyword and option.name in given:
             given[option.keyword] = given.pop(option.name)
-    if (extra_images := given.pop(EXTRA_IMAGES.name, None)) is not None:
-        check_choice(EXTRA_IMAGES.name, extra_images, EXTRA_IMAGES.choices)
-        if extra_images == "drop":
-            limits = given.get("limits", DEFAULT_LIMITS)
-            given["limits"] = replace(limits, drop_extra_images=True)
+    if given.pop(EXTRA_IMAGES.name, None) == "drop":
+        limits = given.get("limits", DEFAULT_LIMITS)
+        given["limits"] = replace(limits, drop_extra_images=True)
     coordinates = file_format.coordinates
     if coordinates and (value := given.pop(BOXES.name, None)) not in (None, *file_format.boxes):
         raise UsageError(named_coordinates(file_format.title, coordinates, role, value))

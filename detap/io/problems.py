@@ -16,10 +16,6 @@ class FaultError(Exception):
         self.message, self.hint, self.location = message, hint, location
 
 
-SHAPES = ("reject", "bbox")
-"""Values of a reader's option `shapes`."""
-
-
 def check_choice(option: str, value: object, choices: Collection[str]) -> None:
     """Raise UsageError if an option's value is not one of its choices."""
     if value not in choices:

@@ -167,7 +167,7 @@ def test_the_box_format_of_bbox_is_never_guessed(
         InputError, match="boxes are xywh according to the columns, but --boxes is xyxy"
     ):
         detections_of(tmp_path, result_columns(RESULTS), json_tables[0], boxes="xyxy")
-    with pytest.raises(UsageError, match="boxes 'yxyx' is unknown; use one of xywh, xyxy, cxcywh"):
+    with pytest.raises(UsageError, match="boxes 'yxyx' is unknown; use one of xyxy, xywh, cxcywh"):
         detections_of(tmp_path, named, json_tables[0], boxes="yxyx")
 
 

@@ -249,7 +249,7 @@ def test_numbers_that_may_be_any_class_are_refused(voc: Path, tmp_path: Path, na
 def test_the_first_number_is_0_or_1(voc: Path, tmp_path: Path) -> None:
     names = write(tmp_path / "names.txt", "cat\ndog\nowl\n")
     dt = write(tmp_path / "dt.json", both_matched(1, 2))
-    with pytest.raises(UsageError, match="first_category_id is 2, expected 0 or 1"):
+    with pytest.raises(UsageError, match="first_category_id '2' is unknown; use one of 0, 1"):
         labels(dt, voc, class_names=names, first_category_id=2)
     message = r"^first_category_id \(--first-category-id\) requires class_names \(--class-names\)$"
     with pytest.raises(UsageError, match=message):

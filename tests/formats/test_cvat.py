@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from detap import formats
 from detap.errors import InputError, UsageError
 from detap.formats.catalogue import FORMATS
 from detap.formats.detection import detect_format
@@ -166,7 +167,7 @@ def test_an_attribute_that_is_not_a_flag(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="'hard' names no flag; use hard=difficult or"):
         read_ground_truth(path, attribute_flags="hard")
     with pytest.raises(UsageError, match="shapes 'all' is unknown; use one of reject, bbox"):
-        read_ground_truth(path, shapes="all")
+        formats.read_ground_truth(path, format="cvat", shapes="all")
 
 
 def test_detections_have_scores(tmp_path: Path) -> None:

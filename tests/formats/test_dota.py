@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from detap import formats
 from detap.analysis.errors import TYPES
 from detap.errors import InputError, UsageError
 from detap.evaluation.detection import evaluate
@@ -121,8 +122,8 @@ def test_rotated_boxes_of_five_numbers(tmp_path: Path) -> None:
     assert "line 1: width or height is negative" in refused(
         lambda: read_ground_truth(negative, angle_unit="radians")
     )
-    with pytest.raises(UsageError, match="angle unit 'turns' is unknown; use one of degrees, rad"):
-        read_ground_truth(folder, angle_unit="turns")
+    with pytest.raises(UsageError, match="angle_unit 'turns' is unknown; use one of degrees, rad"):
+        formats.read_ground_truth(folder, format="dota", angle_unit="turns")
 
 
 @pytest.mark.parametrize(
@@ -275,9 +276,9 @@ def test_protocols_of_boxes_require_bounding_boxes(labels: Path, tmp_path: Path)
     for preset in ("coco", "voc2012", "dota"):
         assert evaluate(truth, detections, preset).true_positives[0] == 1
     with pytest.raises(UsageError, match="shapes 'box' is unknown; use one of reject, bbox"):
-        read_ground_truth(path, shapes="box")
+        formats.read_ground_truth(path, format="dota", shapes="box")
     with pytest.raises(UsageError, match="shapes 'box' is unknown"):
-        read_detections(task1, truth, shapes="box")
+        formats.read_detections(task1, truth, format="dota", shapes="box")
 
 
 def test_the_command_selects_the_preset(detap: Run, labels: Path, tmp_path: Path) -> None:

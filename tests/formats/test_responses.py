@@ -423,14 +423,14 @@ def test_the_key_of_another_dialect(tmp_path: Path) -> None:
         ),
         (
             {"dialect": "json", "box_order": "x"},
-            "--box-order 'x' is unknown; use one of xyxy, xywh",
+            "box_order 'x' is unknown; use one of xyxy, xywh",
         ),
         (
             {"dialect": "qwen2.5-vl", "min_pixels": "1.5"},
             "--min-pixels '1.5' is not a whole number",
         ),
         ({"boxes": "xyxy"}, "model answers files, which name their coordinates (see --dialect)"),
-        ({"missing_responses": "x"}, "--missing-responses 'x' is unknown; use one of error, empty"),
+        ({"missing_responses": "x"}, "missing_responses 'x' is unknown; use one of error, empty"),
     ],
 )
 def test_invalid_options(tmp_path: Path, options: dict[str, Any], expected: str) -> None:

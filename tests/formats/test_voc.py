@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from detap import formats
 from detap.errors import InputError, UsageError
 from detap.evaluation.detection import evaluate
 from detap.evaluation.results import class_rows
@@ -361,7 +362,7 @@ def test_invalid_arguments(tmp_path: Path, truth: GroundTruth) -> None:
     with pytest.raises(UsageError, match="boxes 'corners' is unknown; use one of xyxy, xywh"):
         read_ground_truth(tmp_path, boxes="corners")
     with pytest.raises(UsageError, match="layout 'rows' is unknown; use one of class-files"):
-        read_detections(tmp_path, truth, layout="rows")
+        formats.read_detections(tmp_path, truth, format="voc", layout="rows")
 
 
 def limited(**limits: Any) -> Limits:

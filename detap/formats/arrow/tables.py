@@ -35,7 +35,7 @@ from detap.formats.coco.records import no_common_id, other_name
 from detap.io.json_text import short_json
 from detap.io.limits import DEFAULT_LIMITS, MORE_RECORDS, Limits
 from detap.io.paths import Path, SourceFile, shown
-from detap.io.problems import FaultError, Problems, check_choice
+from detap.io.problems import FaultError, Problems
 from detap.tables.columns import check_scores, indices_in
 from detap.tables.detection import (
     Detections,
@@ -48,7 +48,6 @@ from detap.tables.detection import (
     encode_boxes,
 )
 from detap.tables.notes import (
-    BOX_LAYOUTS,
     INSIST,
     SAME_IMAGES,
     class_map_hint,
@@ -107,8 +106,6 @@ class Table:
     """
 
     def __init__(self, path: Path, scored: bool, boxes: str | None, limits: Limits) -> None:
-        if boxes is not None:
-            check_choice("boxes", boxes, BOX_LAYOUTS)
         self.path = os.fspath(path)
         self.limits = limits
         self.problems = Problems(limits.problems, shown(self.path))

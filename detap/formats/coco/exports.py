@@ -17,7 +17,6 @@ from detap.formats.by_name.notes import angles_beyond_a_turn, nonzero_notes
 from detap.formats.coco.columns import TruthColumns
 from detap.formats.coco.truth import TruthFile
 from detap.io.paths import shown
-from detap.io.problems import SHAPES, check_choice
 from detap.tables.detection import Floats, GroundTruth, Name
 from detap.text_input import quote
 
@@ -28,7 +27,6 @@ def as_exported(
     columns: TruthColumns, file: TruthFile, *, path: str, shapes: str
 ) -> tuple[TruthColumns, tuple[Note, ...]]:
     """Return the columns as the exporting tool means them; refuse rotated boxes, or bound them."""
-    check_choice("shapes", shapes, SHAPES)
     notes: list[Note] = []
     info = file.info if isinstance(file.info, dict) else {}
     table = columns.table

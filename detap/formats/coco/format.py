@@ -30,9 +30,8 @@ from detap.formats.stem_matching import empty_ground_truth
 from detap.formats.text.class_names import ClassNames
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import STDIN, Path, SourceFile, shown
-from detap.io.problems import SHAPES, check_choice
 from detap.tables.detection import Detections, GroundTruth, Name
-from detap.tables.notes import BOX_LAYOUTS, POLYGONS_BOUNDED
+from detap.tables.notes import POLYGONS_BOUNDED
 
 _BOUNDED = "segmentations of the detections are replaced by their boxes"
 
@@ -41,31 +40,19 @@ def read_ground_truth(
     path: Path | JsonFile,
     *,
     class_names: Path | None = None,
-    boxes: str = "xywh",
     as_is: bool = False,
-    masks: bool = False,
-    keypoints: bool = False,
-    keypoint_keys: tuple[str, ...] = (),
-    attributes: tuple[str, ...] = (),
     shapes: str = "reject",
     limits: Limits = DEFAULT_LIMITS,
+    **how: Any,
 ) -> GroundTruth:
     """Read an instances file; images and classes in ascending order of id, rows in file order.
 
-    Every annotation must have a mask with `masks`, which also gives a missing box, and keypoints
-    with `keypoints`, those of `keypoint_keys` one after the other. `shapes` are rejected or
-    replaced by a ``"bbox"`` if CVAT rotates them.
+    `how` are the options of :class:`TruthFile`. `shapes` are rejected or replaced by a ``"bbox"``
+    if CVAT rotates them.
     """
     del class_names  # the file has class names
-    check_choice("boxes", boxes, BOX_LAYOUTS)
     source = path if isinstance(path, JsonFile) else JsonFile(path)
-    truth = TruthFile(
-        boxes=boxes,
-        masks=masks,
-        keypoints=keypoints,
-        keypoint_keys=keypoint_keys,
-        attributes=attributes,
-    )
+    truth = TruthFile(**how)
     with source.opened(limits) as document:
         truth.read(document)
     columns, notes = as_exported(truth.columns(), truth, path=source.path, shapes=shapes)
@@ -75,7 +62,7 @@ def read_ground_truth(
         return f"annotations[{row if origin is None else origin[row]}]"
 
     file = SourceFile(source.path, columns.records, sha256=source.sha256)
-    described = Source(file, limits, as_is, location, boxes)
+    described = Source(file, limits, as_is, location, truth.boxes)
     if columns.segmentations is None:
         table = truth_table(columns, described)
     else:
@@ -90,40 +77,25 @@ def read_detections(
     class_names: Path | None = None,
     dt_class_names: Path | None = None,
     first_category_id: int | str | None = None,
-    boxes: str = "xywh",
     as_is: bool = False,
-    masks: bool = False,
-    keypoints: bool = False,
-    keypoint_keys: tuple[str, ...] = (),
-    result_score_key: str = "",
     shapes: str = "reject",
     limits: Limits = DEFAULT_LIMITS,
+    **how: Any,
 ) -> Detections:
     """Read a results file: a list of detections, or an object with one.
 
     An ``image_id`` may also be a file stem, as text or number. If the ground truth has class names
     instead of ids, names come from the results' own list of categories or from `dt_class_names` or
     `class_names`, of which the first has `first_category_id`, by default detected. A missing box is
-    that of the mask or of the keypoints. With `shapes` ``"bbox"``, so is a `poly`. A score is that
-    of `result_score_key`, else ``score``.
+    that of the mask or of the keypoints. With `shapes` ``"bbox"``, so is a `poly`. `how` are the
+    options of :class:`ResultsFile`.
     """
-    check_choice("shapes", shapes, SHAPES)
-    check_choice("boxes", boxes, BOX_LAYOUTS)
     source = path if isinstance(path, JsonFile) else JsonFile(path)
     refuse_same_file(source.path, ground_truth, SHAPE_OF_RESULTS)
     listed = class_names if dt_class_names is None else dt_class_names
     by_name = goes_by_names(ground_truth, listed, first_category_id)
     file = shown(source.path)
-    parse = partial(
-        parse_results,
-        boxes=boxes,
-        masks=masks,
-        keypoints=keypoints,
-        keypoint_keys=keypoint_keys,
-        result_score_key=result_score_key,
-        limits=limits,
-    )
-    results: ResultsFile = source.parsed(parse)
+    results: ResultsFile = source.parsed(partial(parse_results, limits=limits, **how))
     columns = results.columns(ground_truth, by_name=by_name)
     sources: tuple[SourceFile, ...] = ()
     notes: tuple[Note, ...] = ()
@@ -133,7 +105,7 @@ def read_detections(
         default = None
         if not names.names and ground_truth.format == "yolo":
             names, default = id_mapping.names_in_order(ground_truth), 1
-        first = id_mapping.parse_first_id(first_category_id)
+        first = None if first_category_id is None else int(first_category_id)
         mapping = id_mapping.CategoryMapping(file, columns.categories, names, first, as_is, default)
         columns, notes = id_mapping.match_by_name(columns, ground_truth, mapping)
     elif columns.categories:
@@ -144,14 +116,14 @@ def read_detections(
         columns, image_notes = _match_images(columns, ground_truth)
         notes += image_notes
     source_file = SourceFile(source.path, len(columns.image), sha256=source.sha256)
-    described = Source(source_file, limits, as_is, columns.located("[{}]".format), boxes)
+    described = Source(source_file, limits, as_is, columns.located("[{}]".format), results.boxes)
     if columns.segmentations is None:
         table = detection_table(columns, ground_truth, described)
     else:
-        table = masked_detections(columns, ground_truth, described, keep=masks)
+        table = masked_detections(columns, ground_truth, described, keep=results.masks)
     if shapes == "bbox":
         table = replace(table, polygons=None)
-    if results.only_shapes and not (masks or keypoints):
+    if results.only_shapes and not (results.masks or results.keypoints):
         message = f"boxes are those around the {results.only_shapes}, as results have no bbox"
         notes += (Note("boxes-of-shapes", message, len(table)),)
     if ground_truth.polygons is not None and results.has_segmentations:

@@ -14,7 +14,7 @@ import numpy as np
 
 from detap.checks.box_stats import found_classes
 from detap.checks.boxes import image_keys
-from detap.errors import InputError, Note, Problem, UsageError
+from detap.errors import InputError, Note, Problem
 from detap.formats.catalogue import FORMATS
 from detap.formats.coco.columns import DetectionColumns
 from detap.formats.coco.records import other_name
@@ -364,13 +364,6 @@ class CategoryMapping(NamedTuple):
     def error(self, message: str, hint: str) -> InputError:
         """Return an error about the results."""
         return InputError(Problem(self.path, "", message, hint))
-
-
-def parse_first_id(value: int | str | None) -> int | None:
-    """Convert the id of the first class name to int."""
-    if value not in (None, 0, 1, "0", "1"):
-        raise UsageError(f"first_category_id is {value!r}, expected 0 or 1")
-    return None if value is None else int(value)
 
 
 def names_in_order(truth: GroundTruth) -> ClassNames:

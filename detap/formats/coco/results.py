@@ -44,7 +44,10 @@ from detap.text_input import join_names
 
 
 class ResultsFile:
-    """A results file being read; with `masks`, rows with a box have a segmentation too."""
+    """A results file being read; with `masks`, rows with a box have a segmentation too.
+
+    A score is that of `result_score_key`, else ``score``.
+    """
 
     def __init__(
         self,

@@ -53,7 +53,11 @@ NO_BOX = (0.0, 0.0, np.nan, np.nan)
 
 
 class TruthFile:
-    """An instances file being read."""
+    """An instances file being read.
+
+    Every annotation must have a mask with `masks`, which also gives a missing box, and keypoints
+    with `keypoints`, those of `keypoint_keys` one after the other.
+    """
 
     def __init__(
         self,

@@ -21,7 +21,6 @@ from detap.text_input import number, parse_int
 Size = tuple[float, float]
 """Width and height."""
 
-ORDERS = ("xyxy", "xywh", "yxyx")
 PIXELS = "pixels"
 MAX_PIXELS, MIN_PIXELS = 12845056, 3136
 _PATCH = 28
@@ -140,7 +139,6 @@ def dialect_of(
     elif score_key:
         raise UsageError(f"--score-key is for dialects in JSON; this is --dialect {name}")
     if box_order is not None:
-        check_choice("--box-order", box_order, ORDERS)
         dialect = dialect._replace(order=box_order)
     if box_scale not in (None, PIXELS):
         scale = _positive("--box-scale", box_scale, number, f"{PIXELS} or a number above 0")

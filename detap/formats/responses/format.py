@@ -22,13 +22,12 @@ from detap.formats.shapes.values import object_of, required, value_text
 from detap.formats.stem_matching import ImageNames
 from detap.io.json_text import check_text, short_json
 from detap.io.paths import Path
-from detap.io.problems import FaultError, check_choice
+from detap.io.problems import FaultError
 from detap.io.stream import refuse
 from detap.tables.detection import Detections, GroundTruth, Name, ResponseCounts
 from detap.tables.notes import LEAVE_OUT, extra_images_note
 from detap.text_input import nearest, quote
 
-MISSING = ("error", "empty")
 _SHAPE = 'expected {"image": "a.jpg", "response": "..."}'
 _SHOWN = 35
 """Characters of an answer in a message."""
@@ -78,8 +77,7 @@ class Answers(LinesDocument):
         missing_responses: str | None = None,
         **options: Any,
     ) -> None:
-        self.missing_responses = missing_responses or MISSING[0]
-        check_choice("--missing-responses", self.missing_responses, MISSING)
+        self.missing_responses = missing_responses or "error"
         of_dialect = {one.name: options.pop(one.name, None) for one in DIALECT_OPTIONS}
         name = of_dialect.pop("dialect")
         self.dialect_name, self.dialect = str(name), dialect_of(name, **of_dialect)

@@ -61,7 +61,7 @@ from detap.io.file_kinds import BYTE_ORDER_MARK
 from detap.io.json_text import HOLDS_CONSTANTS, short_json
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import STDIN, Path, SourceFile, shown
-from detap.io.problems import SHAPES, FaultError, Problems, check_choice
+from detap.io.problems import FaultError, Problems
 from detap.io.stream import refuse
 from detap.tables.columns import check_scores, indices_in
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Name, encode_boxes
@@ -126,7 +126,6 @@ class Document(RowReader):
         dt_class_names: Path | None = None,
         image_sizes: Path | None = None,
     ) -> None:
-        check_choice("shapes", shapes, SHAPES)
         self.given = os.fspath(path)
         self.path = shown(self.given)
         self.limits, self.scored, self.as_is, self.shapes = limits, scored, as_is, shapes

@@ -26,8 +26,6 @@ from detap.tables.detection import BOX_FORMATS, Detections, Floats, GroundTruth,
 from detap.tables.notes import INSIST, SAME_IMAGES
 from detap.text_input import quote
 
-LAYOUTS = ("class-files", "image-files")
-
 _KIT_NAME = re.compile(r"(?:.*_)?det_[^_]+_(.+)", re.DOTALL)
 
 
@@ -140,8 +138,6 @@ def read_detections(
     or all lines lack the score.
     """
     check_choice("boxes", boxes, BOX_FORMATS)
-    if layout is not None:
-        check_choice("layout", layout, LAYOUTS)
     folder = detections_folder(os.fspath(path))
     names = ClassNames.load(dt_class_names or class_names, limits)
     if not all(isinstance(name, str) for name in ground_truth.images):

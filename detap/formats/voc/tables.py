@@ -17,7 +17,7 @@ from detap.formats.base import Format
 from detap.formats.by_name.notes import nonzero_notes
 from detap.formats.content import Content
 from detap.formats.image_folders import ImageFolder, folders_at
-from detap.formats.options import SUBFOLDERS, TRUTH, named_coordinates
+from detap.formats.options import TRUTH, named_coordinates
 from detap.formats.reading.attributes import Attributes
 from detap.formats.stem_matching import empty_ground_truth
 from detap.formats.text.class_names import ClassNames
@@ -114,7 +114,6 @@ def read_ground_truth(
     image set, else sorted by name; classes are sorted by name.
     """
     check_choice("boxes", boxes, BOX_FORMATS)
-    check_choice("subfolders", subfolders, SUBFOLDERS.choices)
     folder = ground_truth_folder(os.fspath(path), nested=subfolders == "read")
     is_xml = folder.suffix == ".xml"
     reader = (AnnotationReader if is_xml else FolderReader)(folder, as_is, limits, image_set)

@@ -55,7 +55,7 @@ from detap.formats.yolo.dataset import (
     sizes_of_images,
     without_flattened_paths,
 )
-from detap.formats.yolo.labels import COLUMNS, LabelReader, box_and_score
+from detap.formats.yolo.labels import LabelReader, box_and_score
 from detap.formats.yolo.names import (
     NAME_LISTS,
     TRUTH,
@@ -76,7 +76,7 @@ from detap.formats.yolo.rows import (
 from detap.io import stream as files
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path, SourceFile
-from detap.io.problems import Problems, check_choice
+from detap.io.problems import Problems
 from detap.protocols.fields import default_sigmas
 from detap.tables.columns import indices_in, reindexed
 from detap.tables.detection import Detections, Floats, GroundTruth
@@ -191,8 +191,6 @@ def read_detections(
     limits: Limits = DEFAULT_LIMITS,
 ) -> Detections:
     """Read YOLO predictions: one file per image with detections."""
-    if columns is not None:
-        check_choice("columns", columns, COLUMNS)
     path = os.fspath(path)
     folder, flattened = without_flattened_paths(
         named_as_images(_predictions_folder(path), ground_truth.images), ground_truth

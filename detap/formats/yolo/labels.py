@@ -39,7 +39,7 @@ from detap.tables.detection import Flags, Floats, GroundTruth, encode_boxes
 from detap.tables.notes import POLYGONS_BOUNDED, too_many
 from detap.text_input import is_whole, quote
 
-COLUMNS = LAST, FIRST = ("conf-last", "conf-first")
+LAST, FIRST = ("conf-last", "conf-first")
 """The order of Ultralytics and that of Padilla's tools."""
 
 _FEW = 20

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from detap.errors import InputError, Problem
+from detap.formats.options import TASK
 from detap.formats.text.lines import Line, LineForm, columns_of, has_columns, numbers_of
-from detap.io.problems import SHAPES, FaultError, check_choice
+from detap.io.problems import FaultError
 from detap.tables.detection import Floats
 from detap.text_input import is_whole
 
@@ -22,7 +23,6 @@ TITLES = {"cxcywh": BOX, "xywh": ("x", "y", "w", "h"), "xyxy": ("x1", "y1", "x2"
 CORNERS = 8
 """Number of coordinates of a quadrilateral."""
 SAVE_CONF = "run the detector again with save_txt=True save_conf=True, into a new folder"
-TASKS = ("detect", "segment", "pose", "obb")
 
 _TASK = re.compile(r"^task:[ ]*([a-z]+)[ ]*\r?$", re.MULTILINE)
 _HEAD = 1 << 16
@@ -176,10 +176,6 @@ class Task:
 
     def form(self, resolve: Callable[[str], str], path: str, *, scored: bool) -> YoloForm:
         """Return the format of lines, as far as given."""
-        check_choice("shapes", self.shapes, SHAPES)
-        check_choice("boxes", self.boxes, tuple(TITLES))
-        if self.name is not None:
-            check_choice("task", self.name, TASKS)
         columns, boxes = ("class", scored, self.boxes, resolve), len(BOX)
         if self.keypoints is None:
             if self.name == "pose":
@@ -225,7 +221,7 @@ def task_of_predictions(
         file = os.path.join(folder, "args.yaml")
         with suppress(OSError, UnicodeDecodeError), open(file, encoding="utf-8") as lines:
             match = _TASK.search(lines.read(_HEAD))
-            if match is not None and match[1] in TASKS:
+            if match is not None and match[1] in TASK.choices:
                 break
         folder = os.path.normpath(os.path.join(folder, os.pardir))
     else:
