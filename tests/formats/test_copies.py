@@ -51,6 +51,47 @@ def test_a_copy_in_a_subfolder_is_refused(tmp_path: Path, name: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("yolo", "0 .5 .5 .2 .2\n"),
+        ("dota", "1 1 9 1 9 9 1 9 ship 0\n"),
+        ("kitti", "Car 0 0 0 1 2 30 40 1 1 1 1 1 1 1\n"),
+    ],
+)
+def test_a_copy_of_labels_in_a_subfolder_is_refused(tmp_path: Path, name: str, line: str) -> None:
+    inside = "" if name == "yolo" else "set/"
+    write(tmp_path, {f"{inside}{path}.txt": line for path in ("a", "b", "old/a", "old/c")})
+    options = {"image_size": "100x100"} if name == "yolo" else {}
+    with pytest.raises(InputError) as caught:
+        detap.read_ground_truth(tmp_path, format=name, **options)
+    copy, other = (f"'{inside}{path}.txt'" for path in ("old/a", "a"))
+    expected = f"{tmp_path}: {copy} has the name of {other}: is it a copy?; remove it"
+    assert str(caught.value) == expected
+    (tmp_path / inside / "old/a.txt").unlink()
+    assert len(detap.read_ground_truth(tmp_path, format=name, **options)) == 3
+
+
+def test_folders_that_are_copies(tmp_path: Path) -> None:
+    files = {f"Annotations/{folder}/{n}.xml": xml(f"{n}.jpg") for folder in "ab" for n in range(5)}
+    other = xml("0.jpg").replace(">30<", ">31<")
+    for changed, count in (
+        ({}, 5),
+        ({"a/0": other, "a/1": other}, 3),
+        (dict.fromkeys(("a/0", "a/1", "a/2"), other), 0),
+    ):
+        write(tmp_path, files | {f"Annotations/{name}.xml": text for name, text in changed.items()})
+        notes = detap.read_ground_truth(tmp_path, format="voc").notes
+        copied = [note for note in notes if note.code == "images-copied"]
+        assert [note.count for note in copied] == [count] * bool(count)
+    expected = "images have the file name and boxes of one in another folder: is a folder a copy?"
+    write(tmp_path, files)
+    assert (
+        str(detap.read_ground_truth(tmp_path, format="voc").notes[-1])
+        == f"{expected} (5) [images-copied]"
+    )
+
+
 def test_copies_are_counted(tmp_path: Path) -> None:
     write(tmp_path, VOC | {f"Annotations/old/{name}.xml": xml("a.jpg") for name in "ab"})
     with pytest.raises(

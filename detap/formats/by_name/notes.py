@@ -15,7 +15,7 @@ from detap.checks.tables import (
     zero_area_ground_truths,
 )
 from detap.errors import Note
-from detap.tables.detection import Floats, GroundTruth, Integers
+from detap.tables.detection import Floats, GroundTruth, Integers, Name
 from detap.tables.notes import NO_DETECTIONS
 from detap.text_input import join_names, quote
 
@@ -34,6 +34,25 @@ def images_without_objects(images: int, image: NDArray[np.integer[Any]]) -> Note
     return Note(
         "images-without-objects", "images without objects", images - filled, severity="info"
     )
+
+
+def images_copied(
+    images: Sequence[Name], image: Integers, label: Integers, corners: Floats
+) -> Note:
+    """Note the images with the file name and the boxes of one in another folder, if most have."""
+    by_file: dict[str, list[int]] = {}
+    for row, name in enumerate(images):
+        if "/" in str(name):
+            by_file.setdefault(str(name).rpartition("/")[2], []).append(row)
+    repeated = [rows for rows in by_file.values() if len(rows) > 1]
+    order = np.lexsort((*corners.T, label, image)) if repeated else np.zeros(0, np.intp)
+    start = np.searchsorted(image[order], np.arange(len(images) + 1))
+    boxes = np.column_stack([label, corners])[order]
+    contents = [[boxes[start[row] : start[row + 1]].tobytes() for row in rows] for rows in repeated]
+    copies = sum(sum(map(bool, of_file)) - len({*filter(None, of_file)}) for of_file in contents)
+    is_copy = 2 * copies > sum(len(rows) - 1 for rows in repeated)
+    message = "images have the file name and boxes of one in another folder: is a folder a copy?"
+    return Note("images-copied", message, copies * is_copy)
 
 
 def angles_beyond_a_turn(count: int) -> Note:

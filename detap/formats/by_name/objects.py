@@ -12,6 +12,7 @@ from detap.formats.by_name.notes import (
     class_notes,
     detection_notes,
     ground_truth_notes,
+    images_copied,
     nonzero_notes,
 )
 from detap.formats.by_name.problems import RowReader, negative_size_notes
@@ -112,6 +113,9 @@ def ground_truth(
         notes=(
             *((AS_IS,) if reader.as_is else ()),
             *notes,
+            *nonzero_notes(
+                images_copied(objects.images, objects.image, objects.label, columns["corners"])
+            ),
             *class_notes(objects.classes),
             *negative,
             *ground_truth_notes(

@@ -495,7 +495,7 @@ class NumbersDocument(Document):
         return rows
 
     def numbers_of(self, words: list[str]) -> Any:
-        """Return what a line has; raise FaultError if it is invalid."""
+        """Return the values of a line; raise FaultError if it is invalid."""
         raise NotImplementedError
 
 

@@ -113,7 +113,10 @@ def files_of(given: str, inside: str, suffix: str, *, nested: bool = False) -> F
 _FILE_NAME = re.compile(rb"<filename>\s*([^<]*?)\s*</filename>")
 
 
-def without_copies(folder: Folder) -> Folder:
+_SKIP = "remove it, or pass subfolders='skip' (--subfolders skip) for ground truth"
+
+
+def without_copies(folder: Folder, hint: str = _SKIP) -> Folder:
     """Return a folder; raise InputError if a file has the name of one in a folder above it.
 
     It then may be a copy, unless its image is in its folder: next to it, or by ``filename``.
@@ -130,7 +133,6 @@ def without_copies(folder: Folder) -> Folder:
         one, other = map(quote, copies[0])
         message = f"{one} has the name of {other}: is it a copy?"
         message += f" ({len(copies)} files)" if len(copies) > 1 else ""
-        hint = "remove it, or pass subfolders='skip' (--subfolders skip) for ground truth"
         files.refuse(folder.path, message, hint)
     return folder
 
@@ -219,7 +221,7 @@ def first_folder(path: str, inside: Sequence[str], format_name: str, content: st
         below = " or ".join(filter(None, inside))
         hint = f"use the folder with the files{below and f', or the one with {below}'}"
         files.refuse(path, f"no {content}: no file ends with .txt{note}", hint)
-    return folder
+    return without_copies(folder, "remove it") if content == "labels" else folder
 
 
 def detections_folder(path: str) -> Folder:

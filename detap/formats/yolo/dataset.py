@@ -23,7 +23,13 @@ from detap.formats.reading.image_headers import IMAGE_SUFFIXES, image_size
 from detap.formats.reading.image_sizes import read_image_sizes, sizes_of
 from detap.formats.subsets import chosen_subset
 from detap.formats.text.class_names import SPLITS, ClassNames, is_data_yaml, read_data_yaml
-from detap.formats.text.folder import Folder, is_folder, name_of_member, nested_names
+from detap.formats.text.folder import (
+    Folder,
+    is_folder,
+    name_of_member,
+    nested_names,
+    without_copies,
+)
 from detap.formats.text.lines import plain_lines
 from detap.formats.yolo.names import NAME_LISTS, OBJ_DATA, PREFIX, read_obj_data
 from detap.io import stream as files
@@ -109,7 +115,8 @@ class DataSet:
         labeled = {f for f, (labels, stem) in keys.items() if f"{stem}.txt" in self._files(labels)}
         members = {n: names[n] for n in self.images if n in names and names[n] in labeled}
         self.members = [members.get(name, "") for name in self.images]
-        self.folder = Folder(root, "", ".txt", members, tuple(sorted(self._skipped)))
+        folder = Folder(root, "", ".txt", members, tuple(sorted(self._skipped)))
+        self.folder = folder if self.named else without_copies(folder, "remove it")
 
     @cached_property
     def image_files(self) -> list[str]:
