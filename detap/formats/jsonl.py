@@ -213,9 +213,7 @@ class Lines:
     def _record(self, text: str, number: int) -> Record:
         faults = Problems(1, "")
         cursor = JsonText(text, faults)
-        cursor.peek()
-        value = cursor.value("")
-        cursor.finish()
+        value = cursor.only_value()
         if cursor.constants:
             raise FaultError(*HOLDS_CONSTANTS)
         for problem in faults.listed:

@@ -135,6 +135,13 @@ class JsonText:
         self._repeated.clear()
         return value
 
+    def only_value(self, name: str = "") -> Any:
+        """Read the value of a text that has no other."""
+        self.peek()
+        value = self.value(name)
+        self.finish()
+        return value
+
     def items(self) -> Iterator[int]:
         """Step through an array; the caller reads each item."""
         self.index += 1
@@ -300,8 +307,11 @@ def refuse_utf16(data: bytes, file: str) -> None:
         refuse(file, "is UTF-16 or UTF-32 text, expected UTF-8", "save it as UTF-8")
 
 
-def decode(data: bytes, file: str) -> str:
-    """Return UTF-8 bytes as text, without a byte order mark."""
+def decode(data: bytes, file: str, first_line: int = 0) -> str:
+    """Return UTF-8 bytes as text, without a byte order mark.
+
+    The location of another byte is its line, if the number of the first one is given.
+    """
     refuse_utf16(data, file)
     try:
         return data.removeprefix(BYTE_ORDER_MARK).decode()
@@ -309,5 +319,6 @@ def decode(data: bytes, file: str) -> str:
         name, hint = looks_like(data)
         if name:
             refuse(file, f"looks like {name}", hint)
-        message = f"{data[error.start]:#04x} is not UTF-8"
-        refuse(file, message, "save it as UTF-8", f"byte {error.start}")
+        line = first_line + data.count(b"\n", 0, error.start)
+        where = f"line {line}" if first_line else f"byte {error.start}"
+        refuse(file, f"{data[error.start]:#04x} is not UTF-8", "save it as UTF-8", where)

@@ -52,7 +52,7 @@ def test_invalid_tables(content: str, message: str, tmp_path: Path) -> None:
 def test_tables_that_are_not_utf_8(tmp_path: Path) -> None:
     path = tmp_path / "sizes.csv"
     path.write_bytes(b"image,width,height\na,1,2\n\xff,1,2\n")
-    with pytest.raises(InputError, match="line 3: is not UTF-8"):
+    with pytest.raises(InputError, match="line 3: 0xff is not UTF-8"):
         read_image_sizes(path)
 
 

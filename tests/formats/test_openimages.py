@@ -152,7 +152,7 @@ NAMES = {
         "line 2: duplicate label '/m/01' with another name; list each class once",
     ),
     "empty": ("", "no class names; write {form}"),
-    "Latin-1": ("/m/01,Dog\n/m/02,Garçon\n", "line 2: is not UTF-8; save it as UTF-8"),
+    "Latin-1": ("/m/01,Dog\n/m/02,Garçon\n", "line 2: 0xe7 is not UTF-8; save it as UTF-8"),
     "JSON": ("[]", "looks like JSON; expected {form}"),
     "quotes": ('/m/01,"Dog', "line 1: invalid CSV: unexpected end of data; correct the line"),
 }
@@ -423,7 +423,7 @@ ROWS: dict[str, tuple[str | bytes, str]] = {
         "XMin '-.02' is outside [0, 1]; write pixels divided by the width; or pass as_is=True "
         "(--as-is)",
     ),
-    "not UTF-8": (b"a,d\xffg,0,1,0,1", "is not UTF-8; save it as UTF-8"),
+    "not UTF-8": (b"a,d\xffg,0,1,0,1", "0xff is not UTF-8; save it as UTF-8"),
     "open quotes": ('a,"dog,0,1,0,1', "invalid CSV: unexpected end of data; correct the line"),
     "quotes inside": (
         'a,"d"og,0,1,0,1',

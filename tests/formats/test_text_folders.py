@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from detap.formats.text.folder import Folder
-from detap.formats.text.reader import contents
+from detap.formats.text.folder import Folder, contents
 from detap.io.limits import Limits
 from detap.io.problems import Problems
 

@@ -11,7 +11,7 @@ from detap.formats.text.lines import looks_like
 from detap.io.json_text import JsonText, NotJsonError, decode, short_json
 from detap.io.limits import Limits
 from detap.io.paths import Path, SourceFile, shown
-from detap.io.problems import Problems
+from detap.io.problems import FaultError, Problems
 from detap.io.stream import read_bytes
 from detap.text_input import quote
 
@@ -30,7 +30,8 @@ class Descriptions:
         self.problems = problems
         self.names: dict[str, str] = {}
         if self.file:
-            self._read(read_bytes(self.file, limits))
+            with problems.collected(file=self.file):
+                self._read(read_bytes(self.file, limits))
         alike = Counter(self.names.values())
         # Labels of the same name stay separate classes.
         self.name_by_label = {
@@ -41,35 +42,26 @@ class Descriptions:
 
     def _read(self, data: bytes) -> None:
         if appearance := looks_like(data):
-            self._add("", f"looks like {appearance}", f"expected {_LINES}")
-            return
-        try:
-            text = data.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            line = data.count(b"\n", 0, error.start) + 1
-            self._add(f"line {line}", "is not UTF-8", "save it as UTF-8")
-            return
-        lines = csv.reader(text.split("\n"), strict=True)
+            raise FaultError(f"looks like {appearance}", f"expected {_LINES}")
+        lines = csv.reader(decode(data, self.file, 1).split("\n"), strict=True)
         try:
             for row in lines:
                 self._take(row, f"line {lines.line_num}")
         except csv.Error as error:
-            self._add(f"line {lines.line_num}", f"invalid CSV: {error}", "correct the line")
+            location = f"line {lines.line_num}"
+            raise FaultError(f"invalid CSV: {error}", "correct the line", location) from None
         if not self.names and not self.problems.count:
-            self._add("", "no class names", f"write {_LINES}")
+            raise FaultError("no class names", f"write {_LINES}")
 
     def _take(self, row: list[str], location: str) -> None:
         if not row or tuple(row[:2]) == _HEADER:
             return
         if len(row) < 2 or not all(row[:2]) or row[0] == _HEADER[0]:
             message = f"{quote(','.join(row))} is not a label and a name"
-            self._add(location, message, f"write {_LINES}")
+            self.problems.add(self.file, location, message, f"write {_LINES}")
         elif self.names.setdefault(row[0], row[1]) != row[1]:
             message = f"duplicate label {quote(row[0])} with another name"
-            self._add(location, message, "list each class once")
-
-    def _add(self, location: str, message: str, hint: str) -> None:
-        self.problems.add(self.file, location, message, hint)
+            self.problems.add(self.file, location, message, "list each class once")
 
     def name(self, label: str) -> str | None:
         """Return the class name for a label or name; None if unknown."""
@@ -110,9 +102,7 @@ class Hierarchy:
         text = JsonText(decode(data, problems.file), problems)
         value = None
         try:
-            text.peek()
-            value = text.value("hierarchy")
-            text.finish()
+            value = text.only_value("hierarchy")
         except NotJsonError as error:
             problems.add_here(*text.fault(error))
         problems.raise_any()

@@ -17,6 +17,7 @@ from detap.formats.text.lines import looks_like, number_fault
 from detap.formats.text.reader import used_names
 from detap.io.digest import started
 from detap.io.file_kinds import BYTE_ORDER_MARK
+from detap.io.json_text import decode
 from detap.io.limits import Limits
 from detap.io.paths import shown
 from detap.io.problems import FaultError, Problems
@@ -163,11 +164,7 @@ class _Reader:
 
     def _fields(self, data: bytes) -> Iterator[list[str]]:
         """Yield the fields of each line; `line` is its number."""
-        try:
-            text = data.decode()
-        except UnicodeDecodeError as error:
-            broken = self.line + 1 + data.count(b"\n", 0, error.start)
-            raise FaultError("is not UTF-8", "save it as UTF-8", f"line {broken}") from None
+        text = decode(data, shown(self.stream.path), self.line + 1)
         lines_before = self.line
         rows = csv.reader(text.split("\n"), strict=True, skipinitialspace=True)
         try:

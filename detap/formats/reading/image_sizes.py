@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.formats.reading.image_headers import IMAGE_SUFFIXES
-from detap.io.file_kinds import BYTE_ORDER_MARK, kind_of
+from detap.io.file_kinds import kind_of
+from detap.io.json_text import decode
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
 from detap.io.problems import Problems
@@ -59,12 +60,7 @@ def _rows(data: bytes, problems: Problems) -> Iterator[tuple[int, str, str, str]
     if kind or b"\0" in data[:4096]:
         problems.add_here("", f"looks like {kind or 'binary data'}, expected `{','.join(COLUMNS)}`")
         return
-    try:
-        lines = data.removeprefix(BYTE_ORDER_MARK).decode().split("\n")
-    except UnicodeDecodeError as error:
-        number = data.count(b"\n", 0, error.start) + 1
-        problems.add_here(f"line {number}", "is not UTF-8", "save it as UTF-8")
-        return
+    lines = decode(data, problems.file, 1).split("\n")
     positions = _header(lines[0], problems)
     required = max(positions, default=0) + 1
     for number, text in enumerate(lines[1:] if positions else [], 2):

@@ -54,9 +54,8 @@ from detap.formats.shapes.values import (
 )
 from detap.formats.stem_matching import base_name, empty_ground_truth, without_suffix
 from detap.formats.text.class_names import ClassNames
-from detap.formats.text.folder import Folder, files_of, one_file
+from detap.formats.text.folder import Folder, contents, files_of, one_file
 from detap.formats.text.lines import box_fault, decoded_lines, looks_like
-from detap.io.digest import read_hashed
 from detap.io.file_kinds import BYTE_ORDER_MARK
 from detap.io.json_text import HOLDS_CONSTANTS, short_json
 from detap.io.limits import DEFAULT_LIMITS, Limits
@@ -207,16 +206,9 @@ class Document(RowReader):
         for folder in self.folders():
             before = len(self)
             self.skipped += folder.skipped
-            for number, (name, member) in enumerate(folder.members.items()):
-                path = folder.file(member)
-                try:
-                    data, digest = read_hashed(path, self.limits)
-                except InputError as error:
-                    self.problems.extend(*error.problems)
-                    continue
-                if digest:
-                    folder.digests[number] = digest
-                self.read_data(data, path if member else self.path, name)
+            names, members = [*folder.members], [*folder.members.values()]
+            for number, path, data in contents(folder, members, self.problems, self.limits):
+                self.read_data(data, path if members[number] else self.path, names[number])
                 if len(self) > self.limits.records:
                     break
             self._sources.append(folder.source(folder.members.values(), len(self) - before))

@@ -26,7 +26,7 @@ def json_value(data: bytes, problems: Problems, limits: Limits, expected: str) -
     """Return the content of a JSON file and its number of NaN; raise FaultError for other text."""
     text = text_of(data, problems, limits, nesting, expected)
     try:
-        return _read(text, ""), text.constants
+        return text.only_value(), text.constants
     except NotJsonError as error:
         where, message, hint = text.fault(error)
         raise FaultError(message, hint, where) from None
@@ -41,7 +41,7 @@ def json_lines(
     for number, line in enumerate(lines, 1):
         where, text = f"line {number}", JsonText(line, problems)
         try:
-            records += [(where, _read(text, where))] if line.strip() else []
+            records += [(where, text.only_value(where))] if line.strip() else []
         except NotJsonError as error:
             kind, hint = looks_like_other(data) if number == 1 else ("", "")
             if kind not in ("", "JSON Lines"):
@@ -50,14 +50,6 @@ def json_lines(
             problems.add_here(where, error.message, error.hint)
         constants += text.constants
     return records, constants
-
-
-def _read(text: JsonText, name: str) -> Any:
-    """Return the only value of a text."""
-    text.peek()
-    value = text.value(name)
-    text.finish()
-    return value
 
 
 def value_text(record: dict[str, Any], key: str) -> str:

@@ -1,21 +1,28 @@
 """Files of a data set's folder, and image sets."""
 
+import hashlib
 import os
 import re
+import stat
 from collections import Counter
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from detap.errors import InputError
 from detap.formats.reading.image_headers import IMAGE_SUFFIXES
 from detap.formats.reading.sniffing import head
 from detap.formats.text.lines import plain_lines
 from detap.io import stream as files
-from detap.io.digest import sha256
+from detap.io.digest import read_hashed, sha256
 from detap.io.limits import Limits
 from detap.io.paths import STDIN, Path, SourceFile
 from detap.io.problems import Problems
 from detap.text_input import quote
+
+_OPEN = os.O_RDONLY
+for _name in ("O_CLOEXEC", "O_NONBLOCK", "O_NOCTTY"):
+    _OPEN |= getattr(os, _name, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +59,49 @@ class Folder:
             known = {names[number]: digest for number, digest in self.digests.items()}
             digest = sha256(self.given, read, known)
         return SourceFile(self.given, records, read, digest)
+
+
+def contents(
+    folder: Folder, members: Sequence[str], problems: Problems, limits: Limits
+) -> Iterator[tuple[int, str, bytes]]:
+    """Yield the index, path and content of each member; collect problems of unreadable ones.
+
+    `_plain_content` is three times as fast as `read_hashed`, which saves a tenth of the evaluation
+    of small files.
+    """
+    start = os.path.join(folder.path, "")
+    for number, member in enumerate(members):
+        path = start + member if member else folder.given
+        data = _plain_content(path, limits) if member else None
+        try:
+            if data is None:
+                data, digest = read_hashed(path, limits)
+            else:
+                digest = hashlib.sha256(data).hexdigest() if limits.digests else ""
+        except InputError as error:
+            problems.extend(*error.problems)
+            continue
+        if digest:
+            folder.digests[number] = digest
+        yield number, path, data
+
+
+def _plain_content(path: str, limits: Limits) -> bytes | None:
+    """Return the content of a file; None if it is not plain, too large, or changes."""
+    try:
+        file = os.open(path, _OPEN)
+    except (OSError, ValueError):
+        return None
+    try:
+        status = os.fstat(file)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > limits.file_bytes:
+            return None
+        data = os.read(file, status.st_size + 1)
+    except OSError:
+        return None
+    finally:
+        os.close(file)
+    return data if len(data) == status.st_size and data[:2] != files.GZIP_MAGIC else None
 
 
 def _list_folder(path: str) -> list[os.DirEntry[str]]:

@@ -22,9 +22,14 @@ from detap.formats.reading.attributes import Attributes
 from detap.formats.stem_matching import empty_ground_truth
 from detap.formats.text.class_names import ClassNames
 from detap.formats.text.detections import class_of_stem, detect_layout, read_detections
-from detap.formats.text.folder import detections_folder, ground_truth_folder, name_of_member
+from detap.formats.text.folder import (
+    contents,
+    detections_folder,
+    ground_truth_folder,
+    name_of_member,
+)
 from detap.formats.text.lines import LineForm
-from detap.formats.text.reader import FolderReader, Rows, contents, first_words, used_names
+from detap.formats.text.reader import FolderReader, Rows, first_words, used_names
 from detap.formats.voc._scan import Annotations
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path

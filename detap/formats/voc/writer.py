@@ -12,6 +12,7 @@ from detap.formats.content import (
     check_words,
     lost_areas,
     lost_flags,
+    lost_unused,
     number_text,
     rounded_areas,
     rows_of,
@@ -66,10 +67,7 @@ def _tree(
 
 def _lost_classes(truth: GroundTruth) -> Iterator[Note]:
     names = [truth.classes[k] for k in np.unique(truth.label).tolist()]
-    absent = len(truth.classes) - len(names)
-    if absent:
-        message = "classes without objects not supported by VOC"
-        yield Note("data-lost", message, absent)
+    yield from lost_unused(truth, "VOC")
     if names != sorted(names):
         message = "class order not supported by VOC; readers sort classes by name"
         yield Note("classes-sorted", message, len(names), severity="info")

@@ -4,14 +4,14 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 
-from detap.errors import InputError, Problem
+from detap.errors import InputError
 from detap.formats.text.class_names import ClassNames, is_data_yaml
 from detap.formats.text.folder import Folder
 from detap.formats.text.lines import plain_lines
 from detap.io.limits import Limits
 from detap.io.paths import Path
 from detap.io.problems import Problems
-from detap.io.stream import read_bytes
+from detap.io.stream import read_bytes, refuse
 from detap.tables.detection import GroundTruth
 from detap.text_input import is_whole, quote
 
@@ -42,25 +42,22 @@ def read_obj_data(file: str, limits: Limits) -> ClassNames:
         values.setdefault(key, value)
     problems.raise_any()
     if "names" not in values:
-        problems.add(file, "", "has no `names =`", "add the file with one class name per line")
-    problems.raise_any()
+        refuse(file, "has no `names =`", "add the file with one class name per line")
     folder = os.path.dirname(file) or "."
     path = _existing(folder, values["names"])
     # Otherwise any file of the machine could be shown as names.
     if os.path.relpath(path, folder).startswith(os.pardir):
-        problems.add(file, "", f"names = {quote(values['names'])} is outside its folder", "move it")
-        problems.raise_any()
+        refuse(file, f"names = {quote(values['names'])} is outside its folder", "move it")
     names = ClassNames.load(path, limits)
     count = values.get("classes")
     if count is not None and (not is_whole(count) or int(count[:9]) != len(names.names)):
         message = f"classes is {quote(count)}, but {names.file} has {len(names.names)} names"
-        problems.add(file, "", message, "correct one of them")
+        refuse(file, message, "correct one of them")
     splits: dict[str, tuple[str, ...]] = {
         key: (value,) for key, value in values.items() if key not in _OTHER_KEYS
     }
     if not splits:
-        problems.add(file, "", "no list of images", "add one, such as `train = train.txt`")
-    problems.raise_any()
+        refuse(file, "no list of images", "add one, such as `train = train.txt`")
     return ClassNames(file, names.names, splits=splits)
 
 
@@ -78,7 +75,7 @@ def kpt_shape(lists: Sequence[ClassNames]) -> tuple[int, int] | None:
     if len(given) > 1:
         (one, first), (other, second) = sorted(given.items())[:2]
         message = f"kpt_shape is [{other[0]}, {other[1]}], and [{one[0]}, {one[1]}] in {first}"
-        raise InputError(Problem(second, "", message, "correct one of them"))
+        refuse(second, message, "correct one of them")
     return next(iter(given), None)
 
 
@@ -141,4 +138,4 @@ def check_numbered(path: str, truth: GroundTruth, names: Sequence[str]) -> None:
         example = f"(e.g. {quote(truth.classes[0])})"
         message = f"the ground truth has class names {example}, the results have numbers"
         hint = "pass --class-names FILE: data.yaml, obj.names or classes.txt"
-        raise InputError(Problem(path, "", message, hint))
+        refuse(path, message, hint)
