@@ -25,30 +25,41 @@ def base_name(path: str) -> str:
     return path.replace("\\", "/").rpartition("/")[2]
 
 
+def stem_of(path: str) -> str:
+    """Return the file name of a path without the suffix of an image."""
+    return without_suffix(base_name(path))
+
+
 class ImageNames:
     """Images by id, and by file name with or without folder and suffix."""
 
     def __init__(self, images: Sequence[Name], file_names: Mapping[Name, str]) -> None:
         self.names = [str(file_names.get(name, name)) for name in images]
-        self._rows: dict[Name, int] = {name: row for row, name in enumerate(images)}
-        self._rows |= {str(name): row for row, name in enumerate(images)}
+        self._by_id: dict[Name, int] = {str(name): row for row, name in enumerate(images)}
+        self._by_id |= {name: row for row, name in enumerate(images)}
+        self._by_file: dict[str, int] = {}
         for forms in zip(*map(_forms, self.names), strict=True):
             counts = Counter(forms)
             for row, form in enumerate(forms):
                 if counts[form] == 1:
-                    self._rows.setdefault(form, row)
+                    self._by_file.setdefault(form, row)
 
-    def find(self, image: Name) -> int | None:
-        """Return the index of an image; None if it is unknown or not clear."""
-        known = (self._rows.get(form) for form in (image, *_forms(str(image))))
-        return next((row for row in known if row is not None), None)
+    def find(self, image: Name) -> int:
+        """Return the index of an id or file name; -1 if it is unknown or not clear."""
+        row = self._by_id.get(image, -1)
+        row = self.find_file(str(image)) if row < 0 else row
+        return self._by_id.get(_forms(str(image))[-1], -1) if row < 0 else row
+
+    def find_file(self, name: str) -> int:
+        """Return the index of a file name, -1 if it is unknown or not clear."""
+        return next((self._by_file[form] for form in _forms(name) if form in self._by_file), -1)
 
 
 def _forms(name: str) -> tuple[str, ...]:
     """Return a name, and without suffix, without folder, and without both."""
     name = name.replace("\\", "/")
     base = base_name(name)
-    return name, without_suffix(name), base, without_suffix(base)
+    return name, without_suffix(name), base, stem_of(name)
 
 
 def by_stem(ground_truth: GroundTruth, file_names: Mapping[Name, str]) -> GroundTruth:

@@ -7,7 +7,7 @@ Some detectors write file stems as image ids, as numbers if they are digits (Ult
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from unicodedata import normalize
 
 import numpy as np
@@ -18,7 +18,7 @@ from detap.errors import InputError, Note, Problem
 from detap.formats.catalogue import FORMATS
 from detap.formats.coco.columns import DetectionColumns
 from detap.formats.coco.records import other_name
-from detap.formats.stem_matching import base_name, by_stem, without_suffix
+from detap.formats.stem_matching import ImageNames, stem_of
 from detap.formats.text.class_names import DATA_YAML, ClassNames
 from detap.io.json_text import short_json
 from detap.io.paths import shown
@@ -79,18 +79,13 @@ def sample_categories(columns: DetectionColumns, truth: GroundTruth) -> Category
 # --- images
 
 
-def image_stems(truth: GroundTruth) -> tuple[str, ...]:
-    """Return the file stem of each image; empty if unknown or not unique: "7" is not the id 7."""
+def _named_images(truth: GroundTruth) -> ImageNames:
+    """Return the images by file name; none if names are unknown: "7" is not the id 7."""
     source = FORMATS.get(truth.format)
-    if source is None or not source.by_ids:
-        return tuple(name for name in truth.images if isinstance(name, str))
-    files = source.file_names(truth)
-    if not all(name in files for name in truth.images):
-        return ()
-    try:
-        return tuple(map(str, by_stem(truth, files).images))
-    except InputError:
-        return ()
+    files: Mapping[Name, str] = {name: name for name in truth.images if isinstance(name, str)}
+    if source is not None and source.by_ids:
+        files = source.file_names(truth)
+    return ImageNames(truth.images if files.keys() >= set(truth.images) else (), files)
 
 
 def image_indices(
@@ -103,12 +98,10 @@ def image_indices(
     by_id = {identifier: index for index, identifier in enumerate(truth.images)}
     if by_id.keys() >= set(used):
         return by_id, ()
-    stems = image_stems(truth)
-    if listed:
-        by_stem = _indices_by_file(stems, listed)
-    else:
-        by_stem = _indices_by_number(stems)
-        by_stem |= _indices_by_file(stems, {name: name for name in used if isinstance(name, str)})
+    names = _named_images(truth)
+    by_stem = {} if listed else _indices_by_number(names)
+    files = listed or {name: name for name in used if isinstance(name, str)}
+    by_stem |= {name: row for name, file in files.items() if (row := names.find_file(file)) >= 0}
     stem_count, id_count = (sum(name in ids for name in used) for ids in (by_stem, by_id))
     if stem_count < len(used):
         by_text = {name: by_id.get(_number_in(name), -1) for name in used}
@@ -126,22 +119,11 @@ def _number_in(name: Name) -> int:
     return int(name) if is_number else -1
 
 
-def _indices_by_file(stems: Sequence[str], files: Mapping[Any, str]) -> dict[Name, int]:
-    """Return the image index of each id whose file is known."""
-    index_by_stem = {stem: index for index, stem in enumerate(stems)}
-    paths = {name: without_suffix(file.replace("\\", "/")) for name, file in files.items()}
-    indices = {
-        name: index_by_stem.get(path, index_by_stem.get(path.rpartition("/")[2], -1))
-        for name, path in paths.items()
-    }
-    return {name: index for name, index in indices.items() if index >= 0}
-
-
-def _indices_by_number(stems: Sequence[str]) -> dict[Name, int]:
+def _indices_by_number(names: ImageNames) -> dict[Name, int]:
     """Return the image index of each number that is the stem of one image only."""
     numbers = {
         index: int(stem)
-        for index, stem in enumerate(stems)
+        for index, stem in enumerate(map(stem_of, names.names))
         if is_whole(stem) and len(stem) <= _MAX_DIGITS
     }
     counts = Counter(numbers.values())
@@ -170,7 +152,7 @@ def check_image_ids(
 
     Called if the sample has almost no overlaps `by_id`; a `part` of the input needs more evidence.
     """
-    index_by_number = _indices_by_number(image_stems(truth))
+    index_by_number = _indices_by_number(_named_images(truth))
     if not index_by_number:
         return
     by_number = np.array([index_by_number.get(name, -1) for name in truth.images], np.int32)
@@ -191,18 +173,15 @@ def match_by_listed_file(
     """Match images by file name if the results list other names than `expected` for the ids."""
     listed = columns.file_names
     other = sum(
-        _stem(name) != _stem(expected[identifier])
+        stem_of(name) != stem_of(expected[identifier])
         for identifier, name in listed.items()
         if identifier in expected
     )
     if not other:
         return columns, ()
-    try:
-        stems = [str(name) for name in by_stem(truth, expected).images]
-    except InputError:
-        stems = []
-    index_by_id = _indices_by_file(stems, listed)
-    index = np.array([index_by_id.get(name, -1) for name in truth.images], np.int32)
+    names = ImageNames(truth.images, expected)
+    files = [listed.get(name) for name in truth.images]
+    index = np.array([-1 if f is None else names.find_file(f) for f in files], np.int32)
     image = index[columns.image]
     if (image < 0).any():
         message = "image ids have different file names in results and ground truth; same images?"
@@ -210,10 +189,6 @@ def match_by_listed_file(
     message = "image ids of the results differ; matched by file_name"
     note = Note("images-matched-by-name", message, other, severity="info")
     return replace(columns, image=image, by_file=True), (note,)
-
-
-def _stem(name: str) -> str:
-    return without_suffix(base_name(name))
 
 
 # --- classes

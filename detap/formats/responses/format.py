@@ -130,7 +130,7 @@ class Answers(LinesDocument):
         """Group the lines by image; leave out those of unknown images, or raise FaultError."""
         rows = [self.names.find(line.image) for line in self.lines]
         pairs = [*zip(self.lines, rows, strict=True)]
-        unknown = [line for line, row in pairs if row is None]
+        unknown = [line for line, row in pairs if row < 0]
         if self.limits.refuses_images(len(unknown), len(rows)):
             more = f", nor are those of {len(unknown) - 1} other lines" if len(unknown) > 1 else ""
             first = unknown[0]
@@ -145,7 +145,7 @@ class Answers(LinesDocument):
             images = len({line.image for line in unknown})
             self.extra_images = (extra_images_note(boxes, images),)
         for line, row in pairs:
-            if row is not None:
+            if row >= 0:
                 self.by_image.setdefault(row, []).append(line)
 
     def _check(self) -> None:
