@@ -64,10 +64,6 @@ class Annotations(Document):
             self.path = shown(self.given)
         return super().folders()
 
-    def location_text(self, location: Any) -> str:
-        """Return the text of a line."""
-        return f"line {location}"
-
     def notes(self) -> tuple[Note, ...]:
         """Return notes about the file."""
         message = "tags of whole images skipped: not boxes"
@@ -104,19 +100,11 @@ class Annotations(Document):
         except etree.XMLSyntaxError as error:
             faults = [fault for fault in parser.error_log if fault.level_name == "FATAL"]
             line, reason = (faults[0].line, faults[0].message) if faults else (1, error.msg)
-            self._add_fault(content, f"line {line}", reason)
+            raise _fault(content, f"line {line}", reason) from None
         except (ValueError, LookupError) as error:
-            self._add_fault(content, "", str(error))
+            raise _fault(content, "", str(error)) from None
         if self.problems.count == before and not self.images:
             raise FaultError("no <image> elements", _AGAIN)
-
-    def _add_fault(self, data: bytes, location: str, reason: str) -> None:
-        appearance = looks_like(data)
-        if appearance and appearance != "XML":
-            hint = f"expected a CVAT export, {_EXPORTED}"
-            self.problems.add(self.path, "", f"looks like {appearance}", hint)
-        else:
-            self.problems.add(self.path, location, f"invalid XML: {reason}", "export it again")
 
     def _check_root(self, root: Any, data: bytes) -> None:
         if root.getroottree().docinfo.internalDTD is not None:
@@ -153,7 +141,7 @@ class Annotations(Document):
         for child in part if part.tag != "meta" else ():
             if child.tag in _SHAPES:
                 message = f"<{child.tag}> is in <{part.tag[:_SHOWN]}>, expected in <image>"
-                self._add(child.sourceline, message, "export it again")
+                self.problems.add_here(f"line {child.sourceline}", message, "export it again")
 
     def _check_node(self, node: Any) -> None:
         """Check an element that is nested deeply, or text between elements."""
@@ -164,10 +152,8 @@ class Annotations(Document):
         before = "".join(element.itertext()) if node.is_tail else ""
         line = element.sourceline + (before + node[: -len(node.lstrip())]).count("\n")
         message = f"has text between its elements: {quote(node.strip())}"
-        self._add(line, message, "remove it, or write it as an element")
-
-    def _add(self, line: int, message: str, hint: str) -> None:
-        self.problems.add(self.path, f"line {line}", message, hint)
+        hint = "remove it, or write it as an element"
+        self.problems.add_here(f"line {line}", message, hint)
 
     def image_of(self, location: str, record: Any, file: str) -> Image:
         """Return the image of an element."""
@@ -180,7 +166,7 @@ class Annotations(Document):
             width, height = _side("width", attributes), _side("height", attributes)
         shapes = [shape for shape in record if shape.tag != "tag"]
         self.counts["tags"] += len(record) - len(shapes)
-        located = ((shape.sourceline, _attributes(shape)) for shape in shapes)
+        located = ((f"line {shape.sourceline}", _attributes(shape)) for shape in shapes)
         return Image(name, located, width, height, attributes)
 
     def fault_text(self, record: Any, message: str) -> str:
@@ -237,6 +223,15 @@ class Cvat(DocumentFormat):
         file = os.path.join(path, _EXPORTED) if os.path.isdir(path) else path
         root = _ROOT.search(head(file))
         return root is not None and root.group(1) == b"annotations"
+
+
+def _fault(data: bytes, location: str, reason: str) -> FaultError:
+    """Return the fault of a file that is not XML."""
+    appearance = looks_like(data)
+    if appearance and appearance != "XML":
+        hint = f"expected a CVAT export, {_EXPORTED}"
+        return FaultError(f"looks like {appearance}", hint)
+    return FaultError(f"invalid XML: {reason}", "export it again", location)
 
 
 def _encoding(data: bytes) -> str | None:

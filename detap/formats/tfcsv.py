@@ -67,11 +67,12 @@ class Rows(Document):
 
     def parse(self, data: bytes) -> Any:
         """Return the rows of each image."""
-        before, table = self.problems.count, read_csv(data, self.problems, self.expected)
+        before = self.problems.count
+        header, rows = read_csv(data, self.problems, self.expected)
         images: dict[str, list[Row]] = defaultdict(list)
         if self.problems.count == before:
-            self._find_columns(table.header)
-            for row in table.rows:
+            self._find_columns(header)
+            for row in rows:
                 images[row.values[self._columns["image"]]].append(row)
         return images
 

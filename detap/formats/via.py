@@ -23,7 +23,6 @@ from detap.formats.shapes.document import (
 )
 from detap.formats.shapes.values import (
     Row,
-    Table,
     as_xywh,
     bounds,
     finite_number,
@@ -72,7 +71,7 @@ class Regions(Document):
     def parse(self, data: bytes) -> Any:
         """Return the records of the images: a list of location and record."""
         if data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] not in (b"{", b"["):
-            return _records_of(read_csv(data, self.problems, self.expected), self.problems)
+            return _records_of(*read_csv(data, self.problems, self.expected), self.problems)
         content = super().parse(data)
         if isinstance(content, dict) and {"file", "metadata"} <= content.keys():
             project = Project(content, self.expected)
@@ -277,23 +276,23 @@ def _shape_of(xy: list[Any]) -> dict[str, Any] | None:
 # --- CSV
 
 
-def _records_of(table: Table, problems: Problems) -> list[tuple[str, Any]]:
+def _records_of(header: list[str], rows: list[Row], problems: Problems) -> list[tuple[str, Any]]:
     """Return the location and record of each image; collect problems.
 
     The keys of ``regions`` are their locations.
     """
-    missing = [name for name in _COLUMNS if name not in table.header]
+    missing = [name for name in _COLUMNS if name not in header]
     for name in missing:
         problems.add_here("line 1", f"has no column {name}", _EXPECTED)
     images: dict[tuple[str, str], list[Row]] = defaultdict(list)
-    for row in [] if missing else table.rows:
+    for row in [] if missing else rows:
         images[row.values["filename"], row.values["file_size"]].append(row)
     records = []
-    for (name, _), rows in images.items():
-        where = f"line {rows[0].line}"
+    for (name, _), of_image in images.items():
+        where = f"line {of_image[0].line}"
         with problems.collected(where):
-            record = {"filename": name, "file_attributes": _cell(rows[0], "file_attributes")}
-            record["regions"] = dict(map(_region, _with_region(rows)))
+            record = {"filename": name, "file_attributes": _cell(of_image[0], "file_attributes")}
+            record["regions"] = dict(map(_region, _with_region(of_image)))
             records.append((where, record))
     return records
 

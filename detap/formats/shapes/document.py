@@ -75,7 +75,7 @@ class Image(NamedTuple):
     """An image of a file; the recipe checks its name and size."""
 
     name: Any  # of its file
-    objects: Iterable[tuple[Any, Any]]  # location and content of each object
+    objects: Iterable[tuple[str, Any]]  # location and content of each object
     width: Any = None  # in pixels, None if unknown
     height: Any = None
     attributes: Mapping[str, Any] = _NOTHING  # for slices
@@ -154,7 +154,7 @@ class Document(RowReader):
         self._angles = 0  # beyond a turn
         self._files: list[str] = []
         self._file = array("i")
-        self._locations: list[Any] = []
+        self._locations: list[str] = []
         self._image = array("i")
         self._labels: list[str] = []
         self._numbers = array("d")
@@ -186,10 +186,6 @@ class Document(RowReader):
     def item_of(self, record: Any) -> Item | None:
         """Return the object of a record; None skips it."""
         raise NotImplementedError
-
-    def location_text(self, location: Any) -> str:
-        """Return the text of an object's location."""
-        return str(location)
 
     def fault_text(self, record: Any, message: str) -> str:
         """Return the message of a faulty object."""
@@ -234,7 +230,7 @@ class Document(RowReader):
 
     def read_image(self, file: str, location: str, record: Any) -> None:
         """Read one image and collect its problems."""
-        objects: Iterable[tuple[Any, Any]] = ()
+        objects: Iterable[tuple[str, Any]] = ()
         with self.problems.collected(location):
             image = self.image_of(location, record, file)
             stem = self._begin(image, file, location)
@@ -246,7 +242,7 @@ class Document(RowReader):
                 self.take(item, where)
             except FaultError as fault:
                 message = self.fault_text(item, fault.message)
-                self.problems.add_here(self.location_text(where), message, fault.hint)
+                self.problems.add_here(where, message, fault.hint)
 
     def _begin(self, image: Image, file: str, location: str) -> str:
         """Return the stem of a new image."""
@@ -274,7 +270,7 @@ class Document(RowReader):
         self.images[stem] = math.nan, math.nan
         return stem
 
-    def take(self, record: Any, location: Any) -> None:
+    def take(self, record: Any, location: str) -> None:
         """Add an object of the last image; raise FaultError if it is invalid."""
         item = self.item_of(object_of(record))
         if item is None:
@@ -315,7 +311,7 @@ class Document(RowReader):
 
     def location(self, row: int) -> tuple[str, str]:
         """Return the file and location of a box."""
-        return self._files[self._file[row]], self.location_text(self._locations[row])
+        return self._files[self._file[row]], self._locations[row]
 
     # --- shapes as boxes
 

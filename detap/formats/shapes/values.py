@@ -167,17 +167,11 @@ class Row(NamedTuple):
     values: dict[str, str]
 
 
-class Table(NamedTuple):
-    """The rows of a file."""
+def read_csv(data: bytes, problems: Problems, expected: str) -> tuple[list[str], list[Row]]:
+    """Return the header and rows of a CSV file; raise FaultError for other files.
 
-    header: tuple[str, ...]
-    rows: list[Row]
-
-
-def read_csv(data: bytes, problems: Problems, expected: str) -> Table:
-    """Return the rows of a CSV file without blank lines; raise FaultError for other files.
-
-    Values have no outer white space and do not span lines. The problems of lines are collected.
+    Values have no outer white space and do not span lines. Blank lines are left out, the problems
+    of others collected.
     """
     kind = looks_like(data)
     if kind or not data.strip():
@@ -209,7 +203,7 @@ def read_csv(data: bytes, problems: Problems, expected: str) -> Table:
     repeated = {name for name in header if name and header.count(name) > 1}
     for name in sorted(repeated):
         problems.add_here("line 1", f"duplicate column {name}", "keep one")
-    return Table(tuple(header), rows)
+    return header, rows
 
 
 # --- shapes and flags
