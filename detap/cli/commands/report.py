@@ -35,13 +35,14 @@ from detap.gates.history import history, read_runs
 from detap.io.writing import STDOUT, check_target, write
 from detap.report.model import PageSource, Report
 from detap.report.page import check_installed, data_folder
-from detap.report.page.pictures import ImageFile, Search, any_exists, find_folder, sample
+from detap.report.page.pictures import ImageFile, Search, any_exists, find_folder, missing, sample
 from detap.report.sections.detection import detection_report
 from detap.report.sections.history import history_block, history_notes
 from detap.report.sections.slices import slices_block
 from detap.report.writers.json import as_dict
 from detap.report.writers.registry import WRITERS, Style
 from detap.tables.detection import Name
+from detap.text_input import join_names
 
 NO_PICTURES = "none"
 """Value of ``--images`` for a page without images."""
@@ -57,7 +58,10 @@ page_options = stack(
         "pictures",
         settable=False,
         metavar="DIR",
-        help="Folder of the images to show, or none; by default searched near the ground truth.",
+        help="Folder of the images to show, or none. By default the first of ., images, .., "
+        "../images (from the annotations; VOC, YOLO and others: as usual there) and folders in "
+        "these named as a part of the file (val2017) that has half of the images. Tried for each: "
+        "its name, without folders, with each image suffix.",
     ),
     _page(
         "-o",
@@ -201,17 +205,19 @@ def _with_pictures(
     def files(images: Iterable[Name]) -> Iterator[ImageFile]:
         return (ImageFile(str(image), names.get(str(image)), None) for image in images)
 
-    folder: ImageFolder | None
-    notes = []
+    notes: list[Note] = []
     if given is None:
         search = find_folder(folders, [*files(sample(images))])
-        folder = search.folder
-        notes = [_search_note(search)]
+        folder, notes = search.folder, [_search_note(search)]
     else:
         folder = ImageFolder(given)
         if not any_exists(folder, files(images)):
             message = f"{escape(given)} has no image file of the data set; the page has no images"
             notes = [Note("no-images-found", message)]
+            return replace(source, pictures=folder, file_names=names), notes
+    if folder is not None and (absent := missing(folder, files(images))):
+        message = f"images without a file in {escape(folder.path)}: {join_names(absent)}"
+        notes.append(Note("images-missing", message, len(absent), "info"))
     return replace(source, pictures=folder, file_names=names), notes
 
 

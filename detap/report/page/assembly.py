@@ -18,6 +18,7 @@ from markupsafe import Markup
 from detap import metrics
 from detap.analysis.comparison import Comparison, difference, resample_summary
 from detap.analysis.intervals import Interval
+from detap.core.threads import SMALL_WORK, memory_is_tight, thread_count
 from detap.errors import UsageError
 from detap.escaping import escape
 from detap.evaluation.results import Result, class_rows
@@ -312,7 +313,8 @@ def _pictures(
         write(os.path.join(folder.path, THUMBNAILS, name), data)
         return f"{folder.address}/{THUMBNAILS}/{name}"
 
-    result = thumbnails(source.pictures, files, save=save, max_bytes=max_bytes)
+    threads = 1 if memory_is_tight() else source.result._run.threads or thread_count(SMALL_WORK)
+    result = thumbnails(source.pictures, files, save=save, max_bytes=max_bytes, threads=threads)
     pictures = {
         str(number): [result.uris[file.name], *result.sizes[file.name]]
         for number, file in zip(numbers, files, strict=True)

@@ -8,9 +8,12 @@ folder, else only inside its root.
 import os
 import warnings
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from io import BytesIO
+from itertools import islice
 from typing import NamedTuple
 
 from PIL import Image, ImageOps
@@ -25,6 +28,7 @@ from detap.tables.detection import Name
 
 SIDE = 480
 QUALITY = 60
+MOST_THREADS = 8  # each may hold a decoded picture
 MOST_PIXELS = 100_000_000
 MOST_FILE_BYTES = 200_000_000
 
@@ -57,6 +61,10 @@ class _UnusableError(Exception):
     """The reason why an image has no thumbnail."""
 
 
+_Made = tuple[bytes, tuple[int, int]] | _UnusableError | None
+"""A thumbnail and the size of its picture, the reason for none, or None without a file."""
+
+
 class Search(NamedTuple):
     """The result of a search for the folder of the images."""
 
@@ -77,36 +85,80 @@ def thumbnails(
     *,
     save: Callable[[int, bytes], str] = data_uri,
     max_bytes: int = MOST_BYTES,
+    threads: int = 1,
 ) -> Thumbnails:
-    """Return thumbnails of images."""
+    """Return thumbnails of the images that have a file."""
     uris: dict[str, str] = {}
     sizes: dict[str, tuple[int, int]] = {}
     problems: list[str] = []
     total = 0
-    for number, image in enumerate(images):
-        try:
-            data, size = _thumbnail(_path(folder, image), image.size)
-        except _UnusableError as error:
-            problems.append(f"{escape(image.name)}: {escape(error)}")
-            continue
-        uri = save(number, data)
-        if total + len(uri) > max_bytes:
-            left_out = sum(_exists(folder, other) for other in images[number:])
-            problems.append(f"{left_out:,} pictures left out: {LIMIT}")
-            break
-        total += len(uri)
-        uris[image.name], sizes[image.name] = uri, size
-        if image.size is not None and not _alike(image.size, size):
-            problems.append(
-                f"{escape(image.name)}: the picture has {size[0]} x {size[1]} pixels, the "
-                f"annotations {image.size[0]:g} x {image.size[1]:g}; boxes are scaled"
-            )
+    made = _in_order(lambda image: _made(folder, image), images, min(threads, MOST_THREADS))
+    with warnings.catch_warnings():  # of all threads
+        warnings.simplefilter("ignore")
+        for number, (image, thumbnail) in enumerate(zip(images, made, strict=True)):
+            if thumbnail is None:
+                continue
+            if isinstance(thumbnail, _UnusableError):
+                problems.append(f"{escape(image.name)}: {escape(thumbnail)}")
+                continue
+            data, size = thumbnail
+            uri = save(number, data)
+            if total + len(uri) > max_bytes:
+                left_out = sum(_exists(folder, other) for other in images[number:])
+                problems.append(f"{left_out:,} pictures left out: {LIMIT}")
+                made.close()
+                break
+            total += len(uri)
+            uris[image.name], sizes[image.name] = uri, size
+            if image.size is not None and not _alike(image.size, size):
+                problems.append(
+                    f"{escape(image.name)}: the picture has {size[0]} x {size[1]} pixels, the "
+                    f"annotations {image.size[0]:g} x {image.size[1]:g}; boxes are scaled"
+                )
     return Thumbnails(uris, sizes, tuple(problems))
+
+
+def _in_order(
+    work: Callable[[ImageFile], _Made], images: Iterable[ImageFile], threads: int
+) -> Generator[_Made]:
+    """Yield the results in the order of the images; threads are at most two images ahead each."""
+    if threads == 1:
+        yield from map(work, images)
+        return
+    remaining = iter(images)
+    with ThreadPoolExecutor(threads) as pool:
+        ahead = deque(pool.submit(work, image) for image in islice(remaining, 2 * threads))
+        try:
+            while ahead:
+                result = ahead.popleft().result()
+                ahead.extend(pool.submit(work, image) for image in islice(remaining, 1))
+                yield result
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _made(folder: ImageFolder, image: ImageFile) -> _Made:
+    """Return the thumbnail of an image, the reason why it has none, or None without a file."""
+    try:
+        path = _path(folder, image)
+        return None if path is None else _thumbnail(path, image.size)
+    except _UnusableError as error:
+        return error
 
 
 def any_exists(folder: ImageFolder, images: Iterable[ImageFile]) -> bool:
     """Return True if the folder has a file of any of these images."""
     return any(_exists(folder, image) for image in images)
+
+
+def missing(folder: ImageFolder, images: Iterable[ImageFile]) -> list[str]:
+    """Return the names of the images that have no file in the folder, not even a refused one."""
+    names = []
+    for image in images:
+        with suppress(_UnusableError):
+            if _path(folder, image) is None:
+                names.append(image.name)
+    return names
 
 
 def sample(names: Sequence[Name]) -> Sequence[Name]:
@@ -143,8 +195,8 @@ def _is_inside(path: str, root: str) -> bool:
     return not root or os.path.commonpath([root, os.path.realpath(path)]) == root
 
 
-def _path(folder: ImageFolder, image: ImageFile) -> str:
-    """Return the first existing file among the possible paths of an image."""
+def _path(folder: ImageFolder, image: ImageFile) -> str | None:
+    """Return the first existing file among the possible paths of an image, or None."""
     refused = None
     for name in _names(image):
         path = os.path.normpath(name)
@@ -157,7 +209,9 @@ def _path(folder: ImageFolder, image: ImageFile) -> str:
         if _is_inside(full, folder.root):
             return full
         refused = refused or f"{name!r} is a link out of {folder.root}; use --images"
-    raise _UnusableError(refused or "no such file in the image folder")
+    if refused is not None:
+        raise _UnusableError(refused)
+    return None
 
 
 def _names(image: ImageFile) -> Iterator[str]:
@@ -192,10 +246,7 @@ def _thumbnail(path: str, annotated: tuple[float, float] | None) -> tuple[bytes,
 def _made_small(
     stream: object, annotated: tuple[float, float] | None
 ) -> tuple[bytes, tuple[int, int]]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        opened = Image.open(stream, formats=_FORMATS)
-    with opened as picture:
+    with Image.open(stream, formats=_FORMATS) as picture:
         if picture.width * picture.height > MOST_PIXELS:
             raise _UnusableError(
                 f"the picture is too large ({picture.width} x {picture.height} pixels)"
@@ -209,11 +260,14 @@ def _made_small(
         size = picture.size if as_stored else upright
         picture.draft("RGB", (2 * SIDE, 2 * SIDE))
         picture.load()
-        small: Image.Image = picture if as_stored else ImageOps.exif_transpose(picture)
-        small = _in_color(small)
-        small.thumbnail((SIDE, SIDE), Image.Resampling.LANCZOS)
+        if not as_stored:
+            ImageOps.exif_transpose(picture, in_place=True)
+        small = _in_color(picture)
+        small.thumbnail((SIDE, SIDE), Image.Resampling.HAMMING)
         out = BytesIO()
-        small.save(out, "WEBP", quality=QUALITY, method=4)
+        # Of the encoder's methods the fastest: the slowest saves 3% of the bytes, in three times
+        # the time.
+        small.save(out, "WEBP", quality=QUALITY, method=0)
     return out.getvalue(), size
 
 
@@ -223,7 +277,7 @@ def _in_color(picture: Image.Image) -> Image.Image:
         low, high = picture.convert("F").getextrema()
         span = (float(high) - float(low)) or 1.0
         picture = picture.convert("F").point(lambda v: v * (255 / span) - float(low) * 255 / span)
-    return picture.convert("RGB")
+    return picture if picture.mode == "RGB" else picture.convert("RGB")
 
 
 def _alike(annotated: tuple[float, float], size: tuple[int, int]) -> bool:

@@ -65,7 +65,6 @@ def test_exif_rotation_is_applied_if_annotations_match_it(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("name", "file_name", "said"),
     [
-        ("absent", None, "absent: no such file in the image folder"),
         ("truncated", None, "truncated: the picture cannot be read: "),
         ("text", None, "text: the picture cannot be read: "),
         ("folder.jpg", None, "folder.jpg: is a folder, expected a file"),
@@ -172,7 +171,68 @@ def test_the_command_shows_images_and_reports_missing_ones(tmp_path: Path) -> No
     names = images_of(page)["names"]
     assert {int(names[int(n)]) for n in pictures_of(page)} == set(range(1, 20))
     assert all(picture[1:] == list(SIZE) for picture in pictures_of(page).values())
-    assert "20: no such file in the image folder" in page.read_text("utf-8")
+
+
+def test_missing_images_are_counted_once(tmp_path: Path, capsys: Any) -> None:
+    folder = tmp_path / "images"
+    folder.mkdir()
+    for n in range(1, 20):
+        draw(folder / f"{n}.png", SIZE)
+    page = tmp_path / "page.html"
+    words = ["report", *write_case(tmp_path), "--images", str(folder), "-o", str(page)]
+    assert main(words) == 0
+    # Of 24 images, 20 to 24 have no file.
+    note = f"images without a file in {folder}: '20', '21', '22', ... (5) [images-missing]"
+    assert capsys.readouterr().err.count(f"info: {note}\n") == 1
+    text = page.read_text("utf-8").replace("&#39;", "'")
+    assert text.count(note) == 1
+    assert "no such file" not in text
+    for n in range(20, 25):
+        draw(folder / f"{n}.jpg", SIZE)
+    assert main(words) == 0
+    assert "images-missing" not in capsys.readouterr().err + page.read_text("utf-8")
+
+
+@pytest.mark.parametrize("max_bytes", [10**7, 10**5])
+def test_the_number_of_threads_changes_nothing(tmp_path: Path, max_bytes: int) -> None:
+    folder = tmp_path / "images"
+    folder.mkdir()
+    images = [ImageFile(str(n), None, (640, 480)) for n in range(20)]
+    for image in images:
+        noise = Image.frombytes("RGB", (16, 12), os.urandom(3 * 16 * 12))
+        noise.resize((640, 480)).save(folder / f"{image.name}.jpg")
+    (folder / "0.jpg").unlink()
+    (folder / "1.jpg").write_text("no picture", "utf-8")
+    draw(folder / "2.jpg", (320, 480))
+    alone, *others = (
+        thumbnails(ImageFolder(str(folder)), images, max_bytes=max_bytes, threads=threads)
+        for threads in (1, 2, 5)
+    )
+    assert [list(other.uris.items()) for other in others] == [list(alone.uris.items())] * 2
+    assert others == [alone] * 2
+    assert len(alone.uris) == 18 if max_bytes == 10**7 else 1 < len(alone.uris) < 18
+    assert alone.problems[0].startswith("1: the picture cannot be read: ")
+
+
+def test_threads_are_few_images_ahead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+
+    def thumbnail(path: str, size: object) -> tuple[bytes, tuple[int, int]]:
+        made.append(path)
+        return b"x", (1, 1)
+
+    monkeypatch.setattr(pictures, "_thumbnail", thumbnail)
+    images = [ImageFile(f"{n}.jpg", None, None) for n in range(100)]
+    for image in images:
+        (tmp_path / image.name).touch()
+
+    def save(number: int, data: bytes) -> str:
+        assert len(made) <= number + 1 + 4  # two threads, two ahead each
+        return data.decode()
+
+    result = thumbnails(ImageFolder(str(tmp_path)), images, save=save, max_bytes=50, threads=2)
+    assert len(result.uris) == 50
+    assert len(made) <= 55
 
 
 def test_a_folder_without_images_is_reported(tmp_path: Path, capsys: Any) -> None:
