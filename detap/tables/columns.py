@@ -250,6 +250,8 @@ def indices_in(names: Iterable[Name], order: Iterable[Name]) -> NDArray[np.int32
 
 def in_form_of(names: tuple[Name, ...], order: tuple[Name, ...]) -> tuple[Name, ...]:
     """Return names, with unknown ones as the name in `order` that differs in Unicode form only."""
+    if names == order:
+        return names
     texts = [name for name in names if isinstance(name, str) and not name.isascii()]
     unknown = {*texts}.difference(order)
     if not unknown:

@@ -168,15 +168,21 @@ def _pooled_answers(
     return answers
 
 
-def is_applicable(protocol: Protocol, tables: Tables) -> bool:
-    """Return False if fields of a protocol conflict or need data that the tables lack."""
+def check_applicable(protocol: Protocol, tables: Tables) -> None:
+    """Raise InputError or UsageError if fields conflict or need data that the tables lack."""
     no_rows = np.zeros(0, np.int64)
     truth, detections = tables
+    empty = truth.select(no_rows), detections.select(no_rows)
+    score_tables(*empty, protocol, threads=1, check_formats=False)
+    ignored_by_condition(truth, protocol)
+    if protocol.iou_type == "keypoints":
+        check_skeleton(truth, sigmas_of(protocol, truth))
+
+
+def is_applicable(protocol: Protocol, tables: Tables) -> bool:
+    """Return False if fields of a protocol conflict or need data that the tables lack."""
     try:
-        score_tables(truth.select(no_rows), detections.select(no_rows), protocol, threads=1)
-        ignored_by_condition(truth, protocol)
-        if protocol.iou_type == "keypoints":
-            check_skeleton(truth, sigmas_of(protocol, truth))
+        check_applicable(protocol, tables)
     except (InputError, UsageError):
         return False
     return True
@@ -185,8 +191,8 @@ def is_applicable(protocol: Protocol, tables: Tables) -> bool:
 def canonical(protocol: Protocol, ground_truth: GroundTruth) -> Protocol:
     """Return one representative of the protocols equivalent on a ground truth."""
     # Unused flags, an unused annotation id 0 and an IoU limit above all thresholds have no effect.
-    uncapped = replace(protocol, max_iou_threshold=1.0).search_thresholds
-    out_of_reach = uncapped == protocol.search_thresholds and protocol.matching == "by-score"
+    below = all(value < protocol.max_iou_threshold for value in protocol.search_thresholds)
+    out_of_reach = below and protocol.matching == "by-score"
     return replace(
         protocol,
         name="",

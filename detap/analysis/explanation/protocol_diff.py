@@ -13,6 +13,7 @@ from typing import NamedTuple
 from detap.analysis.explanation.numbers import (
     MAX_ROWS,
     Tables,
+    check_applicable,
     evaluate_protocols,
     find_metric,
     is_applicable,
@@ -100,8 +101,8 @@ def protocol_diff(
     _check_comparable(protocols, metric_specs, single)
     truth, detections = tables
     tables = truth, detections.reindex_like(truth)
-    ends = evaluate_protocols(tables, single, primary_value, classes=classes, threads=threads)
-    _check_defined(protocols, ends, metric_specs[0].name)
+    for protocol in single:
+        check_applicable(protocol, tables)
     differing = _merge_dependent(steps(*single), single, tables)
     rows = len(truth) + len(detections)
     exhaustive = len(differing) <= MAX_STEPS and (rows << len(differing)) <= MAX_ROWS
@@ -110,7 +111,9 @@ def protocol_diff(
     )
     mixed = [_combine(single, differing, combination) for combination in combinations]
     values = evaluate_protocols(tables, mixed, primary_value, classes=classes, threads=threads)
-    _check_defined(mixed, values, metric_specs[0].name)
+    value_by_combination = dict(zip(combinations, values, strict=True))
+    ends = [value_by_combination[end] for end in (0, (1 << len(differing)) - 1)]
+    _check_defined((*protocols, *mixed), (*ends, *values), metric_specs[0].name)
     return ProtocolDiff(
         ProtocolValue(first, metric_specs[0], ends[0]),
         ProtocolValue(second, metric_specs[1], ends[1]),

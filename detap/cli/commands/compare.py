@@ -172,7 +172,7 @@ def command(session: Session, /, given: tuple[str, ...], **options: Any) -> int:
     outputs = Outputs.from_options(options, inputs.paths(second), subject="a comparison")
     digests = outputs.needs_digests
     tables = inputs.for_protocols(protocol, digests=digests).read(session, second)
-    first_result, second_result = tables.score(protocol, options)
+    first_result, second_result = tables.score(protocol, options, match_table=True)
     assert tables.other is not None
     assert second_result is not None
     names = ("confidence", "resamples", "seed", "min_ground_truths", "threads")
