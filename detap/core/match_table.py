@@ -156,7 +156,11 @@ class MatchTable:
             Detections of each class within the largest max dets.
         """
         start = np.concatenate([[0], np.cumsum(within)]).astype(np.int32)
-        rows = ranked if start[-1] == len(ranked) else ranked[self.within_max_dets[ranked]]
+        rows = (
+            ranked
+            if start[-1] == len(ranked)
+            else ranked.compress(self.within_max_dets.take(ranked))
+        )
         rows.flags.writeable = False
         vars(self)["ranking"] = Ranking(start, rows)
 
@@ -270,10 +274,11 @@ class MatchTable:
         index = np.searchsorted(indices, np.arange(count + 1)).astype(np.uint8)
         selected = replace(
             self,
-            max_dets_index=index[self.max_dets_index],
+            max_dets_index=index.take(self.max_dets_index),
             params=self.params._replace(max_dets=tuple(self.params.max_dets[i] for i in indices)),
         )
-        within = np.bincount(self.label[selected.within_max_dets], minlength=self.classes)
+        labels = self.label.compress(selected.within_max_dets)  # faster than by index
+        within = np.bincount(labels, minlength=self.classes)
         selected.set_ranking(self.ranking.rows, within)
         return selected
 

@@ -165,11 +165,11 @@ def _sums(
     # Protocols have at most 64 thresholds, which fit into uint64.
     used_thresholds = sorted({t for metric in metrics for t in metric.thresholds})
     resampler = _resampling.Resampler(
-        image=match_table.image[ranking.rows],
+        image=match_table.image.take(ranking.rows),
         start=ranking.start,
-        max_dets_index=match_table.max_dets_index[ranking.rows],
-        tp=_select_bits(match_table.true_positive[area][ranking.rows], used_thresholds),
-        ignored=_select_bits(match_table.ignored[area][ranking.rows], used_thresholds),
+        max_dets_index=match_table.max_dets_index.take(ranking.rows),
+        tp=_select_bits(match_table.true_positive[area].take(ranking.rows), used_thresholds),
+        ignored=_select_bits(match_table.ignored[area].take(ranking.rows), used_thresholds),
         truth_image=match_table.truth_image[positive],
         truth_label=match_table.truth_label[positive],
         weights=weights.blocks,
