@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detap import metrics, read_detections, read_ground_truth
+from detap.analysis.explanation import numbers
 from detap.analysis.explanation import protocol_diff as module
 from detap.analysis.explanation.numbers import (
     Tables,
@@ -159,9 +160,9 @@ def test_shared_matching_gives_the_same_bits(
     """Also of protocols whose thresholds are too similar for one protocol."""
     both = [PRESETS[name].with_changes(**change) for name in names for change in changes]
     asked = evaluate_protocols(case.tables(), both, lambda result: result.summary)
-    for entry, numbers in zip(both, asked, strict=True):
+    for entry, summary in zip(both, asked, strict=True):
         alone = score_tables(*case.tables(), entry).summary
-        assert {name: repr(value) for name, value in numbers.items()} == {
+        assert {name: repr(value) for name, value in summary.items()} == {
             name: repr(value) for name, value in alone.items()
         }
 
@@ -256,6 +257,26 @@ def test_flags_of_no_object_are_not_mentioned() -> None:
     assert diff.descriptions == ("that crowd objects count",)
     assert diff.total == 0
     assert all(isnan(share) for share in diff.fractions)
+
+
+def test_an_end_that_lacks_data_is_named() -> None:
+    for first, second in (("coco", "lvis"), ("lvis", "coco")):
+        with pytest.raises(UsageError, match="protocol lvis requires, per image, the classes"):
+            protocol_diff(difficult(), protocol(first), protocol(second), "AP50")
+
+
+def test_each_matching_is_scored_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    scored: list[Protocol] = []
+
+    def score(truth: GroundTruth, detections: Detections, rules: Protocol, **options: Any) -> Any:
+        if len(truth):  # protocols are checked without rows
+            scored.append(rules)
+        return score_tables(truth, detections, rules, **options)
+
+    monkeypatch.setattr(numbers, "score_tables", score)
+    coco = protocol("coco")
+    protocol_diff(difficult(), coco, replace(coco, ignore_flags=("difficult", "crowd")))
+    assert len(scored) == 2
 
 
 def test_a_metric_by_either_name() -> None:
