@@ -16,7 +16,7 @@ from io import BytesIO
 from itertools import islice
 from typing import NamedTuple
 
-from PIL import Image, ImageOps
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 from detap.errors import InputError
 from detap.escaping import escape
@@ -239,6 +239,9 @@ def _thumbnail(path: str, annotated: tuple[float, float] | None) -> tuple[bytes,
             return _made_small(stream, annotated)
         except _UnusableError:
             raise
+        except UnidentifiedImageError as error:  # whose text has the number of the open file
+            expected = f"expected {', '.join(_FORMATS[:-1])} or {_FORMATS[-1]}"
+            raise _UnusableError(f"the picture cannot be read: {expected}") from error
         except Exception as error:  # decoders raise any exception on damaged pictures
             raise _UnusableError(f"the picture cannot be read: {error}") from error
 

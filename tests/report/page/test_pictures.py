@@ -66,7 +66,11 @@ def test_exif_rotation_is_applied_if_annotations_match_it(tmp_path: Path) -> Non
     ("name", "file_name", "said"),
     [
         ("truncated", None, "truncated: the picture cannot be read: "),
-        ("text", None, "text: the picture cannot be read: "),
+        (
+            "text",
+            None,
+            "text: the picture cannot be read: expected JPEG, PNG, WEBP, BMP, TIFF or GIF",
+        ),
         ("folder.jpg", None, "folder.jpg: is a folder, expected a file"),
         ("fifo.jpg", None, "fifo.jpg: is a FIFO, expected a file"),
         ("../secret", None, "'../secret' is outside the image folder"),
