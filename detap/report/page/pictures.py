@@ -16,8 +16,6 @@ from io import BytesIO
 from itertools import islice
 from typing import NamedTuple
 
-from PIL import Image, ImageOps, UnidentifiedImageError
-
 from detap.errors import InputError
 from detap.escaping import escape
 from detap.formats.image_folders import ImageFolder
@@ -25,6 +23,9 @@ from detap.formats.reading.image_headers import IMAGE_SUFFIXES
 from detap.io.stream import open_regular
 from detap.report.packing import LIMIT, MOST_BYTES
 from detap.tables.detection import Name
+
+with suppress(ImportError):  # the search for images does not need it
+    from PIL import Image, ImageOps, UnidentifiedImageError
 
 SIDE = 480
 QUALITY = 60
@@ -274,7 +275,7 @@ def _made_small(
     return out.getvalue(), size
 
 
-def _in_color(picture: Image.Image) -> Image.Image:
+def _in_color(picture: "Image.Image") -> "Image.Image":
     if picture.mode.startswith("I;16") or picture.mode in ("I", "F"):
         # More than 8 bits per pixel: stretched from the darkest to the brightest.
         low, high = picture.convert("F").getextrema()
