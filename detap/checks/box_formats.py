@@ -8,7 +8,7 @@ import numpy as np
 from detap.checks.boxes import as_corners
 from detap.checks.sample import MOST_OVERLAPPED, Change, Sample, beyond_chance, fraction_of
 from detap.errors import Note
-from detap.tables.detection import Flags, Floats
+from detap.tables.detection import Detections, Flags, Floats, GroundTruth
 
 
 def _as_xywh(corners: Floats, _: Floats) -> Floats:
@@ -108,6 +108,9 @@ _CONVENTIONS: tuple[tuple[str, str, Change], ...] = (
 )
 
 
+_CENTERS_READ_AS: dict[Change, str] = {_from_top_left: "xywh", _center_as_corners: "xyxy"}
+"""Values of --boxes that read boxes as a change of centers does."""
+
 _OF_SIZES = (
     _normalized_xy_swapped,
     _normalized_width_height_swapped,
@@ -150,7 +153,15 @@ def convention(sample: Sample, overlapped: float) -> Note | None:
         f"{_BOXES[best.role]} look like {best.meaning}: {best.overlapped:.0%} of "
         f"ground truths would be overlapped instead of {overlapped:.0%}"
     )
-    return Note(f"{best.role}-{best.code}", message, len(table))
+    return Note(f"{best.role}-{best.code}", f"{message}{_remedy(best, table)}", len(table))
+
+
+def _remedy(best: _Reading, table: GroundTruth | Detections) -> str:
+    """Return the option that reads a file's boxes so; only YOLO's centers have one."""
+    change = best.detection_change or best.truth_change
+    layout = change and _CENTERS_READ_AS.get(change)
+    role = "dt" if best.role == "detections" else "gt"
+    return f"; for YOLO files pass --{role}-boxes {layout}" if layout and table.files else ""
 
 
 def mixed_conventions(sample: Sample) -> Note | None:

@@ -376,6 +376,9 @@ def _scales(top: _TopDetections, sizes: Floats, path: str) -> Iterator[FailedChe
         top.overlapped(_scaled_back(top.corners, sizes, *scale), top.truths) for scale in _SCALES
     ]
     scaled = max(counts)
+    half = np.tile((top.corners[:, 2:] - top.corners[:, :2]) / 2, 2)
+    if top.overlapped(top.corners + half, top.truths) > scaled:  # top-left corners as centers
+        return
     if scaled < _SCALED * best or scaled - overlapped < _SCALE_GAIN * best:
         return
     mode, size = _SCALES[counts.index(scaled)]

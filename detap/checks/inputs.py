@@ -12,7 +12,7 @@ from typing import NamedTuple
 from detap.checks.boxes import FailedCheck, warned
 from detap.errors import Note, Problem
 from detap.tables.detection import CategoryPair, CategorySample, Detections, GroundTruth
-from detap.tables.notes import INSIST, backward, too_many
+from detap.tables.notes import CLASS_IDS, INSIST, backward, too_many
 
 _SURE = 0.8
 _STRAY = 0.05
@@ -22,7 +22,7 @@ _ENOUGH = 10
 _OFTEN = itemgetter(3)
 """Get the count of a category pair."""
 
-_HINT = f"use the ground truth's ids, or pass {INSIST}"
+_HINT = f"{CLASS_IDS}, or pass {INSIST}"
 _UNKNOWN = ("unknown-categories", "unknown-classes")
 """Codes of notes of detections with unknown classes."""
 

@@ -9,6 +9,7 @@ from detap.checks.box_formats import convention, mixed_conventions
 from detap.checks.sample import MOST_OVERLAPPED, Sample, beyond_chance
 from detap.errors import Note
 from detap.tables.detection import Detections, GroundTruth, Name
+from detap.tables.notes import CLASS_IDS
 
 _FEW = 0.02
 
@@ -17,7 +18,6 @@ _FEWEST_IMAGES, _FEWEST_FITTED = 4, 5
 _FEWEST_OF_CLASS, _FEWEST_EXCHANGED, _AMONG_THEM = 3, 10, 0.6
 _ONE_PIXEL = 0.25
 
-_CLASS_IDS = "use the ground truth's ids"
 _CLASS_NAMES = "pass the class list of the detections with --dt-class-names"
 
 _FEWEST_MISSED = 10
@@ -115,7 +115,8 @@ def _wrong_labels(sample: Sample) -> Iterator[Note]:
         f"their own class, {count} only by another"
     )
     if offset and len(set(gt_label.tolist())) > 1 and offset_count >= 0.6 * count:
-        message = f"class ids of detections look off by {offset:+d} {overlaps}; {_CLASS_IDS}"
+        hint = CLASS_IDS if sample.detections.files else "use the ground truth's ids"
+        message = f"class ids of detections look off by {offset:+d} {overlaps}; {hint}"
         yield Note("category-id-offset", message, count)
     elif _is_permutation(pairs):
         message = f"classes of detections look permuted {overlaps}; {_CLASS_NAMES}"

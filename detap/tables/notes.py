@@ -14,6 +14,9 @@ Rows = NDArray[np.intp]
 INSIST = "as_is=True (--as-is)"
 """Option that turns plausibility checks off."""
 
+CLASS_IDS = "use the ground truth's ids, or pass --dt-class-names FILE (the detector's classes)"
+"""Hint for wrong class ids of a file."""
+
 BOX_LAYOUTS = {
     "xywh": "[x, y, width, height]",
     "xyxy": "[x1, y1, x2, y2]",

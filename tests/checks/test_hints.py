@@ -132,6 +132,37 @@ def csv_files(folder: Path, gt: str = "xyxy", dt: str = "xyxy") -> list[str]:
     return [str(folder / "gt.csv"), str(folder / "dt.csv")]
 
 
+def coco_ids(folder: Path) -> list[str]:
+    """Write COCO files whose results count the classes from 0."""
+    given = coco(folder)
+    results = json.loads((folder / "dt.json").read_text())
+    changed = [{**record, "category_id": record["category_id"] - 1} for record in results]
+    write(folder, {"dt.json": json.dumps(changed), "names.txt": "\n".join(NAMES)})
+    return given
+
+
+def yolo_changed(folder: Path, part: str, change: Callable[..., tuple[float, ...]]) -> list[str]:
+    """Write YOLO files with images; change the numbers after the class of one side."""
+    given = yolo(folder, images=True)[:2]
+    for path in (folder / part).iterdir():
+        rows = [line.split() for line in path.read_text().splitlines()]
+        lines = [" ".join([row[0], *map(repr, change(*map(float, row[1:])))]) for row in rows]
+        path.write_text("\n".join(lines))
+    return [str(folder / "data.yaml"), given[1]]
+
+
+def corners_of(x: float, y: float, w: float, h: float, *score: float) -> tuple[float, ...]:
+    return (x - w / 2, y - h / 2, x + w / 2, y + h / 2, *score)
+
+
+def top_left(x: float, y: float, *rest: float) -> tuple[float, ...]:
+    return (x - rest[0] / 2, y - rest[1] / 2, *rest)
+
+
+def percent(*numbers: float) -> tuple[float, ...]:
+    return (*numbers[:4], 100 * numbers[4])
+
+
 def yolo(folder: Path, *, images: bool = False) -> list[str]:
     """Write YOLO labels, and predictions with the confidence last."""
     files: dict[str, str | bytes] = {f"run/{k}.txt": "" for k in range(8)}
@@ -205,6 +236,21 @@ HINTS: dict[str, Case] = {
     ),
     "sizes of images": (yolo, "pass --image-sizes FILE", ["--image-sizes", "sizes.csv"]),
     "one size": (yolo, "or --image-size WxH", ["--image-size", f"{WIDTH}x{HEIGHT}"]),
+    "corners, YOLO's predictions": (
+        lambda f: yolo_changed(f, "run", corners_of),
+        "for YOLO files pass --dt-boxes xyxy", ["--dt-boxes", "xyxy"],
+    ),
+    "top left, YOLO's predictions": (
+        lambda f: yolo_changed(f, "run", top_left),
+        "for YOLO files pass --dt-boxes xywh", ["--dt-boxes", "xywh"],
+    ),
+    "percent, YOLO's predictions": (
+        lambda f: yolo_changed(f, "run", percent),
+        "for YOLO text files use --dt-format yolo", ["--dt-format", "yolo"],
+    ),
+    "ids of COCO's results from 0": (
+        coco_ids, "pass --dt-class-names FILE", ["--dt-class-names", "names.txt"]
+    ),
     "YOLO read as VOC": (
         lambda f: [*yolo(f, images=True)[:1], text(f)[1], *yolo(f)[2:], "--gt-format", "voc"],
         "use --gt-format yolo", ["--gt-format", "yolo"],
@@ -226,7 +272,7 @@ def test_a_hint_is_followed(
     detected = re.search(hint, messages)
     assert detected, messages
     assert before != pytest.approx(ap, abs=1e-9)
-    options = [str(tmp_path / o) if o.endswith(".csv") else o for o in options]
+    options = [str(tmp_path / o) if o.endswith((".csv", ".txt")) else o for o in options]
     status, messages, after = run([*given, *options], tmp_path, capsys)
     assert status == 0, messages
     assert after == pytest.approx(ap, abs=1e-9)

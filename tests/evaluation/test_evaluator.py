@@ -244,6 +244,20 @@ def test_labels_are_names_or_ids() -> None:
         assert evaluator.compute().summary["AP"] == pytest.approx(1, abs=NEAR)
 
 
+def test_numbered_labels_need_numbered_classes() -> None:
+    found = [[BOX]], [[0.9]], [[0]]
+    brought = {"boxes": [[BOX]], "labels": [[0]]}
+    with pytest.raises(InputError) as caught:
+        Evaluator(classes=["cat"]).update([1], *found, ground_truth=brought)
+    assert "label 0 is not in classes=; classes= has 'cat'; for numbers give a dict, such as " in (
+        str(caught.value)
+    )
+    evaluator = Evaluator(classes={0: "cat"})
+    evaluator.update([1], *found, ground_truth=brought)
+    result = evaluator.compute()
+    assert (result.classes, round(result.summary["AP50"], 9)) == (("cat",), 1.0)
+
+
 def test_a_class_id_takes_precedence_over_an_equal_class_name() -> None:
     table = GroundTruth.from_arrays(
         image=[1, 1], label=["a", "b"], boxes=[BOX, AWAY], classes={"a": "b", "b": "c"}

@@ -94,7 +94,10 @@ def test_detections_of_unknown_images() -> None:
 
 @pytest.mark.parametrize(
     ("label", "hint"),
-    [("7", "pass --dt-class-names FILE"), ("cow", "use results for the same classes")],
+    [
+        ("7", "pass --dt-class-names FILE; for YOLO text files use --dt-format yolo"),
+        ("cow", "rename the classes by --class-map FILE, or use results for the same classes"),
+    ],
 )
 def test_detections_of_unknown_classes(label: str, hint: str) -> None:
     (problem,) = refused(objects(label=label))

@@ -647,8 +647,8 @@ def test_no_class_in_common(tmp_path: Path, truth: GroundTruth) -> None:
         read_detections(numbers, truth)
     assert problems_of(caught.value, tmp_path) == [
         "numbers: no class in common with the ground truth (here: '0', '14'; ground truth: 'cat', "
-        "'dog'); pass --dt-class-names FILE; if the classes are right, pass "
-        "as_is=True (--as-is)"
+        "'dog'); pass --dt-class-names FILE; for YOLO text files use --dt-format yolo; if the "
+        "classes are right, pass as_is=True (--as-is)"
     ]
     birds = write(tmp_path / "birds", {"a.txt": "bird .5 1 2 3 4\n"})
     with pytest.raises(InputError, match=r"\(here: 'bird'; .* use results for the same classes"):

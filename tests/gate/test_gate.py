@@ -175,7 +175,8 @@ def test_slices() -> None:
         ("duplicates", "did you mean class:NAME.duplicates or max-class.duplicates?"),
         ("recall@precision", "it needs a number before the limit: recall@precision=0.9=0.5"),
         ("slice:night.AP", "no slices; use --slices or --slice-by"),
-        ("person", "unknown metric 'person'"),
+        ("person", "unknown metric 'person'; did you mean class:person.AP?"),
+        ("person.AP50", "unknown metric 'person.AP50'; did you mean class:person.AP50?"),
         ("class:person", "unknown class metric 'person'"),
     ],
 )

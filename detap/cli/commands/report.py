@@ -132,7 +132,7 @@ def command(session: Session, /, **options: Any) -> None:
     check_installed()
     sources = [*inputs.paths(before), *slicing.paths()]
     sources += [*([baseline] if baseline else []), *(path for path, _ in runs)]
-    check_target(page, sources)
+    _check_page(page, sources)
     folder = page_data and data_folder(page_data, page)
     tables = inputs.for_protocols(protocol, digests=True).read(session, before)
     session.start_progress("Evaluating")
@@ -168,6 +168,13 @@ def command(session: Session, /, **options: Any) -> None:
     if page != STDOUT and not session.quiet:
         session.print_line(f"{escape(page)}: {len(data) / 1000:,.0f} kB")
     session.print_time("reporting")
+
+
+def _check_page(page: str, sources: Iterable[str]) -> None:
+    """Raise UsageError or OutputError if the page cannot be written to a path."""
+    if os.path.splitext(page)[1].lower() not in ("", ".html", ".htm"):
+        raise UsageError(f"-o {escape(page)}: the page is HTML; use -o report.html")
+    check_target(page, sources)
 
 
 def _report(

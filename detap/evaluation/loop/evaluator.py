@@ -136,7 +136,7 @@ class Evaluator:
         self._mask_sizes: dict[Name, list[int]] = {}
         names: tuple[Name, ...] | None = None
         self._image_unknown = "is not in images=", ""
-        self._label_unknown = "is not in classes=", ""
+        self._label_unknown = "", ""
         self._class_ids: tuple[Name, ...] | None = None
         self._class_names: Mapping[Name, str] = {}
         self._known_labels: dict[Name, int] = {}
@@ -152,6 +152,9 @@ class Evaluator:
         elif classes is not None:
             self._class_ids = tuple(Columns("ground truth").names("classes", list(classes)))
             self._class_names = dict(classes) if isinstance(classes, Mapping) else {}
+            ids = join_names(self._class_ids)
+            label_hint = f"classes= has {ids}; for numbers give a dict, such as {{0: 'cat'}}"
+            self._label_unknown = "is not in classes=", label_hint
         # Class ids take precedence over equal names.
         self._known_labels |= _index(self._class_ids or ())
         if images is not None and not isinstance(images, str):

@@ -579,7 +579,7 @@ def refuse_unknown(
         name = quote(str(images[int(unknown[0])]))
         message = f"unknown size of image {name}{others}, required for normalized boxes"
         hint = (
-            f"{first_hint}pass --image-sizes FILE (image,width,height), or --image-size WxH if "
-            "all are equal"
+            f"{first_hint}pass --image-sizes FILE (image,width,height; also images without "
+            "objects), or --image-size WxH if all are equal"
         )
         raise InputError(Problem(path, "", message, hint))

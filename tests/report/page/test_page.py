@@ -376,6 +376,12 @@ def test_a_missing_extra_is_reported_before_evaluation(
     assert not (tmp_path / "page.html").exists()
 
 
+def test_a_page_is_no_pdf(tmp_path: Path, capsys: Any) -> None:
+    target = str(tmp_path / "report.pdf")
+    assert main(["report", *write_case(tmp_path), "-o", target]) == 2
+    assert f"-o {target}: the page is HTML; use -o report.html" in capsys.readouterr().err
+
+
 def test_the_folder_of_images_must_exist(tmp_path: Path, capsys: Any) -> None:
     absent = str(tmp_path / "absent")
     assert main(["report", *write_case(tmp_path), "--images", absent]) == 2
