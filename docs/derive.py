@@ -6,6 +6,8 @@ of the built pages it puts the schemas there, where their addresses lead.
 
 import json
 import re
+import shlex
+import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -208,6 +210,32 @@ def derived() -> dict[Path, str]:
     return texts
 
 
+QUICKSTART = ROOT / "fixtures" / "quickstart" / "coco"
+EXAMPLES = {"docs/which-command.md": QUICKSTART, "docs/class_map.md": ROOT}
+"""Pages with lines of the output of commands, and the folder where these run."""
+
+_LINES = re.compile(r"(<!-- lines: (.*) -->\n```console\n\$ (detap .*)\n)(?:.*\n)*?```")
+
+
+def with_output(text: str, folder: Path) -> str:
+    """Return a page with the lines of each command's output that begin as its comment says."""
+
+    def example(match: re.Match[str]) -> str:
+        head, beginnings, command = match.groups()
+        run = [sys.executable, "-m", *shlex.split(command)]
+        ended = subprocess.run(run, cwd=folder, capture_output=True, text=True, check=False)
+        lines = ended.stdout.splitlines()
+        outputs = [
+            next((line for line in lines if line.startswith(beginning)), "")
+            for beginning in beginnings.split("| ")
+        ]
+        if not all(outputs):
+            raise ValueError(f"{command}: no line begins with one of {beginnings}: {ended.stderr}")
+        return "\n".join([head + outputs[0], *outputs[1:], "```"])
+
+    return _LINES.sub(example, text)
+
+
 def publish(folder: Path) -> None:
     """Write every schema into the folder of the pages, where its address leads."""
     for record in [*map(schema, NAMES), settings_schema(BY_SECTION)]:
@@ -222,3 +250,5 @@ if __name__ == "__main__":
     else:
         for path, text in derived().items():
             path.write_text(text, "utf-8")
+        for name, folder in EXAMPLES.items():
+            (ROOT / name).write_text(with_output((ROOT / name).read_text("utf-8"), folder), "utf-8")

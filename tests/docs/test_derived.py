@@ -14,6 +14,19 @@ def test_derived_parts_are_up_to_date(path: Path) -> None:
     assert path.read_text("utf-8") == derive.derived()[path], "run python -m docs.derive"
 
 
+@pytest.mark.parametrize("name", derive.EXAMPLES)
+def test_the_output_of_the_commands_is_up_to_date(name: str) -> None:
+    text = (derive.ROOT / name).read_text("utf-8")
+    assert text.count("```console") == text.count("<!-- lines: ") > 0
+    assert text == derive.with_output(text, derive.EXAMPLES[name]), "run python -m docs.derive"
+
+
+def test_a_command_without_the_line_is_reported() -> None:
+    page = "<!-- lines: nothing so -->\n```console\n$ detap eval instances.json results.json\n```\n"
+    with pytest.raises(ValueError, match=r"results.json: no line begins with one of nothing so: "):
+        derive.with_output(page, derive.QUICKSTART)
+
+
 def test_every_schema_is_published_at_its_address(tmp_path: Path) -> None:
     derive.publish(tmp_path)
     published = {path.relative_to(tmp_path).as_posix(): path for path in tmp_path.rglob("*.json")}

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
-EXAMPLE = re.compile(r"^```console\n\$ (detap [^\n]*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+EXAMPLE = re.compile(
+    r"(?<! -->\n)^```console\n\$ (detap [^\n]*)\n(.*?)^```", re.MULTILINE | re.DOTALL
+)
 STATUS = re.compile(r"# status (\d+)$")
 FAILED_GATE = re.compile(r"^FAILED ", re.MULTILINE)
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -68,6 +71,22 @@ def test_python_examples_run(
     assert [
         line[: len(expected)] for line, expected in zip(printed, expected, strict=True)
     ] == expected
+
+
+def test_the_commands_of_the_readme_run_in_the_quick_start(tmp_path: Path) -> None:
+    pytest.importorskip("PIL", reason="the extra detap[report] is not installed")
+    shutil.copytree(ROOT / "fixtures" / "quickstart" / "coco", tmp_path, dirs_exist_ok=True)
+    use = (ROOT / "README.md").read_text("utf-8").partition("## Use")[2].partition("```sh")[2]
+    lines = [line for line in use.partition("```")[0].splitlines() if "instances.json" in line]
+    assert len(lines) == 4
+    statuses = [
+        subprocess.run(
+            [sys.executable, "-m", *shlex.split(line, comments=True)], cwd=tmp_path, check=False
+        ).returncode
+        for line in lines
+    ]
+    assert statuses == [0, 1, 0, 0]
+    assert {path.name for path in tmp_path.iterdir()} >= {"old.json", "report.html"}
 
 
 @pytest.mark.parametrize(("command", "shown"), blocks(EXAMPLE))

@@ -245,15 +245,15 @@ def test_labels_are_names_or_ids() -> None:
 
 
 def test_numbered_labels_need_numbered_classes() -> None:
-    found = [[BOX]], [[0.9]], [[0]]
+    rows = [[BOX]], [[0.9]], [[0]]
     brought = {"boxes": [[BOX]], "labels": [[0]]}
     with pytest.raises(InputError) as caught:
-        Evaluator(classes=["cat"]).update([1], *found, ground_truth=brought)
+        Evaluator(classes=["cat"]).update([1], *rows, ground_truth=brought)
     assert "label 0 is not in classes=; classes= has 'cat'; for numbers give a dict, such as " in (
         str(caught.value)
     )
     evaluator = Evaluator(classes={0: "cat"})
-    evaluator.update([1], *found, ground_truth=brought)
+    evaluator.update([1], *rows, ground_truth=brought)
     result = evaluator.compute()
     assert (result.classes, round(result.summary["AP50"], 9)) == (("cat",), 1.0)
 
