@@ -134,7 +134,7 @@ def interval_notes(
     """Return notes on metrics without an interval."""
     without = [name for name in names if name not in counts]
     few = [name for name in names if 0 < counts.get(name, 0) < min_ground_truths]
-    too_few = f"fewer than {min_ground_truths} ground truths are counted"
+    too_few = f"fewer than {min_ground_truths} ground truths are counted (--min-ground-truths)"
     reasons = {
         "not-resampled": (without, "cannot be resampled"),
         "too-few-for-interval": (few, too_few),

@@ -319,7 +319,8 @@ def test_few_ground_truths_have_no_interval() -> None:
     assert not detectors.groups
     (note,) = detectors.notes
     assert note.message == (
-        "AP: fewer than 121 ground truths are counted, so that there is no interval"
+        "AP: fewer than 121 ground truths are counted (--min-ground-truths), so that there is no "
+        "interval"
     )
 
 
