@@ -70,7 +70,8 @@ def average_precision(
             return float(np.mean(values))
         if summing == "trapezoid":
             return float(((levels[1:] - levels[:-1]) * (values[1:] + values[:-1]) / 2.0).sum())
-        return float(min(sum((values / len(values)).tolist()), 1.0))
+        # In order. Python's sum() compensates rounding from 3.12 on.
+        return float(min(np.cumsum(values / len(values))[-1], 1.0))
     precision = (envelope if interpolated else precision_at_hits)(hits, precision_eps=precision_eps)
     # One more term, the step from the final recall to 1, changes NumPy's order of summation.
     recall = np.arange(1.0, len(hits) + 1) / positives

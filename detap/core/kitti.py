@@ -139,7 +139,7 @@ class _ClassMatcher:
         envelope = np.maximum.accumulate(precision[::-1])[::-1]
         levels = envelope[np.rint(np.array(self.params.levels) * (POINTS - 1)).astype(np.intp)]
         scores.interpolated.write(label, a, 0, levels)
-        scores.average[0, label, a] = sum(levels.tolist()) / len(levels)
+        scores.average[0, label, a] = np.cumsum(levels)[-1] / len(levels)  # in order, as the kit
         n_positives = counts.tp[-1] + counts.fn[-1]
         scores.recall[0, label, a, 0] = counts.tp[-1] / n_positives if n_positives else 0.0
 

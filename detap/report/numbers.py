@@ -1,7 +1,9 @@
 """Format the values of a report: rounded numbers, rows, undefined values."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
 from math import isnan, nan
+from operator import add
 from typing import NamedTuple
 
 from detap.decimals import nearly_equal
@@ -184,7 +186,8 @@ def is_undefined(value: Cell) -> bool:
 def mean(values: Iterable[Cell]) -> float:
     """Return the mean of the defined values; NaN without any."""
     defined = [float(value) for value in values if value is not None and not is_undefined(value)]
-    return sum(defined) / len(defined) if defined else nan
+    # Not sum(), which compensates rounding from Python 3.12 on.
+    return reduce(add, defined) / len(defined) if defined else nan
 
 
 def plain(value: object) -> object:

@@ -1,6 +1,7 @@
 """KITTI matching: known numbers of the development kit, the plain oracle, and cases by hand."""
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -280,6 +281,31 @@ def test_two_objects_of_which_one_costs_a_false_positive() -> None:
     # Precision 1 at score .9, 2/3 at score .7: points 0 and 1 of 41.
     assert average(images, "Cyclist", "moderate") == pytest.approx(2 / 3 / 40)
     assert average(images, "Cyclist", "moderate", R11) == pytest.approx(1 / 11)
+
+
+def test_points_are_added_in_order_on_every_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the kit does; sum() compensates rounding from Python 3.12 on."""
+    monkeypatch.setattr(kitti, "sum", math.fsum, raising=False)
+    # Every third image has a false positive of the same score.
+    wrong = (100, 0, 150, 50)
+    images = [
+        Image(
+            [cyclist()],
+            [
+                make_detection(1 - n / 50),
+                *([make_detection(1 - n / 50, wrong)] if n % 3 == 2 else []),
+            ],
+        )
+        for n in range(43)
+    ]
+    result = run(images)
+    label = result.classes.index("Cyclist")
+    points = result.precision[0, :, label, 0].tolist()
+    total = 0.0
+    for point in points:
+        total += point
+    assert total != math.fsum(points)
+    assert result.average_precision[0, label, 0] == total / len(points)
 
 
 @pytest.mark.parametrize("count", [1, 2, 40, 41, 60])

@@ -1,9 +1,10 @@
-from math import nan
+from math import fsum, nan
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from detap.report import numbers
 from detap.report.numbers import change, count_change, exact, fraction, in_column
 
 
@@ -74,3 +75,9 @@ def test_a_change_has_a_sign_and_is_never_shown_as_0(
 
 def test_a_change_of_counts() -> None:
     assert [count_change(value) for value in (0, 3, -3, 0.0)] == ["0", "+3", "-3", "0"]
+
+
+def test_a_mean_adds_in_order_on_every_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """sum() compensates rounding from Python 3.12 on: ten times 0.1 is 1 there."""
+    monkeypatch.setattr(numbers, "sum", fsum, raising=False)
+    assert numbers.mean([0.1] * 10 + [nan, None]) == 0.9999999999999999 / 10
