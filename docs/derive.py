@@ -5,6 +5,7 @@ of the built pages it puts the schemas there, where their addresses lead.
 """
 
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -211,9 +212,14 @@ def derived() -> dict[Path, str]:
 
 
 QUICKSTART = ROOT / "fixtures" / "quickstart" / "coco"
-EXAMPLES = {"docs/which-command.md": QUICKSTART, "docs/class_map.md": ROOT}
+EXAMPLES = {
+    "docs/which-command.md": QUICKSTART,
+    "docs/class_map.md": ROOT,
+    "docs/commands/explain.md": ROOT,
+}
 """Pages with lines of the output of commands, and the folder where these run."""
 
+_TERMINAL = {**os.environ, "COLUMNS": "80", "DETAP_ISOLATED": "1"}
 _LINES = re.compile(r"(<!-- lines: (.*) -->\n```console\n\$ (detap .*)\n)(?:.*\n)*?```")
 
 
@@ -223,11 +229,13 @@ def with_output(text: str, folder: Path) -> str:
     def example(match: re.Match[str]) -> str:
         head, beginnings, command = match.groups()
         run = [sys.executable, "-m", *shlex.split(command)]
-        ended = subprocess.run(run, cwd=folder, capture_output=True, text=True, check=False)
+        ended = subprocess.run(
+            run, cwd=folder, capture_output=True, text=True, check=False, env=_TERMINAL
+        )
         lines = ended.stdout.splitlines()
         outputs = [
             next((line for line in lines if line.startswith(beginning)), "")
-            for beginning in beginnings.split("| ")
+            for beginning in beginnings.split(" | ")
         ]
         if not all(outputs):
             raise ValueError(f"{command}: no line begins with one of {beginnings}: {ended.stderr}")

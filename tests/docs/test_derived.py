@@ -17,7 +17,7 @@ def test_derived_parts_are_up_to_date(path: Path) -> None:
 @pytest.mark.parametrize("name", derive.EXAMPLES)
 def test_the_output_of_the_commands_is_up_to_date(name: str) -> None:
     text = (derive.ROOT / name).read_text("utf-8")
-    assert text.count("```console") == text.count("<!-- lines: ") > 0
+    assert "<!-- lines: " in text
     assert text == derive.with_output(text, derive.EXAMPLES[name]), "run python -m docs.derive"
 
 
