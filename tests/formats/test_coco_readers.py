@@ -1,8 +1,10 @@
 """Files equal their records one by one, read by `json.loads`: to the bit, or the same error."""
 
+import gc
 import json
 import os
 import random
+import weakref
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -175,6 +177,31 @@ def test_the_fraction_of_a_file_that_is_read(tmp_path: Path) -> None:
         ResultsFile().read(document)
     assert file.fraction() == 1.0
     assert 0 < seen[0] < 0.5
+
+
+def test_the_columns_of_results_are_freed_without_the_garbage_collector(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Else many detectors that are read one after the other need the memory of several.
+    path = tmp_path / "results.json"
+    path.write_bytes(as_bytes(RESULTS))
+    (tmp_path / "truth.json").write_bytes(as_bytes(TRUTH))
+    truth = coco.read_ground_truth(tmp_path / "truth.json")
+    read: list[weakref.ref[ResultsFile]] = []
+
+    class Watched(ResultsFile):
+        def __init__(self, **options: Any) -> None:
+            super().__init__(**options)
+            read.append(weakref.ref(self))
+
+    monkeypatch.setattr(coco, "ResultsFile", Watched)
+    gc.collect()
+    gc.disable()
+    try:
+        assert len(coco.read_detections(path, truth)) == len(RESULTS)
+        assert [reference() for reference in read] == [None]
+    finally:
+        gc.enable()
 
 
 def test_the_box_format_holds_for_results_of_which_some_have_no_box(tmp_path: Path) -> None:

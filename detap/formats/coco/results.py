@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -24,8 +24,6 @@ from detap.formats.coco.id_mapping import (
 from detap.formats.coco.keypoints import KeypointLists, joined_keypoints
 from detap.formats.coco.masks import SegmentationLists
 from detap.formats.coco.records import (
-    Record,
-    Values,
     bounds_of,
     no_common_id,
     other_type,
@@ -97,7 +95,14 @@ class ResultsFile:
     def read(self, document: Document) -> None:
         """Read the file; its problems are raised by :meth:`columns`."""
         self._document, fields = document, self._fields
-        self._records = RecordList(document, "", fields, self._result)
+        read_record = partial(
+            result_values,
+            boxes=self.boxes,
+            masks=self.masks,
+            keypoints=self.keypoints,
+            result_score_key=self._score_key,
+        )
+        self._records = RecordList(document, "", fields, read_record)
         self._records.drain = self._drain
         if self.masks or self.keypoints:
             self._records.identify = lambda row: loaded(fields, "id", row)
@@ -141,15 +146,6 @@ class ResultsFile:
         if not self._records.name:
             message = "is an object without a list of annotations or predictions"
             problems.add_first("", message, SHAPE_OF_RESULTS)
-
-    def _result(self, record: Record) -> Values:
-        return result_values(
-            record,
-            self.boxes,
-            masks=self.masks,
-            keypoints=self.keypoints,
-            result_score_key=self._score_key,
-        )
 
     @cached_property
     def image_ids(self) -> Ids:

@@ -130,11 +130,13 @@ class JsonFile:
                 read = stream.read if data is None else BytesIO(data).read
                 self._size = stream.size
                 self._reader = Reader(read, limits.file_bytes, limits.nesting)
+                # Not of this file: what is parsed would refer to itself, and be freed late.
+                path = self.path
 
                 def content() -> bytes:
-                    return read_bytes(self.path, limits) if data is None else data
+                    return read_bytes(path, limits) if data is None else data
 
-                yield Document(self._reader, content, shown(self.path), limits)
+                yield Document(self._reader, content, shown(path), limits)
                 if data is not None:
                     digest = new()
                     digest.update(data)
@@ -332,6 +334,7 @@ class RecordList:
         self.document.current = None
         if self.drain is not None:
             self.drain()
+            self.drain = None  # it refers to this list
 
     def skip(self) -> None:
         """Step over the list; add problems for repeated keys and NaN."""
