@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from operator import truediv
 from typing import Any
 
 import click
@@ -14,7 +16,7 @@ from detap.analysis.detectors import (
     name_of,
     rank_detectors,
 )
-from detap.cli.inputs import Inputs, Tables
+from detap.cli.inputs import Inputs, Tables, class_maps
 from detap.cli.output import DATA_FORMATS, Outputs
 from detap.cli.session import Session
 from detap.errors import Note, UsageError
@@ -47,16 +49,16 @@ def run(session: Session, given: Sequence[tuple[str, str]], options: dict[str, A
     session.start_progress("Reading the ground truth")
     truth = inputs.read_ground_truth(inputs.gt)
     session.print_time("reading the ground truth")
-    runs = _Runs(inputs, truth, protocol, options, session)
+    runs = _Runs(inputs, truth, options, session)
     detectors = rank_detectors(
-        runs.results(named),
+        runs.results(named, protocol),
         Settings(*(options[name] for name in Settings._fields)),
         reference=reference,
         metric=metric,
         threads=options["threads"],
     )
-    truth = runs.truth
-    of_truth = describe("ground_truth", truth.files, digests=digests, images=len(truth.images))
+    files = runs.truth.files
+    of_truth = describe("ground_truth", files, digests=digests, images=len(truth.images))
     report = detectors_report(
         detectors,
         inputs=[*of_truth, *runs.described],
@@ -64,7 +66,7 @@ def run(session: Session, given: Sequence[tuple[str, str]], options: dict[str, A
         max_rows=options["top"],
         by_class=options["by_class"],
     )
-    outputs.publish(report, session, (*truth.files, *runs.files))
+    outputs.publish(report, session, (*files, *runs.files))
     return 0
 
 
@@ -85,33 +87,32 @@ class _Runs:
     """The evaluations of detectors on one ground truth, one after the other."""
 
     def __init__(
-        self,
-        inputs: Inputs,
-        truth: GroundTruth,
-        protocol: Protocol,
-        options: Mapping[str, Any],
-        session: Session,
+        self, inputs: Inputs, truth: GroundTruth, options: Mapping[str, Any], session: Session
     ) -> None:
-        self._inputs, self._unmapped, self._protocol = inputs, truth, protocol
-        self.truth = truth  # with the classes of the map
-        self._classes: dict[str, None] = {}  # of all detections, before the map
-        self._options, self._session = options, session
+        self._inputs, self._options, self._session = inputs, options, session
+        self._unmapped, self._classes = truth, dict[str, None]()  # before the map; of all detectors
+        self.truth = truth
+        if inputs.class_map is not None:
+            self.truth = class_maps().map_truth(inputs.class_map, truth)
         self.described: list[dict[str, Any]] = []
         self.files: list[SourceFile] = []
         self._notes: dict[str, tuple[Note, ...]] = {}
         self._cuts: dict[str, float | None] = {}
 
-    def results(self, named: Sequence[tuple[str, str]]) -> Iterator[tuple[str, Result]]:
+    def results(
+        self, named: Sequence[tuple[str, str]], protocol: Protocol
+    ) -> Iterator[tuple[str, Result]]:
         """Yield the results, without keeping one; those without detections last."""
         empty: list[tuple[str, Detections]] = []
-        protocol = self._protocol
+        given = protocol
         for number, (name, path) in enumerate(named):
-            self._show_progress(number, len(named))
+            step = f"Detector {number + 1} of {len(named)}"
+            self._session.start_progress(step, partial(truediv, number, len(named)))
             detections = self._read(name, path)
             if not len(detections):
                 empty.append((name, detections))
                 continue
-            result = self._score(name, detections, self._protocol)
+            result = self._score(name, detections, given)
             protocol = result.protocol  # without scores if the detections have none
             yield name, result
             del detections, result  # before the next ones are read
@@ -120,21 +121,18 @@ class _Runs:
         if self._inputs.class_map is not None:
             self._inputs.class_map.check_names(self._unmapped.classes, self._classes)
 
-    def _show_progress(self, number: int, count: int) -> None:
-        step = f"Detector {number + 1} of {count}"
-        self._session.start_progress(step, lambda: number / count)
-
     def _read(self, name: str, path: str) -> Detections:
         """Read detections and describe their files."""
         table = self._inputs.read_detector(path, self._unmapped)
         self._classes |= dict.fromkeys(table.classes)
-        detections: Detections
-        (self.truth,), (detections,) = self._inputs.mapped([self._unmapped], [table], further=True)
+        if (class_map := self._inputs.class_map) is not None:
+            truths = self._unmapped, self.truth
+            table = class_maps().map_detector(class_map, table, truths)
         digests = self._inputs.reading["limits"].digests
-        described = describe("detections", detections.files, digests=digests)
+        described = describe("detections", table.files, digests=digests)
         self.described += [{**entry, "detector": name} for entry in described]
-        self.files += detections.files
-        return detections
+        self.files += table.files
+        return table
 
     def _score(self, name: str, detections: Detections, protocol: Protocol) -> Result:
         """Match and score detections, once."""

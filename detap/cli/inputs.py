@@ -99,7 +99,7 @@ class Inputs:
         merge_images = options.pop("merge_images")
         class_map = options.pop("class_map", None)
         if class_map is not None:
-            class_map = _class_maps().read(class_map)
+            class_map = class_maps().read(class_map)
         limits = {name: options.pop(option, None) for option, name in LIMITS.items()}
         if STDIN in gt:
             raise UsageError("only detections can come from stdin, not ground truth")
@@ -153,7 +153,7 @@ class Inputs:
         reading = {name: value for name, value in self.reading.items() if name not in recorded}
         reading |= {name: value for name, value in options.items() if name != "class_map"}
         text = options.get("class_map")
-        class_map = None if text is None else _class_maps().recorded_map(text)
+        class_map = None if text is None else class_maps().recorded_map(text)
         limits = replace(self.reading["limits"], any_classes=class_map is not None)
         return replace(self, reading={**reading, "limits": limits}, class_map=class_map)
 
@@ -200,14 +200,11 @@ class Inputs:
         """Return the detections of another detector: a path, pattern or folder."""
         return self.read_detections(self._detections(self._detection_paths(path)), truth)
 
-    def mapped(self, truths: Sequence[Any], tables: Sequence[Any], *, further: bool = False) -> Any:
-        """Return ground truths and detections with the classes of the map, if there is one.
-
-        If `further` detections follow, the caller checks the names of the map.
-        """
+    def mapped(self, truths: Sequence[Any], tables: Sequence[Any]) -> Any:
+        """Return ground truths and detections with the classes of the map, if there is one."""
         if self.class_map is None:
             return truths, tables
-        return _class_maps().map_tables(self.class_map, truths, tables, further=further)
+        return class_maps().map_tables(self.class_map, truths, tables)
 
     def _detections(self, paths: tuple[str, ...]) -> Sources:
         return Sources(paths, lambda path: self.format_of(path).source(path))
@@ -241,7 +238,8 @@ class Inputs:
         return expand_folders(expand_patterns([path]), self.format_of)
 
 
-def _class_maps() -> Any:
+def class_maps() -> Any:
+    """Import the module of class maps, which few runs need."""
     return import_module("detap.formats.class_map")
 
 

@@ -5,13 +5,13 @@ import json
 import os
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from detap.errors import InputError, Note, Problem, UsageError
+from detap.errors import Note, UsageError
 from detap.formats.by_name.notes import class_notes, classes_without_file, nonzero_notes
 from detap.io.json_text import check_text, decode
 from detap.io.paths import Path, shown
@@ -24,6 +24,7 @@ from detap.tables.class_map import (
     Rule,
     map_detections,
     map_ground_truth,
+    refuse,
 )
 from detap.tables.detection import Detections, GroundTruth
 from detap.tables.notes import AS_IS
@@ -64,61 +65,54 @@ def recorded_map(text: str) -> ClassMap:
 
 def read(path: Path) -> ClassMap:
     """Read a class map: TOML, JSON, or CSV with columns ``from`` and ``to``."""
-    file = shown(path)
-    parse = {".toml": _toml, ".json": _json, ".csv": _csv}.get(os.path.splitext(path)[1].lower())
-    if parse is None:
+    file, suffix = shown(path), os.path.splitext(path)[1].lower()
+    if suffix not in _PARSERS:
         raise UsageError(f"class map {file} is not .toml, .json or .csv")
-    return ClassMap.of(parse(decode(read_bytes(path), file), file), file)
-
-
-def _toml(text: str, file: str) -> Any:
+    parse, hint = _PARSERS[suffix]
     try:
-        return tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        _refuse(file, f"is not TOML: {error}", 'expected lines such as car = "vehicle"')
+        record = parse(decode(read_bytes(path), file), file)
+    except (ValueError, RecursionError, csv.Error) as error:
+        refuse(file, "", f"is not {suffix[1:].upper()}: {error}", hint)
+    return ClassMap.of(record, file)
 
 
 def _json(text: str, file: str) -> Any:
-    try:
-        record = json.loads(text, object_pairs_hook=lambda pairs: _distinct(pairs, file))
-        check_text(record)
-    except (ValueError, RecursionError) as error:
-        _refuse(file, f"is not JSON: {error}", 'expected {"car": "vehicle"}')
+    record = json.loads(text, object_pairs_hook=lambda pairs: _distinct(pairs, file))
+    check_text(record)
     return record
 
 
 def _csv(text: str, file: str) -> Any:
-    try:
-        rows = [row for row in csv.reader(text.splitlines()) if row]
-    except csv.Error as error:
-        _refuse(file, f"is not CSV: {error}", "expected lines such as car,vehicle")
-    if not rows or [name.strip() for name in rows[0]] != ["from", "to"]:
-        _refuse(file, "has no line from,to", "begin the file with that line")
-    for row in rows[1:]:
+    head, *rows = [row for row in csv.reader(text.splitlines()) if row] or [[]]
+    if [name.strip() for name in head] != ["from", "to"]:
+        refuse(file, "", "has no line from,to", "begin the file with that line")
+    for row in rows:
         if len(row) != 2:
-            hint = "quote names that have a comma"
-            _refuse(file, f"{','.join(row)} has {len(row)} columns, expected 2", hint)
-    return _distinct([(row[0], row[1]) for row in rows[1:]], file)
+            message = f"{','.join(row)} has {len(row)} columns, expected 2"
+            refuse(file, "", message, "quote names that have a comma")
+    return _distinct([(row[0], row[1]) for row in rows], file)
 
 
 def _distinct(pairs: Sequence[tuple[str, Any]], file: str) -> dict[str, Any]:
     repeated = [name for name, count in Counter(name for name, _ in pairs).items() if count > 1]
     if repeated:
-        _refuse(file, f"has several rules for {join_names(repeated)}", "keep one of each")
+        refuse(file, "", f"has several rules for {join_names(repeated)}", "keep one of each")
     return dict(pairs)
 
 
+_PARSERS: dict[str, tuple[Callable[[str, str], Any], str]] = {
+    ".toml": (lambda text, _: tomllib.loads(text), 'expected lines such as car = "vehicle"'),
+    ".json": (_json, 'expected {"car": "vehicle"}'),
+    ".csv": (_csv, "expected lines such as car,vehicle"),
+}
+
+
 def map_tables(
-    class_map: Any,
-    truths: Sequence[GroundTruth | None],
-    detections: Sequence[Detections | None],
-    *,
-    further: bool = False,
+    class_map: Any, truths: Sequence[GroundTruth | None], detections: Sequence[Detections | None]
 ) -> tuple[list[Any], list[Any]]:
     """Return ground truths and detections with mapped classes, and a note of the effect.
 
-    Detections are indexed as the first ground truth. None stays None. If `further` detections
-    follow, the caller checks the names of the map.
+    Detections are indexed as the first ground truth. None stays None.
 
     Raises
     ------
@@ -132,57 +126,60 @@ def map_tables(
     if before:
         known = before[0].classes  # detections from arrays have its ids, not always its names
         tables = [replace(t, classes=known + t.classes[len(known) :]) for t in tables]
-    if not further:
-        names = [{name for table in side for name in table.classes} for side in (before, tables)]
-        rules.check_names(*(sorted(side) or None for side in names))
-    _check_rest(rules, tables)
-    after: list[Any] = [_truth(rules, table, effect=not tables) for table in before]
+    names = [{name for table in side for name in table.classes} for side in (before, tables)]
+    rules.check_names(*(sorted(side) or None for side in names))
+    after: list[Any] = [map_truth(rules, table, effect=not tables) for table in before]
     pair = (before[0], after[0]) if before else None
-    mapped: list[Any] = [_detections(rules, table, pair) for table in tables]
+    mapped: list[Any] = [map_detector(rules, table, pair) for table in tables]
     return after or [*truths], mapped or [*detections]
 
 
-def _truth(rules: ClassMap, table: GroundTruth, *, effect: bool) -> GroundTruth:
-    """Return mapped ground truth, with the note of the effect if there are no detections."""
+def map_truth(rules: ClassMap, table: GroundTruth, *, effect: bool = False) -> GroundTruth:
+    """Return mapped ground truth, with the note of the effect if no detections have it."""
     mapped = map_ground_truth(rules, table)
     _check_rows(rules, table, mapped, "ground truths")
-    kept = [note for note in table.notes if note.code not in _OF_CLASSES]
+    notes = [note for note in table.notes if note.code not in _OF_CLASSES]
     if any(rule.flag == "ignore" for rule in rules.gt.values()):
-        kept = [note for note in kept if note.code != _IGNORED]
+        notes = [note for note in notes if note.code != _IGNORED]
         message = "ignore is set by the class map, but has no effect under the protocol"
-        kept += nonzero_notes(Note(_IGNORED, message, int(np.count_nonzero(mapped.ignore))))
-    kept += class_notes(mapped.classes)
-    return _noted(rules, mapped, [*kept, *([_effect(rules, [(GT, table)])] if effect else [])])
+        notes += nonzero_notes(Note(_IGNORED, message, int(np.count_nonzero(mapped.ignore))))
+    notes += class_notes(mapped.classes)
+    return _noted(rules, mapped, [*notes, *([_effect(rules, [(GT, table)])] if effect else [])])
+
+
+def map_detector(
+    rules: ClassMap, table: Detections, truths: tuple[GroundTruth, GroundTruth] | None
+) -> Detections:
+    """Return mapped detections; `truths` are the ground truth before and after."""
+    before, truth = truths or (None, None)
+    if rules.rest == "error":
+        _check_rest(rules, table)
+    mapped = map_detections(rules, table, truth)
+    _check_rows(rules, table, mapped, "detections")
+    notes = [note for note in table.notes if note.code not in _OF_CLASSES]
+    if truth is not None:
+        without_file = any(note.code == "classes-without-file" for note in table.notes)
+        notes += _notes_on_classes(mapped, truth, without_file=without_file)
+        known = mapped.label < len(truth.classes)
+        if len(mapped) and not known.any() and AS_IS not in mapped.notes:
+            unknown = join_names(mapped.classes[len(truth.classes) :])
+            message = (
+                "no class in common with the ground truth after the class map (detections: "
+                f"{unknown}; ground truth: {join_names(truth.classes)})"
+            )
+            refuse(mapped.path, "", message, f"map them to its classes in {rules.path}")
+        if mapped.only_known:
+            mapped = mapped if known.all() else mapped.select(np.flatnonzero(known)).compact()
+            mapped = replace(mapped, classes=truth.classes, class_ids=truth.class_ids)
+    sides = [] if before is None else [(GT, before)]
+    return _noted(rules, mapped, [*notes, _effect(rules, [*sides, (DT, table)])])
 
 
 def _check_rows(rules: ClassMap, before: Table, after: Table, rows: str) -> None:
     """Raise InputError if a map drops every row."""
     if len(before) and not len(after):
         message = f"every class with {rows} is dropped ({len(before)} {rows})"
-        _refuse(rules.path, message, "keep at least one class")
-
-
-def _detections(
-    rules: ClassMap, table: Detections, truths: tuple[GroundTruth, GroundTruth] | None
-) -> Detections:
-    """Return mapped detections; `truths` are the ground truth before and after."""
-    notes = [note for note in table.notes if note.code not in _OF_CLASSES]
-    if truths is None:
-        mapped = map_detections(rules, table, None)
-        _check_rows(rules, table, mapped, "detections")
-        return _noted(rules, mapped, [*notes, _effect(rules, [(DT, table)])])
-    before, truth = truths
-    mapped = map_detections(rules, table, truth)
-    _check_rows(rules, table, mapped, "detections")
-    without_file = any(note.code == "classes-without-file" for note in table.notes)
-    notes += _notes_on_classes(mapped, truth, without_file=without_file)
-    known = mapped.label < len(truth.classes)
-    if len(mapped) and not known.any() and AS_IS not in mapped.notes:
-        _refuse_unknown(rules, mapped, truth)
-    if mapped.only_known:
-        mapped = mapped if known.all() else mapped.select(np.flatnonzero(known)).compact()
-        mapped = replace(mapped, classes=truth.classes, class_ids=truth.class_ids)
-    return _noted(rules, mapped, [*notes, _effect(rules, [(GT, before), (DT, table)])])
+        refuse(rules.path, "", message, "keep at least one class")
 
 
 def _notes_on_classes(
@@ -203,27 +200,15 @@ def _notes_on_classes(
         yield from nonzero_notes(classes_without_file(truth, used))
 
 
-def _refuse_unknown(rules: ClassMap, mapped: Detections, truth: GroundTruth) -> NoReturn:
-    unknown = join_names(mapped.classes[len(truth.classes) :])
-    message = (
-        f"no class in common with the ground truth after the class map (detections: {unknown}; "
-        f"ground truth: {join_names(truth.classes)})"
-    )
-    hint = f"map them to its classes in {rules.path}"
-    raise InputError(Problem(mapped.path, "", message, hint))
-
-
-def _check_rest(rules: ClassMap, tables: Sequence[Detections]) -> None:
-    """Raise InputError for detections of classes that the map does not name, if it refuses them."""
-    if rules.rest != "error":
-        return
-    names = [table.classes[k] for table in tables for k in table.label.tolist()]
-    unnamed = {name: count for name, count in Counter(names).items() if not rules.is_named(name)}
+def _check_rest(rules: ClassMap, table: Detections) -> None:
+    """Raise InputError for detections of classes that the map does not name."""
+    counts = Counter(table.classes[k] for k in table.label.tolist())
+    unnamed = {name: count for name, count in counts.items() if not rules.is_named(name)}
     if unnamed:
         total = sum(unnamed.values())
         message = f"the map does not name {join_names(unnamed)} ({total} detections)"
         hint = 'map each, also to itself, or use rest = "-" or "keep"'
-        raise InputError(Problem(rules.path, "[dt] rest", message, hint))
+        refuse(rules.path, "[dt] rest", message, hint)
 
 
 def _noted(rules: ClassMap, table: Table, notes: Sequence[Note]) -> Table:
@@ -268,7 +253,3 @@ def _effect(rules: ClassMap, sides: Sequence[tuple[str, GroundTruth | Detections
     (first, what), *more = parts
     text = ", ".join([f"{first} class{'es' * (first > 1)} {what}", *(f"{n} {s}" for n, s in more)])
     return Note("class-map", f"class map: {text} ({', '.join(counts)})", severity="info")
-
-
-def _refuse(file: str, message: str, hint: str) -> NoReturn:
-    raise InputError(Problem(file, "", message, hint))

@@ -48,12 +48,12 @@ class ClassMap(NamedTuple):
     def of(cls, record: Any, path: str = "class_map") -> "ClassMap":
         """Parse a map as in its file: rules by class, and tables ``gt`` and ``dt`` of them."""
         if not isinstance(record, Mapping):
-            _refuse(path, "", "is not a table of classes", 'expected car = "vehicle"')
+            refuse(path, "", "is not a table of classes", 'expected car = "vehicle"')
         of_side = {k: v for k, v in record.items() if k in (GT, DT) and isinstance(v, Mapping)}
         rest, dt_rules = RESTS[0], {**of_side.get(DT, {})}
         if isinstance(dt_rules.get("rest"), str) and (rest := dt_rules.pop("rest")) not in RESTS:
             hint = f'use {", ".join(RESTS)}; a class of that name is rest = {{ to = "{rest}" }}'
-            _refuse(path, "[dt] rest", f"is {rest!r}", hint)
+            refuse(path, "[dt] rest", f"is {rest!r}", hint)
         common = {k: _rule(path, "", k, v) for k, v in record.items() if k not in of_side}
         gt, dt = (
             common | {name: _rule(path, side, name, value) for name, value in rules.items()}
@@ -62,7 +62,7 @@ class ClassMap(NamedTuple):
         both = {name: rule for name, rule in gt.items() if dt.get(name) == rule}
         gt, dt = ({k: r for k, r in side.items() if k not in both} for side in (gt, dt))
         if not (both or gt or dt) and rest == RESTS[0]:
-            _refuse(path, "", "has no rule", 'write a line such as car = "vehicle"')
+            refuse(path, "", "has no rule", 'write a line such as car = "vehicle"')
         return cls(both, gt, dt, rest, path)
 
     @property
@@ -192,22 +192,22 @@ def _rule(path: str, side: str, name: object, value: object) -> Rule:
     """Parse a rule: ``"vehicle"``, or ``{to = "vehicle", as = "crowd"}``."""
     where = f"[{side}] {name}" if side else str(name)
     if not isinstance(name, str):
-        _refuse(path, where, "is not text", "classes are named, not numbered")
+        refuse(path, where, "is not text", "classes are named, not numbered")
     record = value if isinstance(value, Mapping) else {"to": value}
     if not record or not record.keys() <= {"to", "as"}:
-        _refuse(path, where, f"has {', '.join(map(str, record))}", "expected to, and as")
+        refuse(path, where, f"has {', '.join(map(str, record))}", "expected to, and as")
     to, flag = record.get("to", name), record.get("as", "")
     if not isinstance(to, str) or not to:
         hint = f'expected the name of a class, or "{DROPPED}" to drop it'
-        _refuse(path, where, f"is mapped to {to!r}", hint)
+        refuse(path, where, f"is mapped to {to!r}", hint)
     if "as" not in record:
         return Rule(to)
     if flag not in FLAGS:
-        _refuse(path, where, f"as is {flag!r}", f"use {', '.join(FLAGS)}")
+        refuse(path, where, f"as is {flag!r}", f"use {', '.join(FLAGS)}")
     if side != GT:
-        _refuse(path, where, f"as = {flag} is a flag of ground truths", "move the rule to [gt]")
+        refuse(path, where, f"as = {flag} is a flag of ground truths", "move the rule to [gt]")
     if to == DROPPED:
-        _refuse(path, where, f"is dropped, and also {flag}", "leave out one of the two")
+        refuse(path, where, f"is dropped, and also {flag}", "leave out one of the two")
     return Rule(to, flag)
 
 
@@ -233,5 +233,6 @@ def _as_dict(rules: Rules) -> dict[str, Any]:
     }
 
 
-def _refuse(path: str, location: str, message: str, hint: str) -> NoReturn:
+def refuse(path: str, location: str, message: str, hint: str) -> NoReturn:
+    """Raise InputError for a class map, or for what it makes of a table."""
     raise InputError(Problem(path, location, message, hint))

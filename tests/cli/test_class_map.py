@@ -10,6 +10,8 @@ import pytest
 
 import detap
 from detap.cli import main
+from detap.formats import class_map
+from detap.tables.class_map import map_ground_truth
 from detap.testing import assert_detections
 from tests.coco import results_of, truth_of
 
@@ -76,8 +78,8 @@ def test_eval(run: Run) -> None:
 def test_python_is_the_command_line(run: Run) -> None:
     gt, dt = run.folder / "gt.json", run.folder / "dt.json"
     record = run.report("eval gt.json dt.json --class-map map.toml")
-    for class_map in (run.folder / "map.toml", {"truck": "car", "chair": "-"}):
-        assert detap.evaluate(gt, dt, class_map=class_map).signature == record["signature"]
+    for given in (run.folder / "map.toml", {"truck": "car", "chair": "-"}):
+        assert detap.evaluate(gt, dt, class_map=given).signature == record["signature"]
     truth = detap.read_ground_truth(gt)
     detections = detap.read_detections(dt, truth)
     by_tables = detap.evaluate(truth, detections, class_map=run.folder / "map.toml")
@@ -215,6 +217,22 @@ def test_a_class_of_one_of_several_detectors(run: Run) -> None:
     assert "map.toml: [dt]: class 'wan' is not in the detections; did you mean 'van'?" in text
 
 
+def test_the_ground_truth_of_several_detectors_is_mapped_once(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mapped: list[int] = []
+
+    def counted(*given: Any) -> Any:
+        mapped.append(len(given[1]))
+        return map_ground_truth(*given)
+
+    monkeypatch.setattr(class_map, "map_ground_truth", counted)
+    for name in ("one.json", "other.json"):
+        run.write(name, results_of(FOUND[:1]))
+    run("compare dt.json one.json other.json --gt gt.json --class-map map.toml --resamples 0")
+    assert mapped == [len(TRUTH)]
+
+
 def test_ids_that_the_map_names_are_not_shifted(run: Run) -> None:
     """Two files of one detector whose ids are 100 higher; an id off by one is still an error."""
     run.write("ids.toml", '[dt]\n101 = "car"\n103 = "person"\n')
@@ -306,5 +324,5 @@ def test_the_five_maps_of_real_files(real_data: Path) -> None:
         },
     }
     assert maps.keys() == expected.keys()
-    for name, class_map in maps.items():
-        assert detap.evaluate(gt, dt, class_map=class_map).summary == expected[name], name
+    for name, given in maps.items():
+        assert detap.evaluate(gt, dt, class_map=given).summary == expected[name], name
