@@ -6,12 +6,13 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from detap.checks.tables import of_unknown_size, unsized_problem
 from detap.errors import InputError, Note, OutputError, UsageError
 from detap.escaping import escape
 from detap.formats.catalogue import FORMATS
+from detap.formats.class_map import map_tables
 from detap.formats.content import Content, lost
 from detap.io.paths import Path
 from detap.tables.arguments import check_table
@@ -45,6 +46,7 @@ def convert(
     to: str,
     file_names: Mapping[Name, str] | None = None,
     accept: Callable[[tuple[Note, ...]], None] | None = None,
+    class_map: Any = None,
 ) -> Converted:
     """Write tables as files of a format, bit-exactly if it supports that.
 
@@ -61,6 +63,8 @@ def convert(
         File names of images; by default from the files that the tables were read from.
     accept : callable, optional
         Called with the notes before anything is written; may raise.
+    class_map : path or mapping, optional
+        Other class names, as for :func:`detap.evaluate`; a note says what it did.
 
     Returns
     -------
@@ -71,7 +75,7 @@ def convert(
     UsageError
         If the format is unknown, or both tables are missing.
     InputError
-        If the format cannot represent the tables.
+        If the format cannot represent the tables, or the class map is invalid.
     OutputError
         If `path` exists or cannot be written.
     """
@@ -87,6 +91,11 @@ def convert(
         check_table(detections, Detections)
     if ground_truth is not None and detections is not None:
         detections = detections.reindex_like(ground_truth)
+    notes: list[Note] = []
+    if class_map is not None:
+        (ground_truth,), (detections,) = map_tables(class_map, [ground_truth], [detections])
+        tables = (table for table in (ground_truth, detections) if table is not None)
+        notes += (note for table in tables for note in table.notes if note.code == "class-map")
     for table in (ground_truth, detections):
         if table is not None and of_unknown_size(table):
             raise InputError(unsized_problem(table, "pixels are written"))
@@ -99,7 +108,6 @@ def convert(
         names = {}
         if ground_truth is not None and ground_truth.format in FORMATS:
             names = FORMATS[ground_truth.format].file_names(ground_truth)
-    notes: list[Note] = []
     content = Content(ground_truth, detections, names)
     files = list(FORMATS[to].write(content, notes))
     notes += _lost(content, to)

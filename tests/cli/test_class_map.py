@@ -10,6 +10,7 @@ import pytest
 
 import detap
 from detap.cli import main
+from detap.errors import InputError
 from detap.formats import class_map
 from detap.tables.class_map import map_ground_truth
 from detap.testing import assert_detections
@@ -164,6 +165,16 @@ def test_convert_writes_the_mapped_classes(run: Run) -> None:
     written = json.loads((target / "instances.json").read_text())
     assert [c["name"] for c in written["categories"]] == ["car", "person"]
     assert [a["category_id"] for a in written["annotations"]] == [1, 1, 2]
+    truth = detap.read_ground_truth(run.folder / "gt.json")
+    detections = detap.read_detections(run.folder / "dt.json", truth)
+    tables, rules = (truth, detections), {"truck": "car", "chair": "-"}
+    done = detap.convert(run.folder / "python", *tables, to="coco", class_map=rules)
+    assert [note.message for note in done.notes if note.code == "class-map"] == [EFFECT]
+    for name in done.files:
+        assert (run.folder / "python" / name).read_bytes() == (target / name).read_bytes()
+    with pytest.raises(InputError, match="class 'truk' is not in the inputs; did you mean 'truck'"):
+        detap.convert(run.folder / "none", truth, to="coco", class_map={"truk": "car"})
+    assert not (run.folder / "none").exists()
     once = run.folder / "gt-only.json"
     assert "(2 ground truths) [class-map]" in run(
         "convert --gt gt.json --class-map map.toml --to coco -o", str(once)
