@@ -154,6 +154,18 @@ class Misclassifiable(NamedTuple):
 
 def misclassifiable(results: MatchResults) -> Misclassifiable:
     """Find the false positives that could match a ground truth of another class."""
+    if not results.protocol.has_scores:  # one candidate each: the assigned one
+        pairs = confusion(results)
+        wrong = np.flatnonzero((pairs.detection >= 0) & (pairs.ground_truth >= 0))
+        wrong = wrong[results.false_positive[pairs.detection[wrong]]]
+        count = len(wrong)
+        return Misclassifiable(
+            pairs.detection[wrong],
+            np.ones(count, np.int64),
+            np.arange(count),
+            pairs.ground_truth[wrong],
+            np.full(count, -1, np.int32),
+        )
     rows = results.by_score[results.false_positive[results.by_score]]
     candidates = results.ground_truth_index.other_class_candidates(
         results.boxes[0], rows, **_rule_of(results.protocol)

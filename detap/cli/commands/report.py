@@ -202,10 +202,6 @@ def _with_pictures(
     source: PageSource, given: str | None, file_format: Format
 ) -> tuple[PageSource, list[Note]]:
     """Add the given image folder, or one near the ground truth, with a note."""
-    if not source.result.protocol.has_scores:
-        if given is not None:
-            raise UsageError("--images: without scores the page draws no boxes; leave it out")
-        return source, []
     images = source.result.images
     folders, names = file_format.image_files(source.result.ground_truth)
 

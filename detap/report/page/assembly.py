@@ -39,6 +39,7 @@ from detap.report.packing import LIMIT, MOST_BYTES, packed
 from detap.report.page.gallery import Gallery, gallery
 from detap.report.sections import SECTIONS
 from detap.report.sections.analysis import Analysis
+from detap.report.sections.operating_point import counts_by_step
 
 THUMBNAILS = "thumbnails"
 """The folder of pictures in a data folder."""
@@ -75,6 +76,7 @@ def render_page(report: Report, source: PageSource) -> str:
             for name, v in report.summary.items()
         ],
         drawn=[section.name for section in SECTIONS if section.page_data],
+        scored="errors" in (model["analysis"] or ()),
         gates=next((block for block in report.blocks if block.key == "gates"), None),
         trend=_trend,
         thresholds=_thresholds(report),
@@ -139,8 +141,6 @@ def _model(report: Report, source: PageSource) -> tuple[dict[str, Any], Gallery 
         "baseline": plain(_baseline(report, source)),
         "analysis": None,
     }
-    if not result.protocol.has_scores:
-        return model, None
     try:
         return model | {"analysis": _analysed(analysis)}, _gallery(analysis, source)
     except UsageError as error:
@@ -170,8 +170,10 @@ def _analysed(analysis: Analysis) -> dict[str, Any]:
     match_results = analysis.match_results
     model = {"iou": match_results.iou, "truths": match_results.ground_truth_counts.tolist()}
     for section in SECTIONS:
-        if section.page_data:
+        if section.page_data and (analysis.has_scores or not section.needs_scores):
             model |= section.page_data(analysis)
+    if not analysis.has_scores:
+        model |= {"operating": counts_by_step(analysis), "histograms": None}
     return model
 
 

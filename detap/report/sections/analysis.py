@@ -26,6 +26,11 @@ class Analysis:
         self.score: float | None = None
 
     @property
+    def has_scores(self) -> bool:
+        """True if detections are ranked by their scores."""
+        return self.result.protocol.has_scores
+
+    @property
     def names(self) -> list[dict[str, Cell]]:
         """The name and id of each class, as in the class table."""
         return names_of_classes(self.result)
@@ -47,12 +52,14 @@ class Analysis:
 
     @property
     def best(self) -> float:
-        """The score of the best F1 of all classes together; NaN without detections."""
-        return self.sweeps.best.overall.score
+        """The score of the best F1 of all classes together; NaN without detections or scores."""
+        return self.sweeps.best.overall.score if self.has_scores else np.nan
 
     @cached_property
     def steps(self) -> Floats:
-        """The score thresholds of the page, in descending order."""
+        """The score thresholds of the page, in descending order; NaN for all without scores."""
+        if not self.has_scores:
+            return np.array([np.nan])
         # All scores, or a selection if there are many: spread over scores and detections, with the
         # best-F1 scores of each class and overall. The last is the lowest of both detectors.
         swept, scores = self.sweeps.best, self.sweeps.overall.score

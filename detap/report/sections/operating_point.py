@@ -10,6 +10,7 @@ from detap.analysis.operating import OperatingPoint, Point, Sweep, Threshold, op
 from detap.metrics.at_threshold import AT_THRESHOLD
 from detap.report.fields import ClassId, Count, Fraction, Object, each, field, list_of
 from detap.report.model import Block, Cell, Column, Table, columns_of, name_column
+from detap.report.numbers import plain
 from detap.report.sections.analysis import Analysis, joined
 from detap.tables.detection import Floats
 
@@ -91,17 +92,24 @@ _COLUMNS = (
 
 def page_data(analysis: Analysis) -> dict[str, Any]:
     """Return the detections added at each score step, by result, and the curves."""
-    steps, best, before = analysis.steps, analysis.sweeps.best, analysis.before
+    before = analysis.before
     return {
-        "operating": {
-            "scores": steps.tolist(),
-            "best": analysis.step_of(best.overall.score),
-            "best_by_class": [analysis.step_of(point.score) for point in best.by_class],
-            "added": _added(analysis, steps),
-            "added_before": None if before is None else _added(before, steps),
-        },
+        "operating": counts_by_step(analysis),
         "curves": _curves(analysis),
         "curves_before": None if before is None else _curves(before),
+    }
+
+
+def counts_by_step(analysis: Analysis) -> dict[str, Any]:
+    """Return the detections added at each score step, by result; without scores, at one step."""
+    steps, before = analysis.steps, analysis.before
+    points = analysis.sweeps.best.by_class if analysis.has_scores else ()
+    return {
+        "scores": plain(steps.tolist()),
+        "best": analysis.step_of(analysis.best),
+        "best_by_class": [analysis.step_of(point.score) for point in points],
+        "added": _added(analysis, steps),
+        "added_before": None if before is None else _added(before, steps),
     }
 
 

@@ -33,6 +33,6 @@ function updateBar() {
   $("score-text").textContent = text;
   $("score").setAttribute("aria-valuetext",
     `${text}, precision ${fraction(at.precision, 3)}, recall ${fraction(at.recall, 3)}`);
-  $("status").textContent = `${k < 0 ? "All classes" : state.class}, score >= ${text}, ` +
+  $("status").textContent = `${k < 0 ? "All classes" : state.class}${atScore(", ")}, ` +
     (state.type ? LABELS[state.type] : "all errors");
 }

@@ -12,7 +12,7 @@ function countNow(text) {
 }
 
 function updateBreakdowns() {
-  $("breakdowns-score").textContent = fraction(scoreNow());
+  $("breakdowns-score").textContent = atScore(", ");
   $("breakdowns-body").replaceChildren(...analysis.breakdowns.map((data) => {
     const [matched, detections, right] = [data.matched, data.detections, data.true_positives].map((texts) => texts.map(countNow));
     const part = { ...data, matched, detections, true_positives: right };

@@ -1,13 +1,13 @@
 // The class table.
 
-const AT_SCORE = !analysis ? [] : [
+const AT_SCORE = !hasScores ? [] : [
   ["precision_at", "precision", "fraction", "precision"], ["recall_at", "recall", "fraction", "recall"], ["f1_at", "F1", "fraction", "f1"],
   ["true_positives_at", "true positives", "count", "right"], ["false_positives_at", "false positives", "count", "wrong"],
   ["false_negatives_at", "false negatives", "count", "lost"],
 ].map(([key, heading, kind, name]) => (
   { key, title: `${heading} at score`, kind, live: true, priority: 0, of: (k) => point(k, stepNow())[name] }));
 // Counts of all detections: hidden at first, since the counts at the score replace them.
-const AT_ALL = analysis ? ["true_positives", "false_positives", "duplicates"] : [];
+const AT_ALL = hasScores ? ["true_positives", "false_positives", "duplicates"] : [];
 const BASE = model.table.columns.map(({ key, heading, kind, priority }, index) => ({
   key, kind, title: AT_ALL.includes(key) ? `${heading}, all scores` : heading,
   priority: AT_ALL.includes(key) ? Infinity : priority, of: (k) => model.table.rows[k][index],

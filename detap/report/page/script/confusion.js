@@ -63,7 +63,7 @@ function updateConfusion() {
   if (key === drawnMatrix) return;
   drawnMatrix = key;
   const cells = confusionAt(step), totals = new Array(K + 1).fill(0);
-  $("confusion-text").textContent = steps ? `Score >= ${fraction(scoreNow())}.` : "";
+  $("confusion-text").textContent = steps && hasScores ? `Score >= ${fraction(scoreNow())}.` : "";
   for (const [row, , n] of cells) totals[row] += n;
   const wrong = cells.filter(([row, column]) => row !== column && row < K && column < K && (k < 0 || row === k || column === k));
   listConfusions(wrong, totals, k);

@@ -2,6 +2,7 @@
 
 const op = analysis && analysis.operating;
 const steps = op ? op.scores.length : 0;
+const hasScores = Boolean(analysis?.errors);  // otherwise one step has all detections
 
 // Cumulative counts of a detector: byClass[class][outcome][step], and total[outcome][step] of all
 // classes. Outcome 0 is a true positive, then come the error types.
@@ -48,3 +49,4 @@ function stepNow() {
   return Math.max(low, 0);
 }
 const scoreNow = () => steps ? op.scores[stepNow()] : null;
+const atScore = (before) => hasScores ? `${before}score >= ${fraction(scoreNow())}` : "";

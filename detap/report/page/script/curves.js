@@ -1,6 +1,6 @@
 // Precision over recall.
 
-const curved = !analysis ? [] : classes.map((_, k) => k).filter((k) => analysis.curves.by_class[k]);
+const curved = !hasScores ? [] : classes.map((_, k) => k).filter((k) => analysis.curves.by_class[k]);
 const curveOf = (curves, k) => k < 0 ? curves.mean : curves.by_class[k];
 const curveName = (k) => k < 0 ? `mean of ${integer(curved.length)} ${curved.length === 1 ? "class" : "classes"}` : classes[k];
 const BASELINE_INK = "#d55e00", BASELINE_DASH = [8, 4];

@@ -71,7 +71,7 @@ function picture(entry, isTile, detections = images.detector, part = 45) {
     if (!isDrawn(entry, object, false, isTile)) continue;
     const { row, label, score, box, result } = object, [x, y] = box;
     svg.append(...outline(box, shapeOf(detections, row), resultGroup(result), row === entry.detection ? 1.4 * thick : thick));
-    if (!isTile) tags.push(tag(`${classes[label]} ${fraction(score, 2)}`, x, y > 1.3 * size ? y - size / 3 : y + 1.1 * size, size));
+    if (!isTile) tags.push(tag(classAndScore(label, score), x, y > 1.3 * size ? y - size / 3 : y + 1.1 * size, size));
   }
   svg.append(...tags);
   return svg;

@@ -1,8 +1,7 @@
 // Lists of images.
 
-const LISTS = {
-  images: "All images", errors: "Confident errors", label_errors: "Possible label errors",
-};
+const LISTS = hasScores ? { images: "All images", errors: "Confident errors", label_errors: "Possible label errors" }
+  : { images: "All images", errors: "False positives" };
 const ORDERS = {
   errors: "Most errors", wrong: "Most false positives", lost: "Most false negatives",
   worse: "Most errors more than before", better: "Most errors fewer than before", name: "File name",
@@ -91,7 +90,7 @@ function listErrors() {
   const describe = ({ detection, truth }) => {
     const { label, score, result } = detectionAt(detection, detector);
     const other = truth < 0 || truths.label[truth] === label ? "" : ` with ${classes[truths.label[truth]]}`;
-    return `${classes[label]} ${fraction(score, 2)}: ${LABELS[result].toLowerCase()}${other}`;
+    return `${classAndScore(label, score)}: ${LABELS[result].toLowerCase()}${other}`;
   };
   return { rows, entry, describe };
 }
@@ -125,7 +124,7 @@ function listLabelErrors() {
   const describe = ({ detection, truth, reason }) => {
     if (detection < 0) return `${classes[truths.label[truth]]}: ${reason}`;
     const what = truth < 0 ? reason : `${reason} ${classes[truths.label[truth]]}`;
-    return `${classes[detector.label[detection]]} ${fraction(detector.score[detection], 2)}: ${what}`;
+    return `${classAndScore(detector.label[detection], detector.score[detection])}: ${what}`;
   };
   return { rows, entry: (entry) => entry, describe };
 }
@@ -156,7 +155,7 @@ function galleryText({ rows, now }) {
     state.pair.replace("\u2192", " predicted as "), state.find && `“${state.find}”`].filter(Boolean).join(", ");
   const what = { images: ["image", "images"], errors: ["false positive", "false positives"], label_errors: ["possible label error", "possible label errors"] }[state.list];
   const sum = (column) => integer(rows.reduce((total, image) => total + column[image], 0));
-  return `${integer(rows.length)} ${what[rows.length === 1 ? 0 : 1]}${which && ` of ${which}`} at score >= ${fraction(scoreNow())}` +
+  return `${integer(rows.length)} ${what[rows.length === 1 ? 0 : 1]}${which && ` of ${which}`}${atScore(" at ")}` +
     (now && !state.type ? `: ${sum(now.wrong)} FP, ${sum(now.lost)} FN.` : ".");
 }
 

@@ -95,6 +95,7 @@ function detectionAt(row, detections) {
   };
 }
 
+const classAndScore = (label, score) => hasScores ? `${classes[label]} ${fraction(score, 2)}` : classes[label];
 const boxOf = (table, row) => [table.x[row] / 10, table.y[row] / 10, table.w[row] / 10, table.h[row] / 10];
 
 function extentOf(image) {

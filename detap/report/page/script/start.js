@@ -1,7 +1,7 @@
 // Fill the page, and update it when the state changes.
 
 function redrawCharts() {
-  if (!analysis) return;
+  if (!hasScores) return;
   buildOperating();
   buildCurves();
 }
@@ -20,6 +20,8 @@ function start() {
   if (analysis) {
     fillBar();
     section(["class", "type", "score"], updateBar);
+  }
+  if (hasScores) {
     section(["class", "type", "score"], updateErrors);
     section(["class", "score"], updateTiles);
     section(["class", "score"], (changed) => {
@@ -29,16 +31,18 @@ function start() {
     });
     section(["class"], () => { buildCurves(); updateCurveTable(); });
     section(["score"], (changed) => { if (changed && !changed.has("class") && state.class) charts["curves-chart"]?.redraw(false); });
+    section(["class"], updateCalibration);
+    histogram("scores", analysis.histograms.score, "Detections by score, true and false positives");
+    section(["score"], updateOverlaps, true);
+    buildOperating();
+  }
+  if (analysis) {
     section(["class", "score"], updateConfusion, true);
     unpackConfusion();
-    section(["class"], updateCalibration);
     $("confusion-more").addEventListener("click", showMoreClasses);
     $("confusion-table").addEventListener("keydown", matrixKeys);
     $("confusion-table").addEventListener("click", (event) => matrixCell(event.target.closest("td[data-cell]")));
-    histogram("scores", analysis.histograms.score, "Detections by score, true and false positives");
-    section(["score"], updateOverlaps, true);
     section(["score"], updateBreakdowns, true);
-    buildOperating();
     if (model.folder || $("images").textContent) unpackImages().then(startImages, (error) => showNoImages(`${error.message}.`));
     else showNoImages("The images are left out; see the notes.");
   }
@@ -60,7 +64,7 @@ function startImages() {
   section(["class", "type", "score", "pair", "list", "order", "find", "hide", "image"], updateViewer, true);
   wireGallery();
   wireViewer();
-  updateErrors();  // counts missed ground truths
+  if (hasScores) updateErrors();  // counts missed ground truths
   updateGallery(null);
   updateViewer();
   $("gallery").removeAttribute("aria-busy");

@@ -24,10 +24,9 @@ function updateViewer() {
   const { image } = entry, step = stepNow(), index = indexNow(), list = listNow();
   const shownEntry = index < 0 ? null : list.entry(list.rows[index]);
   const detectors = detectorsOf(entry), compared = detectors.length > 1;
-  const threshold = `score >= ${fraction(scoreNow())}`;
   $("viewer-title").textContent = titleOf(image);
   $("viewer-text").textContent = [
-    idOf(image), compared ? threshold : `${countsText(image, step, images.detector)} at ${threshold}`,
+    idOf(image), compared ? atScore("") : `${countsText(image, step, images.detector)}${atScore(" at ")}`,
     shownEntry && state.list !== "images" && list.describe(shownEntry), shownEntry && `${integer(index + 1)} of ${integer(list.rows.length)}`,
   ].filter(Boolean).join(" · ");
   viewer.classList.toggle("compared", compared);
