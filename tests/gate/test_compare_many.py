@@ -3,8 +3,10 @@
 import json
 import re
 import shlex
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 import pytest
@@ -155,6 +157,29 @@ def test_latex(detap: Run, folder: Path) -> None:
     count = len(re.split(r"(?<!\\)&", " & ".join(rows[0])))
     assert len(columns[0]) == count
     assert "$-0.5000$" in text
+
+
+def test_latex_compiles_with_any_name(detap: Run, folder: Path) -> None:
+    names = ["[0.5]", "*", "a&b_%$#{}~^<>|\"'`", "x--y"]
+    paths = [
+        f"{name}={path}.json" for name, path in zip(names, ("a", "b", "same", "a"), strict=True)
+    ]
+    text = compare(detap, *paths, "--output-format", "latex", "--by-class", "--top", "1").out
+    rows = [line for line in text.splitlines() if line.endswith(r"\\")]
+    first = [row.split(" & ")[0] for row in rows[1:5]]
+    escaped = r"a\&b\_\%\$\#\{\}\textasciitilde{}\textasciicircum{}\textless{}\textgreater{}"
+    assert sorted(first) == sorted(
+        ["{[}0.5]", "{*}", rf"{escaped}\textbar{{}}\char34{{}}'`", "x-{}-y"]
+    )
+    if (program := which("pdflatex")) is None:
+        pytest.skip("pdflatex is not installed: compiled nothing")
+    document = (
+        rf"\documentclass{{article}}\usepackage{{booktabs}}\begin{{document}}{text}\end{{document}}"
+    )
+    (folder / "table.tex").write_text(document)
+    command = [program, "-interaction=nonstopmode", "-halt-on-error", "table.tex"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-800:]
 
 
 def test_files_of_several_detectors_are_not_merged_and_the_remedy_helps(

@@ -17,8 +17,9 @@ _ESCAPED = str.maketrans(
         "<": r"\textless{}",
         ">": r"\textgreater{}",
         "|": r"\textbar{}",
-        '"': r"\textquotedbl{}",
-        UNDEFINED: "--",
+        '"': r"\char34{}",  # other commands for it need an encoding
+        "[": "{[}",  # else the argument of \\ or \midrule before it, as is *
+        "*": "{*}",
     }
 )
 
@@ -55,4 +56,5 @@ def _number(text: str) -> str:
 
 
 def _words(text: str, kind: str) -> str:
-    return escape(text).translate(_ESCAPED)
+    escaped = escape(text).translate(_ESCAPED)
+    return escaped.replace("--", "-{}-").replace(UNDEFINED, "--")  # -- is a dash
