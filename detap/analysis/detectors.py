@@ -152,8 +152,11 @@ class Detectors(Displayed):
 
     def rank(self, name: str) -> int:
         """Return the rank, from 1; equal detectors have the same."""
-        value = self[name].value
-        return 1 + sum(_is_better(other.value, value, self.metric) for other in self.detectors)
+        value, order = self[name].value, _order(self[name].value, self.metric)
+        return 1 + sum(
+            _order(other.value, self.metric) < order and not nearly_equal(other.value, value)
+            for other in self.detectors
+        )
 
     def interval(self, name: str) -> Interval:
         """Return the interval of the metric; NaN without one."""
@@ -296,13 +299,6 @@ def _order(value: float, spec: MetricSpec) -> tuple[bool, float]:
     return isnan(value), -value if spec.metric.higher_is_better else value
 
 
-def _is_better(value: float, other: float, spec: MetricSpec) -> bool:
-    """Return True if a value is better than another one, by more than rounding."""
-    if isnan(value) or isnan(other):
-        return isnan(other) and not isnan(value)
-    return not nearly_equal(value, other) and _order(value, spec) < _order(other, spec)
-
-
 def holm(values: Sequence[float]) -> list[float]:
     """Return p-values adjusted by Holm's method; undefined ones remain so, and do not count."""
     adjusted, largest = [nan] * len(values), 0.0
@@ -381,19 +377,18 @@ def compare(
         If fewer than two results are given, two names are equal, protocols or images differ, or
         the metric or the reference is unknown.
     """
-    if not isinstance(results, Mapping):
-        names = [_name_of_result(result, number) for number, result in enumerate(results, 1)]
-        check_names(names, reference)
-        results = dict(zip(names, results, strict=True))
-    if len(results) < 2:
-        raise UsageError(f"expected two or more results, got {len(results)}")
-    check_names([*results], reference)
-    if resamples is None:
-        resamples = default_resamples(len(results), confidence)
-    settings = Settings(confidence, resamples, seed, min_ground_truths)
-    return rank_detectors(
-        results.items(), settings, reference=reference, metric=metric, threads=threads
+    named = (
+        [*results.items()]
+        if isinstance(results, Mapping)
+        else [(_name_of_result(result, number), result) for number, result in enumerate(results, 1)]
     )
+    if len(named) < 2:
+        raise UsageError(f"expected two or more results, got {len(named)}")
+    check_names([name for name, _ in named], reference)
+    if resamples is None:
+        resamples = default_resamples(len(named), confidence)
+    settings = Settings(confidence, resamples, seed, min_ground_truths)
+    return rank_detectors(named, settings, reference=reference, metric=metric, threads=threads)
 
 
 def _name_of_result(result: Result, number: int) -> str:
