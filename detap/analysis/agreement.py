@@ -59,13 +59,7 @@ def f1(counts: Counts) -> Floats:
 
 
 def agreement(first: GroundTruth, second: GroundTruth, iou: float = 0.5) -> Agreement:
-    """Compare two annotators of the same images.
-
-    Raises
-    ------
-    InputError
-        If the images differ, or the boxes of one look like another unit or format.
-    """
+    """Compare two annotators of the same images."""
     _require_same_images(first, second)
     crowds = int(np.count_nonzero(first.crowd)) + int(np.count_nonzero(second.crowd))
     message = "crowd regions are left out of the agreement"

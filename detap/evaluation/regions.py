@@ -16,13 +16,7 @@ _DECIMALS = 6
 def in_regions(
     ground_truth: GroundTruth, detections: Detections, protocol: Protocol
 ) -> tuple[Flags, Flags]:
-    """Return masks of the ground truths and detections that lie in regions, and of the regions.
-
-    Raises
-    ------
-    InputError
-        If the size of an image with regions is unknown.
-    """
+    """Return masks of the ground truths and detections that lie in regions, and of the regions."""
     drops = np.zeros(len(ground_truth), np.bool_), np.zeros(len(detections), np.bool_)
     shares = dict(protocol.drop_in_regions)
     for label, name in enumerate(ground_truth.classes):

@@ -26,15 +26,7 @@ _MADE_UP = {
 def settle_scores(
     ground_truth: GroundTruth, detections: Detections, protocol: Protocol
 ) -> tuple[Detections, Protocol]:
-    """Return detections without scores, or with made-up ones, and the protocol for them.
-
-    Raises
-    ------
-    InputError
-        If scores are areas, and the size of an image is unknown.
-    UsageError
-        If an option needs scores, or the protocol does not match by score.
-    """
+    """Return detections without scores, or with made-up ones, and the protocol for them."""
     if detections.missing_scores == "area":
         protocol = replace(protocol, scores="area")
         return replace(detections, score=_areas(ground_truth, detections)), protocol

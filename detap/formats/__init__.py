@@ -137,25 +137,8 @@ def read_tables(
     any_classes: bool = False,
     **options: Any,
 ) -> tuple[GroundTruth, Detections, Protocol | str]:
-    """Return both tables, read like ``detap eval`` where a path is given, and the protocol.
-
-    Parameters
-    ----------
-    ground_truth, detections : table or path
-    protocol : Protocol or str, optional
-        Its masks or keypoints are read too. By default that of the format, or of results without
-        boxes.
-    any_classes : bool
-        Keep detections of classes that the ground truth lacks: :func:`map_classes` follows.
-    format, merge_images, **options
-        As in :func:`read_ground_truth`.
-
-    Raises
-    ------
-    UsageError
-        If an argument is neither a table nor a path; or as in :func:`read_ground_truth`.
-    InputError
-    """
+    """Return both tables, read like ``detap eval`` where a path is given, and the protocol."""
+    # With `any_classes`, those that the ground truth lacks are kept: map_classes follows.
     gt_paths, dt_paths = _paths_of(ground_truth, GroundTruth), _paths_of(detections, Detections)
     gt_format: Format | None
     if isinstance(ground_truth, GroundTruth):

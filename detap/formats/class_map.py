@@ -110,16 +110,8 @@ _PARSERS: dict[str, tuple[Callable[[str, str], Any], str]] = {
 def map_tables(
     class_map: Any, truths: Sequence[GroundTruth | None], detections: Sequence[Detections | None]
 ) -> tuple[list[Any], list[Any]]:
-    """Return ground truths and detections with mapped classes, and a note of the effect.
-
-    Detections are indexed as the first ground truth. None stays None.
-
-    Raises
-    ------
-    InputError
-        If a class of the map is unknown, nothing is left of a table, or detections and ground
-        truth have no class in common.
-    """
+    """Return ground truths and detections with mapped classes, and a note of the effect."""
+    # Detections are indexed as the first ground truth. None stays None.
     rules = class_map_of(class_map)
     before = [table for table in truths if table is not None]
     tables = [table for table in detections if table is not None]

@@ -338,15 +338,8 @@ class LabelStudio(DocumentFormat):
         }
 
     def write(self, content: Content, notes: list[Note]) -> Iterator[tuple[str, bytes]]:
-        """Yield ``tasks.json`` to import, and the labeling configuration ``config.xml``.
-
-        A task has the ground truth as annotation and the detections as prediction.
-
-        Raises
-        ------
-        InputError
-            If the size of an image with boxes is unknown, since boxes are in percent.
-        """
+        """Yield ``tasks.json`` to import, and the labeling configuration ``config.xml``."""
+        # A task has the ground truth as annotation and the detections as prediction.
         check_words(content, content.classes, "class")
         sizes = known_sizes(content)
         records: list[dict[str, Any]] = [

@@ -92,15 +92,7 @@ def detections_from(
 
 
 def with_missing_scores(detections: Detections, treatment: Any) -> Detections:
-    """Return detections with what an evaluation takes in place of missing scores.
-
-    Raises
-    ------
-    InputError
-        If scores are missing, and that is an error.
-    UsageError
-        If the treatment is unknown.
-    """
+    """Return detections with what an evaluation takes in place of missing scores."""
     check_choice(MISSING_SCORES, treatment or "none", TREATMENTS)
     if treatment in (None, "none") or detections.has_scores:
         return detections

@@ -65,13 +65,7 @@ class Groups(NamedTuple):
         return cls(records, np.repeat(image, counts), np.repeat(label, counts), slices)
 
     def column(self, key: str) -> Floats:
-        """Return a number of each record.
-
-        Raises
-        ------
-        LookupError, TypeError, ValueError
-            If a value is absent, NaN, no number, or an integer that float64 does not have.
-        """
+        """Return a number of each record, if all have one that float64 has."""
         values = np.array([record[key] for record in self.records])
         if len(values) == 0:
             return np.zeros(0)

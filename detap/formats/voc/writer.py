@@ -115,13 +115,7 @@ def _detections(
 
 
 def _by_class(content: Content, classes: list[str], stems: tuple[str, ...]) -> bool:
-    """Return True for a file per class, as in the VOC devkit; False for one per image.
-
-    Raises
-    ------
-    InputError
-        If names of images and of classes have blanks, so that neither can be a column.
-    """
+    """Return True for a file per class, as in the VOC devkit; False for one per image."""
     layouts = classes_of_stems(
         [_START + name for name in classes], frozenset(content.table.classes)
     )
