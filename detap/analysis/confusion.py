@@ -158,13 +158,13 @@ def misclassifiable(results: MatchResults) -> Misclassifiable:
         pairs = confusion(results)
         wrong = np.flatnonzero((pairs.detection >= 0) & (pairs.ground_truth >= 0))
         wrong = wrong[results.false_positive[pairs.detection[wrong]]]
-        count = len(wrong)
+        number = np.arange(len(wrong))
         return Misclassifiable(
             pairs.detection[wrong],
-            np.ones(count, np.int64),
-            np.arange(count),
+            np.ones_like(number),
+            number,
             pairs.ground_truth[wrong],
-            np.full(count, -1, np.int32),
+            np.full(len(wrong), -1, np.int32),
         )
     rows = results.by_score[results.false_positive[results.by_score]]
     candidates = results.ground_truth_index.other_class_candidates(
