@@ -46,6 +46,9 @@ from detap.tables.detection import Flags, Floats, Integers, Name
 
 KINDS = ("missed", "localization", "duplicate", "classification", "background")
 
+LABELS = {kind: "FN" if kind == "missed" else kind for kind in KINDS}
+"""The types in text: of false negatives, TIDE counts fewer as missed."""
+
 _NEAR = 0.1
 _MISSED, _MISLOCATED, _DUPLICATE, _CONFUSED, _BACKGROUND = range(5)
 

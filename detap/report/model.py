@@ -68,6 +68,9 @@ class Table(NamedTuple):
     rows: tuple[Mapping[str, Cell], ...]  # values by key, also of keys without a column
     totals: Mapping[str, Cell] | None = None
     best: tuple[str, ...] = ()  # columns whose best value is emphasized
+    # A difference and the ends of its interval: emphasized where the interval excludes 0.
+    interval: tuple[str, ...] = ()
+    shown: int | None = None  # rows on a terminal; None for all
 
 
 class Block(NamedTuple):

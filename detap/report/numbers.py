@@ -124,8 +124,12 @@ def grid_of(
 
 
 def best_cells(table: Table) -> set[tuple[int, str]]:
-    """Return the row and column of each best value that is emphasized."""
+    """Return the row and column of each emphasized value."""
     best = set()
+    if table.interval:
+        key, low, high = table.interval
+        rows = enumerate(table.rows)
+        best = {(index, key) for index, row in rows if excludes_zero(row[low], row[high])}
     for column in table.columns:
         values = [row[column.key] for row in table.rows] if column.key in table.best else []
         numbers = [value for value in values if isinstance(value, float) and not isnan(value)]
@@ -137,6 +141,11 @@ def best_cells(table: Table) -> set[tuple[int, str]]:
                 if isinstance(value, float) and nearly_equal(value, extreme)
             }
     return best
+
+
+def excludes_zero(low: Cell, high: Cell) -> bool:
+    """Return True if an interval excludes 0."""
+    return isinstance(low, float) and isinstance(high, float) and (low > 0 or high < 0)
 
 
 def summary_grid(report: Report, words: Callable[[str, str], str]) -> Grid:

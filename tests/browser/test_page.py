@@ -298,6 +298,34 @@ def test_the_change_shows_all_classes_when_asked(
     assert "before" in tab.locator("#gallery-tiles .caption").first.inner_text()
 
 
+def test_changes_are_colored_where_their_interval_excludes_0(
+    open_page: Open, tmp_path: Path
+) -> None:
+    names = ("cat", "dog", "horse")
+    before = tmp_path / "worse.json"
+    worse = detections_for(truth_of(names), worse=0.6)
+    before.write_text(json.dumps(worse), "utf-8")
+    page = write_page(tmp_path, "--baseline-detections", str(before), names=names)
+    tab = open_page(page)
+    baseline = model_of(page)["baseline"]
+    shown: dict[tuple[str, str], list[str]] = {}
+    for table in ("metrics", "classes"):
+        rows = tab.locator(f"#change-{table} tbody tr").evaluate_all(
+            "all => all.map(row => [row.cells[0].textContent, row.cells[3].className, "
+            "row.querySelector('.swing i')?.className])"
+        )
+        shown |= {(table, name): classes for name, *classes in rows}
+    kinds = set()
+    for (table, name), (kind, bar) in shown.items():
+        row = next(row for row in baseline[table] if row["name"] == name)
+        low, high = (float("nan") if end is None else end for end in row["interval"])
+        kind_of_row = "up" if low > 0 else "down" if high < 0 else ""
+        assert kind == kind_of_row, (table, name)
+        assert bar is None or ("noise" in bar) == (not kind)
+        kinds.add(kind)
+    assert kinds == {"", "up"}
+
+
 def test_navigation_to_sections(open_page: Open, page: Path) -> None:
     tab = open_page(page)
     tab.get_by_role("navigation").get_by_role("link", name="Calibration").click()

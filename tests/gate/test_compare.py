@@ -14,9 +14,11 @@ from detap.analysis.comparison import KINDS, compare, count_errors, difference
 from detap.errors import UsageError
 from detap.protocols import protocol
 from detap.report import schema
+from detap.report.sections.comparison import Difference, conclusion
 from detap.tables.concat import align_classes
 from detap.tables.detection import Detections, GroundTruth
 from tests.cli.conftest import Ended, detap, instances, results
+from tests.conftest import ROOT
 
 __all__ = ["detap"]
 
@@ -152,6 +154,11 @@ def test_the_command_shows_metrics_classes_and_images(files: list[str], detap: R
     ended = detap(*files)
     assert ended.status == 0
     lines = ended.out.splitlines()
+    # Two ground truths of each class are fewer than 20.
+    sentence, _, changed = " ".join(lines[:2]).partition("; ")
+    assert sentence == "AP dropped by 0.5000 (no interval: fewer than 20 ground truths)"
+    assert changed == "1 of 3 classes changed, none has an interval"
+    lines = lines[3:]
     assert lines[0] == "Comparison (95% CI)"
     assert lines[1].split() == ["metric", "first", "second", "diff", "CI", "low", "CI", "high"]
     # The dog of image 2 is no longer found: AP of dog 1 becomes 0, and the mean falls by half.
@@ -160,7 +167,7 @@ def test_the_command_shows_metrics_classes_and_images(files: list[str], detap: R
     assert "1 of 2 images changed" in lines
     (dog,) = [line for line in lines if line.startswith("dog")]
     assert dog.split()[:4] == ["dog", "1.0000", "0.0000", "-1.0000"]
-    (image,) = [line for line in lines if line.startswith("2 ")]
+    (image,) = [line for line in lines if line.startswith("2 ") and "+" in line]
     assert image.split()[:3] == ["2", "+1", "+1"]
 
 
@@ -173,6 +180,93 @@ def test_errors_state_their_thresholds(
 ) -> None:
     lines = detap(*files, "--resamples", "0", *options).out.splitlines()
     assert f"Errors at IoU {iou} and the best-F1 score of each class" in lines
+
+
+def test_at_most_ten_rows_are_shown_without_v(detap: Run, tmp_path: Path) -> None:
+    # Twelve images, each with a cat that only the first detector finds.
+    boxes = [[20, 20, 60, 60]] * 12
+    truth = instances() | {
+        "images": [{"id": n, "width": 200, "height": 200} for n in range(1, 13)],
+        "annotations": [
+            {"id": n, "image_id": n, "category_id": 1, "bbox": box, "area": 3600, "iscrowd": 0}
+            for n, box in enumerate(boxes, 1)
+        ],
+    }
+    rows = [
+        {"image_id": n, "category_id": 1, "bbox": box, "score": 0.9}
+        for n, box in enumerate(boxes, 1)
+    ]
+    for name, content in (("gt", truth), ("a", rows), ("b", [rows[0] | {"score": 0.1}])):
+        (tmp_path / f"{name}.json").write_text(json.dumps(content))
+    command = ["compare", str(tmp_path / "a.json"), str(tmp_path / "b.json")]
+    command += ["--gt", str(tmp_path / "gt.json"), "--resamples", "0"]
+
+    def sizes(*more: str) -> dict[str, list[str]]:
+        parts = detap(*command, *more).out.split("\n\n")
+        tables = {part.splitlines()[0]: part.splitlines()[3:] for part in parts[1:]}
+        return {title: [row.split()[0] for row in rows] for title, rows in tables.items()}
+
+    shown = sizes()
+    # The longest table is the last one; before it are the tables without hidden rows.
+    assert [*shown][-2:] == ["11 of 12 images changed", "protocol:coco|detap:0.1.0"]
+    assert shown["Comparison"][9:] == ["ARs", "2"]  # 2 more: -v shows all
+    assert shown["11 of 12 images changed"][10:] == ["1"]  # 1 more
+    everything = sizes("-v")
+    assert everything["Comparison"][9:] == ["ARs", "ARm", "ARl"]
+    assert len(everything["11 of 12 images changed"]) == 11
+    assert sizes("--top", "11")["11 of 12 images changed"] == [*map(str, range(2, 13))]
+    assert len(sizes("--top", "3", "-v")["11 of 12 images changed"]) == 3 + 1
+
+
+NO_INTERVAL = (float("nan"), float("nan"))
+
+
+@pytest.mark.parametrize(
+    ("metric", "classes", "text"),
+    [
+        (
+            Difference(0.012, 0.004, 0.02),
+            [Difference(0.1, 0.05, 0.2), Difference(-0.1, -0.2, -0.05), Difference(0.1, -0.1, 0.3)],
+            "AP rose by 0.0120 (95% CI +0.0040 to +0.0200); 2 of 3 classes changed beyond noise",
+        ),
+        (
+            Difference(-0.012, -0.02, 0.004),
+            [Difference(-0.1, -0.2, 0.1), Difference(-0.5, *NO_INTERVAL)],
+            "AP dropped by 0.0120 (95% CI -0.0200 to +0.0040), within noise; "
+            "0 of 2 classes changed beyond noise, 1 has no interval",
+        ),
+        (
+            Difference(-0.012, -0.02, -0.004),
+            [Difference(0, 0, 0)],
+            "AP dropped by 0.0120 (95% CI -0.0200 to -0.0040)",
+        ),
+        # An interval that ends at 0 does not exclude it.
+        (
+            Difference(0.1, 0.0, 0.2),
+            [],
+            "AP rose by 0.1000 (95% CI 0.0000 to +0.2000), within noise",
+        ),
+        (
+            Difference(0.1, *NO_INTERVAL),
+            [Difference(0.2, *NO_INTERVAL), Difference(0.0, *NO_INTERVAL)],
+            "AP rose by 0.1000 (no interval: fewer than 20 ground truths); "
+            "1 of 2 classes changed, none has an interval",
+        ),
+        (Difference(0.0, 0.0, 0.0), [], "AP is unchanged"),
+        (Difference(float("nan"), *NO_INTERVAL), [], "AP is undefined for one of the detectors"),
+    ],
+)
+def test_the_conclusion(metric: Difference, classes: list[Difference], text: str) -> None:
+    result = evaluate(TRUTH, MIXED, "coco")
+    compared = compare(result, result, resamples=10)
+    assert conclusion("AP", metric, classes, compared) == text
+
+
+def test_the_conclusion_of_detections_without_scores_is_of_f1(detap: Run) -> None:
+    case = ROOT / "fixtures" / "quickstart" / "coco"
+    path, gt = str(case / "no-scores.json"), str(case / "instances.json")
+    out = detap("compare", path, path, "--gt", gt, "--min-ground-truths", "0").out
+    assert out.startswith("F1 is unchanged; 0 of 3 classes changed beyond noise\n\nComparison")
 
 
 def test_json_matches_its_schema(files: list[str], detap: Run) -> None:
@@ -189,7 +283,8 @@ def test_json_matches_its_schema(files: list[str], detap: Run) -> None:
 def test_without_resamples_there_are_no_intervals(files: list[str], detap: Run) -> None:
     ended = detap(*files, "--resamples", "0")
     lines = ended.out.splitlines()
-    assert lines[0] == "Comparison"
+    assert lines[0].startswith("AP dropped by 0.5000 (no interval: no resamples); 1 of 3 classes")
+    lines = lines[lines.index("Comparison") :]
     assert lines[1].split() == ["metric", "first", "second", "diff"]
     report = json.loads(detap(*files, "--resamples", "0", "--output-format", "json").out)
     assert all(entry["low"] is None for entry in report["metrics"])
@@ -197,7 +292,7 @@ def test_without_resamples_there_are_no_intervals(files: list[str], detap: Run) 
 
 def test_markdown(files: list[str], detap: Run) -> None:
     out = detap(*files, "--output-format", "markdown").out
-    assert out.startswith("## detap: comparison\n")
+    assert out.startswith("## detap: comparison\n\nAP dropped by 0.5000 ")
     assert "| `AP` | 0.7525 | 0.2525 | -0.5000 |" in out
 
 
@@ -225,7 +320,12 @@ def test_stdin_is_rejected(files: list[str], detap: Run) -> None:
 
 def test_a_detector_compared_to_itself_shows_no_change(files: list[str], detap: Run) -> None:
     out = detap("compare", files[1], files[1], *files[3:], "--min-ground-truths", "0").out
-    numbers = [line.split() for line in out.splitlines() if line.startswith(("AP ", "AP50", "AR1"))]
+    assert out.startswith(
+        "AP is unchanged; 0 of 3 classes changed beyond noise, 1 has no interval\n"
+    )
+    numbers = [
+        line.split() for line in out.splitlines()[2:] if line.startswith(("AP ", "AP50", "AR1"))
+    ]
     assert len(numbers) >= 3
     for line in numbers:
         assert line[3:] == ["0.0000"] * 3

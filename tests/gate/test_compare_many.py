@@ -13,6 +13,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from detap.report import schema
+from detap.report.numbers import UNDEFINED
 from tests.cli.conftest import Ended, detap, instances, results
 
 __all__ = ["detap"]
@@ -66,7 +67,11 @@ def test_the_table_ranks_the_detectors(detap: Run) -> None:
         ["same", "1", "0.7525"],
         ["b", "3", "0.2525"],
     ]
-    assert [row[5] for row in rows] == ["0.0000", "0.0000", "-0.5000"]
+    # The reference has no difference to itself, but one to an equal detector.
+    assert [row[5] for row in rows] == [UNDEFINED, "0.0000", "-0.5000"]
+    assert rows[0][6:8] == [UNDEFINED] * 2
+    ranked = report(detap, "b.json", "a.json", "same.json")["detectors"]
+    assert [one["difference"] for one in ranked] == [0, 0, pytest.approx(-0.5)]
     assert "Differences are to a." in lines
     assert "Pairs" in lines
 
@@ -108,12 +113,12 @@ def test_two_are_ranked_if_asked_for(detap: Run, more: list[str]) -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_two_without_names_are_compared_as_before(detap: Run) -> None:
-    assert compare(detap, "a.json", "b.json").out.startswith("Comparison (95% CI)\n")
+    assert compare(detap, "a.json", "b.json").out.startswith("AP dropped by 0.5000 ")
 
 
 def test_a_file_with_an_equals_sign_is_a_path(detap: Run, folder: Path) -> None:
     (folder / "x=a.json").write_text((folder / "a.json").read_text())
-    assert compare(detap, "x=a.json", "b.json").out.startswith("Comparison")
+    assert compare(detap, "x=a.json", "b.json").out.startswith("AP dropped by 0.5000 ")
     assert [one["name"] for one in report(detap, "y=x=a.json", "b.json")["detectors"]] == ["y", "b"]
 
 
@@ -248,6 +253,22 @@ def test_without_resamples_there_are_no_letters(detap: Run) -> None:
 def test_many_pairs_are_cut(detap: Run) -> None:
     out = compare(detap, "a.json", "b.json", "same.json", "--top", "2").out
     assert "Pairs, 2 of 3\n" in out
+    assert "\n1 more: -v shows all\n" in out
+    assert "Pairs\n" in compare(detap, "a.json", "b.json", "same.json", "-v").out
+
+
+def test_ten_detectors_are_shown_without_v(detap: Run, folder: Path) -> None:
+    names = [f"d{number:02}" for number in range(12)]
+    for name in names:
+        (folder / f"{name}.json").write_text((folder / "a.json").read_text())
+
+    def ranked(*more: str) -> list[str]:
+        lines = compare(detap, *(f"{name}.json" for name in names), *more).out.splitlines()
+        begin = lines.index("Ranking by AP (95% CI)") + 3
+        return [line.split()[0] for line in lines[begin : lines.index("", begin)]]
+
+    assert ranked() == [*names[:10], "2"]  # 2 more: -v shows all
+    assert ranked("-v") == ranked("--top", "12") == names
 
 
 @pytest.mark.usefixtures("folder")

@@ -96,7 +96,7 @@ def test_with_baseline_detections_changed_images_are_listed(
     assert blame["images_compared"]
     assert blame["localization_regression"] is None
     assert "\nRegressions\nclass cat: AP " in out
-    assert "\nimage 4: +1 missed\nimage 6: +1 missed\n" in out
+    assert "\nimage 4: +1 FN\nimage 6: +1 FN\n" in out
 
 
 def test_a_baseline_report_gives_no_image_changes(case: Path, detap: Run) -> None:
@@ -143,7 +143,7 @@ def test_a_localization_regression_is_reported(
     if against != BASELINE:
         assert [entry["name"] for entry in blame["images"]] == [4, 6]
         assert [entry["localization"] for entry in blame["images"]] == [1, 1]
-        assert "\nimage 4: +1 missed, +1 localization at IoU 0.65\n" in out
+        assert "\nimage 4: +1 FN, +1 localization at IoU 0.65\n" in out
     else:
         assert blame["images"][0]["name"] == 3
         assert " at IoU 0.75\n" in out

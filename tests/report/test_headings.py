@@ -108,7 +108,7 @@ def test_headings_of_a_comparison() -> None:
     blocks = {block.key: block.table for block in report.blocks}
     assert describe(blocks["classes"]) == f"name class; {columns}; count ground truths = GT"
     assert describe(blocks["images"]) == (
-        "name image; count_change errors = all; count_change missed = Miss; "
+        "name image; count_change errors = all; count_change FN; "
         "count_change localization = Loc; count_change duplicate = Dupe; "
         "count_change classification = Cls; count_change background = Bkg"
     )
@@ -165,7 +165,7 @@ def test_the_order_of_rows() -> None:
 
 FALLEN = ClassRegression("cat", 0.25, 0.5, 7)
 LOOSER = LocalizationRegression(2, (0.5, 0.75), (-0.01, 0.125))
-IMAGE = ImageErrors(3, {"missed": 2, "duplicates": -1, "class": 0})
+IMAGE = ImageErrors(3, {"missed": 2, "duplicate": -1, "classification": 0})
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ IMAGE = ImageErrors(3, {"missed": 2, "duplicates": -1, "class": 0})
             (
                 "class cat: AP 0.5000 -> 0.2500 (7 ground truths)",
                 "localization: AP dropped 0.1250 at IoU 0.75, rose 0.0100 at IoU 0.5",
-                "image 3: +2 missed, -1 duplicates at IoU 0.75",
+                "image 3: +2 FN, -1 duplicate at IoU 0.75",
             ),
         ),
         (
@@ -185,13 +185,13 @@ IMAGE = ImageErrors(3, {"missed": 2, "duplicates": -1, "class": 0})
             "Regressions and worst images, in slice night",
             (
                 "class cat: AP 0.5000 -> 0.2500 (7 ground truths)",
-                "image 3: 2 missed",
+                "image 3: 2 FN",
             ),
         ),
         (
             Regressions(None, (), None, (IMAGE,), True, False),
             "Worst classes and images",
-            ("image 3: 2 missed",),
+            ("image 3: 2 FN",),
         ),
         (
             Regressions(None, (replace(FALLEN, baseline=None),), None, (), False, False),

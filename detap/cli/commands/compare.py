@@ -75,7 +75,8 @@ compare_options = stack(
         "--top",
         type=Integer(1),
         default=10,
-        help="Maximum number of classes, images and pairs shown; JSON has all. [default: 10]",
+        help="Maximum number of classes, images and pairs shown; all in JSON and with -v. "
+        "[default: 10]",
     ),
     _comparison(
         "--reference",
@@ -151,6 +152,8 @@ def command(session: Session, /, given: tuple[str, ...], **options: Any) -> int:
         raise UsageError("--fail-under requires --agreement; to gate a detector, use detap eval")
     if "-" in given:
         raise UsageError("detections cannot come from stdin")
+    if session.verbosity > 0 and not _is_given("top"):
+        options["top"] = None  # all rows
     if not options["resamples"]:
         _require_resamples(options["detectable_drop"])
     named = [_name_and_path(text) for text in given]

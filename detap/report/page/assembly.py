@@ -6,9 +6,11 @@ are JSON without markup characters, and enter elements by ``textContent`` only.
 
 import json
 import os
+import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +41,7 @@ from detap.report.packing import LIMIT, MOST_BYTES, packed
 from detap.report.page.gallery import Gallery, gallery
 from detap.report.sections import SECTIONS
 from detap.report.sections.analysis import Analysis
+from detap.report.sections.comparison import Difference, conclusion
 from detap.report.sections.operating_point import counts_by_step
 
 THUMBNAILS = "thumbnails"
@@ -222,27 +225,43 @@ def _baseline(report: Report, source: PageSource) -> dict[str, Any] | None:
 
     key, lower = primary.class_name, not primary.metric.higher_is_better
     earlier: Mapping[str, Any] = {str(row["name"]): row.get(key) for row in rows}
+    current = [entry["path"] for entry in report.inputs if entry["role"] == "detections"]
+    changes = [
+        _change(name, summary.get(name), value, interval(name))
+        | {"lower_is_better": not report.columns[name].higher_is_better}
+        for name, value in report.summary.items()
+    ]
+    classes = [
+        _change(
+            escape(row["name"]), earlier.get(str(row["name"])), row[key], interval(primary.name, k)
+        )
+        | {"lower_is_better": lower}
+        for k, row in enumerate(class_rows(source.result))
+    ]
     return {
         "name": escape(source.earlier),
-        "current": ", ".join(
-            escape(entry["path"]) for entry in report.inputs if entry["role"] == "detections"
+        "current": ", ".join(map(escape, current)),
+        "short": escape(_short_name(source.earlier, current)),
+        "conclusion": conclusion(
+            changes[0]["name"], _pair(changes[0]), [*map(_pair, classes)], comparison
         ),
-        "metrics": [
-            _change(name, summary.get(name), value, interval(name))
-            | {"lower_is_better": not report.columns[name].higher_is_better}
-            for name, value in report.summary.items()
-        ],
-        "classes": [
-            _change(
-                escape(row["name"]),
-                earlier.get(str(row["name"])),
-                row[key],
-                interval(primary.name, k),
-            )
-            | {"lower_is_better": lower}
-            for k, row in enumerate(class_rows(source.result))
-        ],
+        "metrics": changes,
+        "classes": classes,
     }
+
+
+def _pair(change: Mapping[str, Any]) -> Difference:
+    values = change["difference"], *(change["interval"] or (None, None))
+    return Difference(*(nan if value is None else value for value in values))
+
+
+def _short_name(path: str, others: Sequence[str]) -> str:
+    """Return the last part of a path, or as many as tell it from the others."""
+    parts, *rest = [re.split(r"[/\\]", one.rstrip("/\\")) for one in (path, *others)]
+    for count in range(1, len(parts)):
+        if all(names[-count:] != parts[-count:] for names in rest):
+            return "/".join(parts[-count:])
+    return path
 
 
 def _comparison(source: PageSource) -> Comparison | None:

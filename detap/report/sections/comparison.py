@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from math import isnan
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from detap import metrics
-from detap.analysis.comparison import KINDS, Comparison, ErrorCounts, difference
+from detap.analysis.comparison import KINDS, LABELS, Comparison, ErrorCounts, difference
 from detap.analysis.intervals import Interval
 from detap.analysis.power import power_analysis
 from detap.errors import Note
@@ -13,9 +13,15 @@ from detap.evaluation.results import class_rows
 from detap.protocols import Protocol
 from detap.report.fields import ClassId, Count, Empty, Object, each, field, list_of, report_of
 from detap.report.model import Block, Cell, Column, Report, Table, columns_of, name_column
+from detap.report.numbers import change, excludes_zero, fraction
 from detap.report.sections.errors import SHORT
 from detap.report.sections.power import PowerData, power_block
 from detap.report.sections.selection import selection_blocks
+
+MOST_ROWS = 10
+"""Rows of the main table on a terminal, unless more are requested."""
+
+_SHORT = {**SHORT, "missed": "FN"}
 
 ComparedInput = Object(
     "ComparedInput",
@@ -91,6 +97,7 @@ ComparisonReport = report_of(
     signature=field(str, pattern="^protocol:"),
     protocol=dict[str, Any],
     inputs=list_of(ComparedInput),
+    conclusion=field(str, "The change of the primary metric in a sentence."),
     summary=Empty,
     metrics=field(list_of(MetricPair), "The summary metrics."),
     classes=ChangedClasses,
@@ -107,10 +114,10 @@ def comparison_report(
     *,
     inputs: Sequence[Mapping[str, Any]] = (),
     notes: Sequence[Note] = (),
-    max_rows: int | None = 10,
+    max_rows: int | None = None,
     drop: float | None = None,
 ) -> Report:
-    """Return the report of two detectors side by side."""
+    """Return the report of two detectors, with at most `max_rows` classes, and images."""
     protocol = comparison.first.protocol
     first, second = comparison.first.summary, comparison.second.summary
     rows: list[dict[str, Cell]] = [
@@ -120,42 +127,97 @@ def comparison_report(
     analysis = power_analysis(comparison, drop)  # None if images were not resampled
     power = () if analysis is None else (power_block(analysis, max_rows),)
     level = "" if comparison.resamples is None else f" ({100 * comparison.confidence:g}% CI)"
+    classes = _class_rows(comparison)
+    shown = None if max_rows is None else max(max_rows, MOST_ROWS)
     return Report(
         kind="comparison",
         title=f"Comparison{level}",
+        conclusion=conclusion(
+            comparison.names[0],
+            _difference(rows[0]),
+            [*map(_difference, classes)],
+            comparison,
+        ),
         signature=comparison.second.signature,
         protocol=protocol.as_dict(),
         inputs=tuple(inputs),
-        table=Table(_columns("metric", comparison), tuple(rows)),
+        table=_table("metric", comparison, rows)._replace(shown=shown),
         notes=tuple(notes),
         blocks=(
-            _classes(comparison, max_rows),
-            *([] if comparison.errors is None else [_images(comparison, max_rows)]),
             *([] if comparison.errors is None else [_errors(protocol, *comparison.errors)]),
+            _classes(comparison, classes, max_rows),
             *power,
+            *([] if comparison.errors is None else [_images(comparison, max_rows)]),
             *selection_blocks(comparison.second.selection),
         ),
     )
 
 
+class Difference(NamedTuple):
+    """A difference and the ends of its interval; NaN if undefined."""
+
+    value: float
+    low: float
+    high: float
+
+
+def conclusion(
+    name: str, metric: Difference, classes: Sequence[Difference], comparison: Comparison | None
+) -> str:
+    """Describe the difference of a metric, and count the classes that changed."""
+    value, low, high = metric
+    if isnan(value):
+        text = f"{name} is undefined for one of the detectors"
+    elif value == 0:
+        text = f"{name} is unchanged"
+    else:
+        text = f"{name} {'rose' if value > 0 else 'dropped'} by {fraction(abs(value), 4)}"
+        if comparison is None or comparison.resamples is None:
+            text += " (no interval: no resamples)"
+        elif isnan(low):
+            text += f" (no interval: fewer than {comparison.min_ground_truths} ground truths)"
+        else:
+            ends = f"{change(low, 4)} to {change(high, 4)}"
+            text += f" ({100 * comparison.confidence:g}% CI {ends})"
+            text += "" if excludes_zero(low, high) else ", within noise"
+    if len(classes) < 2:
+        return text
+    without = sum(isnan(one.low) for one in classes)
+    if without == len(classes):
+        changed = sum(_magnitude(one.value) > 0 for one in classes)
+        return f"{text}; {changed} of {without} classes changed, none has an interval"
+    changed = sum(excludes_zero(one.low, one.high) for one in classes)
+    text += f"; {changed} of {len(classes)} classes changed beyond noise"
+    return text + f", {without} {'has' if without == 1 else 'have'} no interval" * bool(without)
+
+
+def _difference(row: Mapping[str, Any]) -> Difference:
+    return Difference(row["difference"], row["low"], row["high"])
+
+
 def _pair(first: Any, second: Any, interval: Interval) -> dict[str, Cell]:
     """Return a metric of both, and the difference with its interval."""
-    change = difference(float(first), float(second))
     ends = dict(zip(("low", "high"), interval, strict=True))
-    return {"first": first, "second": second, "difference": change, **ends}
+    size = difference(float(first), float(second))
+    return {"first": first, "second": second, "difference": size, **ends}
 
 
-def _columns(heading: str, comparison: Comparison) -> tuple[Column, ...]:
+def _table(
+    heading: str, comparison: Comparison, rows: Sequence[Mapping[str, Cell]], *more: Column
+) -> Table:
+    """Return a table of pairs; `more` are further columns."""
     ends = () if comparison.resamples is None else ("low", "high")
-    return (
+    columns = (
         name_column(heading),
         *columns_of("fraction", "first", "second"),
         Column("difference", "diff", "diff", "change"),
         *(Column(end, f"CI {end}", f"CI {end}", "change") for end in ends),
+        *more,
     )
+    return Table(columns, tuple(rows), interval=("difference", *ends) if ends else ())
 
 
-def _classes(comparison: Comparison, max_rows: int | None) -> Block:
+def _class_rows(comparison: Comparison) -> list[dict[str, Cell]]:
     """Return the classes by descending change of the primary metric."""
     class_pairs = zip(class_rows(comparison.first), class_rows(comparison.second), strict=True)
     primary = metrics.summary(comparison.first.protocol)[0]
@@ -172,11 +234,19 @@ def _classes(comparison: Comparison, max_rows: int | None) -> Block:
         for label, (first, second) in enumerate(class_pairs)
     ]
     rows.sort(key=lambda row: -_magnitude(row["difference"]))
+    return rows
+
+
+def _classes(
+    comparison: Comparison, rows: Sequence[Mapping[str, Cell]], max_rows: int | None
+) -> Block:
     changed = [row for row in rows if _magnitude(row["difference"]) > 0]
-    columns = (*_columns("class", comparison), *columns_of("count", "ground_truths", priority=1))
-    title = _title("class", "classes", len(changed), len(rows), max_rows)
+    title = _title("class", "classes", len(changed), len(rows))
     data = {"changed": len(changed), "all": rows}
-    return Block("classes", title, data, table=_top_rows(columns, changed, max_rows))
+    counts = columns_of("count", "ground_truths", priority=1)
+    return _top_rows(
+        "classes", title, data, _table("class", comparison, changed, *counts), max_rows
+    )
 
 
 def _magnitude(difference: Cell) -> float:
@@ -196,11 +266,11 @@ def _images(comparison: Comparison, max_rows: int | None) -> Block:
     columns = (
         name_column("image"),
         Column("errors", "errors", "all", "count_change"),
-        *(Column(kind, kind, SHORT[kind], "count_change") for kind in KINDS),
+        *(Column(kind, LABELS[kind], _SHORT[kind], "count_change") for kind in KINDS),
     )
-    title = _title("image", "images", len(rows), len(names), max_rows)
+    title = _title("image", "images", len(rows), len(names))
     data = {"changed": len(rows), "all": rows}
-    return Block("images", title, data, table=_top_rows(columns, rows, max_rows))
+    return _top_rows("images", title, data, Table(columns, tuple(rows)), max_rows)
 
 
 def _errors(protocol: Protocol, *error_counts: ErrorCounts) -> Block:
@@ -215,21 +285,22 @@ def _errors(protocol: Protocol, *error_counts: ErrorCounts) -> Block:
         *columns_of("count", "first", "second"),
         Column("difference", "diff", "diff", "count_change"),
     )
-    rows = tuple({"name": kind, **counts} for kind, counts in data.items())
+    rows = tuple({"name": LABELS[kind], **counts} for kind, counts in data.items())
     iou = protocol.iou_thresholds[0]  # as in `count_errors`
     point = " and the best-F1 score of each class" if protocol.has_scores else ""
     title = f"Errors at IoU {iou:g}{point}"
     return Block("errors", title, data, table=Table(columns, rows))
 
 
-def _title(singular: str, plural: str, changed: int, count: int, max_rows: int | None) -> str:
-    if not changed:
-        return f"No {singular} changed"
-    text = f"{changed} of {count} {plural} changed"
-    return text if max_rows is None or changed <= max_rows else f"{text}, top {max_rows}"
+def _title(singular: str, plural: str, changed: int, count: int) -> str:
+    return f"{changed} of {count} {plural} changed" if changed else f"No {singular} changed"
 
 
 def _top_rows(
-    columns: tuple[Column, ...], rows: Sequence[Mapping[str, Cell]], max_rows: int | None
-) -> Table | None:
-    return Table(columns, tuple(rows if max_rows is None else rows[:max_rows])) if rows else None
+    key: str, title: str, data: Mapping[str, Any], table: Table, max_rows: int | None
+) -> Block:
+    """Return a block of the first rows of a table, and a line with the number of the others."""
+    top = table._replace(rows=table.rows[:max_rows])
+    hidden = len(table.rows) - len(top.rows)
+    lines = (f"{hidden} more: -v shows all",) if hidden else ()
+    return Block(key, title, data, lines, top if top.rows else None)

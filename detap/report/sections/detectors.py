@@ -1,7 +1,7 @@
 """The report of several detectors: ranking, pairs, groups, and the metric by class."""
 
 from collections.abc import Mapping, Sequence
-from math import isnan
+from math import isnan, nan
 from typing import Any, Literal
 
 from detap import metrics
@@ -24,6 +24,7 @@ from detap.report.fields import (
 )
 from detap.report.model import Block, Cell, Column, Report, Table, columns_of, name_column
 from detap.report.numbers import fraction
+from detap.report.sections.comparison import MOST_ROWS
 from detap.report.sections.selection import selection_blocks
 
 DetectorInput = Object(
@@ -117,12 +118,18 @@ def detectors_report(
     *,
     inputs: Sequence[Mapping[str, Any]] = (),
     notes: Sequence[Note] = (),
-    max_rows: int | None = 10,
+    max_rows: int | None = None,
     by_class: bool = False,
 ) -> Report:
     """Return the report of several detectors; `by_class` shows the table of classes."""
+    shown = None if max_rows is None else max(max_rows, MOST_ROWS)
     metric, level = detectors.metric, f"{100 * detectors.settings.confidence:g}%"
-    higher = metric.metric.higher_is_better
+    higher, table = metric.metric.higher_is_better, _ranking(detectors)
+    # The reference has no difference to itself.
+    own = dict.fromkeys(("difference", "difference_low", "difference_high"), nan)
+    rows = tuple(
+        {**row, **own} if row["name"] == detectors.reference else row for row in table.rows
+    )
     return Report(
         kind="detectors",
         title=f"Ranking by {metric.name}" + (f" ({level} CI)" if detectors.has_intervals else ""),
@@ -130,7 +137,8 @@ def detectors_report(
         signature=detectors.signature,
         protocol=detectors.protocol.as_dict(),
         inputs=tuple(inputs),
-        table=_ranking(detectors),
+        table=table._replace(rows=rows, shown=shown),
+        rows=table.rows,
         notes=(*notes, *detectors.notes),
         blocks=(
             Block(
@@ -246,7 +254,9 @@ def _pairs(detectors: Detectors, level: str, max_rows: int | None) -> Block:
             f"A true difference of min. diff is detected with {100 * Criterion().power:g}% power "
             f"at the {level} level, before adjustment."
         )
-    return Block("pairs", title, data, (line,), Table(tuple(columns), tuple(rows)))
+    hidden = len(data) - len(rows)
+    lines = [*([f"{hidden} more: -v shows all"] if hidden else []), line]
+    return Block("pairs", title, data, tuple(lines), Table(tuple(columns), tuple(rows)))
 
 
 def _classes(detectors: Detectors, *, shown: bool) -> Block:

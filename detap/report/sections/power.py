@@ -69,7 +69,7 @@ def power_block(analysis: PowerAnalysis, most: int | None = 10) -> Block:
         (row for row in known if row.ground_truths is not None),
         key=lambda row: -row.min_detectable_drop,
     )
-    shown = [*overall, *classes[:most]]
+    shown = [*overall, *classes][:most]
     return Block(
         "power",
         "Minimum detectable drop",
@@ -111,7 +111,7 @@ def _lines(analysis: PowerAnalysis, shown: Sequence[DetectableDrop], hidden: int
     criterion = analysis.criterion
     power = f"{100 * criterion.power:g}% power"
     if hidden:
-        yield f"{hidden} more {'class' if hidden == 1 else 'classes'} in the JSON report."
+        yield f"{hidden} more in the JSON report."
     if unknown := len(analysis.metrics) + len(analysis.classes) - len(shown) - hidden:
         names = "1 metric is" if unknown == 1 else f"{unknown} metrics are"
         yield f"{names} left out: all resamples are equal, so that the noise cannot be estimated."

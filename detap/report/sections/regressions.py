@@ -1,6 +1,6 @@
 """Regressions: the classes and images behind gates that did not pass."""
 
-from detap.analysis.comparison import KINDS
+from detap.analysis.comparison import KINDS, LABELS
 from detap.decimals import nearly_equal
 from detap.escaping import escape
 from detap.gates.regressions import (
@@ -120,5 +120,5 @@ def _localization_line(localization: LocalizationRegression) -> str:
 def _image_line(image: ImageErrors, *, more: bool) -> str:
     counts = [(kind, count) for kind, count in image.by_type.items() if more or count > 0]
     counts.sort(key=lambda item: item[1] < 0)
-    parts = [f"{count:+d} {kind}" if more else f"{count} {kind}" for kind, count in counts if count]
+    parts = [f"{count:{'+' * more}d} {LABELS[kind]}" for kind, count in counts if count]
     return f"image {image.name}: {', '.join(parts)}"

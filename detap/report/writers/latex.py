@@ -37,7 +37,7 @@ def render(report: Report, style: Style) -> str:
 
 def _titled(title: str, table: Table) -> str:
     comment = f"% {escape(title)}\n" if title else ""
-    return comment + _tabular(grid_of(table.columns, table, _words, r"\textbf{{{}}}".format))
+    return comment + _tabular(grid_of(table.columns, table, _words, _strong))
 
 
 def _tabular(grid: Grid) -> str:
@@ -53,6 +53,10 @@ def _number(text: str) -> str:
     return (
         f"${text}$" if text[:1] in "+-" and text[1:2].isdigit() else text.replace(UNDEFINED, "--")
     )
+
+
+def _strong(text: str) -> str:
+    return rf"$\mathbf{{{text}}}$" if text[:1] in "+-" else rf"\textbf{{{text}}}"
 
 
 def _words(text: str, kind: str) -> str:

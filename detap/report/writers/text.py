@@ -94,7 +94,12 @@ def _class_lines(table: Table, style: Style, failed: Collection[str]) -> Iterato
     omitted = len(table.rows) - len(rows)
     if omitted > _EMPTY_ROWS:
         table = table._replace(rows=tuple(rows))
+    hidden = 0 if table.shown is None else max(len(table.rows) - table.shown, 0)
+    if hidden:
+        table = table._replace(rows=table.rows[: table.shown])
     yield from table_lines(table, style, failed)
+    if hidden:
+        yield [(f"{hidden} more: -v shows all", "dim")]
     if omitted > _EMPTY_ROWS:
         text = f"{omitted} classes without ground truth and detections are not shown"
         yield from ([(piece, "dim")] for piece in _wrapped(text, style.width))

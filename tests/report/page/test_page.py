@@ -266,9 +266,36 @@ def test_changes_and_intervals_are_those_of_compare(tmp_path: Path, protocol: st
     expected = {row["name"]: row for row in compared["classes"]["all"]}
     rows = [_pair(row) for row in shown["classes"]]
     assert rows == [{key: expected[row["name"]][key] for key in row} for row in rows]
+    assert shown["conclusion"] == compared["conclusion"]
+    assert f'<p class="lead">{compared["conclusion"]}.</p>' in page.read_text("utf-8")
     for pairs in (compared["metrics"], rows):
         # Some have an interval, and not of width 0.
         assert any(row["low"] is not None and row["low"] < row["high"] for row in pairs)
+
+
+@pytest.mark.parametrize(
+    ("folders", "expected"),
+    [
+        ((".", "."), ["before.json", "dt.json"]),
+        (("old", "new"), ["old/dt.json", "new/dt.json"]),
+        (("x/run", "y/run"), ["x/run/dt.json", "y/run/dt.json"]),
+    ],
+)
+def test_detectors_are_named_by_file_as_far_as_names_differ(
+    tmp_path: Path, folders: tuple[str, str], expected: list[str]
+) -> None:
+    arguments = write_case(tmp_path)
+    paths = []
+    for source, folder, name in zip(("before", "dt"), folders, expected, strict=True):
+        paths.append(tmp_path / folder / Path(name).name)
+        paths[-1].parent.mkdir(parents=True, exist_ok=True)
+        paths[-1].write_bytes((tmp_path / f"{source}.json").read_bytes())
+    page = tmp_path / "page.html"
+    compared = ["--dt", str(paths[1]), "--baseline-detections", str(paths[0])]
+    assert main(["report", *arguments[:2], *compared, "-o", str(page), "-q"]) == 0
+    text = page.read_text("utf-8")
+    shown = f'Compared with <span class="path" title="{paths[0]}">{expected[0]}</span>. '
+    assert shown in text
 
 
 def _pair(row: dict[str, Any]) -> dict[str, Any]:

@@ -2,17 +2,18 @@
 
 let allChanges = false;
 
-function swing(gain, largest) {
-  const bar = make("i", { class: gain < 0 ? "loss" : "gain" });
+function swing(gain, largest, isNoise) {
+  const bar = make("i", { class: (gain < 0 ? "loss" : "gain") + (isNoise ? " noise" : "") });
   bar.style.width = `${largest ? Math.abs(gain) / largest * 100 : 0}%`;
   return make("span", { class: "swing", "aria-hidden": "true" }, bar);
 }
 
 function changeRow(row, largest, label, interval) {
   const { difference } = row, gain = row.lower_is_better ? -difference : difference;
+  const isNoise = !(row.interval && (row.interval[0] > 0 || row.interval[1] < 0));
   return make("tr", {}, label, cell(fraction(row.before)), cell(fraction(row.now)),
-    cell(signed(difference), gain > 0 ? "up" : gain < 0 ? "down" : ""), ...interval,
-    make("td", {}, difference === null ? "" : swing(gain, largest)));
+    cell(signed(difference), isNoise ? "" : gain > 0 ? "up" : "down"), ...interval,
+    make("td", {}, difference === null ? "" : swing(gain, largest, isNoise)));
 }
 
 // A limit of null is one of a metric without an interval.
