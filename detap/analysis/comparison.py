@@ -33,6 +33,7 @@ from detap import metrics
 from detap.analysis.bootstrap import PairedResamples, Resampled, interval, paired_resamples
 from detap.analysis.intervals import interval_notes
 from detap.analysis.match_results import Counts, ground_truth_index
+from detap.analysis.operating import sweep
 from detap.core.match_table import MatchTable
 from detap.decimals import nearly_equal
 from detap.display import Brief, Displayed
@@ -115,18 +116,13 @@ def _tally(index: Integers, kind: NDArray[np.integer], size: int) -> Counts:
 
 def _at_operating_points(match_table: MatchTable, threshold: int) -> Integers:
     """Return the detections at or above the best-F1 score of their class."""
-    kept = [np.zeros(0, np.int32)]
-    positives = match_table.ground_truth_counts[0]
-    for label in range(match_table.classes):
-        rows = match_table.ranking.of_class(label)
-        rows = rows[~match_table.is_ignored(0, threshold, rows)]
-        true_positives = np.cumsum(match_table.is_true_positive(0, threshold, rows))
-        if not len(true_positives) or not true_positives[-1]:
-            continue
-        f1 = 2 * true_positives / (np.arange(1, len(true_positives) + 1) + positives[label])
-        last = match_table.score[rows[np.argmax(f1)]]
-        kept.append(rows[match_table.score[rows] >= last])
-    return np.concatenate(kept)
+    ranking, positives = match_table.ranking, match_table.ground_truth_counts[0].tolist()
+    best = [
+        sweep(match_table, threshold, ranking.of_class(label), count).best.score
+        for label, count in enumerate(positives)
+    ]
+    rows = ranking.rows[~match_table.is_ignored(0, threshold, ranking.rows)]
+    return rows[match_table.score[rows] >= np.array(best)[match_table.label[rows]]]
 
 
 def _kinds(

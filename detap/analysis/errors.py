@@ -115,15 +115,19 @@ class Errors(Displayed):
 
 
 def errors(
-    result: Result | MatchResults, convention: Convention = "protocol", *, iou: float | None = None
+    result: Result | MatchResults,
+    convention: Convention = "protocol",
+    *,
+    iou: float | None = None,
+    score: float | None = None,
 ) -> Errors:
-    """Classify the errors of a detector by type."""
+    """Classify the errors of a detector by type, or count those at or above a score."""
     if convention not in get_args(Convention):
         raise UsageError(
             f"convention {convention!r} is unknown; choose from {', '.join(get_args(Convention))}"
         )
     if convention == "protocol":
-        results = MatchResults.of(result, iou)
+        results = MatchResults.of(result, iou).above(score)
         if results.all_classes is None:
             return _Analysis(results, "protocol", results.false_positive).errors()
         everything, selected = results.all_classes
@@ -133,6 +137,8 @@ def errors(
         raise UsageError("convention tidecv has its own matching; pass a Result")
     run, whole = result._run, result.full or result
     results, wrong, rows = _as_tidecv(whole, iou)
+    if score is not None:
+        results, wrong = results.above(score), wrong & (results.boxes[0].score >= score)
     chosen = run if isinstance(run, SelectedClasses) else None
     result_errors = _Analysis(results, "tidecv", wrong).errors(
         None if chosen is None else chosen.labels

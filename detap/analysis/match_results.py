@@ -38,6 +38,7 @@ class MatchResults(Brief):
     positive: Flags  # (G,) a ground truth is not ignored
     match_table: MatchTable  # source of these columns
     result: Result  # result with this match table
+    min_score: float | None = None  # detections below it are ignored
 
     @classmethod
     def of(cls, result: "Result | MatchResults", iou: float | None = None) -> "MatchResults":
@@ -53,7 +54,14 @@ class MatchResults(Brief):
             return None
         chosen = self.result._run
         assert isinstance(chosen, SelectedClasses)
-        return _adapted(self.result.full, self.threshold), chosen
+        return _adapted(self.result.full, self.threshold).above(self.min_score), chosen
+
+    def above(self, score: float | None) -> "MatchResults":
+        """Return the results of the detections at or above a score."""
+        if score is None:
+            return self
+        ignored = self.ignored | (self.boxes[0].score < score)
+        return replace(self, ignored=ignored, min_score=score)
 
     @property
     def protocol(self) -> Protocol:

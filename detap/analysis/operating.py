@@ -209,17 +209,18 @@ def sweeps(result: Result | MatchResults, *, iou: float | None = None) -> Sweeps
     return Sweeps(
         iou=iou,
         classes=result.classes,
-        overall=_sweep(match_table, threshold, match_table.by_score, sum(positives)),
+        overall=sweep(match_table, threshold, match_table.by_score, sum(positives)),
         by_class=tuple(
-            _sweep(match_table, threshold, match_table.ranking.of_class(label), count)
+            sweep(match_table, threshold, match_table.ranking.of_class(label), count)
             for label, count in enumerate(positives)
         ),
     )
 
 
-def _sweep(
+def sweep(
     match_table: MatchTable, threshold: int, ranked: NDArray[np.int32], positives: int
 ) -> Sweep:
+    """Return the counts of ranked detections at each of their scores."""
     ranked = ranked[~match_table.is_ignored(0, threshold, ranked)]
     score = match_table.score[ranked]
     last = np.flatnonzero(np.append(score[1:] != score[:-1], True)[: len(score)])

@@ -20,9 +20,9 @@ Cell = str | int | float | None
 
 
 # `text` is of detap. A `fraction` is a metric, mostly from 0 to 1; `exact` has every digit;
-# a `change` is the difference of two fractions, a `count_change` of two counts.
+# a `cut` is a score threshold, a `change` the difference of two fractions or counts.
 Kind = Literal[
-    "name", "text", "fraction", "count", "exact", "change", "precise_change", "count_change"
+    "name", "text", "fraction", "cut", "count", "exact", "change", "precise_change", "count_change"
 ]
 
 

@@ -37,6 +37,15 @@ def fraction(value: float, decimals: int) -> str:
     return text if value > 0 or float(text) else text.removeprefix("-")
 
 
+def threshold(value: float, min_decimals: int = 0) -> str:
+    """Format a score threshold; it is never rounded up, so that it keeps the same detections."""
+    for decimals in range(min_decimals, 17):
+        text = f"{value:.{decimals}f}"
+        if 0 <= value - float(text) <= 1e-6 * abs(value):
+            return text
+    return exact(value)
+
+
 def exact(value: float) -> str:
     """Format a number with all its digits; undefined is a dash."""
     return UNDEFINED if isnan(value) else repr(float(value))
@@ -65,6 +74,8 @@ def in_column(kind: str, value: int | float | None, decimals: int) -> str:
         return UNDEFINED
     if kind == "fraction":
         return fraction(float(value), decimals)
+    if kind == "cut":
+        return threshold(float(value), decimals)
     if kind in ("change", "precise_change"):
         return change(float(value), FINE if kind == "precise_change" else decimals)
     if kind == "count_change":
@@ -128,8 +139,7 @@ def best_cells(table: Table) -> set[tuple[int, str]]:
     best = set()
     if table.interval:
         key, low, high = table.interval
-        rows = enumerate(table.rows)
-        best = {(index, key) for index, row in rows if excludes_zero(row[low], row[high])}
+        best = {(n, key) for n, row in enumerate(table.rows) if excludes_zero(row[low], row[high])}
     for column in table.columns:
         values = [row[column.key] for row in table.rows] if column.key in table.best else []
         numbers = [value for value in values if isinstance(value, float) and not isnan(value)]

@@ -169,9 +169,11 @@ def test_counts_are_those_of_the_reports_of_both(
     types = list(reports[0]["errors"]["types"])
     assert len(rows) == len(types)
     for kind in types:
-        label = {"false_positives": "All FP", "false_negatives": "All FN"}.get(
-            kind, kind.capitalize()
-        )
+        label = {
+            "false_positives": "All FP",
+            "false_negatives": "All FN",
+            "missed": "Missed (TIDE)",
+        }.get(kind, kind.capitalize())
         row = next(cells for cells in rows if cells[0].startswith(label))
         before, now = (report["errors"]["types"][kind]["count"] for report in reports)
         assert row[4:] == [f"{now:,}", f"{before:,}"], kind

@@ -136,7 +136,7 @@ def test_missed_objects_stay_in_view(
                     const at = document.elementFromPoint(b.x + b.width / 2, b.y + b.height / 2);
                     return at === x || x.contains(at); }"""
                 )
-        assert tab.locator("#confusion-table thead th").first.inner_text() == "missed"
+        assert tab.locator("#confusion-table thead th").first.inner_text() == "background FN"
         tab.close()
 
 

@@ -23,6 +23,7 @@ from tests.report.page.cases import model_of
 LABELS = {
     "true-positive": "True positive",
     "near-miss": "Near miss",
+    "missed": "Missed (TIDE)",
     "outside-area-range": "Outside the area range",
     "beyond-max-dets": "Beyond max dets",
 }
@@ -215,7 +216,7 @@ def test_images_follow_the_threshold(
     )
     types = errors(result)
     for name in ("classification", "localization", "both", "duplicate", "background", "missed"):
-        assert dict(at_score)[name.capitalize()] == f"{types.of_type(name)[1]:,}"
+        assert dict(at_score)[named(name)] == f"{types.of_type(name)[1]:,}"
 
 
 def threshold_of(page: Path, score: float) -> float:

@@ -74,7 +74,7 @@ def test_the_table_of_errors_is_sorted_by_dap(detap: Run, case: list[str]) -> No
     start = next(index for index, line in enumerate(lines) if line.startswith("error "))
     rows = [line.rsplit(maxsplit=2) for line in lines[start + 2 : start + 10]]
     assert [row[0] for row in rows] == [
-        "missed",
+        "missed (TIDE)",
         "localization",
         "classification",
         "duplicate",
@@ -91,7 +91,7 @@ def test_the_table_of_errors_is_sorted_by_dap(detap: Run, case: list[str]) -> No
 # tests/analysis: of a the AP is 47.2/101, localization costs it 27/101, all it misses 23.8/101.
 TEXT = """\
 error           dAP if fixed  count
-missed               +0.2475      1
+missed (TIDE)        +0.2475      1
 localization         +0.1337      1
 classification       +0.0163      1
 duplicate            +0.0163      1
@@ -113,10 +113,10 @@ all classes  0.5500  0.5455  0.5000  0.6000  1.0000   3   3   2
 Mean F1 over classes with ground truth: 0.5833
 
 Confusion matrix at IoU 0.5 (matching: protocol)
-class  ground truths  matched  misclassified  missed  background FP
-a                  3        2              0       1              5
-b                  2        1              0       1              1
-total              5        3              0       2              6
+class  ground truths  matched  misclassified  background FN  background FP
+a                  3        2              0              1              5
+b                  2        1              0              1              1
+total              5        3              0              2              6
 No misclassifications
 
 Score calibration at IoU 0.5
@@ -170,7 +170,7 @@ def test_the_text_shows_all_analyses(
 
 def test_markdown_has_them_too(detap: Run, case: list[str]) -> None:
     text = detap(*case, "--errors", "--output-format", "markdown").out
-    assert "| `missed` | +0.2475 | 1 |" in text
+    assert "| `missed (TIDE)` | +0.2475 | 1 |" in text
     assert "### dAP by class" in text
 
 
@@ -203,6 +203,8 @@ def test_a_score_threshold_applies_to_all_analyses(detap: Run, case: list[str]) 
     # The a of .8 lies on the b of the first image, which the b of .6 no longer finds.
     assert report["confusion"]["matrix"] == [[1, 0, 2], [1, 0, 1], [2, 0, 0]]
     assert sum(part["detections"] for part in report["breakdowns"]["size"]) == 4
+    histogram = report["breakdowns"]["iou_histogram"]
+    assert sum(map(sum, (histogram["true_positives"], histogram["false_positives"]))) == 4
 
 
 def test_a_score_threshold_of_0_keeps_all(detap: Run, case: list[str]) -> None:

@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 from detap import evaluate
 from detap.analysis.comparison import KINDS, compare, count_errors, difference
 from detap.errors import UsageError
+from detap.formats import read_detections, read_ground_truth
 from detap.protocols import protocol
 from detap.report import schema
 from detap.report.sections.comparison import Difference, conclusion
@@ -91,6 +92,38 @@ def test_each_kind_of_error() -> None:
     ]
 
 
+def test_detections_of_equal_scores_are_kept_or_left_out_together() -> None:
+    # F1 of cat, of 3 ground truths: 2/4 at .9, and 4/8 with all four of .5, of which the first
+    # alone would make 4/5. Of equal values the highest threshold counts. No dog is found, at any
+    # threshold with F1 0: the highest keeps one.
+    tied = detections(
+        *((1, "cat", [0, 0, 100, 100], 0.9), (2, "cat", [0, 0, 100, 100], 0.5)),
+        *((4, "cat", [100 * n, 200, 100 * n + 50, 250], 0.5) for n in range(3)),
+        *((4, "dog", [300 * n, 0, 300 * n + 50, 50], score) for n, score in ((0, 0.8), (1, 0.7))),
+    )
+    result = evaluate(TRUTH, tied, "voc2012")
+    by_class = dict(zip(TRUTH.classes, count_errors(result).by_class.tolist(), strict=True))
+    assert counts(by_class["cat"]) == {"missed": 2}
+    assert counts(by_class["dog"]) == {"missed": 1, "background": 1}
+
+
+@pytest.mark.parametrize("name", ["error-types", "quickstart", "coco-val2014-100"])
+def test_the_threshold_is_that_of_the_operating_point(
+    name: str, request: pytest.FixtureRequest
+) -> None:
+    folder = ROOT / "fixtures" / name / "coco"
+    names = ["instances.json", "results.json"]
+    if not folder.exists():
+        folder = request.getfixturevalue("real_data") / name
+        names = ["instances_val2014_100.json", "instances_val2014_fakebbox100_results.json"]
+    truth = read_ground_truth(str(folder / names[0]))
+    result = evaluate(truth, read_detections(str(folder / names[1]), truth), "coco", as_is=True)
+    points = result.operating_point().by_class
+    by_class = count_errors(result).by_class
+    assert by_class[:, 0].tolist() == [point.false_negatives for point in points]
+    assert by_class[:, 1:].sum(axis=1).tolist() == [point.false_positives for point in points]
+
+
 def test_ignored_ground_truths_are_not_missed() -> None:
     truth = replace(TRUTH, difficult=np.ones(len(TRUTH), np.bool_))
     assert count_errors(evaluate(truth, MIXED, "voc2012")).by_image[:, 0].sum() == 0
@@ -168,7 +201,8 @@ def test_the_command_shows_metrics_classes_and_images(files: list[str], detap: R
     (dog,) = [line for line in lines if line.startswith("dog")]
     assert dog.split()[:4] == ["dog", "1.0000", "0.0000", "-1.0000"]
     (image,) = [line for line in lines if line.startswith("2 ") and "+" in line]
-    assert image.split()[:3] == ["2", "+1", "+1"]
+    # The bird on the dog, above the best F1 of its class, is no longer there either.
+    assert image.split() == ["2", "0", "+1", "0", "0", "-1", "0"]
 
 
 @pytest.mark.parametrize(

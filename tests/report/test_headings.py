@@ -47,18 +47,19 @@ ANALYSES = {
         "name error; change dAP if fixed = dAP; count count"
     ),
     "dAP by class": (
-        "name class; fraction AP50 = AP; change missed = Miss; change localization = Loc; "
+        "name class; fraction AP50 = AP; change missed (TIDE) = Miss; change localization = Loc; "
         "change classification = Cls; change duplicate = Dupe; change both = Both; "
         "change background = Bkg; change all FP = FP; change all FN = FN"
     ),
     "Operating point: best F1 per class, IoU 0.5": (
-        "name class; fraction score; fraction F1; fraction precision = prec; "
+        "name class; cut score; fraction F1; fraction precision = prec; "
         "fraction recall = rec; fraction FP per image = FP/img; count true positives = TP; "
         "count false positives = FP; count false negatives = FN"
     ),
     "Confusion matrix at IoU 0.5 (matching: class-agnostic)": (
         "name class; count ground truths = GT; count matched; "
-        "count misclassified = misclass.; count missed; count background FP = bkg FP"
+        "count misclassified = misclass.; "
+        "count background FN = bkg FN; count background FP = bkg FP"
     ),
     "Score calibration at IoU 0.5": (
         "name score bin = score; fraction confidence = conf; fraction accuracy = acc; "

@@ -73,7 +73,7 @@ def test_they_show_the_hand_computed_values() -> None:
     pytest.importorskip("matplotlib")
     axes = fixture().plot("errors")
     names = [label.get_text() for label in axes.get_yticklabels()][::-1]
-    assert names[:3] == ["missed", "localization", "classification"]
+    assert names[:3] == ["missed (TIDE)", "localization", "classification"]
     widths = [bar.get_width() for bar in axes.patches][::-1]
     assert widths[:3] == pytest.approx([5000 / 202, 2700 / 202, 330 / 202])
     axes = fixture().plot("operating-point")

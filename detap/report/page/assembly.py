@@ -136,6 +136,8 @@ def _model(report: Report, source: PageSource) -> tuple[dict[str, Any], Gallery 
     """Return the model of a page, and its images: plain JSON, undefined numbers are None."""
     result, before = source.result, source.before
     analysis = Analysis(result, None if before is None else Analysis(before))
+    points = [block.data for block in report.blocks if block.key == "operating_point"]
+    analysis.threshold = points[0]["score_threshold"] if points else None
     classes = [escape(name) for name in result.classes]
     model: dict[str, Any] = {
         "classes": classes,
@@ -186,7 +188,7 @@ def _gallery(analysis: Analysis, source: PageSource) -> Gallery:
         analysis.match_results,
         analysis.errors,
         analysis.steps,
-        best=analysis.best,
+        best=analysis.best if analysis.score is None else analysis.score,
         file_names=source.file_names,
         before=None if before is None else (before.match_results, before.errors),
     )

@@ -8,7 +8,7 @@ import numpy as np
 
 from detap.analysis.errors import Errors, errors
 from detap.analysis.match_results import Counts, MatchResults
-from detap.analysis.operating import Sweeps, sweeps
+from detap.analysis.operating import Sweeps, Threshold, sweeps
 from detap.evaluation.results import Result
 from detap.report.model import Block, Cell
 from detap.report.numbers import names_of_classes
@@ -23,7 +23,23 @@ class Analysis:
 
     def __init__(self, result: Result, before: "Analysis | None" = None) -> None:
         self.result, self.before = result, before
-        self.score: float | None = None
+        self.threshold: Threshold | None = None
+
+    @cached_property
+    def score(self) -> float | None:
+        """The requested score threshold; None if all detections count."""
+        if self.threshold != "best":
+            return self.threshold
+        return None if np.isnan(self.best) else self.best
+
+    @cached_property
+    def above(self) -> "Analysis":
+        """The analysis of the detections at or above the score threshold."""
+        if self.score is None:
+            return self
+        above = Analysis(self.result)
+        above.match_results = self.match_results.above(self.score)
+        return above
 
     @property
     def has_scores(self) -> bool:
@@ -74,8 +90,9 @@ class Analysis:
         )
         if lowest is not None and (not len(scores) or lowest < scores[-1]):
             scores = np.append(scores, lowest)  # of a detection that is not counted, or earlier
+        requested = [] if self.score is None else [self.score]
         if len(scores) <= _BY_SCORE + _BY_RANK:
-            return scores
+            return np.unique(np.append(scores, requested))[::-1]
         even = np.linspace(scores[0], scores[-1], _BY_SCORE)
         indices = np.concatenate(
             [
@@ -84,7 +101,7 @@ class Analysis:
             ]
         )
         chosen = scores[np.clip(indices, 0, len(scores) - 1)]
-        best = np.array([point.score for point in (swept.overall, *swept.by_class)])
+        best = np.array([*(point.score for point in (swept.overall, *swept.by_class)), *requested])
         return np.unique(np.concatenate([chosen, best[~np.isnan(best)]]))[::-1]
 
     def step_of(self, score: float) -> int | None:
@@ -105,6 +122,7 @@ def joined(added: Counts) -> str:
 def analysis_blocks(result: Result, requested: Mapping[str, Any]) -> Iterator[Block]:
     """Yield the blocks of the requested sections, all from one matching."""
     analysis = Analysis(result)
+    analysis.threshold = requested.get("operating_point")
     for section in SECTIONS:
         if section.name in requested:
             yield from section.load().blocks(analysis, requested[section.name])

@@ -16,7 +16,7 @@ from detap.analysis.breakdowns import (
 )
 from detap.report.fields import Count, Fraction, Object, each, field, list_of
 from detap.report.model import Block, Cell, Table, columns_of, name_column
-from detap.report.numbers import rows_of
+from detap.report.numbers import rows_of, threshold
 from detap.report.sections.analysis import Analysis, added_at_steps
 
 BreakdownRow = Object(
@@ -58,7 +58,7 @@ def blocks(analysis: Analysis, value: bool | None) -> Iterator[Block]:
     result = breakdowns(match_results, score=analysis.score)
     histograms = {
         "score_histogram": HistogramData(score_histogram(match_results)),
-        "iou_histogram": HistogramData(iou_histogram(match_results)),
+        "iou_histogram": HistogramData(iou_histogram(match_results, score=analysis.score)),
     }
     yield block_of(result, histograms)
 
@@ -66,7 +66,9 @@ def blocks(analysis: Analysis, value: bool | None) -> Iterator[Block]:
 def block_of(result: Breakdowns, histograms: Mapping[str, Any]) -> Block:
     """Return the block of breakdowns, with histograms in JSON."""
     parts = {name: part for name in _LABELS if (part := getattr(result, name)) is not None}
-    least = "" if result.score_threshold is None else f", score >= {result.score_threshold:.6g}"
+    least = (
+        "" if result.score_threshold is None else f", score >= {threshold(result.score_threshold)}"
+    )
     return Block(
         "breakdowns",
         f"Breakdowns at IoU {result.iou:.6g}{least}",

@@ -128,16 +128,12 @@ def comparison_report(
     power = () if analysis is None else (power_block(analysis, max_rows),)
     level = "" if comparison.resamples is None else f" ({100 * comparison.confidence:g}% CI)"
     classes = _class_rows(comparison)
+    overall, *by_class = map(_difference, (rows[0], *classes))
     shown = None if max_rows is None else max(max_rows, MOST_ROWS)
     return Report(
         kind="comparison",
         title=f"Comparison{level}",
-        conclusion=conclusion(
-            comparison.names[0],
-            _difference(rows[0]),
-            [*map(_difference, classes)],
-            comparison,
-        ),
+        conclusion=conclusion(comparison.names[0], overall, by_class, comparison),
         signature=comparison.second.signature,
         protocol=protocol.as_dict(),
         inputs=tuple(inputs),

@@ -9,7 +9,7 @@ from detap.analysis.confusion import Confusion, Rule, confusion, misclassifiable
 from detap.escaping import escape
 from detap.report.fields import Count, Object, each, field, list_of
 from detap.report.model import Block, Cell, Column, Table, columns_of, name_column
-from detap.report.numbers import rows_of
+from detap.report.numbers import rows_of, threshold
 from detap.report.packing import packed
 from detap.report.sections.analysis import Analysis
 
@@ -36,7 +36,9 @@ def blocks(analysis: Analysis, value: Rule) -> Iterator[Block]:
 
 def block_of(result: Confusion) -> Block:
     """Return the matrix and the largest confusions."""
-    least = "" if result.score_threshold is None else f", score >= {result.score_threshold:.6g}"
+    least = (
+        "" if result.score_threshold is None else f", score >= {threshold(result.score_threshold)}"
+    )
     return Block(
         "confusion",
         f"Confusion matrix at IoU {result.iou:.6g}{least} (matching: {result.rule})",
@@ -98,6 +100,7 @@ def _table(result: Confusion) -> Table:
 
 _COLUMNS = (
     name_column("class"),
-    *columns_of("count", "ground_truths", "matched", "misclassified", "missed"),
+    *columns_of("count", "ground_truths", "matched", "misclassified"),
+    Column("missed", "background FN", "bkg FN", "count"),
     Column("background", "background FP", "bkg FP", "count"),
 )

@@ -6,9 +6,9 @@ from typing import Any, Literal
 import numpy as np
 
 from detap.analysis.errors import ACROSS, TYPES, Convention, Errors, errors
-from detap.report.fields import Change, ClassId, Count, Fraction, Object, each, list_of
+from detap.report.fields import Change, ClassId, Count, Fraction, Object, each, field, list_of
 from detap.report.model import Block, Cell, Column, Table, columns_of, name_column
-from detap.report.numbers import plain
+from detap.report.numbers import plain, threshold
 from detap.report.sections.analysis import Analysis
 
 ErrorTypeEntry = Object(
@@ -16,6 +16,7 @@ ErrorTypeEntry = Object(
     "The AP gained if all errors of a type are fixed, and their count.",
     delta_ap=Change,
     count=Count,
+    count_at_score=field(Count, "At score_threshold; not of a class.", required=False),
 )
 
 ErrorTypes = Object(
@@ -38,6 +39,7 @@ DATA = Object(
     "The types of errors, of --errors.",
     convention=Literal["protocol", "tidecv"],
     iou=float,
+    score_threshold=field(float | None, "Minimum score of count_at_score."),
     AP=Fraction,
     types=ErrorTypes,
     classes=list_of(ClassErrors),
@@ -59,12 +61,22 @@ SHORT = {
 
 def blocks(analysis: Analysis, value: Convention) -> Iterator[Block]:
     """Return the dAP of each type of error, the largest first, overall and by class."""
-    result = analysis.errors if value == "protocol" else errors(analysis.result, value)
-    return blocks_of(result, analysis.names)
+    score = analysis.score
+    if value == "protocol":
+        result, at_score = analysis.errors, analysis.above.errors
+    else:
+        result = errors(analysis.result, value)
+        at_score = result if score is None else errors(analysis.result, value, score=score)
+    return blocks_of(result, analysis.names, score, at_score)
 
 
-def blocks_of(result: Errors, names: Sequence[Mapping[str, Cell]]) -> Iterator[Block]:
-    """Yield the dAP of each type of error; `names` has a row per class."""
+def blocks_of(
+    result: Errors,
+    names: Sequence[Mapping[str, Cell]],
+    score: float | None = None,
+    at_score: Errors | None = None,
+) -> Iterator[Block]:
+    """Yield the dAP of each type of error, and the counts at a score; `names` has all classes."""
     order = (*result.by_delta_ap(), *ACROSS)
     classes: list[dict[str, Any]] = [
         {
@@ -74,17 +86,31 @@ def blocks_of(result: Errors, names: Sequence[Mapping[str, Cell]]) -> Iterator[B
         }
         for label, name in enumerate(names)
     ]
-    types = _types(result.delta_ap, result.count)
+    types, counts = _types(result.delta_ap, result.count), columns_of("count", "count")
+    if score is not None and at_score is not None:
+        for name, count in zip(TYPES, at_score.count.tolist(), strict=True):
+            types[name]["count_at_score"] = count
+        at = f"score >= {threshold(score)}"
+        counts = (
+            Column("count", "count, all scores", "all scores", "count"),
+            Column("count_at_score", f"count, {at}", at, "count"),
+        )
     columns = (
         name_column("error"),
         Column("delta_ap", "dAP if fixed", "dAP", "change"),
-        *columns_of("count", "count"),
+        *counts,
     )
     yield Block(
         "errors",
         f"TIDE errors at IoU {result.iou:.6g} (matching: {result.convention}), "
         f"AP {result.average_precision:.4f}",
-        DATA(result, AP=result.average_precision, types=types, classes=classes),
+        DATA(
+            result,
+            score_threshold=score,
+            AP=result.average_precision,
+            types=types,
+            classes=classes,
+        ),
         table=Table(columns, tuple({"name": words(name), **types[name]} for name in order)),
     )
     if len(names) > 1:
@@ -134,4 +160,6 @@ def _types(change: np.ndarray[Any, Any], count: np.ndarray[Any, Any]) -> dict[st
 
 def words(name: str) -> str:
     """Return the label of a type of error."""
+    if name == "missed":
+        return "missed (TIDE)"
     return f"all {SHORT[name]}" if name in ACROSS else name

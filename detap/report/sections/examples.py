@@ -8,7 +8,7 @@ from detap.analysis.examples import REASONS, confident_errors, label_errors, wor
 from detap.analysis.match_results import MatchResults
 from detap.report.fields import Count, Object, each, field, list_of
 from detap.report.model import Block, Cell, Column, Table, columns_of
-from detap.report.numbers import rows_of
+from detap.report.numbers import rows_of, threshold
 from detap.report.sections.analysis import Analysis
 from detap.report.sections.image import CORNERS
 
@@ -66,13 +66,17 @@ _WHY = {
 
 def blocks(analysis: Analysis, value: int) -> Iterator[Block]:
     """Yield the worst images, most confident errors and possible label errors."""
-    match_results, errors, score = analysis.match_results, analysis.errors, analysis.score
-    worst = worst_images(match_results, score=score, max_count=value)
+    match_results, errors, score = (
+        analysis.above.match_results,
+        analysis.above.errors,
+        analysis.score,
+    )
+    worst = worst_images(match_results, max_count=value)
     names = match_results.run.ground_truth.images
     images = rows_of(WorstImage(worst, image=[names[image] for image in worst.image.tolist()]))
     confident = _confident_errors(match_results, errors, value)
     suspected = _label_errors(match_results, errors, value)
-    minimum = "" if score is None else f", score >= {score:.6g}"
+    minimum = "" if score is None else f", score >= {threshold(score)}"
     data = DATA(
         score_threshold=score,
         worst_images=images,
@@ -80,13 +84,13 @@ def blocks(analysis: Analysis, value: int) -> Iterator[Block]:
         label_errors=suspected,
     )
     yield Block("examples", f"Worst images{minimum}", data, table=_table(_IMAGES, images))
-    yield Block("", "Most confident errors", {}, table=_table(_CONFIDENT, confident))
+    yield Block("", f"Most confident errors{minimum}", {}, table=_table(_CONFIDENT, confident))
     lines = tuple(
         f"{reason.replace('_', ' ')}: {_WHY[reason]}"
         for reason in REASONS
         if any(row["reason"] == reason for row in suspected)
     )
-    yield Block("", "Possible label errors", {}, lines, _table(_LABEL_ERRORS, suspected))
+    yield Block("", f"Possible label errors{minimum}", {}, lines, _table(_LABEL_ERRORS, suspected))
 
 
 def page_data(analysis: Analysis) -> dict[str, Any]:

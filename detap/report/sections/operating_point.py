@@ -10,7 +10,7 @@ from detap.analysis.operating import OperatingPoint, Point, Sweep, Threshold, op
 from detap.metrics.at_threshold import AT_THRESHOLD
 from detap.report.fields import ClassId, Count, Fraction, Object, each, field, list_of
 from detap.report.model import Block, Cell, Column, Table, columns_of, name_column
-from detap.report.numbers import plain
+from detap.report.numbers import plain, threshold
 from detap.report.sections.analysis import Analysis, joined
 from detap.tables.detection import Floats
 
@@ -43,11 +43,8 @@ _FALSE = 5  # the types of errors.TYPES that false positives are of
 
 def blocks(analysis: Analysis, value: Threshold | None) -> Iterator[Block]:
     """Yield precision, recall and F1 at a threshold or each class's best F1."""
-    # Later sections leave out detections below the overall threshold, if the option is given.
     source = analysis.match_results if analysis.result.has_boxes else analysis.result
     point = operating_point(source, "best" if value is None else value)
-    if value is not None and not isnan(point.overall.score):
-        analysis.score = point.overall.score
     yield block_of(point, None if isinstance(value, str) else value, analysis.names)
 
 
@@ -58,7 +55,9 @@ def block_of(
     overall = _numbers(point.overall)
     pairs = zip(names, point.by_class, strict=True)
     rows = [{**name, **_numbers(of_class)} for name, of_class in pairs]
-    at = "best F1 per class" if score_threshold is None else f"score >= {score_threshold:.6g}"
+    at = (
+        "best F1 per class" if score_threshold is None else f"score >= {threshold(score_threshold)}"
+    )
     mean = "undefined" if isnan(point.macro_f1) else f"{point.macro_f1:.4f}"
     return Block(
         "operating_point",
@@ -83,7 +82,8 @@ def _numbers(point: Point) -> dict[str, Any]:
 
 _COLUMNS = (
     name_column("class"),
-    *columns_of("fraction", "score", "F1", "precision"),
+    *columns_of("cut", "score"),
+    *columns_of("fraction", "F1", "precision"),
     Column("recall", "recall", "rec", "fraction"),
     Column("false_positives_per_image", "FP per image", "FP/img", "fraction"),
     *columns_of("count", "true_positives", "false_positives", "false_negatives", priority=1),
@@ -106,6 +106,7 @@ def counts_by_step(analysis: Analysis) -> dict[str, Any]:
     points = analysis.sweeps.best.by_class if analysis.has_scores else ()
     return {
         "scores": plain(steps.tolist()),
+        "start": None if analysis.score is None else analysis.step_of(analysis.score),
         "best": analysis.step_of(analysis.best),
         "best_by_class": [analysis.step_of(point.score) for point in points],
         "added": _added(analysis, steps),

@@ -26,6 +26,7 @@ from detap.errors import UsageError
 from detap.escaping import escape
 from detap.evaluation.results import Curve, Result
 from detap.protocols.summary import percent
+from detap.report.numbers import threshold
 from detap.report.sections.errors import words
 from detap.tables.detection import Floats
 
@@ -293,8 +294,8 @@ def _operating_point(match_results: MatchResults, result: Result, axes: "Axes") 
         axes.axvline(best.score, color=_GREY, linewidth=0.8, linestyle=":")
         axes.plot([best.score], [best.f1], "o", color="black", markersize=4)
         axes.set_title(
-            f"Best F1 {best.f1:.4f} at score {best.score:.4g}: precision {best.precision:.4f}, "
-            f"recall {best.recall:.4f}",
+            f"Best F1 {best.f1:.4f} at score {threshold(best.score)}: "
+            f"precision {best.precision:.4f}, recall {best.recall:.4f}",
             fontsize=8,
         )
         axes.legend()

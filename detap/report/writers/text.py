@@ -94,11 +94,9 @@ def _class_lines(table: Table, style: Style, failed: Collection[str]) -> Iterato
     omitted = len(table.rows) - len(rows)
     if omitted > _EMPTY_ROWS:
         table = table._replace(rows=tuple(rows))
-    hidden = 0 if table.shown is None else max(len(table.rows) - table.shown, 0)
-    if hidden:
-        table = table._replace(rows=table.rows[: table.shown])
-    yield from table_lines(table, style, failed)
-    if hidden:
+    first = table._replace(rows=table.rows[: table.shown])
+    yield from table_lines(first, style, failed)
+    if hidden := len(table.rows) - len(first.rows):
         yield [(f"{hidden} more: -v shows all", "dim")]
     if omitted > _EMPTY_ROWS:
         text = f"{omitted} classes without ground truth and detections are not shown"

@@ -22,14 +22,14 @@ function fillBar() {
   $("reset").addEventListener("click", () => set({ ...DEFAULTS, list: state.list, columns: state.columns }));
 }
 
-const chooseStep = (step) => set({ score: step === op.best ? "" : String(op.scores[step]) });
+const chooseStep = (step) => set({ score: step === firstStep ? "" : String(op.scores[step]) });
 
 function updateBar() {
   const step = stepNow(), k = chosenClass(), at = point(k, step);
   $("class").value = k < 0 ? "" : state.class;
   $("type").value = state.type;
   $("score").value = steps - 1 - step;
-  const text = fraction(scoreNow());
+  const text = scoreText(scoreNow());
   $("score-text").textContent = text;
   $("score").setAttribute("aria-valuetext",
     `${text}, precision ${fraction(at.precision, 3)}, recall ${fraction(at.recall, 3)}`);

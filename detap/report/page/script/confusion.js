@@ -33,7 +33,7 @@ function misclassifiedAt(step) {
   return Array.from(cells, ([cell, n]) => [Math.floor(cell / (K + 1)), cell % (K + 1), n]);
 }
 
-// All cells at a step: the last row is the background, the last column the missed.
+// All cells at a step: the last row is the background, the last column the ground truths without a detection.
 function confusionAt(step) {
   const wrong = misclassifiedAt(step), missed = [], background = [], right = [];
   for (let k = 0; k < K; k++) {
@@ -63,7 +63,7 @@ function updateConfusion() {
   if (key === drawnMatrix) return;
   drawnMatrix = key;
   const cells = confusionAt(step), totals = new Array(K + 1).fill(0);
-  $("confusion-text").textContent = steps && hasScores ? `Score >= ${fraction(scoreNow())}.` : "";
+  $("confusion-text").textContent = steps && hasScores ? `Score >= ${scoreText(scoreNow())}.` : "";
   for (const [row, , n] of cells) totals[row] += n;
   const wrong = cells.filter(([row, column]) => row !== column && row < K && column < K && (k < 0 || row === k || column === k));
   listConfusions(wrong, totals, k);
@@ -102,10 +102,10 @@ function listConfusions(wrong, totals, k) {
       make("span", {}, `${integer(n)} (${fraction(100 * n / totals[row], 1)} %)`)))));
 }
 
-// The missed ground truths are the first column, which stays in view.
+// The ground truths without a detection are the first column, which stays in view.
 function drawMatrix(cells, totals, drawn, k) {
   const grid = new Map(cells.map(([row, column, n]) => [row * (K + 1) + column, n]));
-  const predicted = (n) => n === K ? "missed" : classes[n];
+  const predicted = (n) => n === K ? "background FN" : classes[n];
   const predictions = [K, ...drawn];
   const columns = predictions.map((n) => make("th", { scope: "col", class: n === k ? "chosen" : null, title: predicted(n) }, make("span", {}, predicted(n))));
   const rows = [...drawn, K].map((row) => make("tr", {},

@@ -36,10 +36,13 @@ function point(k, step, { byClass, total } = counts) {
   };
 }
 
-// The last step whose score is not below the requested one; the best F1 by default.
+// By default the step of --score-threshold, or of the best F1.
+const firstStep = op?.start ?? op?.best ?? steps - 1;
+
+// The last step whose score is not below the requested one.
 function stepNow() {
   if (!steps) return -1;
-  if (state.score === "") return op.best ?? steps - 1;
+  if (state.score === "") return firstStep;
   const requested = Number(state.score);
   let low = -1, high = steps - 1;
   while (low < high) {
@@ -49,4 +52,4 @@ function stepNow() {
   return Math.max(low, 0);
 }
 const scoreNow = () => steps ? op.scores[stepNow()] : null;
-const atScore = (before) => hasScores ? `${before}score >= ${fraction(scoreNow())}` : "";
+const atScore = (before) => hasScores ? `${before}score >= ${scoreText(scoreNow())}` : "";

@@ -7,7 +7,7 @@ const INK = {
   "missed": ["#f0e442", "1.5 4"], "near-miss": ["#f0e442", "8 4 1.5 4"], "matched": ["#ffffff", ""], "other": ["#999999", "2 6"],
 };
 const SHOWN = Object.keys(INK);
-const RESULT_LABELS = { ...LABELS, matched: "GT matched", missed: "GT missed", "near-miss": "GT near miss", other: "Not counted" };
+const RESULT_LABELS = { ...LABELS, matched: "GT matched", missed: "FN, missed (TIDE)", "near-miss": "FN, near miss", other: "Not counted" };
 const resultGroup = (result) => INK[result] ? result : "other";
 const HIDDEN_AT_FIRST = ["matched", "other"];
 // The state holds the differences from the default.

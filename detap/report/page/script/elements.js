@@ -33,6 +33,16 @@ function fraction(value, decimals = 4) {
   return value.toFixed(decimals).replace(/^-(0\.0*)$/, "$1");
 }
 
+// A score threshold is never rounded up, so that it keeps the same detections.
+function scoreText(value) {
+  if (value === null) return NOTHING;
+  for (let decimals = 4; decimals < 17; decimals++) {
+    const text = value.toFixed(decimals), above = value - Number(text);
+    if (above >= 0 && above <= 1e-6 * Math.abs(value)) return text;
+  }
+  return String(value);
+}
+
 function signed(value, decimals = 4) {
   if (value === null || value === undefined || Number.isNaN(value)) return NOTHING;
   if (value === 0) return (0).toFixed(decimals);

@@ -26,7 +26,7 @@ function updateErrors() {
   $("errors-ap").textContent = fraction(k < 0 ? analysis.average_precision
     : analysis.average_precision_by_class[k]) + (k < 0 ? "" : ` for ${state.class}`);
   keepFocus("errors-table", () => $("errors-table").replaceChildren(
-    head(heading("type"), heading("dAP if fixed"), ...[["all scores", wide], [`score >= ${fraction(scoreNow(), 2)}`, null]]
+    head(heading("type"), heading("dAP if fixed"), ...[["all scores", wide], [`score >= ${scoreText(scoreNow())}`, null]]
       .flatMap(([which, kind]) => [heading(`count, ${which}`, kind), ...(compared ? [heading(`baseline count, ${which}`, kind)] : [])])),
     make("tbody", {}, ...six.map((entry) => row(entry, true))),
     make("tbody", { class: "across" }, ...all.slice(6).map((entry) => row(entry, false)))));

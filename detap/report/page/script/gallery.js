@@ -56,7 +56,7 @@ function listImages() {
     const { compare } = new Intl.Collator("en", { numeric: true });
     list.sort((a, b) => compare(titleOf(a), titleOf(b)));
   }
-  const counts = ({ wrong, lost }, n) => state.type ? `${integer(wrong[n] + lost[n])} ${LABELS[state.type].toLowerCase()}`
+  const counts = ({ wrong, lost }, n) => state.type ? `${integer(wrong[n] + lost[n])} ${inSentence(state.type)}`
     : `${integer(wrong[n])} FP, ${integer(lost[n])} FN`;
   return {
     rows: list, entry: (image) => ({ image, detection: -1, truth: -1 }), now,
@@ -90,7 +90,7 @@ function listErrors() {
   const describe = ({ detection, truth }) => {
     const { label, score, result } = detectionAt(detection, detector);
     const other = truth < 0 || truths.label[truth] === label ? "" : ` with ${classes[truths.label[truth]]}`;
-    return `${classAndScore(label, score)}: ${LABELS[result].toLowerCase()}${other}`;
+    return `${classAndScore(label, score)}: ${inSentence(result)}${other}`;
   };
   return { rows, entry, describe };
 }
@@ -151,7 +151,7 @@ function tile(entry, describe) {
 
 // What the list shows, and the sums of its captions.
 function galleryText({ rows, now }) {
-  const which = [state.class && `class ${state.class}`, state.type && LABELS[state.type].toLowerCase(),
+  const which = [state.class && `class ${state.class}`, state.type && inSentence(state.type),
     state.pair.replace("\u2192", " predicted as "), state.find && `“${state.find}”`].filter(Boolean).join(", ");
   const what = { images: ["image", "images"], errors: ["false positive", "false positives"], label_errors: ["possible label error", "possible label errors"] }[state.list];
   const sum = (column) => integer(rows.reduce((total, image) => total + column[image], 0));

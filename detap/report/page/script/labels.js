@@ -1,12 +1,13 @@
 // Labels of error types and results.
 const LABELS = {
   "classification": "Classification", "localization": "Localization", "both": "Both",
-  "duplicate": "Duplicate", "background": "Background", "missed": "Missed",
+  "duplicate": "Duplicate", "background": "Background", "missed": "Missed (TIDE)",
   "false_positives": "All FP", "false_negatives": "All FN",
   "true-positive": "True positive", "ignored": "Ignored", "outside-area-range": "Outside the area range",
   "not-exhaustive": "Class not exhaustively annotated", "unverified": "Class not verified", "zero-area": "Zero area",
   "beyond-max-dets": "Beyond max dets", "matched": "Matched", "near-miss": "Near miss",
 };
+const inSentence = (name) => LABELS[name][0].toLowerCase() + LABELS[name].slice(1);
 const DESCRIPTIONS = {
   "classification": "well localized, wrong class",
   "localization": "correct class, poorly localized",

@@ -5,14 +5,14 @@ const LINES = [["Precision", "#0072b2", []], ["Recall", "#d55e00", [8, 4]], ["F1
 function updateTiles() {
   const k = chosenClass(), step = stepNow(), at = point(k, step);
   tiles("operating-tiles", [
-    ["Score threshold", fraction(scoreNow())], ["F1", fraction(at.f1)], ["Precision", fraction(at.precision)],
+    ["Score threshold", scoreText(scoreNow())], ["F1", fraction(at.f1)], ["Precision", fraction(at.precision)],
     ["Recall", fraction(at.recall)], ["FP per image", fraction(at.perImage, 3)],
     ["True positives", integer(at.right)], ["False positives", integer(at.wrong)],
     ["False negatives", integer(at.lost)],
   ]);
   const best = k < 0 ? op.best : op.best_by_class[k];
   const where = best === null ? "no detections" :
-    `best F1 ${fraction(point(k, best).f1)} at ${fraction(op.scores[best])}`;
+    `best F1 ${fraction(point(k, best).f1)} at ${scoreText(op.scores[best])}`;
   $("operating-scope").textContent = `${k < 0 ? "all classes pooled" : state.class}, ${where}`;
 }
 
