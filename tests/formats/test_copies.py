@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -62,7 +63,7 @@ def test_a_copy_in_a_subfolder_is_refused(tmp_path: Path, name: str) -> None:
 def test_a_copy_of_labels_in_a_subfolder_is_refused(tmp_path: Path, name: str, line: str) -> None:
     inside = "" if name == "yolo" else "set/"
     write(tmp_path, {f"{inside}{path}.txt": line for path in ("a", "b", "old/a", "old/c")})
-    options = {"image_size": "100x100"} if name == "yolo" else {}
+    options: Any = {"image_size": "100x100"} if name == "yolo" else {}
     with pytest.raises(InputError) as caught:
         detap.read_ground_truth(tmp_path, format=name, **options)
     copy, other = (f"'{inside}{path}.txt'" for path in ("old/a", "a"))
