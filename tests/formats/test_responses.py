@@ -625,12 +625,17 @@ def test_answers_are_converted_to_results_of_coco(command: Run, tmp_path: Path) 
     assert (ended.status, expected in ended.err) == (2, True)
 
 
-def test_answers_are_no_ground_truth(tmp_path: Path) -> None:
+def test_answers_are_no_ground_truth(tmp_path: Path, command: Run) -> None:
     path = write(tmp_path / "answers.jsonl", jsonl(*LINES))
     with pytest.raises(
         InputError, match="has answers of a model, not ground truth; give it as det"
     ):
         detap.read_ground_truth(path)
+    inputs = ["eval", write(tmp_path / "gt.json", TRUTH), path, "--dialect", "qwen3-vl"]
+    refused = command(*inputs, "--format", "responses").err
+    assert "for a ground truth of another format, use --dt-format" in refused
+    followed = command(*inputs, "--dt-format", "responses")
+    assert (followed.status, followed.out) == (0, command(*inputs).out)
 
 
 # --- whole sets

@@ -17,7 +17,7 @@ from detap.formats.reading.image_sizes import sizes_of
 from detap.formats.reading.sniffing import json_paths
 from detap.formats.responses.answer import Answer, TokenDialect, collapse
 from detap.formats.responses.dialects import DIALECTS, Size, dialect_of
-from detap.formats.shapes.document import Image, Item, LinesDocument
+from detap.formats.shapes.document import AS_DETECTIONS, Image, Item, LinesDocument
 from detap.formats.shapes.values import object_of, required, value_text
 from detap.formats.stem_matching import ImageNames
 from detap.io.json_text import check_text, short_json
@@ -277,8 +277,7 @@ class Responses(Format):
 
     def read_truth_file(self, path: Path, **_: object) -> NoReturn:
         """Refuse answers as ground truth."""
-        hint = "give it as detections (--dt)"
-        refuse(os.fspath(path), "has answers of a model, not ground truth", hint)
+        refuse(os.fspath(path), "has answers of a model, not ground truth", AS_DETECTIONS)
 
     def read_detections_file(self, path: Path, truth: GroundTruth, **options: Any) -> Detections:
         """Read the boxes of answers, which have no scores."""

@@ -454,6 +454,12 @@ class LinesDocument(Document):
         yield from content
 
 
+AS_DETECTIONS = (
+    "give it as detections (--dt); for a ground truth of another format, use --dt-format"
+)
+"""Hint for ground truth in a format of detections, which --format names for both."""
+
+
 class OutputOfModel(Document):
     """Detections of a model, in a file or a folder with a file an image."""
 
@@ -560,8 +566,7 @@ class DocumentFormat(Format):
     def read_truth_file(self, path: Path, **options: Any) -> GroundTruth:
         """Return the boxes; images and classes sorted by name, rows as in the files."""
         if issubclass(self.document, OutputOfModel):
-            hint = "give it as detections (--dt)"
-            refuse(os.fspath(path), f"holds {self.document.content} of a model", hint)
+            refuse(os.fspath(path), f"holds {self.document.content} of a model", AS_DETECTIONS)
         return self.document(path, **options).read().ground_truth()
 
     def read_detections_file(self, path: Path, truth: GroundTruth, **options: Any) -> Detections:
