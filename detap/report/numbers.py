@@ -178,9 +178,7 @@ def summary_grid(report: Report, words: Callable[[str, str], str]) -> Grid:
 def described(report: Report, name: str) -> str:
     """Format the parameters of a metric of the summary."""
     texts = report.params.get(name, ())
-    if len(texts) < 2:
-        return "".join(texts)
-    columns = zip(report.param_columns, texts, strict=True)
+    columns = zip(report.param_columns if texts else (), texts, strict=True)
     return ", ".join(f"{column.heading} {text}" for column, text in columns)
 
 
