@@ -41,11 +41,12 @@ class Outputs:
         *,
         subject: str = "",
         formats: Sequence[str] = DATA_FORMATS,
+        hint: str = "",
     ) -> Self:
         """Remove the output options from `options`; raise an error if a report cannot be written.
 
         The command also writes `extra_files`. A report with a `subject` is not an evaluation,
-        and has these formats.
+        and has these formats; the error about others ends with `hint`.
         """
         output_format = options.pop("output_format")
         stdout = WRITERS[output_format or "table"]
@@ -61,18 +62,24 @@ class Outputs:
         )
         stdout = to_stdout[0] or stdout if to_stdout else stdout
         outputs = cls(stdout, files, tuple(inputs), bool(output_format or to_stdout))
-        outputs._check([*(path for _, path in files), *extra_files], subject, formats)
+        if subject:
+            outputs._check_formats(subject, formats, hint)
+        outputs._check([*(path for _, path in files), *extra_files])
         return outputs
 
-    def _check(self, paths: Sequence[str], subject: str, formats: Sequence[str]) -> None:
+    def _check_formats(self, subject: str, formats: Sequence[str], hint: str) -> None:
+        for writer in self.writers:
+            if writer.name not in formats:
+                accepted = ", ".join(formats)
+                raise UsageError(
+                    f"{subject} cannot be written as {writer.name}; use {accepted}{hint}"
+                )
+
+    def _check(self, paths: Sequence[str]) -> None:
         for path in paths:
             if paths.count(path) > 1:
                 raise UsageError(f"{escape(path)} would be written twice")
         for writer in self.writers:
-            if subject and writer.name not in formats:
-                raise UsageError(
-                    f"{subject} cannot be written as {writer.name}; use {', '.join(formats)}"
-                )
             if writer.extra:
                 writer.check_installed()
         for path in paths:

@@ -231,6 +231,10 @@ def test_the_page_has_ranking_pairs_and_classes(detap: Run, folder: Path) -> Non
     assert "<circle" not in page
     ended = compare(detap, "a.json", "b.json", "-o", "page.html")
     assert "a comparison cannot be written as html; use table, json," in ended.err
+    assert ended.err.endswith("; for a page: detap report --baseline-detections FIRST\n")
+    given = ("--gt", "gt.json", "--dt", "b.json", "--baseline-detections", "a.json")
+    assert detap("report", *given, "-o", "pair.html").status == 0
+    assert "dropped by 0.5000" in (folder / "pair.html").read_text("utf-8")
 
 
 @pytest.mark.usefixtures("folder")

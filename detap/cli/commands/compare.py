@@ -172,7 +172,9 @@ def command(session: Session, /, given: tuple[str, ...], **options: Any) -> int:
     options["dt"] = (first,)
     inputs = Inputs.from_options(options)
     protocol = inputs.protocol(options)
-    outputs = Outputs.from_options(options, inputs.paths(second), subject="a comparison")
+    hint = "; for a page: detap report --baseline-detections FIRST"
+    paths = inputs.paths(second)
+    outputs = Outputs.from_options(options, paths, subject="a comparison", hint=hint)
     digests = outputs.needs_digests
     tables = inputs.for_protocols(protocol, digests=digests).read(session, second)
     first_result, second_result = tables.score(protocol, options, match_table=True)
