@@ -68,11 +68,11 @@ CATS = [[0, 0, 40, 40], [100, 0, 40, 40], [200, 0, 40, 40], [300, 0, 40, 40]]
 DOG = [0, 200, 60, 60]
 
 
-def results_of(cats: int) -> list[dict[str, Any]]:
+def results_of(cats: int, images: int = 3) -> list[dict[str, Any]]:
     """Return detections of the dog and of some of the four cats of each image."""
     return [
         {"image_id": image, "category_id": label, "bbox": box, "score": 0.9}
-        for image in (1, 2, 3)
+        for image in range(1, images + 1)
         for label, box in [(2, DOG), *((1, box) for box in CATS[:cats])]
     ]
 
@@ -85,9 +85,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """
     monkeypatch.setattr(metrics, "METRICS", [MissesPerImage(), *METRICS])
     monkeypatch.chdir(tmp_path)
-    boxes = [(image, label, box) for image in (1, 2, 3) for label, box in _objects()]
+    write_images(3)
+    return tmp_path
+
+
+def write_images(count: int) -> None:
+    ids = range(1, count + 1)
+    boxes = [(image, label, box) for image in ids for label, box in _objects()]
     truth = {
-        "images": [{"id": image, "width": 640, "height": 480} for image in (1, 2, 3)],
+        "images": [{"id": image, "width": 640, "height": 480} for image in ids],
         "categories": [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}],
         "annotations": [
             {"id": number, "image_id": image, "category_id": label, "bbox": box}
@@ -95,10 +101,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             for number, (image, label, box) in enumerate(boxes, 1)
         ],
     }
-    (tmp_path / "gt.json").write_text(json.dumps(truth))
-    (tmp_path / "one.json").write_text(json.dumps(results_of(1)))
-    (tmp_path / "two.json").write_text(json.dumps(results_of(2)))
-    return tmp_path
+    Path("gt.json").write_text(json.dumps(truth))
+    Path("one.json").write_text(json.dumps(results_of(1, count)))
+    Path("two.json").write_text(json.dumps(results_of(2, count)))
 
 
 def _objects() -> list[tuple[int, list[int]]]:
@@ -209,13 +214,18 @@ def test_on_the_page_a_fall_is_an_improvement(detap: Run, option: str) -> None:
 
 @pytest.mark.skipif(not Path(CHROMIUM).exists(), reason="there is no browser")
 @pytest.mark.parametrize(
-    ("now", "then", "change", "color"),
-    [("two", "one", "\u22120.5000", "up"), ("one", "two", "+0.5000", "down")],
+    ("now", "then", "images", "change", "color"),
+    [
+        ("two", "one", 5, "\u22120.5000", "up"),
+        ("one", "two", 5, "+0.5000", "down"),
+        ("one", "two", 3, "+0.5000", ""),  # 15 ground truths have no interval
+    ],
 )
 @pytest.mark.usefixtures("folder")
 def test_the_page_colors_it_by_its_direction(
-    detap: Run, now: str, then: str, change: str, color: str
+    detap: Run, now: str, then: str, images: int, change: str, color: str
 ) -> None:
+    write_images(images)
     detap("report", *call(now, "--baseline-detections", f"{then}.json", "-o", "r.html")[1:])
     page = Path("r.html").absolute().as_uri()
     command = [CHROMIUM, "--headless", *QUIET, "--virtual-time-budget=3000", "--dump-dom", page]
@@ -223,7 +233,8 @@ def test_the_page_colors_it_by_its_direction(
     row = re.search(r'<th scope="row">MPI</th>.*?</tr>', drawn)
     assert row is not None
     assert f'<td class="{color}">{change}</td>' in row[0]
-    assert f'<i class="{"gain" if color == "up" else "loss"}"' in row[0]
+    kind = {"up": "gain", "down": "loss", "": "loss noise"}[color]
+    assert f'<i class="{kind}"' in row[0]
 
 
 @pytest.mark.parametrize(("first", "then"), [("one", "two"), ("two", "one")])

@@ -415,7 +415,7 @@ def _check_metric(full_name: str, metric: str, metrics: Metrics, *, of_rows: boo
         extreme = "max" if metrics.lower_is_better(metric) else "min"
         hint = f"did you mean {metrics.unit}:NAME.{metric} or {extreme}-{metrics.unit}.{metric}?"
     name, _, of_class = metric.partition(".")
-    if not of_rows and any(row["name"] == name for row in metrics.rows):
+    if not of_rows and any(row.get("name") == name for row in metrics.rows):
         hint = f"did you mean {metrics.unit}:{name}.{of_class or row_names[0]}?"
     prefix = "" if full_name == metric else f"{full_name!r}: "
     subject = f"{metrics.unit} metric" if of_rows else "metric"
