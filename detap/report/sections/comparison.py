@@ -184,7 +184,9 @@ def conclusion(
         return f"{text}; {changed} of {without} classes changed, none has an interval"
     changed = sum(excludes_zero(one.low, one.high) for one in classes)
     text += f"; {changed} of {len(classes)} classes changed beyond noise"
-    return text + f", {without} {'has' if without == 1 else 'have'} no interval" * bool(without)
+    if without:
+        text += f", {without} {'has' if without == 1 else 'have'} no interval"
+    return text
 
 
 def _difference(row: Mapping[str, Any]) -> Difference:
