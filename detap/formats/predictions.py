@@ -15,7 +15,7 @@ from detap.formats.by_name.objects import Objects
 from detap.formats.coco.id_mapping import image_indices
 from detap.formats.reading.image_sizes import sizes_of
 from detap.formats.reading.sniffing import json_paths
-from detap.formats.shapes.document import DocumentFormat, Image, Item, OutputOfModel
+from detap.formats.shapes.document import Image, Item, ModelFormat, OutputOfModel
 from detap.formats.shapes.values import (
     class_name,
     finite_number,
@@ -214,7 +214,7 @@ def _within(location: str, key: str) -> str:
     return between.join(filter(None, (location, key)))
 
 
-class InferenceOutput(DocumentFormat):
+class InferenceOutput(ModelFormat):
     """Detections as inference tools write them."""
 
     document = Predictions

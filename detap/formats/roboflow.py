@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from detap.formats.reading.sniffing import json_paths
-from detap.formats.shapes.document import DocumentFormat, Image, Item, OutputOfModel
+from detap.formats.shapes.document import Image, Item, ModelFormat, OutputOfModel
 from detap.formats.shapes.values import class_name, located, object_of, positive_box, required
 from detap.io.json_text import short_json
 from detap.io.problems import FaultError
@@ -49,7 +49,7 @@ class Responses(OutputOfModel):
         return Item(label, box, {"confidence": record.get("confidence")})
 
 
-class Roboflow(DocumentFormat):
+class Roboflow(ModelFormat):
     """Detections of Roboflow's hosted models."""
 
     document = Responses

@@ -35,6 +35,7 @@ from detap.formats.shapes.values import (
     value_text,
 )
 from detap.formats.xywh import to_xywh
+from detap.io.file_kinds import BYTE_ORDER_MARK
 from detap.io.json_text import integer, short_json
 from detap.io.problems import FaultError, Problems
 from detap.tables.detection import Detections, GroundTruth
@@ -70,7 +71,7 @@ class Regions(Document):
 
     def parse(self, data: bytes) -> Any:
         """Return the records of the images: a list of location and record."""
-        if data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] not in (b"{", b"["):
+        if not data.removeprefix(BYTE_ORDER_MARK).lstrip().startswith((b"{", b"[")):
             return _records_of(*read_csv(data, self.problems, self.expected), self.problems)
         content = super().parse(data)
         if isinstance(content, dict) and {"file", "metadata"} <= content.keys():

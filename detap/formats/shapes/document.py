@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
 
@@ -565,8 +565,6 @@ class DocumentFormat(Format):
 
     def read_truth_file(self, path: Path, **options: Any) -> GroundTruth:
         """Return the boxes; images and classes sorted by name, rows as in the files."""
-        if issubclass(self.document, OutputOfModel):
-            refuse(os.fspath(path), f"holds {self.document.content} of a model", AS_DETECTIONS)
         return self.document(path, **options).read().ground_truth()
 
     def read_detections_file(self, path: Path, truth: GroundTruth, **options: Any) -> Detections:
@@ -619,3 +617,11 @@ class DocumentFormat(Format):
     def text(self, content: Content, table: GroundTruth | Detections, notes: list[Note]) -> bytes:
         """Return the file of a table."""
         raise NotImplementedError
+
+
+class ModelFormat(DocumentFormat):
+    """A format of a model's output, which has no ground truth."""
+
+    def read_truth_file(self, path: Path, **_: object) -> NoReturn:
+        """Refuse the output of a model as ground truth."""
+        refuse(os.fspath(path), f"holds {self.document.content} of a model", AS_DETECTIONS)
