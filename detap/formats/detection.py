@@ -12,6 +12,7 @@ from detap.formats.catalogue import FORMATS
 from detap.formats.options import DETECTIONS, TRUTH
 from detap.formats.reading.sniffing import head
 from detap.formats.subsets import subsets_of
+from detap.io.file_kinds import BYTE_ORDER_MARK
 from detap.io.paths import STDIN, Path, is_url, shown
 
 _HEAD = 64
@@ -119,7 +120,7 @@ def matching_formats(path: str) -> list[str]:
 def _fits(line: Line, path: str) -> bool:
     """Return True if the format fits a path; its module is imported only if the content may."""
     if line.pattern and not os.path.isdir(path):
-        data = head(path).removeprefix(b"\xef\xbb\xbf").lstrip()
+        data = head(path).removeprefix(BYTE_ORDER_MARK).lstrip()
         if re.match(line.pattern, data, re.DOTALL) is None:
             return False
     return FORMATS[line.name].fits(path)
@@ -217,7 +218,7 @@ def _by_head(path: str) -> list[Line]:
     """Return the formats with the first bytes of a file."""
     try:
         with open(path, "rb") as file:
-            data = file.read(_HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()
+            data = file.read(_HEAD).removeprefix(BYTE_ORDER_MARK).lstrip()
     except OSError:
         return []
     lines = FORMATS.lines.values()

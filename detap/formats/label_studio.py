@@ -47,6 +47,7 @@ from detap.formats.shapes.values import (
 )
 from detap.formats.stem_matching import base_name, without_suffix
 from detap.formats.xywh import to_xywh
+from detap.io.file_kinds import BYTE_ORDER_MARK
 from detap.io.json_text import short_json
 from detap.io.problems import FaultError
 from detap.tables.detection import Detections, Floats, GroundTruth, encode_boxes
@@ -107,7 +108,7 @@ class Tasks(Document):
 
     def parse(self, data: bytes) -> Any:
         """Return the content of a file; raise FaultError for CSV."""
-        first = data.lstrip(b"\xef\xbb\xbf").split(b"\n", 1)[0]
+        first = data.lstrip(BYTE_ORDER_MARK).split(b"\n", 1)[0]
         if all(name in first for name in _CSV) and not first.lstrip().startswith((b"[", b"{")):
             raise FaultError("is Label Studio's CSV, which is not read", "export JSON")
         return super().parse(data)
@@ -315,7 +316,7 @@ class LabelStudio(DocumentFormat):
     def fits(self, path: str) -> bool:
         """Return True if a file is a list of tasks, JSON-MIN, or Label Studio's CSV."""
         data = head(path)
-        if not data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
+        if not data.lstrip(BYTE_ORDER_MARK + b" \t\r\n").startswith(b"["):
             return all(name in data.split(b"\n")[0] for name in (*_CSV, b"annotator"))
         paths = json_paths(path)
         # The data of a task may come after more results than the head of a file holds.

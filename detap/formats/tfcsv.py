@@ -30,6 +30,7 @@ from detap.formats.reading.sniffing import head
 from detap.formats.shapes.document import SCORES, Document, DocumentFormat, Image, Item
 from detap.formats.shapes.values import Row, number_of, read_csv
 from detap.formats.stem_matching import base_name
+from detap.io.file_kinds import BYTE_ORDER_MARK
 from detap.io.problems import FaultError
 from detap.tables.detection import Detections, GroundTruth
 from detap.text_input import quote
@@ -178,7 +179,7 @@ class TensorFlowCsv(DocumentFormat):
 
         The latter have no header: ``path,x1,y1,x2,y2,class``.
         """
-        line = head(path).removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0]
+        line = head(path).removeprefix(BYTE_ORDER_MARK).partition(b"\n")[0]
         names = [name.strip(' "\r') for name in line.decode("utf-8", "replace").split(",")]
         if _is_without_header(names):
             return True

@@ -341,7 +341,7 @@ class Via(DocumentFormat):
     def fits(self, path: str) -> bool:
         """Return True if a CSV has VIA's header, or a JSON file its keys."""
         if path.lower().endswith((".csv", ".csv.gz")):
-            line = head(path).removeprefix(b"\xef\xbb\xbf").lstrip(b"# ").partition(b"\n")[0]
+            line = head(path).removeprefix(BYTE_ORDER_MARK).lstrip(b"# ").partition(b"\n")[0]
             return {b"filename", b"region_shape_attributes"} <= {*line.strip().split(b",")}
         paths = json_paths(path)
         return (

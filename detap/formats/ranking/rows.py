@@ -8,6 +8,7 @@ from math import isfinite
 from typing import Any
 
 from detap.formats.text.lines import has_columns, number_fault
+from detap.io.file_kinds import BYTE_ORDER_MARK
 from detap.io.json_text import JsonText, NotJsonError, decode, looks_like, short_json
 from detap.io.limits import Limits
 from detap.io.paths import Path
@@ -73,7 +74,7 @@ def read_rows(path: Path, form: Form, problems: Problems, limits: Limits) -> Row
     Raise InputError if the file cannot be read, or is of another kind.
     """
     data = read_bytes(path, limits)
-    start = data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+    start = data.removeprefix(BYTE_ORDER_MARK).lstrip()[:1]
     if start in (b"[", b"{"):
         return _from_json(decode(data, problems.file), form, problems)
     refuse_others(data, form.what, "TREC text, CSV or JSON", problems)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from detap.errors import Note, UsageError
 from detap.formats.ranking.arrays import NUMBERS, ArraySource, read_npz
 from detap.formats.ranking.rows import csv_table, name_of, refuse_others, text_fault, value_fault
+from detap.io.file_kinds import BYTE_ORDER_MARK
 from detap.io.json_text import JsonText, NotJsonError, decode, short_json
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path, SourceFile, shown
@@ -119,7 +120,7 @@ class _Cells:
         self.values: dict[str, dict[str, float]] = {}
         self.classes: dict[str, None] = {}
         data = read_bytes(path, limits)
-        if data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"["):
+        if data.removeprefix(BYTE_ORDER_MARK).lstrip()[:1] in (b"{", b"["):
             self._read_json(decode(data, self.file))
         else:
             refuse_others(data, f"a file of {number}s", "CSV or JSON", self.problems)
