@@ -46,6 +46,16 @@ def threshold(value: float, min_decimals: int = 0) -> str:
     return exact(value)
 
 
+def at_score(value: float | None) -> str:
+    """Return the end of a caption that names a score threshold; empty without one."""
+    return "" if value is None else f", score >= {threshold(value)}"
+
+
+def hidden_rows(count: int) -> tuple[str, ...]:
+    """Return the line that counts the rows left out, if there are any."""
+    return (f"{count} more: -v shows all",) if count else ()
+
+
 def exact(value: float) -> str:
     """Format a number with all its digits; undefined is a dash."""
     return UNDEFINED if isnan(value) else repr(float(value))

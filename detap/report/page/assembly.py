@@ -135,9 +135,9 @@ def rendered(
 def _model(report: Report, source: PageSource) -> tuple[dict[str, Any], Gallery | None]:
     """Return the model of a page, and its images: plain JSON, undefined numbers are None."""
     result, before = source.result, source.before
-    analysis = Analysis(result, None if before is None else Analysis(before))
     points = [block.data for block in report.blocks if block.key == "operating_point"]
-    analysis.threshold = points[0]["score_threshold"] if points else None
+    threshold = points[0]["score_threshold"] if points else None
+    analysis = Analysis(result, None if before is None else Analysis(before), threshold)
     classes = [escape(name) for name in result.classes]
     model: dict[str, Any] = {
         "classes": classes,

@@ -21,9 +21,13 @@ _BY_SCORE, _BY_RANK = 160, 80
 class Analysis:
     """A result and its analyses, each computed once."""
 
-    def __init__(self, result: Result, before: "Analysis | None" = None) -> None:
-        self.result, self.before = result, before
-        self.threshold: Threshold | None = None
+    def __init__(
+        self,
+        result: Result,
+        before: "Analysis | None" = None,
+        threshold: Threshold | None = None,
+    ) -> None:
+        self.result, self.before, self.threshold = result, before, threshold
 
     @cached_property
     def score(self) -> float | None:
@@ -121,8 +125,7 @@ def joined(added: Counts) -> str:
 
 def analysis_blocks(result: Result, requested: Mapping[str, Any]) -> Iterator[Block]:
     """Yield the blocks of the requested sections, all from one matching."""
-    analysis = Analysis(result)
-    analysis.threshold = requested.get("operating_point")
+    analysis = Analysis(result, threshold=requested.get("operating_point"))
     for section in SECTIONS:
         if section.name in requested:
             yield from section.load().blocks(analysis, requested[section.name])

@@ -16,7 +16,7 @@ from detap.analysis.breakdowns import (
 )
 from detap.report.fields import Count, Fraction, Object, each, field, list_of
 from detap.report.model import Block, Cell, Table, columns_of, name_column
-from detap.report.numbers import rows_of, threshold
+from detap.report.numbers import at_score, rows_of
 from detap.report.sections.analysis import Analysis, added_at_steps
 
 BreakdownRow = Object(
@@ -66,12 +66,9 @@ def blocks(analysis: Analysis, value: bool | None) -> Iterator[Block]:
 def block_of(result: Breakdowns, histograms: Mapping[str, Any]) -> Block:
     """Return the block of breakdowns, with histograms in JSON."""
     parts = {name: part for name in _LABELS if (part := getattr(result, name)) is not None}
-    least = (
-        "" if result.score_threshold is None else f", score >= {threshold(result.score_threshold)}"
-    )
     return Block(
         "breakdowns",
-        f"Breakdowns at IoU {result.iou:.6g}{least}",
+        f"Breakdowns at IoU {result.iou:.6g}{at_score(result.score_threshold)}",
         {
             "iou": result.iou,
             "score_threshold": result.score_threshold,

@@ -13,7 +13,7 @@ from detap.evaluation.results import class_rows
 from detap.protocols import Protocol
 from detap.report.fields import ClassId, Count, Empty, Object, each, field, list_of, report_of
 from detap.report.model import Block, Cell, Column, Report, Table, columns_of, name_column
-from detap.report.numbers import change, excludes_zero, fraction
+from detap.report.numbers import change, excludes_zero, fraction, hidden_rows
 from detap.report.sections.errors import SHORT
 from detap.report.sections.power import PowerData, power_block
 from detap.report.sections.selection import selection_blocks
@@ -299,6 +299,5 @@ def _top_rows(
 ) -> Block:
     """Return a block of the first rows of a table, and a line with the number of the others."""
     top = table._replace(rows=table.rows[:max_rows])
-    hidden = len(table.rows) - len(top.rows)
-    lines = (f"{hidden} more: -v shows all",) if hidden else ()
+    lines = hidden_rows(len(table.rows) - len(top.rows))
     return Block(key, title, data, lines, top if top.rows else None)

@@ -9,7 +9,7 @@ from detap.analysis.confusion import Confusion, Rule, confusion, misclassifiable
 from detap.escaping import escape
 from detap.report.fields import Count, Object, each, field, list_of
 from detap.report.model import Block, Cell, Column, Table, columns_of, name_column
-from detap.report.numbers import rows_of, threshold
+from detap.report.numbers import at_score, rows_of
 from detap.report.packing import packed
 from detap.report.sections.analysis import Analysis
 
@@ -36,9 +36,7 @@ def blocks(analysis: Analysis, value: Rule) -> Iterator[Block]:
 
 def block_of(result: Confusion) -> Block:
     """Return the matrix and the largest confusions."""
-    least = (
-        "" if result.score_threshold is None else f", score >= {threshold(result.score_threshold)}"
-    )
+    least = at_score(result.score_threshold)
     return Block(
         "confusion",
         f"Confusion matrix at IoU {result.iou:.6g}{least} (matching: {result.rule})",

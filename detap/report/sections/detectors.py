@@ -23,7 +23,7 @@ from detap.report.fields import (
     report_of,
 )
 from detap.report.model import Block, Cell, Column, Report, Table, columns_of, name_column
-from detap.report.numbers import fraction
+from detap.report.numbers import fraction, hidden_rows
 from detap.report.sections.comparison import MOST_ROWS
 from detap.report.sections.selection import selection_blocks
 
@@ -254,9 +254,8 @@ def _pairs(detectors: Detectors, level: str, max_rows: int | None) -> Block:
             f"A true difference of min. diff is detected with {100 * Criterion().power:g}% power "
             f"at the {level} level, before adjustment."
         )
-    hidden = len(data) - len(rows)
-    lines = [*([f"{hidden} more: -v shows all"] if hidden else []), line]
-    return Block("pairs", title, data, tuple(lines), Table(tuple(columns), tuple(rows)))
+    lines = (*hidden_rows(len(data) - len(rows)), line)
+    return Block("pairs", title, data, lines, Table(tuple(columns), tuple(rows)))
 
 
 def _classes(detectors: Detectors, *, shown: bool) -> Block:

@@ -8,7 +8,7 @@ from detap.analysis.examples import REASONS, confident_errors, label_errors, wor
 from detap.analysis.match_results import MatchResults
 from detap.report.fields import Count, Object, each, field, list_of
 from detap.report.model import Block, Cell, Column, Table, columns_of
-from detap.report.numbers import rows_of, threshold
+from detap.report.numbers import at_score, rows_of
 from detap.report.sections.analysis import Analysis
 from detap.report.sections.image import CORNERS
 
@@ -76,7 +76,7 @@ def blocks(analysis: Analysis, value: int) -> Iterator[Block]:
     images = rows_of(WorstImage(worst, image=[names[image] for image in worst.image.tolist()]))
     confident = _confident_errors(match_results, errors, value)
     suspected = _label_errors(match_results, errors, value)
-    minimum = "" if score is None else f", score >= {threshold(score)}"
+    minimum = at_score(score)
     data = DATA(
         score_threshold=score,
         worst_images=images,

@@ -22,6 +22,7 @@ from detap.report.numbers import (
     described,
     formatted_columns,
     fraction,
+    hidden_rows,
 )
 from detap.report.writers.registry import Style
 
@@ -96,8 +97,8 @@ def _class_lines(table: Table, style: Style, failed: Collection[str]) -> Iterato
         table = table._replace(rows=tuple(rows))
     first = table._replace(rows=table.rows[: table.shown])
     yield from table_lines(first, style, failed)
-    if hidden := len(table.rows) - len(first.rows):
-        yield [(f"{hidden} more: -v shows all", "dim")]
+    for text in hidden_rows(len(table.rows) - len(first.rows)):
+        yield [(text, "dim")]
     if omitted > _EMPTY_ROWS:
         text = f"{omitted} classes without ground truth and detections are not shown"
         yield from ([(piece, "dim")] for piece in _wrapped(text, style.width))
