@@ -1,11 +1,9 @@
 """`print`, `repr` and notebooks show tables and one line, never an object's address."""
 
-import shutil
 from collections.abc import Callable
 from functools import cache
 from html.parser import HTMLParser
 from inspect import isclass
-from os import terminal_size
 from typing import Any
 
 import numpy as np
@@ -35,7 +33,7 @@ MOST = 130
 
 @pytest.fixture(autouse=True)
 def wide(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shutil, "get_terminal_size", lambda *_: terminal_size((200, 50)))
+    monkeypatch.setenv("COLUMNS", "200")
 
 
 @cache
