@@ -20,9 +20,17 @@ Cell = str | int | float | None
 
 
 # `text` is of detap. A `fraction` is a metric, mostly from 0 to 1; `exact` has every digit;
-# a `cut` is a score threshold, a `change` the difference of two fractions or counts.
+# a `threshold` is of scores; a `change` is the difference of two fractions or counts.
 Kind = Literal[
-    "name", "text", "fraction", "cut", "count", "exact", "change", "precise_change", "count_change"
+    "name",
+    "text",
+    "fraction",
+    "threshold",
+    "count",
+    "exact",
+    "change",
+    "precise_change",
+    "count_change",
 ]
 
 

@@ -84,7 +84,7 @@ def in_column(kind: str, value: int | float | None, decimals: int) -> str:
         return UNDEFINED
     if kind == "fraction":
         return fraction(float(value), decimals)
-    if kind == "cut":
+    if kind == "threshold":
         return threshold(float(value), decimals)
     if kind in ("change", "precise_change"):
         return change(float(value), FINE if kind == "precise_change" else decimals)

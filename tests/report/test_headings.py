@@ -52,7 +52,7 @@ ANALYSES = {
         "change background = Bkg; change all FP = FP; change all FN = FN"
     ),
     "Operating point: best F1 per class, IoU 0.5": (
-        "name class; cut score; fraction F1; fraction precision = prec; "
+        "name class; threshold score; fraction F1; fraction precision = prec; "
         "fraction recall = rec; fraction FP per image = FP/img; count true positives = TP; "
         "count false positives = FP; count false negatives = FN"
     ),

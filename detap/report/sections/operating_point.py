@@ -82,7 +82,7 @@ def _numbers(point: Point) -> dict[str, Any]:
 
 _COLUMNS = (
     name_column("class"),
-    *columns_of("cut", "score"),
+    *columns_of("threshold", "score"),
     *columns_of("fraction", "F1", "precision"),
     Column("recall", "recall", "rec", "fraction"),
     Column("false_positives_per_image", "FP per image", "FP/img", "fraction"),
