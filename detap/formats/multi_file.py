@@ -16,6 +16,7 @@ from detap.formats.subsets import resolve_subset
 from detap.io.digest import sha256_of_source
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import STDIN, is_url, shown
+from detap.io.remote import matching_urls
 from detap.io.stream import refuse_os_error
 from detap.tables.concat import join_detections, join_ground_truths
 from detap.tables.detection import Detections, GroundTruth
@@ -31,8 +32,6 @@ def expand_patterns(arguments: Iterable[str]) -> tuple[str, ...]:
         if text == STDIN or not any(c in text for c in wildcards) or os.path.lexists(text):
             matches = [text]
         elif is_url(text):
-            from detap.io.remote import matching_urls  # start-up time
-
             matches = matching_urls(text)
         else:
             matches = glob(text, recursive=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 from detap.io.limits import Limits
 from detap.io.paths import STDIN, Path, SourceFile, is_url, shown
+from detap.io.remote import RemoteFile
 from detap.io.stream import Stream, check_same, open_regular, refuse_os_error
 
 
@@ -83,8 +84,6 @@ def _of_file(file: io.RawIOBase) -> str:
 
 def _file_digest(path: str, before: os.stat_result | None = None) -> str:
     if is_url(path):
-        from detap.io.remote import RemoteFile
-
         with RemoteFile(path) as remote:
             return _of_file(remote)
     with io.FileIO(open_regular(path)) as file:

@@ -3,7 +3,6 @@
 Exceptions of the libraries behind fsspec become errors that name the URL without its secrets.
 """
 
-import hashlib
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -46,6 +45,8 @@ class RemoteFile(io.RawIOBase):
     """A file at a URL, read from its start."""
 
     def __init__(self, url: str, *, hashed: bool = False) -> None:
+        import hashlib  # OpenSSL takes 4 MB and 0.003 s
+
         super().__init__()
         self.url = url
         self._digest, self._taken = (hashlib.sha256() if hashed else None), 0

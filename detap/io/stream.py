@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, NoReturn, cast
 from detap.errors import InputError, Problem
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import STDIN, Path, is_url, shown
+from detap.io.remote import RemoteFile
 
 GZIP_MAGIC = b"\x1f\x8b"
 _BLOCK = 1 << 20
@@ -94,7 +95,7 @@ class Stream:
         self._file: Any = None
         self._head = b""
         self._gzip: Any = None
-        self._remote: Any = None  # a RemoteFile, whose module needs fsspec
+        self._remote: RemoteFile | None = None
         self.status: os.stat_result | None = None
         if self.path == STDIN:
             self.descriptor = -1
@@ -121,8 +122,6 @@ class Stream:
             self._gzip = gzip_file(io.BytesIO(compressed))
 
     def _start_remote(self) -> None:
-        from detap.io.remote import RemoteFile
-
         self._remote = RemoteFile(self.path, hashed=self.limits.digests)
         self._file = io.BufferedReader(self._remote, _BLOCK)
         self.size = self._remote.size or 0
