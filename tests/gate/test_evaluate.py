@@ -8,11 +8,9 @@ from math import nan
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import click
 import numpy as np
 import pytest
 
-from detap.cli.gates import Gates, interval_options
 from detap.errors import DetapWarning, UsageError
 from detap.gates.config import GateConfig, Limit, OptionNames
 from detap.gates.evaluate import evaluate_gates
@@ -34,17 +32,6 @@ def gate_config(limits: list[Limit], **asked: Any) -> GateConfig:
     return GateConfig.of(
         limits, OPTIONS, **{"baseline": False, "baseline_detections": False, **asked}
     )
-
-
-def test_defaults() -> None:
-    plain = gate_config(FLOOR)
-    assert (plain.resamples, plain.seed, plain.min_ground_truths) == (1000, 0, 0)
-    assert gate_config(DROP, **NOISY).min_ground_truths == 20
-    counting = gate_config(DROP, **NOISY, min_ground_truths=0)
-    assert counting.min_ground_truths == 0
-    assert gate_config(DROP, baseline=True, min_ground_truths=7).min_ground_truths == 7
-    noisy = gate_config(DROP, **NOISY, resamples=100, seed=3)
-    assert (noisy.resamples, noisy.seed) == (100, 3)
 
 
 REPORT, EARLIER = {"baseline": True}, {"baseline_detections": True}
@@ -113,65 +100,6 @@ class Scored(NamedTuple):
         return None
 
 
-def scored(measure: str, mean: float, of_class: float, count: int = 1000) -> Scored:
-    row = {"name": "cat", "ground_truths": count, measure: of_class}
-    return Scored(Metrics("mean", {"mean": mean, "mAP": mean}, [row]))
-
-
-def overlooked(limit: str, now: Scored, then: Scored) -> list[str]:
-    asked = gate_config([Limit.of("drop", limit)], baseline_detections=True)
-    return [note.message for note in evaluate_gates(asked, now, dict, baseline=then).notes]
-
-
-def test_class_regressions_hidden_by_the_mean() -> None:
-    """A drop counts if it is above twice the limit and exceeds it by 3 sqrt(1 / 2000) = .0671."""
-    then = scored("mean", 0.5, 0.5)
-    assert overlooked("0.05", scored("mean", 0.5, 0.39), then) == []  # .11 < .05 + .0671
-    assert overlooked("0.05", scored("mean", 0.5, 0.38), then) == [
-        "mean passed but class:cat.mean dropped by 0.1200 (0.5000 to 0.3800, 1000 ground truths); "
-        "gate it with --max-drop class:cat.mean=0.05"
-    ]
-    assert overlooked("0.1", scored("mean", 0.5, 0.31), then) == []  # .19 < 2 * .1
-    assert len(overlooked("0.1", scored("mean", 0.5, 0.29), then)) == 1
-    assert overlooked("mean=10%", scored("mean", 0.5, 0.39), then) == []  # a tenth of .5
-    assert len(overlooked("mean=10%", scored("mean", 0.5, 0.38), then)) == 1
-    # mAP is the mean of AP; of a mean that no class has there is nothing to say.
-    assert len(overlooked("mAP=0.05", scored("AP", 0.5, 0.3), scored("AP", 0.5, 0.5))) == 1
-    assert overlooked("mean=0.05", scored("AP", 0.5, 0.3), scored("AP", 0.5, 0.5)) == []
-    # Of few objects, or none, nothing is far.
-    for count in (10, 0):
-        few = scored("mean", 0.5, 0.2, count), scored("mean", 0.5, 0.5, count)
-        assert overlooked("0.05", *few) == []
-
-
-def test_gate_config_of_command_options() -> None:
-    limit = {kind: Limit.of(kind, "x=0.1") for kind in ("minimum", "maximum", "drop", "rise")}
-    options: dict[str, Any] = {
-        "max_rise": (limit["rise"],),
-        "fail_over": (limit["maximum"],),
-        "fail_under": (limit["minimum"],),
-        "max_drop": (limit["drop"],),
-        "baseline": "base.json",
-        "baseline_detections": "before",
-        "confidence": 0.9,
-        "resamples": 200,
-        "seed": 7,
-        "min_ground_truths": 3,
-        "allow_mismatch": True,
-        "slices": "tags.csv",
-        "slice_by": None,
-        "another": 1,
-    }
-    gates = Gates.from_options(options)
-    assert options == {"another": 1}
-    assert gates.config == GateConfig(tuple(limit.values()), 0.9, 200, 7, 3, True, OPTIONS)
-    assert (gates.baseline, gates.baseline_detections) == ("base.json", "before")
-    assert (gates.slices, gates.slice_by) == ("tags.csv", None)
-    assert gates.paths() == ["base.json", "before", "tags.csv"]
-    by_time = Gates.from_options({"slice_by": "time"})
-    assert (by_time.slices, by_time.slice_by, by_time.paths()) == (None, "time", [])
-
-
 # --- one grammar, whoever asks
 
 
@@ -225,28 +153,6 @@ def test_a_count_is_written_the_same_way(
 def test_a_confidence_level_is_checked_in_python_too(coco: Files) -> None:
     with pytest.raises(UsageError, match="confidence: nan is not between 0 and 1"):
         assert_detections(coco.gt, coco.dt, fail_under=0.1, confidence=float("nan"))
-
-
-def test_the_options_of_intervals() -> None:
-    def given(**options: Any) -> dict[str, Any]:
-        return options
-
-    command = click.command()(interval_options("--old", "queries")(given))
-    options = {"confidence": 0.9, "resamples": 100, "seed": 7, "detectable_drop": 0.25}
-    words = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
-    assert command.main(words, standalone_mode=False) == options
-    assert command.main([], standalone_mode=False) == dict.fromkeys(options)
-    text = " ".join(command.get_help(click.Context(command)).split())
-    for shown in (
-        "--confidence LEVEL With --old: fail only if the whole confidence interval of the drop or",
-        "--resamples N Number of resamples. [default: 1000]",
-        "--seed N Seed of the resamples. [default: 0]",
-        "--detectable-drop X Report how many queries a drop of X needs: between the two with --old",
-    ):
-        assert shown in text
-    for wrong in (["--resamples", "0"], ["--seed", "-1"], ["--detectable-drop", "1"]):
-        with pytest.raises(click.BadParameter):
-            command.main(wrong, standalone_mode=False)
 
 
 def crowd(folder: Path, objects: int) -> tuple[Files, Path]:

@@ -32,10 +32,68 @@ def drop(text: str, now: Metrics, then: Metrics, **options: Any) -> list[Gate]:
     return check([Limit.of("drop", text)], now, then, **options)
 
 
-def test_a_limit_without_name_is_for_the_primary_metric() -> None:
-    (gate,) = floor("0.5")
-    assert (gate.name, gate.status) == ("AP", "passed")
-    assert gate.message == "AP 0.5000, required >= 0.5"
+def changed(measure: str, value: Any, row: int = 0) -> Metrics:
+    rows = [dict(entry) for entry in numbers().rows]
+    rows[row][measure] = value
+    return numbers(rows=rows)
+
+
+def without(name: str) -> Metrics:
+    return numbers(rows=[dict(row) for row in numbers().rows if row["name"] != name])
+
+
+LIMITS = [
+    ("minimum", "0.5", "passed", "AP 0.5000, required >= 0.5"),  # of the primary metric
+    ("minimum", "AP=1", "failed", "AP 0.5000, required >= 1"),
+    ("minimum", "APs=0", "undefined", "APs undefined, required >= 0"),
+    ("minimum", "class:ghost.AP=0", "undefined", "class:ghost.AP undefined, required >= 0"),
+    ("minimum", "class:person.AP=0.6", "passed", "class:person.AP 0.6000, required >= 0.6"),
+    ("minimum", "class:cat.ground_truths=5", "passed", "class:cat.ground_truths 5, required >= 5"),
+    ("minimum", "class:cat.ground_truths=6", "failed", "class:cat.ground_truths 5, required >= 6"),
+    ("minimum", "min-class.AP=0.4", "passed", "min-class.AP (cat) 0.4000, required >= 0.4"),
+    ("minimum", "min-class.AP=0.5", "failed", "min-class.AP (cat) 0.4000, required >= 0.5"),
+    ("maximum", "class:person.duplicates=3", "passed", "class:person.duplicates 3, required <= 3"),
+    ("maximum", "class:person.duplicates=2", "failed", "class:person.duplicates 3, required <= 2"),
+    ("maximum", "AP=0.999", "passed", "AP 0.5000, required <= 0.999"),
+    ("maximum", "AP=0.4", "failed", "AP 0.5000, required <= 0.4"),
+    ("maximum", "APs=0.4", "undefined", "APs undefined, required <= 0.4"),
+]
+
+
+@pytest.mark.parametrize(("kind", "text", "status", "message"), LIMITS)
+def test_limits(kind: Any, text: str, status: str, message: str) -> None:
+    (gate,) = check([Limit.of(kind, text)], numbers())
+    assert (gate.kind, gate.status, gate.message) == (kind, status, message)
+    assert gate.failed == (status != "passed")
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "statuses"),
+    [
+        ("minimum", "class:*.AP=0.5", ["passed", "failed"]),  # the ghost has no AP
+        ("maximum", "class:*.duplicates=0", ["failed", "passed", "passed"]),
+    ],
+)
+def test_limits_on_all_classes(kind: Any, text: str, statuses: list[str]) -> None:
+    gates = check([Limit.of(kind, text)], numbers())
+    assert [gate.status for gate in gates] == statuses
+    metric = text.partition("*")[2].partition("=")[0]
+    names = ["person", "cat", "ghost"][: len(statuses)]
+    assert [gate.name for gate in gates] == [f"class:{name}{metric}" for name in names]
+
+
+@pytest.mark.parametrize(
+    ("names", "value", "message"),
+    [
+        (("person", "cat", "dog"), 0.4, "min-class.AP (person and 2 more) 0.4000, required >= 0.5"),
+        (("person",), nan, "min-class.AP undefined, required >= 0.5"),
+    ],
+)
+def test_several_classes_or_none_with_the_minimum(
+    names: tuple[str, ...], value: float, message: str
+) -> None:
+    rows = [{"name": name, "AP": value, "ground_truths": 9} for name in names]
+    assert floor("min-class.AP=0.5", numbers(rows=rows))[0].message == message
 
 
 @pytest.mark.parametrize(
@@ -55,66 +113,7 @@ def test_a_value_near_its_minimum_is_shown_with_more_digits(value: float, messag
     assert gate.failed == (value < 0.7)
 
 
-def test_a_float_is_compared_as_its_decimal() -> None:
-    # The float 0.1 + 0.2 is above 0.3, and fails a drop that allows none from 0.3 upwards only.
-    assert floor("0.3", numbers(ap=0.1 + 0.2))[0].status == "passed"
-    assert floor("0.30000000000000005", numbers(ap=0.1 + 0.2))[0].status == "failed"
-
-
-def test_an_undefined_metric_fails_with_a_message() -> None:
-    (gate,) = floor("APs=0")
-    assert gate.failed
-    assert gate.message == "APs undefined, required >= 0"
-    (gate,) = floor("class:ghost.AP=0")
-    assert gate.status == "undefined"
-
-
-def test_classes_one_all_and_the_smallest() -> None:
-    assert [gate.name for gate in floor("class:person.AP=0.6")] == ["class:person.AP"]
-    gates = floor("class:*.AP=0.5")
-    assert [(gate.name, gate.status) for gate in gates] == [
-        ("class:person.AP", "passed"),
-        ("class:cat.AP", "failed"),
-    ]
-    (gate,) = floor("min-class.AP=0.4")
-    assert (gate.name, gate.value, gate.status) == ("min-class.AP", 0.4, "passed")
-
-
-def test_the_smallest_names_its_class() -> None:
-    (gate,) = floor("min-class.AP=0.5")
-    assert gate.message == "min-class.AP (cat) 0.4000, required >= 0.5"
-    both = [{"name": name, "AP": 0.4, "ground_truths": 9} for name in ("person", "cat", "dog")]
-    (gate,) = floor("min-class.AP=0.5", numbers(rows=both))
-    assert gate.message == "min-class.AP (person and 2 more) 0.4000, required >= 0.5"
-    none = [{"name": "person", "AP": nan, "ground_truths": 0}]
-    assert floor("min-class.AP=0.5", numbers(rows=none))[0].message == (
-        "min-class.AP undefined, required >= 0.5"
-    )
-    slices = Metrics("AP", {"AP": 0.5}, slices={"day": numbers()})
-    assert floor("slice:day.min-class.AP=0.2", slices)[0].message == (
-        "slice:day.min-class.AP (cat) 0.4000, required >= 0.2"
-    )
-
-
-def test_the_drop_of_the_smallest_names_both_classes() -> None:
-    now, then = ([dict(row) for row in numbers().rows] for _ in range(2))
-    now[1]["AP"] = 0.1
-    (gate,) = drop("min-class.AP=0.1", numbers(rows=now), numbers(rows=then))
-    assert gate.message == "min-class.AP (cat) dropped by 0.3000 (0.4000 to 0.1000), allowed 0.1"
-    now[0]["AP"] = 0.05
-    (gate,) = drop("min-class.AP=0.1", numbers(rows=now), numbers(rows=then))
-    assert gate.message == (
-        "min-class.AP (person, cat in the baseline) dropped by 0.3500 (0.4000 to 0.0500), "
-        "allowed 0.1"
-    )
-
-
-def test_counts_have_minimums_too() -> None:
-    assert floor("class:person.ground_truths=50")[0].status == "passed"
-    assert floor("class:person.ground_truths=51")[0].status == "failed"
-
-
-def odd(name: str, measure: str = "AP") -> Metrics:
+def odd(name: str, measure: str) -> Metrics:
     rows = [{"name": name, measure: 0.1, "ground_truths": 1}]
     return numbers(rows=[*rows, {"name": "other", measure: 0.9, "ground_truths": 1}])
 
@@ -123,6 +122,7 @@ def odd(name: str, measure: str = "AP") -> Metrics:
     ("name", "written"),
     [
         ("a.b", "class:a.b.AP"),
+        ("a.b", "class:a.b.AP62.5"),
         ("a.AP", "class:a.AP.AP"),
         ("class:x", "class:class:x.AP"),
         ("a::b", "class:a::b.AP"),
@@ -137,14 +137,8 @@ def odd(name: str, measure: str = "AP") -> Metrics:
     ],
 )
 def test_names_may_contain_dots_colons_stars_and_equals_signs(name: str, written: str) -> None:
-    (gate,) = floor(f"{written}=0.05", odd(name))
-    assert gate.value == 0.1
-    assert gate.status == "passed"
-
-
-def test_a_metric_name_may_contain_a_dot() -> None:
-    (gate,) = floor("class:a.b.AP62.5=0.05", odd("a.b", "AP62.5"))
-    assert gate.value == 0.1
+    (gate,) = floor(f"{written}=0.05", odd(name, "AP62.5" if written.endswith(".5") else "AP"))
+    assert (gate.value, gate.status) == (0.1, "passed")
 
 
 def test_slices() -> None:
@@ -158,7 +152,12 @@ def test_slices() -> None:
     assert floor("slice:night.class:cat.AP=0.2", of)[0].value == 0.4
     assert floor("slice:day.min-class.AP=0.2", of)[0].value == 0.4
     assert [gate.value for gate in floor("slice:*.AP=0.15", of)] == [0.2, 0.1, 0.9]
+    assert floor("slice:day.min-class.AP=0.2", of)[0].message == (
+        "slice:day.min-class.AP (cat) 0.4000, required >= 0.2"
+    )
     assert floor("slice:night.AP=0.2", of)[0].name == "slice:night.AP"
+    with pytest.raises(UsageError, match=r"unknown slice 'nigt'; did you mean 'night'\?"):
+        floor("slice:nigt.AP=0.5", of)
 
 
 @pytest.mark.parametrize(
@@ -186,70 +185,84 @@ def test_an_unknown_name_is_an_error_with_suggestions(name: str, message: str) -
     assert message in str(caught.value)
 
 
-def test_an_unknown_slice_gets_suggestions() -> None:
-    with pytest.raises(UsageError, match=r"unknown slice 'nigt'; did you mean 'night'\?"):
-        floor("slice:nigt.AP=0.5", Metrics("AP", {"AP": 1.0}, slices={"night": numbers()}))
+DUPLICATES = "class:person.duplicates"
+LOST = [{**row, "AP": ap} for row, ap in zip(numbers().rows, (0.05, 0.1, nan), strict=True)]
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("kind", "text", "values", "status", "message"),
     [
-        ("AP50", "'AP50' is not a number; use 0.5 or NAME=0.5"),
-        ("AP50=", "'' is not a number"),
-        ("=0.5", "'=0.5': no metric name before '='"),
-        ("AP=nan", "'nan' is not a number"),
-        ("AP=1_0", "'1_0' is not a number"),
-        ("50%", "expected a number such as 0.5, not a percentage"),
+        # 0.75 - 0.745 is 0.0050000000000000044 in floats, and 0.005 on paper.
+        ("drop", "0.005", (0.75, 0.745), "passed", "AP dropped by 0.0050 (0.7500 to 0.7450)"),
+        ("drop", "0.005", (0.75, 0.745 - 2**-53), "passed", "AP dropped by 0.0050 (0.7500 to 0.7"),
+        ("drop", "0.005", (0.75, 0.7449999), "failed", "AP dropped by 0.0050001 (0.7500 to 0.7"),
+        ("drop", "AP=1%", (0.5, 0.495), "passed", "AP dropped by 0.0050 (0.5000 to 0.4950)"),
+        ("drop", "AP=1%", (0.5, 0.4949), "failed", "AP dropped by 0.0051 (0.5000 to 0.4949)"),
+        ("drop", "0", (0.5, 0.6), "passed", "AP rose by 0.1000 (0.5000 to 0.6000)"),
+        ("drop", "0", (0.5, 0.5), "passed", "AP unchanged (0.5000)"),
+        ("drop", "0.1", (nan, 0.5), "undefined", "AP undefined in the baseline, allowed drop 0.1"),
+        ("rise", "AP=100%", (0.2, 0.5), "failed", "AP rose by 0.3000 (0.2000 to 0.5000)"),
     ],
 )
-def test_a_minimum_must_be_a_number(text: str, message: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(message)):
-        Limit.of("minimum", text)
+def test_changes_of_a_fraction(
+    kind: Any, text: str, values: tuple[float, float], status: str, message: str
+) -> None:
+    then, now = (numbers(ap=ap) for ap in values)
+    (gate,) = check([Limit.of(kind, text)], now, then)
+    assert gate.status == status
+    assert gate.message.startswith(message)
 
 
-def test_a_minimum_out_of_range_is_rejected() -> None:
-    with pytest.raises(UsageError, match="minimum 70 can never pass: AP50 is at most 1"):
-        floor("AP50=70")
-    assert floor("class:person.duplicates=2")[0].status == "passed"
+@pytest.mark.parametrize(
+    ("kind", "text", "now", "status", "message"),
+    [
+        ("rise", "=1", 5, "failed", f"{DUPLICATES} rose by 2 (3 to 5), allowed 1"),
+        ("rise", "=2", 5, "passed", f"{DUPLICATES} rose by 2 (3 to 5), allowed 2"),
+        ("rise", "=50%", 5, "failed", f"{DUPLICATES} rose by 2 (3 to 5), allowed 50% (1.500000)"),
+        ("rise", "=0", 1, "passed", f"{DUPLICATES} dropped by 2 (3 to 1)"),
+        ("drop", "=1", 1, "failed", f"{DUPLICATES} dropped by 2 (3 to 1), allowed 1"),
+    ],
+)
+def test_changes_of_a_count(kind: Any, text: str, now: int, status: str, message: str) -> None:
+    """A count changes by any amount."""
+    limit = Limit.of(kind, f"{DUPLICATES}{text}")
+    (gate,) = check([limit], changed("duplicates", now), numbers())
+    assert (gate.kind, gate.status, gate.message) == (kind, status, message)
 
 
-def test_a_drop_is_the_difference_of_the_decimals() -> None:
-    # 0.75 - 0.745 is 0.0050000000000000044 in floats, and 0.005 on paper.
-    (gate,) = drop("0.005", numbers(ap=0.745), numbers(ap=0.75))
-    assert gate.status == "passed"
-    assert gate.message == "AP dropped by 0.0050 (0.7500 to 0.7450), allowed 0.005"
-    (gate,) = drop("0.005", numbers(ap=0.7449999), numbers(ap=0.75))
-    assert gate.failed
-    assert gate.message == "AP dropped by 0.0050001 (0.7500 to 0.7450), allowed 0.005"
-
-
-def test_a_relative_drop_is_a_fraction_of_the_baseline() -> None:
-    (gate,) = drop("AP=1%", numbers(ap=0.495), numbers(ap=0.5))
-    assert gate.status == "passed"
-    (gate,) = drop("AP=1%", numbers(ap=0.4949), numbers(ap=0.5))
-    assert gate.failed
-    assert gate.message == ("AP dropped by 0.0051 (0.5000 to 0.4949), allowed 1% (0.005000)")
-
-
-def test_a_rise_and_no_change_pass() -> None:
-    (gate,) = drop("0", numbers(ap=0.6), numbers(ap=0.5))
-    assert (gate.status, gate.message) == ("passed", "AP rose by 0.1000 (0.5000 to 0.6000)")
-    (gate,) = drop("0", numbers(ap=0.5), numbers(ap=0.5))
-    assert (gate.status, gate.message) == ("passed", "AP unchanged (0.5000)")
-
-
-def test_a_negative_max_drop_is_rejected() -> None:
-    with pytest.raises(ValueError, match="a drop limit must be at least 0"):
-        Limit.of("drop", "-0.1")
-
-
-def test_classes_are_matched_by_name_in_any_order() -> None:
-    now, then = numbers(), numbers(rows=[dict(row) for row in numbers().rows[::-1]])
-    gates = drop("class:*.AP=0", now, then)
-    assert [(gate.name, gate.status) for gate in gates] == [
-        ("class:person.AP", "passed"),
-        ("class:cat.AP", "passed"),
-    ]
+@pytest.mark.parametrize(
+    ("kind", "text", "now", "then", "message"),
+    [
+        ("drop", "APs=0.1", numbers(), numbers(), "APs undefined, allowed drop 0.1"),
+        ("rise", "APs=0.1", numbers(), numbers(), "APs undefined, allowed rise 0.1"),
+        (
+            *("drop", "class:person.AP=0.9", numbers(), without("person")),
+            "class:person.AP undefined in the baseline, allowed drop 0.9",
+        ),
+        (
+            *("drop", "min-class.AP=0.1", changed("AP", 0.1, row=1), numbers()),
+            "min-class.AP (cat) dropped by 0.3000 (0.4000 to 0.1000), allowed 0.1",
+        ),
+        (
+            *("drop", "min-class.AP=0.1", numbers(rows=LOST), numbers()),
+            "min-class.AP (person, cat in the baseline) dropped by 0.3500 (0.4000 to 0.0500), "
+            "allowed 0.1",
+        ),
+        (
+            *("drop", "AP=1%", numbers(ap=0.4949), numbers(ap=0.5)),
+            "AP dropped by 0.0051 (0.5000 to 0.4949), allowed 1% (0.005000)",
+        ),
+        (
+            *("rise", "fp=2", Metrics("AP", {"fp": 7.5}), Metrics("AP", {"fp": 5.0})),
+            "fp rose by 2.5000 (5.0000 to 7.5000), allowed 2",
+        ),
+    ],
+)
+def test_changes_of_other_metrics(
+    kind: Any, text: str, now: Metrics, then: Metrics, message: str
+) -> None:
+    (gate,) = check([Limit.of(kind, text)], now, then)
+    assert (gate.failed, gate.message) == (True, message)
 
 
 def test_classes_of_the_same_name_are_matched_by_id() -> None:
@@ -257,16 +270,6 @@ def test_classes_of_the_same_name_are_matched_by_id() -> None:
     now, then = numbers(rows=rows), numbers(rows=rows[::-1])
     for limit in ("class:*.AP=0", "class:cat.AP=0"):
         assert [gate.drop for gate in drop(limit, now, then)] == [0, 0]
-
-
-def test_a_metric_undefined_in_the_baseline_has_not_dropped() -> None:
-    (gate,) = drop("APs=0.1", numbers(), numbers())
-    assert gate.status == "undefined"
-    assert gate.message == "APs undefined, allowed drop 0.1"
-    assert gate.limit == "0.1"
-    then = Metrics("AP", {"AP": nan}, ())
-    (gate,) = drop("0.1", numbers(), then)
-    assert gate.message == "AP undefined in the baseline, allowed drop 0.1"
 
 
 def test_a_metric_missing_in_the_baseline_is_a_usage_error() -> None:
@@ -291,30 +294,38 @@ def intervals(low: float, high: float) -> Intervals:
 
 
 @pytest.mark.parametrize(
-    ("ends", "verdict"),
-    [
-        ((0.006, 0.02), "failed"),
-        ((0.005, 0.02), "inconclusive"),  # the whole interval must be beyond the bound
-        ((-0.01, 0.02), "inconclusive"),
-        ((-0.01, 0.005), "passed"),
-        ((nan, nan), "undefined"),
+    ("kind", "now", "ends", "status"),
+    [  # of the drop: a rise of 0.006 to 0.02 is a drop of -0.02 to -0.006
+        ("drop", 0.49, (0.006, 0.02), "failed"),
+        ("drop", 0.49, (0.005, 0.02), "inconclusive"),  # all of it must be beyond the bound
+        ("drop", 0.49, (0.005 + 1e-15, 0.02), "inconclusive"),
+        ("drop", 0.49, (-0.01, 0.02), "inconclusive"),
+        ("drop", 0.498, (0.001, 0.005 + 1e-15), "passed"),
+        ("drop", 0.49, (-0.01, 0.005), "passed"),
+        ("drop", 0.49, (nan, nan), "undefined"),
+        ("rise", 0.51, (-0.02, -0.006), "failed"),
+        ("rise", 0.51, (-0.02, -0.005), "inconclusive"),
+        ("rise", 0.51, (-0.005, 0.01), "passed"),
+        ("rise", 0.51, (nan, nan), "undefined"),
     ],
 )
-def test_only_drops_beyond_the_interval_fail(ends: tuple[float, float], verdict: str) -> None:
-    (gate,) = drop("0.005", numbers(ap=0.49), numbers(ap=0.5), intervals=intervals(*ends))
-    assert gate.status == verdict
-    assert gate.failed == (verdict in ("failed", "undefined"))
-    if verdict == "inconclusive":
+def test_only_changes_beyond_the_interval_fail(
+    kind: Any, now: float, ends: Interval, status: str
+) -> None:
+    limit = Limit.of(kind, "0.005")
+    (gate,) = check([limit], numbers(ap=now), numbers(ap=0.5), intervals=intervals(*ends))
+    assert gate.status == status
+    assert gate.failed == (status in ("failed", "undefined"))
+    assert gate.interval == pytest.approx(ends, nan_ok=True)
+    if status == "inconclusive":
         assert gate.message.endswith("; inconclusive: the CI contains the limit")
         assert gate.warned
-
-
-def test_the_message_has_the_interval() -> None:
-    (gate,) = drop("0.005", numbers(ap=0.48), numbers(ap=0.5), intervals=intervals(0.0123, 0.03))
-    assert gate.message == (
-        "AP dropped by 0.0200 (0.5000 to 0.4800), allowed 0.005; "
-        "95% CI of the drop [0.0123, 0.0300]"
-    )
+    if status == "failed":
+        verb = {"drop": "dropped", "rise": "rose"}[kind]
+        assert gate.message == (
+            f"AP {verb} by 0.0100 (0.5000 to {now:.4f}), allowed 0.005; "
+            f"95% CI of the {kind} [0.0060, 0.0200]"
+        )
 
 
 def test_a_class_with_few_ground_truths_warns() -> None:
@@ -353,97 +364,6 @@ def test_other_metrics_are_gated_by_name() -> None:
     assert resolve("class:*.AP90", of)[0].text == "class:a.AP90"
 
 
-# --- maximums, rises, and what is only rounding
-
-
-def rise(text: str, now: Metrics, then: Metrics, **options: Any) -> list[Gate]:
-    return check([Limit.of("rise", text)], now, then, **options)
-
-
-def ceiling(text: str, of: Metrics | None = None) -> list[Gate]:
-    return check([Limit.of("maximum", text)], of or numbers())
-
-
-def changed(measure: str, value: Any, row: int = 0) -> Metrics:
-    rows = [dict(entry) for entry in numbers().rows]
-    rows[row][measure] = value
-    return numbers(rows=rows)
-
-
-def test_a_maximum() -> None:
-    (gate,) = ceiling("class:person.duplicates=3")
-    assert (gate.kind, gate.status) == ("maximum", "passed")
-    assert gate.message == "class:person.duplicates 3, required <= 3"
-    (gate,) = ceiling("class:person.duplicates=2")
-    assert (gate.status, gate.message) == ("failed", "class:person.duplicates 3, required <= 2")
-    (gate,) = ceiling("AP=0.4")
-    assert gate.message == "AP 0.5000, required <= 0.4"
-    (gate,) = ceiling("APs=0.4")
-    assert (gate.status, gate.message) == (
-        "undefined",
-        "APs undefined, required <= 0.4",
-    )
-    assert [gate.status for gate in ceiling("class:*.duplicates=0")] == [
-        "failed",
-        "passed",
-        "passed",
-    ]
-
-
-def test_a_limit_outside_0_to_1_of_a_fraction_is_rejected() -> None:
-    with pytest.raises(UsageError, match="maximum 70 can never fail: AP50 is at most 1"):
-        ceiling("AP50=70")
-    with pytest.raises(UsageError, match="maximum 1 can never fail: AP is at most 1"):
-        ceiling("1")
-    assert floor("AP=1")[0].status == "failed"
-    assert ceiling("AP=0.999")[0].status == "passed"
-    with pytest.raises(ValueError, match=r"expected a number such as 0\.5, not a percentage"):
-        Limit.of("maximum", "50%")
-
-
-def test_a_maximum_rise() -> None:
-    (gate,) = rise("class:person.duplicates=1", changed("duplicates", 5), numbers())
-    assert (gate.kind, gate.status, gate.drop) == ("rise", "failed", -2.0)
-    assert gate.message == "class:person.duplicates rose by 2 (3 to 5), allowed 1"
-    (gate,) = rise("class:person.duplicates=2", changed("duplicates", 5), numbers())
-    assert gate.message == "class:person.duplicates rose by 2 (3 to 5), allowed 2"
-    assert gate.status == "passed"
-    (gate,) = rise("class:person.duplicates=0", changed("duplicates", 1), numbers())
-    assert (gate.status, gate.message) == (
-        "passed",
-        "class:person.duplicates dropped by 2 (3 to 1)",
-    )
-    (gate,) = rise("class:person.duplicates=50%", changed("duplicates", 5), numbers())
-    assert gate.message.endswith("allowed 50% (1.500000)")
-    with pytest.raises(ValueError, match="a rise limit must be at least 0"):
-        Limit.of("rise", "-1")
-    (gate,) = rise("APs=0.1", numbers(), numbers())
-    assert gate.message == "APs undefined, allowed rise 0.1"
-
-
-@pytest.mark.parametrize(
-    ("ends", "verdict"),
-    [  # of the drop: a rise of 0.006 to 0.02 is a drop of -0.02 to -0.006
-        ((-0.02, -0.006), "failed"),
-        ((-0.02, -0.005), "inconclusive"),
-        ((-0.005, 0.01), "passed"),
-        ((nan, nan), "undefined"),
-    ],
-)
-def test_noise_of_a_rise(ends: Interval, verdict: str) -> None:
-    (gate,) = rise("0.005", numbers(ap=0.51), numbers(ap=0.5), intervals=intervals(*ends))
-    assert gate.status == verdict
-    assert gate.interval == pytest.approx(ends, nan_ok=True)
-    if verdict == "failed":
-        assert gate.message.endswith("95% CI of the rise [0.0060, 0.0200]")
-
-
-def test_few_ground_truths_warn_of_a_rise_too() -> None:
-    now = changed("duplicates", 9, row=1)
-    (gate,) = rise("class:cat.duplicates=1", now, numbers(), min_ground_truths=6)
-    assert (gate.status, gate.warned) == ("too-few-ground-truths", True)
-
-
 @pytest.mark.parametrize("kind", ["drop", "rise"])
 def test_rounding_is_not_a_change(kind: Any) -> None:
     for now, then in ((0.3, 0.1 + 0.2), (0.1 + 0.2, 0.3), (0.5, 0.5 + 1e-12), (0.5 + 1e-12, 0.5)):
@@ -461,33 +381,7 @@ def test_rounding_is_not_a_change(kind: Any) -> None:
     )
 
 
-def test_rounding_does_not_exceed_a_limit() -> None:
-    # 0.75 less 0.745 as a sum in another order makes it.
-    (gate,) = drop("0.005", numbers(ap=0.745 - 2**-53), numbers(ap=0.75))
-    assert gate.status == "passed"
-    assert ", allowed 0.005" in gate.message
-    assert gate.message.startswith("AP dropped by 0.0050 ")
-    (gate,) = drop(
-        "0.005", numbers(ap=0.74), numbers(ap=0.75), intervals=intervals(0.005 + 1e-15, 0.02)
-    )
-    assert gate.status == "inconclusive"
-    (gate,) = drop(
-        "0.005", numbers(ap=0.748), numbers(ap=0.75), intervals=intervals(0.001, 0.005 + 1e-15)
-    )
-    assert gate.status == "passed"
-
-
 # --- what only one of the two has
-
-
-def without(name: str) -> Metrics:
-    return numbers(rows=[dict(row) for row in numbers().rows if row["name"] != name])
-
-
-def test_a_class_missing_in_the_baseline_is_undefined_there() -> None:
-    (gate,) = drop("class:person.AP=0.9", numbers(), without("person"))
-    assert (gate.status, gate.failed) == ("undefined", True)
-    assert gate.message == "class:person.AP undefined in the baseline, allowed drop 0.9"
 
 
 def test_a_wildcard_includes_a_lost_class() -> None:
@@ -510,12 +404,6 @@ def test_a_wildcard_includes_a_lost_class() -> None:
         if gate.name == "class:person.duplicates"
     ]
     assert (gate.status, gate.value) == ("failed", 0)
-
-
-def test_a_wildcard_skips_a_class_that_never_had_the_metric() -> None:
-    assert "class:ghost.AP" not in [
-        gate.name for gate in drop("class:*.AP=0.9", numbers(), numbers())
-    ]
 
 
 @pytest.mark.parametrize("kind", ["drop", "rise"])
@@ -550,17 +438,10 @@ def test_a_wildcard_includes_a_lost_slice() -> None:
 
 
 def test_metrics_of_a_lost_class_gated_by_name() -> None:
-    rows = [{"name": "a", "AP": 0.5, "ground_truths": 1}]
-    more = Metrics("AP", {"AP": 0.5}, rows, compute_rows=lambda name: {"AP90": [0.1]}[name])
-    then = Metrics(
-        "AP",
-        {"AP": 0.5},
-        [{"name": name, "AP": 0.5, "AP90": 0.1, "ground_truths": 1} for name in "ba"],
-    )
-    assert [(gate.name, gate.status) for gate in drop("class:*.AP90=0", more, then)] == [
-        ("class:a.AP90", "passed"),
-        ("class:b.AP90", "undefined"),
-    ]
+    rows = [{"name": name, "AP": 0.5, "AP90": 0.1, "ground_truths": 1} for name in "ba"]
+    now = Metrics("AP", {"AP": 0.5}, rows[1:], compute_rows=lambda name: {"AP90": [0.1]}[name])
+    gates = drop("class:*.AP90=0", now, Metrics("AP", {"AP": 0.5}, rows))
+    assert [gate.status for gate in gates] == ["passed", "undefined"]
 
 
 def test_all_metrics_of_a_slice_without_images_are_undefined() -> None:
@@ -584,34 +465,44 @@ def test_all_metrics_of_a_slice_without_images_are_undefined() -> None:
         floor("slice:empty.AP91=0", of)
 
 
-def test_changes_need_a_baseline() -> None:
-    with pytest.raises(UsageError, match="a drop limit requires a baseline"):
-        check([Limit.of("drop", "0")], numbers())
-
-
 # --- limits that never fail
 
 
 @pytest.mark.parametrize(
     ("kind", "text", "message"),
     [
-        (
-            "drop",
-            "AP=100%",
-            "'100%': a drop limit of 100% or more can never fail; use 1% or NAME=1%",
-        ),
-        (
-            "drop",
-            "class:cat.duplicates=250%",
-            "'250%': a drop limit of 100% or more can never fail",
-        ),
+        ("minimum", "AP50", "'AP50' is not a number; use 0.5 or NAME=0.5"),
+        ("minimum", "AP50=", "'' is not a number"),
+        ("minimum", "=0.5", "'=0.5': no metric name before '='"),
+        ("minimum", "AP=nan", "'nan' is not a number"),
+        ("minimum", "AP=1_0", "'1_0' is not a number"),
+        ("minimum", "50%", "expected a number such as 0.5, not a percentage"),
+        ("maximum", "50%", "expected a number such as 0.5, not a percentage"),
         ("minimum", "-1", "'-1': a minimum below 0 can never fail; use 0.5 or NAME=0.5"),
         ("minimum", "class:cat.true_positives=-1e-9", "a minimum below 0 can never fail"),
+        ("drop", "-0.1", "a drop limit must be at least 0"),
+        ("rise", "-1", "a rise limit must be at least 0"),
+        ("drop", "AP=100%", "'100%': a drop limit of 100% or more can never fail; use 1% or NAME"),
+        ("drop", "class:cat.duplicates=250%", "'250%': a drop limit of 100% or more can never"),
     ],
 )
-def test_a_limit_that_can_never_fail_is_rejected(kind: Any, text: str, message: str) -> None:
+def test_text_that_is_no_limit(kind: Any, text: str, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         Limit.of(kind, text)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "message"),
+    [
+        ("minimum", "AP50=70", "minimum 70 can never pass: AP50 is at most 1"),
+        ("maximum", "AP50=70", "maximum 70 can never fail: AP50 is at most 1"),
+        ("maximum", "1", "maximum 1 can never fail: AP is at most 1"),
+        ("drop", "0", "a drop limit requires a baseline"),
+    ],
+)
+def test_limits_without_sense(kind: Any, text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        check([Limit.of(kind, text)], numbers())
 
 
 @pytest.mark.parametrize("kind", ["drop", "rise"])
@@ -634,30 +525,13 @@ def test_no_fraction_changes_by_more_than_1(kind: Any, text: str, hint: str) -> 
         check([Limit.of(kind, text)], numbers(), numbers())
 
 
-def test_suggested_limits_can_fail() -> None:
-    # From 0.5 to 0.4: by 0.1, a fifth of it.
-    for bound, verdict in (("0.01", "failed"), ("1%", "failed"), ("25%", "passed")):
-        (gate,) = drop(f"AP={bound}", numbers(ap=0.4), numbers(ap=0.5))
-        assert gate.status == verdict
-
-
-def test_counts_and_unbounded_metrics_change_by_any_amount() -> None:
-    (gate,) = drop("class:person.duplicates=1", changed("duplicates", 1), numbers())
-    assert (gate.drop, gate.status) == (2, "failed")
-    name = "false-positives-per-image"
-    now, then = (Metrics("AP", {"AP": 0.5, name: value}) for value in (7.5, 5.0))
-    (gate,) = rise(f"{name}=2", now, then)
-    assert (gate.drop, gate.status) == (-2.5, "failed")
-    # A small number may rise by any percentage.
-    (gate,) = rise("AP=100%", numbers(ap=0.5), numbers(ap=0.2))
-    assert gate.status == "failed"
-
-
 # --- classes of other ids
 
 
 def test_classes_of_another_ground_truth_are_matched_by_name() -> None:
-    then = numbers(rows=[{**row, "id": 10 + index} for index, row in enumerate(numbers().rows)])
+    """In any order; the ghost never had the metric."""
+    rows = numbers().rows[::-1]
+    then = numbers(rows=[{**row, "id": 10 + index} for index, row in enumerate(rows)])
     now = numbers(rows=[{**row, "id": index} for index, row in enumerate(numbers().rows)])
     gates = drop("class:*.AP=0", now, then.with_ids_of(now))
     assert [(gate.name, gate.status) for gate in gates] == [
