@@ -4,7 +4,7 @@ import csv
 import json
 import re
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +25,7 @@ from detap.report import schema
 from detap.tables.detection import Floats
 from docs import derive
 from tests.browser.conftest import CHROMIUM, QUIET
-from tests.cli.conftest import Ended, coco, detap
-
-__all__ = ["coco", "detap"]
-
-Run = Callable[..., Ended]
+from tests.cli.conftest import Run
 
 
 class MissesPerImage(Metric):

@@ -48,6 +48,9 @@ class Ended:
     err: str
 
 
+Run = Callable[..., Ended]
+
+
 def summary(ended: Ended) -> dict[str, float]:
     """Return the summary of a JSON report on stdout."""
     assert ended.status == 0, ended.err
@@ -120,7 +123,7 @@ def voc(tmp_path: Path) -> Files:
 
 
 @pytest.fixture
-def detap(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
+def detap(capsys: pytest.CaptureFixture[str]) -> Run:
     """Return a function that runs a command line in this process."""
 
     def run(*arguments: str | Path) -> Ended:

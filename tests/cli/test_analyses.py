@@ -1,7 +1,6 @@
 """Error analyses of ``detap eval`` on the case computed by hand."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +10,8 @@ import pytest
 from detap.report import schema
 from detap.report.numbers import RULE, UNDEFINED
 from detap.report.sections import SECTIONS
-from tests.cli.conftest import Ended, Files
+from tests.cli.conftest import Files, Run
 from tests.cli.test_startup import imported_by
-
-Run = Callable[..., Ended]
 
 # Of fixtures/error-types/why.md.
 CHANGES = {

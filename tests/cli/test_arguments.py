@@ -1,16 +1,13 @@
 """Ground truth and detections as positional arguments, and in which cases they are refused."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import click
 import pytest
 
 from detap.cli import group
-from tests.cli.conftest import Ended, Files, write_coco
-
-Run = Callable[..., Ended]
+from tests.cli.conftest import Files, Run, write_coco
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Ended, Files, coco, detap, results
-
-__all__ = ["coco", "detap"]
-
-Run = Callable[..., Ended]
+from tests.cli.conftest import Ended, Files, Run, results
 
 
 @pytest.fixture

@@ -1,15 +1,13 @@
 """``detap convert``: converted files score as their sources do."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Ended
+from tests.cli.conftest import Run
 
-Run = Callable[..., Ended]
 EXACT = ["--protocol", "coco", "--ignore-flags", "none", "--crowd-flags", "none"]
 """Neither format can express the other's ignore flags."""
 

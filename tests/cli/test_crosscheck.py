@@ -1,19 +1,16 @@
 """``detap eval --cross-check``."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import detap.analysis.crosscheck as module
-from tests.cli.conftest import Ended, Files, instances, write_coco
-
-Detap = Callable[..., Ended]
+from tests.cli.conftest import Files, Run, instances, write_coco
 
 
-def test_the_command(detap: Detap, coco: Files) -> None:
+def test_the_command(detap: Run, coco: Files) -> None:
     ended = detap(*coco.arguments, "--cross-check")
     assert ended.status == 0
     assert "Cross-check against pycocotools " in ended.out
@@ -26,7 +23,7 @@ def test_the_command(detap: Detap, coco: Files) -> None:
 
 
 def test_the_command_fails_on_a_difference(
-    detap: Detap,
+    detap: Run,
     coco: Files,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -45,13 +42,13 @@ def test_the_command_fails_on_a_difference(
     assert "differs: 1 of " in ended.err
 
 
-def test_the_command_rejects_other_protocols(detap: Detap, coco: Files) -> None:
+def test_the_command_rejects_other_protocols(detap: Run, coco: Files) -> None:
     ended = detap(*coco.arguments, "--cross-check", "--protocol", "voc2007")
     assert (ended.status, ended.out) == (2, "")
     assert "--cross-check: pycocotools does not support protocol voc2007" in ended.err
 
 
-def test_annotation_id_0_is_noted_and_coco_strict_agrees(detap: Detap, tmp_path: Path) -> None:
+def test_annotation_id_0_is_noted_and_coco_strict_agrees(detap: Run, tmp_path: Path) -> None:
     truth = instances()
     truth["annotations"][0]["id"] = 0
     call = [*write_coco(tmp_path, truth).arguments, "--cross-check"]

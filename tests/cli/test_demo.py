@@ -5,17 +5,12 @@ import struct
 import subprocess
 import sys
 import zlib
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from detap.cli import example
-from tests.cli.conftest import Ended, detap
-
-__all__ = ["detap"]
-
-Run = Callable[..., Ended]
+from tests.cli.conftest import Run
 
 
 def test_table_gate_and_page(tmp_path: Path) -> None:

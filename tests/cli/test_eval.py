@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import pickle
-from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -22,9 +21,8 @@ from detap.cli.commands.eval import command
 from detap.protocols import Protocol, protocol
 from detap.protocols.fields import protocol_fields
 from detap.report import schema
-from tests.cli.conftest import Ended, Files, instances, results, spawn, write_coco
+from tests.cli.conftest import Ended, Files, Run, instances, results, spawn, write_coco
 
-Detap = Callable[..., Ended]
 CAT_AP = 51 / 101
 
 
@@ -35,11 +33,11 @@ def report_of(ended: Ended) -> dict[str, Any]:
     return record
 
 
-def evaluated(detap: Detap, files: Files, *options: str | Path) -> dict[str, Any]:
+def evaluated(detap: Run, files: Files, *options: str | Path) -> dict[str, Any]:
     return report_of(detap(*files.arguments, "--output-format", "json", *options))
 
 
-def test_coco_numbers(detap: Detap, coco: Files) -> None:
+def test_coco_numbers(detap: Run, coco: Files) -> None:
     record = evaluated(detap, coco)
     assert list(record["summary"]) == [
         "AP", "AP50", "AP75", "APs", "APm", "APl",
@@ -57,7 +55,7 @@ def test_coco_numbers(detap: Detap, coco: Files) -> None:
     assert summary["ARl"] == 0.5
 
 
-def test_coco_classes(detap: Detap, coco: Files) -> None:
+def test_coco_classes(detap: Run, coco: Files) -> None:
     cat, dog, bird = evaluated(detap, coco)["classes"]
     assert cat["AP"] == pytest.approx(CAT_AP, abs=1e-12)
     assert {name: cat[name] for name in ("name", "id", "AR1", "AR100", "APs", "ARm", "ARl")} == {
@@ -81,7 +79,7 @@ def counts(row: dict[str, Any]) -> tuple[int, ...]:
     return tuple(row[name] for name in names + outcomes)
 
 
-def test_voc_numbers(detap: Detap, voc: Files) -> None:
+def test_voc_numbers(detap: Run, voc: Files) -> None:
     record = evaluated(detap, voc, "--format", "voc")
     assert record["signature"].startswith("protocol:voc2012|detap:")
     assert record["summary"] == {"mAP": 0.75}
@@ -94,19 +92,19 @@ def test_voc_numbers(detap: Detap, voc: Files) -> None:
     assert counts(classes["cat"]) == (2, 0, 3, 3, 1, 2, 1)
 
 
-def test_each_protocol_on_each_format(detap: Detap, coco: Files, tmp_path: Path) -> None:
+def test_each_protocol_on_each_format(detap: Run, coco: Files, tmp_path: Path) -> None:
     record = evaluated(detap, coco, "--protocol", "voc2007")
     # 6 of the 11 levels are reached.
     assert record["summary"]["mAP"] == pytest.approx((6 / 11 + 1) / 2, abs=1e-12)
     assert [row["id"] for row in record["classes"]] == [1, 2, 3]
 
 
-def test_voc_files_by_the_coco_protocol(detap: Detap, voc: Files) -> None:
+def test_voc_files_by_the_coco_protocol(detap: Run, voc: Files) -> None:
     summary = evaluated(detap, voc, "--protocol", "coco")["summary"]
     assert summary["AP"] == pytest.approx((CAT_AP + 1) / 2, abs=1e-12)
 
 
-def test_the_report_lists_inputs_with_their_digests(detap: Detap, coco: Files) -> None:
+def test_the_report_lists_inputs_with_their_digests(detap: Run, coco: Files) -> None:
     gt, dt = evaluated(detap, coco)["inputs"]
     assert gt == {
         "role": "ground_truth",
@@ -120,7 +118,7 @@ def test_the_report_lists_inputs_with_their_digests(detap: Detap, coco: Files) -
     assert dt["sha256"] == hashlib.sha256(coco.dt.read_bytes()).hexdigest()
 
 
-def test_the_digest_of_a_folder(detap: Detap, voc: Files) -> None:
+def test_the_digest_of_a_folder(detap: Run, voc: Files) -> None:
     lines = "".join(
         f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n"
         for path in sorted(voc.dt.iterdir())
@@ -145,7 +143,7 @@ def test_reports_are_reproducible_to_the_byte(coco: Files) -> None:
 # --- the table
 
 
-def test_the_table(detap: Detap, coco: Files) -> None:
+def test_the_table(detap: Run, coco: Files) -> None:
     ended = detap(*coco.arguments)
     lines = ended.out.splitlines()
     assert [line.split()[0] for line in lines[2:5]] == ["cat", "dog", "bird"]
@@ -157,7 +155,7 @@ def test_the_table(detap: Detap, coco: Files) -> None:
     assert "warning: " in ended.err
 
 
-def test_quiet_and_verbose(detap: Detap, coco: Files) -> None:
+def test_quiet_and_verbose(detap: Run, coco: Files) -> None:
     assert detap(*coco.arguments, "-q").err == ""
     loud = detap(*coco.arguments, "--verbose")
     assert "evaluating: 0." in loud.err
@@ -174,12 +172,12 @@ def test_quiet_and_verbose(detap: Detap, coco: Files) -> None:
         (["--reverse"], ["bird", "dog", "cat"]),
     ],
 )
-def test_sorting(detap: Detap, coco: Files, options: list[str], order: list[str]) -> None:
+def test_sorting(detap: Run, coco: Files, options: list[str], order: list[str]) -> None:
     record = evaluated(detap, coco, *options)
     assert [row["name"] for row in record["classes"]] == order
 
 
-def test_sorting_by_an_unknown_column(detap: Detap, coco: Files) -> None:
+def test_sorting_by_an_unknown_column(detap: Run, coco: Files) -> None:
     ended = detap(*coco.arguments, "--sort", "mAP")
     assert ended.status == 2
     assert "--sort mAP: no such column; choose from name, AP, AP50" in ended.err
@@ -188,13 +186,13 @@ def test_sorting_by_an_unknown_column(detap: Detap, coco: Files) -> None:
 # --- selection
 
 
-def test_only_some_classes(detap: Detap, coco: Files) -> None:
+def test_only_some_classes(detap: Run, coco: Files) -> None:
     record = evaluated(detap, coco, "--classes", "dog,bird")
     assert [row["name"] for row in record["classes"]] == ["dog", "bird"]
     assert record["summary"]["AP"] == pytest.approx(1, abs=1e-12)
 
 
-def test_a_class_whose_name_has_a_comma(detap: Detap, tmp_path: Path) -> None:
+def test_a_class_whose_name_has_a_comma(detap: Run, tmp_path: Path) -> None:
     truth = instances()
     truth["categories"][1]["name"] = "dog, hot"
     files = write_coco(tmp_path, truth)
@@ -202,14 +200,14 @@ def test_a_class_whose_name_has_a_comma(detap: Detap, tmp_path: Path) -> None:
     assert [row["name"] for row in record["classes"]] == ["dog, hot", "bird"]
 
 
-def test_an_unknown_class(detap: Detap, coco: Files) -> None:
+def test_an_unknown_class(detap: Run, coco: Files) -> None:
     ended = detap(*coco.arguments, "--classes", "dgo")
     assert (ended.status, ended.out) == (2, "")
     assert ended.err == "Error: class 'dgo' is not in the ground truth; did you mean dog?\n"
 
 
 @pytest.mark.parametrize("way", ["names", "file"])
-def test_only_some_images(detap: Detap, coco: Files, way: str) -> None:
+def test_only_some_images(detap: Run, coco: Files, way: str) -> None:
     chosen = "2"
     if way == "file":
         (coco.folder / "chosen.txt").write_text("2\n\n")
@@ -219,19 +217,19 @@ def test_only_some_images(detap: Detap, coco: Files, way: str) -> None:
     assert record["summary"]["AR100"] == 1.0
 
 
-def test_no_image_is_an_error(detap: Detap, coco: Files) -> None:
+def test_no_image_is_an_error(detap: Run, coco: Files) -> None:
     (coco.folder / "none.txt").write_text("\n")
     ended = detap(*coco.arguments, "--images", coco.folder / "none.txt")
     assert (ended.status, ended.err) == (2, "Error: no image is selected\n")
 
 
-def test_an_unknown_image(detap: Detap, coco: Files) -> None:
+def test_an_unknown_image(detap: Run, coco: Files) -> None:
     ended = detap(*coco.arguments, "--images", "1,77")
     assert (ended.status, ended.out) == (2, "")
     assert "image '77' is not in the ground truth" in ended.err
 
 
-def test_a_list_of_images_that_is_not_text(detap: Detap, coco: Files) -> None:
+def test_a_list_of_images_that_is_not_text(detap: Run, coco: Files) -> None:
     (coco.folder / "bad.txt").write_bytes(b"1\n\xff\n")
     ended = detap(*coco.arguments, "--images", coco.folder / "bad.txt")
     assert ended.status == 2
@@ -291,13 +289,13 @@ def test_every_protocol_field_has_an_option() -> None:
     ],
 )
 def test_an_option_changes_its_field(
-    detap: Detap, coco: Files, options: list[str], field: str, value: object
+    detap: Run, coco: Files, options: list[str], field: str, value: object
 ) -> None:
     record = evaluated(detap, coco, *options)
     assert record["protocol"][field] == pytest.approx(value) or record["protocol"][field] == value
 
 
-def test_a_report_names_the_implementation_of_its_preset(detap: Detap, coco: Files) -> None:
+def test_a_report_names_the_implementation_of_its_preset(detap: Run, coco: Files) -> None:
     record = evaluated(detap, coco, "--protocol", "ultralytics")
     rules = protocol("ultralytics")
     promised = {"source": rules.source, "tolerance": 1e-6, "residue": rules.residue}
@@ -312,12 +310,12 @@ def test_a_report_names_the_implementation_of_its_preset(detap: Detap, coco: Fil
         assert " is Ultralytics" not in detap(*coco.arguments, *options).out
 
 
-def test_coco_thresholds_as_a_range_are_identical(detap: Detap, coco: Files) -> None:
+def test_coco_thresholds_as_a_range_are_identical(detap: Run, coco: Files) -> None:
     record = evaluated(detap, coco, "--iou", "0.5:0.95:0.05", "--max-dets", "1,10,100")
     assert record["signature"].startswith("protocol:coco|detap:")
 
 
-def test_area_ranges(detap: Detap, coco: Files) -> None:
+def test_area_ranges(detap: Run, coco: Files) -> None:
     record = evaluated(detap, coco, "--area-ranges", "small=0:2500,tiny=0:10,big=2500:")
     bands = [(band["name"], band["high"]) for band in record["protocol"]["area_ranges"]]
     assert bands == [("all", 1e10), ("small", 2500.0), ("tiny", 10.0), ("big", 1e10)]
@@ -327,12 +325,12 @@ def test_area_ranges(detap: Detap, coco: Files) -> None:
     assert record["summary"]["AR-big"] == 0.75
 
 
-def test_no_area_ranges(detap: Detap, coco: Files) -> None:
+def test_no_area_ranges(detap: Run, coco: Files) -> None:
     summary = evaluated(detap, coco, "--area-ranges", "none")["summary"]
     assert list(summary) == ["AP", "AP50", "AP75", "AR1", "AR10", "AR100"]
 
 
-def test_proposals(detap: Detap, coco: Files) -> None:
+def test_proposals(detap: Run, coco: Files) -> None:
     """A proposal of any class covers each of the three objects exactly."""
     record = evaluated(detap, coco, "--protocol", "proposals")
     assert next(iter(record["summary"])) == "AR100"
@@ -382,14 +380,14 @@ def test_proposals(detap: Detap, coco: Files) -> None:
         (["--format", "tfrecord"], "'tfrecord' is not one of"),
     ],
 )
-def test_a_wrong_value(detap: Detap, coco: Files, options: list[str], message: str) -> None:
+def test_a_wrong_value(detap: Run, coco: Files, options: list[str], message: str) -> None:
     ended = detap(*coco.arguments, *options)
     assert (ended.status, ended.out) == (2, "")
     assert message in " ".join(ended.err.split())
 
 
 def test_options_from_the_environment(
-    detap: Detap, coco: Files, monkeypatch: pytest.MonkeyPatch
+    detap: Run, coco: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DETAP_PROTOCOL", "voc2012")
     monkeypatch.setenv("DETAP_OUTPUT_FORMAT", "json")
@@ -397,7 +395,7 @@ def test_options_from_the_environment(
     assert "AP50" in report_of(detap(*coco.arguments, "--protocol", "coco"))["summary"]
 
 
-def test_voc_options_reach_the_reader(detap: Detap, tmp_path: Path) -> None:
+def test_voc_options_reach_the_reader(detap: Run, tmp_path: Path) -> None:
     gt, dt = tmp_path / "gt", tmp_path / "dt"
     gt.mkdir()
     dt.mkdir()
@@ -415,7 +413,7 @@ def test_voc_options_reach_the_reader(detap: Detap, tmp_path: Path) -> None:
 # --- outputs
 
 
-def test_several_outputs(detap: Detap, coco: Files) -> None:
+def test_several_outputs(detap: Run, coco: Files) -> None:
     out = coco.folder / "out"
     out.mkdir()
     ended = detap(
@@ -431,13 +429,13 @@ def test_several_outputs(detap: Detap, coco: Files) -> None:
     assert sorted(path.name for path in out.iterdir()) == ["classes", "r.json", "r.txt"]
 
 
-def test_a_report_to_stdout_replaces_the_table(detap: Detap, coco: Files) -> None:
+def test_a_report_to_stdout_replaces_the_table(detap: Run, coco: Files) -> None:
     assert detap(*coco.arguments, "-o", "csv=-").out.startswith("name,id,AP,")
     assert detap(*coco.arguments, "-o", "-").out.startswith("class ")
     assert detap(*coco.arguments, "-o", "-", "--output-format", "csv").out.startswith("name,")
 
 
-def test_o_adds_to_the_output_of_the_settings(detap: Detap, coco: Files, tmp_path: Path) -> None:
+def test_o_adds_to_the_output_of_the_settings(detap: Run, coco: Files, tmp_path: Path) -> None:
     """A file that both name is written once."""
     settings = tmp_path / "detap.toml"
     settings.write_text('output = ["a.json", "b.csv"]\n')
@@ -455,7 +453,7 @@ def test_o_adds_to_the_output_of_the_settings(detap: Detap, coco: Files, tmp_pat
     assert not (tmp_path / "a.json").exists()
 
 
-def test_an_unknown_extension(detap: Detap, coco: Files) -> None:
+def test_an_unknown_extension(detap: Run, coco: Files) -> None:
     target = coco.folder / "report.out"
     ended = detap(*coco.arguments, "-o", target)
     assert ended.status == 2
@@ -474,7 +472,7 @@ def test_an_unknown_extension(detap: Detap, coco: Files) -> None:
     ],
 )
 def test_invalid_outputs(
-    detap: Detap, coco: Files, monkeypatch: pytest.MonkeyPatch, outputs: list[str], message: str
+    detap: Run, coco: Files, monkeypatch: pytest.MonkeyPatch, outputs: list[str], message: str
 ) -> None:
     monkeypatch.chdir(coco.folder)
     before = coco.gt.read_bytes()
@@ -484,7 +482,7 @@ def test_invalid_outputs(
     assert coco.gt.read_bytes() == before
 
 
-def test_a_file_of_an_input_folder_is_not_overwritten(detap: Detap, voc: Files) -> None:
+def test_a_file_of_an_input_folder_is_not_overwritten(detap: Run, voc: Files) -> None:
     target = voc.dt / "comp4_det_test_cat.txt"
     before = target.read_bytes()
     ended = detap(*voc.arguments, "-o", target)
@@ -496,7 +494,7 @@ def test_a_file_of_an_input_folder_is_not_overwritten(detap: Detap, voc: Files) 
 # --- curves
 
 
-def test_curves_as_json(detap: Detap, coco: Files) -> None:
+def test_curves_as_json(detap: Run, coco: Files) -> None:
     target = coco.folder / "curves.json"
     ended = detap(*coco.arguments, "--protocol", "voc2012", "--curves", target)
     assert ended.status == 0
@@ -517,7 +515,7 @@ def test_curves_as_json(detap: Detap, coco: Files) -> None:
     assert dog["class"] == "dog"
 
 
-def test_curves_as_csv(detap: Detap, coco: Files) -> None:
+def test_curves_as_csv(detap: Run, coco: Files) -> None:
     target = coco.folder / "curves.csv"
     assert detap(*coco.arguments, "--curves", target, "--iou", "0.5").status == 0
     rows = list(csv.DictReader(StringIO(target.read_text())))
@@ -536,7 +534,7 @@ def test_curves_as_csv(detap: Detap, coco: Files) -> None:
     assert cat[3 + 51]["score"] == cat[3 + 51]["fppi"] == ""
 
 
-def test_curves_need_a_known_extension(detap: Detap, coco: Files) -> None:
+def test_curves_need_a_known_extension(detap: Run, coco: Files) -> None:
     ended = detap(*coco.arguments, "--curves", coco.folder / "curves.txt")
     assert ended.status == 2
     assert "use a file name that ends in .json or .csv" in ended.err
@@ -572,7 +570,7 @@ def test_detections_from_stdin_of_another_format(tmp_path: Path) -> None:
     assert json.loads(ended.stdout)["summary"] == {"mAP": 1.0}, ended.stderr
 
 
-def test_detections_that_are_not_text_are_rejected_by_name(detap: Detap, tmp_path: Path) -> None:
+def test_detections_that_are_not_text_are_rejected_by_name(detap: Run, tmp_path: Path) -> None:
     (tmp_path / "gt").mkdir()
     (tmp_path / "gt" / "a.txt").write_text("cat 1 1 9 9\n")
     (tmp_path / "dt.pkl").write_bytes(pickle.dumps([1]))
@@ -581,7 +579,7 @@ def test_detections_that_are_not_text_are_rejected_by_name(detap: Detap, tmp_pat
     assert "dt.pkl: looks like a Python pickle" in ended.err
 
 
-def test_ground_truth_does_not_come_from_stdin(detap: Detap, coco: Files) -> None:
+def test_ground_truth_does_not_come_from_stdin(detap: Run, coco: Files) -> None:
     ended = detap("eval", "--gt", "-", "--dt", coco.dt)
     assert ended.status == 2
     assert "only detections can come from stdin" in ended.err

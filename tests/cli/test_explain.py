@@ -2,7 +2,6 @@
 
 import csv
 import json
-from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -11,12 +10,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from detap.report import schema
-from tests.cli.conftest import Ended, detap
+from tests.cli.conftest import Run
 from tests.conftest import ROOT
-
-__all__ = ["detap"]
-
-Run = Callable[..., Ended]
 
 CASE = ROOT / "fixtures" / "difficult" / "voc"
 DATA = ("--gt", CASE / "Annotations", "--dt", CASE / "detections")

@@ -1,7 +1,6 @@
 """Help: one screen first, everything on request; typos get a suggestion."""
 
 import shlex
-from collections.abc import Callable
 
 import click
 import pytest
@@ -9,11 +8,7 @@ import pytest
 from detap import cli
 from detap.cli import group
 from detap.cli.command import Command, full_help
-from tests.cli.conftest import Ended, detap
-
-__all__ = ["detap"]
-
-Run = Callable[..., Ended]
+from tests.cli.conftest import Ended, Run
 
 _SCREEN = 46
 """Lines, at 80 columns: a window of ordinary height."""

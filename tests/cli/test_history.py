@@ -1,7 +1,6 @@
 """detap history: runs in order; runs that are not comparable are listed separately."""
 
 import json
-from collections.abc import Callable
 from hashlib import sha256
 from math import isnan
 from pathlib import Path
@@ -15,11 +14,7 @@ from detap.gates.history import history, report_paths
 from detap.report import schema
 from detap.report.sections.history import history_report
 from detap.report.writers.registry import WRITERS, Style
-from tests.cli.conftest import Ended, detap, instances, results, write_coco
-
-__all__ = ["detap"]
-
-Run = Callable[..., Ended]
+from tests.cli.conftest import Run, instances, results, write_coco
 
 # One of two cats is found, and the dog: (51/101 + 1) / 2, or 0 for the one that is lost.
 BOTH, NO_DOG, NO_CAT = (51 / 101 + 1) / 2, 51 / 101 / 2, 1 / 2

@@ -1,7 +1,6 @@
 """Options without effect are rejected, and the hints of the messages work."""
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,7 @@ from detap.evaluation.detection import score_tables
 from detap.protocols import Protocol, protocol
 from detap.testing import assert_detections
 from tests.cases import Case, cases
-from tests.cli.conftest import CLASSES, Ended, Files, results, write_coco
-
-Run = Callable[..., Ended]
+from tests.cli.conftest import CLASSES, Files, Run, results, write_coco
 
 COVERAGE = {
     "interpolation": "11-point",

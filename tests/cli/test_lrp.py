@@ -1,17 +1,12 @@
 """oLRP on the command line: reports, gates, baselines, comparisons, slices and several inputs."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Ended, detap
-
-__all__ = ["detap"]
-
-Run = Callable[..., Ended]
+from tests.cli.conftest import Run
 
 LISTED = ("--metrics", "oLRP,oLRP-loc,oLRP-fp,oLRP-fn,oLRP@75")
 SIDE = 40

@@ -1,13 +1,12 @@
 """LVIS on the command line: converted with its image lists, gated by frequency groups."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from detap.formats.coco.format import read_ground_truth
-from tests.cli.conftest import Ended
+from tests.cli.conftest import Run
 
 LVIS = {
     "images": [
@@ -19,9 +18,7 @@ LVIS = {
 }
 
 
-def test_coco_keeps_the_lists_and_other_formats_report_the_loss(
-    tmp_path: Path, detap: Callable[..., Ended]
-) -> None:
+def test_coco_keeps_the_lists_and_other_formats_report_the_loss(tmp_path: Path, detap: Run) -> None:
     path = tmp_path / "gt.json"
     path.write_text(json.dumps(LVIS), "utf-8")
     assert detap("convert", "--gt", path, "--to", "coco", "-o", tmp_path / "c").status == 0
@@ -36,7 +33,7 @@ def test_coco_keeps_the_lists_and_other_formats_report_the_loss(
     assert "frequency groups of classes not supported by voc" in said
 
 
-def test_gates_on_frequency_groups(tmp_path: Path, detap: Callable[..., Ended]) -> None:
+def test_gates_on_frequency_groups(tmp_path: Path, detap: Run) -> None:
     path, results, report = (tmp_path / name for name in ("gt.json", "dt.json", "r.json"))
     path.write_text(json.dumps(LVIS), "utf-8")
     results.write_text("[]", "utf-8")  # of which the reference makes an IndexError
@@ -49,9 +46,7 @@ def test_gates_on_frequency_groups(tmp_path: Path, detap: Callable[..., Ended]) 
     assert "APf" not in detections["classes"][0]
 
 
-def test_tidecv_is_rejected_where_images_list_classes(
-    tmp_path: Path, detap: Callable[..., Ended]
-) -> None:
+def test_tidecv_is_rejected_where_images_list_classes(tmp_path: Path, detap: Run) -> None:
     """One TP; a higher score in an unverified image halves AP if it counts."""
     path, results = tmp_path / "gt.json", tmp_path / "dt.json"
     path.write_text(json.dumps(LVIS), "utf-8")
@@ -75,7 +70,7 @@ def test_tidecv_is_rejected_where_images_list_classes(
         assert report["summary"]["AP50"] == pytest.approx(value)
 
 
-def test_class_agnostic_has_no_groups(tmp_path: Path, detap: Callable[..., Ended]) -> None:
+def test_class_agnostic_has_no_groups(tmp_path: Path, detap: Run) -> None:
     """The box is right and the class wrong: a match only if class-agnostic."""
     path, results = tmp_path / "gt.json", tmp_path / "dt.json"
     path.write_text(json.dumps(LVIS), "utf-8")

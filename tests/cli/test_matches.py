@@ -11,11 +11,10 @@ import pytest
 
 from detap.report.writers import matches
 from tests.analysis.test_matches_table import INSTANCES, KEYS, RESULTS, ROWS
-from tests.cli.conftest import Ended, Files, write_coco, write_voc
+from tests.cli.conftest import Files, Run, write_coco, write_voc
 
 parquet = pytest.importorskip("pyarrow.parquet")
 
-Run = Callable[..., Ended]
 FORMATS = ("csv", "jsonl", "parquet")
 
 

@@ -1,16 +1,13 @@
 """Several inputs on the command line: reading, errors and reports."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from detap.formats.yolo.format import Yolo
-from tests.cli.conftest import Ended, Files, instances, results, write_coco, write_voc
-
-Run = Callable[..., Ended]
+from tests.cli.conftest import Ended, Files, Run, instances, results, write_coco, write_voc
 
 
 @pytest.fixture

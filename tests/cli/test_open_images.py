@@ -1,16 +1,12 @@
 """Open Images on the command line: group-of boxes, image labels and errors."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Ended, detap
-
-__all__ = ["detap"]
-
-Run = Callable[..., Ended]
+from tests.cli.conftest import Run
 
 BOTH = ("open-images-v2", "open-images-challenge")
 # A false positive, a box, and two in the group; in image b a class that nobody has looked for.

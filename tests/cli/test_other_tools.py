@@ -3,7 +3,6 @@
 import json
 import re
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -11,9 +10,7 @@ import pytest
 
 from detap.cli import group
 from detap.cli.other_tools import _SAME_OPTION, _SENTENCES, advice_on
-from tests.cli.conftest import Ended, Files
-
-Run = Callable[..., Ended]
+from tests.cli.conftest import Files, Run
 
 CONF = (
     "--min-score drops detections of a lower score; "

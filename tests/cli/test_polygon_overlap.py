@@ -1,14 +1,13 @@
 """Polygon IoU of files without polygons is rejected; the hint leads to the right value."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import detap
 from detap.errors import UsageError
-from tests.cli.conftest import Ended
+from tests.cli.conftest import Run
 from tests.cli.conftest import detap as command_fixture
 from tests.formats.voc_files import write
 
@@ -33,7 +32,7 @@ def files(folder: Path) -> tuple[str, str]:
 
 @pytest.mark.parametrize("asked", [("--iou-type", "polygon"), ("--protocol", "dota")])
 def test_a_diamond_in_a_square_of_coco_files(
-    asked: tuple[str, str], command: Callable[..., Ended], tmp_path: Path
+    asked: tuple[str, str], command: Run, tmp_path: Path
 ) -> None:
     """Their IoU is .5; at 97fee23 they matched at .6, as boxes."""
     truth, dt = files(tmp_path)

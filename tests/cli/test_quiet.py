@@ -1,14 +1,8 @@
 """A successful --quiet run prints nothing; failures and requested output are printed."""
 
-from collections.abc import Callable
-
 import pytest
 
-from tests.cli.conftest import Ended, Files, coco, detap
-
-__all__ = ["coco", "detap"]
-
-Run = Callable[..., Ended]
+from tests.cli.conftest import Ended, Files, Run
 
 
 @pytest.mark.parametrize("command", ["eval", "check"])

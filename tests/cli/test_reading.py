@@ -1,7 +1,6 @@
 """Input options are recorded, compared with those of a baseline, and explained."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +8,7 @@ import pytest
 
 from detap.formats import read_ground_truth
 from detap.formats.catalogue import FORMATS, options
-from tests.cli.conftest import Ended, Files
-
-Run = Callable[..., Ended]
+from tests.cli.conftest import Files, Run
 
 
 @pytest.fixture

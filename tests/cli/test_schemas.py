@@ -2,7 +2,6 @@
 
 import json
 import tomllib
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,12 +10,8 @@ from jsonschema import Draft202012Validator, ValidationError
 from detap.report import schema
 from detap.report.schemas import NAMES, PAGES
 from detap.report.sections.schema import DOCUMENTS
-from tests.cli.conftest import Ended, detap
+from tests.cli.conftest import Run
 from tests.conftest import ROOT
-
-__all__ = ["detap"]
-
-Run = Callable[..., Ended]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,15 +1,12 @@
 """--classes and --images select after scoring everything."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Ended, Files, write_coco
+from tests.cli.conftest import Files, Run, write_coco
 from tests.cli.test_shards import numbers
 from tests.shards import JSON
-
-Run = Callable[..., Ended]
 
 
 @pytest.fixture

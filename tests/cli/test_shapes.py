@@ -2,16 +2,13 @@
 
 import json
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Ended, instances, results, summary, written
-
-Detap = Callable[..., Ended]
+from tests.cli.conftest import Run, instances, results, summary, written
 
 SHIFT = 8
 """Pixels by which the first pose is off, on both axes: an OKS of .5952 in a box of 100 by 100."""
@@ -89,7 +86,7 @@ def shape(request: pytest.FixtureRequest) -> Shape:
 # --- of both
 
 
-def test_the_sibling_of_a_preset(detap: Detap, shape: Shape) -> None:
+def test_the_sibling_of_a_preset(detap: Run, shape: Shape) -> None:
     files, as_json = shape.arguments, ("-o", "json=-")
     of_type = detap("eval", *shape.asked, *as_json)
     assert f"protocol:{shape.preset}|" in json.loads(of_type.out)["signature"]
@@ -102,7 +99,7 @@ def test_the_sibling_of_a_preset(detap: Detap, shape: Shape) -> None:
     assert signature.startswith(f"protocol:voc2012|inclusive-pixels:no|iou-type:{shape.iou_type}|")
 
 
-def test_several_inputs(detap: Detap, shape: Shape, tmp_path: Path) -> None:
+def test_several_inputs(detap: Run, shape: Shape, tmp_path: Path) -> None:
     """Two results files of one image each, and a third image without detections."""
     truth, detections = (json.loads(Path(path).read_text()) for path in shape.arguments[1::2])
     truth["images"].append({"id": 3, "width": 9, "height": 9})
@@ -127,26 +124,26 @@ def test_several_inputs(detap: Detap, shape: Shape, tmp_path: Path) -> None:
     ],
     ids=" ".join,
 )
-def test_analyses_work(detap: Detap, shape: Shape, asked: list[str]) -> None:
+def test_analyses_work(detap: Run, shape: Shape, asked: list[str]) -> None:
     if shape.iou_type == "keypoints":
         asked = [word.replace("AR100", "AR75") for word in asked]
     ended = detap("eval", *shape.asked, *asked)
     assert ended.status == 0, ended.err
 
 
-def test_errors_by_tidecv_are_rejected(detap: Detap, shape: Shape) -> None:
+def test_errors_by_tidecv_are_rejected(detap: Run, shape: Shape) -> None:
     ended = detap("eval", *shape.asked, "--errors", "tidecv")
     assert ended.status == 2
     assert f"has iou_type {shape.iou_type}, this requires bbox; type the errors by" in ended.err
 
 
-def test_explain_reads_shapes_if_a_protocol_uses_them(detap: Detap, shape: Shape) -> None:
+def test_explain_reads_shapes_if_a_protocol_uses_them(detap: Run, shape: Shape) -> None:
     ended = detap("explain", *shape.arguments, "--from", "coco", "--to", shape.preset)
     assert ended.status == 0, ended.err
     assert "iou type" in ended.out
 
 
-def test_an_image_and_the_page(detap: Detap, shape: Shape, tmp_path: Path) -> None:
+def test_an_image_and_the_page(detap: Run, shape: Shape, tmp_path: Path) -> None:
     ended = detap("show", "1", *shape.asked)
     assert ended.status == 0, ended.err
     assert shape.similarity in ended.out
@@ -168,7 +165,7 @@ def test_an_image_and_the_page(detap: Detap, shape: Shape, tmp_path: Path) -> No
     ],
 )
 def test_a_value_is_searched_if_requested(
-    detap: Detap, request: pytest.FixtureRequest, files: str, iou_type: str, hint: str
+    detap: Run, request: pytest.FixtureRequest, files: str, iou_type: str, hint: str
 ) -> None:
     """The first search reports the skipped presets and the option that searches them."""
     arguments = request.getfixturevalue(files)
@@ -183,7 +180,7 @@ def test_a_value_is_searched_if_requested(
 # --- masks
 
 
-def test_masks_are_scored(detap: Detap, masks: list[str]) -> None:
+def test_masks_are_scored(detap: Run, masks: list[str]) -> None:
     """The narrow mask (6,000 of 10,000 pixels) is a TP at .5 and an FP at .75."""
     boxes = summary(detap("eval", *masks, "-o", "json=-"))
     report = summary(detap("eval", *masks, *SEGM, "-o", "json=-"))
@@ -192,7 +189,7 @@ def test_masks_are_scored(detap: Detap, masks: list[str]) -> None:
 
 
 def test_malformed_masks_are_reported_with_their_location(
-    detap: Detap, masks: list[str], tmp_path: Path
+    detap: Run, masks: list[str], tmp_path: Path
 ) -> None:
     detections = results()
     detections[2]["segmentation"] = {"size": [480, 640], "counts": [5]}
@@ -207,7 +204,7 @@ def test_malformed_masks_are_reported_with_their_location(
 
 
 @pytest.mark.parametrize("how", [["--iou-type", "boundary"], ["--protocol", "coco-boundary"]])
-def test_boundaries_are_scored(detap: Detap, masks: list[str], how: list[str]) -> None:
+def test_boundaries_are_scored(detap: Run, masks: list[str], how: list[str]) -> None:
     """With a dilation as large as the image, boundaries equal masks."""
     ended = detap("eval", *masks, *how, "-o", "json=-")
     assert "protocol:coco-boundary|" in json.loads(ended.out)["signature"]
@@ -229,14 +226,14 @@ def test_boundaries_are_scored(detap: Detap, masks: list[str], how: list[str]) -
     ],
 )
 def test_options_rejected_for_boundaries(
-    detap: Detap, masks: list[str], asked: list[str], message: str
+    detap: Run, masks: list[str], asked: list[str], message: str
 ) -> None:
     ended = detap("eval", *masks, *asked)
     assert ended.status == 2
     assert message in ended.err
 
 
-def test_explain_between_masks_and_boundaries(detap: Detap, masks: list[str]) -> None:
+def test_explain_between_masks_and_boundaries(detap: Run, masks: list[str]) -> None:
     ended = detap("explain", *masks, "--from", "coco-segm", "--to", "coco-boundary")
     assert ended.status == 0, ended.err
     assert "iou type" in ended.out
@@ -245,7 +242,7 @@ def test_explain_between_masks_and_boundaries(detap: Detap, masks: list[str]) ->
 # --- check
 
 
-def test_check_reads_masks_if_the_protocol_uses_them(tmp_path: Path, detap: Detap) -> None:
+def test_check_reads_masks_if_the_protocol_uses_them(tmp_path: Path, detap: Run) -> None:
     truth, detections = masked()
     detections[1]["segmentation"] = {"size": [640, 480], "counts": [640 * 480]}
     truth["annotations"][2]["segmentation"] = []
@@ -264,7 +261,7 @@ def test_check_reads_masks_if_the_protocol_uses_them(tmp_path: Path, detap: Deta
 
 @pytest.mark.parametrize("form", ["polygons", "boxes", "runs"])
 def test_check_reads_masks_of_detections_without_ground_truth(
-    tmp_path: Path, detap: Detap, form: str
+    tmp_path: Path, detap: Run, form: str
 ) -> None:
     """Image sizes are unknown then, and polygons are accepted nevertheless."""
     path = tmp_path / "dt.json"
@@ -287,9 +284,7 @@ def test_check_reads_masks_of_detections_without_ground_truth(
 
 
 @pytest.mark.parametrize("how", [SEGM, ["--protocol", "coco-segm"]])
-def test_check_reads_masks_only_from_coco_files(
-    tmp_path: Path, detap: Detap, how: list[str]
-) -> None:
+def test_check_reads_masks_only_from_coco_files(tmp_path: Path, detap: Run, how: list[str]) -> None:
     (tmp_path / "a.xml").write_text("<annotation/>")
     ended = detap("check", "--format", "voc", "--gt", str(tmp_path), *how)
     assert ended.status == 2
@@ -299,7 +294,7 @@ def test_check_reads_masks_only_from_coco_files(
 # --- keypoints
 
 
-def test_the_summary_of_keypoints(detap: Detap, poses: list[str]) -> None:
+def test_the_summary_of_keypoints(detap: Run, poses: list[str]) -> None:
     report = summary(detap("eval", *poses, *KEYPOINTS, "-o", "json=-"))
     names = ["AP", "AP50", "AP75", "APm", "APl", "AR20", "AR50", "AR75", "ARm", "ARl"]
     assert [*report] == names
@@ -311,7 +306,7 @@ def test_the_summary_of_keypoints(detap: Detap, poses: list[str]) -> None:
     assert "AR50" in ended.out.splitlines()[0]
 
 
-def test_another_skeleton_needs_sigmas(detap: Detap, poses: list[str], tmp_path: Path) -> None:
+def test_another_skeleton_needs_sigmas(detap: Run, poses: list[str], tmp_path: Path) -> None:
     """Follow the hint of the message."""
     truth, detections = (json.loads(Path(path).read_text()) for path in poses[1::2])
     for row in (*truth["annotations"], *detections):
@@ -341,7 +336,7 @@ def test_another_skeleton_needs_sigmas(detap: Detap, poses: list[str], tmp_path:
     ],
 )
 def test_options_rejected_for_keypoints(
-    detap: Detap, poses: list[str], asked: list[str], message: str
+    detap: Run, poses: list[str], asked: list[str], message: str
 ) -> None:
     ended = detap("eval", *poses, *KEYPOINTS, *asked)
     assert ended.status == 2
@@ -349,7 +344,7 @@ def test_options_rejected_for_keypoints(
 
 
 def test_annotations_with_ignore_set_are_ignored(
-    detap: Detap, poses: list[str], tmp_path: Path
+    detap: Run, poses: list[str], tmp_path: Path
 ) -> None:
     """Unless the protocol does not ignore that flag."""
     truth, detections = (json.loads(Path(path).read_text()) for path in poses[1::2])
@@ -362,7 +357,7 @@ def test_annotations_with_ignore_set_are_ignored(
     assert ignored == counted - 1
 
 
-def test_gates_and_a_comparison(detap: Detap, poses: list[str], tmp_path: Path) -> None:
+def test_gates_and_a_comparison(detap: Run, poses: list[str], tmp_path: Path) -> None:
     ended = detap("eval", *poses, *KEYPOINTS, "--fail-under", "AP75=1")
     assert ended.status == 1
     before = tmp_path / "before.json"

@@ -1,7 +1,6 @@
 """Several inputs: every value equals that of one run."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +8,10 @@ import pytest
 
 from detap import read_detections, read_ground_truth
 from tests.cases import BY_IMAGE
-from tests.cli.conftest import Ended
+from tests.cli.conftest import Ended, Run
 from tests.shards import JSON, PAIRS, SHARDS, WHOLE, case, shards
 
 __all__ = ["shards"]
-
-Run = Callable[..., Ended]
 
 
 def numbers(ended: Ended) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """``detap show`` on the case computed by hand (fixtures/error-types/why.md)."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +8,7 @@ import jsonschema
 import pytest
 
 from detap.report import schema
-from tests.cli.conftest import Ended, Files, instances, results, write_coco
-
-Run = Callable[..., Ended]
+from tests.cli.conftest import Files, Run, instances, results, write_coco
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,10 @@ import pytest
 import detap.cli
 from detap._version import __version__
 from detap.errors import DifferenceError, InputError, Problem
-from tests.cli.conftest import CLASSES, FOUND, Ended, Files, spawn
+from tests.cli.conftest import CLASSES, FOUND, Ended, Files, Run, spawn
 from tests.reliability.kills import hear_signals
 from tests.reliability.runner import FULL_DEVICE
 
-Detap = Callable[..., Ended]
 needs_full_device = pytest.mark.skipif(
     not FULL_DEVICE, reason="/dev/full is no device on this system"
 )
@@ -32,7 +30,7 @@ def test_success_exits_0(coco: Files) -> None:
 
 @pytest.mark.parametrize("numbers", [True, False])
 def test_the_wrong_layout_is_an_input_error(
-    voc: Files, detap: Detap, tmp_path: Path, numbers: bool
+    voc: Files, detap: Run, tmp_path: Path, numbers: bool
 ) -> None:
     """One of two cats is detected, and the dog: mAP .75."""
     names, per_image = tmp_path / "names.txt", tmp_path / "per-image"
@@ -148,7 +146,7 @@ def fail_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_all_exceptions_are_caught_in_one_function(
-    detap: Detap,
+    detap: Run,
     monkeypatch: pytest.MonkeyPatch,
     error: BaseException,
     status: int,
@@ -228,7 +226,7 @@ def test_an_ignored_interrupt_stays_ignored(coco: Files) -> None:
 
 
 def test_an_interrupt_under_another_name_is_an_interrupt(
-    detap: Detap, monkeypatch: pytest.MonkeyPatch
+    detap: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Python's compiler turns an interrupt during an import into a SyntaxError."""
 

@@ -1,7 +1,7 @@
 """The agreement of two annotators: figures of a reference program, symmetry and the command."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import isnan
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,8 @@ from detap import GroundTruth
 from detap.analysis.agreement import Agreement, agreement, f1
 from detap.errors import InputError
 from detap.report import schema
-from tests.cli.conftest import Ended, detap
+from tests.cli.conftest import Ended, Run
 
-__all__ = ["detap"]
-
-Run = Callable[..., Ended]
 Row = tuple[Any, str, Sequence[float]]
 
 CASES = (

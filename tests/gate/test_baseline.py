@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from math import nan
 from pathlib import Path
 from typing import Any
@@ -25,11 +24,7 @@ from detap.gates.baseline import (
     threshold_differences,
 )
 from detap.report import schema
-from tests.cli.conftest import Ended, Files, coco, detap, instances, results, write_coco
-
-__all__ = ["coco", "detap"]
-
-Run = Callable[..., Ended]
+from tests.cli.conftest import Files, Run, instances, results, write_coco
 
 
 @pytest.fixture

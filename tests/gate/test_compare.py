@@ -1,7 +1,7 @@
 """Comparing two detectors: metrics, error counts and the command."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,12 +18,8 @@ from detap.report import schema
 from detap.report.sections.comparison import Difference, conclusion
 from detap.tables.concat import align_classes
 from detap.tables.detection import Detections, GroundTruth
-from tests.cli.conftest import Ended, detap, instances, results
+from tests.cli.conftest import Run, instances, results
 from tests.conftest import ROOT
-
-__all__ = ["detap"]
-
-Run = Callable[..., Ended]
 
 TRUTH = GroundTruth.from_arrays(
     image=[1, 1, 2, 3],

@@ -2,7 +2,6 @@
 
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +9,7 @@ import click
 import pytest
 
 from detap.cli.settings import ConfiguredCommand
-from tests.cli.conftest import Ended, detap, summary, write_coco
-
-__all__ = ["detap"]
-
-Run = Callable[..., Ended]
+from tests.cli.conftest import Run, summary, write_coco
 
 BASE = """
 gt = "instances.json"

@@ -3,7 +3,6 @@
 import csv
 import json
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,12 +15,8 @@ from detap import Result, UsageError, evaluate, protocol
 from detap.analysis.bootstrap import draw_weights, interval, leave_out, resampled
 from detap.analysis.data_sets import data_sets
 from detap.report import schema
-from tests.cli.conftest import Ended, detap
+from tests.cli.conftest import Ended, Run
 from tests.coco import results_of, truth_of
-
-__all__ = ["detap"]
-
-Run = Callable[..., Ended]
 
 BOX = [0, 0, 50, 50]
 HALF = 51 / 101  # the AP of one of two objects: precision 1 at the recalls 0, 0.01, ..., 0.5

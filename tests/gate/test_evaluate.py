@@ -3,7 +3,6 @@
 import json
 import re
 import shlex
-from collections.abc import Callable
 from math import nan
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,12 +16,9 @@ from detap.gates.evaluate import evaluate_gates
 from detap.gates.metric_names import Metrics
 from detap.metrics import Metric
 from detap.testing import assert_detections
-from tests.cli.conftest import Ended, Files, coco, detap, results, write_coco
+from tests.cli.conftest import Ended, Files, Run, results, write_coco
 from tests.coco import results_of, truth_of
 
-__all__ = ["coco", "detap"]
-
-Run = Callable[..., Ended]
 OPTIONS = OptionNames(options=True, interval_source="--baseline-detections", names={})
 DROP = [Limit.of("drop", "0.1")]
 FLOOR = [Limit.of("minimum", "0.1")]

@@ -1,7 +1,7 @@
 """Metrics of few ground truths, and detectors that differ on few images."""
 
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +9,8 @@ import numpy as np
 import pytest
 
 from detap.ranking.bootstrap import left_out_means
-from tests.cli.conftest import Ended, detap, write_coco
+from tests.cli.conftest import Ended, Run, write_coco
 from tests.coco import Row, results_of, truth_of
-
-__all__ = ["detap"]
-
-Run = Callable[..., Ended]
 
 CALL = ("--gt", "instances.json", "--baseline-detections", "results.json")
 SURE = ("--confidence", "0.95")

@@ -1,17 +1,12 @@
 """GitHub's step summary: appended, only if requested by GitHub, within its size limit."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from detap.report.writers.github import MOST_SUMMARY, annotation
-from tests.cli.conftest import Ended, Files, coco, detap
-
-__all__ = ["coco", "detap"]
-
-Run = Callable[..., Ended]
+from tests.cli.conftest import Files, Run
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import csv
 import html
 import json
 import re
-from collections.abc import Callable
 from html.parser import HTMLParser
 from io import StringIO
 from pathlib import Path
@@ -21,12 +20,8 @@ from detap.escaping import escape
 from detap.report import schema
 from detap.report.writers.github import MOST_ANNOTATIONS
 from detap.report.writers.registry import WRITERS
-from tests.cli.conftest import Ended, detap
+from tests.cli.conftest import Run
 from tests.gate.detectors import coco
-
-__all__ = ["detap"]
-
-Run = Callable[..., Ended]
 
 NAMES = [
     *("plain", "std::vector", "::error::forged", "  ::warning title=x::forged", "##[error]forged"),

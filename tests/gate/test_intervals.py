@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -13,12 +12,8 @@ import pytest
 from detap import UsageError, read_detections, read_ground_truth
 from detap.analysis.bootstrap import differing, expanded, interval
 from detap.testing import assert_detections
-from tests.cli.conftest import Ended, detap, write_coco, write_voc
+from tests.cli.conftest import Run, write_coco, write_voc
 from tests.coco import results_of, truth_of
-
-__all__ = ["detap"]
-
-Run = Callable[..., Ended]
 
 # Ten images with an ant and a bee each; image 1 alone has a cow. The later detector finds no bee.
 LABELS = {1: "ant", 2: "bee", 3: "cow"}

@@ -3,7 +3,6 @@
 import csv
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +15,12 @@ from detap.analysis.bootstrap import draw_weights, interval, leave_out
 from detap.report import schema
 from detap.report.numbers import UNDEFINED
 from detap.testing import assert_detections
-from tests.cli.conftest import Ended, detap, write_coco
+from tests.cli.conftest import Ended, Run, write_coco
 from tests.coco import results_of, truth_of
 from tests.gate.test_resampling import scene
 from tests.oracle.resampling import draw_weights as drawn_by_the_oracle
 from tests.oracle.resampling import repeated
 from tests.parity import reference
-
-__all__ = ["detap"]
-
-Run = Callable[..., Ended]
 
 IMAGES = 40
 TAIL = 0.021635981  # beyond Student's t, by scipy: norm.cdf(-t.ppf(0.975, 40))

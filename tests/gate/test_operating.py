@@ -5,7 +5,6 @@ Its best F1 is 6/11 at .55: 3 TP, 3 FP, 2 FN in 3 images. Class a is best at .95
 """
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +12,7 @@ import pytest
 
 from detap import UsageError
 from detap.testing import assert_detections
-from tests.cli.conftest import Ended, Files, detap, voc
-
-__all__ = ["detap", "voc"]
-
-Run = Callable[..., Ended]
+from tests.cli.conftest import Files, Run
 
 
 @pytest.fixture

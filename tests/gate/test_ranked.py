@@ -17,10 +17,8 @@ from detap.analysis.comparison import compare
 from detap.evaluation.detection import on_images, score_tables
 from detap.evaluation.results import Result
 from detap.protocols import protocol
-from tests.cli.conftest import Ended, detap
+from tests.cli.conftest import Ended
 from tests.gate.test_resampling import IMAGES, scene
-
-__all__ = ["detap"]
 
 LOWER = ("MR-2", "MR-4", "miss@0.5")
 HIGHER = (

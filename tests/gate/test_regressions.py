@@ -14,12 +14,9 @@ from detap.gates.detection import Scored
 from detap.gates.evaluate import evaluate_gates
 from detap.report import schema
 from detap.report.sections.slices import slices_block
-from tests.cli.conftest import Ended, detap, write_coco
+from tests.cli.conftest import Run, write_coco
 from tests.coco import truth_of
 
-__all__ = ["detap"]
-
-Run = Callable[..., Ended]
 Box = tuple[int, int, list[int]]
 
 # Six images, with a cat and a dog each. Both detectors miss the cats of image 3 and find it three

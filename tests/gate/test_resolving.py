@@ -7,7 +7,6 @@ is sqrt(0.7 * 0.3 / 100) = 0.0458. 1,000 resamples estimate them to about 2 %.
 """
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +18,8 @@ from detap.core.resampling import resample
 from detap.errors import DetapWarning, UsageError
 from detap.report import schema
 from detap.testing import assert_detections
-from tests.cli.conftest import Ended, detap, write_coco
+from tests.cli.conftest import Ended, Run, write_coco
 from tests.coco import results_of, truth_of
-
-__all__ = ["detap"]
-
-Run = Callable[..., Ended]
 
 FACTOR = 2.801585  # 1.959964 + 0.841621: 95 %, found in 80 %
 SOME = 0.06  # of what is drawn, three standard errors

@@ -1,7 +1,6 @@
 """Slices: their images, and metrics equal to those of the images alone."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +8,8 @@ import pytest
 
 from detap.errors import InputError, Note
 from detap.evaluation.slices import read_slices, slices_by
-from tests.cli.conftest import Ended, Files, coco, detap, instances, voc, write_coco
+from tests.cli.conftest import Ended, Files, Run, instances, write_coco
 
-__all__ = ["coco", "detap", "voc"]
-
-Run = Callable[..., Ended]
 IMAGES = [1, 2, 3, 4]
 STRANGE = "slice images not in the ground truth"
 

@@ -1,7 +1,6 @@
 """The exit status in every combination of output format, gate status and error."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +8,7 @@ import pytest
 
 from detap.report import schema
 from detap.report.writers.registry import WRITERS
-from tests.cli.conftest import Ended, coco, detap, instances, results, spawn, voc, write_coco
-
-__all__ = ["coco", "detap", "voc"]
-
-Run = Callable[..., Ended]
+from tests.cli.conftest import Run, instances, results, spawn, write_coco
 
 # The cat's AP is 0.5 at each threshold but the last bits, the dog's 1, the bird's undefined.
 VERDICTS = {

@@ -1,15 +1,12 @@
 """assert_detections, as a test suite uses it."""
 
 import json
-from collections.abc import Callable
 
 import pytest
 
 from detap import InputError, UsageError, read_detections, read_ground_truth
 from detap.testing import assert_detections
-from tests.cli.conftest import Ended, Files, coco, detap, results, voc
-
-__all__ = ["coco", "detap", "voc"]
+from tests.cli.conftest import Files, Run, results
 
 
 def test_it_returns_the_result_if_gates_pass(coco: Files) -> None:
@@ -46,7 +43,7 @@ def test_tables_and_baseline_detections(coco: Files) -> None:
     assert_detections(truth, now, baseline=before, max_drop={"AP": "90%"})
 
 
-def test_a_baseline_report(coco: Files, detap: Callable[..., Ended]) -> None:
+def test_a_baseline_report(coco: Files, detap: Run) -> None:
     base = coco.folder / "base.json"
     assert detap(*coco.arguments, "-o", base).status == 0
     assert_detections(coco.gt, coco.dt, baseline=base, max_drop=0)

@@ -7,10 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Ended, detap
-
-__all__ = ["detap"]
-
+from tests.cli.conftest import Ended
 
 Command = Callable[..., Ended]
 

@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Ended, detap
-
-__all__ = ["detap"]
+from tests.cli.conftest import Ended
 
 Command = Callable[..., Ended]
 NAMES = ("AP", "AP50", "AP75", "AR1", "AR10", "AR100", "AR500")

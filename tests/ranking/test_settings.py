@@ -7,10 +7,8 @@ import pytest
 
 from detap.errors import UsageError
 from detap.protocols.ranking import classification
-from tests.cli.conftest import detap, summary
+from tests.cli.conftest import summary
 from tests.gate.test_config import Run
-
-__all__ = ["detap"]
 
 # One query with two relevant items, ranked first and third: AP (1 + 2/3) / 2.
 RUN = "q Q0 a 1 3 t\nq Q0 b 2 2 t\nq Q0 c 3 1 t\n"

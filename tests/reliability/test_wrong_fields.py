@@ -3,7 +3,7 @@
 import copy
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +11,9 @@ import pytest
 
 from detap.formats.text.class_names import ClassNames
 from detap.io.problems import FaultError
-from tests.cli.conftest import Ended, detap
+from tests.cli.conftest import Run
 from tests.conftest import ROOT
 
-__all__ = ["detap"]
-
-Run = Callable[..., Ended]
 Place = tuple[str | int, ...]
 
 SAMPLE = 60

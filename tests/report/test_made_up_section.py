@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
@@ -14,12 +14,7 @@ from detap.report.fields import Count, Object, list_of
 from detap.report.model import Block, Column, Table
 from detap.report.sections import SECTIONS, Section
 from detap.report.sections.analysis import Analysis
-from tests.cli.conftest import Ended, detap
-
-__all__ = ["detap"]
-
-Run = Callable[..., Ended]
-
+from tests.cli.conftest import Run
 
 DATA = Object(
     "CrowdedData", "Ground-truth counts of the most crowded images.", counts=list_of(Count)
