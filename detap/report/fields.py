@@ -134,12 +134,16 @@ Input = Object(
     "Input",
     "A file or folder that was read.",
     others=Any,
-    role=Literal["ground_truth", "detections"],
+    role=Literal.__getitem__(
+        ("ground_truth", "detections", "first", "second", "run", "qrels", "scores", "labels")
+    ),
     path=field(str, "The path as given."),
+    data_set=field(str, "Its name, in a report of several.", required=False),
     sha256=field(
         str | None,
         "Digest of the file, not decompressed; of a folder, digest of the lines '<sha256>  "
-        "<name>' of its input files, sorted by name. Null for stdin.",
+        "<name>' of its input files, sorted by name; of the labels in an archive, digest of their "
+        "arrays. Null for stdin.",
         pattern="^[0-9a-f]{64}$",
     ),
     files=field(int, "Number of files.", minimum=1),

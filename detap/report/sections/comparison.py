@@ -11,7 +11,18 @@ from detap.analysis.power import power_analysis
 from detap.errors import Note
 from detap.evaluation.results import class_rows
 from detap.protocols import Protocol
-from detap.report.fields import ClassId, Count, Empty, Object, each, field, list_of, report_of
+from detap.report.fields import (
+    ClassId,
+    Count,
+    Empty,
+    Input,
+    NoteEntry,
+    Object,
+    each,
+    field,
+    list_of,
+    report_of,
+)
 from detap.report.model import Block, Cell, Column, Report, Table, columns_of, name_column
 from detap.report.numbers import change, excludes_zero, fraction, hidden_rows
 from detap.report.sections.errors import SHORT
@@ -22,15 +33,6 @@ MOST_ROWS = 10
 """Rows of the main table on a terminal, unless more are requested."""
 
 _SHORT = {**SHORT, "missed": "FN"}
-
-ComparedInput = Object(
-    "ComparedInput",
-    "A file that was read.",
-    others=Any,
-    role=Literal["ground_truth", "first", "second"],
-    path=str,
-    sha256=str | None,
-)
 
 MetricPair = Object(
     "MetricPair",
@@ -96,7 +98,7 @@ ComparisonReport = report_of(
     "The JSON report of detap compare. Undefined metrics are null.",
     signature=field(str, pattern="^protocol:"),
     protocol=dict[str, Any],
-    inputs=list_of(ComparedInput),
+    inputs=list_of(Input),
     conclusion=field(str, "The change of the primary metric in a sentence."),
     summary=Empty,
     metrics=field(list_of(MetricPair), "The summary metrics."),
@@ -104,7 +106,7 @@ ComparisonReport = report_of(
     images=field(ChangedImages, required=False),
     errors=field(ErrorPairs, required=False),
     power=field(PowerData, required=False),
-    notes=list[Any],
+    notes=list_of(NoteEntry),
     selection=field(dict[str, Any], required=False),
 )
 

@@ -5,19 +5,8 @@ from typing import Any, Literal
 
 from detap.checks.statistics import DataCheck, Statistic
 from detap.errors import Problem
-from detap.report.fields import Count, Object, Version, field, list_of, report_of
+from detap.report.fields import Count, Input, NoteEntry, Object, Version, field, list_of, report_of
 from detap.report.model import Block, Column, Report, Table, columns_of, name_column
-
-CheckedInput = Object(
-    "CheckedInput",
-    "A file that was read.",
-    others=Any,
-    role=Literal["ground_truth", "detections"],
-    path=str,
-    sha256=field(str | None, pattern="^[0-9a-f]{64}$"),
-    files=field(int, minimum=1),
-    records=Count,
-)
 
 ProblemEntry = Object(
     "ProblemEntry",
@@ -37,16 +26,6 @@ ProblemsData = Object(
     omitted=field(Count, "Errors that are not listed."),
 )
 
-CheckNote = Object(
-    "CheckNote",
-    "A note on the inputs.",
-    others=Any,
-    code=field(str, pattern="^[a-z0-9-]+$"),
-    message=str,
-    count=Count,
-    severity=Literal["warning", "info"],
-)
-
 CheckedClass = Object(
     "CheckedClass",
     "A class and its number of boxes.",
@@ -63,9 +42,9 @@ CheckReport = report_of(
     "The JSON report of detap check. New keys do not change schema_version; removed or "
     "changed keys do.",
     version=Version,
-    inputs=field(list_of(CheckedInput), "The readable inputs."),
+    inputs=field(list_of(Input), "The readable inputs."),
     errors=ProblemsData,
-    notes=list_of(CheckNote),
+    notes=list_of(NoteEntry),
     statistics=field(
         dict[str, float | list[str] | None],
         "Data set statistics by key: a count, a number or names; null if not applicable.",

@@ -25,14 +25,6 @@ from detap.report.numbers import UNDEFINED, fraction
 from detap.report.sections.gates import GatesData
 from detap.report.sections.intervals import Ends, format_interval, interval_cells, with_ends
 
-DataSetInput = Object(
-    "DataSetInput",
-    "An input, or that of a report already made.",
-    others=Any,
-    **Input.fields,
-    data_set=str,
-)
-
 DataSetRow = Object(
     "DataSetRow",
     "The metrics of a data set.",
@@ -78,7 +70,7 @@ DataSetsReport = report_of(
     "The JSON report of detap eval --data-sets. Undefined metrics are null.",
     signature=field(str, "The common parts of the signatures.", pattern="^protocol:"),
     protocol=dict[str, Any],
-    inputs=list_of(DataSetInput),
+    inputs=list_of(Input),
     conclusion=str,
     summary=field(
         dict_of(MetricValue),

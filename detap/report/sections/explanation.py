@@ -11,18 +11,20 @@ from detap.analysis.explanation.report_diff import Contribution, ReportDiff
 from detap.decimals import nearly_equal
 from detap.protocols import Protocol
 from detap.protocols.fields import display_name, protocol_fields
-from detap.report.fields import Count, Empty, Object, dict_of, each, field, list_of, report_of
+from detap.report.fields import (
+    Count,
+    Empty,
+    Input,
+    NoteEntry,
+    Object,
+    dict_of,
+    each,
+    field,
+    list_of,
+    report_of,
+)
 from detap.report.model import Block, Cell, Column, Report, Table, columns_of, name_column
 from detap.report.numbers import exact
-
-ExplainedInput = Object(
-    "ExplainedInput",
-    "A file that was read.",
-    others=Any,
-    role=Literal["ground_truth", "detections"],
-    path=str,
-    sha256=str | None,
-)
 
 StepRow = Object(
     "StepRow",
@@ -37,20 +39,20 @@ StepRow = Object(
     **each(float | None, "min", "max"),
 )
 
-ProtocolMetric = Object(
-    "ProtocolMetric",
-    "A metric under a protocol.",
-    signature=str,
-    protocol=dict[str, Any],
+ExplainedMetric = Object(
+    "ExplainedMetric",
+    "A metric of a report, or under a protocol that is given.",
+    signature=field(str, required=False),
+    protocol=field(dict[str, Any], required=False),
     metric=str,
-    value=float,
+    value=float | None,
 )
 
-ProtocolDiffMetrics = Object(
-    "ProtocolDiffMetrics",
-    "The metric under both protocols.",
-    **each(ProtocolMetric, "first", "second"),
-    difference=float,
+ExplainedMetrics = Object(
+    "ExplainedMetrics",
+    "The metric of both sides.",
+    **each(ExplainedMetric, "first", "second"),
+    difference=float | None,
 )
 
 CombinationsData = Object(
@@ -101,15 +103,6 @@ ContributionRow = Object(
     **each(float | None, "fraction", "change"),
 )
 
-ReportMetric = Object("ReportMetric", "A metric of a report.", metric=str, value=float | None)
-
-ReportDiffMetrics = Object(
-    "ReportDiffMetrics",
-    "The metric in both reports.",
-    **each(ReportMetric, "first", "second"),
-    difference=float | None,
-)
-
 CauseEntry = Object(
     "CauseEntry",
     "A possible cause of the difference.",
@@ -138,42 +131,21 @@ ExplanationReport = report_of(
     "The JSON report of detap explain. Undefined metrics are null.",
     signature=field(Literal[""], "Empty: an explanation has no single protocol."),
     protocol=Empty,
-    inputs=list_of(ExplainedInput),
+    inputs=list_of(Input),
     conclusion=field(str, "The conclusion in one sentence."),
     summary=Empty,
-    notes=list[Any],
+    notes=list_of(NoteEntry),
     selection=field(dict[str, Any], required=False),
-)
-
-ProtocolDiffParts = Object(
-    "ProtocolDiffParts",
-    "Further keys of a protocol diff.",
-    others=Any,
-    steps=field(list_of(StepRow), minItems=1),
-    metrics=ProtocolDiffMetrics,
-    combinations=CombinationsData,
-    fields=dict_of(FieldPair),
-)
-
-ProtocolSearchParts = Object(
-    "ProtocolSearchParts",
-    "Further keys of a protocol search.",
-    others=Any,
-    protocols=list_of(ProtocolRow),
-    search=SearchData,
-)
-
-ReportDiffParts = Object(
-    "ReportDiffParts",
-    "Further keys of a report diff.",
-    others=Any,
-    contributions=list_of(ContributionRow),
-    metrics=ReportDiffMetrics,
-    causes=dict_of(CauseEntry),
-    remarks=field(RemarksData, required=False),
-    attribution=field(AttributionData, required=False),
+    metrics=field(ExplainedMetrics, "Of two protocols or reports.", required=False),
     combinations=field(CombinationsData, required=False),
-    fields=field(dict_of(FieldPair), required=False),
+    fields=field(dict_of(FieldPair), "Of two protocols.", required=False),
+    steps=field(list_of(StepRow), "Of two protocols.", minItems=1, required=False),
+    protocols=field(list_of(ProtocolRow), "Of a search.", required=False),
+    search=field(SearchData, required=False),
+    contributions=field(list_of(ContributionRow), "Of two reports.", required=False),
+    causes=field(dict_of(CauseEntry), "Of two reports.", required=False),
+    remarks=field(RemarksData, required=False),
+    attribution=field(AttributionData, "Of two reports.", required=False),
 )
 
 _METRIC = (*columns_of("text", "metric"), *columns_of("exact", "value"))
@@ -195,7 +167,7 @@ def protocol_diff_report(diff: ProtocolDiff) -> Report:
     """Return the report of the difference between two protocols."""
     both = (diff.first, diff.second)
     metrics = [
-        ProtocolMetric(
+        ExplainedMetric(
             item,
             signature=item.protocol.signature(__version__),
             protocol=item.protocol.as_dict(),

@@ -11,7 +11,17 @@ from detap._version import __version__
 from detap.ranking.classification import ClassificationResult
 from detap.ranking.objectives import PARAMETERS, Objectives
 from detap.ranking.retrieval import RetrievalResult
-from detap.report.fields import Count, NoteEntry, Object, Version, each, field, list_of, report_of
+from detap.report.fields import (
+    Count,
+    Input,
+    NoteEntry,
+    Object,
+    Version,
+    each,
+    field,
+    list_of,
+    report_of,
+)
 from detap.report.model import Block, Cell, Column, Report, Table, columns_of, name_column
 from detap.report.numbers import is_undefined, mean, rows_of
 from detap.tables.detection import Floats
@@ -21,22 +31,6 @@ RankingProtocol = Object(
     "Every field of the protocol.",
     others=Any,
     **each(Any, "name", "cutoffs", "divisor", "no_relevant"),
-)
-
-RankingInput = Object(
-    "RankingInput",
-    "A file or folder that was read.",
-    others=Any,
-    role=Literal["run", "qrels", "scores", "labels"],
-    path=str,
-    sha256=field(
-        str | None,
-        "Of the file, or of the files of a folder as in the report of detap eval; of the labels"
-        " in an archive, over their arrays. Null for stdin.",
-        pattern="^[0-9a-f]{64}$",
-    ),
-    files=field(int, minimum=1),
-    records=Count,
 )
 
 QueryRow = Object(
@@ -117,15 +111,15 @@ RankingReport = report_of(
         pattern="^protocol:",
     ),
     protocol=RankingProtocol,
-    inputs=list_of(RankingInput),
+    inputs=list_of(Input),
     summary=field(
         dict[str, float | None],
         "Means over queries or classes, primary metric first; AP@k of a classification is a "
         "mean over samples.",
         minProperties=1,
     ),
-    queries=field(list_of(QueryRow), required=False),
-    classes=field(list_of(RankedClassRow), required=False),
+    queries=field(list_of(QueryRow), "Of a retrieval.", required=False),
+    classes=field(list_of(RankedClassRow), "Of a classification.", required=False),
     notes=list_of(NoteEntry),
     curve=RankingCurve,
     samples=field(
@@ -135,14 +129,6 @@ RankingReport = report_of(
     ),
     losses=field(LossesData, required=False),
     decomposability=field(DecomposabilityData, required=False),
-)
-
-RetrievalParts = Object(
-    "RetrievalParts", "Further keys of a retrieval report.", others=Any, queries=Any
-)
-
-ClassificationParts = Object(
-    "ClassificationParts", "Further keys of a classification report.", others=Any, classes=Any
 )
 
 LOSS_TITLES = {

@@ -1,10 +1,9 @@
 """JSON schemas of reports, derived from the types that the sections declare."""
 
-from collections.abc import Mapping
 from functools import reduce
 from operator import or_
-from types import MappingProxyType, NoneType, UnionType
-from typing import Any, Literal, NamedTuple, get_args, get_origin
+from types import NoneType, UnionType
+from typing import Any, Literal, get_args, get_origin
 
 from detap.protocols import Protocol
 from detap.protocols.fields import ProtocolBase, protocol_fields
@@ -123,57 +122,32 @@ DetectionReport = report_of(
 )
 
 
-class _Document(NamedTuple):
-    """A kind of report: its title, its type, and the parts of each `kind`."""
-
-    title: str
-    declared: Object
-    by_kind: Mapping[str, Object] = MappingProxyType({})
-
-
 DOCUMENTS = {
-    "report": _Document("detap report", DetectionReport),
-    "comparison": _Document("detap comparison", comparison.ComparisonReport),
-    "agreement": _Document("detap agreement", agreement.AgreementReport),
-    "check": _Document("detap check report", data_checks.CheckReport),
-    "ranking": _Document(
-        "detap report of a ranking",
-        ranking.RankingReport,
-        {"retrieval": ranking.RetrievalParts, "classification": ranking.ClassificationParts},
-    ),
-    "image": _Document("detap image", image.ImageReport),
-    "explanation": _Document(
-        "detap explanation",
-        explanation.ExplanationReport,
-        {
-            "protocol_diff": explanation.ProtocolDiffParts,
-            "protocol_search": explanation.ProtocolSearchParts,
-            "report_diff": explanation.ReportDiffParts,
-        },
-    ),
-    "history": _Document("detap history", history.HistoryReport),
-    "data_sets": _Document("detap report of data sets", data_sets.DataSetsReport),
-    "detectors": _Document("detap report of several detectors", detectors.DetectorsReport),
+    "report": DetectionReport,
+    "comparison": comparison.ComparisonReport,
+    "agreement": agreement.AgreementReport,
+    "check": data_checks.CheckReport,
+    "ranking": ranking.RankingReport,
+    "image": image.ImageReport,
+    "explanation": explanation.ExplanationReport,
+    "history": history.HistoryReport,
+    "data_sets": data_sets.DataSetsReport,
+    "detectors": detectors.DetectorsReport,
 }
 """The reports that have a schema, by name."""
 
 
 def schema_of_report(name: str) -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a kind of report."""
-    document, definitions = DOCUMENTS[name], dict[str, Any]()
-    schema = _object(document.declared, definitions)
-    if document.declared is DetectionReport:
+    definitions: dict[str, Any] = {}
+    schema = _object(DOCUMENTS[name], definitions)
+    if name == "report":
         for section in SECTIONS:
             schema["properties"][section.name] = schema_of(section.load().DATA, definitions)
-    if document.by_kind:
-        schema["allOf"] = [
-            {"if": {"properties": {"kind": {"const": kind}}}, "then": schema_of(parts, definitions)}
-            for kind, parts in document.by_kind.items()
-        ]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": address(name),
-        "title": document.title,
+        "title": f"detap {name.replace('_', ' ')}",
         **schema,
         "$defs": dict(sorted(definitions.items())),
     }
