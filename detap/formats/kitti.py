@@ -21,7 +21,7 @@ from detap.formats.by_name.problems import CORNERS
 from detap.formats.reading.sniffing import first_line
 from detap.formats.stem_matching import empty_ground_truth
 from detap.formats.text.folder import Folder, first_folder
-from detap.formats.text.lines import LineForm, are_numbers, has_columns
+from detap.formats.text.lines import LineForm, are_numbers
 from detap.formats.text.reader import FolderReader, Rows, first_words
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
@@ -68,21 +68,6 @@ class KittiForm(LineForm):
     def fault(self, values: list[float]) -> str:
         """Return no fault; boxes are checked in columns."""
         return ""
-
-    def wrong_count(self, columns: list[str]) -> tuple[str, str]:
-        """Return the message and hint for a wrong number of columns."""
-        expected, count = len(self.columns), len(columns)
-        message = f"{has_columns(count)}, expected {expected}"
-        hint = f"write `{' '.join(self.columns)}`"
-        numbers = are_numbers(columns)
-        if count > 2 and numbers[0] and numbers[1] and not numbers[2]:
-            message += ": begins with a frame and a track (KITTI tracking?)"
-            hint = "write one file per frame, without these two columns"
-        elif count > expected - self.scored and not numbers[0] and not numbers[1]:
-            hint += ", the type without spaces"
-        elif not self.scored and count == expected + 1 and all(numbers[1:]):
-            message += ": has a score (results?)"
-        return message, hint
 
 
 def read_ground_truth(

@@ -182,7 +182,6 @@ def _read_renamed(
             break
     if read:
         return max(read, key=len)
-    _check_unicode_form(error, path, names, _names_in(file_format, path, given))
     raise error from None
 
 
@@ -215,24 +214,6 @@ def _names_in(file_format: Format, path: Any, given: dict[str, Any]) -> Iterator
         with suppress(InputError, UsageError, AttributeError):
             limits = given.get("limits", DEFAULT_LIMITS)
             yield file_format.placeholder(path, layout | given, limits)
-
-
-def _check_unicode_form(
-    error: InputError, path: Any, names: list[str], tables: Iterator[GroundTruth]
-) -> None:
-    """Raise InputError if unknown images differ from known ones only in Unicode form."""
-    forms = {normalize("NFC", name): name for name in names}
-    for table in tables:
-        unknown = sorted({*map(str, table.images)}.difference(names))
-        stems = {name: normalize("NFC", without_suffix(name)) for name in unknown}
-        alike = [name for name in unknown if not name.isascii() and stems[name] in forms]
-        if alike:
-            message = (
-                f"{len(alike)} image names differ from the ground truth's only in Unicode form, "
-                f"but are ambiguous (here: {alike[0]!a}; ground truth: {forms[stems[alike[0]]]!a})"
-            )
-            first = Problem(str(path), "", message, "write each name in one form, such as NFC")
-            raise InputError([first, *error.problems], error.omitted) from None
 
 
 def _original(name: str) -> str:

@@ -65,7 +65,6 @@ class Problems:
         self.file = file  # of the problems that have no other
         self.count = 0
         self.lead: Problem | None = None  # the common cause, listed before all others
-        self.cause: Callable[[], Problem | None] = lambda: None  # one that takes time to find
         self._alike: dict[str, _Alike] = {}
 
     @property
@@ -150,7 +149,7 @@ class Problems:
         """Raise InputError if there are problems."""
         if not self.count:
             return
-        lead, lines = self.cause() or self.lead, self._lines
+        lines = self._lines
         omitted = self.count - sum(count for _, _, count in lines)
         listed = [problem for _, problem, _ in lines]
-        raise InputError([*([] if lead is None else [lead]), *listed], omitted)
+        raise InputError([*([] if self.lead is None else [self.lead]), *listed], omitted)

@@ -245,13 +245,8 @@ def test_a_rotated_box_of_cvat_is_refused_or_bounded(data: Data) -> None:
     assert truth.box_area[6] == pytest.approx(4 * half[0] * half[1])
 
 
-_OLD = (
-    'is XML of LabelMe\'s older tool ("LabelMe 3.0" in CVAT), not VOC ({} times, in several '
-    "files); export COCO, Pascal VOC or CVAT for images"
-)
 REFUSED = {
-    "cvat-exports/label_me": _OLD.format(20),
-    "cvat-exports/label_me/train": _OLD.format(10),
+    "cvat-exports/label_me/train": "has no bndbox (26 times, in several files); add <bndbox>",
     "label-studio/CSV/result.csv": "is Label Studio's CSV, which is not read; export JSON",
     "supervision/data.yaml": "lists classes but no images: it has no `train:`, `val:` or `test:`; "
     "use the folder of the labels, and this file as --class-names {}",

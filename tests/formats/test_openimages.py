@@ -346,18 +346,10 @@ HEADERS: dict[str, tuple[tuple[str | bytes, ...], str]] = {
         (PLAIN.replace("YMax", "YMaximum"),),
         "line 1: has no column YMax: its first line is '{plain}imum'; begin with {line}",
     ),
-    "other letters": (
-        (PLAIN.replace("ImageID", "ImageId"),),
-        "line 1: has no column ImageID (case matters); begin with {line}",
-    ),
     "image labels": (
         ("ImageID,Source,LabelName,Confidence",),
-        "line 1: has no column XMin: these are image labels; begin with {line}",
-    ),
-    "Kaggle": (
-        ("ImageId,PredictionString",),
-        "line 1: has no column ImageID: this is a Kaggle submission, with all boxes of an image "
-        "in one text; begin with {line}",
+        "line 1: has no column XMin: its first line is 'ImageID,Source,LabelName,Confidence'; "
+        "begin with {line}",
     ),
     "detections": (
         (SCORED,),

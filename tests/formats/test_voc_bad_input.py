@@ -476,19 +476,6 @@ def test_numbers_in_lines(tmp_path: Path, truth: GroundTruth, text: str, fault: 
         assert refused_lines(tmp_path, truth, FINE, " ".join(columns)) == expected
 
 
-def test_an_image_outside_the_image_set(tmp_path: Path, truth: GroundTruth) -> None:
-    path = tmp_path / "truth" / "Annotations" / "c.xml"
-    expected = (
-        f"image 'c' is not in the image set, but {path} exists; use the image set that the "
-        f"detector was run on"
-    )
-    assert refused_lines(tmp_path, truth, FINE, "c .5 1 2 3 4") == [f"line 2: {expected}"]
-    write(tmp_path / "images", {"a.txt": "dog .5 1 2 3 4", "c.txt": "dog .5 1 2 3 4"})
-    with pytest.raises(InputError) as caught:
-        read_detections(tmp_path / "images", truth)
-    assert problems_of(caught.value, tmp_path / "images") == [f"c.txt: line 1: {expected}"]
-
-
 def test_no_image_in_common(tmp_path: Path, truth: GroundTruth) -> None:
     lead, *rest = refused_lines(tmp_path, truth, *(f"{n} .5 1 2 3 4" for n in range(30)))
     assert lead == (

@@ -204,8 +204,8 @@ class _Reader:
             raise FaultError("columns are not separated by commas", "use commas", "line 1")
         missing = [name for name in required if name not in header]
         if missing:
-            kind = _detected_kind(header, missing)
-            raise FaultError(f"has no column {missing[0]}{kind}", hint, "line 1")
+            message = f"has no column {missing[0]}: its first line is {quote(','.join(header))}"
+            raise FaultError(message, hint, "line 1")
         if self.form == _FORM_LABELS and set(CORNERS) <= set(header):
             raise FaultError("has box columns", "use the image labels", "line 1")
         if not self.scored and _SCORE in header:
@@ -283,15 +283,3 @@ class _Reader:
             self.blanks,
             self.digest.hexdigest() if self.digest is not None else "",
         )
-
-
-def _detected_kind(header: Sequence[str], missing: Sequence[str]) -> str:
-    """Return the likely kind of a file that lacks columns."""
-    lower = {name.lower() for name in header}
-    if "predictionstring" in lower:
-        return ": this is a Kaggle submission, with all boxes of an image in one text"
-    if set(missing) >= set(CORNERS) and {"imageid", "labelname"} <= lower:
-        return ": these are image labels"
-    if missing[0].lower() in lower:
-        return " (case matters)"
-    return f": its first line is {quote(','.join(header))}"

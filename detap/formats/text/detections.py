@@ -8,7 +8,7 @@ from typing import NamedTuple, NoReturn
 
 import numpy as np
 
-from detap.errors import Note, Problem
+from detap.errors import Note
 from detap.formats.by_name.notes import classes_without_file, files_skipped, images_without_file
 from detap.formats.by_name.objects import check_images
 from detap.formats.reading.sniffing import head
@@ -147,7 +147,6 @@ def read_detections(
     folder = named_as_images(folder, ground_truth.images)
     layout = layout or _layout_of(folder, ground_truth) or _refuse_layout(folder)
     reader = FolderReader(folder, as_is, limits)
-    reader.problems.cause = partial(_other_layout, folder, ground_truth, layout)
     if layout == "class-files":
         class_by_stem = classes_of_stems(folder.members, frozenset(ground_truth.classes))
         form = partial(LineForm, "image", True, boxes)
@@ -254,33 +253,10 @@ def _images_of_files(reader: FolderReader, truth: GroundTruth) -> tuple[Integers
     return image, images_without_file(len(truth.images) - int(np.count_nonzero(image_by_file >= 0)))
 
 
-def _other_layout(folder: Folder, truth: GroundTruth, layout: str) -> Problem | None:
-    """Return the problem of files that have another layout; None if they do not."""
-    other = _layout_of(folder, truth)
-    if other in (None, layout):
-        return None
-    used, detected = (f"one file per {name.partition('-')[0]}" for name in (layout, other))
-    message = f"layout is {used}, but file names and first words look like {detected}"
-    return Problem(folder.given, "", message, f"use --layout {other}, or omit it")
-
-
 def _explain_image(truth: GroundTruth, word: str) -> tuple[str, str]:
     """Return the message and hint for an image that the ground truth lacks."""
-    if path := _excluded_file(truth, word):
-        message = f"image {quote(word)} is not in the image set, but {path} exists"
-        return message, "use the image set that the detector was run on"
     hint = hint_of(word, frozenset(truth.images), SAME_IMAGES)
     return f"image {quote(word)} is not in the ground truth", hint
-
-
-def _excluded_file(truth: GroundTruth, image: str) -> str:
-    """Return the annotation file of an image outside the image set, or ""."""
-    if not truth.files or len(truth.files) < 2 or not truth.files[0].members or "/" in image:
-        return ""
-    member = truth.files[0].members[0]
-    inside, suffix = os.path.dirname(member), os.path.splitext(member)[1]
-    path = os.path.join(truth.files[0].path, inside, image + suffix)
-    return path if "\0" not in path and os.path.isfile(path) else ""
 
 
 def _check_score_column(reader: FolderReader, values: Floats) -> None:
