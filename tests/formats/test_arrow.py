@@ -320,7 +320,9 @@ def test_a_row_for_each_image(objects: Any, tmp_path: Path) -> None:
 
 def test_errors_in_image_rows_have_locations(tmp_path: Path) -> None:
     wrong = [PER_IMAGE[0], [], [OBJECTS[1], {**OBJECTS[2], "bbox": [1.0, 2.0, 3.0]}]]
-    with pytest.raises(InputError, match=r"row 2 \(row group 1\), objects\[1\]: bbox is null or"):
+    with pytest.raises(
+        InputError, match=r"row 2 \(row group 1\), objects\[1\]: bbox has 3 values, exp"
+    ):
         truth_of(tmp_path, hugging_face(IMAGES, pa.array(wrong), None), boxes="xywh")
     names = hugging_face(IMAGES, pa.array(PER_IMAGE), ("mask", "gloves"))
     with pytest.raises(InputError, match=r"objects\[1\]: category is 2, expected 0 to 1"):
@@ -460,20 +462,23 @@ def without(*names: str) -> dict[str, list[Any]]:
         (at(1, "score", float("nan")), r"row 1 \(.*\): score is NaN, expected a finite"),
         (at(0, "x", float("-inf")), r"row 0 \(.*\): x is infinite, expected a finite"),
         (at(0, "width", 1e308 * 10), r"row 0 \(.*\): width is infinite"),
-        (at(0, "width", 1e308), r"row 0 \(.*\): box overflows, expected finite"),
+        (at(0, "width", 1e308), r"row 0 \(.*\): bbox \[10.0, .* overflows, expected finite"),
         (at(0, "image_id", None), r"row 0 \(.*\): image_id is null, expected an integer"),
         (at(0, "category_id", None), r"row 0 \(.*\): category_id is null, expected an"),
         (at(1, "image_id", 99), r"row 1 \(.*\): image_id 99 is not in the ground"),
         (
             changed(score=[2**53 + 1, *[1] * (len(RESULTS) - 1)]),
-            r"row 0 \(.*\): score is about 9.0072e\+15, beyond 2\^53; use numbers that float64",
+            r"row 0 \(.*\): score is 9007199254740993, beyond 2\^53; use numbers that float64",
         ),
         (changed(score="high"), "column score has type string, expected numbers"),
         (changed(image_id=True), "column image_id has type bool, expected integers or strings"),
-        (changed(image_id="1"), "image_id has strings .*, expected numbers as in the ground truth"),
+        (
+            changed(image_id="1"),
+            'no image_id of the results is in the ground truth \\(results: "1"; ground truth: 1',
+        ),
         (
             changed(category_id="1"),
-            "category_id has strings .*, expected numbers as in the ground truth",
+            r'category_id "1" is not in the ground truth \(ids are numbers\)',
         ),
         (
             changed(image_id=77),
@@ -509,7 +514,7 @@ def test_invalid_detections(
     ("change", "says"),
     [
         ({"difficult": [0, 2, 0, None]}, r"row 1 \(.*\): difficult is 2, expected 0 or 1"),
-        ({"area": [1.0, -1.0, 1.0, None]}, r"row 1 \(.*\): area is -1, expected a number >= 0"),
+        ({"area": [1.0, -1.0, 1.0, None]}, r"row 1 \(.*\): area is -1.0, expected a number >= 0"),
         ({"area": [1.0, float("nan"), 1.0, None]}, r"row 1 \(.*\): area is NaN, expected a finite"),
         ({"x": [1.0, None, 1.0, None]}, r"row 1 \(.*\): x is null, expected a number"),
         ({"score": [0.5] * 4}, "column score in ground truth \\(detections\\?\\)"),
@@ -697,7 +702,7 @@ def test_repeated_text_takes_no_memory(
     columns["image_id"] = ["x" * 100_000] * 60_000  # 6 GB if each were made
     path = tmp_path / "dt.parquet"
     parquet.write_table(_wide(columns), path)
-    with pytest.raises(InputError, match="image_id has strings"):
+    with pytest.raises(InputError, match="no image_id of the results"):
         detap.read_detections(path, json_tables[0])
 
 

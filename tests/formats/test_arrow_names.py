@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.formats.arrow_files import pa
 
 # Imports pyarrow, which the line above skips without.
-from detap.formats.arrow.columns import encode  # isort: skip
+from detap.formats.arrow.columns import NULL, encode  # isort: skip
 
 KINDS = (pa.int8(), pa.uint8(), pa.int16(), pa.uint16(), pa.int32(), pa.uint32(), pa.int64())
 
@@ -36,7 +36,7 @@ def test_whole_numbers_of_any_type(case: tuple[Any, list[list[int | None]]]) -> 
     kind, parts = case
     codes = encode(pa.chunked_array(parts, kind))
     rows = [value for part in parts for value in part]
-    assert codes.missing.tolist() == [k for k, value in enumerate(rows) if value is None]
+    assert (codes.rows == NULL).tolist() == [value is None for value in rows]
     assert set(codes.number) == {value for value in rows if value is not None}
     for value, code in zip(rows, codes.rows.tolist(), strict=True):
         assert value is None or code == codes.number[value]

@@ -126,11 +126,11 @@ def shape_of(schema: Any, scored: bool, boxes: str | None, problems: Problems) -
 def _inner(field: Any) -> Iterator[tuple[str, Any]]:
     """Yield the fields of the objects: structs in a list, or lists in a struct."""
     kind = field.type
-    if _is_list(kind) and pa.types.is_struct(kind.value_type):
+    if is_list(kind) and pa.types.is_struct(kind.value_type):
         yield from ((part.name, part) for part in kind.value_type)
     elif pa.types.is_struct(kind):
         for part in kind:
-            if _is_list(part.type):
+            if is_list(part.type):
                 inner = part.type.value_field
                 yield part.name, inner.with_metadata(part.metadata or inner.metadata)
 
@@ -147,7 +147,8 @@ def list_lengths(column: Any) -> Any:
     return pyarrow.compute.list_value_length(column)
 
 
-def _is_list(kind: Any) -> bool:
+def is_list(kind: Any) -> bool:
+    """Return True if a type is a list."""
     types = pa.types
     return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
 
@@ -181,7 +182,7 @@ def _expected(name: str, kind: Any, numbered: bool) -> str:
     if name in FLAGS:
         return "" if pa.types.is_boolean(kind) or is_number else "booleans, or 0 and 1"
     if name == BOX:
-        valid = _is_list(kind) and _is_number(kind.value_type)
+        valid = is_list(kind) and _is_number(kind.value_type)
         uneven = pa.types.is_fixed_size_list(kind) and kind.list_size != 4
         return "" if valid and not uneven else "lists of 4 numbers"
     return "" if is_number else "numbers"

@@ -3,35 +3,47 @@
 The same data as a COCO file gives bit-identical tables.
 """
 
+import math
 import os
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from math import isfinite, isnan
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.errors import InputError, Note
+from detap.errors import Note, Problem
 from detap.formats.arrow import files
 from detap.formats.arrow.columns import (
     EXACT,
-    NONE,
+    NULL,
+    WRONG,
     Codes,
-    Rows,
+    boxes_of,
     combined,
     encode,
-    fours,
-    null_rows,
+    floats,
+    is_absent,
+    is_null,
     sides_of,
     to_numpy,
 )
-from detap.formats.arrow.schema import BOX, FLAGS, shape_of
+from detap.formats.arrow.schema import BOX, FLAGS, Shape, shape_of
 from detap.formats.by_name.notes import images_without_objects, nonzero_notes
 from detap.formats.coco.assembly import Source, detection_table, refuse_same_file, truth_table
 from detap.formats.coco.columns import DetectionColumns, TruthColumns
-from detap.formats.coco.records import no_common_id, other_name
+from detap.formats.coco.id_mapping import check_images
+from detap.formats.coco.records import (
+    Record,
+    area_of,
+    box_of,
+    flag_of,
+    identifier_of,
+    no_common_id,
+    number_of,
+    other_name,
+    other_type,
+)
 from detap.io.json_text import short_json
 from detap.io.limits import DEFAULT_LIMITS, MORE_RECORDS, Limits
 from detap.io.paths import Path, SourceFile, shown
@@ -39,7 +51,6 @@ from detap.io.problems import FaultError, Problems
 from detap.tables.columns import check_scores, indices_in
 from detap.tables.detection import (
     Detections,
-    Flags,
     Floats,
     GroundTruth,
     Integers,
@@ -47,15 +58,10 @@ from detap.tables.detection import (
     distinct_name,
     encode_boxes,
 )
-from detap.tables.notes import (
-    INSIST,
-    SAME_IMAGES,
-    class_map_hint,
-    extra_images_problem,
-)
+from detap.tables.notes import INSIST, class_map_hint
 
 _NAMES = ("category_id", "category", "id")
-_NAME_TYPE = ", expected an integer or a string"
+_NUMBERS = ("score", "area", *FLAGS)
 _LAYOUT = (
     "name the columns after the box format (x1, y1, x2, y2 or x, y, width, height), or set the "
     "metadata `boxes` of bbox"
@@ -72,8 +78,8 @@ def read_ground_truth(
     objects. `boxes` is the format of a column `bbox` without metadata.
     """
     table = Table(path, False, boxes, limits)
-    columns = _truth_columns(table)
-    truth = truth_table(columns, table.source(columns.records, as_is, columns.origin))
+    columns, source = _truth_columns(table, as_is)
+    truth = truth_table(columns, source)
     empty = images_without_objects(len(truth.images), truth.image)
     return replace(truth, notes=(*truth.notes, *table.notes(), *nonzero_notes(empty)))
 
@@ -90,8 +96,7 @@ def read_detections(
     refuse_same_file(path, ground_truth, "expected detections")
     table = Table(path, True, boxes, limits)
     columns = _detection_columns(table, ground_truth, as_is)
-    source = table.source(len(columns.image), as_is)
-    source = replace(source, location=columns.located(source.location))
+    source = table.source(len(columns.image), as_is, columns.located(table.location))
     detections = detection_table(columns, ground_truth, source)
     without_scores = "score" not in table.shape.fields
     notes = (*detections.notes, *table.notes())
@@ -99,10 +104,11 @@ def read_detections(
 
 
 class Table:
-    """The N boxes of a file as columns, and their problems.
+    """The N boxes of a file as columns.
 
-    If nested, each image has `counts` boxes, and `sizes` (rows, 2), NaN if unknown. `single` is
-    True if boxes or scores have less than double precision.
+    `images` are the codes of all images; `image` (N,) are those of the boxes. `numbers` are NaN
+    where missing. If nested, each image has `counts` boxes, and `sizes` (rows, 2), NaN if unknown;
+    else `rows` (N,) are those with a box. All values are valid.
     """
 
     def __init__(self, path: Path, scored: bool, boxes: str | None, limits: Limits) -> None:
@@ -110,6 +116,7 @@ class Table:
         self.limits = limits
         self.problems = Problems(limits.problems, shown(self.path))
         with files.opened(path, limits) as container, files.damage(self.path):
+            self._container = container
             self.shape = shape_of(container.schema, scored, boxes, self.problems)
             container.check_size(self.shape.columns, limits)
             try:
@@ -117,182 +124,125 @@ class Table:
             except FaultError as error:
                 self.problems.add_here("", error.message, error.hint)
         self.problems.raise_any()
-        self._container = container
-        self._starts = None if self.counts is None else np.cumsum(self.counts)
 
     def _convert(self, table: Any) -> None:
         """Convert the columns of a pyarrow.Table; a row is a box, or an image if nested."""
-        self.single = False
-        self._inexact: dict[str, Rows] = {}  # rows whose integer float64 may not represent
         columns, lengths = self.shape.rows(table)
-        columns.pop("image_id", None)
+        columns = {
+            name: column if name in _NAMES else combined(column)
+            for name, column in columns.items()
+            if name != "image_id"
+        }
         self.counts = None if lengths is None else to_numpy(lengths).astype(np.int64)
+        self._starts = None if self.counts is None else np.cumsum(self.counts)
         self.sizes: Floats | None = None
         if self.shape.sized:
             sides = [sides_of(table[name].combine_chunks()) for name in ("width", "height")]
             self.sizes = np.stack(sides, axis=1)
         self.images = encode(table["image_id"])  # of each row of the table
-        given = {name: encode(columns.pop(name)) for name in _NAMES if name in columns}
-        self._without = {name: codes.missing for name, codes in given.items()}
-        self._without["image_id"] = self.images.missing
-        self.codes = defaultdict(lambda: Codes({}, np.zeros(0, np.int32), NONE, {}), given)
-        box = [self._values(name, combined(columns.pop(name))) for name in self.shape.box]
-        if self.shape.box == (BOX,):
-            box = list(box[0].reshape(-1, 4).T)
-        self.box: Floats = np.empty((len(box[0]), 4))
-        for k, column in enumerate(box):
-            self.box[:, k] = column
-        del box
-        self._numbers = {
-            name: self._values(name, combined(column)) for name, column in columns.items()
-        }
-        if len(self) > self.limits.records:
+        self._check_images(table["image_id"])
+        codes = {name: encode(columns[name]) for name in _NAMES if name in columns}
+        numbers = {name: floats(columns[name]) for name in _NUMBERS if name in columns}
+        parts = [columns[name] for name in self.shape.box]
+        box = np.column_stack([*map(floats, parts)]) if len(parts) > 1 else boxes_of(parts[0])
+        if len(box) > self.limits.records:
             raise FaultError(f"more than {self.limits.records} boxes", MORE_RECORDS)
+        has_box = np.full(len(box), self.shape.nested)
+        for absent in (
+            *map(is_absent, parts),
+            *(codes[name].rows == NULL for name in self.shape.class_columns),
+        ):
+            has_box |= ~absent
+        self.corners, self.box_area = encode_boxes(box, self.shape.box_format, copy=False)
+        odd = ~np.isfinite(self.box_area) | ~np.isfinite(self.corners).all(axis=1)
+        for name, of_column in codes.items():
+            odd |= of_column.rows <= (WRONG if name == "id" else NULL)
+        for name, values in numbers.items():
+            fine = np.isin(values, (0, 1)) if name in FLAGS else np.isfinite(values)
+            odd |= ~(fine & (values >= 0) if name == "area" else fine) & ~is_null(columns[name])
+        self.rows = np.flatnonzero(has_box)
+        self._refuse(np.flatnonzero(odd[self.rows]), columns)
+        self._select(codes, numbers)
 
-    def _values(self, name: str, column: Any) -> NDArray[Any]:
-        """Return the numbers of a column; store the rows without one."""
-        width, without = 1, null_rows(column)
-        if name == BOX:
-            column, uneven = fours(column)
-            without, width = np.union1d(without, uneven), 4
-        if column.null_count:
-            without = np.union1d(without, null_rows(column) // width)
-        values = to_numpy(column)
-        if name not in FLAGS and values.dtype in (np.int64, np.uint64):
-            inexact = (values > EXACT) | (values.astype(np.int64) < -EXACT)
-            self._inexact[name] = np.flatnonzero(inexact) // width
-        if values.dtype in (np.float32, np.float16) and name != "area":
-            self.single = True
-        self._without[name] = without
-        return values
+    def _select(self, codes: dict[str, Codes], numbers: dict[str, Floats]) -> None:
+        """Set the columns, without the rows of images without objects."""
+        rows, image = self.rows, self.images.rows
+        self.image = image[rows] if self.counts is None else np.repeat(image, self.counts)
+        self.corners, self.box_area = self.corners[rows], self.box_area[rows]
+        self.codes = {name: Codes(number, of[rows]) for name, (number, of) in codes.items()}
+        self.numbers = {name: values[rows] for name, values in numbers.items()}
+        for name in _NUMBERS:
+            self.numbers.setdefault(name, np.full(len(self), np.nan))
+        self.codes.setdefault("id", Codes({}, np.full(len(self), NULL, np.int32)))
+
+    def _check_images(self, column: Any) -> None:
+        """Add the problems of rows without an image, and of repeated images of nested tables."""
+        code, location = self.images.rows, self._container.location
+        for row in np.flatnonzero(code < 0).tolist():
+            with self.problems.collected(location(row)):
+                identifier_of({"image_id": column[row].as_py()}, "image_id")
+        if self.counts is None or self.problems.count:
+            return
+        first = np.full(len(self.images.number), -1)
+        first[code[::-1]] = np.arange(len(code))[::-1]
+        self.problems.add_rows(
+            np.flatnonzero(first[code] != np.arange(len(code))).tolist(),
+            lambda row: (self.problems.file, location(row)),
+            lambda row: f"duplicate image_id (also at {location(first[code[row]])})",
+            "write one row per image",
+        )
+
+    def _refuse(self, boxes: NDArray[np.intp], columns: Mapping[str, Any]) -> None:
+        """Add the problems of boxes of which a value is not valid."""
+        problems = []
+        for box in boxes[: self.limits.problems].tolist():
+            record = {name: column[self.rows[box]].as_py() for name, column in columns.items()}
+            try:
+                _check(record, self.shape)
+            except FaultError as error:
+                located = self.problems.file, self.location(box)
+                problems.append(Problem(*located, error.message, error.hint))
+        self.problems.add_first_of(problems, len(boxes))
 
     def __len__(self) -> int:
-        return len(self.box)
+        return len(self.rows)
 
-    def without(self, name: str) -> Rows:
-        """Return the rows without a value in a column; all if there is no such column."""
-        if name in self._without:
-            return self._without[name]
-        return np.arange(len(self))
-
-    def numbers(self, name: str) -> Floats:
-        """Return another column of numbers, (N,); zeros if there is none."""
-        if name not in self._numbers:
-            return np.zeros(len(self))
-        return self._numbers[name].astype(np.float64)
-
-    def source(self, records: int, as_is: bool, origin: Any = None) -> Source:
+    def source(self, records: int, as_is: bool, location: Callable[[int], str]) -> Source:
         """Return the origin of the columns, for messages."""
-
-        def location(row: int) -> str:
-            return self.location(row if origin is None else int(origin[row]))
-
         file = SourceFile(self.path, records, sha256=self._container.sha256)
         return Source(file, self.limits, as_is, location, self.shape.box_format, _LAYOUT)
 
-    def location(self, row: int) -> str:
+    def location(self, box: int) -> str:
         """Return the location of a box."""
         if self._starts is None:
-            return self._container.location(row)
-        image = int(np.searchsorted(self._starts, row, side="right"))
+            return self._container.location(int(self.rows[box]))
+        image = int(np.searchsorted(self._starts, box, side="right"))
         first = int(self._starts[image - 1]) if image else 0
-        return f"{self._container.location(image)}, objects[{row - first}]"
+        return f"{self._container.location(image)}, objects[{box - first}]"
+
+    def located(self, box: int) -> tuple[str, str]:
+        """Return the file of a box, and its location."""
+        return self.problems.file, self.location(box)
 
     def notes(self) -> Iterator[Note]:
         """Yield the notes of the table."""
-        if self.single:
+        kinds = [self.shape.fields[name].type for name in self.shape.box]
+        kinds += [self.shape.fields[name].type for name in ("score",) if name in self.shape.fields]
+        if {"float", "halffloat"} & {str(getattr(kind, "value_type", kind)) for kind in kinds}:
             message = (
                 "boxes or scores are float32; AP may differ from that of JSON results in the "
                 "eighth decimal"
             )
             yield Note("float32-columns", message, severity="info")
 
-    def report(
-        self, rows: Any, message: str | Callable[[int], str], hint: str = "", location: Any = None
-    ) -> None:
-        """Report a problem of rows, listing as many as the limit allows."""
-        located, file = location or self.location, self.problems.file
-        self.problems.add_rows(rows.tolist(), lambda row: (file, located(row)), message, hint)
-
-    def check_names(self, name: str, codes: Codes, empty: Any = NONE, location: Any = None) -> None:
-        """Report rows without a valid name, but the empty ones."""
-        missing = _exclude(self.without(name), empty)
-        self.report(missing, f"{name} is null{_NAME_TYPE}", location=location)
-        if wrong := codes.wrong:
-            rows = np.flatnonzero(np.isin(codes.rows, list(wrong)))
-            self.report(
-                np.setdiff1d(rows, missing),
-                lambda row: f"{name} is {_format_value(wrong[codes.rows[row]])}{_NAME_TYPE}",
-                location=location,
-            )
-
-    def check_classes(self, empty: Any = NONE) -> None:
-        """Report rows without a class."""
-        for name in self.shape.class_columns:
-            self.check_names(name, self.codes[name], empty)
-
-    def image(self, index: Integers) -> Integers:
-        """Return the image of each box, by the index of each code."""
-        rows = index[self.images.rows] if len(index) else self.images.rows
-        return rows if self.counts is None else np.repeat(rows, self.counts)
-
-    def check_images(self) -> None:
-        """Report rows without an image, and repeated images of nested tables."""
-        location = self._container.location
-        self.check_names("image_id", self.images, NONE, location)
-        if self.counts is None:
-            return
-        code = self.images.rows
-        first = _first_rows(code, len(self.images.number))
-        self.report(
-            np.flatnonzero(first[code] != np.arange(len(code))),
-            lambda row: f"duplicate image_id (also at {location(first[code[row]])})",
-            "write one row per image",
-            location,
-        )
-
-    def boxes(self, empty: Any = NONE) -> tuple[Floats, Floats]:
-        """Return the corners (N, 4) and areas (N,) of all boxes."""
-        box = self.box
-        names = self.shape.box
-        for name, column in zip(names, [box] if len(names) == 1 else box.T, strict=True):
-            self.check_numbers(name, column, empty)
-        corners, areas = encode_boxes(box, self.shape.box_format, copy=False)
-        finite = np.isfinite(areas) & np.isfinite(corners).all(axis=1)
-        if not (self.problems.count or finite.all()):
-            message = "box overflows, expected finite corners and area"
-            self.report(np.flatnonzero(~finite), message)
-        return corners, areas
-
-    def check_numbers(self, name: str, column: Floats, empty: Any = NONE) -> None:
-        """Report rows of a column, (N,) or (N, 4), without finite numbers or with inexact ones."""
-        without = self.without(name)
-        problem, expected = "null, expected a number", "a finite number"
-        if column.ndim > 1:
-            problem = "null or not of length 4, expected 4 numbers"
-            expected = "finite numbers"
-        self.report(_exclude(without, empty), f"{name} is {problem}")
-        finite: Flags = np.all(np.isfinite(column), axis=tuple(range(1, column.ndim)))
-        self.report(
-            _exclude(np.flatnonzero(~finite), without),
-            lambda row: f"{name} is {_format_value(column[row].tolist())}, expected {expected}",
-        )
-        self.report(
-            self._inexact.get(name, NONE),
-            lambda row: f"{name} is about {_format_value(column[row].tolist())}, beyond 2^53",
-            "use numbers that float64 represents exactly, such as integers below 2^53",
-        )
-
-    def category_names(self, empty: Any = NONE) -> dict[Name, str]:
-        """Return the name of each category id; report ids with several names."""
+    def category_names(self) -> dict[Name, str]:
+        """Return the name of each category id; add the problems of ids with several names."""
         ids, names = (self.codes[k] for k in ("category_id", "category"))
         by_id, by_name = list(ids.number), list(names.number)
         count = len(by_name) + 1
-        rows = np.setdiff1d(np.arange(len(ids.rows)), empty)
-        keys = ids.rows[rows].astype(np.int64) * count + names.rows[rows]
-        pairs, first = np.unique(keys, return_index=True)
+        pairs, first = np.unique(ids.rows.astype(np.int64) * count + names.rows, return_index=True)
         name_by_id: dict[Name, str] = {}
-        for pair, row in zip(pairs.tolist(), rows[first].tolist(), strict=True):
+        for pair, row in zip(pairs.tolist(), first.tolist(), strict=True):
             id_code, name_code = divmod(pair, count)
             identifier, name = by_id[id_code], str(by_name[name_code])
             if name_by_id.setdefault(identifier, name) != name:
@@ -304,74 +254,64 @@ class Table:
         return name_by_id
 
 
-def _first_rows(code: Integers, count: int) -> NDArray[np.intp]:
-    """Return the first row of each code."""
-    first = np.full(count, -1)
-    first[code[::-1]] = np.arange(len(code))[::-1]
-    return first
-
-
-def _exclude(rows: Any, others: Any) -> Any:
-    """Return the rows that are not in `others`."""
-    return np.setdiff1d(rows, others, assume_unique=True) if len(rows) else rows
-
-
-def _format_value(value: Any) -> str:
-    """Return the text of a number, or of four, for messages."""
-    if isinstance(value, list):
-        return f"[{', '.join(map(_format_value, value))}]"
-    if isinstance(value, float):
-        return f"{value:g}" if isfinite(value) else "NaN" if isnan(value) else "infinite"
-    return short_json(value)
+def _check(record: Record, shape: Shape) -> None:
+    """Raise FaultError for a value of a box that is not valid; only some may be null."""
+    for name in shape.class_columns:
+        identifier_of(record, name)
+    given = {name: value for name, value in record.items() if value is not None}
+    if "id" in given:
+        identifier_of(given, "id")
+    box = record[BOX] if shape.box == (BOX,) else [record[name] for name in shape.box]
+    names = [f"{BOX}[{k}]" for k in range(4)] if shape.box == (BOX,) else shape.box
+    numbers = [*zip(names, box or (), strict=False)]
+    numbers += [(name, given[name]) for name in ("score", "area") if name in given]
+    for name, value in numbers:
+        number_of(name, value)
+        if isinstance(value, int) and abs(value) > EXACT:
+            hint = "use numbers that float64 represents exactly, such as integers below 2^53"
+            raise FaultError(f"{name} is {short_json(value)}, beyond 2^53", hint)
+    box_of({BOX: box}, shape.box_format)
+    area_of(given, math.nan, math.nan)
+    for name in FLAGS:
+        if name in given:
+            flag_of(given, name)
 
 
 # --- ground truth
 
 
-def _truth_columns(table: Table) -> TruthColumns:
-    """Return the columns; raise InputError for invalid rows."""
-    table.check_images()
-    empty = _empty_rows(table)
-    label, class_ids, class_names = _classes(table, empty)
-    corners, box_area = table.boxes(empty)
-    area, without_area = _areas(table, box_area)
-    columns: dict[str, Any] = {
-        "label": label,
-        "corners": corners,
-        "box_area": box_area,
-        "area": area,
-        **{flag: _flag(table, name) for flag, name in _FLAGS.items()},
-    }
-    ids = _ids(table)
-    table.problems.raise_any()
+def _truth_columns(table: Table, as_is: bool) -> tuple[TruthColumns, Source]:
+    """Return the columns and their origin; raise InputError for invalid rows."""
+    label, class_ids, class_names = _classes(table)
     names = tuple(sorted(table.images.number))
     index = indices_in(table.images.number, names)
-    columns["image"] = table.image(index)
-    mask = np.ones(len(label), np.bool_)
-    mask[empty] = False
-    records = int(np.count_nonzero(mask))
-    if not records and not table.limits.empty:
-        table.problems.add_here("", "no annotations")
-    repeated, reused = _drop_repeated(table, ids, columns, mask)
-    table.problems.raise_any()
-    missing = {
-        "missing-annotation-ids": table.without("id"),
-        "missing-area": without_area,
-        "missing-iscrowd": table.without("iscrowd"),
+    area = table.numbers["area"]
+    columns: dict[str, Any] = {
+        "image": index[table.image],
+        "label": label,
+        "corners": table.corners,
+        "box_area": table.box_area,
+        "area": np.where(np.isnan(area), table.box_area, area),
+        **{flag: table.numbers[name] == 1 for flag, name in _FLAGS.items()},
     }
-    counts = {code: int(np.count_nonzero(mask[rows])) for code, rows in missing.items()}
-    counts["annotation-ids-by-image"] = reused
-    is_zero = (ids == table.codes["id"].number.get(0, -2))[mask] & (reused == 0)
-    counts["annotation-id-zero"] = int(np.count_nonzero(is_zero))
+    if not len(table) and not table.limits.empty:
+        table.problems.add_here("", "no annotations")
+    kept, repeated, reused = _without_repeated(table, columns)
+    table.problems.raise_any()
+    ids = table.codes["id"]
+    is_zero = (ids.rows[kept] == ids.number.get(0, WRONG)) & (reused == 0)
+    counts = {
+        "missing-annotation-ids": int(np.count_nonzero(ids.rows[kept] == NULL)),
+        "missing-area": int(np.count_nonzero(np.isnan(area[kept]))),
+        "missing-iscrowd": int(np.count_nonzero(np.isnan(table.numbers["iscrowd"][kept]))),
+        "annotation-ids-by-image": reused,
+        "annotation-id-zero": int(np.count_nonzero(is_zero)),
+    }
     sizes = np.full((len(names), 2), np.nan)
     if table.sizes is not None and names:
         sizes[index[table.images.rows]] = table.sizes
-    origin = None
-    if not mask.all():
-        origin = np.flatnonzero(mask)
-        columns = {name: column[mask] for name, column in columns.items()}
     truth = GroundTruth(
-        **columns,
+        **{name: column[kept] for name, column in columns.items()},
         images=names,
         image_sizes=sizes,
         classes=tuple(map(str, class_ids)),
@@ -380,32 +320,21 @@ def _truth_columns(table: Table) -> TruthColumns:
         zero_id=is_zero & (np.cumsum(is_zero) == 1),
     )
     repeats = {"annotations": repeated}
-    return TruthColumns(truth, class_names, counts, records, origin, repeats)
+    source = table.source(len(table), as_is, lambda row: table.location(int(kept[row])))
+    return TruthColumns(truth, class_names, counts, len(table), repeated=repeats), source
 
 
-def _empty_rows(table: Table) -> Any:
-    """Return the rows of images without objects."""
-    rows = np.arange(0 if table.shape.nested else len(table))
-    for name in (*table.shape.box, *table.shape.class_columns):
-        rows = np.intersect1d(rows, table.without(name)) if len(rows) else rows
-    return rows
-
-
-def _classes(table: Table, empty: Any) -> tuple[Integers, tuple[Name, ...], tuple[str | None, ...]]:
+def _classes(table: Table) -> tuple[Integers, tuple[Name, ...], tuple[str | None, ...]]:
     """Return the label of each row, and the ids and names of the classes."""
-    table.check_classes(empty)
     column, *others = table.shape.class_columns
-    codes = table.codes[column]
-    if table.problems.count:
-        return codes.rows, (), ()
-    listed = table.shape.class_names
+    codes, listed = table.codes[column], table.shape.class_names
     if column == "category" and table.shape.id_column and listed is not None:
         ids: tuple[Name, ...] = tuple(range(len(listed)))
         label = _indexed(codes, ids)
-        label[empty] = 0
         numbers = list(codes.number)
-        table.report(
-            np.flatnonzero(label < 0),
+        table.problems.add_rows(
+            np.flatnonzero(label < 0).tolist(),
+            table.located,
             lambda row: (
                 f"category is {numbers[codes.rows[row]]}, expected 0 to {len(listed) - 1} as in "
                 "the metadata huggingface"
@@ -417,7 +346,7 @@ def _classes(table: Table, empty: Any) -> tuple[Integers, tuple[Name, ...], tupl
     if table.shape.id_column:
         names = (None,) * len(ids)
     if others:
-        name_by_id = table.category_names(empty)
+        name_by_id = table.category_names()
         names = tuple(name_by_id.get(identifier) for identifier in ids)
     return _indexed(codes, ids), ids, names
 
@@ -427,49 +356,18 @@ def _indexed(codes: Codes, order: Sequence[Name]) -> Integers:
     return indices_in(codes.number, order)[codes.rows] if codes.number else codes.rows
 
 
-def _areas(table: Table, box_area: Floats) -> tuple[Floats, Any]:
-    """Return the annotated areas, or those of the boxes, and the rows without."""
-    area = table.numbers("area")
-    missing = table.without("area")
-    table.check_numbers("area", area, missing)
-    negative = np.flatnonzero(area < 0)
-    table.report(negative, lambda row: f"area is {area[row]:g}, expected a number >= 0")
-    area[missing] = box_area[missing]
-    return area, missing
+def _without_repeated(
+    table: Table, columns: Mapping[str, Any]
+) -> tuple[NDArray[np.intp], list[Name], int]:
+    """Return the boxes without identical ones of the same id and image, and the ids of those.
 
-
-def _flag(table: Table, name: str) -> Flags:
-    """Return a flag, False if missing."""
-    values = table.numbers(name)
-    table.report(
-        np.flatnonzero((values != 0) & (values != 1)),
-        lambda row: f"{name} is {_format_value(values[row].item())}, expected 0 or 1",
-    )
-    return np.asarray(values == 1)
-
-
-def _ids(table: Table) -> Integers:
-    """Return the code of each annotation's id, -1 if missing."""
-    ids = np.full(len(table), -1, np.int32)
-    if "id" in table.shape.fields:
-        missing = table.without("id")
-        table.check_names("id", table.codes["id"], missing)
-        ids[:] = table.codes["id"].rows
-        ids[missing] = -1
-    return ids
-
-
-def _drop_repeated(
-    table: Table, ids: Integers, columns: Mapping[str, Any], mask: Flags
-) -> tuple[list[Name], int]:
-    """Unset the mask of identical records with the same id and image.
-
-    Return their ids, and the number of ids that name other objects in other images.
+    The last value is the number of ids that name other objects in other images.
     """
+    ids, names = table.codes["id"].rows, list(table.codes["id"].number)
     rows = np.flatnonzero(ids >= 0)
-    names = list(table.codes["id"].number)
+    every = np.arange(len(table))
     if len(names) == len(rows):
-        return [], 0
+        return every, [], 0
     keys = columns["image"][rows].astype(np.int64) * len(names) + ids[rows]
     _, first, key = np.unique(keys, return_index=True, return_inverse=True)
     original = rows[first][key]
@@ -479,14 +377,15 @@ def _drop_repeated(
         equal = column[repeated] == column[original]
         same &= equal.all(axis=1) if equal.ndim > 1 else equal
     first_row = dict(zip(repeated.tolist(), original.tolist(), strict=True))
-    table.report(
-        repeated[~same],
+    table.problems.add_rows(
+        repeated[~same].tolist(),
+        table.located,
         lambda row: (
             f"duplicate id {short_json(names[ids[row]])} (also at {table.location(first_row[row])})"
         ),
     )
-    mask[repeated[same]] = False
-    return [names[code] for code in ids[repeated[same]].tolist()], len(first) - len(names)
+    dropped = repeated[same]
+    return np.delete(every, dropped), [names[k] for k in ids[dropped]], len(first) - len(names)
 
 
 # --- detections
@@ -494,28 +393,22 @@ def _drop_repeated(
 
 def _detection_columns(table: Table, truth: GroundTruth, as_is: bool) -> DetectionColumns:
     """Return the columns with the indices of `truth`."""
-    table.check_images()
     later = table.limits.part or table.limits.any_classes
     label, unknown = _labels(table, truth, as_is or later)
-    corners, box_area = table.boxes()
-    score = table.numbers("score")
-    without = table.without("score")
-    table.check_numbers("score", score, without)
     table.problems.raise_any()
-    score[without] = np.nan
-    check_scores(score, lambda row: (table.problems.file, table.location(row)))
-    index = indices_in(table.images.number, truth.images)
-    image = table.image(index)
-    extra = np.flatnonzero(image < 0)
-    if (index < 0).any() and table.limits.refuses_images(len(extra) or 1, len(image)):
-        _refuse_unknown_images(table, extra, truth.images)
-    columns = DetectionColumns(image, label, corners, box_area, score, unknown, {})
-    return columns.without_extra_images(len(truth.class_ids), len(np.unique(_codes(table)[extra])))
+    score = table.numbers["score"]
+    check_scores(score, table.located)
+    image = indices_in(table.images.number, truth.images)[table.image]
+    names, problems = (table.image, list(table.images.number)), table.problems
+    check_images(image, names, truth, problems, limits=table.limits, location=table.location)
+    problems.raise_any()
+    columns = DetectionColumns(image, label, table.corners, table.box_area, score, unknown, {})
+    extra = len(np.unique(table.image[image < 0]))
+    return columns.without_extra_images(len(truth.class_ids), extra)
 
 
 def _labels(table: Table, truth: GroundTruth, as_is: bool) -> tuple[Integers, dict[Name, int]]:
     """Return the label of each row, and the counts of unknown classes."""
-    table.check_classes()
     column = table.shape.class_columns[0]
     has_both = len(table.shape.class_columns) > 1  # ids and names
     known: Sequence[Name] = truth.class_ids
@@ -523,8 +416,6 @@ def _labels(table: Table, truth: GroundTruth, as_is: bool) -> tuple[Integers, di
     if not table.shape.id_column or (has_both and names_decide):
         column, known = "category", truth.classes
     codes = table.codes[column]
-    if table.problems.count:
-        return codes.rows, {}
     _check_type(table, column, codes, known)
     if has_both and column == "category_id":
         _check_names(table, table.category_names(), truth)
@@ -552,39 +443,6 @@ def _check_names(table: Table, names: dict[Name, str], truth: GroundTruth) -> No
 
 def _check_type(table: Table, column: str, codes: Codes, known: Sequence[Name]) -> None:
     """Report strings if the ground truth has numbers, or the reverse."""
-    if not codes.number or not known:
-        return
-    name = next(iter(codes.number))
-    if isinstance(name, str) != isinstance(known[0], str):
-        table.problems.add_here(
-            "",
-            f"{column} has {_type_name(name)} (e.g. {short_json(name)}), expected "
-            f"{_type_name(known[0])} as in the ground truth (e.g. {short_json(known[0])})",
-        )
-
-
-def _refuse_unknown_images(table: Table, rows: Any, known: tuple[Name, ...]) -> None:
-    """Report detections of unknown images."""
-    _check_type(table, "image_id", table.images, known)
-    table.problems.raise_any()
-    if not len(rows):
-        return
-    names = list(table.images.number)
-    if len(rows) == len(table):
-        message = no_common_id("image_id", names, known)
-        table.problems.instead(message, SAME_IMAGES)
-        table.problems.raise_any()
-    codes = _codes(table)[rows]
-    message = f"image_id {short_json(names[codes[0]])} is not in the ground truth"
-    location = table.path, table.location(int(rows[0]))
-    counts = len(rows), len(np.unique(codes))
-    raise InputError(extra_images_problem(location, message, *counts))
-
-
-def _codes(table: Table) -> Integers:
-    """Return the index of the image of each row among those of the file."""
-    return table.image(NONE.astype(np.int32))
-
-
-def _type_name(name: Name) -> str:
-    return "strings" if isinstance(name, str) else "numbers"
+    if codes.number and (ending := other_type(next(iter(codes.number)), known)):
+        name = short_json(next(iter(codes.number)))
+        table.problems.add_here("", f"{column} {name} is not in the ground truth{ending}")

@@ -5,7 +5,7 @@ Some detectors write file stems as image ids, as numbers if they are digits (Ult
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 from unicodedata import normalize
@@ -17,14 +17,16 @@ from detap.checks.boxes import image_keys
 from detap.errors import InputError, Note, Problem
 from detap.formats.catalogue import FORMATS
 from detap.formats.coco.columns import DetectionColumns
-from detap.formats.coco.records import other_name
+from detap.formats.coco.records import no_common_id, other_name, other_type
 from detap.formats.stem_matching import ImageNames, stem_of
 from detap.formats.text.class_names import DATA_YAML, ClassNames
 from detap.io.json_text import short_json
+from detap.io.limits import Limits
 from detap.io.paths import shown
+from detap.io.problems import Problems
 from detap.io.stream import refuse
-from detap.tables.detection import SAMPLED_IMAGES, GroundTruth, Name, distinct_name
-from detap.tables.notes import INSIST
+from detap.tables.detection import SAMPLED_IMAGES, GroundTruth, Integers, Name, distinct_name
+from detap.tables.notes import INSIST, SAME_IMAGES, extra_images_problem
 from detap.text_input import is_whole, join_names
 
 _MIN_RATIO = 4
@@ -130,7 +132,36 @@ def _indices_by_number(names: ImageNames) -> dict[Name, int]:
     return {number: index for index, number in numbers.items() if counts[number] == 1}
 
 
-def ambiguous_number(identifier: Name, images: Sequence[Name]) -> str:
+def check_images(
+    image: Integers,
+    names: tuple[Integers, Sequence[Name]],
+    truth: GroundTruth,
+    problems: Problems,
+    *,
+    limits: Limits,
+    location: Callable[[int], str],
+) -> None:
+    """Add the problem of detections of images, -1, that the ground truth lacks.
+
+    `names` are the index (N,) of each row's image among those of the results, and their names.
+    """
+    unknown, (rows, ids) = np.flatnonzero(image < 0), names
+    if not limits.refuses_images(len(unknown), len(image)):
+        return
+    if len(unknown) == len(image):
+        problems.instead(no_common_id("image_id", ids, truth.images), SAME_IMAGES)
+        return
+    name = ids[rows[unknown[0]]]
+    other = other_type(name, truth.images)
+    message = f"image_id {short_json(name)} is not in the ground truth{other}"
+    counts = len(unknown), len(np.unique(rows[unknown]))
+    stems = any(type(ids[row]) is type(name) for row in np.unique(rows[image >= 0]))
+    hint = _ambiguous_number(name, truth.images) or ("" if other and not stems else SAME_IMAGES)
+    located = problems.file, location(int(unknown[0]))
+    problems.extend(extra_images_problem(located, message, *counts, hint))
+
+
+def _ambiguous_number(identifier: Name, images: Sequence[Name]) -> str:
     """Return the hint for a number that is the stem of several images, or ""."""
     same = [
         name

@@ -18,15 +18,13 @@ from detap.formats.coco.columns import (
 )
 from detap.formats.coco.id_mapping import (
     CLASS_NAMES_AS_IDS,
-    ambiguous_number,
+    check_images,
     image_indices,
 )
 from detap.formats.coco.keypoints import KeypointLists, joined_keypoints
 from detap.formats.coco.masks import SegmentationLists
 from detap.formats.coco.records import (
     bounds_of,
-    no_common_id,
-    other_type,
     polygon_of,
     result_values,
 )
@@ -36,8 +34,8 @@ from detap.formats.json.document import Document, Ids, RecordList, loaded, names
 from detap.io.json_text import short_json
 from detap.io.problems import FaultError
 from detap.tables.columns import check_scores
-from detap.tables.detection import Flags, Floats, GroundTruth, Integers, Name, encode_boxes
-from detap.tables.notes import SAME_IMAGES, class_map_hint, extra_images_problem
+from detap.tables.detection import Flags, Floats, GroundTruth, Name, encode_boxes
+from detap.tables.notes import class_map_hint
 from detap.text_input import join_names
 
 
@@ -197,8 +195,8 @@ class ResultsFile:
         label_index = label.indices({name: i for i, name in enumerate((*class_names, *unknown))})
         if class_names is not class_ids:
             notes += (replace(CLASS_NAMES_AS_IDS, count=len(label.index)),)
-        if not image.index.keys() <= index_by_id.keys():
-            self._check_images(image_index, image, truth.images)
+        limits, images = self._document.limits, (image.rows, image.names)
+        check_images(image_index, images, truth, problems, limits=limits, location=self._where)
         self._check_category_types(label, class_names)
         problems.raise_any()
         score = np.asarray(fields.take("score"))
@@ -208,7 +206,7 @@ class ResultsFile:
             if missing := int(np.isnan(of_key).sum()):
                 message = f"{self._score_key} missing; using score"
                 notes += (Note("missing-score-key", message, missing, severity="info"),)
-        check_scores(score, self._location)
+        check_scores(score, lambda row: (problems.file, self._where(row)))
         segmentations = None
         if self.masks or self.has_segmentations:
             segmentations = self._segmentations.columns()
@@ -298,9 +296,8 @@ class ResultsFile:
         if self.boxes == "cxcywh":
             box[missing, :2] += box[missing, 2:] / 2
 
-    def _location(self, row: int) -> tuple[str, str]:
-        records = self._records
-        return self._document.problems.file, records.location(records.number_of(row))
+    def _where(self, row: int) -> str:
+        return self._records.location(self._records.number_of(row))
 
     def _quadrilaterals(self, corners: Floats) -> Floats | None:
         """Return the quadrilaterals (N, 8), boxes among them; None if all are boxes."""
@@ -311,33 +308,16 @@ class ResultsFile:
             polygons[row] = polygon
         return polygons
 
-    def _check_images(self, indices: Integers, ids: Ids, known: Sequence[Name]) -> None:
-        records, problems = self._records, self._document.problems
-        unknown, names = np.flatnonzero(indices < 0), ids.names
-        if not self._document.limits.refuses_images(len(unknown), len(indices)):
-            return
-        if len(unknown) == len(indices):
-            problems.instead(no_common_id("image_id", names, known), SAME_IMAGES)
-            return
-        name = names[ids.rows[unknown[0]]]
-        location = records.location(records.number_of(int(unknown[0])))
-        other = other_type(name, known)
-        message = f"image_id {short_json(name)} is not in the ground truth{other}"
-        counts = len(unknown), len(np.unique(ids.rows[unknown]))
-        stems = any(type(names[row]) is type(name) for row in np.unique(ids.rows[indices >= 0]))
-        hint = ambiguous_number(name, known) or ("" if other and not stems else SAME_IMAGES)
-        problems.extend(extra_images_problem((problems.file, location), message, *counts, hint))
-
     def _check_category_types(self, ids: Ids, known: Sequence[Name]) -> None:
         if not known:
             return
-        names, records = ids.names, self._records
+        names = ids.names
         expects_text = isinstance(known[0], str)
         expected = "a string" if expects_text else "a number"
         wrong = np.array([isinstance(name, str) != expects_text for name in names], np.bool_)
         for row in np.flatnonzero(wrong[ids.rows]).tolist() if wrong.any() else ():
             self._document.problems.add_here(
-                records.location(records.number_of(row)),
+                self._where(row),
                 f"category_id is {short_json(names[ids.rows[row]])}, expected {expected} as in the "
                 "ground truth",
             )
