@@ -6,12 +6,17 @@ in one new folder. Partials, shards and engines are left out.
 """
 
 import json
+import os
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from tests.golden import worked
+from tests.golden.corpus.inputs import MUTATED
+from tests.reliability.runner import arguments
+from tests.reliability.test_corpus import CASES
 
 ROOT = Path(__file__).resolve().parents[3]
 WRITERS = (
@@ -649,14 +654,18 @@ def of_rankings() -> Iterator[str | tuple[str, ...]]:
 
 
 def of_odd_files(odd: Path) -> Iterator[str]:
-    """Yield evaluations of odd and broken files."""
-    gt, dt = Q.split()
-    for path in names(odd / "coco-dt"):
-        yield f"detap eval {gt} '$ODD/coco-dt/{path}' --matches matches.csv"
-    for path in names(odd / "coco-gt"):
-        yield f"detap eval '$ODD/coco-gt/{path}' {dt}"
-    for path in names(odd / "jsonl-dt"):
-        yield f"detap eval $ODD/jsonl/gt.jsonl '$ODD/jsonl-dt/{path}' --matches matches.csv"
+    """Yield evaluations of odd and broken files, and checks of mutated ones."""
+    for number, case in enumerate(CASES):
+        if not case.stdin and case.row != "target":
+            place = f"cases/{number}"
+            words = (
+                f"$ODD/{place}/{word}" if word and os.path.exists(odd / place / word) else word
+                for word in arguments(case)
+            )
+            yield f"detap {' '.join(map(shlex.quote, words))}"
+    for target, option in MUTATED.items():
+        for path in names(odd / "mutated" / target):
+            yield f"detap check {option} $ODD/mutated/{target}/{path} -o check.json"
     for path in names(odd / "voc-gt"):
         yield f"detap eval $ODD/voc-gt/{path} $FIXTURES/quickstart/voc/detections"
     labelling = "$FIXTURES/labelling-tools"
@@ -686,16 +695,6 @@ def of_odd_files(odd: Path) -> Iterator[str]:
     for case in names(odd / "lrp"):
         files = f"$ODD/lrp/{case}/gt.json $ODD/lrp/{case}/dt.json"
         yield f"detap eval {files} --metrics oLRP,LRP@score=0.5 -o report.json"
-    for damage in (
-        "bom",
-        "truncated",
-        "garbage-after",
-        "score-NaN",
-        "escaped-score",
-        "twice-score",
-    ):
-        yield f"detap check {gt} $ODD/coco-dt/{damage}.json -o check.json"
-        yield f"detap convert {gt} $ODD/coco-dt/{damage}.json --to yolo -o converted"
 
 
 def names(folder: Path) -> list[str]:

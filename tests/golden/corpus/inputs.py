@@ -1,30 +1,46 @@
 """Write input that is no fixture: odd and broken files, and real data in other forms."""
 
-import gzip
 import json
 import random
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from fuzz.mutate import Mutator
+from tests.reliability.test_corpus import CASES
+
 FIXTURES = Path(__file__).resolve().parents[3] / "fixtures"
 QUICKSTART = FIXTURES / "quickstart"
+MUTATIONS = 60
+MUTATED = {
+    "coco-truth": "--format coco --gt",
+    "coco-results": "--format coco --dt",
+    "cvat": "--format cvat --gt",
+    "tfcsv": "--format tfcsv --gt",
+    "open-images": "--format openimages --gt",
+    "createml": "--format createml --gt",
+    "via": "--format via --gt",
+    "datumaro": "--format datumaro --gt",
+    "label-studio": "--format labelstudio --gt",
+}
+"""Formats of one file that the fuzzer mutates, and the option of `check` that reads it."""
 
 
 def write(folder: Path, data: Path) -> None:
     """Write everything; what needs real data that is absent is left out."""
     results = json.loads((QUICKSTART / "coco" / "results.json").read_text())
     truth = json.loads((QUICKSTART / "coco" / "instances.json").read_text())
-    for name, content in odd_results(results):
-        put(folder / "coco-dt" / f"{name}.json", content)
-    for name, content in odd_truths(truth):
-        put(folder / "coco-gt" / f"{name}.json", content)
-    for name, content in odd_lines(json_lines(truth, results)):
-        put(folder / "jsonl-dt" / f"{name}.jsonl", content)
+    for number, case in enumerate(CASES):
+        (folder / "cases" / str(number)).mkdir(parents=True)
+        case.build(folder / "cases" / str(number))
+    for target in MUTATED:
+        mutator = Mutator(target, seed=1)
+        for number in range(MUTATIONS):
+            put(folder / "mutated" / target / str(number), mutator.next())
     put(folder / "jsonl" / "gt.jsonl", "\n".join(json_lines(truth, truth["annotations"])))
     put(folder / "jsonl" / "dt.jsonl", "\n".join(json_lines(truth, results)))
     write_odd_text(folder)
@@ -50,258 +66,6 @@ def put(path: Path, content: Any) -> None:
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
 
 
-def odd_fields(first: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield a name and the JSON of a record of results whose fields are odd."""
-    text = json.dumps(first)
-    score, box = json.dumps(first["score"]), json.dumps(first["bbox"])
-    for value in (
-        "NaN",
-        "Infinity",
-        "-Infinity",
-        "1e400",
-        "-0.0",
-        "true",
-        "null",
-        '"0.9"',
-        "[0.9]",
-        "9.5E-1",
-        "0.97000000000000000001",
-        "97",
-        "1.5",
-        "-0.1",
-        "01",
-        "+1",
-        ".5",
-        "1.",
-        "123456789012345678901234567890",
-        "5e-324",
-    ):
-        yield f"score-{value}", text.replace(score, value)
-    for value in (
-        "[22, 31, 78]",
-        "[22, 31, 78, 60, 1]",
-        "[]",
-        "null",
-        '"22 31 78 60"',
-        "[22, 31, NaN, 60]",
-        "[22, 31, -78, 60]",
-        "[22, 31, 0, 0]",
-        '["22", 31, 78, 60]',
-        "[22.0, 31e0, 7.8E1, 6000e-2]",
-        "[1e308, 0, 1e308, 1]",
-        "[[22, 31, 78, 60]]",
-        "[22, 31, 78, null]",
-        b"[22,\\n31\\t,78 , 60]".decode("unicode_escape"),
-        "[0.1, 0.1, 0.3, 0.2]",
-        '{"x": 22, "y": 31, "width": 78, "height": 60}',
-    ):
-        yield f"bbox-{value}", text.replace(box, value)
-    for value in (
-        "1.0",
-        '"1"',
-        '"000001"',
-        '"000001.jpg"',
-        "99",
-        "-1",
-        "null",
-        "1.5",
-        "true",
-        "9223372036854775807",
-        "9223372036854775808",
-        "1e0",
-        "[1]",
-        '""',
-    ):
-        yield f"image_id-{value}", text.replace('"image_id": 1', f'"image_id": {value}')
-    for value in ("2.0", '"cat"', "99", "null", "0", "-2", "2e0", "false", '"2"'):
-        yield f"category_id-{value}", text.replace('"category_id": 2', f'"category_id": {value}')
-    for key, value in first.items():
-        yield f"without-{key}", json.dumps({k: v for k, v in first.items() if k != key})
-        yield f"escaped-{key}", text.replace(f'"{key}"', f'"\\u{ord(key[0]):04x}{key[1:]}"')
-        yield f"twice-{key}", text[:-1] + f', "{key}": {json.dumps(value)}}}'
-    yield "score-then-other", text[:-1] + ', "score": 0.11}'
-    yield (
-        "other-fields",
-        text[:-1] + ', "extra": {"a": [1, {"b": "]}\\\\\\""}], "é": null}, "id": 7}',
-    )
-    yield "reversed", json.dumps(dict(reversed(first.items())))
-    yield "compact", json.dumps(first, separators=(",", ":"))
-    yield "wide", "\n\t " + json.dumps(first, indent=3, separators=(" ,", " : ")) + "\r\n"
-    yield "deep", text[:-1] + f', "extra": {"[" * 90}{"]" * 90}}}'
-    yield "too-deep", text[:-1] + f', "extra": {"[" * 2000}{"]" * 2000}}}'
-    yield "bad-escape", text[:-1] + ', "extra": "\\x"}'
-    yield "surrogate", text[:-1] + ', "extra": "\\ud800"}'
-    yield "control-character", text[:-1] + ', "extra": "\x01"}'
-    for name, odd in {
-        "number": "7",
-        "null": "null",
-        "list": "[]",
-        "text": '"a"',
-        "empty": "{}",
-        "open": text[:-1],
-        "comma": text[:-1] + ",}",
-        "quotes": text.replace('"', "'"),
-        "comment": text + " // first",
-        "colon": text.replace(":", "", 1),
-    }.items():
-        yield f"record-{name}", odd
-
-
-def safe(name: str) -> str:
-    """Return a name for a file; what a file system refuses becomes its code."""
-    return "".join(c if c.isalnum() or c in "-_.+" else f"~{ord(c):x}" for c in name)
-
-
-def odd_results(results: list[dict[str, Any]]) -> Iterator[tuple[str, Any]]:
-    """Yield files of COCO results with something odd in them."""
-    first, *rest = results
-    others = [json.dumps(record) for record in rest]
-    for name, record in odd_fields(first):
-        yield safe(name), "[" + ",\n".join([*others[:5], record, *others[5:]]) + "]"
-        if name.startswith(("score-NaN", "bbox-[22, 31, NaN", "escaped", "score-null")):
-            yield safe(f"first-{name}"), "[" + ",".join([record, *others]) + "]"
-            yield safe(f"last-{name}"), "[" + ",".join([*others, record]) + "]"
-    text = json.dumps(results)
-    yield from odd_files(text)
-    yield "object", {"annotations": results}
-    yield "object-named", {"info": {}, "results": results}
-    yield "object-predictions", {"predictions": results, "info": [1]}
-    yield "annotations-twice", f'{{"annotations": {text}, "annotations": []}}'
-    yield "comma-at-end", text[:-1] + ",]"
-    yield "two-lists", text + text
-    yield "empty-list", "[]"
-    yield "all-wrong", [{**record, "score": None} for record in results]
-    yield "image-ids-as-text", [{**r, "image_id": f"{r['image_id']:06d}"} for r in results]
-    yield "file-names", [{**r, "image_id": f"{r['image_id']:06d}.jpg"} for r in results]
-    yield "categories-from-0", [{**r, "category_id": r["category_id"] - 1} for r in results]
-    yield "normalized", [{**r, "bbox": [v / 320 for v in r["bbox"]]} for r in results]
-    yield (
-        "corners",
-        [{**r, "bbox": [x, y, x + w, y + h]} for r in results for x, y, w, h in [r["bbox"]]],
-    )
-    yield "percent", [{**r, "score": r["score"] * 100} for r in results]
-    yield "equal-scores", [{**r, "score": 1.0} for r in results]
-    yield "inverted", [{**r, "score": 1 - r["score"]} for r in results]
-    yield "repeated", [*results, *results]
-    yield "shuffled", random.Random(3).sample(results, len(results))
-    yield "without-class-3", [r for r in results if r["category_id"] != 3]
-    yield "extra-images", [*results, {**results[0], "image_id": 7}]
-
-
-def odd_files(text: str) -> Iterator[tuple[str, Any]]:
-    """Yield a text in other encodings, and damaged."""
-    raw = text.encode()
-    yield "same", raw
-    yield "bom", b"\xef\xbb\xbf" + raw
-    yield "utf-16", text.encode("utf-16")
-    yield "latin-1", raw[:20] + b"\xe9" + raw[20:]
-    yield "nul", raw[:40] + b"\0" + raw[40:]
-    yield "crlf", text.replace(", ", ",\r\n")
-    yield "spaces-around", " \n\t" + text + "\n\n  "
-    yield "truncated", raw[: len(raw) // 2]
-    yield "one-byte-less", raw[:-1]
-    yield "garbage-after", text + "x"
-    yield "empty", b""
-    yield "blank", b" \n"
-    yield "brackets", "[" * 5000
-    yield "gzipped", gzip.compress(raw, mtime=0)
-    yield "gzip-truncated", gzip.compress(raw, mtime=0)[:-20]
-    yield "html", "<!DOCTYPE html><title>404</title>"
-    yield "null", "null"
-    yield "number", "12"
-
-
-def odd_truths(truth: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield files of COCO ground truth with something odd in them."""
-    yield from odd_files(json.dumps(truth))
-
-    def changed(part: str, row: int, **values: Any) -> dict[str, Any]:
-        rows = [dict(record) for record in truth[part]]
-        rows[row].update(values)
-        for key in [key for key, value in values.items() if value is ...]:
-            del rows[row][key]
-        return {**truth, part: rows}
-
-    values: dict[str, Any]
-    for values in (
-        {"area": float("nan")},
-        {"area": None},
-        {"area": -1},
-        {"area": ...},
-        {"area": "4800"},
-        {"iscrowd": 1},
-        {"iscrowd": 2},
-        {"iscrowd": True},
-        {"iscrowd": "0"},
-        {"iscrowd": None},
-        {"ignore": 1},
-        {"ignore": "yes"},
-        {"bbox": None},
-        {"bbox": ...},
-        {"bbox": [1, 2, 3]},
-        {"bbox": [20, 30, -80, 60]},
-        {"bbox": [20, 30, 0, 60]},
-        {"bbox": [20, 30, 1e9, 60]},
-        {"id": 2},
-        {"id": "1"},
-        {"id": None},
-        {"id": ...},
-        {"id": 0},
-        {"id": 1.5},
-        {"image_id": 77},
-        {"image_id": "1"},
-        {"image_id": ...},
-        {"category_id": 9},
-        {"category_id": "cat"},
-        {"segmentation": [[20, 30, 100, 30, 100, 90, 20, 90]]},
-        {"segmentation": []},
-        {"segmentation": {"size": [240, 320], "counts": [1, 2]}},
-        {"segmentation": "x"},
-        {"keypoints": [1, 2, 2], "num_keypoints": 1},
-        {"attributes": {"occluded": True}},
-    ):
-        name = safe("annotation-" + json.dumps(values, default=lambda _: "absent"))
-        yield name[:120], changed("annotations", 0, **values)
-    for values in (
-        {"id": 2},
-        {"id": "1"},
-        {"id": 1.0},
-        {"id": None},
-        {"file_name": ...},
-        {"file_name": 3},
-        {"file_name": "000002.jpg"},
-        {"width": 0},
-        {"width": None},
-        {"width": "320"},
-        {"height": ...},
-        {"file_name": "a/b/000001.jpg"},
-        {"file_name": "C:\\a\\000001.jpg"},
-    ):
-        name = safe("image-" + json.dumps(values, default=lambda _: "absent"))
-        yield name, changed("images", 0, **values)
-    for values in (
-        {"id": 2},
-        {"id": "1"},
-        {"id": None},
-        {"name": ...},
-        {"name": None},
-        {"name": "cat"},
-        {"name": ""},
-        {"name": "bird\n|x"},
-        {"name": "Cat"},
-        {"supercategory": "animal"},
-    ):
-        name = safe("category-" + json.dumps(values, default=lambda _: "absent"))
-        yield name, changed("categories", 0, **values)
-    for part in ("images", "annotations", "categories"):
-        yield f"without-{part}", {k: v for k, v in truth.items() if k != part}
-        yield f"empty-{part}", {**truth, part: []}
-        yield f"{part}-null", {**truth, part: None}
-        yield f"{part}-object", {**truth, part: {}}
-    yield "order", dict(reversed(truth.items()))
-    yield "list", truth["annotations"]
-
-
 def json_lines(truth: dict[str, Any], rows: list[dict[str, Any]]) -> list[str]:
     """Return Hugging Face's lines of COCO records, a line per image."""
     names = {category["id"]: category["name"] for category in truth["categories"]}
@@ -320,52 +84,6 @@ def json_lines(truth: dict[str, Any], rows: list[dict[str, Any]]) -> list[str]:
         fields = {key: image[key] for key in ("file_name", "width", "height")}
         lines.append(json.dumps({**fields, "objects": objects}))
     return lines
-
-
-def odd_lines(lines: list[str]) -> Iterator[tuple[str, Any]]:
-    """Yield files of JSON Lines with something odd in them."""
-    text = "\n".join(lines) + "\n"
-    yield from odd_files(text)
-    yield "blank-lines", text.replace("\n", "\n\n")
-    yield "crlf-lines", text.replace("\n", "\r\n")
-    yield "list", "[" + ",".join(lines) + "]"
-    yield "image-twice", text + lines[0]
-    yield "indented", "\n".join(json.dumps(json.loads(line), indent=1) for line in lines)
-    yield "list-of-records", "\n".join(as_records(line) for line in lines)
-    yield "image-id", text.replace("file_name", "image_id").replace(".jpg", "")
-    for name, old, new in [
-        ("nan", "0.97", "NaN"),
-        ("score-text", "0.97", '"0.97"'),
-        ("score-null", "0.97", "null"),
-        ("score-true", "0.97", "true"),
-        ("score-huge", "0.97", "1e999"),
-        ("score-less", "0.97, ", ""),
-        ("key-escaped", '"objects"', '"\\u006fbjects"'),
-        ("key-twice", '"width": 320', '"width": 320, "width": 321'),
-        ("box-short", "22, 31, 78, 60", "22, 31, 78"),
-        ("box-nan", "22, 31", "NaN, 31"),
-        ("box-text", "22, 31", '"22", 31'),
-        ("box-negative", "78, 60", "-78, 60"),
-        ("class-number", '"cat"', "1"),
-        ("class-null", '"cat"', "null"),
-        ("class-unknown", '"cat"', '"lion"'),
-        ("no-name", '"file_name"', '"name"'),
-        ("label", '"category"', '"label"'),
-        ("size-text", "320", '"320"'),
-        ("size-null", "320", "null"),
-        ("number-line", "\n", "\n7\n"),
-        ("extra", '{"file', '{"image": {"bytes": null, "path": "a"}, "file'),
-    ]:
-        yield name, text.replace(old, new)
-        yield f"{name}-once", text.replace(old, new, 1)
-
-
-def as_records(line: str) -> str:
-    """Return a line whose `objects` is a list of records."""
-    record = json.loads(line)
-    columns = record["objects"]
-    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    return json.dumps({**record, "objects": rows})
 
 
 LINES: dict[str, Callable[[str], Any]] = {
@@ -678,6 +396,11 @@ def write_kaist(folder: Path, data: Path) -> None:
                 for row in rows
             ],
         )
+
+
+def safe(name: str) -> str:
+    """Return a name for a file; what a file system refuses becomes its code."""
+    return "".join(c if c.isalnum() or c in "-_.+" else f"~{ord(c):x}" for c in name)
 
 
 def write_measures(folder: Path, data: Path) -> None:
