@@ -4,7 +4,6 @@ A null pair is two detectors of the same quality whose errors are drawn independ
 version runs in the test suite; this is the long one:
 
     python -m tests.gate.simulation --pairs 2000
-    python -m tests.gate.simulation --pairs 200 --voc2007 ../shared/data/voc2007-test
 
 With --power: how often a drop is detected that should be detected with 80 % power.
 """
@@ -13,7 +12,6 @@ import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -206,24 +204,6 @@ def detected_fraction(samples: Sequence[Floats], criterion: Criterion, limit: fl
     return sum(low > limit for low in lows) / len(lows)
 
 
-def voc_trials(folder: Path, seeds: Sequence[int], *, resamples: int) -> Iterator[Trial]:
-    """Yield null pairs of a real detector: its boxes jittered with two seeds."""
-    from detap.formats.voc import tables as voc
-
-    truth = voc.read_ground_truth(folder / "Annotations")
-    detections = voc.read_detections(folder / "detections", truth)
-    size = np.tile(detections.corners[:, 2:] - detections.corners[:, :2], 2)
-    for seed in seeds:
-        rng = np.random.default_rng(seed)
-        tables = []
-        for _ in range(2):
-            moved = detections.corners + rng.normal(0, 0.1, size.shape) * size
-            moved[:, 2:] = np.maximum(moved[:, 2:], moved[:, :2] + 1)
-            sides = moved[:, 2:] - moved[:, :2]
-            tables.append(replace(detections, corners=moved, box_area=sides[:, 0] * sides[:, 1]))
-        yield trial(truth, tables, ("voc2012", "mAP"), resamples, seed)
-
-
 LITTLE = Quality(0.26, 0.085, 2.2)
 """A little worse than GOOD."""
 
@@ -262,7 +242,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=200)
     parser.add_argument("--resamples", type=int, default=1000)
-    parser.add_argument("--voc2007", type=Path)
     parser.add_argument("--power", action="store_true")
     options = parser.parse_args()
     if options.power:
@@ -275,10 +254,6 @@ def main() -> None:
             print(f"{name}: {power(world, label, options.pairs, options.resamples)}")
         return
     seeds = range(options.pairs)
-    if options.voc2007:
-        results = list(voc_trials(options.voc2007, seeds, resamples=options.resamples))
-        print(describe("null pairs of voc2007-test", results, 0.0))
-        return
     for name, world, pair in (
         ("null pairs, 200 images, 3 even classes", EVEN, (GOOD, GOOD)),
         ("null pairs, 100 images, 20 classes, most rare", RARE, (GOOD, GOOD)),

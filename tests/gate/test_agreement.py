@@ -14,9 +14,9 @@ from jsonschema import Draft202012Validator
 
 from detap import GroundTruth
 from detap.analysis.agreement import Agreement, agreement, f1
-from detap.errors import InputError
 from detap.report import schema
 from tests.cli.conftest import Ended, Run
+from tests.coco import truth_of
 
 Row = tuple[Any, str, Sequence[float]]
 
@@ -144,22 +144,9 @@ def test_classes_are_compared_by_name() -> None:
     )
 
 
-def test_other_images_are_an_error() -> None:
-    with pytest.raises(InputError, match="2 of 3 images of ground truth are missing, first 2"):
-        agreement(truth([(1, "cat", A)]), truth([(1, "cat", A)], (1, 2, 3)))
-
-
 def coco(path: Path, *boxes: tuple[int, int, list[int]], images: int = 12) -> Path:
     """Write boxes of image, category and x, y, w, h."""
-    record = {
-        "images": [{"id": n, "width": 100, "height": 100} for n in range(1, images + 1)],
-        "categories": [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}],
-        "annotations": [
-            {"id": n, "image_id": image, "category_id": label, "bbox": box, "area": 100}
-            | {"iscrowd": 0}
-            for n, (image, label, box) in enumerate(boxes, 1)
-        ],
-    }
+    record = truth_of(boxes, {1: "cat", 2: "dog"}, range(1, images + 1), size=(100, 100))
     path.write_text(json.dumps(record))
     return path
 

@@ -11,17 +11,14 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from detap.errors import InputError, UsageError
+from detap.errors import InputError
 from detap.evaluation.recorded import reading_differences
 from detap.gates.baseline import (
     differences,
-    metrics_of_record,
     raise_baseline,
     read_baseline,
-    require_comparable,
     slice_differences,
     summary_differences,
-    threshold_differences,
 )
 from detap.report import schema
 from tests.cli.conftest import Files, Run, instances, results, write_coco
@@ -323,14 +320,6 @@ def test_differences_of_two_reports(now: Any, then: Any, message: str | None) ->
         assert differing[0].startswith(message)
 
 
-def test_a_slice_of_only_one_report() -> None:
-    now, then = record(slices={"day": {}}), record(slices={"night": {}})
-    assert slice_differences(now, then, ["day", "night"]) == [
-        "slice 'day': only in the current report",
-        "slice 'night': only in the baseline",
-    ]
-
-
 def test_slices_are_equal_if_they_have_the_same_images() -> None:
     def night(digest: str | None, images: int) -> dict[str, Any]:
         return record(slices={"night": {"images": images, "images_sha256": digest}})
@@ -344,50 +333,6 @@ def test_slices_are_equal_if_they_have_the_same_images() -> None:
         assert slice_differences(night(now, 2), night(then, 2), ["night"]) == [
             "slice 'night': no sha256 of its images"
         ]
-
-
-def test_all_differences_are_reported_at_once() -> None:
-    require_comparable("a.json", [], "--x")
-    with pytest.raises(UsageError) as refused:
-        require_comparable("a.json", ["b", "c"], "--x")
-    assert str(refused.value).splitlines() == [
-        "a.json is not comparable: b; c",
-        "Regenerate it or pass --x.",
-    ]
-
-
-def at(score: float | None) -> dict[str, Any]:
-    return record(operating_point={"score_threshold": score})
-
-
-@pytest.mark.parametrize(
-    ("now", "then", "differing"),
-    [
-        (at(0.5), at(0.5), []),
-        (at(None), at(None), []),
-        (at(0.5), record(), []),  # there is no such number there
-        (record(), at(None), []),
-        (record(), at(0.5), ["score threshold (baseline: 0.5; current: best F1)"]),
-        (at(0.5), at(None), ["score threshold (baseline: best F1; current: 0.5)"]),
-    ],
-)
-def test_metrics_at_another_score_threshold(now: Any, then: Any, differing: list[str]) -> None:
-    assert threshold_differences(now, then) == differing
-
-
-@pytest.mark.parametrize(
-    ("kind", "key", "unit"),
-    [("detection", "classes", "class"), ("retrieval", "queries", "query")],
-)
-def test_metrics_of_a_slice_of_a_report(kind: str, key: str, unit: str) -> None:
-    night = {"summary": {"AP": 0.25}, key: [{"name": "cat", "AP": 0.125}]}
-    rows = [{"name": "cat", "AP": 0.5}]
-    whole = metrics_of_record(record(**{"kind": kind, key: rows, "slices": {"night": night}}))
-    part = whole.of_slice("night")
-    for numbers, overall, of_cat in ((whole, 0.5, 0.5), (part, 0.25, 0.125)):
-        assert (numbers.primary_metric, numbers.unit) == ("AP", unit)
-        assert numbers.overall("AP") == overall
-        assert numbers.by_row("AP") == [of_cat]
 
 
 def test_a_baseline_matches_its_detections_up_to_rounding() -> None:

@@ -16,9 +16,9 @@ from detap.formats import read_detections, read_ground_truth
 from detap.protocols import protocol
 from detap.report import schema
 from detap.report.sections.comparison import Difference, conclusion
-from detap.tables.concat import align_classes
 from detap.tables.detection import Detections, GroundTruth
-from tests.cli.conftest import Run, instances, results
+from tests.cli.conftest import CLASSES, Run, instances, results
+from tests.coco import results_of, truth_of
 from tests.conftest import ROOT
 
 TRUTH = GroundTruth.from_arrays(
@@ -157,15 +157,6 @@ def test_results_of_different_protocols_are_rejected() -> None:
         count_errors(evaluate(TRUTH, MIXED, protocol("proposals")))
 
 
-def test_classes_of_only_one_detector_get_the_same_index() -> None:
-    first = detections((1, "cow", [0, 0, 1, 1], 0.5), (1, "cat", [0, 0, 100, 100], 0.9))
-    second = detections((1, "ant", [0, 0, 1, 1], 0.5), (1, "cow", [0, 0, 1, 1], 0.4))
-    one, two = align_classes(first, second)
-    assert one.classes == two.classes == ("cat", "dog", "cow", "ant")
-    assert [one.classes[label] for label in one.label] == ["cow", "cat"]
-    assert [two.classes[label] for label in two.label] == ["ant", "cow"]
-
-
 @pytest.fixture
 def files(tmp_path: Path) -> list[str]:
     worse = [detection for detection in results() if detection["image_id"] == 1]
@@ -214,18 +205,8 @@ def test_errors_state_their_thresholds(
 
 def test_at_most_ten_rows_are_shown_without_v(detap: Run, tmp_path: Path) -> None:
     # Twelve images, each with a cat that only the first detector finds.
-    boxes = [[20, 20, 60, 60]] * 12
-    truth = instances() | {
-        "images": [{"id": n, "width": 200, "height": 200} for n in range(1, 13)],
-        "annotations": [
-            {"id": n, "image_id": n, "category_id": 1, "bbox": box, "area": 3600, "iscrowd": 0}
-            for n, box in enumerate(boxes, 1)
-        ],
-    }
-    rows = [
-        {"image_id": n, "category_id": 1, "bbox": box, "score": 0.9}
-        for n, box in enumerate(boxes, 1)
-    ]
+    boxes = [(image, 1, [20, 20, 60, 60]) for image in range(1, 13)]
+    truth, rows = truth_of(boxes, CLASSES, range(1, 13), size=(200, 200)), results_of(boxes)
     for name, content in (("gt", truth), ("a", rows), ("b", [rows[0] | {"score": 0.1}])):
         (tmp_path / f"{name}.json").write_text(json.dumps(content))
     command = ["compare", str(tmp_path / "a.json"), str(tmp_path / "b.json")]
@@ -318,12 +299,6 @@ def test_without_resamples_there_are_no_intervals(files: list[str], detap: Run) 
     assert lines[1].split() == ["metric", "first", "second", "diff"]
     report = json.loads(detap(*files, "--resamples", "0", "--output-format", "json").out)
     assert all(entry["low"] is None for entry in report["metrics"])
-
-
-def test_markdown(files: list[str], detap: Run) -> None:
-    out = detap(*files, "--output-format", "markdown").out
-    assert out.startswith("## detap: comparison\n\nAP dropped by 0.5000 ")
-    assert "| `AP` | 0.7525 | 0.2525 | -0.5000 |" in out
 
 
 @pytest.mark.parametrize(

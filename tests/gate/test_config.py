@@ -3,12 +3,9 @@
 import json
 import os
 from pathlib import Path
-from typing import Any
 
-import click
 import pytest
 
-from detap.cli.settings import ConfiguredCommand
 from tests.cli.conftest import Run, summary, write_coco
 
 BASE = """
@@ -310,22 +307,6 @@ def test_compare_uses_shared_settings(folder: Path, detap: Run) -> None:
     ended = detap("compare", "results.json", "results.json", "--output-format", "json")
     assert ended.status == 0
     assert json.loads(ended.out)["protocol"]["iou_thresholds"] == [0.5]
-
-
-def test_a_command_line_is_parsed_once(
-    folder: Path, detap: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    own(folder, '[targets.night]\nprotocol = "voc2012"\n')
-    made: list[object] = []
-    make = ConfiguredCommand.make_parser
-
-    def noted(self: ConfiguredCommand, ctx: click.Context) -> Any:
-        made.append(self.name)
-        return make(self, ctx)
-
-    monkeypatch.setattr(ConfiguredCommand, "make_parser", noted)
-    assert "voc2012" in detap("eval", "--iou", "0.3", "--target", "night").out
-    assert len(made) == 1
 
 
 def test_help_reads_no_settings(folder: Path, detap: Run) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detap import evaluate, metrics
-from detap.analysis.bootstrap import Weights, draw_weights, interval, resampled
+from detap.analysis.bootstrap import Weights, draw_weights, resampled
 from detap.core.resampling import ResampledMetric, resample
 from detap.errors import UsageError
 from detap.protocols import ALL_AREAS, COCO_AREAS, Protocol, protocol
@@ -165,24 +165,6 @@ def test_long_runs_of_heavy_false_positives_do_not_overflow() -> None:
     assert again.overall["mAP"] == pytest.approx([1 / 601, 1 / 601 / 2, 0.0])
 
 
-def test_resamples_do_not_depend_on_threads() -> None:
-    result = evaluate(*scene(4), "coco")
-    weights = draw_weights(IMAGES, 130, seed=1)
-    one, two, eight = (
-        resampled(result, weights, list(result.summary), threads=n) for n in (1, 2, 8)
-    )
-    for name in result.summary:
-        assert one.by_class[name].tobytes() == two.by_class[name].tobytes()
-        assert one.by_class[name].tobytes() == eight.by_class[name].tobytes()
-
-
-def test_more_resamples_start_with_the_same_ones() -> None:
-    few, many = draw_weights(IMAGES, 10, seed=3), draw_weights(IMAGES, 200, seed=3)
-    assert (many.table()[:10] == few.table()).all()
-    assert (many.table().sum(axis=1) == IMAGES).all()
-    assert (draw_weights(IMAGES, 10, seed=4).table() != few.table()).any()
-
-
 def test_draws_are_those_of_numpys_pcg64() -> None:
     words = np.random.PCG64(9).random_raw(70 * IMAGES).tolist()
     expected = plain.draw_weights(IMAGES, 70, words)
@@ -201,18 +183,6 @@ def test_a_class_without_ground_truth_in_a_resample_is_excluded() -> None:
     assert again.overall["mAP"][:3].tolist() == [0.5, 1.0, 0.0]
     assert np.isnan(again.overall["mAP"][3])
     assert np.isnan(again.by_class["mAP"][1, 1])
-
-
-def test_the_interval_has_the_percentiles_as_ends() -> None:
-    values = np.arange(1001) / 1000  # its quantiles are their own levels
-    assert interval(values, 0.9) == pytest.approx((0.05, 0.95))
-    assert interval(np.append(values, np.nan), 0.9) == pytest.approx((0.05, 0.95))
-    assert np.isnan(interval(np.array([np.nan]), 0.9)).all()
-
-
-def test_weights_above_255_are_rejected() -> None:
-    with pytest.raises(ValueError, match=r"\[0, 255\]"):
-        Weights.from_table(np.array([[256]]))
 
 
 def test_matching_by_iou_cannot_be_resampled() -> None:

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from detap.core.resampling import resample
 from detap.errors import DetapWarning, UsageError
 from detap.report import schema
 from detap.testing import assert_detections
@@ -221,31 +220,6 @@ def test_an_assertion_reports_the_images_needed(case: Path, detap: Run) -> None:
         )
 
 
-@pytest.mark.parametrize(
-    ("words", "times"),
-    [
-        ((), 0),
-        (("--fail-under", "0.1"), 0),
-        ((*EARLIER, "--max-drop", "0.1"), 0),
-        ((*EARLIER, "--max-drop", "0.1", "--confidence", "0.95"), 2),
-        ((*EARLIER, "--max-drop", "0.1", "--confidence", "0.95", "--detectable-drop", "0.1"), 2),
-        (("--detectable-drop", "0.1"), 1),
-    ],
-)
-def test_each_detector_is_resampled_at_most_once(
-    case: Path, detap: Run, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], times: int
-) -> None:
-    seen: list[int] = []
-
-    def counted(*columns: Any, **how: Any) -> Any:
-        seen.append(1)
-        return resample(*columns, **how)
-
-    monkeypatch.setattr("detap.metrics.metric.resample", counted)
-    run(detap, *words)
-    assert len(seen) == times
-
-
 def test_a_slice_uses_only_its_images(case: Path, detap: Run) -> None:
     Path("tags.csv").write_text(
         "image,tag\n" + "".join(f"{i},{'low' if i < 41 else 'high'}\n" for i in range(1, 101))
@@ -259,22 +233,6 @@ def test_a_slice_uses_only_its_images(case: Path, detap: Run) -> None:
     assert low["standard_error"] == pytest.approx(0.079, rel=2 * SOME)
     assert high["standard_error"] is None
     assert report["power"]["classes"] == []
-
-
-@pytest.mark.parametrize("form", ["markdown", "table", "csv", "github"])
-def test_every_format_with_sections_has_it(case: Path, detap: Run, form: str) -> None:
-    words = (*EARLIER, "--confidence", "0.95", "--max-drop", "AR100=0.05")
-    ended, _ = run(detap, *words, "--output-format", form)
-    assert ("Minimum detectable drop" in ended.out) == (form in ("markdown", "table"))
-
-
-def test_it_is_on_the_page(case: Path, detap: Run) -> None:
-    pytest.importorskip("jinja2")
-    words = (*EARLIER, "--confidence", "0.95", "--max-drop", "AR100=0.05", "-o", "page.html")
-    run(detap, *words)
-    page = Path("page.html").read_text("utf-8")
-    assert "<h2>Minimum detectable drop</h2>" in page
-    assert "class:bee.AR100" in page
 
 
 def test_a_comparison_has_it(case: Path, detap: Run) -> None:
