@@ -66,24 +66,6 @@ def test_errors_equal_the_hand_computed_ones(
     assert total == list(COUNTS)
 
 
-def test_the_table_of_errors_is_sorted_by_dap(detap: Run, case: list[str]) -> None:
-    lines = detap(*case, "--errors").out.splitlines()
-    start = next(index for index, line in enumerate(lines) if line.startswith("error "))
-    rows = [line.rsplit(maxsplit=2) for line in lines[start + 2 : start + 10]]
-    assert [row[0] for row in rows] == [
-        "missed (TIDE)",
-        "localization",
-        "classification",
-        "duplicate",
-        "both",
-        "background",
-        "all FP",
-        "all FN",
-    ]
-    assert rows[0][1:] == ["+0.2475", "1"]
-    assert rows[4][1:] == ["0.0000", "1"]
-
-
 # What people read of all of it, without rules; a dash is ~. The numbers are those of why.md and of
 # tests/analysis: of a the AP is 47.2/101, localization costs it 27/101, all it misses 23.8/101.
 TEXT = """\
@@ -163,12 +145,6 @@ def test_the_text_shows_all_analyses(
     last = next(n for n, line in enumerate(lines) if line.startswith("bottom right"))
     text = "\n".join([*lines[:first], *lines[last + 1 : -2]])
     assert text.replace(UNDEFINED, "~").rstrip() == TEXT.rstrip()
-
-
-def test_markdown_has_them_too(detap: Run, case: list[str]) -> None:
-    text = detap(*case, "--errors", "--output-format", "markdown").out
-    assert "| `missed (TIDE)` | +0.2475 | 1 |" in text
-    assert "### dAP by class" in text
 
 
 def test_the_operating_point_maximizes_f1(detap: Run, case: list[str]) -> None:

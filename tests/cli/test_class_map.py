@@ -11,8 +11,6 @@ import pytest
 import detap
 from detap.cli import main
 from detap.errors import InputError
-from detap.formats import class_map
-from detap.tables.class_map import map_ground_truth
 from detap.testing import assert_detections
 from tests.coco import results_of, truth_of
 
@@ -110,12 +108,6 @@ def test_every_command_sees_mapped_classes(run: Run, command: str) -> None:
     assert EFFECT in text
     report = json.dumps(run.report(f"{command} --class-map map.toml"))
     assert "truck" not in re.sub(r'class_map": ?".*?[^\\]"', "", report).replace(EFFECT, "")
-
-
-def test_the_page(run: Run) -> None:
-    run("eval gt.json dt.json -q --class-map map.toml -o", str(run.folder / "page.html"))
-    page = (run.folder / "page.html").read_text()
-    assert EFFECT in page
 
 
 def test_agreement_of_annotators_after_the_map(run: Run) -> None:
@@ -228,22 +220,6 @@ def test_a_class_of_one_of_several_detectors(run: Run) -> None:
     assert "map.toml: [dt]: class 'wan' is not in the detections; did you mean 'van'?" in text
 
 
-def test_the_ground_truth_of_several_detectors_is_mapped_once(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mapped: list[int] = []
-
-    def counted(*given: Any) -> Any:
-        mapped.append(len(given[1]))
-        return map_ground_truth(*given)
-
-    monkeypatch.setattr(class_map, "map_ground_truth", counted)
-    for name in ("one.json", "other.json"):
-        run.write(name, results_of(FOUND[:1]))
-    run("compare dt.json one.json other.json --gt gt.json --class-map map.toml --resamples 0")
-    assert mapped == [len(TRUTH)]
-
-
 def test_ids_that_the_map_names_are_not_shifted(run: Run) -> None:
     """Two files of one detector whose ids are 100 higher; an id off by one is still an error."""
     run.write("ids.toml", '[dt]\n101 = "car"\n103 = "person"\n')
@@ -288,13 +264,6 @@ def test_no_class_in_common_after_the_map(run: Run) -> None:
         in text
     )
     run("eval gt.json dt.json --as-is --class-map map.toml")
-
-
-def test_misspelt_names_have_near_matches(run: Run) -> None:
-    run.write("map.toml", 'truk = "car"\n')
-    text = run("eval gt.json dt.json --class-map map.toml", status=2)
-    assert "map.toml: class 'truk' is not in the inputs; did you mean 'truck'?" in text
-    assert run("check gt.json dt.json --class-map map.toml", status=2).count("'truk'") == 1
 
 
 def test_classes_without_a_file_are_those_after_the_map(run: Run, tmp_path: Path) -> None:

@@ -11,8 +11,6 @@ from pathlib import Path
 
 import pytest
 
-SHELLS = ("bash", "zsh", "fish")
-
 WANTED = [
     ("detap ev", "eval"),
     ("detap rank retr", "retrieval"),
@@ -118,16 +116,3 @@ def test_a_path_is_left_to_the_shell(environment: dict[str, str]) -> None:
         check=True,
     )
     assert asked.stdout == "file,in\n"
-
-
-def test_completing_imports_nothing_heavy(environment: dict[str, str]) -> None:
-    words = {"_DETAP_COMPLETE": "bash_complete", "COMP_WORDS": "detap ev", "COMP_CWORD": "1"}
-    completed = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "detap"],
-        env=environment | words,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "pycocotools" not in completed.stderr
-    assert "click" in completed.stderr

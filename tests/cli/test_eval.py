@@ -9,7 +9,6 @@ import csv
 import hashlib
 import json
 import os
-import pickle
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -128,18 +127,6 @@ def test_the_digest_of_a_folder(detap: Run, voc: Files) -> None:
     assert dt["files"] == 3
 
 
-def test_reports_are_reproducible_to_the_byte(coco: Files) -> None:
-    runs = {
-        spawn(*coco.arguments, "--output-format", "json", *extra, env=env).stdout
-        for extra, env in (
-            ([], {"PYTHONHASHSEED": "1"}),
-            (["--threads", "2"], {"PYTHONHASHSEED": "2", "TZ": "Asia/Tokyo", "LC_ALL": "C"}),
-        )
-    }
-    assert len(runs) == 1
-    assert '"schema_version": 2' in runs.pop()
-
-
 # --- the table
 
 
@@ -177,12 +164,6 @@ def test_sorting(detap: Run, coco: Files, options: list[str], order: list[str]) 
     assert [row["name"] for row in record["classes"]] == order
 
 
-def test_sorting_by_an_unknown_column(detap: Run, coco: Files) -> None:
-    ended = detap(*coco.arguments, "--sort", "mAP")
-    assert ended.status == 2
-    assert "--sort mAP: no such column; choose from name, AP, AP50" in ended.err
-
-
 # --- selection
 
 
@@ -200,12 +181,6 @@ def test_a_class_whose_name_has_a_comma(detap: Run, tmp_path: Path) -> None:
     assert [row["name"] for row in record["classes"]] == ["dog, hot", "bird"]
 
 
-def test_an_unknown_class(detap: Run, coco: Files) -> None:
-    ended = detap(*coco.arguments, "--classes", "dgo")
-    assert (ended.status, ended.out) == (2, "")
-    assert ended.err == "Error: class 'dgo' is not in the ground truth; did you mean dog?\n"
-
-
 @pytest.mark.parametrize("way", ["names", "file"])
 def test_only_some_images(detap: Run, coco: Files, way: str) -> None:
     chosen = "2"
@@ -215,25 +190,6 @@ def test_only_some_images(detap: Run, coco: Files, way: str) -> None:
     record = evaluated(detap, coco, "--images", chosen)
     assert counts(record["classes"][0]) == (0, 0, 0, 0, 0, 0, 0)
     assert record["summary"]["AR100"] == 1.0
-
-
-def test_no_image_is_an_error(detap: Run, coco: Files) -> None:
-    (coco.folder / "none.txt").write_text("\n")
-    ended = detap(*coco.arguments, "--images", coco.folder / "none.txt")
-    assert (ended.status, ended.err) == (2, "Error: no image is selected\n")
-
-
-def test_an_unknown_image(detap: Run, coco: Files) -> None:
-    ended = detap(*coco.arguments, "--images", "1,77")
-    assert (ended.status, ended.out) == (2, "")
-    assert "image '77' is not in the ground truth" in ended.err
-
-
-def test_a_list_of_images_that_is_not_text(detap: Run, coco: Files) -> None:
-    (coco.folder / "bad.txt").write_bytes(b"1\n\xff\n")
-    ended = detap(*coco.arguments, "--images", coco.folder / "bad.txt")
-    assert ended.status == 2
-    assert "bad.txt: byte 2: is not UTF-8; list one image per line" in ended.err
 
 
 # --- the protocol's axes
@@ -378,9 +334,20 @@ def test_proposals(detap: Run, coco: Files) -> None:
             "--hierarchy is for Open Images files; these are read as coco",
         ),
         (["--format", "tfrecord"], "'tfrecord' is not one of"),
+        (["--sort", "mAP"], "--sort mAP: no such column; choose from name, AP, AP50"),
+        (["--classes", "dgo"], "class 'dgo' is not in the ground truth; did you mean dog?"),
+        (["--images", "1,77"], "image '77' is not in the ground truth"),
+        (["--images", "none.txt"], "no image is selected"),
+        (["--images", "bad.txt"], "bad.txt: byte 2: is not UTF-8; list one image per line"),
+        (["--curves", "curves.txt"], "use a file name that ends in .json or .csv"),
     ],
 )
-def test_a_wrong_value(detap: Run, coco: Files, options: list[str], message: str) -> None:
+def test_a_wrong_value(
+    detap: Run, coco: Files, monkeypatch: pytest.MonkeyPatch, options: list[str], message: str
+) -> None:
+    monkeypatch.chdir(coco.folder)
+    Path("none.txt").write_text("\n")
+    Path("bad.txt").write_bytes(b"1\n\xff\n")
     ended = detap(*coco.arguments, *options)
     assert (ended.status, ended.out) == (2, "")
     assert message in " ".join(ended.err.split())
@@ -534,12 +501,6 @@ def test_curves_as_csv(detap: Run, coco: Files) -> None:
     assert cat[3 + 51]["score"] == cat[3 + 51]["fppi"] == ""
 
 
-def test_curves_need_a_known_extension(detap: Run, coco: Files) -> None:
-    ended = detap(*coco.arguments, "--curves", coco.folder / "curves.txt")
-    assert ended.status == 2
-    assert "use a file name that ends in .json or .csv" in ended.err
-
-
 # --- input by pipe
 
 
@@ -568,15 +529,6 @@ def test_detections_from_stdin_of_another_format(tmp_path: Path) -> None:
     arguments = ["eval", "--gt", str(tmp_path), "--dt", "-", "--dt-format", "coco"]
     ended = spawn(*arguments, "--output-format", "json", input=json.dumps(instances_file))
     assert json.loads(ended.stdout)["summary"] == {"mAP": 1.0}, ended.stderr
-
-
-def test_detections_that_are_not_text_are_rejected_by_name(detap: Run, tmp_path: Path) -> None:
-    (tmp_path / "gt").mkdir()
-    (tmp_path / "gt" / "a.txt").write_text("cat 1 1 9 9\n")
-    (tmp_path / "dt.pkl").write_bytes(pickle.dumps([1]))
-    ended = detap("eval", "--gt", str(tmp_path / "gt"), "--dt", str(tmp_path / "dt.pkl"))
-    assert ended.status == 2
-    assert "dt.pkl: looks like a Python pickle" in ended.err
 
 
 def test_ground_truth_does_not_come_from_stdin(detap: Run, coco: Files) -> None:

@@ -2,7 +2,6 @@
 
 import json
 from hashlib import sha256
-from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -210,12 +209,6 @@ def test_statuses_are_colored_and_values_are_not(runs: Path) -> None:
     assert "\x1b[1;31m  FAILED" in failed
     assert "\x1b[1;32m  passed" in passed
     assert "  0.7525" in passed.split("\x1b")[0]  # neither red nor green
-
-
-def test_a_single_run_has_no_change(runs: Path) -> None:
-    record = json.loads((runs / "runs" / "run-9.json").read_text())
-    (series,) = history([("a", record)])
-    assert isnan(series.changes[0])
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from detap.evaluation.detection import score_tables
 from detap.protocols import Protocol, protocol
 from detap.testing import assert_detections
 from tests.cases import Case, cases
-from tests.cli.conftest import CLASSES, Files, Run, results, write_coco
+from tests.cli.conftest import CLASSES, Files, Run, write_coco
 
 COVERAGE = {
     "interpolation": "11-point",
@@ -99,23 +99,6 @@ def test_values_of_the_preset_may_be_repeated(detap: Run, coco: Files) -> None:
     ended = detap(*coco.arguments, *asked)
     assert ended.status == 0, ended.err
     assert json.loads(ended.out)["signature"].startswith("protocol:proposals|detap:")
-
-
-def test_json_lines_reject_first_category_id_without_names(detap: Run, tmp_path: Path) -> None:
-    coco = write_coco(tmp_path)
-    lines: dict[int, list[dict[str, object]]] = {}
-    for row in results():
-        bbox, score, label = row["bbox"], row["score"], row["category_id"]
-        lines.setdefault(row["image_id"], []).append(
-            {"bbox": bbox, "score": score, "category_id": label}
-        )
-    dt = tmp_path / "dt.jsonl"
-    dt.write_text(
-        "".join(json.dumps({"image_id": i, "objects": rows}) + "\n" for i, rows in lines.items())
-    )
-    ended = detap("eval", "--gt", coco.gt, "--dt", dt, "--first-category-id", "0")
-    assert ended.status == 2
-    assert "(--first-category-id) requires class_names" in ended.err
 
 
 @pytest.mark.parametrize("option", ["--divisor=hits", "--no-relevant=exclude"])

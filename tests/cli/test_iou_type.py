@@ -4,7 +4,7 @@ import pytest
 
 from detap.cli.options import protocol_from
 from detap.protocols import PRESETS, Protocol
-from detap.protocols.fields import SIGMAS, protocol_fields
+from detap.protocols.fields import protocol_fields
 
 TYPES = ("bbox", "segm", "boundary", "keypoints", "polygon")
 SIBLINGS = {
@@ -38,19 +38,6 @@ def test_a_preset_with_a_sibling_becomes_the_sibling(preset: str, iou_type: str)
         assert f"|iou-type:{iou_type}" in changed.signature("1.0")
 
 
-@pytest.mark.parametrize("iou_type", TYPES[1:])
-def test_a_preset_without_a_sibling_changes_the_field(iou_type: str) -> None:
-    changed = resolved("voc2012", iou_type=iou_type)
-    assert (changed.name, changed.iou_type) == ("voc2012", iou_type)
-    assert not changed.inclusive_pixels  # boxes only
-    assert changed.sigmas == (SIGMAS["coco"] if iou_type == "keypoints" else ())
-
-
 def test_the_iou_type_of_the_preset_changes_nothing() -> None:
     for name, preset in PRESETS.items():
         assert resolved(name, iou_type=preset.iou_type) == preset
-
-
-def test_other_options_apply_to_the_sibling() -> None:
-    changed = resolved("coco", iou_type="keypoints", tie_break="file")
-    assert changed.signature("1.0") == "protocol:coco-keypoints|tie-break:file|detap:1.0"

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Run
+from tests.coco import truth_of
 
 LISTED = ("--metrics", "oLRP,oLRP-loc,oLRP-fp,oLRP-fn,oLRP@75")
 SIDE = 40
@@ -34,16 +35,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     The dog has oLRP 1, so the means are .6 and .825.
     """
     monkeypatch.chdir(tmp_path)
-    labels = [(image, 1) for image in (1, 2, 3, 4)] + [(1, 2)]
-    truth = {
-        "images": [{"id": image, "width": 640, "height": 480} for image in (1, 2, 3, 4)],
-        "categories": [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}],
-        "annotations": [
-            {"id": number, "image_id": image, "category_id": label, "iscrowd": 0}
-            | {"bbox": [0, 400 * (label - 1), SIDE, SIDE], "area": SIDE**2}
-            for number, (image, label) in enumerate(labels, 1)
-        ],
-    }
+    cats = [(image, 1, [0, 0, SIDE, SIDE]) for image in (1, 2, 3, 4)]
+    objects = [*cats, (1, 2, [0, 400, SIDE, SIDE])]
+    truth = truth_of(objects, {1: "cat", 2: "dog"}, (1, 2, 3, 4))
     Path("gt.json").write_text(json.dumps(truth))
     Path("good.json").write_text(json.dumps(results_of(dict.fromkeys((1, 2, 3, 4), 0.9))))
     Path("poor.json").write_text(json.dumps(results_of({1: 0.9, 2: 0.8, 3: 0})))
@@ -100,26 +94,3 @@ def test_gates_know_that_lower_is_better(
     detap(*call("good", *LISTED, "-o", "good.report.json"))
     ended = detap(*call("poor", *arguments, "-q"))
     assert (ended.status, message in ended.err) == (status, True), ended.err
-
-
-@pytest.mark.usefixtures("folder")
-def test_a_comparison_has_intervals(detap: Run) -> None:
-    few = ("--min-ground-truths", "1")
-    detap("compare", "--gt", "gt.json", "good.json", "poor.json", *LISTED, *few, "-o", "c.json")
-    rows = {row["name"]: row for row in report("c.json")["metrics"]}
-    assert rows["oLRP"]["difference"] == pytest.approx(0.225, abs=1e-12)
-    assert rows["oLRP"]["low"] <= 0.225 <= rows["oLRP"]["high"]
-    assert rows["oLRP-fn"]["high"] > 0
-
-
-@pytest.mark.usefixtures("folder")
-def test_several_inputs_have_it(detap: Run) -> None:
-    rows = report("poor.json")
-    Path("one.json").write_text(json.dumps(rows[:1]))
-    Path("two.json").write_text(json.dumps(rows[1:]))
-    inputs = ("eval", "--gt", "gt.json", "--dt", "one.json", "--dt", "two.json")
-    gate = ("--images", "seen", "--fail-over", "oLRP=0.5", "-q")
-    for listed in ((), ("--metrics", "oLRP")):
-        ended = detap(*inputs, *gate, *listed)
-        # Without the fourth image: cats (.2 + .4 + 1) / 3.
-        assert (ended.status, "oLRP 0.7667, required <= 0.5" in ended.err) == (1, True), ended.err

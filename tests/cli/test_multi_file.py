@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from detap.formats.yolo.format import Yolo
-from tests.cli.conftest import Ended, Files, Run, instances, results, write_coco, write_voc
+from tests.cli.conftest import Ended, Files, Run, instances, results, write_coco
 
 
 @pytest.fixture
@@ -77,23 +76,6 @@ def test_other_commands_accept_shards(shards: Path, detap: Run) -> None:
     assert shown[0].out == shown[1].out
     page = detap("report", *gt, "--dt", shards / "dt", "-o", shards / "page.html")
     assert page.status == 0, page.err
-
-
-def test_a_folder_of_detections_is_listed_once(
-    tmp_path: Path, detap: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    files = write_voc(tmp_path)
-    looked: list[str] = []
-    real = Yolo.fits
-
-    def fits(self: Yolo, path: str) -> bool:
-        looked.append(path)
-        return real(self, path)
-
-    monkeypatch.setattr(Yolo, "fits", fits)
-    ended = detap(*files.arguments)
-    assert ended.status == 0, ended.err
-    assert looked == [str(files.dt)]
 
 
 def test_baseline_detections_may_be_in_shards(shards: Path, detap: Run) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from detap.formats import read_ground_truth
 from detap.formats.catalogue import FORMATS, options
-from tests.cli.conftest import Files, Run
+from tests.cli.conftest import Run
 
 
 @pytest.fixture
@@ -62,11 +62,6 @@ def test_as_is_is_recorded_and_not_a_difference(
     reading = record_of("base.json")["inputs"][0]["reading"]
     assert reading == {"as_is": "yes", "image_size": "640x480"}
     assert detap(*asked, "--baseline", "base.json", "--max-drop", "0").status == 0
-
-
-def test_an_explicit_default_is_not_a_difference() -> None:
-    shapes = next(option for option in options() if option.name == "shapes")
-    assert (shapes.recorded("reject"), shapes.recorded("bbox")) == (None, "bbox")
 
 
 def test_every_option_is_recorded_except_file_names() -> None:
@@ -132,20 +127,3 @@ def test_input_options_without_effect_get_no_contribution(
     portions = {row["name"]: row["change"] for row in record["contributions"]}
     assert portions == {"reading": 0, "detections": pytest.approx(51 / 101 - 1)}
     assert record["conclusion"] == "Main cause: different detections (100% of the difference)"
-
-
-@pytest.mark.parametrize("tight", [False, True])
-def test_results_are_read_beside_the_ground_truth_in_a_thread_if_memory_allows(
-    detap: Run, coco: Files, monkeypatch: pytest.MonkeyPatch, *, tight: bool
-) -> None:
-    monkeypatch.setattr("detap.formats.json.document.memory_is_tight", lambda: tight)
-    assert detap(*coco.arguments).status == 0
-    coco.dt.write_text('[{"image_id": 1}')
-    wrong_results = detap(*coco.arguments)
-    assert wrong_results.status == 2
-    assert f"Error: {coco.dt}: line 1, column 17: file is truncated" in wrong_results.err
-    coco.gt.write_text('{"images": ')
-    both = detap(*coco.arguments)
-    assert both.status == 2
-    assert f"Error: {coco.gt}: line 1" in both.err
-    assert str(coco.dt) not in both.err

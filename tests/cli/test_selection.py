@@ -6,25 +6,16 @@ import pytest
 
 from tests.cli.conftest import Files, Run, write_coco
 from tests.cli.test_shards import numbers
+from tests.coco import results_of, truth_of
 from tests.shards import JSON
 
 
 @pytest.fixture
 def limited(tmp_path: Path) -> Files:
     """Write a cat and a dog on one image, both detected, the cat with the higher score."""
-    box = [0, 0, 100, 100]
-    truth = {
-        "images": [{"id": 1, "width": 640, "height": 480}],
-        "categories": [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}],
-        "annotations": [
-            {"id": n, "image_id": 1, "category_id": n, "bbox": box, "area": 1e4, "iscrowd": 0}
-            for n in (1, 2)
-        ],
-    }
-    detections = [
-        {"image_id": 1, "category_id": n, "bbox": box, "score": score}
-        for n, score in ((1, 0.9), (2, 0.8))
-    ]
+    rows = [(1, label, [0, 0, 100, 100]) for label in (1, 2)]
+    truth, (cat, dog) = truth_of(rows, {1: "cat", 2: "dog"}, [1]), results_of(rows)
+    detections = [cat, dog | {"score": 0.8}]
     return write_coco(tmp_path, truth, detections)
 
 

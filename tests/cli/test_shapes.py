@@ -233,12 +233,6 @@ def test_options_rejected_for_boundaries(
     assert message in ended.err
 
 
-def test_explain_between_masks_and_boundaries(detap: Run, masks: list[str]) -> None:
-    ended = detap("explain", *masks, "--from", "coco-segm", "--to", "coco-boundary")
-    assert ended.status == 0, ended.err
-    assert "iou type" in ended.out
-
-
 # --- check
 
 

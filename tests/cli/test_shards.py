@@ -90,12 +90,6 @@ def test_options_work_on_several_inputs(
     assert several.status == one.status
 
 
-def test_curves_equal_those_of_one_run(shards: Path, detap: Run) -> None:
-    for files, name in ((WHOLE, "one.json"), (SHARDS, "several.json")):
-        assert detap("eval", *files, "--curves", name).status == 0
-    assert Path("one.json").read_bytes() == Path("several.json").read_bytes()
-
-
 def test_inputs_that_are_not_paired_are_read_against_all_ground_truths(
     shards: Path, detap: Run
 ) -> None:
@@ -135,30 +129,16 @@ def test_no_detections_at_all_is_noted_once(shards: Path, detap: Run) -> None:
     assert "no-detections" not in detap("eval", "--gt", "gt.json", "--dt", "dt.json").err
 
 
-def test_baseline_detections_are_evaluated_alike(shards: Path, detap: Run) -> None:
-    worse = case(6)[1]
-    Path("old").mkdir()
-    for part in range(3):
-        rows = [record for record in worse if record["image_id"] % 3 == part]
-        Path(f"old/{part}.json").write_text(json.dumps(rows))
-    Path("old.json").write_text(json.dumps(worse))
-    asked = ("--max-drop", "AP50=0.05", "--confidence", "0.9", "--resamples", "100", *JSON)
-    one = detap("eval", *WHOLE, "--baseline-detections", "old.json", *asked)
-    several = detap("eval", *SHARDS, "--baseline-detections", "old/*.json", *asked)
-    assert numbers(several)["gates"] == numbers(one)["gates"]
-    assert several.status == one.status
-
-
-# --- saved tables
-
-
-def test_pages_and_matches_of_saved_tables_are_those_of_one_run(
-    saved: tuple[str, ...], detap: Run
+@pytest.mark.parametrize("files", [SHARDS, SAVED], ids=["one-truth", "saved"])
+def test_other_files_equal_those_of_one_run(
+    saved: tuple[str, ...], detap: Run, files: tuple[str, ...]
 ) -> None:
-    for files, name in ((WHOLE, "one"), (saved, "merged")):
-        ended = detap("eval", *files, "--matches", f"{name}.csv", "-o", f"{name}.html")
+    for given, name in ((WHOLE, "one"), (files, "merged")):
+        tables = ("--matches", f"{name}.csv", "--curves", f"{name}.json")
+        ended = detap("eval", *given, *tables, "-o", f"{name}.html")
         assert ended.status == 0, ended.err
     assert Path("merged.csv").read_bytes() == Path("one.csv").read_bytes()
+    assert Path("merged.json").read_bytes() == Path("one.json").read_bytes()
     assert Path("merged.html").stat().st_size
 
 
@@ -196,13 +176,6 @@ def test_an_image_in_two_saved_tables_is_refused(saved: tuple[str, ...], detap: 
     ended = detap("eval", *saved)
     assert ended.status == 2
     assert "is also in rank-0.npz" in ended.err
-
-
-@pytest.mark.parametrize("option", [["--partial", "p"], ["--resume", "parts"]])
-def test_removed_options_are_unknown(detap: Run, option: list[str]) -> None:
-    ended = detap("eval", *WHOLE, *option)
-    assert ended.status == 2
-    assert f"No such option '{option[0]}'" in ended.err
 
 
 # --- selections and ties
