@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from detap.analysis.comparison import compare
-from detap.evaluation.detection import evaluate
 from detap.gates.detection import Scored
 from detap.gates.regressions import (
     ClassRegression,
@@ -17,11 +15,9 @@ from detap.protocols import ALL_AREAS, Protocol, protocol
 from detap.report.model import Column, Table
 from detap.report.sections import SECTIONS
 from detap.report.sections.analysis import analysis_blocks
-from detap.report.sections.comparison import comparison_report
-from detap.report.sections.detection import class_columns, sorted_rows
+from detap.report.sections.detection import class_columns
 from detap.report.sections.regressions import regressions_block
 from detap.report.sections.slices import slices_block
-from detap.report.sections.tie_range import tie_block
 from tests.analysis.data import fixture
 
 
@@ -91,33 +87,6 @@ def test_headings_of_slices() -> None:
     assert priorities == [0, 0, 1, *[2] * 10, 0, 0]
 
 
-def test_headings_of_tied_scores() -> None:
-    block = tie_block(fixture())
-    assert block.title == "Bounds over all orders of tied scores"
-    assert describe(block.table) == (
-        "name metric; fraction lowest; fraction reported; fraction highest"
-    )
-
-
-def test_headings_of_a_comparison() -> None:
-    result = fixture()
-    other = replace(result.detections, score=result.detections.score[::-1].copy())
-    after = evaluate(result.ground_truth, other)
-    report = comparison_report(compare(result, after, resamples=100, confidence=0.9))
-    columns = "fraction first; fraction second; change diff; change CI low; change CI high"
-    assert describe(report.table) == f"name metric; {columns}"
-    blocks = {block.key: block.table for block in report.blocks}
-    assert describe(blocks["classes"]) == f"name class; {columns}; count ground truths = GT"
-    assert describe(blocks["images"]) == (
-        "name image; count_change errors = all; count_change FN; "
-        "count_change localization = Loc; count_change duplicate = Dupe; "
-        "count_change classification = Cls; count_change background = Bkg"
-    )
-    assert describe(blocks["errors"]) == (
-        "name errors; count first; count second; count_change diff"
-    )
-
-
 @pytest.mark.parametrize(
     ("protocol", "shares"),
     [
@@ -149,19 +118,6 @@ def test_headings_of_classes(protocol: Protocol, shares: str) -> None:
         "count ground truths = GT; count ignored; count detections = det; "
         "count true positives = TP; count false positives = FP; count duplicates = dup"
     )
-
-
-def test_the_order_of_rows() -> None:
-    rows = [{"name": name, "AP": ap} for name, ap in (("b", 0.5), ("a", None), ("c", 0.9))]
-
-    def order(key: str | None, *, reverse: bool = False) -> str:
-        return "".join(str(row["name"]) for row in sorted_rows([*rows], key, reverse))
-
-    assert [order(None), order(None, reverse=True)] == ["bac", "cab"]
-    assert [order("name"), order("name", reverse=True)] == ["abc", "cba"]
-    assert [order("AP"), order("AP", reverse=True)] == ["cba", "bca"]
-    assert sorted_rows([], "AP", False) == ()
-    assert len(sorted_rows([{"AP": None}, {"AP": None}], "AP", True)) == 2
 
 
 FALLEN = ClassRegression("cat", 0.25, 0.5, 7)

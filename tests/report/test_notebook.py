@@ -73,23 +73,3 @@ def test_without_pandas_the_error_names_what_to_install(monkeypatch: pytest.Monk
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(UsageError, match="needs pandas: pip install pandas"):
         result().to_dataframe()
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("AP5O", "protocol coco has no metric 'AP5O'; did you mean AP75 or AP50"),
-        ("ar100", "protocol coco has no metric 'ar100'; did you mean AR100"),
-        ("precision", "protocol coco has no metric 'precision'; available: AP, AP50, AP75"),
-    ],
-)
-def test_a_misspelled_metric_gets_suggestions(name: str, message: str) -> None:
-    """The error is a detap error and a KeyError."""
-    truth = GroundTruth.from_arrays(image=[1], boxes=[[0, 0, 9, 9]], label=["cat"])
-    detections = Detections.from_arrays(image=[1], boxes=[[0, 0, 9, 9]], label=["cat"], score=[1])
-    numbers = evaluate(truth, detections)
-    for ask in (numbers.metric, numbers.metric_by_class):
-        with pytest.raises(UsageError) as caught:
-            ask(name)
-        assert isinstance(caught.value, KeyError)
-        assert str(caught.value).startswith(message)

@@ -1,10 +1,8 @@
 """Schemas derived from the types of a report, with limits and descriptions."""
 
-from types import SimpleNamespace
 from typing import Any, Literal
 
 import jsonschema
-import numpy as np
 import pytest
 
 from detap.report.fields import Count, Object, dict_of, field, list_of
@@ -87,16 +85,3 @@ def test_the_schema_rejects_what_the_types_reject(wrong: dict[str, Any]) -> None
     validator = jsonschema.Draft202012Validator(whole)
     validator.validate(VALID)
     assert not validator.is_valid(VALID | wrong)
-
-
-def test_a_type_unknown_to_json_is_rejected() -> None:
-    with pytest.raises(TypeError, match="no JSON schema of"):
-        schema_of(tuple[int, str], {})
-
-
-def test_an_object_is_made_of_values_and_attributes() -> None:
-    made = Part(SimpleNamespace(count=np.array([1, 2]), kind="high", more=0), more=3)
-    assert made == {"count": [1, 2], "more": 3}
-    assert Part(SimpleNamespace(count=1), kind="low") == {"count": 1, "kind": "low"}
-    with pytest.raises(AttributeError, match="count"):
-        Part(kind="low")

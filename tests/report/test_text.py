@@ -7,9 +7,8 @@ from math import nan
 import pytest
 
 from detap.escaping import width
-from detap.report.model import Table
 from detap.report.writers.registry import Style
-from detap.report.writers.text import render, table_lines
+from detap.report.writers.text import render
 from tests.report.reports import COLUMNS, report, row
 
 DASH = "\N{EN DASH}"
@@ -61,12 +60,6 @@ def test_wide_characters_keep_the_columns_aligned() -> None:
     assert len({width(line) for line in lines[:5]}) == 1
 
 
-def test_control_characters_in_names_are_escaped() -> None:
-    text = render(report(row("\x1b[31m:smile:[bold]\n\u202e")), Style())
-    assert "\\x1b[31m:smile:[bold]\\x0a\\u202e" in text
-    assert "\x1b" not in text
-
-
 def test_color_changes_nothing_but_color(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)
@@ -98,10 +91,6 @@ def test_the_summary_wraps() -> None:
         "AR      0.2500  IoU 0.50, area",
         "                small, max dets 10",
     ]
-
-
-def test_a_table_without_rows_has_headings() -> None:
-    assert len(table_lines(Table(COLUMNS[:2], ()), Style())) == 2
 
 
 def test_plain_text_needs_no_rich() -> None:

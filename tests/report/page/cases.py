@@ -4,12 +4,15 @@ import base64
 import json
 import random
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from detap.cli import main
+from tests import coco
+from tests.coco import Row
 
 NAMES = ("cat", "dog", "horse", "person", "traffic light", "bottle")
 HOSTILE = (
@@ -32,48 +35,24 @@ def truth_of(names: tuple[str, ...] = NAMES, images: int = 24) -> dict[str, Any]
             box = [20 + 200 * n, rng.randrange(20, 200), rng.randrange(60, 150), 160]
             category = (image + n // 2) % len(names) + 1
             rows.append((image, category, box))
-    return {
-        "images": [
-            {"id": n, "width": SIZE[0], "height": SIZE[1], "file_name": f"{n}.png"}
-            for n in range(1, images + 1)
-        ],
-        "categories": [{"id": n, "name": name} for n, name in enumerate(names, 1)],
-        "annotations": [
-            {
-                "id": n,
-                "image_id": image,
-                "category_id": category,
-                "bbox": box,
-                "area": box[2] * box[3],
-                "iscrowd": 0,
-            }
-            for n, (image, category, box) in enumerate(rows, 1)
-        ],
-    }
+    return _with_files(rows, names, images)
 
 
 def crowded_truth(classes: int) -> dict[str, Any]:
     """Return ground truth: 48 objects in each of at least 12 images, 3 or more of each class."""
     images = max(12, -(-3 * classes // 48))
     boxes = [[10 + 80 * (n % 8), 10 + 80 * (n // 8), 60, 60] for n in range(48)]
-    return {
-        "images": [
-            {"id": n, "width": SIZE[0], "height": SIZE[1], "file_name": f"{n}.png"}
-            for n in range(1, images + 1)
-        ],
-        "categories": [{"id": n, "name": f"class {n:04}"} for n in range(1, classes + 1)],
-        "annotations": [
-            {
-                "id": n + 1,
-                "image_id": n // 48 + 1,
-                "category_id": n % classes + 1,
-                "bbox": boxes[n % 48],
-                "area": 3600,
-                "iscrowd": 0,
-            }
-            for n in range(48 * images)
-        ],
-    }
+    rows = [(n // 48 + 1, n % classes + 1, boxes[n % 48]) for n in range(48 * images)]
+    return _with_files(rows, [f"class {n:04}" for n in range(1, classes + 1)], images)
+
+
+def _with_files(rows: Sequence[Row], names: Sequence[str], images: int) -> dict[str, Any]:
+    """Return ground truth whose images have names of files."""
+    numbers = range(1, images + 1)
+    truth = coco.truth_of(rows, dict(enumerate(names, 1)), numbers, size=SIZE)
+    for image in truth["images"]:
+        image["file_name"] = f"{image['id']}.png"
+    return truth
 
 
 def detections_for(

@@ -4,7 +4,6 @@ import base64
 import hashlib
 import json
 import re
-import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from importlib.resources import files
@@ -310,38 +309,6 @@ def _pair(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize(
-    ("options", "drawn"),
-    [
-        (["--max-drop", "AP=0.9", "--confidence", "0.9"], 2 * 12),
-        (["--max-drop", "class:cat.AP=0.9", "--detectable-drop", "0.1"], 2 * 12),
-        (["--max-drop", "AP=0.9", "--confidence", "0.9", "--seed", "3"], 2 * 13),
-        (["--max-drop", "AP=0.9", "--confidence", "0.9", "--resamples", "900"], 2 * 13),
-        (["--max-drop", "AP=0.9"], 2 * 12),
-    ],
-)
-def test_what_gates_resampled_is_not_resampled_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], drawn: int
-) -> None:
-    """The 12 metrics of COCO of both detectors; those of a gate once more if drawn otherwise."""
-    from detap.analysis import bootstrap
-
-    arguments, page = write_case(tmp_path), tmp_path / "page.html"
-    before = ["--baseline-detections", str(tmp_path / "before.json")]
-    expected = model_of(write_page(tmp_path, *before))["baseline"]
-    names: list[str] = []
-    original = bootstrap.resampled
-
-    def counted(result: Any, weights: Any, given: Any, **more: Any) -> Any:
-        names.extend(given)
-        return original(result, weights, given, **more)
-
-    monkeypatch.setattr(bootstrap, "resampled", counted)
-    assert main(["eval", *arguments, *before, *options, "-o", str(page), "-q"]) == 0
-    assert len(names) == drawn
-    assert model_of(page)["baseline"] == expected
-
-
 def test_changes_of_a_protocol_without_resamples_have_no_intervals(tmp_path: Path) -> None:
     before = str(tmp_path / "before.json")
     page = write_page(tmp_path, "--protocol", "proposals", "--baseline-detections", before)
@@ -429,18 +396,6 @@ def test_settings_with_another_meaning_for_eval_are_ignored(
     assert [column["key"] for column in model["table"]["columns"]][:1] == ["AP"]
     assert "AP75" not in [column["key"] for column in model["table"]["columns"]]
     assert not (tmp_path / "other.json").exists()
-
-
-def test_eval_does_not_import_the_page(tmp_path: Path) -> None:
-    import subprocess
-
-    code = (
-        "import sys; from detap.cli import main; main(sys.argv[1:]); "
-        "print(sorted({'jinja2', 'PIL', 'detap.report.page.assembly'} & sys.modules.keys()))"
-    )
-    arguments = [sys.executable, "-c", code, "eval", *write_case(tmp_path), "-q"]
-    ended = subprocess.run(arguments, capture_output=True, text=True, check=True)
-    assert ended.stdout.splitlines()[-1] == "[]"
 
 
 def test_a_ranking_has_no_page() -> None:

@@ -218,27 +218,6 @@ def test_the_number_of_threads_changes_nothing(tmp_path: Path, max_bytes: int) -
     assert alone.problems[0].startswith("1: the picture cannot be read: ")
 
 
-def test_threads_are_few_images_ahead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[str] = []
-
-    def thumbnail(path: str, size: object) -> tuple[bytes, tuple[int, int]]:
-        made.append(path)
-        return b"x", (1, 1)
-
-    monkeypatch.setattr(pictures, "_thumbnail", thumbnail)
-    images = [ImageFile(f"{n}.jpg", None, None) for n in range(100)]
-    for image in images:
-        (tmp_path / image.name).touch()
-
-    def save(number: int, data: bytes) -> str:
-        assert len(made) <= number + 1 + 4  # two threads, two ahead each
-        return data.decode()
-
-    result = thumbnails(ImageFolder(str(tmp_path)), images, save=save, max_bytes=50, threads=2)
-    assert len(result.uris) == 50
-    assert len(made) <= 55
-
-
 def test_a_folder_without_images_is_reported(tmp_path: Path, capsys: Any) -> None:
     folder = tmp_path / "images"
     folder.mkdir()
