@@ -86,15 +86,6 @@ def test_sequential_summation_is_plain_addition_capped_at_1() -> None:
     assert curves.average_precision(hits, 11, levels=levels, summing="one-by-one") == 1
 
 
-def test_levels_are_added_in_the_order_of_the_summing_option() -> None:
-    # One hit of one, with one false positive above: precision 1/2 at each of eleven levels.
-    hits, levels = np.array([9], np.int32), grid("matlab")
-    one_by_one = sum([0.1 / 11] * 11)
-    assert one_by_one != np.mean([0.1] * 11)
-    assert curves.average_precision(hits, 1, levels=levels, summing="one-by-one") == one_by_one
-    assert curves.average_precision(hits, 1, levels=levels) == np.mean([0.1] * 11)
-
-
 def as_ultralytics(ranking: list[bool], positives: int) -> tuple[Any, float]:
     """Return the precision at 101 recall levels and the area under the curve, as Ultralytics.
 

@@ -73,11 +73,6 @@ def test_accumulate_by_hand() -> None:
     assert_array_equal(scores.counts[:, 0], [2, 1, 4, 1, 1, 1, 3])
 
 
-def test_matched_gt_is_absent_unless_requested() -> None:
-    with pytest.raises(KeyError, match="no matched ground truths of area range 0, threshold 1"):
-        scored().match_table.matched_gt_at(0, 1)
-
-
 def test_a_match_table_is_read_only() -> None:
     result = scored()
     assert result.match_table is result.match_table
@@ -87,19 +82,6 @@ def test_a_match_table_is_read_only() -> None:
         for name in ("true_positive", "max_dets_index", "score", "matched_gt", "positive"):
             with pytest.raises(ValueError, match="read-only"):
                 getattr(match_table, name)[..., 0] = 0
-
-
-@pytest.mark.parametrize(("name", "most"), [("coco", 90), ("voc2012", 40)])
-def test_bytes_per_detection(name: str, most: int) -> None:
-    """All columns with an entry per detection, including those shared with the table."""
-    match_table = scored(protocol(name)).match_table
-    columns = [
-        column
-        for column in vars(match_table).values()
-        if isinstance(column, np.ndarray) and column.shape[-1] == len(match_table) == 4
-    ]
-    assert len(columns) == 9
-    assert sum(column.nbytes for column in columns) / len(match_table) <= most
 
 
 @pytest.mark.parametrize(("count", "width"), [(1, 1), (8, 1), (9, 2), (17, 4), (33, 8), (64, 8)])

@@ -76,14 +76,6 @@ def test_equal_ious(equal_iou: str, expected: int) -> None:
         assert matched(score([0, 2], [(1, 0.9)], changed)) == [expected]
 
 
-def test_strict_iou_requires_more_than_the_threshold() -> None:
-    # 10 wide against 5 of them: exactly 1/2.
-    table = GroundTruth.from_arrays(image=["i"], label=["c"], boxes=[[0, 0, 10, 10]])
-    half = Detections.from_arrays(image=["i"], label=["c"], boxes=[[0, 0, 5, 10]], score=[1])
-    assert evaluate(table, half, VOC).true_positives[0] == 1
-    assert evaluate(table, half, replace(VOC, strict_iou=True)).true_positives[0] == 0
-
-
 def test_any_number_of_detections_match_a_difficult_object_and_are_ignored() -> None:
     result = score([0, 50], [(0, 0.9), (1, 0.8), (50, 0.7)], VOC, difficult=[True, False])
     assert result.matches is not None
@@ -226,16 +218,6 @@ def test_max_dets_of_one_class_are_per_image(changes: dict[str, str]) -> None:
     assert sorted(scores) == ([0.6, 0.9] if ignored else [0.6, 0.8, 0.9])
 
 
-def test_tied_scores_rank_by_file_or_by_image() -> None:
-    # The false positive lies on image "a" but comes last in the file.
-    table = GroundTruth.from_arrays(image=["b"], label=["c"], boxes=[square(0)], images=["a", "b"])
-    detections = Detections.from_arrays(
-        image=["b", "a"], label=["c"] * 2, boxes=[square(0)] * 2, score=[0.5, 0.5]
-    )
-    assert evaluate(table, detections, replace(VOC, tie_break="file")).summary["mAP"] == 1
-    assert evaluate(table, detections, replace(VOC, tie_break="image")).summary["mAP"] == 0.5
-
-
 def test_positive_and_negative_zero_scores_tie() -> None:
     table = GroundTruth.from_arrays(image=["i"], label=["c"], boxes=[square(0)])
     detections = Detections.from_arrays(
@@ -280,14 +262,6 @@ def test_a_proposal_of_low_iou_matches_too() -> None:
 def test_proposals_have_no_classes() -> None:
     with pytest.raises(UsageError, match="requires a class-agnostic protocol"):
         score([0], [(0, 1)], replace(protocol("proposals"), class_agnostic=False))
-
-
-@pytest.mark.parametrize(("empty_images", "expected"), [("count", 0.5), ("exclude", 1.0)])
-def test_images_without_proposals(empty_images: str, expected: float) -> None:
-    table = GroundTruth.from_arrays(image=["a", "b"], label=["c"] * 2, boxes=[square(0)] * 2)
-    detections = Detections.from_arrays(image=["a"], label=["c"], boxes=[square(0)], score=[1])
-    rules = replace(protocol("proposals"), empty_images=empty_images)  # type: ignore[arg-type]
-    assert evaluate(table, detections, rules).summary["AR100"] == expected
 
 
 def test_a_match_with_annotation_id_zero_counts_as_unmatched() -> None:

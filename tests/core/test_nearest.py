@@ -4,13 +4,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from detap.core import matching
 from detap.core import nearest as nearest_module
-from detap.core._nearest import ImageGroundTruths
 from detap.core.matching import Boxes
 from detap.core.nearest import GroundTruthIndex, PairedGroundTruthIndex
 from detap.core.overlap import overlaps
@@ -199,39 +197,6 @@ def test_candidates_are_the_ground_truths_of_other_classes(
         others.sort(key=lambda g: (-case.table[row, g], -g if last else g))
         expected += [(index, g) for g in others]
     assert [*zip(result.row_index.tolist(), result.ground_truth.tolist(), strict=True)] == expected
-
-
-def test_candidates_need_arrays_of_one_length() -> None:
-    kernel = ImageGroundTruths(**ARRAYS, pixel_offset=0.0)
-    columns = np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros((1, 4)), np.zeros(1)
-    rows, one, none = np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros(0, np.int32)
-    for truth, value in ((none, np.zeros(1)), (one, np.zeros(0))):
-        with pytest.raises(ValueError, match="array shapes do not match"):
-            kernel.find_other_class(rows, *columns, 0.5, False, one, truth, value)
-
-
-ARRAYS: dict[str, Any] = {
-    "start": np.array([0, 2], np.int32),
-    "order": np.zeros(2, np.int32),
-    "label": np.zeros(2, np.int32),
-    "corners": np.zeros((2, 4)),
-    "area": np.zeros(2),
-    "crowd": np.zeros(2, np.uint8),
-    "matched": np.zeros(2, np.uint8),
-}
-
-
-@pytest.mark.parametrize("name", ARRAYS)
-def test_arrays_of_different_lengths_are_refused(name: str) -> None:
-    ImageGroundTruths(**ARRAYS, pixel_offset=0.0)
-    other = ARRAYS[name][:1]
-    with pytest.raises(ValueError, match="array shapes do not match"):
-        ImageGroundTruths(**{**ARRAYS, name: other}, pixel_offset=0.0)
-
-
-def test_boxes_have_four_coordinates() -> None:
-    with pytest.raises(ValueError, match="array shapes do not match"):
-        ImageGroundTruths(**{**ARRAYS, "corners": np.zeros((2, 3))}, pixel_offset=0.0)
 
 
 def test_ties_go_to_the_first_in_file_order() -> None:

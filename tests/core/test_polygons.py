@@ -5,7 +5,6 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -183,17 +182,6 @@ def test_pairs_share_image_and_class_and_have_overlapping_bounds() -> None:
     assert pairs.similarity.tolist() == [1, 1, 25 / 175]
 
 
-def test_arrays_of_different_lengths_are_refused() -> None:
-    eight = np.zeros((2, 8))
-    with pytest.raises(ValueError, match="array shapes do not match"):
-        _polygons.fill_areas(eight, np.zeros(3))
-    with pytest.raises(ValueError, match="array shapes do not match"):
-        _polygons.fill_ious(eight, eight[:1], np.zeros(2, np.uint8), np.zeros(2))
-    none, wide = np.zeros(0, np.int32), np.zeros(2, np.int64)
-    with pytest.raises(ValueError, match="array shapes do not match"):
-        _polygons.fill_candidates(eight, eight, none, wide, wide, wide, none)
-
-
 def test_pairs_are_in_file_order_of_ground_truths() -> None:
     """The ground truths of two images alternate."""
     squares = np.tile(np.array(SQUARE, float), (64, 1))
@@ -215,26 +203,3 @@ def test_candidates_are_those_whose_bounds_share_more_than_an_edge() -> None:
     out = np.full(3, -1, np.int32)
     _polygons.fill_candidates(detections, truths, order, begin, end, start, out)
     assert (start.tolist(), out.tolist()) == ([0, 2, 3], [4, 0, 3])
-
-
-def test_arrays_of_the_compiled_loops_are_checked() -> None:
-    flags, out = np.zeros(1, np.uint8), np.zeros(1)
-    quad, box = np.zeros((1, 8)), np.zeros((1, 4))
-    order, begin, start = np.zeros(1, np.int32), np.zeros(1, np.int64), np.zeros(2, np.int64)
-    _polygons.fill_areas(quad, out)
-    _polygons.fill_ious(quad, quad, flags, out)
-    _polygons.fill_candidates(box, box, order, begin, begin, start, order)
-    calls: list[tuple[Any, tuple[Any, ...]]] = [
-        (_polygons.fill_areas, (np.zeros((1, 6)), out)),
-        (_polygons.fill_areas, (quad, out[:0])),
-        (_polygons.fill_ious, (np.zeros((1, 6)), quad, flags, out)),
-        (_polygons.fill_ious, (quad, np.zeros((1, 6)), flags, out)),
-        (_polygons.fill_ious, (quad, quad, flags[:0], out)),
-        (_polygons.fill_candidates, (np.zeros((1, 3)), box, order, begin, begin, start, order)),
-        (_polygons.fill_candidates, (box, np.zeros((1, 3)), order, begin, begin, start, order)),
-        (_polygons.fill_candidates, (box, box, order[:0], begin, begin, start, order)),
-        (_polygons.fill_candidates, (box, box, order, begin, begin, start[:1], order)),
-    ]
-    for call, arguments in calls:
-        with pytest.raises(ValueError, match="array shapes do not match"):
-            call(*arguments)

@@ -1,7 +1,6 @@
 """Gallery ranking, compared with explicitly sorted rankings."""
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -215,46 +214,3 @@ def test_an_empty_gallery_has_no_hits() -> None:
     assert counts.tolist() == [0, 0]
     assert ranking.rank_codes(*packed, relevance, counts).start.tolist() == [0, 0, 0]
     assert ranking.nearest_codes(*packed, 0).shape == (2, 0)
-
-
-def test_arrays_of_different_lengths_are_refused() -> None:
-    relevance = ranking.make_relevance(np.zeros(2, np.int32), np.zeros(3, np.int32))
-    queries, gallery = np.zeros((2, 1), np.uint64), np.zeros((1, 4), np.uint64)
-    with pytest.raises(ValueError, match="differ in shape"):
-        ranking.rank_codes(queries, gallery, relevance, np.array([3, 3]))
-    with pytest.raises(ValueError, match="row or query out of range"):
-        ranking.rank_scores(np.zeros((1, 3)), relevance, 2, np.array([3]))
-    with pytest.raises(ValueError, match="row or query out of range"):
-        _ranking.nearest_scores(np.zeros((2, 3)), -np.ones(2, np.int32), 2, np.zeros(1, np.int32))
-    with pytest.raises(ValueError, match="one value per query"):
-        ranking.nearest_scores(np.zeros((2, 3)), 1, -np.ones(1, np.int32))
-    with pytest.raises(ValueError, match="one value per query"):
-        ranking.nearest_codes(queries, gallery, 1, -np.ones(1, np.int32))
-    with pytest.raises(ValueError, match="itself must have one value per query"):
-        ranking.make_relevance(np.zeros(2, np.int32), np.zeros(3, np.int32), np.zeros(3, np.int32))
-    with pytest.raises(ValueError, match="queries and gallery differ in labels"):
-        ranking.make_relevance(np.zeros((2, 65), np.bool_), np.zeros((3, 64), np.bool_))
-    three, four = (np.zeros(n, np.int32) for n in (3, 4))
-    for column in range(3):
-        columns = [four if column == index else three for index in range(3)]
-        with pytest.raises(ValueError, match="differ in shape"):
-            _ranking.rank_scores(np.zeros((1, 3)), relevance, 0, 0, *columns)
-
-
-def test_codes_of_too_many_queries_or_wrong_outputs_are_refused() -> None:
-    """The compiled loops take 1 to 16 queries, and do not check bounds."""
-    queries, gallery = np.zeros((17, 1), np.uint64), np.zeros((1, 3), np.uint64)
-    relevance = ranking.make_relevance(np.zeros(17, np.int32), np.zeros(3, np.int32))
-    start = np.arange(0, 3 * 17 + 1, 3)
-    hits, more = np.zeros(51, np.int32), np.zeros(52, np.int32)
-    rank = partial(_ranking.rank_codes, queries, gallery, relevance)
-    rank(0, 16, start, hits, hits.copy(), hits.copy())
-    with pytest.raises(ValueError, match="too many queries"):
-        rank(0, 17, start, hits, hits.copy(), hits.copy())
-    for above, level in ((more, hits), (hits, more)):
-        with pytest.raises(ValueError, match="one value per relevant item"):
-            rank(0, 16, start, hits, above, level)
-    nearest = partial(_ranking.nearest_codes, queries, gallery, -np.ones(17, np.int32))
-    for low, high in ((0, 17), (3, 3), (4, 3)):
-        with pytest.raises(ValueError, match="too many queries"):
-            nearest(low, high, np.zeros((17, 1), np.int32))

@@ -241,15 +241,6 @@ def test_a_query_without_relevant_items() -> None:
         assert result.gradient.tolist() == [0, 0]
 
 
-def test_many_pairs_are_computed_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    scores, relevant = random_case(3)
-    whole = losses.smooth_ap_loss(scores, relevant, tau=0.1)
-    monkeypatch.setattr("detap.ranking._formulas._PAIRS", 30)
-    parts = losses.smooth_ap_loss(scores, relevant, tau=0.1)
-    assert parts.value == pytest.approx(whole.value, abs=1e-15)
-    assert parts.gradient == pytest.approx(whole.gradient, abs=1e-14)
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -133,35 +133,6 @@ def test_sums_are_added_in_order_for_any_row(seed: int, kind: Any, width: int) -
                 np.testing.assert_array_equal(computed, expected)
 
 
-@pytest.mark.parametrize("items", [1, 23, 24, 25, 48, 100])
-def test_panels_hold_blocks_of_any_number_of_items(items: int) -> None:
-    vectors = np.arange(items * 3.0).reshape(items, 3)
-    whole = side_by_side(vectors)
-    columns = np.ascontiguousarray(vectors.T)
-    blocks = [columns[:, low : low + 48] for low in range(0, items, 48)]
-    parts = ranking.make_panels(blocks, 3, items, np.float64)
-    for panels in (whole, parts):
-        rows = panels.values.transpose(0, 2, 1).reshape(-1, 3)
-        assert (rows[:items] == vectors).all()
-        assert not rows[items:].any()
-
-
-def test_sums_reject_shapes_that_do_not_match() -> None:
-    """The compiled loop does not check bounds."""
-    queries, panels = np.zeros((8, 3)), np.zeros((2, 3, 24))
-    fill, out = _ranking.fill_sums, np.zeros((5, 30))
-    fill(queries, panels, 0, 2, out, True, False)
-    for bad in ((queries, panels[:, :, :8].copy(), 0, 2, out), (queries, panels, 0, 3, out)):
-        with pytest.raises(ValueError, match="items out of range"):
-            fill(*bad, True, False)
-    for bad in ((queries[:5], panels, 0, 2, out), (queries[:, :2].copy(), panels, 0, 2, out)):
-        with pytest.raises(ValueError, match="queries and items differ in shape"):
-            fill(*bad, True, False)
-    for items in (24, 49):
-        with pytest.raises(ValueError, match="out has the wrong shape"):
-            fill(queries, panels, 0, 2, np.zeros((5, items)), True, False)
-
-
 def test_a_gallery_equal_to_its_queries_is_noted() -> None:
     table = random_codes(0, queries=20, items=20)
     same = gallery("codes", table.query, table.query.copy(), (np.arange(20) // 2,) * 2)
