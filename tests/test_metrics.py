@@ -18,7 +18,6 @@ from detap.core.resampling import Weights
 from detap.errors import UnknownNameError
 from detap.evaluation.results import Result
 from detap.metrics import METRICS, Metric, metric_named
-from detap.metrics.at_threshold import AT_THRESHOLD
 from detap.metrics.metric import MatchedResult, MetricSpec, metric_spec
 from detap.protocols import PRESETS, Protocol
 from detap.report import schema
@@ -26,6 +25,7 @@ from detap.tables.detection import Floats
 from docs import derive
 from tests.browser.conftest import CHROMIUM, QUIET
 from tests.cli.conftest import Run
+from tests.coco import truth_of
 
 
 class MissesPerImage(Metric):
@@ -88,15 +88,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def write_images(count: int) -> None:
     ids = range(1, count + 1)
     boxes = [(image, label, box) for image in ids for label, box in _objects()]
-    truth = {
-        "images": [{"id": image, "width": 640, "height": 480} for image in ids],
-        "categories": [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}],
-        "annotations": [
-            {"id": number, "image_id": image, "category_id": label, "bbox": box}
-            | {"area": box[2] * box[3], "iscrowd": 0}
-            for number, (image, label, box) in enumerate(boxes, 1)
-        ],
-    }
+    truth = truth_of(boxes, {1: "cat", 2: "dog"}, ids)
     Path("gt.json").write_text(json.dumps(truth))
     Path("one.json").write_text(json.dumps(results_of(1, count)))
     Path("two.json").write_text(json.dumps(results_of(2, count)))
@@ -273,29 +265,6 @@ def test_a_gate_has_its_interval(detap: Run, limit: str, message: str, status: i
     assert message in ended.err
 
 
-@pytest.mark.usefixtures("folder")
-def test_its_improvement_does_not_hide_a_worse_class(detap: Run) -> None:
-    """Per image 0 instead of 3 cats and 1 instead of 0 dogs are missed: it drops by 1."""
-    cats = [row for row in results_of(4) if row["category_id"] == 1]
-    Path("cats.json").write_text(json.dumps(cats))
-    limits = ("--baseline-detections", "one.json", "--max-rise", "MPI=1")
-    ended = detap(*call("cats", *limits, "-o", "r.json"))
-    assert ended.status == 0
-    check = json.loads(Path("r.json").read_text())["gates"]["checks"][0]
-    assert (check["name"], check["drop"]) == ("MPI", 1)
-    assert "gate-hides-class-drop" not in ended.err
-
-
-@pytest.mark.parametrize("name", ["MPI", "class:dog.MPI", "slice:night.MPI"])
-@pytest.mark.usefixtures("folder")
-def test_a_maximum_drop_of_it_is_refused(detap: Run, name: str) -> None:
-    Path("slices.json").write_text('{"night": [1, 2], "day": [3]}')
-    limits = ("--baseline-detections", "one.json", "--slices", "slices.json")
-    ended = detap(*call("two", *limits, "--max-drop", f"{name}=1"))
-    message = "passes when the metric gets worse (lower is better); use --max-rise"
-    assert (ended.status, ended.err) == (2, f"Error: --max-drop {name}=1 {message}\n")
-
-
 @pytest.mark.parametrize("name", ["MPI", "class:cat.MPI", "slice:night.MPI"])
 @pytest.mark.usefixtures("folder")
 def test_a_gate_rejects_an_interval_if_it_cannot_be_resampled(
@@ -401,14 +370,6 @@ def test_a_metric_depends_only_on_its_fields(field: str, value: object) -> None:
         assert repr(changed[entry.name]) == repr(plain[entry.name])
 
 
-def test_fields_of_a_metric_are_matched_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fields declared by a metric do not make explain match again."""
-    known = metrics.after_matching()
-    monkeypatch.setattr(MissesPerImage, "fields", ("headline",))
-    monkeypatch.setattr(metrics, "METRICS", [*METRICS, MissesPerImage()])
-    assert metrics.after_matching() == known | {"headline"}
-
-
 def test_the_class_metric_has_its_own_name() -> None:
     voc = package.protocol("voc2012")
     assert metrics.named_of_class(voc, "AP").name == "mAP"
@@ -472,51 +433,6 @@ def test_a_metric_is_recognized_by_its_full_name(monkeypatch: pytest.MonkeyPatch
         "APX": None,
         "AP55": "AP",
     }
-
-
-def test_metric_declarations_are_complete() -> None:
-    for metric in (*METRICS, *AT_THRESHOLD.values()):
-        assert metric.name
-        assert metric.title
-        assert metric.bounds[0] < metric.bounds[1]
-        assert set(metric.fields) <= Protocol.__dataclass_fields__.keys()
-    assert [name for name, m in AT_THRESHOLD.items() if not m.higher_is_better] == [
-        "false-positives-per-image"
-    ]
-
-
-def test_a_class_metric_is_not_found_over_classes(monkeypatch: pytest.MonkeyPatch) -> None:
-    class MissedClass(MissesPerImage):
-        scope = "class"
-
-        def others(self, protocol: Protocol) -> Iterator[MetricSpec]:
-            yield metric_spec(protocol, self, "MPI75", (5, 0, 2))
-
-    monkeypatch.setattr(metrics, "METRICS", [MissedClass(), *METRICS])
-    protocol = package.protocol("coco")
-    assert metrics.named_of_class(protocol, "MPI75").threshold == 5
-    with pytest.raises(UnknownNameError, match="has no metric 'MPI75'"):
-        metrics.named(protocol, "MPI75")
-
-
-def test_lvis_means_over_class_groups_are_not_class_metrics() -> None:
-    lvis = package.protocol("lvis")
-    groups = {"APr": "rare", "APc": "common", "APf": "frequent"}
-    specs = {spec.name: spec for spec in metrics.summary(lvis)}
-    assert {name: spec.group for name, spec in specs.items() if spec.group} == groups
-    assert {name: specs[name].params.classes for name in groups} == groups
-    assert groups.keys().isdisjoint(spec.name for spec in metrics.columns(lvis))
-
-
-def test_the_column_of_recall_at_the_largest_max_dets_is_headed_ar() -> None:
-    headings = {spec.name: spec.heading for spec in metrics.columns(package.protocol("coco"))}
-    assert {name: heading for name, heading in headings.items() if heading} == {"AR100": "AR"}
-    assert not any(spec.heading for spec in metrics.columns(package.protocol("proposals")))
-
-
-def test_final_recall_is_at_the_largest_max_dets() -> None:
-    voc = package.protocol("voc2012").with_changes(max_dets=(1, 10, 100))
-    assert metrics.named_of_class(voc, "recall").max_dets_index == 2
 
 
 @pytest.mark.parametrize("resampled", [True, False])

@@ -14,11 +14,9 @@ from numpy.testing import assert_array_equal
 from detap import metrics
 from detap.analysis.errors import errors
 from detap.analysis.image_results import image_results
-from detap.core import curves
 from detap.errors import Note, UsageError
 from detap.evaluation import prepare
 from detap.evaluation.detection import Result, evaluate, on_images
-from detap.evaluation.match import ByIou
 from detap.evaluation.overlaps import keypoints
 from detap.protocols import AreaRange, Protocol, protocol
 from detap.tables.detection import Detections, GroundTruth
@@ -157,16 +155,6 @@ def test_proposals_have_only_recall() -> None:
     assert_array_equal(result.recall[0, 0, :, -1], [1 / 2, 1 / 2, np.nan])
     assert (result.ground_truths[0], result.ignored[0]) == (2, 0)
     assert (result.true_positives[0], result.false_positives[0]) == (1, 1)
-
-
-def test_the_number_of_proposals_of_each_image() -> None:
-    """Also of the last image, which has none."""
-    truth = GroundTruth.from_arrays(image=["a", "b", "c"], label=["cat"] * 3, boxes=[square(0)] * 3)
-    detections = Detections.from_arrays(
-        image=["b", "b"], label=["cat"] * 2, boxes=[square(0), square(1)], score=[0.9, 0.8]
-    )
-    _, _, proposals = ByIou(evaluate(truth, detections, protocol("proposals"))._run).matches()
-    assert proposals.tolist() == [0, 2, 0]
 
 
 def keypoint_tables(count: int = 2) -> tuple[GroundTruth, Detections]:
@@ -333,19 +321,6 @@ def test_levels_are_summed_as_in_the_reference(preset: str) -> None:
     else:
         expected = float(np.mean([1 / 3] * 26 + [0.0] * 75))
     assert result.average_precision[0, 0, 0] == expected
-
-
-def test_zero_decimals_and_an_area_range_of_one_value_are_allowed() -> None:
-    protocol = replace(COCO, score_decimals=0, box_decimals=0, area_ranges=(AreaRange("x", 5, 5),))
-    assert (protocol.score_decimals, protocol.box_decimals) == (0, 0)
-
-
-def test_average_precision_with_and_without_the_envelope() -> None:
-    # 0 0 1 1 1: precision 1/3, 2/4, 3/5 at the hits; the envelope is 3/5 at each.
-    hits = np.array([2, 2, 2], np.int32)
-    plain = curves.average_precision(hits, 3, interpolated=False)
-    assert plain == pytest.approx((1 / 3 + 1 / 2 + 3 / 5) / 3, abs=1e-15)
-    assert curves.average_precision(hits, 3) == pytest.approx(3 / 5, abs=1e-15)
 
 
 def test_a_protocol_filters_and_rounds_once() -> None:
