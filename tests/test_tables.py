@@ -441,23 +441,6 @@ def test_an_invalid_number_of_threads_is_rejected(threads: object) -> None:
         resampled(result, draw_weights(2, 2, seed=0), ["AP"], threads=threads)  # type: ignore[arg-type]
 
 
-def test_a_resample_of_more_boxes_than_int32_is_rejected(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Two images of one box each: a resample has two boxes."""
-    both = {"image": ["a", "b"], "label": ["cat"] * 2, "boxes": [BOX] * 2}
-    table = GroundTruth.from_arrays(**both)  # type: ignore[arg-type]
-    result = evaluate(table, dt_table(**both, score=[1, 2]))
-    weights = draw_weights(2, 20, seed=0)
-    monkeypatch.setattr("detap.analysis.bootstrap.MOST_ROWS", 2)
-    assert resampled(result, weights, ["AP"]).overall["AP"].shape == (20,)
-    monkeypatch.setattr("detap.analysis.bootstrap.MOST_ROWS", 1)
-    with pytest.raises(
-        UsageError, match="holds 2 boxes; at most 1 can be counted; omit --confidence"
-    ):
-        resampled(result, weights, ["AP"])
-
-
 def test_more_pairs_of_an_image_than_int32_are_rejected(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

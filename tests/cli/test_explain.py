@@ -63,14 +63,6 @@ def test_csv_has_the_steps(detap: Run) -> None:
     assert float(rows[1]["min"]) == pytest.approx(16 / 101, abs=1e-9)
 
 
-def test_markdown_has_the_sentence(detap: Run, tmp_path: Path) -> None:
-    target = tmp_path / "why.md"
-    assert detap("explain", *DATA, *PROTOCOLS, "-o", target).status == 0
-    text = target.read_text("utf-8")
-    assert text.startswith("## detap: protocol diff\n\nMain cause: difficult objects count")
-    assert "<sub>" not in text
-
-
 @pytest.mark.parametrize("columns", ["60", "80", "200"])
 def test_all_values_are_shown_at_any_width(
     columns: str, detap: Run, monkeypatch: pytest.MonkeyPatch

@@ -439,24 +439,7 @@ def test_boxes_of_runs_by_hand(size: tuple[int, int], lengths: list[int], box: l
     assert boxes.tolist() == [box]
 
 
-@pytest.mark.parametrize("value", [2, 3, 255])
-def test_bitmaps_of_other_values_are_not_encoded(value: int) -> None:
-    assert _runs.encoded(np.array([[[0, 1], [value, 0]]], np.uint8)) is None
-
-
 def test_a_polygon_in_an_image_without_pixels() -> None:
     """One run of no pixel, as in pycocotools."""
     empty = polygons([[[0, 0, 4, 0, 4, 4]]], 0, 5)
     assert runs_of(empty.arrays, 0).tolist() == [0]
-
-
-def test_masks_of_different_sizes_are_refused() -> None:
-    with pytest.raises(ValueError, match="ring_end does not ascend from 0 to the end"):
-        Masks(
-            np.array([[5, 5]], np.int32),
-            np.array([0, 3]),
-            np.zeros(2, np.uint32),
-            np.zeros(2, np.int64),
-            np.zeros(0, np.int64),
-            np.zeros((0, 2)),
-        )

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from detap.core import _overlap
 from detap.core.overlap import overlaps, pixel_areas
 from detap.tables.detection import encode_boxes
 
@@ -64,36 +63,3 @@ def test_boxes_whose_area_underflows_have_iou_zero() -> None:
     tiny = [0, 0, 1e-200, 1e-200]
     assert iou_of(tiny, tiny) == 0
     assert iou_of(tiny, tiny, crowd=np.array([True])) == 0
-
-
-FITTING = {
-    "detections": (2, 4),
-    "detection_areas": (2,),
-    "truths": (3, 4),
-    "truth_areas": (3,),
-    "crowd": (3,),
-    "out": (2, 3),
-}
-
-
-@pytest.mark.parametrize(
-    ("name", "shape"),
-    [
-        ("detections", (2, 3)),
-        ("detection_areas", (1,)),
-        ("truths", (3, 5)),
-        ("truth_areas", (2,)),
-        ("crowd", (2,)),
-        ("out", (1, 3)),
-        ("out", (2, 2)),
-    ],
-)
-def test_shapes_are_checked(name: str, shape: tuple[int, ...]) -> None:
-    def fill(shapes: dict[str, tuple[int, ...]]) -> None:
-        detections, areas, truths, truth_areas, crowd, out = map(np.zeros, shapes.values())
-        flags = crowd.astype(np.uint8)
-        _overlap.fill_overlaps(detections, areas, truths, truth_areas, flags, 0.0, out)
-
-    fill(FITTING)
-    with pytest.raises(ValueError, match="array shapes do not match"):
-        fill({**FITTING, name: shape})

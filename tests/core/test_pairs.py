@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -86,27 +85,6 @@ TWO = Case(
     images=(1, 2),
     classes=(1, 2),
 )
-
-
-@pytest.mark.parametrize(
-    ("start", "truth", "message"),
-    [
-        ([0, 1], [0], "pairs.start does not ascend from 0 to the number of pairs"),
-        ([1, 1, 1], [0], "pairs.start does not ascend from 0"),
-        ([0, 2, 1], [0], "pairs.start does not ascend from 0"),
-        ([0, 1, 2], [0], "pairs.start does not ascend from 0"),
-        ([0, 1, 1], [3], "pairs contain ground truths outside 0 to 2"),
-        ([0, 1, 1], [-1], "pairs contain ground truths outside 0 to 2"),
-        ([0, 1, 1], [2], "pairs join different images or classes"),
-        ([0, 0, 1], [2], "pairs join different images or classes"),
-        ([0, 2, 2], [1, 0], "pairs of a detection are not in ascending order of ground truths"),
-        ([0, 2, 2], [1, 1], "pairs of a detection are not in ascending order of ground truths"),
-    ],
-)
-def test_invalid_pairs_are_refused(start: list[int], truth: list[int], message: str) -> None:
-    pairs = Pairs(np.array(start), np.array(truth, np.int32), np.ones(len(truth)))
-    with pytest.raises(ValueError, match=message):
-        run(EvaluationRun(*TWO.tables(), PRESETS["coco"], None), pairs)
 
 
 @given(st.lists(st.sets(st.integers(0, 6)), min_size=1, max_size=6))

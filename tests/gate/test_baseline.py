@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from detap.gates.baseline import (
     raise_baseline,
     read_baseline,
     slice_differences,
-    summary_differences,
 )
 from detap.report import schema
 from tests.cli.conftest import Files, Run, instances, results, write_coco
@@ -172,35 +170,6 @@ NIGHT = {
     "summary": {"AP": 0.5},
     "classes": [{"name": "cat", "AP": 0.5}],
 }
-CHOSEN = {"classes": ["cat"], "images": 1, "images_sha256": "d" * 64}
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {},
-        {"detap_version": "0.1.0", "signature": "protocol:coco"},
-        {"kind": "retrieval", "queries": []},
-        {"summary": {"AP": None}},
-        {"classes": [{"name": "cat", "id": "c", "AP": None}]},
-        {"inputs": [{"role": "detections", "path": "a", "sha256": None, "records": 0, "files": 1}]},
-        {"gates": None},
-        {"gates": {"passed": True, "warned": 0}},
-        {"selection": None},
-        {"selection": {}},
-        {"selection": CHOSEN},
-        {"retained_metrics": ["AP"]},
-        {"slices": {"night": NIGHT}},
-        {"operating_point": POINT},
-        {"operating_point": {**POINT, "score_threshold": None}},
-    ],
-)
-def test_a_report_is_read_as_written(tmp_path: Path, changes: dict[str, Any]) -> None:
-    path, written = tmp_path / "r.json", record(schema_version=2, **changes)
-    path.write_text(json.dumps(written))
-    assert read_baseline(str(path)) == written
-
-
 INVALID: dict[str, list[Any]] = {
     "kind": ["other", None, "retrieval"],  # the last is without queries
     "detap_version": [1],
@@ -333,23 +302,6 @@ def test_slices_are_equal_if_they_have_the_same_images() -> None:
         assert slice_differences(night(now, 2), night(then, 2), ["night"]) == [
             "slice 'night': no sha256 of its images"
         ]
-
-
-def test_a_baseline_matches_its_detections_up_to_rounding() -> None:
-    summary: dict[str, float | None] = {"AP": 0.5, "APs": nan}
-    assert summary_differences(record(), summary, "X") == []
-    assert summary_differences(record(), {**summary, "AP": 0.5 + 1e-15}, "X") == []
-    assert summary_differences(record(), {**summary, "AP": 0.51}, "X") == [
-        "AP (baseline: 0.5; X: 0.51)"
-    ]
-    assert summary_differences(record(), {**summary, "APs": 0.1}, "X") == [
-        "APs (baseline: null; X: 0.1)"
-    ]
-    both = {"AP": 0.25, "APs": 0.1}  # the first is enough
-    assert summary_differences(record(), both, "X") == ["AP (baseline: 0.5; X: 0.25)"]
-    assert summary_differences(record(), {**summary, "AP": nan}, "X") == [
-        "AP (baseline: 0.5; X: nan)"
-    ]
 
 
 def rows(ap: float | None, positives: int = 3, **more: Any) -> dict[str, Any]:

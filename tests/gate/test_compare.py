@@ -130,16 +130,6 @@ def test_without_detections_all_are_missed() -> None:
     assert counts.by_image.sum(axis=0).tolist() == [4, 0, 0, 0, 0]
 
 
-def test_a_detector_equals_itself() -> None:
-    result = evaluate(TRUTH, MIXED, "coco")
-    comparison = compare(result, result, resamples=100, min_ground_truths=0)
-    for name in comparison.names:
-        if not np.isnan(result.summary[name]):
-            assert comparison.difference(name) == 0
-            assert comparison.interval(name) == (0, 0)
-    assert not comparison.changed.any()
-
-
 def test_the_difference_equals_that_of_two_evaluations() -> None:
     other = MIXED.select(np.arange(len(MIXED)) > 0)
     first, second = evaluate(TRUTH, MIXED, "coco"), evaluate(TRUTH, other, "coco")

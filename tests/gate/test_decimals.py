@@ -56,20 +56,6 @@ def test_a_sum_in_another_order_is_equal(values: list[float], random: object) ->
     assert nearly_equal(sum(values) / len(values), sum(other) / len(other))
 
 
-@pytest.mark.parametrize(
-    ("value", "places", "text"),
-    [
-        (Fraction(-1, 10**9), 4, "0.0000"),
-        (Fraction(0), 4, "0.0000"),
-        (Fraction(-1, 10), 0, "0"),
-        (Fraction(-1, 2), 4, "-0.5000"),
-        (Fraction(1, 3), 6, "0.333333"),
-    ],
-)
-def test_a_value_rounded_to_0_has_no_sign(value: Fraction, places: int, text: str) -> None:
-    assert decimal(value, places) == text
-
-
 @given(st.floats(-1, 1), st.integers(1, 6))
 def test_no_printed_0_has_a_sign(value: float, places: int) -> None:
     for text in (

@@ -151,46 +151,6 @@ def test_a_confidence_level_is_checked_in_python_too(coco: Files) -> None:
         assert_detections(coco.gt, coco.dt, fail_under=0.1, confidence=float("nan"))
 
 
-def crowd(folder: Path, objects: int) -> tuple[Files, Path]:
-    """Write one cat per image, a detector that finds all, and one that finds some."""
-    images = range(1, objects + 1)
-    rows = [(image, 1, [0, 0, 9, 9]) for image in images]
-    detections = results_of(rows, 0.5)
-    files = write_coco(folder, truth_of(rows, {1: "cat"}, images, size=(99, 99)), detections)
-    worse = folder / "worse.json"
-    worse.write_text(json.dumps(detections[: objects // 4]))
-    return files, worse
-
-
-@pytest.mark.parametrize(("objects", "status"), [(12, 0), (40, 1)])
-def test_few_ground_truths_warn_in_every_interface(
-    tmp_path: Path, detap: Run, objects: int, status: int
-) -> None:
-    files, worse = crowd(tmp_path, objects)
-    ended = detap(
-        *("eval", "--gt", files.gt, "--dt", worse, "--baseline-detections", files.dt),
-        *("--max-drop", "class:cat.AP=0.01", "--confidence", "0.9"),
-    )
-    assert ended.status == status, ended.err
-    assert ("gate-too-few" in ended.err) == (status == 0)
-    from detap import read_detections, read_ground_truth
-
-    truth = read_ground_truth(files.gt)
-    before, now = (read_detections(path, truth) for path in (files.dt, worse))
-    limits: dict[str, Any] = {
-        "baseline": before,
-        "max_drop": {"class:cat.AP": 0.01},
-        "confidence": 0.9,
-    }
-    if status:
-        with pytest.raises(AssertionError, match=r"class:cat\.AP dropped by"):
-            assert_detections(truth, now, **limits)
-    else:
-        assert_detections(truth, now, **limits)
-        with pytest.raises(AssertionError, match=r"class:cat\.AP dropped by"):
-            assert_detections(truth, now, min_ground_truths=0, **limits)
-
-
 def test_a_ranking_names_its_own_options(ranking: Files, detap: Run) -> None:
     npz = str(ranking.folder / "a.npz")
     ended = detap("rank", "retrieval", "--npz", npz, "--max-drop", "0")

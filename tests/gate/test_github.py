@@ -83,14 +83,3 @@ def test_several_limits_in_the_environment(
         ("class:cat.AP", "failed"),
         ("AP50", "passed"),
     ]
-
-
-def test_proposals_have_gates_but_no_intervals(coco: Files, detap: Run) -> None:
-    call = [*coco.arguments, "--protocol", "proposals", "--class-agnostic"]
-    ended = detap(*call, "--fail-under", "AR100=0.99")
-    assert ended.status == 1
-    assert "nan" not in ended.out + ended.err
-    noise = ["--baseline-detections", coco.dt, "--max-drop", "0", "--confidence", "0.9"]
-    ended = detap(*call, *noise)
-    assert ended.status == 2
-    assert "uses matching by-iou" in ended.err

@@ -8,16 +8,9 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from detap import evaluate, read_detections, read_ground_truth
-from detap.gates.config import GateConfig, Limit, OptionNames
-from detap.gates.detection import Scored
-from detap.gates.evaluate import evaluate_gates
 from detap.report import schema
-from detap.report.sections.slices import slices_block
 from tests.cli.conftest import Run, write_coco
 from tests.coco import truth_of
-
-Box = tuple[int, int, list[int]]
 
 # Six images, with a cat and a dog each. Both detectors miss the cats of image 3 and find it three
 # times next to it; the later one has what `change` makes of images 4 and 6.
@@ -202,37 +195,7 @@ def test_a_gate_on_one_slice_lists_its_images(case: Path, detap: Run) -> None:
     assert report["regressions"]["slice"] == "last"
     assert [entry["name"] for entry in report["regressions"]["images"]] == [4, 6]
     assert "Regressions, in slice last\nclass cat: AP 1.0000 -> 0.3366 (3 ground" in out
+    # sha256sum of "4\n5\n6".
+    assert report["slices"]["last"]["images_sha256"].startswith("07d510d504a0")
     report, _ = judged(detap, "lost.json", *slices, "--fail-under", "slice:first.AP=0.99")
     assert [entry["name"] for entry in report["regressions"]["images"]] == [3]
-
-
-def test_regressions_are_available_as_data(case: Path) -> None:
-    gt = read_ground_truth("instances.json")
-    now, then = (
-        Scored.of(evaluate(gt, read_detections(path, gt)), {"last": [4, 5, 6], "none": []})
-        for path in ("lost.json", "results.json")
-    )
-    spell = OptionNames(options=True, interval_source="", names={})
-    demands = GateConfig.of(
-        [Limit.of("drop", "0.01")], spell, baseline=False, baseline_detections=True
-    )
-    regressions = evaluate_gates(demands, now, dict, baseline=then).regressions
-    assert regressions is not None
-    assert (regressions.slice, regressions.localization, regressions.images_compared) == (
-        None,
-        None,
-        True,
-    )
-    assert [fallen.name for fallen in regressions.classes] == ["cat"]
-    # The cats of images 4 and 6 are the two that were lost.
-    assert [(image.name, image.total, image.by_type["missed"]) for image in regressions.images] == [
-        (4, 1, 1),
-        (6, 1, 1),
-    ]
-    slices = slices_block(now.overall, now.slices).data
-    assert [(tag, part["images"], part["ground_truths"]) for tag, part in slices.items()] == [
-        ("last", 3, 6),
-        ("none", 0, 0),
-    ]
-    # sha256sum of "4\n5\n6".
-    assert slices["last"]["images_sha256"].startswith("07d510d504a0")

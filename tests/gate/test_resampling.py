@@ -75,19 +75,6 @@ def assert_same(left: float, right: float) -> None:
     assert np.isnan(left) or left == pytest.approx(right, abs=1e-12)
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS.values(), ids=list(PROTOCOLS))
-def test_weights_of_one_give_the_plain_metrics(protocol: Protocol) -> None:
-    result = evaluate(*scene(1), protocol)
-    ones = Weights.from_table(np.ones((1, IMAGES), np.uint8))
-    again = resampled(result, ones, list(result.summary))
-    for name, value in result.summary.items():
-        assert_same(again.overall[name][0], value)
-        single = metrics.named(protocol, name).name
-        single = single.removeprefix("m") if protocol.primary_metric == "mAP" else single
-        for k, of_class in enumerate(result.by_class[single]):
-            assert_same(again.by_class[name][k, 0], of_class)
-
-
 def test_precision_eps_is_that_of_pycocotools() -> None:
     """pycocotools adds numpy.spacing(1) to the divisor: a perfect detector stays just below 1."""
     box = [[0, 0, 10, 10]]
