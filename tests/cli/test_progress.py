@@ -5,12 +5,18 @@ import pty
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from functools import partial
+from pathlib import Path
 
 import pytest
 
 from detap.cli.progress import Progress
 from detap.cli.session import Session
+from detap.errors import InputError
+from detap.formats.coco.results import ResultsFile
+from detap.formats.json.document import JsonFile
+from detap.io.limits import DEFAULT_LIMITS
 
 SLOW = """
 import threading
@@ -63,3 +69,14 @@ def test_nothing_is_drawn_without_a_terminal(
     time.sleep(0.05)
     session.stop_progress()
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("text", ["[]", '{"images": [}'])
+def test_reading_shows_its_progress(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    path.write_text(text)
+    file = JsonFile(path)
+    assert file.fraction() == 0
+    with suppress(InputError), file.opened(DEFAULT_LIMITS) as document:
+        ResultsFile().read(document)
+    assert file.fraction() == 1

@@ -64,6 +64,11 @@ def test_as_is_is_recorded_and_not_a_difference(
     assert detap(*asked, "--baseline", "base.json", "--max-drop", "0").status == 0
 
 
+def test_an_explicit_default_is_not_a_difference() -> None:
+    shapes = next(option for option in options() if option.name == "shapes")
+    assert (shapes.recorded("reject"), shapes.recorded("bbox")) == (None, "bbox")
+
+
 def test_every_option_is_recorded_except_file_names() -> None:
     for option in options():
         assert (option.recorded("x") is None) == (option.is_path or option.may_be_path)

@@ -1,7 +1,6 @@
 """Libraries imported at start-up: none that a run does not need."""
 
 import compileall
-import os
 import subprocess
 import sys
 import tomllib
@@ -75,44 +74,6 @@ def test_eval_imports_only_what_it_needs(coco: Files, tmp_path: Path) -> None:
     assert not {"voc.tables", "yolo.rows", "cvat"} & formats
 
 
-@pytest.mark.parametrize(("command", "threads"), [("eval", "1"), ("report", "1"), ("rank", "None")])
-def test_only_rankings_start_threads_of_linear_algebra(command: str, threads: str) -> None:
-    """NumPy reads the variable when it is imported."""
-    code = (
-        "import os, sys\n"
-        "class Watch:\n"
-        "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name == 'numpy':\n"
-        "            print(os.environ.get('OPENBLAS_NUM_THREADS'), flush=True)\n"
-        "sys.meta_path.insert(0, Watch())\n"
-        "from detap.__main__ import main\n"
-        "main()\n"
-    )
-    environment = {k: v for k, v in os.environ.items() if k != "OPENBLAS_NUM_THREADS"}
-    ended = subprocess.run(
-        [sys.executable, "-c", code, command, "--help"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert ended.stdout.splitlines()[0] == threads
-
-
 def test_the_version_is_that_of_the_project() -> None:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
     assert project["project"]["version"] == __version__
-
-
-def test_parquet_does_not_import_pandas(tmp_path: Path) -> None:
-    """It takes longer than reading; pyarrow imports it for scalars and arrays with nulls."""
-    pytest.importorskip("pandas")
-    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    objects = {"bbox": [[0.0, 0.0, 10.0, 10.0]], "category": ["cat"], "area": [50.0]}
-    truth = {"image_id": [1, 2], "width": [20, None], "height": [20, 20], "objects": [objects] * 2}
-    box = {"x": [0.0], "y": [0.0], "width": [10.0], "height": [10.0]}
-    detections = {"image_id": [1], "category": ["cat"], "score": [0.5], **box}
-    for name, columns in (("gt", truth), ("dt", detections)):
-        parquet.write_table(pa.table(columns), tmp_path / f"{name}.parquet")
-    gt, dt = (str(tmp_path / f"{name}.parquet") for name in ("gt", "dt"))
-    assert "pandas" not in imported_by("eval", "--gt", gt, "--dt", dt, "--boxes", "xywh")
