@@ -16,7 +16,6 @@ from detap.formats.catalogue import FORMATS
 from detap.formats.detection import detect_format
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from tests.cli.conftest import Ended, detap
-from tests.formats.voc_100 import same_as_known
 
 __all__ = ["detap"]
 
@@ -434,13 +433,3 @@ def test_limits(tmp_path: Path) -> None:
 def written_folder(tmp_path: Path) -> Path:
     (tmp_path / "sub" / "annotations.xml").mkdir(parents=True)
     return tmp_path / "sub"
-
-
-# --- real data
-
-
-def test_voc_100(real_data: Path) -> None:
-    truth = read_ground_truth(real_data / "voc-100/gt/cvat")
-    assert len(truth) == 273
-    assert len(truth.images) == 100
-    same_as_known(real_data, truth)

@@ -95,6 +95,19 @@ def test_every_format_gives_the_known_metrics(
     assert summary(*tables(real_data, truth, detections)) == known(real_data, expected)
 
 
+def test_columns_of_padillas_tools(real_data: Path) -> None:
+    """The same detections in their column order, numbered by VOC's own class list."""
+    path, options = opened(real_data, TRUTHS["yolo"])
+    truth = detap.read_ground_truth(path, **options)
+    padilla = real_data / "voc-100/dt/rel_xywh"
+    names: dict[str, Any] = {"dt_class_names": real_data / "voc-100/voc.names"}
+    right = detap.read_detections(padilla, truth, **names)
+    assert summary(truth, right) == known(real_data, BY_YOLO)
+    # As if they were Ultralytics', which none of them suggests:
+    wrong = detap.read_detections(padilla, truth, **names, columns="conf-last")
+    assert summary(truth, wrong)["AP"] == pytest.approx(0.0137, abs=5e-5)
+
+
 @pytest.mark.parametrize("truth", TRUTHS)
 @pytest.mark.parametrize("target", ["coco", "voc", "yolo"])
 def test_converted_files_give_the_known_metrics(

@@ -18,7 +18,6 @@ from detap.formats.detection import detect_format
 from detap.io.limits import Limits
 from detap.protocols import Protocol
 from tests.cli.conftest import Ended, detap
-from tests.formats.voc_100 import same_as_known
 
 __all__ = ["detap"]
 
@@ -391,13 +390,3 @@ def test_limits(tmp_path: Path) -> None:
         read_ground_truth(tmp_path, limits=Limits(records=2))
     with pytest.raises(InputError, match=r"a.json: is larger than 9 bytes; raise the limit"):
         read_ground_truth(tmp_path, limits=Limits(file_bytes=9))
-
-
-# --- real data
-
-
-def test_voc_100(real_data: Path) -> None:
-    truth = read_ground_truth(real_data / "labelme-voc-100")
-    assert len(truth) == 273
-    assert len(truth.images) == 100
-    same_as_known(real_data, truth)

@@ -23,7 +23,6 @@ from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.problems import Problems
 from detap.tables.notes import LEAVE_OUT, SAME_IMAGES
 from tests.cli.conftest import Ended, detap
-from tests.formats.voc_100 import same_as_known
 
 __all__ = ["detap"]
 
@@ -555,14 +554,6 @@ def test_lines_may_cross_block_borders(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 # --- real data
-
-
-def test_voc_100(real_data: Path) -> None:
-    path = real_data / "voc-100/gt/openimages/all_bounding_boxes.csv"
-    truth = read_ground_truth(path, image_sizes=real_data / "yolo-voc-100/sizes.csv")
-    assert len(truth) == 273
-    assert len(truth.images) == 100
-    same_as_known(real_data, truth)
 
 
 def test_open_images_150(real_data: Path) -> None:

@@ -74,35 +74,6 @@ def test_bccd(real_data: Path) -> None:
     assert flat.tolist() == [[504, 337, 504, 337], [181, 329, 181, 329]]
 
 
-def test_voc_100(real_data: Path) -> None:
-    voc = folder(real_data, "voc-100")
-    truth = read_ground_truth(voc / "gt" / "voc_xml")
-    assert len(truth.images) == 100
-    names = voc / "voc.names"
-    corners = read_detections(voc / "dt" / "abs_xyx2y2", truth, class_names=names)
-    sides = read_detections(voc / "dt" / "abs_xywh", truth, class_names=names, boxes="xywh")
-    assert len(corners) == len(sides) == 452
-    assert len(np.unique(corners.image)) == 98
-    for column in ("image", "label", "score", "corners"):
-        assert np.array_equal(corners.columns()[column], sides.columns()[column])
-
-
-def test_voc_toy(real_data: Path) -> None:
-    toy = folder(real_data, "voc-toy")
-    truth = read_ground_truth(toy / "gts_vocpascal_format")
-    assert (len(truth), len(truth.images), truth.classes) == (12, 10, ("cat",))
-    names = toy / "voc.names"
-    first = read_detections(toy / "dets_classname_abs_xyx2y2", truth)
-    assert len(first) == 12
-    for other in (
-        read_detections(toy / "dets_classname_abs_xywh", truth, boxes="xywh"),
-        read_detections(toy / "dets_classid_abs_xyx2y2", truth, class_names=names),
-        read_detections(toy / "dets_classid_abs_xywh", truth, class_names=names, boxes="xywh"),
-    ):
-        for column in ("image", "label", "score", "corners"):
-            assert np.array_equal(first.columns()[column], other.columns()[column])
-
-
 @pytest.mark.parametrize("name", ["voc2007-test", "bccd", "voc-100/gt/voc_xml"])
 def test_both_readers_give_the_same_tables(
     real_data: Path, name: str, request: pytest.FixtureRequest
