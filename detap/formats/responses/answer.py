@@ -8,8 +8,8 @@ at the same fault, and is not tried again.
 import json
 import math
 import re
-from collections import deque
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from detap.io.json_text import short_json
@@ -90,30 +90,20 @@ _NESTING = 100
 _SPACE = r"[ \t\n\r]*"
 _DOUBLE = r'"[^"\\\x00-\x1f]*(?:\\[^\x00-\x1f][^"\\\x00-\x1f]*)*'
 _SINGLE = r"'[^'\\\x00-\x1f]*(?:\\[^\x00-\x1f][^'\\\x00-\x1f]*)*"
-_TOKEN = re.compile(
-    rf"""{_SPACE}(?:(?P<mark>[\[\]{{}}:,])|(?P<double>{_DOUBLE}")|(?P<single>{_SINGLE}')"""
-    r"|(?P<word>-?[A-Za-z]+)|(?P<number>[-0-9][0-9.eE+-]*))"
-)
-_BROKEN_OFF = re.compile(rf"{_SPACE}(?:(?:{_DOUBLE}|{_SINGLE})\\?)?\Z")
-"""The text ends before a token, or in a string."""
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
-_PART_OF_NUMBER = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?(?:[eE][+-]?[0-9]*)?)?")
-_JSON_WORDS = {
-    "true": True,
-    "false": False,
-    "null": None,
-    "NaN": math.nan,
-    "Infinity": math.inf,
-    "-Infinity": -math.inf,
-}
-_PYTHON_WORDS = {"True": True, "False": False, "None": None}
-_OPENING = re.compile(
-    rf"""\{{(?={_SPACE}(?:["'}}]|\Z))"""
-    rf"""|\[(?={_SPACE}(?:[\[{{\]"']|\Z|[A-Za-z0-9.+-]+{_SPACE}(?:[,\]]|\Z)))"""
-)
-"""A bracket that may begin a value: others are prose, and there may be a million."""
-_MANY = re.compile(r"\[+")
-_IN_SINGLE_QUOTES = re.compile(r"\\(.)|\"")
+_TEXT = rf"""(?:{_DOUBLE}"|{_SINGLE}')"""
+_CUT_TEXT = rf"(?:{_DOUBLE}|{_SINGLE})\\?\Z"
+_TOKEN = re.compile(rf"{_SPACE}([\[\]{{}}:,]|{_TEXT}|[\w.+-]+)")
+_BROKEN_OFF = re.compile(rf"{_SPACE}(?:{_CUT_TEXT}|[-\d][\d.eE+-]*\Z|[tfnTFN][a-z]*\Z|\Z)")
+"""The text ends before a token, or in one."""
+_OBJECT = rf"\{{(?={_SPACE}(?:{_TEXT}{_SPACE}(?::|\Z)|{_CUT_TEXT}|\Z))"
+_ITEM = rf"(?:{_TEXT}|[\w.+-]+|\[{_SPACE}\]|{{{_SPACE}}}){_SPACE}(?:[,\]]|\Z)"
+_FIRST = rf"{_ITEM}|{_CUT_TEXT}|{_OBJECT}|\[(?!{_SPACE}\])"
+_ARRAY = rf"\[(?!\[{{{_NESTING}}})(?={_SPACE}(?:{_FIRST}|\]|\Z))"
+_OPENING = re.compile(f"{_OBJECT}|{_ARRAY}")
+"""A bracket that may begin a value that matters: others are prose, and there may be a million."""
+_CLOSING = {"[": "]", "{": "}"}
+_NUMBER = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|Infinity)|NaN")
+_WORDS = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
 
 
 class JsonDialect(NamedTuple):
@@ -124,143 +114,87 @@ class JsonDialect(NamedTuple):
     score_key: str = ""  # scores are not read without it
 
 
-class _FaultyError(Exception):
-    """The text is no JSON at this position; `broken_off` if it ends there."""
-
-    def __init__(self, position: int, *, broken_off: bool = False) -> None:
-        super().__init__(position)
-        self.position, self.broken_off = position, broken_off
-
-
-class _Open:
-    """An array or object that is not complete yet."""
-
-    def __init__(self, start: int, value: Any) -> None:
-        self.start, self.value, self.key = start, value, ""
-
-    def put(self, value: Any) -> None:
-        """Append a value, or set that of the key."""
-        if isinstance(self.value, dict):
-            self.value[self.key] = value
-        else:
-            self.value.append(value)
-
-
 class _Value:
     """One array or object of a text, as far as it can be read."""
 
     def __init__(self, text: str, start: int, keys: frozenset[str]) -> None:
-        self.text, self.position, self.keys = text, start, keys
+        self.text, self.keys = text, keys
         self.objects: list[tuple[int, dict[str, Any]]] = []  # complete ones with a box key
+        self.open: list[int] = []  # the positions of brackets that are not closed
         self.is_lenient = self.has_empty_array = False
-        self.is_broken_off = self.is_malformed = False
-        self.tried: list[int] = []  # the brackets that are not closed
-        self._open: deque[_Open] = deque()
-        self._expected = "value"
+        self.fault = ""
+        self._end = start
+        self._advance()
         try:
             self._read()
-        except _FaultyError as fault:
-            self.position = fault.position
-            self.is_broken_off, self.is_malformed = fault.broken_off, not fault.broken_off
-        self.tried += [one.start for one in self._open]
-        self.objects.sort(key=lambda item: item[0])  # outer before inner
+        except ValueError:
+            broken_off = _BROKEN_OFF.match(text, self.position)
+            self.fault = "truncated" if broken_off else "malformed"
+        self.objects.sort(key=itemgetter(0))  # outer before inner
 
-    def _read(self) -> None:
-        """Read tokens up to the end of the value."""
-        text = self.text
-        while True:
-            token = _TOKEN.match(text, self.position)
-            if token is None:
-                broken_off = _BROKEN_OFF.match(text, self.position) is not None
-                raise _FaultyError(self.position, broken_off=broken_off)
-            kind = token.lastgroup or ""
-            start, self.position = token.start(kind), token.end()
-            if kind == "mark":
-                if self._mark(token[kind], start):
-                    return
-            elif self._expected in ("key", "first key") and kind in ("double", "single"):
-                self._open[-1].key = self._scalar(kind, token[kind], start)
-                self._expected = "colon"
-            elif self._expected in ("value", "first value", "next value"):
-                self._open[-1].put(self._scalar(kind, token[kind], start))
-                self._expected = "comma"
+    def _advance(self) -> None:
+        """Go to the next token, which is empty if there is none."""
+        self.position = self._end
+        match = _TOKEN.match(self.text, self.position)
+        self.token, self._end = (match[1], match.end()) if match else ("", self.position)
+
+    def _read(self) -> Any:
+        """Return the value that begins here; raise ValueError if it is none."""
+        closing = _CLOSING.get(self.token)
+        if closing is None:
+            return self._scalar()
+        if len(self.open) == _NESTING:
+            raise ValueError
+        self.open.append(self._end - 1)
+        value: Any = [] if closing == "]" else {}
+        self._advance()
+        while self.token != closing:
+            if closing == "]":
+                value.append(self._read())
             else:
-                raise _FaultyError(start)
+                key = self._text()
+                self._require(":")
+                value[key] = self._read()
+            if self.token != closing:
+                self._require(",")
+                self.is_lenient |= self.token == closing
+        start = self.open.pop()
+        self.has_empty_array |= value == []
+        if closing == "}" and not self.keys.isdisjoint(value):
+            self.objects.append((start, value))
+        self._advance()
+        return value
 
-    def _mark(self, mark: str, start: int) -> bool:
-        """Take a bracket, colon or comma; return True at the end of the value."""
-        expected = self._expected
-        if mark in "[{" and expected in ("value", "first value", "next value"):
-            self._begin(mark, start)
-        elif mark in "]}" and self._may_close(mark):
-            self.is_lenient |= expected in ("key", "next value")  # after a comma
-            return self._close()
-        elif mark == ":" and expected == "colon":
-            self._expected = "value"
-        elif mark == "," and expected == "comma":
-            self._expected = "key" if isinstance(self._open[-1].value, dict) else "next value"
+    def _require(self, mark: str) -> None:
+        if self.token != mark:
+            raise ValueError
+        self._advance()
+
+    def _scalar(self) -> Any:
+        """Return a number, constant or text."""
+        token = self.token
+        if _NUMBER.fullmatch(token):
+            value: Any = float(token)
+        elif token in _WORDS:
+            self.is_lenient |= token[0].isupper()  # as Python writes them
+            value = _WORDS[token]
         else:
-            raise _FaultyError(start)
-        return False
+            return self._text()
+        self._advance()
+        return value
 
-    def _begin(self, mark: str, start: int) -> None:
-        if len(self._open) == _NESTING:
-            if self.objects:
-                raise _FaultyError(start)
-            # The outermost one is malformed; reading goes on with the next.
-            self.tried.append(self._open.popleft().start)
-        self._open.append(_Open(start, [] if mark == "[" else {}))
-        self._expected = "first value" if mark == "[" else "first key"
-
-    def _may_close(self, mark: str) -> bool:
-        if isinstance(self._open[-1].value, dict):
-            return mark == "}" and self._expected in ("first key", "key", "comma")
-        return mark == "]" and self._expected in ("first value", "next value", "comma")
-
-    def _close(self) -> bool:
-        closed = self._open.pop()
-        if closed.value == []:
-            self.has_empty_array = True
-        elif isinstance(closed.value, dict) and not self.keys.isdisjoint(closed.value):
-            self.objects.append((closed.start, closed.value))
-        if not self._open:
-            return True
-        self._open[-1].put(closed.value)
-        self._expected = "comma"
-        return False
-
-    def _scalar(self, kind: str, token: str, start: int) -> Any:
-        """Return a text, number or constant."""
-        if kind == "number":
-            if _NUMBER.fullmatch(token):
-                return float(token)
-            raise self._cut(start, is_part=_PART_OF_NUMBER.fullmatch(token) is not None)
-        if kind == "word":
-            if token in _JSON_WORDS:
-                return _JSON_WORDS[token]
-            self.is_lenient |= token in _PYTHON_WORDS
-            if token in _PYTHON_WORDS:
-                return _PYTHON_WORDS[token]
-            words = (*_JSON_WORDS, *_PYTHON_WORDS)
-            raise self._cut(start, is_part=any(word.startswith(token) for word in words))
-        if kind == "single":
+    def _text(self) -> Any:
+        """Return a text in double or single quotes."""
+        token = self.token
+        if token[:1] == "'":
             self.is_lenient = True
-            token = f'"{_IN_SINGLE_QUOTES.sub(_double_quoted, token[1:-1])}"'
-        try:
-            return json.loads(token)
-        except ValueError:  # an unknown escape
-            raise _FaultyError(start) from None
-
-    def _cut(self, start: int, *, is_part: bool) -> _FaultyError:
-        """Return the fault of a part of a token, which may be at the end of the text."""
-        return _FaultyError(start, broken_off=is_part and self.position == len(self.text))
-
-
-def _double_quoted(match: re.Match[str]) -> str:
-    """Return a part of a text in single quotes as in double quotes."""
-    if match[0] == "\\'":
-        return "'"
-    return match[0] if match[1] else '\\"'
+            inner = token[1:-1].replace("\\'", "'").replace('\\"', '"').replace('"', '\\"')
+            token = f'"{inner}"'
+        elif token[:1] != '"':
+            raise ValueError
+        text = json.loads(token)
+        self._advance()
+        return text
 
 
 def after_thinking(text: str, answer: Answer) -> str:
@@ -279,29 +213,22 @@ def read_json(text: str, dialect: JsonDialect, answer: Answer) -> None:
     position = blocks = 0
     while opening := _OPENING.search(text, position):
         start = opening.start()
-        if many := _MANY.match(text, start):
-            start = max(start, many.end() - _NESTING)  # those before are nested too deeply
         position = start + 1
         if start in tried:
             continue
         value = _Value(text, start, keys)
+        if value.fault == "malformed" and not value.objects:  # prose
+            tried.update(value.open)
+            continue
         for _, record in value.objects:
             _add(record, dialect, answer)
+        position = value.position
         blocks += bool(value.objects)
-        if value.is_broken_off:
-            answer.notes.add("truncated")
-        elif value.is_malformed and value.objects:
-            answer.notes.add("malformed")
-        elif not value.is_malformed:
-            answer.is_empty |= value.has_empty_array
-        if value.is_lenient and (value.objects or not value.is_malformed):
-            answer.notes.add("lenient-json")
-        if value.is_broken_off:
+        answer.is_empty |= value.has_empty_array and not value.fault
+        answer.notes.update([value.fault] if value.fault else [])
+        answer.notes.update(["lenient-json"] if value.is_lenient else [])
+        if value.fault == "truncated":
             break
-        if value.is_malformed and not value.objects:
-            tried.update(value.tried)
-        else:
-            position = value.position
     if blocks > 1:
         answer.notes.add("several-blocks")
 
