@@ -22,18 +22,17 @@ from detap.formats.shapes.document import (
     written_images,
 )
 from detap.formats.shapes.values import (
-    Row,
     as_xywh,
     bounds,
     finite_number,
     number_of,
     numbers,
     object_of,
-    read_csv,
     required,
     rotated_ellipse,
     value_text,
 )
+from detap.formats.text.csv_rows import Row, read_csv
 from detap.formats.xywh import to_xywh
 from detap.io.file_kinds import BYTE_ORDER_MARK
 from detap.io.json_text import integer, short_json

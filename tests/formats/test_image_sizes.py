@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from detap.errors import InputError
-from detap.formats.reading.image_sizes import read_image_sizes, stem_of
+from detap.formats.text.image_sizes import read_image_sizes, stem_of
 
 
 def test_a_table_is_read_by_header_and_matched_by_stem(tmp_path: Path) -> None:
@@ -19,25 +19,30 @@ def test_a_table_is_read_by_header_and_matched_by_stem(tmp_path: Path) -> None:
     assert read_image_sizes(path) == expected
 
 
-HINT = "; write `image,width,height`"
+HINT = "; write `image,width,height` and one image per line"
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "line 1: header is ''"),
+        ("", "is empty" + HINT),
         ("image,w,h\na,1,2\n", "line 1: header is 'image,w,h'"),
         ("image,width,height,width\n", "line 1: header is"),
         ("image,width,height\n", "no images"),
-        ("image,width,height\na,1\n", "line 2: has 2 columns, expected at least 3" + HINT),
-        ("image,width,height\na,1,2.5\n", "line 2: '2.5' is not an integer" + HINT),
-        ("image,width,height\na,-1,2\n", "line 2: '-1' is not an integer"),
-        ("image,width,height\na,1_0,2\n", "line 2: '1_0' is not an integer"),
-        ("image,width,height\na,0,2\n", "line 2: image 'a' has size 0"),
+        (
+            "image,width,height\na,1\n",
+            "line 2: has 2 columns, expected 3",
+        ),
+        (
+            "image,width,height\na,1,2.5\n",
+            "line 2: height is '2.5', expected an integer",
+        ),
+        ("image,width,height\na,-1,2\n", "line 2: width is '-1', expected an integer above 0"),
+        ("image,width,height\na,1_0,2\n", "line 2: width is '1_0', expected"),
+        ("image,width,height\na,0,2\n", "line 2: width is '0', expected"),
         ("image,width,height\n,1,2\n", "line 2: image is empty"),
         ("image,width,height\na,1,2\nx/a.jpg,2,1\n", "line 3: image 'x/a.jpg' has another size"),
-        ('image,width,height\na\rb,1,2,"x"\n', "line 2: has 0 columns"),
-        ("\x89PNG", "looks like png"),
+        ("\x89PNG", "looks like a PNG image"),
         ("image,width\0", "looks like binary data"),
     ],
 )

@@ -131,12 +131,12 @@ BAD_RUNS: dict[str | bytes, str] = {
         "has no column 'item'; it has 'query', 'score'; write a first line query,item,score"
     ),
     "query,item,score\nq1,a,0.5,3\n": (
-        "line 2: has 4 fields, expected 3; quote fields with commas in them"
+        "line 2: has 4 columns, expected 3; write as many as the header has"
     ),
     "query,item,score\nq1,,0.5\n": "line 2: empty query or item; write both",
     "query,item,score\nq1,a,x\n": "line 2: score 'x' is not a number; use a finite number",
     'query,item,score\nq1,"a,0.5\n': (
-        "line 2: invalid CSV: unexpected end of data; quote it as in RFC 4180"
+        "line 2: invalid CSV: unexpected end of data; correct the line"
     ),
     '[{"query": "q1", "item": "a"}]': "record 1: score is missing; use a finite number",
     '[{"query": "q1", "score": 1}]': (
@@ -569,7 +569,7 @@ BAD_SCORES = {
         "`sample,class,score`, or `sample,` and the classes"
     ),
     "sample,cat,cat\na,1,2\n": "duplicate column 'cat'; keep one of them",
-    "sample,cat\na,1,2\n": "line 2: has 3 fields, expected 2; quote fields with commas in them",
+    "sample,cat\na,1,2\n": "line 2: has 3 columns, expected 2; write as many as the header has",
     "sample,cat\n,1\n": "line 2: no sample name; add it",
     "sample,cat\n": "no samples; use the scores of the samples",
     "[1]": "is a JSON array, expected an object; write {sample: {class: score}}",

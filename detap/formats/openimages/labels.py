@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from detap.errors import InputError, Problem
+from detap.formats.shapes.values import json_value
 from detap.formats.text.lines import looks_like
-from detap.io.json_text import JsonText, NotJsonError, decode, short_json
+from detap.io.json_text import decode, short_json
 from detap.io.limits import Limits
 from detap.io.paths import Path, SourceFile, shown
 from detap.io.problems import FaultError, Problems
@@ -19,7 +20,6 @@ _HEADER = ("LabelName", "DisplayName")
 _LINES = "lines `/m/0...,name`, one per class"
 _NAME, _BELOW = "LabelName", "Subcategory"
 _TREE = 'expected `{"LabelName": ..., "Subcategory": [{"LabelName": ...}, ...]}`'
-_MAX_DEPTH = 100
 
 
 class Descriptions:
@@ -89,24 +89,17 @@ class Hierarchy:
         self.descriptions = descriptions
         self.above: dict[str, dict[str, None]] = {}
         self.below: dict[str, dict[str, None]] = {}
-        root = self._json(read_bytes(path, limits), Problems(limits.problems, shown(self.file)))
+        problems = Problems(limits.problems, shown(self.file))
+        root = None
+        with problems.collected():
+            root, _ = json_value(read_bytes(path, limits), problems, limits, _TREE)
+        problems.raise_any()
         if not isinstance(root, dict) or _BELOW not in root:
             self._refuse("", f"not a hierarchy: no {_BELOW}")
         for child in self._children(root, ""):
             self._add(child, (), "")
         if not self.above:
             self._refuse("", "no classes below the root")
-
-    @staticmethod
-    def _json(data: bytes, problems: Problems) -> Any:
-        text = JsonText(decode(data, problems.file), problems)
-        value = None
-        try:
-            value = text.only_value("hierarchy")
-        except NotJsonError as error:
-            problems.add_here(*text.fault(error))
-        problems.raise_any()
-        return value
 
     def _refuse(self, location: str, message: str) -> NoReturn:
         raise InputError(Problem(shown(self.file), location, message, _TREE))
@@ -126,8 +119,6 @@ class Hierarchy:
         location = f"class {label!r}"
         if name in ancestors:
             self._refuse(location, "is its own descendant")
-        if len(ancestors) > _MAX_DEPTH:
-            self._refuse(location, f"is more than {_MAX_DEPTH} levels deep")
         self.above.setdefault(name, {name: None}).update(dict.fromkeys(ancestors))
         for above in (name, *ancestors):
             self.below.setdefault(above, {above: None})[name] = None

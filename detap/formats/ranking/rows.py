@@ -1,12 +1,11 @@
 """Rows of a query, an item and a number, from TREC text, CSV or JSON."""
 
-import csv
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from io import StringIO
 from math import isfinite
 from typing import Any
 
+from detap.formats.text.csv_rows import csv_table
 from detap.formats.text.lines import has_columns, number_fault
 from detap.io.file_kinds import BYTE_ORDER_MARK
 from detap.io.json_text import JsonText, NotJsonError, decode, looks_like, short_json
@@ -111,28 +110,6 @@ def _from_trec(text: str, form: Form, problems: Problems) -> Rows:
         else:
             rows.add(parts[query], parts[item], float(parts[number]), location)
     return rows
-
-
-def csv_table(text: str, problems: Problems) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line number and fields of each nonblank row of a CSV; the headings first.
-
-    Add a problem for a row with more or fewer fields than the headings.
-    """
-    reader, expected = csv.reader(StringIO(text, newline=""), strict=True), 0
-    try:
-        for row in filter(None, reader):
-            expected = expected or len(row)
-            if len(row) == expected:
-                yield reader.line_num, [cell.strip() for cell in row]
-                continue
-            message = f"has {len(row)} fields, expected {expected}"
-            problems.add_here(
-                f"line {reader.line_num}", message, "quote fields with commas in them"
-            )
-    except csv.Error as error:
-        problems.add_here(
-            f"line {reader.line_num}", f"invalid CSV: {error}", "quote it as in RFC 4180"
-        )
 
 
 def _from_csv(text: str, form: Form, problems: Problems) -> Rows:

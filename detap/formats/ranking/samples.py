@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from detap.errors import Note, UsageError
 from detap.formats.ranking.arrays import NUMBERS, ArraySource, read_npz
-from detap.formats.ranking.rows import csv_table, name_of, refuse_others, text_fault, value_fault
+from detap.formats.ranking.rows import name_of, refuse_others, text_fault, value_fault
+from detap.formats.text.csv_rows import csv_table
 from detap.io.file_kinds import BYTE_ORDER_MARK
 from detap.io.json_text import JsonText, NotJsonError, decode, short_json
 from detap.io.limits import DEFAULT_LIMITS, Limits

@@ -1,20 +1,17 @@
-"""Values of annotation files: JSON values, rows of CSV, shapes as boxes, flags in attributes."""
+"""Values of annotation files: JSON values, shapes as boxes, flags in attributes."""
 
-import csv
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from io import StringIO
 from types import UnionType
-from typing import Any, NamedTuple
+from typing import Any
 
 from detap.errors import Note, UsageError
 from detap.formats.by_name.notes import nonzero_notes
 from detap.formats.coco.records import check_text
 from detap.formats.json._fields import nesting
-from detap.formats.text.lines import NUMBER, looks_like, number_fault
-from detap.io.json_text import JsonText, LongInteger, NotJsonError, decode, short_json, text_of
-from detap.io.json_text import looks_like as looks_like_other
+from detap.formats.text.lines import NUMBER, number_fault
+from detap.io.json_text import JsonText, LongInteger, NotJsonError, looks_like, short_json, text_of
 from detap.io.limits import Limits
 from detap.io.problems import FaultError, Problems
 from detap.text_input import quote
@@ -43,7 +40,7 @@ def json_lines(
         try:
             records += [(where, text.only_value(where))] if line.strip() else []
         except NotJsonError as error:
-            kind, hint = looks_like_other(data) if number == 1 else ("", "")
+            kind, hint = looks_like(data) if number == 1 else ("", "")
             if kind not in ("", "JSON Lines"):
                 raise FaultError(f"looks like {kind}", hint) from None
             where += f", column {error.index + 1}"
@@ -155,55 +152,6 @@ def side_of(name: str, value: Any) -> float:
     if not number or not 0 < value < _LONGEST_SIDE:
         raise FaultError(f"{name} is {short_json(value)}", "write pixels, or null if unknown")
     return float(value)
-
-
-# --- CSV
-
-
-class Row(NamedTuple):
-    """A row, with its line in the file."""
-
-    line: int
-    values: dict[str, str]
-
-
-def read_csv(data: bytes, problems: Problems, expected: str) -> tuple[list[str], list[Row]]:
-    """Return the header and rows of a CSV file; raise FaultError for other files.
-
-    Values have no outer white space and do not span lines. Blank lines are left out, the problems
-    of others collected.
-    """
-    kind = looks_like(data)
-    if kind or not data.strip():
-        raise FaultError(f"looks like {kind}" if kind else "is empty", expected)
-    line = 0
-    header: list[str] = []
-    rows = []
-    text = StringIO(decode(data, problems.file), newline="")
-    reader = csv.reader(text, strict=True, skipinitialspace=True)
-    try:
-        for record in reader:
-            line += 1
-            values = [value.strip() for value in record]
-            if reader.line_num > line:
-                message = "a quoted field spans several lines"
-                problems.add_here(f"line {line}", message, "write one row per line")
-                break
-            if not any(values):
-                continue
-            if not header:
-                header = [values[0].removeprefix("#"), *values[1:]]
-            elif len(values) == len(header):
-                rows.append(Row(line, dict(zip(header, values, strict=True))))
-            else:
-                message = f"has {len(values)} columns, expected {len(header)}"
-                problems.add_here(f"line {line}", message, "write as many as the header has")
-    except csv.Error as error:
-        problems.add_here(f"line {reader.line_num}", f"invalid CSV: {error}", "correct the line")
-    repeated = {name for name in header if name and header.count(name) > 1}
-    for name in sorted(repeated):
-        problems.add_here("line 1", f"duplicate column {name}", "keep one")
-    return header, rows
 
 
 # --- shapes and flags
