@@ -1,6 +1,7 @@
 """Class names: a data.yaml, or a list for files with class numbers from 0."""
 
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -125,39 +126,35 @@ def read_data_yaml(path: Path, limits: Limits = DEFAULT_LIMITS) -> ClassNames:
         refuse(file, f"looks like {appearance}", "expected a data.yaml")
     for _ in decoded_lines(data, file, problems):
         pass
-    values: dict[str, Any] = {}
-    if not problems.count:
-        with problems.collected():
-            values = _values(data.decode("utf-8-sig"))
+    problems.raise_any()
+    nodes: dict[str, Any] = {}
+    with problems.collected():
+        nodes = _top_level(data.decode("utf-8-sig"))
     fields: dict[str, Any] = {}
-    for key in filter(_READERS.__contains__, values):
-        with problems.collected():
-            fields[key] = _READERS[key](values[key])
+    for key in filter(_READERS.__contains__, nodes):
+        with problems.collected(_line(nodes[key])):
+            fields[key] = _READERS[key](key, _plain(nodes[key]))
     names, keypoints = fields.get("names", ()), fields.get("kpt_shape")
     sigmas = fields.get("kpt_oks_sigmas", ())
-    splits = {key: fields[key] for key in values if key in SPLITS and fields.get(key)}
-    if "nc" in values and names and not problems.count:
-        with problems.collected():
-            _check_count(values["nc"], names)
+    splits = {key: fields[key] for key in nodes if key in SPLITS and fields.get(key)}
+    count = fields.get("nc", "")
+    if names and count not in ("", str(len(names))):
+        message = f"nc is {quote(count)}, expected the number of names: {len(names)}"
+        problems.add_here(_line(nodes["nc"]), message, "correct one of them")
     if sigmas and keypoints and len(sigmas) != keypoints[0]:
-        with problems.collected():
-            message = f"kpt_oks_sigmas has {len(sigmas)} numbers for {keypoints[0]} keypoints"
-            raise _fault(values["kpt_oks_sigmas"], message, "give one per keypoint of kpt_shape")
+        message = f"kpt_oks_sigmas has {len(sigmas)} numbers for {keypoints[0]} keypoints"
+        hint = "give one per keypoint of kpt_shape"
+        problems.add_here(_line(nodes["kpt_oks_sigmas"]), message, hint)
     problems.raise_any()
     return ClassNames(file, names, fields.get("path", ""), splits, keypoints, sigmas)
 
 
-def _line(node: Any) -> int:
-    return int(node.start_mark.line) + 1
+def _line(node: Any) -> str:
+    return f"line {node.start_mark.line + 1}"
 
 
-def _fault(node: Any, message: str, hint: str) -> FaultError:
-    """Return a fault at the line of a node."""
-    return FaultError(message, hint, f"line {_line(node)}")
-
-
-def _values(text: str) -> dict[str, Any]:
-    """Return the node of each key of the top-level mapping."""
+def _top_level(text: str) -> dict[str, Any]:
+    """Return the node of each key of the top level."""
     import yaml  # takes 0.02 s
 
     try:
@@ -173,48 +170,47 @@ def _values(text: str) -> dict[str, Any]:
     if root is None:
         return {}
     if not isinstance(root, yaml.MappingNode):
-        shown = root.value if isinstance(root.value, str) else "a list"
-        message = f"{quote(shown[:_SHOWN])} is not `key: value`"
-        raise _fault(root, message, "indent lines that belong to the key above")
-    values: dict[str, Any] = {}
-    lines: dict[str, int] = {}
-    for key, value in root.value:
-        name = _word(key)
-        if name in values:
-            message = f"duplicate key {quote(name)} (also at line {lines[name]})"
-            raise _fault(key, message, "keep one of them")
-        values[name], lines[name] = value, _line(key)
-    return values
+        raise FaultError("is not `key: value`", "list the classes under `names:`", _line(root))
+    nodes: dict[str, Any] = {}
+    for key, node in root.value:
+        if nodes.setdefault(str(key.value), node) is not node:
+            message = f"duplicate key {quote(str(key.value))}"
+            raise FaultError(message, "keep one of them", _line(key))
+    return nodes
 
 
-def _word(node: Any) -> str:
-    """Return the text of a scalar."""
-    if not isinstance(node.value, str):
-        kind = "a mapping" if node.id == "mapping" else "a list"
-        raise _fault(node, f"{kind} is not a word", "put the name in quotes")
-    return node.value
+def _plain(node: Any) -> str | list[str] | list[tuple[str, str]]:
+    """Return a node as a word, a list of words, or pairs of words; all stay text."""
+    if isinstance(node.value, str):
+        return node.value
+    is_list = node.id == "sequence"
+    parts = node.value if is_list else [part for pair in node.value for part in pair]
+    for part in parts:
+        if not isinstance(part.value, str):
+            kind = "a mapping" if part.id == "mapping" else "a list"
+            raise FaultError(f"{kind} is not a word", "put the name in quotes", _line(part))
+    words = [part.value for part in parts]
+    return words if is_list else [*zip(words[::2], words[1::2], strict=True)]
 
 
-def _single(node: Any) -> str:
-    """Return a value that is a single word; empty if it is null."""
-    if not isinstance(node.value, str):
-        kind = "a mapping" if node.id == "mapping" else "a list"
-        raise _fault(node, f"is {kind}, expected one word", "write it on the line of the key")
-    return "" if not node.style and node.value in _NOTHING else node.value
+def _word(key: str, value: Any) -> str:
+    """Return a single word; empty if it is null."""
+    if not isinstance(value, str):
+        raise FaultError(f"{key} is a list or mapping", "write one word on the line of the key")
+    return "" if value in _NOTHING else value
 
 
-def _entries(node: Any) -> tuple[str, ...]:
-    """Return a value that is a word or a list of words."""
-    if node.id == "sequence":
-        return tuple(map(_word, node.value))
-    if node.id == "mapping":
-        raise _fault(node, "is a mapping", "use a folder, an image list, or a list of them")
-    word = _single(node)
-    return (word,) if word else ()
+def _words(key: str, value: Any) -> tuple[str, ...]:
+    """Return a word or a list of words."""
+    if isinstance(value, str):
+        return tuple(filter(None, [_word(key, value)]))
+    if not all(isinstance(word, str) for word in value):
+        raise FaultError(f"{key} is a mapping", "write a word or a list of words")
+    return tuple(value)
 
 
-def _keypoints(node: Any) -> tuple[int, int] | None:
-    words = _entries(node)
+def _keypoints(key: str, value: Any) -> tuple[int, int] | None:
+    words = _words(key, value)
     if not words:
         return None
     if len(words) == 2 and all(is_whole(word) and len(word) < 6 for word in words):
@@ -222,66 +218,42 @@ def _keypoints(node: Any) -> tuple[int, int] | None:
         if count > 0 and size in (2, 3):
             return count, size
     message = f"kpt_shape {quote(' '.join(words))} is not [K, 2] or [K, 3]"
-    raise _fault(node, message, "write the number of keypoints, and of numbers per keypoint")
+    raise FaultError(message, "write the number of keypoints, and of numbers per keypoint")
 
 
-def _sigmas(node: Any) -> tuple[float, ...]:
-    words = _entries(node)
+def _sigmas(key: str, value: Any) -> tuple[float, ...]:
+    words = _words(key, value)
     for word in words:
         if number_fault(word) or float(word) <= 0:
             message = f"kpt_oks_sigmas has {quote(word)}, which is not a number above 0"
-            raise _fault(node, message, "give one number per keypoint")
+            raise FaultError(message, "give one number per keypoint")
     return tuple(map(float, words))
 
 
-def _names(node: Any) -> tuple[str, ...]:
-    if node.id == "scalar" and _single(node):
-        raise _fault(node, f"{quote(node.value[:_SHOWN])} is not a list or mapping", _HINT)
-    nodes = node.value if node.id == "sequence" else []
-    if node.id == "mapping":
-        nodes = _ordered(node.value)
-    first: dict[str, int] = {}
-    for one in nodes:
-        word = _word(one)
-        if not word:
-            raise _fault(one, "empty name", _HINT)
-        if word in first:
-            message = f"duplicate class {quote(word)} (also at line {first[word]})"
-            raise _fault(one, message, "list each class once")
-        first[word] = _line(one)
-    if not nodes:
-        raise _fault(node, "no class names", _HINT)
-    return tuple(first)
+def _names(key: str, value: Any) -> tuple[str, ...]:
+    """Return the names of a list, or of a mapping from the numbers 0, 1, ... without gaps."""
+    if isinstance(value, str) and _word(key, value):
+        raise FaultError(f"{quote(value[:_SHOWN])} is not a list or mapping", _HINT)
+    if value and isinstance(value[0], tuple):
+        numbers = {int(word): name for word, name in value if is_whole(word) and len(word) < 10}
+        if sorted(numbers) != [*range(len(value))]:
+            raise FaultError("names are not numbered from 0 without gaps", _HINT)
+        value = [numbers[number] for number in range(len(value))]
+    words = _words(key, value)
+    if not words or not all(words):
+        raise FaultError("empty name" if words else "no class names", _HINT)
+    for word, count in Counter(words).items():
+        if count > 1:
+            raise FaultError(f"duplicate class {quote(word)}", "list each class once")
+    return words
 
 
-def _ordered(pairs: list[tuple[Any, Any]]) -> list[Any]:
-    """Return the values of a mapping sorted by their keys, which must be 0, 1, ..."""
-    by_number: dict[int, tuple[Any, Any]] = {}
-    for key, value in pairs:
-        word = _word(key)
-        if not is_whole(word) or int(word[:9]) >= len(pairs) or len(word) > 9:
-            message = f"class {quote(word)} is not a number from 0 to {len(pairs) - 1}"
-            raise _fault(key, message, "number the classes from 0 without gaps")
-        if int(word) in by_number:
-            message = f"duplicate class {word} (also at line {_line(by_number[int(word)][0])})"
-            raise _fault(key, message, "list each class once")
-        by_number[int(word)] = key, value
-    return [by_number[number][1] for number in range(len(by_number))]
-
-
-def _check_count(node: Any, names: tuple[str, ...]) -> None:
-    count = _single(node)
-    if count and count != str(len(names)):
-        are = "is 1 name" if len(names) == 1 else f"are {len(names)} names"
-        message = f"nc is {quote(count)}, but there {are}"
-        raise _fault(node, message, "correct one of them")
-
-
-_READERS: dict[str, Callable[[Any], Any]] = {
+_READERS: dict[str, Callable[[str, Any], Any]] = {
     "names": _names,
-    "path": _single,
+    "nc": _word,
+    "path": _word,
     "kpt_shape": _keypoints,
     "kpt_oks_sigmas": _sigmas,
-    **dict.fromkeys(SPLITS, _entries),
+    **dict.fromkeys(SPLITS, _words),
 }
-"""The function that reads the value of a key."""
+"""The function that returns the value of a key."""
