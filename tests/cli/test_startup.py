@@ -77,3 +77,17 @@ def test_eval_imports_only_what_it_needs(coco: Files, tmp_path: Path) -> None:
 def test_the_version_is_that_of_the_project() -> None:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
     assert project["project"]["version"] == __version__
+
+
+def test_parquet_does_not_import_pandas(tmp_path: Path) -> None:
+    """It takes longer than reading; pyarrow imports it for scalars and arrays with nulls."""
+    pytest.importorskip("pandas")
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    objects = {"bbox": [[0.0, 0.0, 10.0, 10.0]], "category": ["cat"], "area": [50.0]}
+    truth = {"image_id": [1, 2], "width": [20, None], "height": [20, 20], "objects": [objects] * 2}
+    box = {"x": [0.0], "y": [0.0], "width": [10.0], "height": [10.0]}
+    detections = {"image_id": [1], "category": ["cat"], "score": [0.5], **box}
+    for name, columns in (("gt", truth), ("dt", detections)):
+        parquet.write_table(pa.table(columns), tmp_path / f"{name}.parquet")
+    gt, dt = (str(tmp_path / f"{name}.parquet") for name in ("gt", "dt"))
+    assert "pandas" not in imported_by("eval", "--gt", gt, "--dt", dt, "--boxes", "xywh")
