@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.analysis.match_results import ratios
-from detap.core.assignment import Assignment, candidates
+from detap.core.assignment import assign, candidates
 from detap.core.matching import Boxes
 from detap.errors import InputError, Note, Problem
 from detap.evaluation.detection import score_tables
@@ -26,8 +26,8 @@ from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integ
 
 Counts = NDArray[np.int64]
 
-_PREFERENCE = 0.5e-9
-"""Added to the total IoU if all pairs have equal classes; totals closer than 1e-9 are equal."""
+_PREFERENCE = 0.5e-12
+"""Added to the IoU of a pair of equal classes; totals within 1e-9 are equal."""
 
 
 class Agreement(NamedTuple):
@@ -154,18 +154,17 @@ def _pairs(
     boxes = _boxes(second), _boxes(first)
     pairs = candidates(boxes, no_crowd, None, inclusive_pixels=False)
     pairs = pairs.select(pairs.reaching(iou, strict=False))
-    largest = int(np.bincount(first.image).max(initial=0))
     equal = second.label[pairs.detection] == first.label[pairs.truth]
-    assignment = Assignment(
-        pairs._replace(iou=pairs.iou + equal * (_PREFERENCE / (largest + 1))),
+    partner, _ = assign(
+        pairs._replace(iou=pairs.iou + equal * _PREFERENCE),
         counted=~no_crowd,
         repeatable=no_crowd,
         never_false=np.zeros(len(second), np.bool_),
-        largest=largest,
+        threshold=iou,
         strict=False,
     )
-    partner, _ = assignment.at(iou)
     chosen = pairs.select(partner[pairs.detection] == pairs.truth)
+    chosen = chosen.select(np.argsort(chosen.detection))  # sums are in the order of the second
     return chosen.truth, chosen.detection, chosen.iou
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.analysis.match_results import Counts, MatchResults
-from detap.core.assignment import Assignment, candidates
+from detap.core.assignment import assign, candidates
 from detap.display import Displayed
 from detap.errors import UsageError
 from detap.evaluation.results import Result
@@ -221,15 +221,15 @@ def _assigned(results: MatchResults, rows: Integers, free: NDArray[np.bool_]) ->
         run.pairs_of_any_class,
         inclusive_pixels=protocol.inclusive_pixels,
     )
-    assignment = Assignment(
+    matched, _ = assign(
         pairs.select(among[pairs.detection] & free[pairs.truth]),
         counted=free,
         repeatable=no_crowd,
         never_false=~among,
-        largest=len(free),
+        threshold=protocol.search_thresholds[0],
         strict=protocol.strict_iou,
     )
-    return assignment.at(protocol.search_thresholds[0])[0][rows]
+    return matched[rows]
 
 
 def _rule_of(protocol: Protocol) -> dict[str, Any]:

@@ -16,15 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.core import _assignment
-from detap.core.matching import Boxes, Pairs
+from detap.core.matching import Boxes, Pairs, group_pairs
 from detap.core.overlap import paired_overlaps
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Integers = NDArray[np.int32]
 
-_SAME_TOTAL = 1e-9
-"""Total IoUs closer than this are equal."""
+_BONUS = 1e-12
+"""Weight of a detection that is no false positive: of a thousand, below 1e-9, within which totals
+of IoU are equal."""
 
 _CHUNK = 1 << 20
 """Pairs whose IoU is computed at once."""
@@ -56,98 +57,51 @@ class Candidates(NamedTuple):
 def candidates(
     boxes: tuple[Boxes, Boxes], crowd: Flags, pairs: Pairs | None, *, inclusive_pixels: bool
 ) -> Candidates:
-    """Return all pairs of an image and class that overlap; by detection, then ground truth."""
-    if pairs is not None:
-        count = len(pairs.start) - 1
-        detection = np.repeat(np.arange(count, dtype=np.int32), np.diff(pairs.start))
-        overlapping = Candidates(detection, pairs.truth, pairs.similarity)
-        return overlapping.select(overlapping.iou > 0)
+    """Return all pairs of an image and class that overlap; by ground truth, then detection."""
     detections, ground_truths = boxes
-    images = np.int64(max(detections.image.max(initial=0), ground_truths.image.max(initial=0)) + 1)
-    key, truth_key = (one.label * images + one.image for one in boxes)
-    order = np.argsort(truth_key, kind="stable").astype(np.int32)
-    first, end = (np.searchsorted(truth_key[order], key, side) for side in ("left", "right"))
-    parts = [Candidates(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0))]
-    total = np.cumsum(end - first)
-    begin = 0
-    while begin < len(key):
-        done = total[begin - 1] if begin else 0
-        last = max(int(np.searchsorted(total, done + _CHUNK, "right")), begin + 1)
-        counts = (end - first)[begin:last]
-        detection = np.repeat(np.arange(begin, last, dtype=np.int32), counts)
-        offset = np.arange(len(detection)) - np.repeat(np.cumsum(counts) - counts, counts)
-        truth = order[np.repeat(first[begin:last], counts) + offset]
-        iou = paired_overlaps(
-            detections.corners[detection],
-            ground_truths.corners[truth],
-            detection_areas=detections.overlap_area[detection],
-            truth_areas=ground_truths.overlap_area[truth],
-            crowd=crowd[truth],
-            inclusive_pixels=inclusive_pixels,
-        )
-        parts.append(Candidates(detection, truth, iou).select(iou > 0))
-        begin = last
-    return Candidates(*map(np.concatenate, zip(*parts, strict=True)))
+    start, truth = group_pairs(*boxes) if pairs is None else pairs[:2]
+    detection = np.repeat(np.arange(len(start) - 1, dtype=np.int32), np.diff(start))
+    if pairs is not None:
+        parts = [Candidates(detection, truth, pairs.similarity)]
+    else:
+        parts = []
+        for begin in range(0, max(len(truth), 1), _CHUNK):
+            rows = slice(begin, begin + _CHUNK)
+            dt, gt = detection[rows], truth[rows]
+            iou = paired_overlaps(
+                detections.corners[dt],
+                ground_truths.corners[gt],
+                detection_areas=detections.overlap_area[dt],
+                truth_areas=ground_truths.overlap_area[gt],
+                crowd=crowd[gt],
+                inclusive_pixels=inclusive_pixels,
+            )
+            parts.append(Candidates(dt, gt, iou))
+    parts = [part.select(part.iou > 0) for part in parts]
+    overlapping = Candidates(*map(np.concatenate, zip(*parts, strict=True)))
+    return overlapping.select(np.argsort(overlapping.truth, kind="stable"))
 
 
-class Assignment:
-    """The pairs of N detections and G ground truths at any threshold.
-
-    Parameters
-    ----------
-    pairs : Candidates
-    counted : (G,) bool
-        Ground truths that detections can match as true positives.
-    repeatable : (G,) bool
-        Ignored ground truths that any number of detections can match. The other ignored ones match
-        one detection each.
-    never_false : (N,) bool
-        Detections that are no false positives, matched or not.
-    largest : int
-        The most pairs that an image can have.
-    strict : bool
-        True if the IoU must be above the threshold.
-    """
-
-    def __init__(
-        self,
-        pairs: Candidates,
-        *,
-        counted: Flags,
-        repeatable: Flags,
-        never_false: Flags,
-        largest: int,
-        strict: bool,
-    ) -> None:
-        self.strict, self.never_false = strict, never_false
-        self._bonus = _SAME_TOTAL / (largest + 1)
-        of_repeatable = repeatable[pairs.truth]
-        self._repeatable, others = pairs.select(of_repeatable), pairs.select(~of_repeatable)
-        self._pairs = others.select(np.argsort(others.truth, kind="stable"))
-        self._counted = counted
-        self._start = np.searchsorted(self._pairs.truth, np.arange(len(counted) + 1))
-
-    def at(self, threshold: float) -> tuple[Integers, Flags]:
-        """Return the counted ground truth of each detection, or -1, and the ignored detections."""
-        reached = self._repeatable.reaching(threshold, strict=self.strict)
-        never_false = self.never_false.copy()
-        never_false[self._repeatable.detection[reached]] = True
-        count, rows = len(never_false), len(self._counted)
-        bonus = np.where(never_false, 0.0, self._bonus)
-        truth = np.full(count + rows, -1, np.int32)
-        _assignment.assign(
-            self._start,
-            self._pairs.detection,
-            self._pairs.iou,
-            self._counted.view(np.uint8),
-            self._pairs.reaching(threshold, strict=self.strict).view(np.uint8),
-            bonus,
-            truth,
-        )
-        truth = truth[:count]
-        ignored = never_false | (truth >= 0)
-        assigned = np.flatnonzero(truth >= 0)
-        is_true = self._counted[truth[assigned]]
-        ignored[assigned[is_true]] = False
-        truth[assigned[~is_true]] = -1
-        return truth, ignored
+def assign(
+    pairs: Candidates,
+    *,
+    counted: Flags,  # (G,) a detection can match it as a true positive
+    repeatable: Flags,  # (G,) any number of detections can match it; one each of the other ignored
+    never_false: Flags,  # (N,) a detection is no false positive, matched or not
+    threshold: float,
+    strict: bool,  # the IoU must be above the threshold
+) -> tuple[Integers, Flags]:
+    """Return the counted ground truth of each detection, or -1, and the ignored detections."""
+    pairs = pairs.select(pairs.reaching(threshold, strict=strict))
+    of_repeatable = repeatable[pairs.truth]
+    never_false = never_false.copy()
+    never_false[pairs.detection[of_repeatable]] = True
+    pairs = pairs.select(~of_repeatable)
+    truth = np.empty(len(never_false) + len(counted), np.int32)
+    start = np.searchsorted(pairs.truth, np.arange(len(counted) + 1))
+    bonus = np.where(never_false, 0.0, _BONUS)
+    _assignment.assign(start, pairs.detection, pairs.iou, counted.view(np.uint8), bonus, truth)
+    truth = truth[: len(never_false)]
+    is_true = np.append(counted, False)[truth]  # the last for -1
+    ignored: Flags = (never_false | (truth >= 0)) & ~is_true
+    return np.where(is_true, truth, np.int32(-1)), ignored

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.core import _keypoints
-from detap.core.matching import Boxes, Pairs
+from detap.core.matching import Boxes, Pairs, group_pairs
 from detap.core.threads import run_threads, thread_count
 
 Floats = NDArray[np.float64]
@@ -47,7 +47,7 @@ def keypoint_pairs(
 ) -> Pairs:
     """Return the OKS of detections and ground truths of equal image and class."""
     # The mean of exp(-d² / 2a(2s)²) over labeled keypoints, for distance d, area a and sigma s.
-    start, truth = _group_pairs(detections, ground_truths)
+    start, truth = group_pairs(detections, ground_truths)
     similarity, variances = np.empty(len(truth)), (np.array(sigmas) * 2) ** 2
     labeled = gt_keypoints.keypoints[:, :, 2] > 0
     keypoint = np.nonzero(labeled)[1]
@@ -86,19 +86,6 @@ def _chunk_edges(start: NDArray[np.int64], pairs: int) -> list[int]:
     first = np.searchsorted(start, pair_starts)
     # np.unique imports numpy.ma, which takes longer than this function.
     return sorted({*first.tolist(), len(start) - 1}) if len(pair_starts) else []
-
-
-def _group_pairs(detections: Boxes, ground_truths: Boxes) -> tuple[NDArray[np.int64], Integers]:
-    """List the ground truths of each detection's image and class as pairs."""
-    labels = np.int64(max(detections.label.max(initial=0), ground_truths.label.max(initial=0)) + 1)
-    dt_group, gt_group = (
-        boxes.image * labels + boxes.label for boxes in (detections, ground_truths)
-    )
-    order = np.argsort(gt_group, kind="stable").astype(np.int32)
-    begin, end = (np.searchsorted(gt_group[order], dt_group, side) for side in ("left", "right"))
-    start = np.concatenate([[0], np.cumsum(end - begin)]).astype(np.int64)
-    index = np.arange(start[-1]) - np.repeat(start[:-1] - begin, end - begin)
-    return start, order[index]
 
 
 def _filter_pairs(pairs: Pairs, min_similarity: float) -> Pairs:

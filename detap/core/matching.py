@@ -83,6 +83,27 @@ class Pairs(NamedTuple):
             raise ValueError("pairs of a detection are not in ascending order of ground truths")
 
 
+def group_ranges(
+    detections: Boxes, ground_truths: Boxes
+) -> tuple[Integers, NDArray[np.int64], NDArray[np.int64]]:
+    """Return the ground truths by image and class, and of each detection their first and end."""
+    labels = np.int64(max(detections.label.max(initial=0), ground_truths.label.max(initial=0)) + 1)
+    dt_group, gt_group = (
+        boxes.image * labels + boxes.label for boxes in (detections, ground_truths)
+    )
+    order = np.argsort(gt_group, kind="stable").astype(np.int32)
+    begin, end = (np.searchsorted(gt_group[order], dt_group, side) for side in ("left", "right"))
+    return order, begin.astype(np.int64), end.astype(np.int64)
+
+
+def group_pairs(detections: Boxes, ground_truths: Boxes) -> tuple[NDArray[np.int64], Integers]:
+    """List the ground truths of each detection's image and class, as in :class:`Pairs`."""
+    order, begin, end = group_ranges(detections, ground_truths)
+    start = np.concatenate([[0], np.cumsum(end - begin)]).astype(np.int64)
+    index = np.arange(start[-1]) - np.repeat(start[:-1] - begin, end - begin)
+    return start, order[index]
+
+
 def max_dets_array(max_dets: tuple[int | None, ...]) -> NDArray[np.int64]:
     """Return max dets as an array, None as :data:`UNLIMITED`."""
     return np.array([UNLIMITED if count is None else count for count in max_dets], np.int64)

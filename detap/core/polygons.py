@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.core import _polygons
-from detap.core.matching import Boxes, Pairs
+from detap.core.matching import Boxes, Pairs, group_ranges
 
 Floats = NDArray[np.float64]
 
@@ -93,23 +93,18 @@ def polygon_pairs(
     crowd: NDArray[np.bool_],  # (G,) divide by the detection's area for these
 ) -> Pairs:
     """Return the IoUs of quadrilaterals of equal image and class."""
-    labels = np.int64(max(detections.label.max(initial=0), ground_truths.label.max(initial=0)) + 1)
-    dt_group, gt_group = (
-        boxes.image * labels + boxes.label for boxes in (detections, ground_truths)
-    )
-    order = np.argsort(gt_group, kind="stable").astype(np.int32)
-    begin, end = (np.searchsorted(gt_group[order], dt_group, side) for side in ("left", "right"))
+    order, begin, end = group_ranges(detections, ground_truths)
     inputs = (
         np.ascontiguousarray(detections.corners),
         np.ascontiguousarray(ground_truths.corners),
         order,
-        begin.astype(np.int64),
-        end.astype(np.int64),
+        begin,
+        end,
     )
-    start = np.zeros(len(dt_group) + 1, np.int64)
+    start = np.zeros(len(begin) + 1, np.int64)
     _polygons.fill_candidates(*inputs, start, np.zeros(0, np.int32))
     truth = np.empty(start[-1], np.int32)
     _polygons.fill_candidates(*inputs, start, truth)
-    dt = np.repeat(np.arange(len(dt_group)), np.diff(start))
+    dt = np.repeat(np.arange(len(begin)), np.diff(start))
     similarity = polygon_overlaps(polygons[0][dt], polygons[1][truth], crowd[truth])
     return Pairs(start, truth, similarity)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from detap.core.accumulate import Scores
-from detap.core.assignment import Assignment, candidates
+from detap.core.assignment import assign, candidates
 from detap.core.match_table import AreaIouPair, MatchTable, empty_bits
 from detap.core.params import MatchParams
 from detap.errors import InputError, Note, Problem, UsageError
@@ -90,26 +90,25 @@ class OneToOne(Matching):
         """Return the match table, with the matches of all thresholds."""
         run, protocol, not_scored = self.run, self.protocol, self.run.not_scored
         ignored = run.ignored | run.group
-        repeatable = ignored & (run.crowd | (protocol.candidate == "best"))
         pairs = candidates(
             (self.detections, self.ground_truths),
             run.crowd & ignored,
             run.shapes.pairs((self.detections, self.ground_truths), run.crowd & ignored, 0.0),
             inclusive_pixels=protocol.inclusive_pixels,
         )
-        assignment = Assignment(
-            pairs.select(~not_scored[pairs.detection]),
-            counted=~ignored,
-            repeatable=repeatable,
-            never_false=not_scored | run.not_exhaustive,
-            largest=int(np.bincount(self.ground_truths.image).max(initial=0)),
-            strict=protocol.strict_iou,
-        )
+        of_scored = pairs.select(~not_scored[pairs.detection])
         count = len(self.detections.image)
         bits, ignored_bits = empty_bits(params, count), empty_bits(params, count)
         matched = np.full((len(params.thresholds), count), -1, np.int32)
         for t, threshold in enumerate(params.thresholds):
-            matched[t], is_ignored = assignment.at(threshold)
+            matched[t], is_ignored = assign(
+                of_scored,
+                counted=~ignored,
+                repeatable=ignored & (run.crowd | (protocol.candidate == "best")),
+                never_false=not_scored | run.not_exhaustive,
+                threshold=threshold,
+                strict=protocol.strict_iou,
+            )
             bits[0] |= (matched[t] >= 0).astype(bits.dtype) << bits.dtype.type(t)
             ignored_bits[0] |= is_ignored.astype(bits.dtype) << bits.dtype.type(t)
         return MatchTable(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detap.core.assignment import Assignment, Candidates, Flags, Floats, candidates
+from detap.core.assignment import Candidates, Flags, Floats, Integers, assign, candidates
 from detap.core.matching import Boxes
 
 KINDS = ("counted", "ignore", "any", "crowd")
@@ -30,30 +30,29 @@ def boxes_of(rows: list[dict[str, Any]], images: list[str], classes: list[str]) 
     )
 
 
-def assignment_of(detections: Boxes, truths: Boxes, kinds: list[str]) -> Assignment:
-    """Return the assignment of boxes to ground truths of some kinds."""
+def assigned(
+    pairs: Candidates,
+    count: int,
+    kinds: list[str],
+    *,
+    threshold: float = 0.5,
+    free: Flags | None = None,
+    strict: bool = False,
+) -> tuple[Integers, Flags]:
+    """Assign some detections to ground truths of some kinds."""
     kind = np.array(kinds, dtype="U8")
-    crowd = kind == "crowd"
-    return Assignment(
-        candidates((detections, truths), crowd, None, inclusive_pixels=False),
+    return assign(
+        pairs,
         counted=kind == "counted",
-        repeatable=crowd | (kind == "any"),
-        never_false=np.zeros(len(detections.image), np.bool_),
-        largest=len(kinds),
-        strict=False,
+        repeatable=np.isin(kind, ["any", "crowd"]),
+        never_false=np.zeros(count, np.bool_) if free is None else free,
+        threshold=threshold,
+        strict=strict,
     )
 
 
-def counts_at(assignment: Assignment, threshold: float, counted: int) -> dict[str, int]:
-    truth, ignored = assignment.at(threshold)
-    true = int((truth >= 0).sum())
-    assert len(set(truth[truth >= 0])) == true  # one to one
-    return {
-        "TP": true,
-        "FP": int((~ignored).sum()) - true,
-        "FN": counted - true,
-        "ignored": int(ignored.sum()),
-    }
+def pairs_of(detection: Any, truth: Any, iou: Any) -> Candidates:
+    return Candidates(np.array(detection, np.int32), np.array(truth, np.int32), np.array(iou))
 
 
 @pytest.mark.parametrize("seed", [None, 0, 1])
@@ -69,9 +68,18 @@ def test_cases_of_the_reference_program(unscored: Path, seed: int | None) -> Non
         classes = sorted({row["class"] for row in (*truth_rows, *rows)})
         boxes, truths = (boxes_of(part, case["images"], classes) for part in (rows, truth_rows))
         kinds = [row["kind"] for row in truth_rows]
-        assignment = assignment_of(boxes, truths, kinds)
+        crowd = np.array([kind == "crowd" for kind in kinds], np.bool_)
+        pairs = candidates((boxes, truths), crowd, None, inclusive_pixels=False)
         for expected in case["expected"]["by_threshold"]:
-            counts = counts_at(assignment, expected["threshold"], kinds.count("counted"))
+            truth, ignored = assigned(pairs, len(rows), kinds, threshold=expected["threshold"])
+            true = int((truth >= 0).sum())
+            assert len(set(truth[truth >= 0])) == true  # one to one
+            counts = {
+                "TP": true,
+                "FP": int((~ignored).sum()) - true,
+                "FN": kinds.count("counted") - true,
+                "ignored": int(ignored.sum()),
+            }
             assert counts == {key: expected[key] for key in counts}, case["id"]
 
 
@@ -105,65 +113,30 @@ def test_no_other_assignment_is_better(kinds: list[str], count: int, data: st.Da
         count, len(kinds)
     )
     free = np.array([data.draw(st.booleans()) for _ in range(count)], np.bool_)
-    detection, truth = np.nonzero(iou)
-    kind_of = np.array(kinds, "U8")
-    assignment = Assignment(
-        Candidates(detection.astype(np.int32), truth.astype(np.int32), iou[detection, truth]),
-        counted=kind_of == "counted",
-        repeatable=np.isin(kind_of, ["any", "crowd"]),
-        never_false=free,
-        largest=3,
-        strict=False,
-    )
-    assigned, ignored = assignment.at(0.5)
-    pairs = np.flatnonzero(assigned >= 0)
-    total = round(float(iou[pairs, assigned[pairs]].sum()), 9)
-    false = count - len(pairs) - int(ignored.sum())
-    assert (len(pairs), total, -false) == best_of_all(iou, kinds, free, 0.5)
+    truth, detection = np.nonzero(iou.T)  # by ground truth
+    pairs = pairs_of(detection, truth, iou[detection, truth])
+    chosen, ignored = assigned(pairs, count, kinds, free=free)
+    rows = np.flatnonzero(chosen >= 0)
+    total = round(float(iou[rows, chosen[rows]].sum()), 9)
+    false = count - len(rows) - int(ignored.sum())
+    assert (len(rows), total, -false) == best_of_all(iou, kinds, free, 0.5)
 
 
 def test_more_pairs_are_better_than_a_greater_iou() -> None:
     # The first detection fits both ground truths, the second only the first one.
-    pairs = Candidates(
-        np.array([0, 0, 1], np.int32), np.array([0, 1, 0], np.int32), np.array([0.9, 0.6, 0.7])
-    )
-    assignment = Assignment(
-        pairs,
-        counted=np.ones(2, np.bool_),
-        repeatable=np.zeros(2, np.bool_),
-        never_false=np.zeros(2, np.bool_),
-        largest=2,
-        strict=False,
-    )
-    assert assignment.at(0.5)[0].tolist() == [1, 0]
+    pairs = pairs_of([0, 1, 0], [0, 0, 1], [0.9, 0.7, 0.6])
+    assert assigned(pairs, 2, ["counted"] * 2)[0].tolist() == [1, 0]
 
 
 @pytest.mark.parametrize(("strict", "truth"), [(False, 0), (True, -1)])
 def test_a_strict_threshold_is_not_reached_by_equal_iou(strict: bool, truth: int) -> None:
-    assignment = Assignment(
-        Candidates(np.zeros(1, np.int32), np.zeros(1, np.int32), np.array([0.5])),
-        counted=np.ones(1, np.bool_),
-        repeatable=np.zeros(1, np.bool_),
-        never_false=np.zeros(1, np.bool_),
-        largest=1,
-        strict=strict,
-    )
-    assert assignment.at(0.5)[0].tolist() == [truth]
+    pairs = pairs_of([0], [0], [0.5])
+    assert assigned(pairs, 1, ["counted"], strict=strict)[0].tolist() == [truth]
 
 
 def test_ten_thousand_detections_of_one_object() -> None:
     count = 10_000
-    pairs = Candidates(
-        np.arange(count, dtype=np.int32), np.zeros(count, np.int32), np.linspace(0.5, 0.9, count)
-    )
-    assignment = Assignment(
-        pairs,
-        counted=np.ones(1, np.bool_),
-        repeatable=np.zeros(1, np.bool_),
-        never_false=np.zeros(count, np.bool_),
-        largest=1,
-        strict=False,
-    )
-    truth, ignored = assignment.at(0.5)
+    pairs = pairs_of(np.arange(count), np.zeros(count), np.linspace(0.5, 0.9, count))
+    truth, ignored = assigned(pairs, count, ["counted"])
     assert np.flatnonzero(truth >= 0).tolist() == [count - 1]
     assert not ignored.any()
