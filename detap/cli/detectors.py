@@ -93,7 +93,7 @@ class _Runs:
         self._unmapped, self._classes = truth, dict[str, None]()  # before the map; of all detectors
         self.truth = truth
         if inputs.class_map is not None:
-            self.truth = class_maps().map_truth(inputs.class_map, truth)
+            self.truth = class_maps().map_ground_truth(inputs.class_map, truth)
         self.described: list[dict[str, Any]] = []
         self.files: list[SourceFile] = []
         self._notes: dict[str, tuple[Note, ...]] = {}
@@ -127,7 +127,7 @@ class _Runs:
         self._classes |= dict.fromkeys(table.classes)
         if (class_map := self._inputs.class_map) is not None:
             truths = self._unmapped, self.truth
-            table = class_maps().map_detector(class_map, table, truths)
+            table = class_maps().map_detections(class_map, table, truths)
         digests = self._inputs.reading["limits"].digests
         described = describe("detections", table.files, digests=digests)
         self.described += [{**entry, "detector": name} for entry in described]

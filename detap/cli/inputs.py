@@ -1,5 +1,6 @@
 """Input files of a command, the tables read from them, and selected classes and images."""
 
+import json
 import os
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -99,7 +100,7 @@ class Inputs:
         merge_images = options.pop("merge_images")
         class_map = options.pop("class_map", None)
         if class_map is not None:
-            class_map = class_maps().read(class_map)
+            class_map = class_maps().class_map_of(class_map)
         limits = {name: options.pop(option, None) for option, name in LIMITS.items()}
         if STDIN in gt:
             raise UsageError("only detections can come from stdin, not ground truth")
@@ -153,7 +154,7 @@ class Inputs:
         reading = {name: value for name, value in self.reading.items() if name not in recorded}
         reading |= {name: value for name, value in options.items() if name != "class_map"}
         text = options.get("class_map")
-        class_map = None if text is None else class_maps().recorded_map(text)
+        class_map = None if text is None else class_maps().class_map_of(json.loads(text))
         limits = replace(self.reading["limits"], any_classes=class_map is not None)
         return replace(self, reading={**reading, "limits": limits}, class_map=class_map)
 

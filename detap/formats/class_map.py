@@ -1,36 +1,39 @@
-"""Read class maps, and apply them to both tables of a run."""
+"""Class maps: read them, and give both tables of a run other names of classes, or one of them."""
 
 import csv
 import json
 import os
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
-from detap.errors import Note, UsageError
+from detap.errors import InputError, Note, Problem, UsageError
 from detap.formats.by_name.notes import class_notes, classes_without_file, nonzero_notes
-from detap.io.json_text import check_text, decode
-from detap.io.paths import Path, shown
+from detap.io.json_text import check_text, decode, short_json
+from detap.io.paths import shown
 from detap.io.stream import read_bytes
-from detap.tables.class_map import (
-    DROPPED,
-    DT,
-    GT,
-    ClassMap,
-    Rule,
-    map_detections,
-    map_ground_truth,
-    refuse,
-)
-from detap.tables.detection import Detections, GroundTruth
+from detap.tables.columns import indices_in
+from detap.tables.detection import GROUPS, Detections, GroundTruth, Integers, Name
 from detap.tables.notes import AS_IS
-from detap.text_input import join_names
+from detap.text_input import join_names, quote, suggest
 
 Table = TypeVar("Table", GroundTruth, Detections)
+
+DROPPED = "-"
+"""Target of classes that are dropped."""
+
+FLAGS = ("crowd", "ignore", "difficult")
+"""Flags of ground truths that a rule may set."""
+
+RESTS = ("keep", DROPPED, "error")
+"""Treatments of detections of classes that a map does not name; the default first."""
+
+GT, DT = "gt", "dt"
+"""Tables of rules for one side."""
 
 _OF_CLASSES = frozenset(
     {
@@ -44,7 +47,131 @@ _OF_CLASSES = frozenset(
 """Codes of notes of readers on classes, which are made again from the mapped ones."""
 
 _IGNORED = "ignore-without-effect"
-_LISTED = 3
+_ROWS = {GT: "ground truth", DT: "detection"}
+_LISTED = 5
+
+
+class Rule(NamedTuple):
+    """The target and the flag of a class."""
+
+    to: str  # its name, or DROPPED
+    flag: str = ""  # set for its ground truths
+
+
+Rules = Mapping[str, Rule]
+
+
+class ClassMap(NamedTuple):
+    """The rules of a class map, by class."""
+
+    gt: Rules
+    dt: Rules
+    rest: str  # of `RESTS`
+    path: str  # for messages
+
+    @classmethod
+    def of(cls, record: Any, path: str = "class_map") -> "ClassMap":
+        """Parse a map as in its file: rules by class, and tables ``gt`` and ``dt`` of them."""
+        if not isinstance(record, Mapping):
+            _refuse(path, "", "is not a table of classes", 'expected car = "vehicle"')
+        of_side = {k: v for k, v in record.items() if k in (GT, DT) and isinstance(v, Mapping)}
+        common = {k: _rule(path, "", k, v) for k, v in record.items() if k not in of_side}
+        gt_rules, dt_rules = of_side.get(GT, {}), {**of_side.get(DT, {})}
+        rest = dt_rules.pop("rest") if isinstance(dt_rules.get("rest"), str) else RESTS[0]
+        if rest not in RESTS:
+            hint = f'use {", ".join(RESTS)}; a class of that name is rest = {{ to = "{rest}" }}'
+            _refuse(path, "[dt] rest", f"is {rest!r}", hint)
+        gt = common | {k: _rule(path, GT, k, v) for k, v in gt_rules.items()}
+        dt = common | {k: _rule(path, DT, k, v) for k, v in dt_rules.items()}
+        if not (gt or dt) and rest == RESTS[0]:
+            _refuse(path, "", "has no rule", 'write a line such as car = "vehicle"')
+        return cls(gt, dt, rest, path)
+
+    def parts(self) -> tuple[Rules, Rules, Rules]:
+        """Return the rules that are the same for both sides, and the others of each side."""
+        both = {name: rule for name, rule in self.gt.items() if self.dt.get(name) == rule}
+        gt, dt = ({k: r for k, r in own.items() if k not in both} for own in (self.gt, self.dt))
+        return both, gt, dt
+
+    @property
+    def text(self) -> str:
+        """The meaning of the map as JSON, for reports; a file of this content is the same map."""
+        both, gt, dt = map(_as_dict, self.parts())
+        if self.rest != RESTS[0]:
+            dt["rest"] = self.rest
+        record = both | ({GT: gt} if gt else {}) | ({DT: dt} if dt else {})
+        return json.dumps(record, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+
+    def unnamed(self, names: Iterable[str]) -> set[str]:
+        """Return the classes of detections that no rule maps, or maps to."""
+        return {*names}.difference(self.dt, (rule.to for rule in self.dt.values()))
+
+    def rules(self, side: str, names: Sequence[str]) -> list[Rule]:
+        """Return the rule of each class of a side."""
+        own = self.gt if side == GT else self.dt
+        drops = side == DT and self.rest == DROPPED
+        dropped = self.unnamed(names) if drops else ()
+        return [own.get(name, Rule(DROPPED if name in dropped else name)) for name in names]
+
+    def check_names(self, gt: Collection[str], dt: Collection[str]) -> None:
+        """Raise InputError for each class of a rule that its side, or neither side, has.
+
+        `gt` and `dt` are the classes of the sides, none of a side that is not read.
+        """
+        both, gt_rules, dt_rules = self.parts()
+        problems = [
+            Problem(
+                self.path,
+                location,
+                f"class {quote(name)} is not in {where}",
+                suggest(name, known, quote) or f"it has {join_names(known)}",
+            )
+            for location, where, rules, known in (
+                ("", "the inputs", both, [*gt, *dt]),
+                ("[gt]", "the ground truth", gt_rules, gt),
+                ("[dt]", "the detections", dt_rules, dt),
+            )
+            for name in rules
+            if known and name not in known
+        ]
+        if problems:
+            raise InputError(problems)
+
+
+def _rule(path: str, side: str, name: object, value: object) -> Rule:
+    """Parse a rule: ``"vehicle"``, or in ``gt`` ``{to = "vehicle", as = "crowd"}``."""
+    record: Mapping[Any, Any] = value if isinstance(value, Mapping) else {"to": value}
+    to, flag = record.get("to", name), record.get("as", "")
+    valid = isinstance(name, str) and isinstance(to, str) and to and {*record} <= {"to", "as"}
+    if "as" in record:
+        valid = valid and side == GT and flag in FLAGS and to != DROPPED
+    if not valid or not record:
+        _refuse(
+            path,
+            f"[{side}] {name}" if side else str(name),
+            f"is mapped to {short_json(value)}",
+            f'expected the name of a class, "{DROPPED}" to drop it, or in [gt] '
+            f'{{ to = "NAME", as = "{FLAGS[0]}" }} ({", ".join(FLAGS)})',
+        )
+    return Rule(to, flag)
+
+
+def _as_dict(rules: Rules) -> dict[str, Any]:
+    """Return rules as in a file; ``rest`` in short form is no rule."""
+    return {
+        name: {"to": rule.to} | ({"as": rule.flag} if rule.flag else {})
+        if rule.flag or name == "rest"
+        else rule.to
+        for name, rule in rules.items()
+    }
+
+
+def _refuse(path: str, location: str, message: str, hint: str) -> NoReturn:
+    """Raise InputError for a class map, or for what it makes of a table."""
+    raise InputError(Problem(path, location, message, hint))
+
+
+# --- files
 
 
 def class_map_of(value: Any) -> ClassMap:
@@ -55,56 +182,46 @@ def class_map_of(value: Any) -> ClassMap:
         return ClassMap.of(value)
     if not isinstance(value, str | os.PathLike):
         raise UsageError(f"class_map is {type(value).__name__}, expected a path or a mapping")
-    return read(value)
-
-
-def recorded_map(text: str) -> ClassMap:
-    """Return a class map as it is recorded in reports."""
-    return ClassMap.of(json.loads(text))
-
-
-def read(path: Path) -> ClassMap:
-    """Read a class map: TOML, JSON, or CSV with columns ``from`` and ``to``."""
-    file, suffix = shown(path), os.path.splitext(path)[1].lower()
+    file, suffix = shown(value), os.path.splitext(value)[1].lower()
     if suffix not in _PARSERS:
         raise UsageError(f"class map {file} is not .toml, .json or .csv")
-    parse, hint = _PARSERS[suffix]
     try:
-        record = parse(decode(read_bytes(path), file), file)
+        record = _PARSERS[suffix](decode(read_bytes(value), file))
     except (ValueError, RecursionError, csv.Error) as error:
-        refuse(file, "", f"is not {suffix[1:].upper()}: {error}", hint)
+        hint = 'expected lines such as car = "vehicle" (JSON: {"car": "vehicle"}; CSV: car,vehicle)'
+        _refuse(file, "", f"is not valid {suffix[1:].upper()}: {error}", hint)
     return ClassMap.of(record, file)
 
 
-def _json(text: str, file: str) -> Any:
-    record = json.loads(text, object_pairs_hook=lambda pairs: _distinct(pairs, file))
+def _json(text: str) -> Any:
+    record = json.loads(text, object_pairs_hook=_distinct)
     check_text(record)
     return record
 
 
-def _csv(text: str, file: str) -> Any:
+def _csv(text: str) -> dict[str, Any]:
     head, *rows = [row for row in csv.reader(text.splitlines()) if row] or [[]]
     if [name.strip() for name in head] != ["from", "to"]:
-        refuse(file, "", "has no line from,to", "begin the file with that line")
+        raise ValueError("the first line is not from,to")
     for row in rows:
         if len(row) != 2:
-            message = f"{','.join(row)} has {len(row)} columns, expected 2"
-            refuse(file, "", message, "quote names that have a comma")
-    return _distinct([(row[0], row[1]) for row in rows], file)
+            raise ValueError(f"{','.join(row)} has {len(row)} columns; quote names with a comma")
+    return _distinct(rows)
 
 
-def _distinct(pairs: Sequence[tuple[str, Any]], file: str) -> dict[str, Any]:
-    repeated = [name for name, count in Counter(name for name, _ in pairs).items() if count > 1]
-    if repeated:
-        refuse(file, "", f"has several rules for {join_names(repeated)}", "keep one of each")
-    return dict(pairs)
+def _distinct(pairs: Iterable[Any]) -> dict[str, Any]:
+    rules: dict[str, Any] = {}
+    for name, rule in pairs:
+        if name in rules:
+            raise ValueError(f"several rules for {quote(name)}")
+        rules[name] = rule
+    return rules
 
 
-_PARSERS: dict[str, tuple[Callable[[str, str], Any], str]] = {
-    ".toml": (lambda text, _: tomllib.loads(text), 'expected lines such as car = "vehicle"'),
-    ".json": (_json, 'expected {"car": "vehicle"}'),
-    ".csv": (_csv, "expected lines such as car,vehicle"),
-}
+_PARSERS: dict[str, Callable[[str], Any]] = {".toml": tomllib.loads, ".json": _json, ".csv": _csv}
+
+
+# --- tables
 
 
 def map_tables(
@@ -118,60 +235,135 @@ def map_tables(
     if before:
         known = before[0].classes  # detections from arrays have its ids, not always its names
         tables = [replace(t, classes=known + t.classes[len(known) :]) for t in tables]
-    names = [{name for table in side for name in table.classes} for side in (before, tables)]
-    rules.check_names(*(sorted(side) or None for side in names))
-    after: list[Any] = [map_truth(rules, table, effect=not tables) for table in before]
+    rules.check_names(
+        *(
+            dict.fromkeys(name for table in side for name in table.classes)
+            for side in (before, tables)
+        )
+    )
+    after: list[Any] = [map_ground_truth(rules, table, effect=not tables) for table in before]
     pair = (before[0], after[0]) if before else None
-    mapped: list[Any] = [map_detector(rules, table, pair) for table in tables]
+    mapped: list[Any] = [map_detections(rules, table, pair) for table in tables]
     return after or [*truths], mapped or [*detections]
 
 
-def map_truth(rules: ClassMap, table: GroundTruth, *, effect: bool = False) -> GroundTruth:
-    """Return mapped ground truth, with the note of the effect if no detections have it."""
-    mapped = map_ground_truth(rules, table)
-    _check_rows(rules, table, mapped, "ground truths")
+def map_ground_truth(rules: ClassMap, table: GroundTruth, *, effect: bool = False) -> GroundTruth:
+    """Return the table with mapped classes, without rows and lists of dropped ones.
+
+    Classes that have ids get new ones, from 1 in order of first appearance. With `effect`, a note
+    says what the map did.
+    """
+    of_class = rules.rules(GT, table.classes)
+    names, ids = _new_classes(table, of_class)
+    new_label = indices_in([rule.to for rule in of_class], names)  # -1 for dropped classes
+    flagged: dict[str, Any] = {}
+    for flag in FLAGS:
+        of_flag = np.array([rule.flag == flag for rule in of_class], np.bool_)
+        if of_flag.any():
+            flagged[flag] = table.marked(flag) | of_flag[table.label]
+    mapped = _without_dropped(rules, replace(table, **flagged, label=new_label[table.label]))
     notes = [note for note in table.notes if note.code not in _OF_CLASSES]
-    if any(rule.flag == "ignore" for rule in rules.gt.values()):
+    if "ignore" in flagged:
         notes = [note for note in notes if note.code != _IGNORED]
         message = "ignore is set by the class map, but has no effect under the protocol"
         notes += nonzero_notes(Note(_IGNORED, message, int(np.count_nonzero(mapped.ignore))))
-    notes += class_notes(mapped.classes)
+    notes += class_notes(names)
+    mapped = replace(
+        mapped,
+        classes=names,
+        class_ids=ids,
+        listed={name: _pairs(name, pairs, new_label) for name, pairs in table.listed.items()},
+        groups=_groups(table, new_label, ids),
+        class_map=rules.text,
+    )
     return _noted(rules, mapped, [*notes, *([_effect(rules, [(GT, table)])] if effect else [])])
 
 
-def map_detector(
-    rules: ClassMap, table: Detections, truths: tuple[GroundTruth, GroundTruth] | None
+def map_detections(
+    rules: ClassMap, table: Detections, truths: tuple[GroundTruth, GroundTruth] | None = None
 ) -> Detections:
-    """Return mapped detections; `truths` are the ground truth before and after."""
-    before, truth = truths or (None, None)
-    if rules.rest == "error":
-        _check_rest(rules, table)
-    mapped = map_detections(rules, table, truth)
-    _check_rows(rules, table, mapped, "detections")
+    """Return the table with the mapped classes of the ground truth, then others, without dropped.
+
+    `truths` are the ground truth before and after; without it, classes are numbered as there.
+    """
+    of_class = rules.rules(DT, table.classes)
+    used = [table.classes[k] for k in np.unique(table.label).tolist()]
+    if rules.rest == "error" and (unnamed := rules.unnamed(used)):
+        count = sum(table.classes[k] in unnamed for k in table.label.tolist())
+        message = f"the map does not name {join_names(sorted(unnamed))} ({count} detections)"
+        hint = 'map each, also to itself, or use rest = "-" or "keep"'
+        _refuse(rules.path, "[dt] rest", message, hint)
+    if truths is None:
+        names, ids = _new_classes(table, of_class)
+    else:
+        before, truth = truths
+        new = {rule.to for name, rule in zip(table.classes, of_class, strict=True) if name in used}
+        unknown = sorted(new.difference(truth.classes, [DROPPED]))
+        names, ids = (*truth.classes, *unknown), (*truth.class_ids, *unknown)
+    label = indices_in([rule.to for rule in of_class], names)[table.label]
+    mapped = _without_dropped(rules, replace(table, label=label, classes=names, class_ids=ids))
     notes = [note for note in table.notes if note.code not in _OF_CLASSES]
-    if truth is not None:
-        without_file = any(note.code == "classes-without-file" for note in table.notes)
-        notes += _notes_on_classes(mapped, truth, without_file=without_file)
-        known = mapped.label < len(truth.classes)
-        if len(mapped) and not known.any() and AS_IS not in mapped.notes:
-            unknown = join_names(mapped.classes[len(truth.classes) :])
-            message = (
-                "no class in common with the ground truth after the class map (detections: "
-                f"{unknown}; ground truth: {join_names(truth.classes)})"
-            )
-            refuse(mapped.path, "", message, f"map them to its classes in {rules.path}")
-        if mapped.only_known:
-            mapped = mapped if known.all() else mapped.select(np.flatnonzero(known)).compact()
-            mapped = replace(mapped, classes=truth.classes, class_ids=truth.class_ids)
-    sides = [] if before is None else [(GT, before)]
-    return _noted(rules, mapped, [*notes, _effect(rules, [*sides, (DT, table)])])
+    if truths is None:
+        return _noted(rules, mapped, [*notes, _effect(rules, [(DT, table)])])
+    without_file = any(note.code == "classes-without-file" for note in table.notes)
+    notes += _notes_on_classes(mapped, truth, without_file=without_file)
+    known = mapped.label < len(truth.classes)
+    if len(mapped) and not known.any() and AS_IS not in mapped.notes:
+        message = (
+            "no class in common with the ground truth after the class map (detections: "
+            f"{join_names(unknown)}; ground truth: {join_names(truth.classes)})"
+        )
+        _refuse(mapped.path, "", message, f"map them to its classes in {rules.path}")
+    if mapped.only_known:
+        mapped = mapped if known.all() else mapped.select(np.flatnonzero(known)).compact()
+        mapped = replace(mapped, classes=truth.classes, class_ids=truth.class_ids)
+    return _noted(rules, mapped, [*notes, _effect(rules, [(GT, before), (DT, table)])])
 
 
-def _check_rows(rules: ClassMap, before: Table, after: Table, rows: str) -> None:
-    """Raise InputError if a map drops every row."""
-    if len(before) and not len(after):
-        message = f"every class with {rows} is dropped ({len(before)} {rows})"
-        refuse(rules.path, "", message, "keep at least one class")
+def _without_dropped(rules: ClassMap, table: Table) -> Table:
+    """Return the table without rows whose label is -1; raise InputError if that leaves none."""
+    kept = np.flatnonzero(table.label >= 0)
+    if len(table) and not len(kept):
+        rows = _ROWS[GT if isinstance(table, GroundTruth) else DT] + "s"
+        message = f"every class with {rows} is dropped ({len(table)} {rows})"
+        _refuse(rules.path, "", message, "keep at least one class")
+    return table if len(kept) == len(table) else table.select(kept).compact()
+
+
+def _new_classes(
+    table: GroundTruth | Detections, of_class: Sequence[Rule]
+) -> tuple[tuple[str, ...], tuple[Name, ...]]:
+    """Return the names and ids of mapped classes; names that are sorted stay so."""
+    names = tuple(dict.fromkeys(rule.to for rule in of_class if rule.to != DROPPED))
+    if table.class_ids != table.classes:
+        return names, tuple(range(1, len(names) + 1))
+    if table.classes == tuple(sorted(table.classes)):
+        names = tuple(sorted(names))
+    return names, names
+
+
+def _pairs(name: str, pairs: Integers, new_label: Integers) -> Integers:
+    """Return the pairs of image and class of a list; merged classes are absent if all are."""
+    pairs = np.unique(pairs, axis=0)
+    label = new_label[pairs[:, 1]]
+    mapped = np.stack([pairs[:, 0], label], axis=1)[label >= 0]
+    distinct, counts = np.unique(mapped, axis=0, return_counts=True)
+    if name == "negative":
+        merged = np.bincount(new_label[new_label >= 0], minlength=1)
+        distinct = distinct[counts == merged[distinct[:, 1]]]
+    return distinct.astype(np.int32).reshape(-1, 2)
+
+
+def _groups(table: GroundTruth, new_label: Integers, ids: Sequence[Name]) -> dict[Name, str]:
+    """Return the frequency group of each class; merged classes have the most frequent of theirs."""
+    groups: dict[Name, str] = {}
+    for identifier, k in zip(table.class_ids, new_label.tolist(), strict=True):
+        if k >= 0 and (group := table.groups.get(identifier)) is not None:
+            groups[ids[k]] = max(groups.get(ids[k], group), group, key=GROUPS.index)
+    return groups
+
+
+# --- notes
 
 
 def _notes_on_classes(
@@ -192,17 +384,6 @@ def _notes_on_classes(
         yield from nonzero_notes(classes_without_file(truth, used))
 
 
-def _check_rest(rules: ClassMap, table: Detections) -> None:
-    """Raise InputError for detections of classes that the map does not name."""
-    counts = Counter(table.classes[k] for k in table.label.tolist())
-    unnamed = {name: count for name, count in counts.items() if not rules.is_named(name)}
-    if unnamed:
-        total = sum(unnamed.values())
-        message = f"the map does not name {join_names(unnamed)} ({total} detections)"
-        hint = 'map each, also to itself, or use rest = "-" or "keep"'
-        refuse(rules.path, "[dt] rest", message, hint)
-
-
 def _noted(rules: ClassMap, table: Table, notes: Sequence[Note]) -> Table:
     """Return a table with notes, whose files have the map among their reading options."""
     option = {"class_map": rules.text}
@@ -213,35 +394,24 @@ def _noted(rules: ClassMap, table: Table, notes: Sequence[Note]) -> Table:
     return replace(table, notes=tuple(notes), files=tuple(files))
 
 
-# --- what a map does, in one line
-
-
 def _effect(rules: ClassMap, sides: Sequence[tuple[str, GroundTruth | Detections]]) -> Note:
     """Return the note of the effect on tables, given by side, as they were before."""
-    targets, flags = dict[tuple[str, str], None](), dict[tuple[str, str], None]()
-    counts = []
+    changes, counts = dict[tuple[str, str], None](), []
     for side, table in sides:
-        of_side, rows = rules.rules(side), np.bincount(table.label, minlength=len(table.classes))
-        changed = 0
-        for name, count in zip(table.classes, rows.tolist(), strict=True):
-            rule = of_side.get(name) or rules.of_others(side, name)
-            if rule.to != name and (count or name in of_side):
-                targets[name, rule.to] = None
+        of_class, changed = rules.rules(side, table.classes), 0
+        rows = np.bincount(table.label, minlength=len(table.classes)).tolist()
+        for name, rule, count in zip(table.classes, of_class, rows, strict=True):
+            if rule.to != name:
+                changes[name, "dropped" if rule.to == DROPPED else f"to {rule.to}"] = None
             if rule.flag:
-                flags[name, rule.flag] = None
+                changes[name, f"as {rule.flag}"] = None
             changed += count * (rule != Rule(name))
-        rows_of = "ground truth" if side == GT else "detection"
-        counts.append(f"{changed:,} {rows_of}{'s' * (changed != 1)}")
-    by_target = Counter(to for _, to in targets)
-    dropped = by_target.pop(DROPPED, 0)
-    listed, others = by_target.most_common()[:_LISTED], by_target.most_common()[_LISTED:]
-    parts = [(count, f"to {to}") for to, count in listed]
-    parts += [(sum(count for _, count in others), f"to {len(others)} others")]
-    parts += [(dropped, "dropped")]
-    parts += [(count, f"as {flag}") for flag, count in Counter(f for _, f in flags).items()]
-    parts = [part for part in parts if part[0]]
-    if not parts:
+        counts.append(f"{changed:,} {_ROWS[side]}{'s' * (changed != 1)}")
+    classes = Counter(change for _, change in changes)
+    if not classes:
         return Note("class-map", "class map: no class changed", severity="info")
-    (first, what), *more = parts
-    text = ", ".join([f"{first} class{'es' * (first > 1)} {what}", *(f"{n} {s}" for n, s in more)])
-    return Note("class-map", f"class map: {text} ({', '.join(counts)})", severity="info")
+    (change, count), *others = classes.most_common(_LISTED)
+    parts = [f"{count} class{'es' * (count > 1)} {change}", *(f"{n} {text}" for text, n in others)]
+    parts += [f"{len(classes) - _LISTED} more"] if len(classes) > _LISTED else []
+    message = f"class map: {', '.join(parts)} ({', '.join(counts)})"
+    return Note("class-map", message, severity="info")
