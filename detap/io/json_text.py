@@ -142,19 +142,6 @@ class JsonText:
         self.finish()
         return value
 
-    def items(self) -> Iterator[int]:
-        """Step through an array; the caller reads each item."""
-        self.index += 1
-        if self.peek() == "]":
-            self.index += 1
-            return
-        number = 0
-        while True:
-            yield number
-            number += 1
-            if self.comma_or("]"):
-                return
-
     def members(self) -> Iterator[str]:
         """Step through an object; the caller reads each value."""
         self.index += 1

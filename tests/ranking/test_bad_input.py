@@ -149,9 +149,9 @@ BAD_RUNS: dict[str | bytes, str] = {
     '[{"query": "q1", "item": "a", "score": NaN}]': (
         "record 1: score is nan, which is not finite; use a finite number"
     ),
-    '{"q1": {"a": 1, "a": 2}}': 'query "q1": duplicate key "a" in one object; keep one of them',
+    '{"q1": {"a": 1, "a": 2}}': 'duplicate key "a" in one object; keep one of them',
     '{"q1": {"a": "x"}}': 'query "q1", item "a": score is "x", not a number; use a finite number',
-    '{"q1": 3}': 'query "q1": is 3, expected an object; write {"query": {"item": score, ...}, ...}',
+    '{"q1": 3}': 'query "q1": is 3, expected an object; write {"query": ..., "item": ..., "score": ...}',
     '{"q1": {"a": 1}': (
         "line 1, column 16: file is truncated: it ends inside a value, after 15 "
         "characters; download or write it again"
@@ -575,7 +575,7 @@ BAD_SCORES = {
     "[1]": "is a JSON array, expected an object; write {sample: {class: score}}",
     '{"a": 1}': 'sample "a": is 1, expected an object; write {class: score, ...}',
     '{"a": {"cat": null}}': 'sample "a", class "cat": score is missing; use a finite number',
-    '{"a": {"cat": 1}, "a": {}}': 'sample "a": duplicate sample; keep one of them',
+    '{"a": {"cat": 1}, "a": {}}': 'duplicate key "a" in one object; keep one of them',
     "<html>": "looks like an HTML page, expected a file of scores; use CSV or JSON",
 }
 

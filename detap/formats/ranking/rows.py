@@ -2,16 +2,17 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from math import isfinite
+from math import isfinite, nan
 from typing import Any
 
+from detap.formats.shapes.values import json_value
 from detap.formats.text.csv_rows import csv_table
 from detap.formats.text.lines import has_columns, number_fault
 from detap.io.file_kinds import BYTE_ORDER_MARK
-from detap.io.json_text import JsonText, NotJsonError, decode, looks_like, short_json
+from detap.io.json_text import decode, looks_like, short_json
 from detap.io.limits import Limits
 from detap.io.paths import Path
-from detap.io.problems import Problems
+from detap.io.problems import FaultError, Problems
 from detap.io.stream import read_bytes
 from detap.text_input import is_whole, quote
 
@@ -75,7 +76,7 @@ def read_rows(path: Path, form: Form, problems: Problems, limits: Limits) -> Row
     data = read_bytes(path, limits)
     start = data.removeprefix(BYTE_ORDER_MARK).lstrip()[:1]
     if start in (b"[", b"{"):
-        return _from_json(decode(data, problems.file), form, problems)
+        return _from_json(data, form, problems, limits)
     refuse_others(data, form.what, "TREC text, CSV or JSON", problems)
     text = decode(data, problems.file)
     first = next((line for line in text.splitlines() if line.strip()), "")
@@ -146,60 +147,46 @@ def _from_csv(text: str, form: Form, problems: Problems) -> Rows:
     return rows
 
 
-def _from_json(text: str, form: Form, problems: Problems) -> Rows:
+def _from_json(data: bytes, form: Form, problems: Problems, limits: Limits) -> Rows:
     rows = Rows("record")
-    reader = JsonText(text, problems)
-    try:
-        read = _listed if reader.peek() == "[" else _by_query
-        for location, where, query, item, number in read(reader, form, problems):
-            if fault := value_fault(number):
-                problems.add_here(where, f"{form.number} {fault}", "use a finite number")
-            else:
-                rows.add(query, item, float(number), location)
-        reader.finish()
-    except NotJsonError as error:
-        problems.add_here(reader.where(error.index), error.message, error.hint)
+    with problems.collected():
+        content, _ = json_value(data, problems, limits, f"use {form.what}")
+        for number, (where, record) in enumerate(_records(content, form), 1):
+            with problems.collected(where):
+                rows.add(*_cells_of(record, form), number)
     return rows
 
 
-_Cell = tuple[int, str, str, str, Any]
-"""The number of a record, its location in messages, its query, item and number."""
-
-
-def _listed(reader: JsonText, form: Form, problems: Problems) -> Iterator[_Cell]:
-    """Yield the records of a list of objects."""
-    for index in reader.items():
-        where = f"record {index + 1}"
-        record = reader.value(where)
-        if not isinstance(record, dict):
-            hint = f'write {{"query": ..., "item": ..., "{form.number}": ...}}'
-            problems.add_here(where, f"is {short_json(record)}, expected an object", hint)
-            continue
-        query, item, number = (
-            next((record[word] for word in SYNONYMS[name] if word in record), None)
-            for name in ("query", "item", form.number)
-        )
-        if (query := name_of(query)) is None or (item := name_of(item)) is None:
-            problems.add_here(
-                where, "has no query or no item", "write each as text or a whole number"
-            )
-        else:
-            yield index + 1, where, query, item, form.default if number is None else number
-
-
-def _by_query(reader: JsonText, form: Form, problems: Problems) -> Iterator[_Cell]:
-    """Yield the items of an object of queries."""
-    record = 0
-    for query in reader.members():
+def _records(content: Any, form: Form) -> Iterator[tuple[str, Any]]:
+    """Yield the location and content of each record of a list, or of an object of queries."""
+    if isinstance(content, list):
+        yield from ((f"record {number}", record) for number, record in enumerate(content, 1))
+        return
+    for query, items in content.items():
         where = f"query {short_json(query)}"
-        items = reader.value(where)
         if not isinstance(items, dict):
-            hint = f'write {{"query": {{"item": {form.number}, ...}}, ...}}'
-            problems.add_here(where, f"is {short_json(items)}, expected an object", hint)
+            yield where, items
             continue
         for item, number in items.items():
-            record += 1
-            yield record, f"{where}, item {short_json(item)}", query, item, number
+            record = {"query": query, "item": item, form.number: nan if number is None else number}
+            yield f"{where}, item {short_json(item)}", record
+
+
+def _cells_of(record: Any, form: Form) -> tuple[str, str, float]:
+    """Return the query, item and number of a record."""
+    if not isinstance(record, dict):
+        hint = f'write {{"query": ..., "item": ..., "{form.number}": ...}}'
+        raise FaultError(f"is {short_json(record)}, expected an object", hint)
+    query, item, number = (
+        next((record[word] for word in SYNONYMS[name] if word in record), None)
+        for name in ("query", "item", form.number)
+    )
+    if (query := name_of(query)) is None or (item := name_of(item)) is None:
+        raise FaultError("has no query or no item", "write each as text or a whole number")
+    number = form.default if number is None else number
+    if fault := value_fault(number):
+        raise FaultError(f"{form.number} {fault}", "use a finite number")
+    return query, item, float(number)
 
 
 def name_of(value: Any) -> str | None:

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from detap.errors import Note, UsageError
 from detap.formats.ranking.arrays import NUMBERS, ArraySource, read_npz
 from detap.formats.ranking.rows import name_of, refuse_others, text_fault, value_fault
+from detap.formats.shapes.values import json_value
 from detap.formats.text.csv_rows import csv_table
 from detap.io.file_kinds import BYTE_ORDER_MARK
-from detap.io.json_text import JsonText, NotJsonError, decode, short_json
+from detap.io.json_text import decode, short_json
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path, SourceFile, shown
-from detap.io.problems import Problems
+from detap.io.problems import FaultError, Problems
 from detap.io.stream import read_bytes, refuse, refuse_os_error
 from detap.tables.columns import indices_in
 from detap.tables.ranking import Samples
@@ -122,7 +123,8 @@ class _Cells:
         self.classes: dict[str, None] = {}
         data = read_bytes(path, limits)
         if data.removeprefix(BYTE_ORDER_MARK).lstrip()[:1] in (b"{", b"["):
-            self._read_json(decode(data, self.file))
+            with self.problems.collected():
+                self._read_json(data, limits)
         else:
             refuse_others(data, f"a file of {number}s", "CSV or JSON", self.problems)
             self._read_csv(decode(data, self.file))
@@ -181,26 +183,15 @@ class _Cells:
             else:
                 self._add(sample, name, float(value), location)
 
-    def _read_json(self, text: str) -> None:
-        reader, problems = JsonText(text, self.problems), self.problems
-        try:
-            if reader.peek() != "{":
-                form = "{class: score}" if self.number == "score" else "[label, ...]"
-                problems.instead("is a JSON array, expected an object", f"write {{sample: {form}}}")
-                return
-            for sample in reader.members():
-                location = f"sample {short_json(sample)}"
-                value = reader.value(location)
-                if sample in self.values:
-                    problems.add_here(location, "duplicate sample", "keep one of them")
-                self.values.setdefault(sample, {})
-                if self.number == "score":
-                    self._add_scores(sample, value, location)
-                else:
-                    self._add_labels(sample, value, location)
-            reader.finish()
-        except NotJsonError as error:
-            problems.add_here(reader.where(error.index), error.message, error.hint)
+    def _read_json(self, data: bytes, limits: Limits) -> None:
+        form = "{class: score}" if self.number == "score" else "[label, ...]"
+        content, _ = json_value(data, self.problems, limits, f"write {{sample: {form}}}")
+        if not isinstance(content, dict):
+            raise FaultError("is a JSON array, expected an object", f"write {{sample: {form}}}")
+        add = self._add_scores if self.number == "score" else self._add_labels
+        for sample, value in content.items():
+            self.values[sample] = {}
+            add(sample, value, f"sample {short_json(sample)}")
 
     def _add_scores(self, sample: str, value: Any, location: str) -> None:
         if not isinstance(value, dict):
