@@ -216,10 +216,6 @@ def _entries(path: str) -> tuple[list[str], set[str]]:
 
 def _by_head(path: str) -> list[Line]:
     """Return the formats with the first bytes of a file."""
-    try:
-        with open(path, "rb") as file:
-            data = file.read(_HEAD).removeprefix(BYTE_ORDER_MARK).lstrip()
-    except OSError:
-        return []
+    data = head(path, _HEAD).removeprefix(BYTE_ORDER_MARK).lstrip()
     lines = FORMATS.lines.values()
     return [line for line in lines if line.heads and data.startswith(line.heads)]

@@ -151,7 +151,9 @@ BAD_RUNS: dict[str | bytes, str] = {
     ),
     '{"q1": {"a": 1, "a": 2}}': 'duplicate key "a" in one object; keep one of them',
     '{"q1": {"a": "x"}}': 'query "q1", item "a": score is "x", not a number; use a finite number',
-    '{"q1": 3}': 'query "q1": is 3, expected an object; write {"query": ..., "item": ..., "score": ...}',
+    '{"q1": 3}': (
+        'query "q1": is 3, expected an object; write {"query": ..., "item": ..., "score": ...}'
+    ),
     '{"q1": {"a": 1}': (
         "line 1, column 16: file is truncated: it ends inside a value, after 15 "
         "characters; download or write it again"

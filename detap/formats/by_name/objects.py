@@ -1,6 +1,7 @@
 """Rows that name their images and classes, and their tables."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import os
+from collections.abc import Collection, Container, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -137,7 +138,11 @@ def detections(
     Rows whose image is -1 are left out.
     """
     same_images = objects.images is ground_truth.images
-    image = objects.image if same_images else _image(objects, ground_truth, reader)
+    image = objects.image
+    if not same_images:
+        image = indices_in(objects.images, ground_truth.images)[image]
+        names, problems = (objects.images, objects.image), Problems(reader.limits.problems)
+        check_images(reader, image, names, ground_truth, problems)
     unknown = sorted(set(objects.classes) - set(ground_truth.classes))
     classes = ground_truth.classes + tuple(unknown)
     label = indices_in(objects.classes, classes)[objects.label]
@@ -182,46 +187,38 @@ def detections(
     return table if count == len(kept) else table.select(np.flatnonzero(kept)).compact()
 
 
-def _image(objects: Objects, truth: GroundTruth, reader: RowReader) -> Integers:
-    """Return the ground truth's image index of each row, -1 for those to leave out."""
-    image = indices_in(objects.images, truth.images)[objects.image]
-    problems = Problems(reader.limits.problems)
-    check_images(reader, image, (objects.images, objects.image), truth, problems=problems)
-    problems.raise_any()
-    return image
-
-
 def check_images(
     reader: RowReader,
     image: Integers,
     names: tuple[Sequence[Name], Integers],
     truth: GroundTruth,
-    *,
     problems: Problems,
-    explain: Callable[[str], tuple[str, str]] | None = None,
 ) -> None:
-    """Add the problem of rows (N,) of unknown images, -1, or their note to the reader's.
+    """Raise problems, and that of rows (N,) of unknown images, -1, unless these are left out.
 
-    `names` are the input's images and the index (N,) of each row; `explain` returns the message
-    and hint for a name.
+    `names` are the input's images and the index (N,) of each row.
     """
     rows = np.flatnonzero(image < 0)
-    if not len(rows):
-        return
     counts = len(rows), len(np.unique(names[1][rows]))
-    if not reader.limits.refuses_images(len(rows), len(image)):
+    if len(rows) and not reader.limits.refuses_images(len(rows), len(image)):
         reader.extra_images = (extra_images_note(*counts),)
-        return
-    name = str(names[0][names[1][rows[0]]])
-    message, hint = f"image {quote(name)} is not in the ground truth", SAME_IMAGES
-    if explain is not None:
-        message, hint = explain(name)
-    problem = extra_images_problem(reader.location(int(rows[0])), message, *counts, hint)
-    if len(rows) == len(image):
-        used = [names[0][index] for index in np.unique(names[1]).tolist()]
-        problems.lead = nothing_in_common(reader.path, used, truth)
-        problem = problem._replace(hint=hint)
-    problems.extend(problem)
+    elif len(rows):
+        name = str(names[0][names[1][rows[0]]])
+        hint = hint_of(name, {*truth.images}, SAME_IMAGES)
+        message = f"image {quote(name)} is not in the ground truth"
+        problem = extra_images_problem(reader.location(int(rows[0])), message, *counts, hint)
+        if len(rows) == len(image):
+            used = [names[0][index] for index in np.unique(names[1]).tolist()]
+            problems.lead = nothing_in_common(reader.path, used, truth)
+            problem = problem._replace(hint=hint)
+        problems.extend(problem)
+    problems.raise_any()
+
+
+def hint_of(name: str, known: Container[Any], hint: str) -> str:
+    """Return the hint for an unknown image name."""
+    stem = os.path.splitext(os.path.basename(name))[0]
+    return "remove folder and suffix from the name" if stem in known else hint
 
 
 def nothing_in_common(path: str, images: Collection[Name], ground_truth: GroundTruth) -> Problem:

@@ -183,10 +183,10 @@ def _cells_of(record: Any, form: Form) -> tuple[str, str, float]:
     )
     if (query := name_of(query)) is None or (item := name_of(item)) is None:
         raise FaultError("has no query or no item", "write each as text or a whole number")
-    number = form.default if number is None else number
-    if fault := value_fault(number):
+    value: Any = form.default if number is None else number
+    if fault := value_fault(value):
         raise FaultError(f"{form.number} {fault}", "use a finite number")
-    return query, item, float(number)
+    return query, item, float(value)
 
 
 def name_of(value: Any) -> str | None:

@@ -13,7 +13,7 @@ from detap.formats.by_name.notes import classes_without_file, files_skipped, ima
 from detap.formats.by_name.objects import check_images
 from detap.formats.reading.sniffing import head
 from detap.formats.text.class_names import ClassNames
-from detap.formats.text.folder import Folder, detections_folder, hint_of, named_as_images
+from detap.formats.text.folder import Folder, detections_folder, named_as_images
 from detap.formats.text.lines import NUMBER, LineForm, looks_like
 from detap.formats.text.reader import FolderReader
 from detap.io import stream as files
@@ -23,7 +23,7 @@ from detap.io.paths import Path
 from detap.io.problems import FaultError, Problems, check_choice
 from detap.tables.columns import indices_in, reindexed
 from detap.tables.detection import BOX_FORMATS, Detections, Floats, GroundTruth, Integers
-from detap.tables.notes import INSIST, SAME_IMAGES
+from detap.tables.notes import INSIST
 from detap.text_input import quote
 
 _KIT_NAME = re.compile(r"(?:.*_)?det_[^_]+_(.+)", re.DOTALL)
@@ -211,10 +211,7 @@ def read_class_files(
     _check_classes(reader.folder, class_by_stem, problems, names)
     rows = reader.read(form(str))
     image = reindexed(rows.name, rows.names, ground_truth.images)
-    explain = partial(_explain_image, ground_truth)
-    names_of_rows = rows.names, rows.name
-    check_images(reader, image, names_of_rows, ground_truth, problems=problems, explain=explain)
-    problems.raise_any()
+    check_images(reader, image, (rows.names, rows.name), ground_truth, problems)
     return image
 
 
@@ -243,20 +240,11 @@ def _check_classes(
 
 def _images_of_files(reader: FolderReader, truth: GroundTruth) -> tuple[Integers, Note]:
     """Return the image index (N,) of each row, by file name, and a note."""
-    folder, problems, rows = reader.folder, reader.problems, reader.rows
+    folder, rows = reader.folder, reader.rows
     image_by_file = indices_in(folder.members, truth.images)
     image = image_by_file[rows.file]
-    names = tuple(folder.members), rows.file
-    explain = partial(_explain_image, truth)
-    check_images(reader, image, names, truth, problems=problems, explain=explain)
-    problems.raise_any()
+    check_images(reader, image, (tuple(folder.members), rows.file), truth, reader.problems)
     return image, images_without_file(len(truth.images) - int(np.count_nonzero(image_by_file >= 0)))
-
-
-def _explain_image(truth: GroundTruth, word: str) -> tuple[str, str]:
-    """Return the message and hint for an image that the ground truth lacks."""
-    hint = hint_of(word, frozenset(truth.images), SAME_IMAGES)
-    return f"image {quote(word)} is not in the ground truth", hint
 
 
 def _check_score_column(reader: FolderReader, values: Floats) -> None:

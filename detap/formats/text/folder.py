@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from detap.errors import InputError
+from detap.formats.by_name.objects import hint_of
 from detap.formats.reading.image_headers import IMAGE_SUFFIXES
 from detap.formats.reading.sniffing import head
 from detap.formats.text.lines import plain_lines
@@ -355,12 +356,6 @@ def _image_of_line(text: str, members: Mapping[str, str]) -> str | None:
     if len(columns) == 1 or (len(columns) == 2 and columns[1] in {"1", "-1", "0"}):
         return columns[0]
     return None
-
-
-def hint_of(name: str, known: Container[Any], hint: str) -> str:
-    """Return the hint for an unknown image name."""
-    stem = os.path.splitext(os.path.basename(name))[0]
-    return "remove folder and suffix from the name" if stem in known else hint
 
 
 def _image_set_file(folder: Folder, image_set: str) -> str:
