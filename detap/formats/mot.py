@@ -58,10 +58,6 @@ class Sequences(NumbersDocument):
     expected = f"{_USAGE}, one file per sequence"
     score_names = ("conf",)
 
-    def __init__(self, *arguments: Any, **how: Any) -> None:
-        super().__init__(*arguments, **how)
-        self._size: tuple[int | None, int | None] = None, None  # of the images of a sequence
-
     def folders(self) -> list[Folder]:
         """Return the file of each sequence."""
         file = one_file(self.given)
@@ -81,22 +77,21 @@ class Sequences(NumbersDocument):
         return dict(zip(_COLUMNS, _numbers(words), strict=False))
 
     def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
-        """Yield each frame with its lines."""
-        info = _sequence_info(file)
-        self._size = info.get("imwidth"), info.get("imheight")
-        length = int(info.get("seqlength", 0)) if not self.scored else 0
+        """Yield each frame with its lines and the size of its image."""
+        length, *size = _sequence_info(file)
+        length = 0 if self.scored else length or 0
         frames: dict[int, list[Any]] = {frame: [] for frame in range(1, length + 1)}
         for where, row in content:
             frames.setdefault(int(row["frame"]), []).append((where, row))
         for frame in sorted(frames):
-            yield f"frame {frame}", (frame, frames[frame])
+            yield f"frame {frame}", (frame, frames[frame], *size)
 
     def image_of(self, location: str, record: Any, file: str) -> Image:
         """Return the image of a frame."""
-        frame, rows = record
-        name = f"{self.name}/{frame:0{_DIGITS}}"
-        image = f"{self.name}/img1/{frame:0{_DIGITS}}.jpg"
-        return Image(name, rows, *self._size, stem=name, file=image)
+        frame, rows, width, height = record
+        name, folder = f"{frame:0{_DIGITS}}", f"{self.name}/img1"
+        stem = f"{self.name}/{name}"
+        return Image(stem, rows, width, height, stem=stem, file=f"{folder}/{name}.jpg")
 
     def item_of(self, record: Any) -> Item:
         """Return the object of a line."""
@@ -142,17 +137,16 @@ def _below(path: str, scored: bool) -> dict[str, str]:
     return {}
 
 
-def _sequence_info(file: str) -> dict[str, int]:
-    """Return the numbers in the seqinfo.ini of a sequence; empty without one."""
+def _sequence_info(file: str) -> list[int | None]:
+    """Return length, width and height in the seqinfo.ini of a sequence; None if unknown."""
     path = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(file))), _INFO)
     parser = configparser.ConfigParser(interpolation=None)
     try:
-        read = parser.read(path, "utf-8")
-        values = dict(parser["Sequence"]) if read else {}
-        numbers = {key: int(values[key]) for key in _NUMBERS if key in values}
+        values = parser["Sequence"] if parser.read(path, "utf-8") else {}
+        numbers = [int(values[key]) if key in values else None for key in _NUMBERS]
     except (configparser.Error, KeyError, ValueError) as error:
         refuse(path, f"is not a {_INFO}: {str(error).splitlines()[0]}", "write [Sequence]")
-    if not all(0 < number < _MOST_FRAMES for number in numbers.values()):
+    if not all(number is None or 0 < number < _MOST_FRAMES for number in numbers):
         refuse(path, f"{' or '.join(_NUMBERS)} is not a number from 1", "correct the file")
     return numbers
 
@@ -189,27 +183,25 @@ class MotChallenge(DocumentFormat):
         boxes = to_xywh(table.corners, table.box_area)[0].tolist()
         numbers = [_class_number(content, name) for name in table.classes]
         scores = scores_of(table) if isinstance(table, Detections) else _considered(table)
-        lines: dict[str, list[str]] = {}
-        frames: dict[str, int] = {}
-        sides: dict[str, tuple[float, float] | None] = {}
-        for image, (_, size, rows) in zip(
-            content.images, written_images(content, table), strict=True
-        ):
+
+        def line(frame: int, row: int) -> str:
+            further = () if scores is None else (scores[row], numbers[table.label[row]], -1)
+            values = (frame, -1, *boxes[row], *further)
+            return ",".join(number_text(float(value)) for value in values) + "\n"
+
+        sequences: dict[str, list[tuple[int, tuple[float, float] | None, list[int]]]] = {}
+        images = zip(content.images, written_images(content, table), strict=True)
+        for image, (_, size, rows) in images:
             sequence, frame = _frame_of(content, str(image))
-            frames[sequence] = max(frames.get(sequence, 0), frame)
-            sides[sequence] = size
-            lines.setdefault(sequence, [])
-            for row in rows:
-                conf = [] if scores is None else [scores[row]]
-                values = [*boxes[row], *conf]
-                words = [str(frame), "-1", *map(number_text, values)]
-                if conf:
-                    words += [str(numbers[table.label[row]]), "-1"]
-                lines[sequence].append(",".join(words) + "\n")
-        for sequence, written in lines.items():
-            yield f"{sequence}/{_FILES[scored]}", "".join(written).encode()
+            sequences.setdefault(sequence, []).append((frame, size, rows))
+        for name, frames in sequences.items():
+            lines = [line(frame, row) for frame, _, rows in frames for row in rows]
+            yield f"{name}/{_FILES[scored]}", "".join(lines).encode()
             if not scored:
-                yield f"{sequence}/{_INFO}", _info_text(sequence, frames, sides).encode()
+                size, last = frames[-1][1], max(frame for frame, _, _ in frames)
+                sides = "" if size is None else "imWidth={:.0f}\nimHeight={:.0f}\n".format(*size)
+                info = f"[Sequence]\nname={name}\nimDir=img1\nseqLength={last}\n{sides}"
+                yield f"{name}/{_INFO}", info.encode()
 
 
 def _considered(table: GroundTruth) -> list[float]:
@@ -231,11 +223,3 @@ def _frame_of(content: Content, image: str) -> tuple[str, int]:
         message = f"image {image!r} is not SEQUENCE/NUMBER"
         raise content.refuse(message, "rename the images to frames, such as MOT17-02/000001")
     return match[1] or "sequence", int(match[2])
-
-
-def _info_text(
-    sequence: str, frames: Mapping[str, int], sides: Mapping[str, tuple[float, float] | None]
-) -> str:
-    size = sides[sequence]
-    known = "" if size is None else f"imWidth={size[0]:.0f}\nimHeight={size[1]:.0f}\n"
-    return f"[Sequence]\nname={sequence}\nimDir=img1\nseqLength={frames[sequence]}\n{known}"

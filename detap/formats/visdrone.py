@@ -20,7 +20,7 @@ from detap.formats.shapes.document import (
     refuse_stdin,
     words_of,
 )
-from detap.formats.shapes.values import json_value, object_of
+from detap.formats.shapes.values import json_value, object_of, side_of
 from detap.formats.text.folder import Folder, first_folder, one_file
 from detap.formats.text.image_sizes import sizes_of
 from detap.formats.text.lines import are_numbers, has_columns, numbers_of
@@ -61,10 +61,10 @@ class Lines(NumbersDocument):
         return [one_file(self.given) or first_folder(self.given, names, "VisDrone's", content)]
 
     def numbers_of(self, words: list[str]) -> Any:
-        """Return the numbers of a line by column; ``words`` are as written."""
+        """Return the numbers of a line by column."""
         if len(words) != len(_COLUMNS):
             raise FaultError(f"{has_columns(len(words))}, expected {len(_COLUMNS)}", _LINE)
-        return dict(zip(_COLUMNS, numbers_of(_COLUMNS, words), strict=True)) | {"words": words}
+        return dict(zip(_COLUMNS, numbers_of(_COLUMNS, words), strict=True))
 
     def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
         """Yield the only image of a file."""
@@ -79,14 +79,13 @@ class Lines(NumbersDocument):
         score, category = record["score"], record["category"]
         box = [record[name] for name in _COLUMNS[:4]]
         if category not in range(len(_CLASSES)):
-            message = f"category is {quote(record['words'][5])}, expected an integer from 0 to 11"
+            message = f"category is {category:g}, expected an integer from 0 to 11"
             raise FaultError(message, _LINE)
         label = _CLASSES[int(category)]
         if self.scored:
             return Item(label, box, {"score": score})
         if score not in (0, 1):
-            text = quote(record["words"][4])
-            message = f"score is {text}, expected 0 (ignored) or 1 (detections?)"
+            message = f"score is {score:g}, expected 0 (ignored) or 1 (detections?)"
             raise FaultError(message, "use the annotations")
         return Item(label, box, {"iscrowd": score == 0 or label == _REGIONS})
 
@@ -118,17 +117,14 @@ class Lines(NumbersDocument):
         table, self.problems.file = dict[str, Any](), path
         with self.problems.collected():
             data = read_bytes(path, self.limits)
-            table = object_of(json_value(data, self.problems, self.limits, expected)[0], expected)
-        for name, size in table.items():
-            if not (isinstance(size, list) and len(size) == 2 and all(map(_is_side, size))):
-                message = f"size is {short_json(size)}, expected [width, height]"
-                self.problems.add_here(f"image {quote(name)}", message, expected)
+            listed, _ = json_value(data, self.problems, self.limits, expected)
+            for name, size in object_of(listed, expected).items():
+                with self.problems.collected(f"image {quote(name)}"):
+                    if not isinstance(size, list) or len(size) != 2:
+                        raise FaultError(f"size is {short_json(size)}", expected)
+                    table[name] = side_of("width", size[0]), side_of("height", size[1])
         self.problems.raise_any()
         return table
-
-
-def _is_side(value: Any) -> bool:
-    return type(value) in (int, float) and 0 < value < math.inf
 
 
 def _size_of_file(folder: str, image: str) -> tuple[float, float]:

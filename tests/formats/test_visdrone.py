@@ -53,10 +53,10 @@ BAD = {
     "nan": (CAR.replace("30", "nan"), "line 2: width 'nan' is not a finite number"),
     "category": (
         CAR.replace(",4,", ",12,"),
-        "line 2: category is '12', expected an integer",
+        "line 2: category is 12, expected an integer",
     ),
-    "half a category": (CAR.replace(",4,", ",4.5,"), "line 2: category is '4.5', expected an int"),
-    "a score": (CAR.replace(",1,4", ",0.9,4"), "line 2: score is '0.9', expected 0 (ignored) or 1"),
+    "half a category": (CAR.replace(",4,", ",4.5,"), "line 2: category is 4.5, expected an int"),
+    "a score": (CAR.replace(",1,4", ",0.9,4"), "line 2: score is 0.9, expected 0 (ignored) or 1"),
     "overflow": (CAR.replace("30", "1e300").replace("40", "1e300"), "line 2: box area overflows"),
 }
 
@@ -119,8 +119,8 @@ def test_image_sizes(tmp_path: Path) -> None:
     assert sizes(image_sizes=str(tmp_path / "sizes.csv")) == expected
     for content, message in (
         ("[]", "is []; write {image: [width, height]}"),
-        ('{"b": [1]}', "image 'b': size is [1], expected [width, height]"),
-        ('{"b": [0, 5]}', "image 'b': size is [0, 5], expected"),
+        ('{"b": [1]}', "image 'b': size is [1]; write {"),
+        ('{"b": [0, 5]}', "image 'b': width is 0; write pixels"),
     ):
         (tmp_path / "sizes.json").write_text(content)
         with pytest.raises(detap.InputError, match=re.escape(f"sizes.json: {message}")):
