@@ -169,10 +169,6 @@ class Annotations(Document):
         located = ((f"line {shape.sourceline}", _attributes(shape)) for shape in shapes)
         return Image(name, located, width, height, attributes)
 
-    def fault_text(self, record: Any, message: str) -> str:
-        """Return a message that names the shape."""
-        return f"<{record[_KIND][:_SHOWN]}> {message}"
-
     def item_of(self, record: Any) -> Item:
         """Return the object of a shape."""
         label = record.get("label", "")
@@ -197,10 +193,10 @@ class Annotations(Document):
             measures = (left + right) / 2, (top + bottom) / 2, right - left, bottom - top
             return self.rotated(box, measures, angle)
         if name not in _SHAPES or name in _UNREAD:
-            message = "is not supported" if name in _UNREAD else "is an unknown shape"
-            raise FaultError(message, "remove it, or draw a box")
+            message = "not supported" if name in _UNREAD else "an unknown shape"
+            raise FaultError(f"<{name[:_SHOWN]}> is {message}", "remove it, or draw a box")
         if self.shapes != "bbox":
-            raise FaultError("is not a box", BBOX_HINT)
+            raise FaultError(f"<{name}> is not a box", BBOX_HINT)
         if name == "ellipse":
             x, y, across, down = _required(attributes, ("cx", "cy", "rx", "ry"))
             return rotated_ellipse(x, y, 2 * across, 2 * down, _rotation(attributes)), None

@@ -161,7 +161,7 @@ def test_attributes_that_are_flags(tmp_path: Path) -> None:
 def test_an_attribute_that_is_not_a_flag(tmp_path: Path) -> None:
     path = written(tmp_path, document(image(box(inner=attribute("difficult", "rather")))))
     assert refused(path, attribute_flags="difficult") == [
-        "line 5: <box> flag 'difficult' is 'rather'; expected true or false, yes or no, 1 or 0"
+        "line 5: flag 'difficult' is 'rather'; expected true or false, yes or no, 1 or 0"
     ]
     with pytest.raises(UsageError, match="'hard' names no flag; use hard=difficult or"):
         read_ground_truth(path, attribute_flags="hard")
@@ -244,7 +244,7 @@ def test_the_command(tmp_path: Path, detap: Run) -> None:
     for side in ("--gt", "--dt"):
         ended = detap("check", side, bad)
         assert ended.status == 2
-        assert "bad.xml: line 5: <box> xbr 'x' is not a number; use a decimal" in ended.err
+        assert "bad.xml: line 5: xbr 'x' is not a number; use a decimal" in ended.err
     (tmp_path / "text").mkdir()
     (tmp_path / "text/a.txt").write_text("dog .5 1.5 2 11.5 22\n")
     ended = detap("eval", *call[:2], "--dt", tmp_path / "text", "--output-format", "json")
@@ -344,19 +344,19 @@ def test_bad_files(tmp_path: Path, case: str) -> None:
 
 
 SHAPES = {
-    "no label": (BOX.replace('label="dog"', ""), "<box> has no label; write the name of its class"),
-    "empty label": (BOX.replace("dog", " "), "<box> has no label; write the name of its class"),
+    "no label": (BOX.replace('label="dog"', ""), "has no label; write the name of its class"),
+    "empty label": (BOX.replace("dog", " "), "has no label; write the name of its class"),
     "no corner": (
         BOX.replace('ytl="2"', ""),
-        "<box> has no ytl; write xtl, ytl, xbr, ybr",
+        "has no ytl; write xtl, ytl, xbr, ybr",
     ),
     "nan": (
         box(corners=(1, "nan", 3, 4)),
-        "<box> ytl 'nan' is not a finite number; use a decimal number",
+        "ytl 'nan' is not a finite number; use a decimal number",
     ),
     "area overflows": (
         box(corners=(0, 0, "1e200", "1e200")),
-        "<box> box area overflows; correct the box",
+        "box area overflows; correct the box",
     ),
     "turned": (
         box(corners=(11, 2, 1, 22)),
@@ -364,12 +364,11 @@ SHAPES = {
     ),
     "rotation is text": (
         BOX.replace("<box", '<box rotation="30,5"'),
-        "<box> rotation '30,5' is not a number (use a decimal point, not a comma); use a decimal "
-        "number",
+        "rotation '30,5' is not a number (use a decimal point, not a comma); use a decimal number",
     ),
     "rotated, and its area overflows": (
         box(corners=(0, 0, "1e200", "1e200")).replace("<box", '<box rotation="30"'),
-        "<box> box area overflows; correct the box",
+        "box area overflows; correct the box",
     ),
     "polygon": ('<polygon label="a" points="1,2;3,4;5,0"/>', f"<polygon> is not a box; {BOUNDS}"),
     "mask": ('<mask label="a" left="0" top="0" rle="1"/>', f"<mask> is not a box; {BOUNDS}"),
@@ -400,12 +399,12 @@ def test_bad_shapes_with_shapes_bbox(tmp_path: Path) -> None:
         '<ellipse label="a" cx="1" cy="2" rx="3" ry="4" rotation="x"/>',
     )
     assert refused(written(tmp_path, document(image(*shapes))), shapes="bbox") == [
-        "line 5: <polygon> has 2 points, expected 3; draw it again",
-        "line 6: <polygon> has a point '3'; write points as x,y;x,y",
-        "line 7: <polygon> point 'x' is not a number; use a decimal number",
-        "line 8: <points> has 0 points, expected 1; draw it again",
-        "line 9: <ellipse> has no ry; write cx, cy, rx, ry",
-        "line 10: <ellipse> rotation 'x' is not a number; use a decimal number",
+        "line 5: has 2 points, expected 3; draw it again",
+        "line 6: has a point '3'; write points as x,y;x,y",
+        "line 7: point 'x' is not a number; use a decimal number",
+        "line 8: has 0 points, expected 1; draw it again",
+        "line 9: has no ry; write cx, cy, rx, ry",
+        "line 10: rotation 'x' is not a number; use a decimal number",
     ]
 
 

@@ -721,7 +721,7 @@ ONE, SCORED = {"cat_t.txt": "1 1\n"}, {"_cls_t_cat.txt": "1 1\n"}
         (
             ONE,
             {"_cls_t_cat.txt": "1\n"},
-            "results: _cls_t_cat.txt: line 1: has 1 columns, expected 2; write `image score`",
+            "results: _cls_t_cat.txt: line 1: has 1 column, expected 2; write `image score`",
         ),
         (
             ONE,

@@ -1,6 +1,6 @@
 """Rows of a query, an item and a number, from TREC text, CSV or JSON."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import isfinite, nan
 from typing import Any
@@ -96,21 +96,29 @@ def refuse_others(data: bytes, what: str, forms: str, problems: Problems) -> Non
 def _from_trec(text: str, form: Form, problems: Problems) -> Rows:
     rows = Rows("line")
     query, item = form.columns.index("query"), form.columns.index("item")
-    number = form.columns.index(form.number)
-    expected = len(form.columns)
-    for location, line in enumerate(text.split("\n"), 1):
-        parts = line.split()
-        if not parts:
-            continue
-        if len(parts) != expected:
-            message = f"{has_columns(len(parts))}, expected {expected}"
-            problems.add_here(f"line {location}", message, f"write `{' '.join(form.columns)}`")
-        elif fault := text_fault(parts[number]):
-            message = f"{form.number} {quote(parts[number])} {fault}"
-            problems.add_here(f"line {location}", message, "use a decimal number")
-        else:
-            rows.add(parts[query], parts[item], float(parts[number]), location)
+    for location, parts, number in text_rows(text, form.columns, form.number, problems):
+        rows.add(parts[query], parts[item], number, location)
     return rows
+
+
+def text_rows(
+    text: str, columns: Sequence[str], number: str, problems: Problems, file: str = ""
+) -> Iterator[tuple[int, list[str], float]]:
+    """Yield the line, the words and the number of each row of text; collect problems.
+
+    `number` is the title of the column with the number; `file` precedes locations.
+    """
+    usage = f"write `{' '.join(columns)}`"
+    for line, words in enumerate(map(str.split, text.split("\n")), 1):
+        if not words:
+            continue
+        with problems.collected(f"{file}line {line}"):
+            if len(words) != len(columns):
+                raise FaultError(f"{has_columns(len(words))}, expected {len(columns)}", usage)
+            value = words[columns.index(number)]
+            if fault := text_fault(value):
+                raise FaultError(f"{number} {quote(value)} {fault}", "use a decimal number")
+            yield line, words, float(value)
 
 
 def _from_csv(text: str, form: Form, problems: Problems) -> Rows:

@@ -10,7 +10,13 @@ from numpy.typing import NDArray
 
 from detap.errors import Note, UsageError
 from detap.formats.ranking.arrays import NUMBERS, ArraySource, read_npz
-from detap.formats.ranking.rows import name_of, refuse_others, text_fault, value_fault
+from detap.formats.ranking.rows import (
+    name_of,
+    refuse_others,
+    text_fault,
+    text_rows,
+    value_fault,
+)
 from detap.formats.shapes.values import json_value
 from detap.formats.text.csv_rows import csv_table
 from detap.io.file_kinds import BYTE_ORDER_MARK
@@ -395,23 +401,11 @@ def _columns(
 ) -> list[tuple[str, float, str]]:
     """Return the image, number and location of each line; report repeated images."""
     text = decode(read_bytes(path, limits), shown(path))
-    name = os.path.basename(path)
-    rows, seen = [], set()
-    for number, line in enumerate(text.split("\n"), 1):
-        parts, location = line.split(), f"line {number}"
-        if not parts:
-            continue
-        if len(parts) != 2:
-            message = f"has {len(parts)} columns, expected 2"
-            problems.add_here(f"{name}: {location}", message, f"write `{' '.join(columns)}`")
-        elif fault := text_fault(parts[1]):
-            message = f"{columns[1]} {quote(parts[1])} {fault}"
-            problems.add_here(f"{name}: {location}", message, "use a decimal number")
-        elif parts[0] in seen:
-            problems.add_here(
-                f"{name}: {location}", f"duplicate image {parts[0]!r}", "keep one line"
-            )
-        else:
-            seen.add(parts[0])
-            rows.append((parts[0], float(parts[1]), location))
-    return rows
+    start = f"{os.path.basename(path)}: "
+    rows: dict[str, tuple[str, float, str]] = {}
+    for line, (image, _), number in text_rows(text, columns, columns[1], problems, start):
+        if image in rows:
+            message = f"duplicate image {image!r}"
+            problems.add_here(f"{start}line {line}", message, "keep one line")
+        rows.setdefault(image, (image, number, f"line {line}"))
+    return [*rows.values()]

@@ -187,10 +187,6 @@ class Document(RowReader):
         """Return the object of a record; None skips it."""
         raise NotImplementedError
 
-    def fault_text(self, record: Any, message: str) -> str:
-        """Return the message of a faulty object."""
-        return message
-
     def notes(self) -> tuple[Note, ...]:
         """Return notes about the files."""
         return ()
@@ -238,11 +234,8 @@ class Document(RowReader):
             self.images[stem] = width, height
             objects = image.objects
         for where, item in () if self.images_only else objects:
-            try:
+            with self.problems.collected(where):
                 self.take(item, where)
-            except FaultError as fault:
-                message = self.fault_text(item, fault.message)
-                self.problems.add_here(where, message, fault.hint)
 
     def _begin(self, image: Image, file: str, location: str) -> str:
         """Return the stem of a new image."""
