@@ -1,203 +1,288 @@
-"""Names that an export, an upload, a folder or the Unicode form changed."""
+"""Names of detections that differ from the ground truth's in form: Unicode, exports, folders."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from unicodedata import normalize
 
-import numpy as np
 import pytest
 
 import detap
 from detap.errors import InputError
 
-BOXES = [[10, 10, 40, 40], [50, 10, 80, 40]]
-VELO = {form: normalize(form, "Vélo") for form in ("NFC", "NFD")}
-OTHER = {"NFC": "NFD", "NFD": "NFC"}
+NFC, NFD = (normalize(form, "é") for form in ("NFC", "NFD"))
+UNICODE, EXPORTED = "names-in-unicode-form", "exported-names-matched"
+BOX = [0, 0, 10, 10]
 
 
-def coco(images: list[str], label: str = "cat") -> str:
-    """Return ground truth with the same two objects in each image."""
-    return json.dumps(
-        {
-            "images": [
-                {"id": n, "file_name": name, "width": 100, "height": 100}
-                for n, name in enumerate(images, 1)
-            ],
-            "annotations": [
-                {"id": 2 * n + k, "image_id": n, "category_id": 1, "bbox": [x, y, w - x, h - y]}
-                for n in range(1, len(images) + 1)
-                for k, (x, y, w, h) in enumerate(BOXES)
-            ],
-            "categories": [{"id": 1, "name": label}],
-        }
-    )
+def codes(table: Any) -> dict[str, int]:
+    return {note.code: note.count for note in table.notes}
 
 
-def write_text(folder: Path, names: list[str], label: str = "cat", score: str = " 0.9") -> Path:
-    """Write a text file of both boxes for each name."""
-    for name in names:
-        path = folder / f"{name}.txt"
+def coco_truth(folder: Path, files: Sequence[str], label: str = "dog") -> detap.GroundTruth:
+    """Read COCO ground truth with an object of the label on each image."""
+    sides = {"width": 100, "height": 100}
+    box = {"category_id": 1, "bbox": BOX, "area": 100, "iscrowd": 0}
+    document = {
+        "images": [{"id": n + 5, "file_name": name, **sides} for n, name in enumerate(files)],
+        "annotations": [{"id": n + 1, "image_id": n + 5, **box} for n in range(len(files))],
+        "categories": [{"id": 1, "name": label}],
+    }
+    path = folder / "gt.json"
+    path.write_text(json.dumps(document))
+    return detap.read_ground_truth(path)
+
+
+def text_folder(folder: Path, rows: dict[str, str]) -> Path:
+    for name, text in rows.items():
+        path = folder / "dt" / f"{name}.txt"
         path.parent.mkdir(parents=True, exist_ok=True)
-        rows = (" ".join(map(str, box)) for box in BOXES)
-        path.write_text("".join(f"{label}{score} {row}\n" for row in rows), "utf-8")
-    return folder
+        path.write_text(f"{text}\n", "utf-8")
+    return folder / "dt"
 
 
-def assert_perfect(result: detap.Result, *codes: str) -> None:
-    assert next(iter(result.summary.values())) == pytest.approx(1)
-    assert {*codes} <= {note.code for note in result.notes}
+def read(path: Path, truth: detap.GroundTruth) -> detap.Detections:
+    """Read detections, class 0 of YOLO as the only class."""
+    names = path.parent / "names.txt"
+    names.write_text(f"{truth.classes[0]}\n")
+    is_yolo = any(" 0.05 " in file.read_text() for file in path.rglob("*.txt"))
+    options: dict[str, Any] = {"class_names": names} if is_yolo else {}
+    if (path / "run").exists():  # too deep to detect the format
+        options["format"] = "yolo" if is_yolo else "voc"
+    return detap.read_detections(path, truth, **options)
 
 
-@pytest.mark.parametrize("form", OTHER)
-def test_images_in_another_unicode_form(tmp_path: Path, form: str) -> None:
-    ours, theirs = VELO[form], VELO[OTHER[form]]
-    assert ours != theirs
-    (tmp_path / "gt.json").write_text(coco([f"{ours}.jpg", "b.jpg"]), "utf-8")
-    results = [
-        {"image_id": name, "category_id": 1, "bbox": [x, y, w - x, h - y], "score": 0.9}
-        for name in (f"{theirs}.jpg", "b.jpg")
-        for x, y, w, h in BOXES
-    ]
-    (tmp_path / "dt.json").write_text(json.dumps(results))
-    assert_perfect(
-        detap.evaluate(tmp_path / "gt.json", tmp_path / "dt.json"), "names-in-unicode-form"
-    )
+def written(folder: Path, kind: str, images: Sequence[str], label: str = "dog") -> Path:
+    """Write a true positive on each image."""
+    if kind == "text":
+        return text_folder(folder, dict.fromkeys(images, f"{label} 0.9 0 0 10 10"))
+    if kind == "class files":
+        rows = "\n".join(f"{name} 0.9 0 0 10 10" for name in images)
+        return text_folder(folder, {f"comp4_det_test_{label}": rows})
+    if kind == "yolo":
+        return text_folder(folder, dict.fromkeys(images, "0 0.05 0.05 0.1 0.1 0.9"))
+    if kind == "jsonl":
+        boxes = {"category": [label], "bbox": [BOX], "score": [0.9]}
+        lines = [json.dumps({"file_name": name, "objects": boxes}) for name in images]
+        path = folder / "dt.jsonl"
+        path.write_text("\n".join(lines))
+        return path
+    record = {"category_id": 1, "bbox": BOX, "score": 0.9}
+    path = folder / "dt.json"
+    path.write_text(json.dumps([{"image_id": name, **record} for name in images]))
+    return path
 
 
-@pytest.mark.parametrize("form", OTHER)
-def test_classes_in_another_unicode_form(tmp_path: Path, form: str) -> None:
-    write_text(tmp_path / "gt", ["a"], VELO[form], "")
-    write_text(tmp_path / "dt", ["a"], VELO[OTHER[form]])
-    result = detap.evaluate(tmp_path / "gt", tmp_path / "dt", "voc2012")
-    assert_perfect(result, "names-in-unicode-form")
-    assert result.classes == (VELO[form],)
-    assert "unknown-classes" not in {note.code for note in result.notes}
+KINDS = ("text", "class files", "yolo", "jsonl", "coco")
 
 
-def test_one_class_of_two_in_another_form(tmp_path: Path) -> None:
-    write_text(tmp_path / "gt", ["a"], VELO["NFD"], "")
-    write_text(tmp_path / "gt", ["b"], "dog", "")
-    write_text(tmp_path / "dt", ["a"], VELO["NFC"])
-    write_text(tmp_path / "dt", ["b"], "dog")
-    assert_perfect(detap.evaluate(tmp_path / "gt", tmp_path / "dt", "voc2012"))
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("form", "other"), [(NFC, NFD), (NFD, NFC)], ids=["NFC", "NFD"])
+def test_images_in_another_unicode_form(tmp_path: Path, kind: str, form: str, other: str) -> None:
+    truth = coco_truth(tmp_path, [f"{form}1.jpg", "b.jpg"])
+    detections = read(written(tmp_path, kind, [f"{other}1", "b"]), truth)
+    assert UNICODE in codes(detections)
+    assert sorted(detections.image.tolist()) == [0, 1]
+    assert (detections.images, detections.classes) == (truth.images, truth.classes)
+    assert detap.evaluate(truth, detections, protocol="coco").summary["AP"] == pytest.approx(1)
 
 
-def test_arrays_in_another_form() -> None:
-    truth = detap.GroundTruth.from_arrays(
-        image=[VELO["NFD"]] * 2, label=[VELO["NFC"]] * 2, boxes=BOXES
-    )
-    detections = detap.Detections.from_arrays(
-        image=[VELO["NFC"]] * 2, label=[VELO["NFD"]] * 2, boxes=BOXES, score=[0.9, 0.8]
-    )
-    result = detap.evaluate(truth, detections, "voc2012")
-    assert_perfect(result, "names-in-unicode-form")
-    assert result.classes == (VELO["NFC"],)
+@pytest.mark.parametrize("kind", ["text", "class files", "jsonl"])
+def test_classes_in_another_unicode_form(tmp_path: Path, kind: str) -> None:
+    truth = coco_truth(tmp_path, ["a.jpg", "b.jpg"], f"V{NFD}lo")
+    detections = read(written(tmp_path, kind, ["a", "b"], f"V{NFC}lo"), truth)
+    assert UNICODE in codes(detections)
+    assert "unknown-classes" not in codes(detections)
+    assert detections.classes == truth.classes
+    assert detap.evaluate(truth, detections, protocol="coco").summary["AP"] == pytest.approx(1)
 
 
-def test_both_forms_in_the_ground_truth_stay_apart() -> None:
-    truth = detap.GroundTruth.from_arrays(image=["a"] * 2, label=[*VELO.values()], boxes=BOXES)
-    detections = detap.Detections.from_arrays(
-        image=["a"] * 2, label=[*VELO.values()], boxes=BOXES, score=[0.9, 0.8]
-    )
-    result = detap.evaluate(truth, detections, "voc2012")
-    assert len(result.classes) == 2
-    assert "names-in-unicode-form" not in {note.code for note in result.notes}
-
-
-@pytest.mark.parametrize("uploaded", ["gt", "dt"])
-def test_names_of_label_studio_in_either_input(tmp_path: Path, uploaded: str) -> None:
-    names = {"gt": ["a", "b"], "dt": ["a", "b"]}
-    names[uploaded] = ["0123abcd-a", "89ab0123-b"]
-    (tmp_path / "gt.json").write_text(coco([f"{name}.jpg" for name in names["gt"]]))
-    write_text(tmp_path / "dt", names["dt"])
-    result = detap.evaluate(tmp_path / "gt.json", tmp_path / "dt", "coco")
-    assert_perfect(result, "exported-names-matched")
-
-
-def test_two_uploads_of_one_image_are_not_matched(tmp_path: Path) -> None:
-    (tmp_path / "gt.json").write_text(coco(["a.jpg"]))
-    write_text(tmp_path / "dt", ["0123abcd-a", "89ab0123-a"])
-    with pytest.raises(InputError, match="no image in common with the ground truth"):
-        detap.evaluate(tmp_path / "gt.json", tmp_path / "dt", "coco")
-
-
-VIDEOS = ["v1/000", "v2/000", "v2/001"]
-
-
-def test_text_in_folders_of_videos(tmp_path: Path) -> None:
-    (tmp_path / "gt.json").write_text(coco([f"{name}.jpg" for name in VIDEOS]))
-    write_text(tmp_path / "dt", VIDEOS)
-    assert_perfect(detap.evaluate(tmp_path / "gt.json", tmp_path / "dt", "coco"))
-
-
-def test_folders_of_some_videos(tmp_path: Path) -> None:
-    """The stems of the detections are unique, those of the ground truth are not."""
-    (tmp_path / "gt.json").write_text(coco([f"{name}.jpg" for name in VIDEOS]))
-    write_text(tmp_path / "dt", VIDEOS[1:])
-    result = detap.evaluate(tmp_path / "gt.json", tmp_path / "dt", "coco")
-    assert result.true_positives.tolist() == [4]
-
-
-def test_ground_truth_in_folders_of_videos(tmp_path: Path) -> None:
-    write_text(tmp_path / "gt", VIDEOS, score="")
-    write_text(tmp_path / "dt", VIDEOS)
-    assert_perfect(detap.evaluate(tmp_path / "gt", tmp_path / "dt", "voc2012"))
-
-
-def test_yolo_in_folders_of_videos(tmp_path: Path) -> None:
-    (tmp_path / "gt.json").write_text(coco([f"{name}.jpg" for name in VIDEOS]))
-    for name in VIDEOS:
-        path = tmp_path / "dt" / f"{name}.txt"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("0 0.25 0.25 0.3 0.3 0.9\n0 0.65 0.25 0.3 0.3 0.8\n")
-    (tmp_path / "names.txt").write_text("cat\n")
-    result = detap.evaluate(
-        tmp_path / "gt.json",
-        tmp_path / "dt",
-        "coco",
-        class_names=str(tmp_path / "names.txt"),
-    )
-    assert_perfect(result)
-
-
-def annotations(ids: list[int], images: list[int]) -> Any:
-    truth = json.loads(coco(["a.jpg", "b.jpg"]))
-    for row, identifier, image in zip(truth["annotations"], ids, images, strict=True):
-        row |= {"id": identifier, "image_id": image}
-    return truth
-
-
-def test_annotation_ids_of_each_image(tmp_path: Path) -> None:
-    path = tmp_path / "gt.json"
-    path.write_text(json.dumps(annotations([1, 2, 1, 2], [1, 1, 2, 2])))
-    truth = detap.read_ground_truth(path)
-    assert len(truth) == 4
-    (note,) = [note for note in truth.notes if note.code == "annotation-ids-by-image"]
-    assert (note.count, note.severity) == (2, "warning")
-
-
-def test_an_id_twice_in_one_image_is_an_error(tmp_path: Path) -> None:
-    path = tmp_path / "gt.json"
-    path.write_text(json.dumps(annotations([1, 2, 1, 1], [1, 1, 2, 2])))
-    with pytest.raises(InputError, match=r"annotations\[3\] \(id 1\): duplicate id 1 \(also at"):
-        detap.read_ground_truth(path)
-
-
-FOLDERS: dict[str, tuple[str, str, str]] = {
-    "unicode-form-of-names": ("gt.json", "dt.json", "names-in-unicode-form"),
-    "label-studio-uploaded-names": ("gt.json", "dt", "exported-names-matched"),
-    "detections-in-folders": ("gt.json", "dt", "detections-beyond-image"),
-    "annotation-ids-by-image": ("gt.json", "dt.json", "annotation-ids-by-image"),
-}
-
-
-@pytest.mark.parametrize("folder", FOLDERS)
 @pytest.mark.filterwarnings("ignore::detap.DetapWarning")
-def test_public_reports(real_data: Path, folder: str) -> None:
-    gt, dt, code = FOLDERS[folder]
-    path = real_data / "reports4" / folder
-    result = detap.evaluate(path / gt, path / dt, "coco")
-    assert result.summary["AP"] == pytest.approx(0.451418, abs=1e-6)
-    assert code in {note.code for note in result.notes}
-    assert np.isfinite(result.summary["AP50"])
+def test_a_class_among_others_in_another_unicode_form(tmp_path: Path) -> None:
+    """The file is valid without it, and the class would be unknown."""
+    truth = detap.GroundTruth.from_arrays(
+        image=["a", "a"], label=["dog", NFD], boxes=[BOX, [20, 20, 40, 40]]
+    )
+    rows = f"dog 0.9 0 0 10 10\n{NFC} 0.8 20 20 40 40\ncat 0.1 50 50 60 60"
+    detections = detap.read_detections(text_folder(tmp_path, {"a": rows}), truth, format="voc")
+    result = detap.evaluate(truth, detections, protocol="coco")
+    assert result.summary["AP"] == pytest.approx(1)
+    notes = {note.code for note in result.notes}
+    assert UNICODE in notes
+    assert "unknown-classes" not in notes
+
+
+def test_arrays_in_another_unicode_form() -> None:
+    boxes = [BOX, [20, 20, 40, 40]]
+    truth = detap.GroundTruth.from_arrays(image=[NFD] * 2, label=[NFC] * 2, boxes=boxes)
+    detections = detap.Detections.from_arrays(
+        image=[NFC] * 2, label=[NFD] * 2, boxes=boxes, score=[0.9, 0.8]
+    )
+    result = detap.evaluate(truth, detections, "voc2012")
+    assert result.summary["mAP"] == 1
+    assert result.classes == (NFC,)
+    assert UNICODE in {note.code for note in result.notes}
+
+
+def test_listed_categories_in_another_unicode_form(tmp_path: Path) -> None:
+    truth = coco_truth(tmp_path, ["a.jpg"], NFD)
+    path = tmp_path / "dt.json"
+    record = {"image_id": 5, "category_id": 7, "bbox": BOX, "score": 0.9}
+    categories = [{"id": 7, "name": NFC}]
+    path.write_text(json.dumps({"annotations": [record], "categories": categories}))
+    assert read(path, truth).label.tolist() == [0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_ambiguous_unicode_forms_are_refused(tmp_path: Path, kind: str) -> None:
+    truth = coco_truth(tmp_path, [f"{NFC}.jpg"])
+    path = written(tmp_path, kind, [NFC, NFD])
+    with pytest.raises(InputError, match="is not in the ground truth"):
+        read(path, truth)
+
+
+def test_names_in_both_forms_in_both_inputs_stay_apart(tmp_path: Path) -> None:
+    truth = coco_truth(tmp_path, [f"{NFC}.jpg", f"{NFD}.jpg"])
+    detections = detap.read_detections(written(tmp_path, "text", [NFD, NFC]), truth)
+    assert sorted(detections.image.tolist()) == [0, 1]
+    assert UNICODE not in codes(detections)
+    boxes = [BOX, [20, 20, 40, 40]]
+    labels = detap.GroundTruth.from_arrays(image=["a"] * 2, label=[NFC, NFD], boxes=boxes)
+    assert len(labels.classes) == 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("uploaded", ["ground truth", "detections"])
+def test_uploaded_names_of_label_studio(tmp_path: Path, kind: str, uploaded: str) -> None:
+    names = ["a", "b"]
+    longer = ["0a1b2c3d-a", "deadbeef-b"]
+    files, images = (longer, names) if uploaded == "ground truth" else (names, longer)
+    truth = coco_truth(tmp_path, [f"{name}.jpg" for name in files])
+    detections = read(written(tmp_path, kind, images), truth)
+    assert codes(detections)[EXPORTED] == 2
+    assert detections.image.tolist() == [0, 1]
+    assert detap.evaluate(truth, detections, protocol="coco").summary["AP"] == pytest.approx(1)
+
+
+def test_uploaded_names_with_folders_and_suffixes_in_results(tmp_path: Path) -> None:
+    truth = coco_truth(tmp_path, ["a.jpg", "b.jpg"])
+    names = ["images/0a1b2c3d-a.png", "images/deadbeef-b.png"]
+    detections = detap.read_detections(written(tmp_path, "coco", names), truth)
+    assert detections.image.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "images", [["0a1b2c3d-a", "deadbeef-a"], ["a", "deadbeef-a"]], ids=["twice", "also original"]
+)
+def test_ambiguous_uploaded_names_are_refused(tmp_path: Path, kind: str, images: list[str]) -> None:
+    truth = coco_truth(tmp_path, ["a.jpg", "b.jpg"])
+    with pytest.raises(InputError, match="deadbeef-a"):
+        read(written(tmp_path, kind, images), truth)
+
+
+# --- folders
+
+
+@pytest.mark.parametrize("kind", ["text", "yolo"])
+@pytest.mark.parametrize(
+    ("above", "below"), [("", ""), ("", "run/"), ("frames/", "")], ids=["same", "below", "above"]
+)
+def test_detections_in_folders(tmp_path: Path, kind: str, above: str, below: str) -> None:
+    files = [f"{above}{video}/0.jpg" for video in ("v1", "v2", "v3")]
+    truth = coco_truth(tmp_path, files)
+    path = written(tmp_path, kind, [f"{below}v3/0", f"{below}v1/0"])
+    detections = read(path, truth)
+    assert sorted(detections.image.tolist()) == [0, 2]
+    # Two of three objects are found: precision 1 up to recall 0.66, 67 of 101 points.
+    ap = detap.evaluate(truth, detections, protocol="coco").summary["AP"]
+    assert ap == pytest.approx(67 / 101)
+
+
+def test_ground_truth_in_folders(tmp_path: Path) -> None:
+    names = ["v1/000", "v2/000", "v2/001"]
+    labels = text_folder(tmp_path / "gt", dict.fromkeys(names, "dog 0 0 10 10"))
+    detections = text_folder(tmp_path, dict.fromkeys(names, "dog 0.9 0 0 10 10"))
+    assert detap.evaluate(labels, detections, "voc2012").summary["mAP"] == 1
+
+
+def test_one_folder_of_several_in_detections(tmp_path: Path) -> None:
+    """The stem is unique among the files, but not among the images."""
+    truth = coco_truth(tmp_path, ["v1/0.jpg", "v2/0.jpg"])
+    detections = detap.read_detections(written(tmp_path, "text", ["v2/0"]), truth)
+    assert detections.image.tolist() == [1]
+
+
+def test_an_image_of_another_folder_is_refused(tmp_path: Path) -> None:
+    """Its stem is that of an image at the top, and of one in another folder."""
+    for files in (["0.jpg", "v1/0.jpg"], ["v1/0.jpg", "v1/1.jpg", "v2/0.jpg"]):
+        truth = coco_truth(tmp_path, files)
+        path = written(tmp_path, "text", ["v1/0", "v2/1"])
+        with pytest.raises(InputError, match=r"image '(v2/)?1' is not in the ground truth"):
+            read(path, truth)
+
+
+def test_lists_of_names_beside_folders(tmp_path: Path) -> None:
+    truth = coco_truth(tmp_path, ["v1/0.jpg", "v2/0.jpg"])
+    path = written(tmp_path, "yolo", ["v1/0", "v2/0"])
+    (path / "classes.txt").write_text("dog\n")
+    detections = detap.read_detections(path, truth, format="yolo")
+    assert detections.image.tolist() == [0, 1]
+
+
+def test_two_runs_in_folders_are_refused(tmp_path: Path) -> None:
+    truth = coco_truth(tmp_path, ["a.jpg", "b.jpg"])
+    path = written(tmp_path, "text", ["run1/a", "run2/a"])
+    with pytest.raises(InputError, match="image 'run1/a' is not in the ground truth"):
+        read(path, truth)
+
+
+# --- annotation ids
+
+
+def ids_by_image(folder: Path, first: int) -> Path:
+    """Write two objects on each of two images, with ids from `first` in each."""
+    coco_truth(folder, ["a.jpg", "b.jpg"])
+    path = folder / "gt.json"
+    document = json.loads(path.read_text())
+    other = [{**record, "bbox": [50, 50, 10, 10]} for record in document["annotations"]]
+    for number, records in enumerate((document["annotations"], other)):
+        for record in records:
+            record["id"] = first + number
+    document["annotations"] += other
+    path.write_text(json.dumps(document))
+    return path
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_annotation_ids_that_restart_in_each_image(tmp_path: Path, first: int) -> None:
+    truth = detap.read_ground_truth(ids_by_image(tmp_path, first))
+    assert codes(truth) == {"annotation-ids-by-image": 2}
+    assert len(truth) == 4
+    assert not truth.zero_id.any()
+    results = written(tmp_path, "coco", [])
+    record = {"category_id": 1, "score": 0.9}
+    boxes = [(5, BOX), (6, BOX), (5, [50, 50, 10, 10]), (6, [50, 50, 10, 10])]
+    results.write_text(json.dumps([{"image_id": i, "bbox": b, **record} for i, b in boxes]))
+    result = detap.evaluate(truth, detap.read_detections(results, truth), protocol="coco-strict")
+    assert result.summary["AP"] == pytest.approx(1)
+
+
+def test_identical_records_in_an_image_count_once(tmp_path: Path) -> None:
+    path = ids_by_image(tmp_path, 1)
+    document = json.loads(path.read_text())
+    document["annotations"].append(document["annotations"][1])
+    path.write_text(json.dumps(document))
+    truth = detap.read_ground_truth(path)
+    assert codes(truth) == {"annotation-ids-by-image": 2, "repeated-annotations": 1}
+    assert len(truth) == 4
+
+
+def test_ids_repeated_in_an_image_are_refused(tmp_path: Path) -> None:
+    path = ids_by_image(tmp_path, 1)
+    document = json.loads(path.read_text())
+    document["annotations"][3]["id"] = 1
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError, match=r"duplicate id 1 \(also at annotations\[1\]\)"):
+        detap.read_ground_truth(path)
