@@ -10,7 +10,6 @@ import pytest
 import detap
 from detap.checks.statistics import examine
 from detap.checks.tables import area_notes
-from detap.errors import DetapWarning
 from detap.evaluation.detection import score_tables
 
 SIDES = np.random.default_rng(0).uniform(5, 200, (40, 2))
@@ -90,40 +89,6 @@ def test_a_protocol_without_areas_is_not_warned() -> None:
         assert sum(note.code == "areas-look-wrong" for note in notes) == count
     by_box = detap.protocol("coco").with_changes(area_source="box")
     assert not [n for n in score_tables(truth(0.0), detections, by_box).notes if "area" in n.code]
-
-
-FOLDERS = {
-    "box-area-of-image": ("coco", (None, None, 0.528977), (0.651485, 0.483014, 0.291089)),
-    "box-area-of-half-image": ("coco", (0.552805, 0.319327, None), (0.651485, 0.483014, 0.291089)),
-}
-
-
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_areas_of_public_reports(real_data: Path, folder: str) -> None:
-    """The values by pycocotools, of the areas as given and of the boxes' areas."""
-    protocol, given, boxes = FOLDERS[folder]
-    paths = [str(real_data / "reports4" / folder / name) for name in ("gt.json", "dt.json")]
-    with pytest.warns(DetapWarning, match="areas-look-wrong"):
-        summary = detap.evaluate(paths[0], paths[1], protocol).summary
-    by_box = detap.protocol(protocol).with_changes(area_source="box")
-    after = detap.evaluate(paths[0], paths[1], by_box)
-    for result, expected in ((summary, given), (after.summary, boxes)):
-        assert result["AP"] == pytest.approx(0.451418, abs=1e-6)
-        for name, value in zip(("APs", "APm", "APl"), expected, strict=True):
-            expected_value = np.nan if value is None else value
-            assert result[name] == pytest.approx(expected_value, abs=1e-6, nan_ok=True)
-
-
-def test_keypoints_without_areas(real_data: Path) -> None:
-    folder = real_data / "reports4" / "kp-area-zero"
-    paths = [str(folder / name) for name in ("gt.json", "dt.json")]
-    with pytest.warns(DetapWarning, match="are 0 .a placeholder"):
-        result = detap.evaluate(paths[0], paths[1], "coco-keypoints")
-    assert result.summary["AP"] == 0
-    by_box = detap.protocol("coco-keypoints").with_changes(area_source="box")
-    assert detap.evaluate(paths[0], paths[1], by_box).summary["AP"] == pytest.approx(
-        0.873276, abs=1e-6
-    )
 
 
 @pytest.mark.parametrize("ending", ["json", "jsonl"])

@@ -170,21 +170,6 @@ def test_a_protocol_without_bounds_names_none() -> None:
         detap.evaluate(*arrays(1, lambda _: 1.0), rules)
 
 
-def test_the_public_reports(real_data: Path) -> None:
-    """The values by pycocotools and of the bounds."""
-    folder = real_data / "reports4"
-    equal = folder / "constant-scores"
-    with pytest.warns(DetapWarning, match=r"AP is 0\.3996 here, from 0\.2798 to 0\.5353 in other"):
-        assert detap.evaluate(equal / "gt.json", equal / "dt.json").summary["AP"] == pytest.approx(
-            0.399627, abs=1e-6
-        )
-    twice = folder / "coco-ground-truth-twice"
-    with pytest.warns(DetapWarning, match=r"\(20\) \[repeated-objects\]"):
-        assert detap.evaluate(twice / "gt.json", twice / "dt.json").summary["AP"] == pytest.approx(
-            0.228720, abs=1e-6
-        )
-
-
 def test_check_says_once_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
     folder = Path(__file__).parents[2] / "fixtures/iou-at-threshold/coco"
     assert main(["check", str(folder / "instances.json"), str(folder / "results.json")]) == 0

@@ -328,24 +328,6 @@ def test_other_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str], comm
     assert NOTE in captured.err + captured.out
 
 
-def test_a_reported_subset(real_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Ground truth of images 1 to 3, results of 1 to 6; the numbers are pycocotools' (imgIds)."""
-    folder = real_data / "reports4" / "results-of-more-images"
-    if not folder.is_dir():
-        pytest.skip(f"the rebuilt reports are absent: no folder {folder}")
-    paths = folder / "gt.json", folder / "dt.json"
-    for choice in (["--images", "1,2,3"], ["--extra-images", "drop"]):
-        summary = report(capsys, "eval", *paths, *choice)["summary"]
-        assert summary["AP"] == pytest.approx(0.604279, abs=5e-7)
-        assert summary["AP50"] == pytest.approx(0.866227, abs=5e-7)
-    result = detap.evaluate(*paths, images=[1, 2, 3])
-    assert result.summary["AP"] == pytest.approx(0.604279, abs=5e-7)
-    with pytest.raises(detap.InputError) as caught:
-        detap.evaluate(*paths)
-    assert len(str(caught.value).splitlines()) == 1
-    assert "(12 detections of 3 such images)" in str(caught.value)
-
-
 # --- Python
 
 

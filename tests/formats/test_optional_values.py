@@ -10,29 +10,7 @@ import detap
 from detap.evaluation.conditions import ignored_by_condition
 from tests.formats.voc_files import item, same, tree, xml
 
-
-def reported(real_data: Path, name: str) -> Path:
-    """Return the folder of a public report that was rebuilt."""
-    folder = real_data / "reports4" / name
-    if not folder.is_dir():
-        pytest.skip(f"the rebuilt reports are absent: no folder {folder}")
-    return folder
-
-
 # --- VOC
-
-# tf-faster-rcnn #405 and PaddleDetection #5407; the mAP is that of an independent evaluator.
-VOC_REPORTS = {"voc-truncated-fraction": 0.762593, "voc-difficult-empty": 0.762593}
-
-
-@pytest.mark.parametrize("name", VOC_REPORTS)
-def test_reported_voc_annotations(real_data: Path, name: str) -> None:
-    folder = reported(real_data, name)
-    truth = detap.read_ground_truth(folder)
-    result = detap.evaluate(truth, detap.read_detections(folder / "dt", truth))
-    assert result.summary["mAP"] == pytest.approx(VOC_REPORTS[name], abs=5e-7)
-    empty = [note.count for note in result.notes if note.code == "empty-difficult"]
-    assert empty == ([20] if name == "voc-difficult-empty" else [])
 
 
 @pytest.mark.parametrize("plain", [True, False], ids=["scanner", "lxml"])
@@ -81,13 +59,6 @@ def test_an_empty_difficult_is_0_and_noted(tmp_path: Path, empty: str) -> None:
 # --- COCO and JSON Lines
 
 NULLS = {"id": None, "area": None, "iscrowd": None, "ignore": None, "isgroupof": None}
-
-
-def test_a_reported_export_with_nulls(real_data: Path) -> None:
-    folder = reported(real_data, "coco-null-area")
-    result = detap.evaluate(folder / "gt.json", folder / "dt.json")
-    assert result.summary["AP"] == pytest.approx(0.451418, abs=5e-7)
-    assert result.summary["APs"] == pytest.approx(0.651485, abs=5e-7)
 
 
 def annotations(**changes: Any) -> list[dict[str, Any]]:

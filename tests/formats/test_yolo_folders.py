@@ -1,6 +1,5 @@
 """YOLO data sets with equal file names in several folders, such as the frames of videos."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -77,30 +76,3 @@ def test_two_images_of_one_label_file(tmp_path: Path) -> None:
     (tmp_path / "images/val/first/0.png").unlink()
     with pytest.raises(InputError, match=r"labels/val/first/0\.txt: no image '0' in "):
         detap.read_ground_truth(path)
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.filterwarnings("ignore::detap.DetapWarning")
-def test_the_public_report(real_data: Path, tmp_path: Path, layout: str) -> None:
-    """The ground truth of two videos as YOLO: AP is that of the same boxes in COCO's format."""
-    folder = real_data / "reports4/detections-in-folders"
-    truth = json.loads((folder / "gt.json").read_text())
-    labels: dict[str, list[str]] = {}
-    for image in truth["images"]:
-        rows = labels[
-            image["file_name"].replace("video1", "first").replace("video2", "second")
-        ] = []
-        for one in truth["annotations"]:
-            if one["image_id"] == image["id"]:
-                x, y, w, h = one["bbox"]
-                box = ((x + w / 2) / 640, (y + h / 2) / 480, w / 640, h / 480)
-                rows.append(" ".join(map(repr, (one["category_id"] - 1, *box))))
-    texts = {name[:-4]: "".join(f"{row}\n" for row in rows) for name, rows in labels.items()}
-    path = data_set(tmp_path, layout, texts)
-    for video, name in (("video1", "first"), ("video2", "second")):
-        for file in (folder / "dt" / video).iterdir():
-            inside = f"{name}/labels" if layout == "several folders" else name
-            (tmp_path / "dt" / inside).mkdir(parents=True, exist_ok=True)
-            (tmp_path / "dt" / inside / file.name).write_bytes(file.read_bytes())
-    result = detap.evaluate(path, tmp_path / "dt", "coco")
-    assert result.summary["AP"] == pytest.approx(0.451418, abs=1e-6)
