@@ -5,10 +5,8 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from detap.ranking.bootstrap import left_out_means
 from tests.cli.conftest import Ended, Run, write_coco
 from tests.coco import Row, results_of, truth_of
 
@@ -136,15 +134,6 @@ def test_the_smallest_class_may_have_few_ground_truths(
         0,
         "too-few-ground-truths",
     )
-
-
-def test_means_without_a_query() -> None:
-    values = np.array([1.0, 0.0, 1.0, np.nan])
-    assert left_out_means(values) == pytest.approx([1 / 2, 1, 1 / 2, 2 / 3])
-    assert np.isnan(left_out_means(np.array([0.5, np.nan]))[0])
-    # More queries than parts: of 512, each of 256 parts leaves out two.
-    values = np.arange(512.0)
-    assert left_out_means(values)[3] == pytest.approx((values.sum() - 3 - 259) / 510)
 
 
 @pytest.mark.parametrize(("lost", "verdict"), [(4, "inconclusive"), (12, "failed")])

@@ -399,6 +399,13 @@ def test_means_without_one_query(values: list[float], expected: list[float]) -> 
     )
 
 
+def test_parts_leave_out_several_of_many_queries() -> None:
+    """Of 512, each of 256 parts leaves out two."""
+    values = np.arange(512.0)
+    means = bootstrap.left_out_means(values)
+    assert means[3] == pytest.approx((values.sum() - 3 - 259) / 510)
+
+
 def test_notes_of_a_classification() -> None:
     """Class b has no score for two samples and class c no positives; sample 2 has no label."""
     table = Samples(

@@ -24,12 +24,6 @@ from detap.report.writers.registry import Style
 from detap.report.writers.text import table_lines
 
 
-def headings(table: Table | None) -> list[tuple[str, str, str, str]]:
-    """Return key, heading, short heading and kind of each column."""
-    assert table is not None
-    return [(one.key, one.heading, one.short, one.kind) for one in table.columns]
-
-
 @pytest.mark.parametrize(
     ("breakdown", "group", "label"),
     [
