@@ -177,6 +177,34 @@ def test_a_value_is_searched_if_requested(
     assert ended.out.startswith(f"{name} gives AP {value!r}, equal in all"), ended.err
 
 
+BOUNDARY = ["--iou-type", "boundary"]
+
+
+@pytest.mark.parametrize(
+    ("files", "asked", "message"),
+    [
+        (
+            *("masks", [*BOUNDARY, "--cross-check"]),
+            "pycocotools does not support protocol coco-boundary (iou-type, ignore-flags)",
+        ),
+        ("masks", [*SEGM, "--dilation-ratio", "0.01"], "dilation_ratio has no effect with iou_"),
+        ("poses", [*KEYPOINTS, "--class-agnostic"], "class_agnostic has no effect with iou_type"),
+        ("poses", [*KEYPOINTS, "--inclusive-pixels"], "inclusive_pixels has no effect with iou_"),
+        ("poses", [*KEYPOINTS, "--detection-area", "pixels"], "detection_area has no effect with"),
+        (
+            *("poses", ["--iou-type", "bbox", "--ignore-flags", "crowd,no-keypoints"]),
+            "no_keypoints has no effect with iou_type bbox; remove it from --ignore-flags",
+        ),
+    ],
+)
+def test_options_without_effect_on_a_shape(
+    detap: Run, request: pytest.FixtureRequest, files: str, asked: list[str], message: str
+) -> None:
+    ended = detap("eval", *request.getfixturevalue(files), *asked)
+    assert ended.status == 2
+    assert message in ended.err
+
+
 # --- masks
 
 
@@ -213,24 +241,6 @@ def test_boundaries_are_scored(detap: Run, masks: list[str], how: list[str]) -> 
     deep = detap("eval", *masks, *how, "--dilation-ratio", "1", "-o", "json=-")
     assert "|dilation-ratio:1|" in json.loads(deep.out)["signature"]
     assert summary(deep) == of_masks
-
-
-@pytest.mark.parametrize(
-    ("asked", "message"),
-    [
-        (
-            ["--iou-type", "boundary", "--cross-check"],
-            "pycocotools does not support protocol coco-boundary (iou-type, ignore-flags)",
-        ),
-        ([*SEGM, "--dilation-ratio", "0.01"], "dilation_ratio has no effect with iou_type segm"),
-    ],
-)
-def test_options_rejected_for_boundaries(
-    detap: Run, masks: list[str], asked: list[str], message: str
-) -> None:
-    ended = detap("eval", *masks, *asked)
-    assert ended.status == 2
-    assert message in ended.err
 
 
 # --- check
@@ -315,26 +325,6 @@ def test_another_skeleton_needs_sigmas(detap: Run, poses: list[str], tmp_path: P
     ended = detap("eval", *arguments, *KEYPOINTS, "--sigmas", "0.05,0")
     assert ended.status == 2
     assert "'0' is outside" in ended.err
-
-
-@pytest.mark.parametrize(
-    ("asked", "message"),
-    [
-        (["--class-agnostic"], "class_agnostic has no effect with iou_type keypoints"),
-        (["--inclusive-pixels"], "inclusive_pixels has no effect with iou_type keypoints"),
-        (["--detection-area", "pixels"], "detection_area has no effect with iou_type keypoints"),
-        (
-            ["--iou-type", "bbox", "--ignore-flags", "crowd,no-keypoints"],
-            "no_keypoints has no effect with iou_type bbox; remove it from --ignore-flags",
-        ),
-    ],
-)
-def test_options_rejected_for_keypoints(
-    detap: Run, poses: list[str], asked: list[str], message: str
-) -> None:
-    ended = detap("eval", *poses, *KEYPOINTS, *asked)
-    assert ended.status == 2
-    assert message in ended.err
 
 
 def test_annotations_with_ignore_set_are_ignored(

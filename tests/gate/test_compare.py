@@ -16,6 +16,7 @@ from detap.formats import read_detections, read_ground_truth
 from detap.protocols import protocol
 from detap.report import schema
 from detap.report.sections.comparison import Difference, conclusion
+from detap.tables.concat import align_classes
 from detap.tables.detection import Detections, GroundTruth
 from tests.cli.conftest import CLASSES, Run, instances, results
 from tests.coco import results_of, truth_of
@@ -145,6 +146,15 @@ def test_results_of_different_protocols_are_rejected() -> None:
         compare(first, evaluate(TRUTH, MIXED, "voc2012"))
     with pytest.raises(UsageError, match="uses matching by-iou"):
         count_errors(evaluate(TRUTH, MIXED, protocol("proposals")))
+
+
+def test_classes_of_only_one_detector_get_the_same_index() -> None:
+    first = detections((1, "cow", [0, 0, 1, 1], 0.5), (1, "cat", [0, 0, 100, 100], 0.9))
+    second = detections((1, "ant", [0, 0, 1, 1], 0.5), (1, "cow", [0, 0, 1, 1], 0.4))
+    one, two = align_classes(first, second)
+    assert one.classes == two.classes == ("cat", "dog", "cow", "ant")
+    assert [one.classes[label] for label in one.label] == ["cow", "cat"]
+    assert [two.classes[label] for label in two.label] == ["ant", "cow"]
 
 
 @pytest.fixture
