@@ -8,7 +8,7 @@ import pytest
 
 from detap.formats import read_ground_truth
 from detap.formats.catalogue import FORMATS, options
-from tests.cli.conftest import Run
+from tests.cli.conftest import Files, Run
 
 
 @pytest.fixture
@@ -132,3 +132,20 @@ def test_input_options_without_effect_get_no_contribution(
     portions = {row["name"]: row["change"] for row in record["contributions"]}
     assert portions == {"reading": 0, "detections": pytest.approx(51 / 101 - 1)}
     assert record["conclusion"] == "Main cause: different detections (100% of the difference)"
+
+
+@pytest.mark.parametrize("tight", [False, True])
+def test_results_are_read_beside_the_ground_truth_in_a_thread_if_memory_allows(
+    detap: Run, coco: Files, monkeypatch: pytest.MonkeyPatch, *, tight: bool
+) -> None:
+    monkeypatch.setattr("detap.formats.json.document.memory_is_tight", lambda: tight)
+    assert detap(*coco.arguments).status == 0
+    coco.dt.write_text('[{"image_id": 1}')
+    wrong_results = detap(*coco.arguments)
+    assert wrong_results.status == 2
+    assert f"Error: {coco.dt}: line 1, column 17: file is truncated" in wrong_results.err
+    coco.gt.write_text('{"images": ')
+    both = detap(*coco.arguments)
+    assert both.status == 2
+    assert f"Error: {coco.gt}: line 1" in both.err
+    assert str(coco.dt) not in both.err

@@ -170,6 +170,35 @@ NIGHT = {
     "summary": {"AP": 0.5},
     "classes": [{"name": "cat", "AP": 0.5}],
 }
+CHOSEN = {"classes": ["cat"], "images": 1, "images_sha256": "d" * 64}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"detap_version": "0.1.0", "signature": "protocol:coco"},
+        {"kind": "retrieval", "queries": []},
+        {"summary": {"AP": None}},
+        {"classes": [{"name": "cat", "id": "c", "AP": None}]},
+        {"inputs": [{"role": "detections", "path": "a", "sha256": None, "records": 0, "files": 1}]},
+        {"gates": None},
+        {"gates": {"passed": True, "warned": 0}},
+        {"selection": None},
+        {"selection": {}},
+        {"selection": CHOSEN},
+        {"retained_metrics": ["AP"]},
+        {"slices": {"night": NIGHT}},
+        {"operating_point": POINT},
+        {"operating_point": {**POINT, "score_threshold": None}},
+    ],
+)
+def test_a_report_is_read_as_written(tmp_path: Path, changes: dict[str, Any]) -> None:
+    path, written = tmp_path / "r.json", record(schema_version=2, **changes)
+    path.write_text(json.dumps(written))
+    assert read_baseline(str(path)) == written
+
+
 INVALID: dict[str, list[Any]] = {
     "kind": ["other", None, "retrieval"],  # the last is without queries
     "detap_version": [1],

@@ -50,6 +50,7 @@ ERRORS = {
     "other protocol": "--iou 0.5 --baseline base.json --max-drop 0",
     "other images": "--images 1 --baseline base.json --max-drop 0",
     "no such detections": "--dt absent.json --fail-under 0.9",
+    "output onto the slices": "--slices tags.csv -o csv=tags.csv",
     "output onto the baseline": "--baseline base.json --max-drop 0 -o json=base.json",
     "no such folder": "-o absent/out.json --fail-under 0.9",
     "unknown slice": "--fail-under slice:night.AP=0.1",
@@ -64,6 +65,7 @@ def case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, detap: Run) -> Path:
     write_coco(tmp_path)
     worse = [detection for detection in results() if detection["image_id"] == 1]
     (tmp_path / "worse.json").write_text(json.dumps(worse))
+    (tmp_path / "tags.csv").write_text("image,tag\n1,night\n")
     other = instances()
     other["annotations"][0]["bbox"] = [0, 0, 90, 90]
     (tmp_path / "other.json").write_text(json.dumps(other))

@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from detap.analysis.comparison import compare
+from detap.evaluation.detection import evaluate
 from detap.gates.detection import Scored
 from detap.gates.regressions import (
     ClassRegression,
@@ -15,6 +17,7 @@ from detap.protocols import ALL_AREAS, Protocol, protocol
 from detap.report.model import Column, Table
 from detap.report.sections import SECTIONS
 from detap.report.sections.analysis import analysis_blocks
+from detap.report.sections.comparison import comparison_report
 from detap.report.sections.detection import class_columns
 from detap.report.sections.regressions import regressions_block
 from detap.report.sections.slices import slices_block
@@ -85,6 +88,25 @@ def test_headings_of_slices() -> None:
     assert block.table is not None
     priorities = [column.priority for column in block.table.columns]
     assert priorities == [0, 0, 1, *[2] * 10, 0, 0]
+
+
+def test_headings_of_a_comparison() -> None:
+    result = fixture()
+    other = replace(result.detections, score=result.detections.score[::-1].copy())
+    after = evaluate(result.ground_truth, other)
+    report = comparison_report(compare(result, after, resamples=100, confidence=0.9))
+    columns = "fraction first; fraction second; change diff; change CI low; change CI high"
+    assert describe(report.table) == f"name metric; {columns}"
+    blocks = {block.key: block.table for block in report.blocks}
+    assert describe(blocks["classes"]) == f"name class; {columns}; count ground truths = GT"
+    assert describe(blocks["images"]) == (
+        "name image; count_change errors = all; count_change FN; "
+        "count_change localization = Loc; count_change duplicate = Dupe; "
+        "count_change classification = Cls; count_change background = Bkg"
+    )
+    assert describe(blocks["errors"]) == (
+        "name errors; count first; count second; count_change diff"
+    )
 
 
 @pytest.mark.parametrize(

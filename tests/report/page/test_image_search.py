@@ -12,8 +12,9 @@ Image = pytest.importorskip("PIL.Image", reason="the extra detap[report] is not 
 
 from detap.cli import main  # noqa: E402 - after what it needs was asked for
 from detap.formats.catalogue import FORMATS  # noqa: E402
-from detap.formats.image_folders import nearby_folders  # noqa: E402
+from detap.formats.image_folders import ImageFolder, nearby_folders  # noqa: E402
 from detap.formats.read import ground_truth_from  # noqa: E402
+from detap.report.page.pictures import ImageFile, find_folder  # noqa: E402
 from tests.report.page.cases import images_of, pictures_of  # noqa: E402
 
 SIZE = (64, 48)
@@ -400,6 +401,11 @@ def test_a_linked_annotation_folder_is_found_in_both_places(tmp_path: Path) -> N
     (tmp_path / "set/JPEGImages").rename(tmp_path / "unused")
     draw(tmp_path / "real/Annotations")
     assert report(tmp_path, "set/Annotations") == dict.fromkeys(STEMS, True)
+
+
+def test_a_search_without_images_or_folders(tmp_path: Path) -> None:
+    assert find_folder([ImageFolder(str(tmp_path))], []).folder is None
+    assert find_folder([], [ImageFile("a", None, None)]) == (None, (), ())
 
 
 def test_ground_truth_from_the_network_has_no_folder(tmp_path: Path) -> None:
