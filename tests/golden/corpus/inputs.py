@@ -3,7 +3,6 @@
 import json
 import random
 import shutil
-from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from tests.reliability.test_corpus import CASES
 
 FIXTURES = Path(__file__).resolve().parents[3] / "fixtures"
 QUICKSTART = FIXTURES / "quickstart"
-MUTATIONS = 60
+MUTATIONS = 40
 MUTATED = {
     "coco-truth": "--format coco --gt",
     "coco-results": "--format coco --dt",
@@ -86,52 +85,10 @@ def json_lines(truth: dict[str, Any], rows: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
-LINES: dict[str, Callable[[str], Any]] = {
-    "same": lambda text: text,
-    "crlf": lambda text: text.replace("\n", "\r\n"),
-    "cr": lambda text: text.replace("\n", "\r"),
-    "tabs": lambda text: text.replace(" ", "\t"),
-    "wide": lambda text: "  " + text.replace(" ", "   ").replace("\n", "  \n  "),
-    "blank-lines": lambda text: "\n\n" + text.replace("\n", "\n\n"),
-    "no-last-newline": lambda text: text.rstrip("\n"),
-    "bom": lambda text: "\ufeff" + text,
-    "latin-1": lambda text: text.encode() + b"\xe9\n",
-    "nul": lambda text: text + "\0\n",
-    "utf-16": lambda text: text.encode("utf-16"),
-    "non-breaking-space": lambda text: text.replace(" ", "\u00a0"),
-    "commas": lambda text: text.replace(" ", ","),
-    "decimal-commas": lambda text: text.replace(".", ","),
-    "short-line": lambda text: text + text.splitlines()[0].rsplit(" ", 1)[0] + "\n",
-    "long-line": lambda text: text + text.splitlines()[0] + " 1\n",
-    "all-short": lambda text: "".join(f"{s.rsplit(' ', 1)[0]}\n" for s in text.splitlines()),
-    "nan": lambda text: text + text.splitlines()[0].rsplit(" ", 1)[0] + " nan\n",
-    "inf": lambda text: text + text.splitlines()[0].rsplit(" ", 1)[0] + " inf\n",
-    "word": lambda text: text + text.splitlines()[0].rsplit(" ", 1)[0] + " x\n",
-    "huge": lambda text: text + text.splitlines()[0].rsplit(" ", 1)[0] + " 1e400\n",
-    "hexadecimal": lambda text: text + text.splitlines()[0].rsplit(" ", 1)[0] + " 0x10\n",
-    "underscore": lambda text: text + text.splitlines()[0].rsplit(" ", 1)[0] + " 1_0\n",
-    "arabic-digits": lambda text: text + text.splitlines()[0].rsplit(" ", 1)[0] + " ٣\n",
-    "exponent": lambda text: text + text.splitlines()[0].rsplit(" ", 1)[0] + " 9e1\n",
-    "plus": lambda text: text + text.splitlines()[0].rsplit(" ", 1)[0] + " +90.\n",
-    "leading-point": lambda text: text.replace(" 0.", " ."),
-    "many-digits": lambda text: (
-        text.replace(" 0.", " 0.00000000000000000000000000000000000000")
-        + text.splitlines()[0].rsplit(" ", 1)[0]
-        + " 90.1234567890123456789012345678901234567890\n"
-    ),
-    "comment": lambda text: "# made\n" + text,
-    "header": lambda text: "image score xmin ymin xmax ymax\n" + text,
-    "empty": lambda text: "",
-    "json": lambda text: "[]",
-    "reversed": lambda text: "".join(f"{line}\n" for line in reversed(text.splitlines())),
-    "twice": lambda text: text + text,
-}
-"""Changes of text files of numbers, by name."""
-
-
 def write_odd_text(folder: Path) -> None:
-    """Write folders of text in which one file is odd."""
+    """Write folders of text in which one file is mutated."""
     sources = {
+        "voc-gt": (QUICKSTART / "voc/Annotations", "000001.xml"),
         "voc-dt": (QUICKSTART / "voc/detections", "det_test_cat.txt"),
         "yolo-dt": (FIXTURES / "labelling-tools/predict/labels", "000002.txt"),
         "kitti-dt": (FIXTURES / "kitti-levels/kitti/results", "000001.txt"),
@@ -149,47 +106,11 @@ def write_odd_text(folder: Path) -> None:
     sources["dota-dt"] = dota / "dt", "Task1_plane.txt"
     sources["dota-gt"] = dota / "gt", "b.txt"
     for name, (source, file) in sources.items():
-        text = (source / file).read_text()
-        for change, make in LINES.items():
-            shutil.copytree(source, folder / name / change)
-            put(folder / name / change / file, make(text))
-    tags = (QUICKSTART / "voc/Annotations/000001.xml").read_text()
-    xml: dict[str, Any] = {
-        "bom": "\ufeff" + tags,
-        "crlf": tags.replace("\n", "\r\n"),
-        "truncated": tags[:200],
-        "declaration": '<?xml version="1.0" encoding="iso-8859-1"?>\n' + tags,
-        "empty": "",
-        "comment": tags.replace("<object>", "<!-- <object> --><object>", 1),
-        "cdata": tags.replace(">cat<", "><![CDATA[cat]]><"),
-        "lines": tags.replace(">", ">\n"),
-        "entity": tags.replace(">cat<", ">c&#97;t<"),
-        "entities": "<!DOCTYPE a [<!ENTITY b 'c'>]>" + tags,
-        "no-size": tags.replace("<size>", "<s>").replace("</size>", "</s>"),
-        "fraction": tags.replace(">21<", ">20.5<"),
-        "swapped": tags.replace("xmin", "xmid").replace("xmax", "xmin").replace("xmid", "xmax"),
-        "nan": tags.replace(">21<", ">nan<"),
-        "difficult": tags.replace("<difficult>0", "<difficult>1"),
-        "difficult-odd": tags.replace("<difficult>0", "<difficult>2"),
-        "difficult-empty": tags.replace("<difficult>0</difficult>", "<difficult/>"),
-        "no-name": tags.replace("<name>cat</name>", ""),
-        "spaces": tags.replace(">cat<", "> cat <"),
-        "no-box": tags.replace("bndbox", "box"),
-        "two-names": tags.replace("<name>cat</name>", "<name>cat</name><name>dog</name>"),
-        "part": tags.replace(
-            "<name>cat</name>",
-            "<part><name>head</name><bndbox><xmin>1</xmin><ymin>1</ymin><xmax>9</xmax><ymax>9</ymax>"
-            "</bndbox></part><name>cat</name>",
-        ),
-        "attributes": tags.replace("<object>", '<object a="1">'),
-        "other-root": tags.replace("annotation>", "annotations>"),
-        "nested": "<a>" * 300,
-        "other-file": tags.replace("000001.jpg", "other.jpg"),
-        "same": tags,
-    }
-    for change, text in xml.items():
-        shutil.copytree(QUICKSTART / "voc/Annotations", folder / "voc-gt" / change)
-        put(folder / "voc-gt" / change / "000001.xml", text)
+        mutator = Mutator("voc-xml" if file.endswith(".xml") else "voc-text", seed=1)
+        mutator.seeds = [(source / file).read_bytes()]
+        for number in range(MUTATIONS):
+            shutil.copytree(source, folder / name / str(number))
+            put(folder / name / str(number) / file, mutator.next())
 
 
 def write_large(folder: Path) -> None:
