@@ -348,7 +348,7 @@ class GroundTruth(_Table):
         given = {"masks": masks, "keypoints": keypoints, "polygons": polygons}
         rows = _Rows("ground truth", (image, label), (boxes, given), box_format, as_is)
         all_images = tuple(rows.image.distinct if images is None else rows.names("images", images))
-        ids, names = _class_table(rows, classes)
+        ids, names = class_table(rows, rows.label.distinct if classes is None else classes)
         if area is None:
             areas = rows.box_area.copy() if rows.own_area is None else rows.own_area
         else:
@@ -505,7 +505,7 @@ class Detections(_Table):
             scores = rows.numbers("score", score, (rows.length,))
             rows.refuse("score", scores, ~np.isfinite(scores), "a finite number")
         images = tuple(rows.image.distinct)
-        ids, names = _class_table(rows, None)
+        ids, names = class_table(rows, rows.label.distinct)
         return cls(
             image=rows.indices("image", rows.image, images),
             label=rows.indices("label", rows.label, ids),
@@ -815,17 +815,14 @@ def distinct_name(name: str, identifier: Name) -> str:
     return f"{name} (id {identifier})"
 
 
-def _class_table(
-    rows: _Rows, classes: Sequence[Name] | Mapping[Name, str] | None
+def class_table(
+    columns: Columns, classes: Sequence[Name] | Mapping[Name, str]
 ) -> tuple[tuple[Name, ...], tuple[str, ...]]:
     """Return the ids and names of the classes."""
-    if classes is None:
-        ids = rows.label.distinct
-        return tuple(ids), tuple(map(str, ids))
-    ids = rows.names("classes", list(classes))
+    ids = tuple(columns.names("classes", list(classes)))
     if not isinstance(classes, Mapping):
-        return tuple(ids), tuple(map(str, ids))
+        return ids, tuple(map(str, ids))
     for name in classes.values():
         if not isinstance(name, str):
-            rows.fail(f"class name is {name!r}", "expected text")
-    return tuple(ids), tuple(classes.values())
+            columns.fail(f"class name is {name!r}", "expected text")
+    return ids, tuple(classes.values())

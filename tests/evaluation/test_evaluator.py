@@ -249,9 +249,10 @@ def test_numbered_labels_need_numbered_classes() -> None:
     brought = {"boxes": [[BOX]], "labels": [[0]]}
     with pytest.raises(InputError) as caught:
         Evaluator(classes=["cat"]).update([1], *rows, ground_truth=brought)
-    assert "label 0 is not in classes=; classes= has 'cat'; for numbers give a dict, such as " in (
-        str(caught.value)
+    message = (
+        "label 0 is unknown; labels are class names or ids, such as 'cat'; for numbers give a "
     )
+    assert f"{message}dict, such as classes={{0: 'cat'}}" in str(caught.value)
     evaluator = Evaluator(classes={0: "cat"})
     evaluator.update([1], *rows, ground_truth=brought)
     result = evaluator.compute()
@@ -301,7 +302,7 @@ def test_records_of_coco() -> None:
         ({"category_id": None}, "detections: record 0: category_id is missing; give image_id, "),
         ({"image_id": 2}, "record 0: image 2 is not in the batch; name every image of the batch"),
         ({"bbox": [0, 0, 1]}, r"image 1: boxes has shape \(1, 3\); expected \(n, 4\)"),
-        ({"category_id": 1}, "label 1 is not in the ground truth; labels are class names or"),
+        ({"category_id": 1}, "label 1 is unknown; labels are class names or ids, such as 17, 18"),
     ],
 )
 def test_invalid_records(change: dict[str, Any], message: str) -> None:
@@ -314,7 +315,9 @@ def test_invalid_records(change: dict[str, Any], message: str) -> None:
 def test_updates_without_scores() -> None:
     """All updates have scores or none, also those of merged parts."""
     record = {"image_id": 1, "category_id": 17, "bbox": BOX, "score": None}
-    with pytest.raises(InputError, match="record 0: score is missing; 1 of 2 records has none"):
+    with pytest.raises(
+        InputError, match="record 0: score is missing; give image_id, category_id, bbox, sc"
+    ):
         Evaluator(truth()).update_records([1], [record, record | {"score": 0.5}])
     evaluator = Evaluator(truth())
     evaluator.update_records([1], [record])
@@ -452,11 +455,13 @@ def test_only_images_updated_or_listed_are_scored(images: Any) -> None:
 
 def test_an_image_not_in_images_is_refused() -> None:
     evaluator = Evaluator(truth(), boxes="xyxy", images=[1])
-    with pytest.raises(InputError, match="image 2 is not in images="):
+    with pytest.raises(
+        InputError, match="image 2 is unknown; name every image of the test set in images="
+    ):
         update(evaluator, [2])
     with pytest.raises(InputError, match="image 1 was not updated"):
         evaluator.compute()
-    with pytest.raises(InputError, match="image 1 is not in images="):
+    with pytest.raises(InputError, match="image 1 is unknown"):
         Evaluator(images=[2]).update(
             [1], [[]], [[]], [[]], ground_truth={"boxes": [[]], "labels": [[]]}
         )
@@ -470,7 +475,7 @@ def test_listed_images_without_ground_truth_must_be_updated() -> None:
 
 
 def test_an_unknown_image_is_refused_with_a_hint_that_works() -> None:
-    with pytest.raises(InputError, match="image 4 is not in the ground truth; name every image of"):
+    with pytest.raises(InputError, match="image 4 is unknown; name every image of the test set in"):
         update(Evaluator(truth(), boxes="xyxy"), [4])
     names = {"image": [1], "label": [17], "boxes": [BOX]}
     table = GroundTruth.from_arrays(**names, images=[1, 4], classes={17: "cat"})  # type: ignore[arg-type]
@@ -664,8 +669,8 @@ def test_a_failed_update_changes_nothing(split: tuple[Case, list[list[int]]]) ->
             "boxes has 2 entries for 1 images; give one entry per image, an empty",
         ),
         ({"scores": [[0.5, 0.5]]}, "scores has 1 entries for 2 images"),
-        ({"scores": [[0.5, 0.5], []]}, "image 2: 1 boxes and 0 scores; give one for each box"),
-        ({"labels": [[17], [17]]}, "image 1: 2 boxes and 1 labels; give one for each box"),
+        ({"scores": [[0.5, 0.5], []]}, "image 2: 1 boxes and 0 scores; give as many of each"),
+        ({"labels": [[17], [17]]}, "image 1: 2 boxes and 1 labels; give as many of each"),
         ({"boxes": [[BOX, [0, 0, np.nan, 1]], [BOX]]}, r"image 1, row 1: boxes is \[0.0, 0.0, na"),
         (
             {"boxes": [[BOX, BOX], [[0, 0, np.inf, 1]]]},
@@ -680,7 +685,7 @@ def test_a_failed_update_changes_nothing(split: tuple[Case, list[list[int]]]) ->
         ),
         (
             {"labels": [[17, 19], [17]]},
-            "label 19 is not in the ground truth; labels are class",
+            "label 19 is unknown; labels are class names or ids",
         ),
         ({"labels": [["cat", "dgo"], [17]]}, "labels mixes numbers and text"),
         ({"labels": [["cat", "dgo"], ["cat"]]}, "label 'dgo' .*; did you mean dog"),
@@ -692,7 +697,10 @@ def test_a_failed_update_changes_nothing(split: tuple[Case, list[list[int]]]) ->
             {"sizes": [[10, 10]]},
             r"sizes has shape \(1, 2\); expected \(n, 2\), n = 2 as in image_ids",
         ),
-        ({"sizes": [[10, 10], [0, 10]]}, r"image 2: sizes is \[0.0, 10.0\]; give width and height"),
+        (
+            {"sizes": [[10, 10], [0, 10]]},
+            r"image 2, row 0: sizes is \[0.0, 10.0\]; expected width and height",
+        ),
         ({"sizes": [[10, 10]] * 2}, r"image 1, row 0: boxes is .* fraction.* omit sizes"),
         ({"boxes": None}, "boxes: expected a list with one entry per image, got None"),
         ({"scores": iter([[0.5]])}, "scores: expected a list .*, got list_iterator"),
@@ -713,7 +721,6 @@ def test_errors_in_a_batch(change: dict[str, Any], message: str) -> None:
 @pytest.mark.parametrize(
     ("brought", "message"),
     [
-        ({"boxes": [[BOX]]}, "truth has no 'labels'; give a list of arrays, one per image"),
         (
             {"boxes": [[BOX]], "labels": [[1]], "iscrowd": [[0]]},
             "truth has an unknown key 'iscrowd'; ",
@@ -730,11 +737,12 @@ def test_an_invalid_ground_truth_of_a_batch(brought: dict[str, Any], message: st
     ("change", "message"),
     [
         ({"boxes": [[BOX, BOX]], "labels": [[1]]}, "ground truth: image 1: 2 boxes and 1 labels"),
+        ({"labels": None}, "ground truth: labels: expected a list with one entry per image, got N"),
         ({"area": [[-1]]}, "ground truth: image 1, row 0: area is -1.0; expected >= 0"),
         ({"crowd": [[2]]}, "ground truth: image 1, row 0: crowd is 2; expected true, false"),
         (
             {"labels": [["cat"]]},
-            "labels 1 and 'cat' mix numbers and text; use only numbers, or only text",
+            "labels mixes numbers and text; use only numbers, or only text",
         ),
         (
             {"boxes": [[[9, 9, 0, 0]]]},
@@ -777,10 +785,10 @@ def test_normalized_boxes_without_image_sizes_are_refused() -> None:
             {"ground_truth": "gt.json"},
             r"expected GroundTruth, got str; read it with detap.read_ground_truth\(path\)",
         ),
-        ({"boxes": "corners"}, "boxes 'corners' is unknown; choose from xyxy, xywh, cxcywh"),
-        ({"repeats": "last"}, "repeats 'last' is unknown; choose from error, identical"),
+        ({"boxes": "corners"}, "boxes 'corners' is unknown; use one of xyxy, xywh, cxcywh"),
+        ({"repeats": "last"}, "repeats 'last' is unknown; use one of error, identical"),
         ({"images": "all"}, "images is 'all'; give a list of names, or \"seen\""),
-        ({"images": [1, 7]}, "images: 7 not in the ground truth"),
+        ({"images": [1, 7]}, "image '7' is not in the ground truth"),
         (
             {"classes": ["cat"]},
             "classes= does not apply if ground_truth, which has classes, is given",

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from detap.core.polygons import box_polygons
 from detap.errors import UsageError
-from detap.protocols import PRESETS, Protocol
-from detap.tables.columns import Columns, Name, Names, as_array
+from detap.protocols import Protocol
+from detap.tables.columns import Columns, Name, as_array
 from detap.tables.detection import Floats, encode_boxes
 from detap.tables.masks import Masks
 from detap.tables.shapes import KINDS, Column, areas_of, boxes_of, refuse_other_shapes
@@ -41,157 +41,126 @@ class ImageRows(Columns):
 
 
 class Batch(ImageRows):
-    """Reader of the ragged lists of one table in a batch of B images."""
+    """Reader of the ragged lists of one table, with one entry for each of B images.
 
-    labels: Names
-    image_sizes: Floats | None = None
-    """Width and height of each image, (B, 2), if given."""
+    `columns` has the rows; their `label` is an index into `label_names`.
+    """
 
     def __init__(
         self, table: str, images: Sequence[Name], protocol: Protocol, box_format: str
     ) -> None:
-        super().__init__(table, images, np.zeros(0, np.intp))
+        super().__init__(table, images, np.zeros(0, np.int32))
         self.protocol, self.box_format = protocol, box_format
         self.columns: dict[str, Column] = {}
-        self.counts = np.zeros(len(images), np.intp)
+        self.label_names: list[Name] = []
         self._first = ""
 
-    def read_detections(
-        self,
-        boxes: Ragged | None,
-        scores: Ragged | None,
-        labels: Ragged,
-        shapes: Mapping[str, Ragged],
-        sizes: object,
-    ) -> "Batch":
+    def read_detections(self, given: Mapping[str, Any], sizes: Floats | None) -> "Batch":
         """Read the detections; `area` is a column only with shapes, NaN for that of the box."""
-        self._read_boxes(boxes, shapes, sizes)
-        if scores is None:
-            self.columns["score"] = np.full(len(self.columns["boxes"]), np.nan)
-        else:
-            self.columns["score"] = self._finite("scores", scores)
+        shapes = self._read_rows(given, sizes)
+        none = np.full(len(self.image), np.nan)
+        scores = given["scores"]
+        self.columns["score"] = none if scores is None else self._finite("scores", scores)
         if shapes_compared(self.protocol):
-            self.columns["area"] = self._shape_areas(shapes if boxes is None else ())
-        self.labels = self._labels(labels)
+            areas = areas_of(shapes if given["boxes"] is None else {})
+            self.columns["area"] = none if areas is None else areas
         return self
 
-    def read_ground_truth(self, given: Mapping[str, Any], sizes: object) -> "Batch":
+    def read_ground_truth(self, given: Mapping[str, Any], sizes: Floats | None) -> "Batch":
         """Read the ground truths; `area` is NaN for that of the box."""
-        attributes = self.protocol.attributes
-        compared = shapes_compared(self.protocol)
-        accepted = ("boxes", "labels", "area", *FLAGS, "image_sizes", *attributes, *compared)
+        numbers = "area", *self.protocol.attributes
+        accepted = ("boxes", "labels", *KINDS, *numbers, *FLAGS, "image_sizes")
         for name in given:
-            if name not in (*accepted, *KINDS):
+            if name not in accepted:
                 hint = suggest(str(name), accepted) or f"choose from {', '.join(accepted)}"
                 raise UsageError(f"ground_truth has an unknown key {name!r}; {hint}")
-        shapes = given_shapes(self.protocol, given, "ground_truth[{!r}]")
-        for name in ("labels",) if {"masks", "polygons"} & {*shapes} else ("boxes", "labels"):
-            if name not in given:
-                message = f"ground_truth has no {name!r}; give a list of arrays, one per image"
-                raise UsageError(message)
-        self._read_boxes(given.get("boxes"), shapes, sizes)
-        columns, count = self.columns, len(self.columns["boxes"])
-        if given.get("area") is not None:
-            columns["area"] = self._finite("area", given["area"])
-            self.refuse("area", columns["area"], columns["area"] < 0, ">= 0")
-        else:
-            columns["area"] = self._shape_areas(shapes)
+        areas = areas_of(self._read_rows(given, sizes))
+        none = np.full(len(self.image), np.nan)
+        for name in numbers:
+            values = given.get(name)
+            self.columns[name] = none if values is None else self._finite(name, values)
         for name in FLAGS:
-            columns[name] = np.zeros(count, np.bool_)
-            if given.get(name) is not None:
-                columns[name] = self.flags(name, self._joined(name, given[name]), count)
-        for name in attributes:
-            columns[name] = np.full(count, np.nan)
-            if given.get(name) is not None:
-                columns[name] = self._finite(name, given[name])
-        if sizes is not None:
-            self.image_sizes = self._image_sizes("sizes", sizes)
-        if given.get("image_sizes") is not None:
-            self.image_sizes = self._image_sizes("image_sizes", given["image_sizes"])
-        self.labels = self._labels(given["labels"])
+            values = given.get(name)
+            flags = np.zeros(len(none), np.bool_) if values is None else self._joined(name, values)
+            self.columns[name] = self.flags(name, flags, len(none))
+        area = self.columns["area"]
+        self.refuse("area", area, area < 0, ">= 0")
+        if areas is not None and given.get("area") is None:
+            self.columns["area"] = areas
         return self
 
-    def block(self) -> dict[str, Column]:
-        """Return the columns with the positions of each row's image and label."""
-        image = self.image.astype(np.int32)
-        return {"image": image, "label": self.labels.number, **self.columns}
+    def _read_rows(self, given: Mapping[str, Any], sizes: Floats | None) -> dict[str, Column]:
+        """Read the boxes, shapes and labels; return the shapes.
 
-    def _read_boxes(
-        self, boxes: Ragged | None, shapes: Mapping[str, Ragged], sizes: object
-    ) -> None:
-        """Read boxes and shapes; boxes that are not given are those around the shapes."""
-        if boxes is None and not shapes:
-            self.fail("boxes: expected a list with one entry per image, got None")
-        for name in ("keypoints", "polygons"):
-            if sizes is not None and name in shapes:
-                message = f"sizes does not apply to {name}; give boxes and {name} in pixels"
-                raise UsageError(message)
-        refuse_other_shapes(self, {"boxes": boxes, **shapes})
-        columns, as_corners = self.columns, self.box_format == "xyxy"
-        if boxes is not None:
+        Boxes that are not given are those around the shapes.
+        """
+        boxes, columns = given.get("boxes"), self.columns
+        parts = {name: given[name] for name in KINDS if given.get(name) is not None}
+        self._check_shapes(parts, sizes)
+        refuse_other_shapes(self, {"boxes": boxes, **parts})
+        if boxes is not None or not parts:
             columns["boxes"] = self._boxes(boxes, sizes)
-        columns |= {name: self._shapes(name, parts) for name, parts in shapes.items()}
+        shapes = {name: self._shapes(name, values) for name, values in parts.items()}
+        as_corners = self.box_format == "xyxy"
         if boxes is None:
-            columns["boxes"] = boxes_of(self, {name: columns[name] for name in shapes})
+            columns["boxes"] = boxes_of(self, shapes)
             if as_corners:
                 columns["boxes"][:, 2:] += columns["boxes"][:, :2]
         elif self.protocol.iou_type == "polygon":
             corners, _ = encode_boxes(columns["boxes"], "xyxy" if as_corners else "xywh")
             columns["polygons"] = box_polygons(corners)
+        labels = self.index_names("labels", self._joined("labels", given.get("labels")))
+        self.label_names = labels.distinct
+        columns |= {**shapes, "image": self.image, "label": labels.number}
+        return shapes
 
-    def _boxes(self, parts: Ragged, sizes: object) -> Floats:
+    def _check_shapes(self, given: Mapping[str, Any], sizes: Floats | None) -> None:
+        """Raise UsageError for missing shapes, and for those that the protocol does not compare."""
+        compared, name_of = shapes_compared(self.protocol), self.protocol.name
+        for name in KINDS:
+            if name in compared and name not in given and name != "polygons":
+                hint = f"give those of the {self.table}, one entry per image"
+                raise UsageError(f"protocol {name_of} compares {name}; {hint}")
+            if name in given and name not in compared:
+                hint = f"omit those of the {self.table}, or choose a protocol that does"
+                raise UsageError(f"protocol {name_of} does not compare {name}; {hint}")
+            if name in given and name != "masks" and sizes is not None:
+                message = f"sizes does not apply to {name}; give boxes and {name} in pixels"
+                raise UsageError(message)
+
+    def _boxes(self, parts: Any, sizes: Floats | None) -> Floats:
         """Return boxes in pixels, (n, 4): as ``xyxy`` if given so, else as ``xywh``."""
         boxes = self._finite("boxes", parts, 4)
         if sizes is not None:
-            image_sizes = self._image_sizes("sizes", sizes)
             too_large = np.asarray((np.abs(boxes) > _FRACTION).any(axis=1))
             if 2 * np.count_nonzero(too_large) > len(boxes):
                 expected = "fractions of the image size, as sizes is given; omit sizes for pixels"
                 self.refuse("boxes", boxes, too_large, expected)
-            boxes *= np.tile(image_sizes, 2)[self.image]
+            boxes *= np.tile(sizes, 2)[self.image]
         if self.box_format == "cxcywh":
             boxes[:, :2] -= boxes[:, 2:] / 2
         return boxes
 
     def _shapes(self, name: str, parts: Ragged) -> Column:
-        """Return the masks or keypoints of the rows."""
-        keypoint_count = len(self.protocol.sigmas) or None
+        """Return the masks, keypoints or polygons of the rows."""
+        kind, keypoint_count = KINDS[name], len(self.protocol.sigmas) or None
         columns = [
-            KINDS[name].read(Columns(self.table, f"image {image!r}"), part, keypoint_count)
+            kind.read(Columns(self.table, f"image {image!r}"), part, keypoint_count)
             for image, part in zip(self.images, self._entries(name, parts), strict=True)
         ]
         self._count(name, columns)
-        return joined([KINDS[name].read(self, [], keypoint_count), *columns])
+        return joined([kind.read(self, [], keypoint_count), *columns])
 
-    def _shape_areas(self, shapes: Iterable[str]) -> Floats:
-        """Return the areas of the given shapes, (n,); NaN without any."""
-        areas = areas_of({name: self.columns[name] for name in shapes})
-        return np.full(len(self.columns["boxes"]), np.nan) if areas is None else areas
-
-    def _labels(self, parts: Ragged) -> Names:
-        return self.index_names("labels", self._joined("labels", parts))
-
-    def _image_sizes(self, name: str, sizes: object) -> Floats:
-        """Return the sizes of the images of the batch, (B, 2)."""
-        image_sizes: Floats = self.numbers(name, as_array(sizes), (len(self.images), 2))
-        invalid = ~(np.isfinite(image_sizes) & (image_sizes > 0)).all(axis=1)
-        for index in np.flatnonzero(invalid)[:1].tolist():
-            message = f"{name} is {image_sizes[index].tolist()}"
-            location = f"image {self.images[index]!r}"
-            self.fail(message, "give width and height in pixels", location)
-        return image_sizes
-
-    def _finite(self, name: str, parts: Ragged, *width: int) -> Floats:
+    def _finite(self, name: str, parts: Any, *width: int) -> Floats:
         """Return a column of finite numbers, (n, *width) float64."""
         column = self._joined(name, parts, *width)
         values: Floats = self.numbers(name, column, column.shape)
         if not np.isfinite(values).all():
             by_row = np.isfinite(values).reshape(len(values), -1)
-            invalid = np.asarray(~by_row.all(axis=1))
-            self.refuse(name, values, invalid, "a finite number")
+            self.refuse(name, values, np.asarray(~by_row.all(axis=1)), "a finite number")
         return values
 
-    def _joined(self, name: str, parts: Ragged, *width: int) -> NDArray[Any]:
+    def _joined(self, name: str, parts: Any, *width: int) -> NDArray[Any]:
         """Return the values of all images as a column, (n, *width)."""
         arrays = [self._taken(name, as_array(part)) for part in self._entries(name, parts)]
         self._count(name, arrays)
@@ -216,15 +185,15 @@ class Batch(ImageRows):
         return parts  # type: ignore[return-value]  # Sized, as checked above
 
     def _count(self, name: str, columns: Sequence[Sized]) -> None:
-        """Set the number of rows per image from the first column; check the others."""
+        """Set the image of each row by the first column; check the lengths of the others."""
         counts = np.array([len(column) for column in columns], np.intp)
         if not self._first:
-            self.counts, self._first = counts, name
-            self.image = np.repeat(np.arange(len(counts)), counts)
-        for index in np.flatnonzero(counts != self.counts)[:1].tolist():
-            singular = "box" if self._first == "boxes" else KINDS[self._first].one
-            message = f"{self.counts[index]} {self._first} and {counts[index]} {name}"
-            self.fail(message, f"give one for each {singular}", f"image {self.images[index]!r}")
+            self._first, self._counts = name, counts
+            self.image = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+        for index in np.flatnonzero(counts != self._counts)[:1].tolist():
+            message = f"{self._counts[index]} {self._first} and {counts[index]} {name}"
+            hint = "give as many of each for an image"
+            self.fail(message, hint, f"image {self.images[index]!r}")
 
     def _taken(self, name: str, values: Any) -> NDArray[Any]:
         # Arrays are used as they are; masked arrays, lists and others are checked.
@@ -233,26 +202,20 @@ class Batch(ImageRows):
         return super()._taken(name, values)
 
 
+def read_sizes(name: str, images: Sequence[Name], sizes: Any) -> Floats | None:
+    """Return the width and height of each image of a batch, (B, 2); None if not given."""
+    if sizes is None:
+        return None
+    reader = ImageRows("detections", images, np.arange(len(images)))
+    values = reader.numbers(name, as_array(sizes), (len(images), 2))
+    wrong = np.asarray(~(np.isfinite(values) & (values > 0)).all(axis=1))
+    reader.refuse(name, values, wrong, "width and height in pixels")
+    return values
+
+
 def shapes_compared(protocol: Protocol) -> tuple[str, ...]:
     """Return the shapes that a protocol compares; boxes may stand for polygons."""
     return ("polygons",) if protocol.iou_type == "polygon" else (*protocol.reading,)
-
-
-def given_shapes(protocol: Protocol, given: Mapping[str, Any], template: str) -> dict[str, Ragged]:
-    """Return the given shapes, which are those that the protocol compares."""
-    shapes = {name: given[name] for name in KINDS if given.get(name) is not None}
-    compared = shapes_compared(protocol)
-    for name in KINDS:
-        if name in compared and name not in shapes and name != "polygons":
-            hint = f"give {template.format(name)}, one entry per image"
-            raise UsageError(f"protocol {protocol.name} compares {name}; {hint}")
-        if name in shapes and name not in compared:
-            presets = (p.name for p in PRESETS.values() if name in shapes_compared(p))
-            raise UsageError(
-                f"protocol {protocol.name} does not compare {name}; omit "
-                f"{template.format(name)}, or choose a protocol that does, such as {next(presets)}"
-            )
-    return shapes
 
 
 def joined(columns: Sequence[Column]) -> Column:
