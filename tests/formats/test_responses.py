@@ -370,14 +370,17 @@ def test_notes_count_answers(tmp_path: Path) -> None:
             jsonl({"image": "a", "response": "", "label": 3}),
             "line 1: label is 3; write a class name",
         ),
-        (jsonl({"image": "\ud800", "response": ""}), "line 1: image or label has half a surrogate"),
+        (
+            jsonl({"image": "\ud800", "response": ""}),
+            "line 1: image '\\ud800' is not in the ground",
+        ),
         (
             jsonl({"image": "a", "response": "", "input_width": 5}),
-            "line 1: input_height is null, expected a number above 0",
+            "line 1: has one of input_width and input_height; write both or neither",
         ),
         (
             jsonl({"image": "a", "response": "", "input_width": 0, "input_height": 9}),
-            "line 1: input_width is 0, expected a number above 0",
+            "line 1: input_width is 0; write pixels",
         ),
     ],
 )
@@ -442,12 +445,12 @@ def test_invalid_options(tmp_path: Path, options: dict[str, Any], expected: str)
 def test_unknown_images(tmp_path: Path) -> None:
     lines = [*LINES, {"image": "aa.jpg", "response": ""}, {"image": "c", "response": ""}]
     assert message(tmp_path, jsonl(*lines)) == (
-        "answers.jsonl: line 3: image 'aa.jpg' is not in the ground truth, nor are those of 1 "
-        "other lines; did you mean 'day/a.jpg'?"
+        "answers.jsonl: line 3: image 'aa.jpg' is not in the ground truth; did you mean "
+        "'day/a.jpg'?"
     )
     # The remedy for other lines works.
     far = [*LINES, {"image": "zebra", "response": CAT}]
-    leave_out = "use answers for the same images, or leave such detections out by --extra-images"
+    leave_out = "use results for the same images, or leave such detections out by --extra-images"
     assert leave_out in message(tmp_path, jsonl(*far))
     table = read(tmp_path, jsonl(*far), extra_images="drop")
     assert table.corners.tolist() == read(tmp_path).corners.tolist()
@@ -480,7 +483,7 @@ def test_a_dialect_whose_boxes_have_no_label(tmp_path: Path) -> None:
 def test_several_files(tmp_path: Path) -> None:
     paths = [write(tmp_path / f"{n}.jsonl", jsonl(line)) for n, line in enumerate(LINES)]
     truth = detap.read_ground_truth(write(tmp_path / "gt.json", TRUTH))
-    expected = "is one of several files, .*; join the files, or pass --missing-responses empty"
+    expected = "has no answer, first night/b.png; --missing-responses empty"
     with pytest.raises(InputError, match=expected):
         detap.read_detections(paths, truth, dialect="qwen3-vl")
     options: dict[str, Any] = {"dialect": "qwen3-vl", "missing_responses": "empty"}

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from detap.errors import UsageError
 from detap.formats.responses import answer as answers
@@ -111,62 +111,53 @@ DIALECTS = {
 }
 
 
-def dialect_of(
-    name: str | None,
-    *,
-    box_key: str | None = None,
-    label_key: str | None = None,
-    score_key: str | None = None,
-    box_order: str | None = None,
-    box_scale: str | float | None = None,
-    max_pixels: str | int | None = None,
-    min_pixels: str | int | None = None,
-) -> Dialect:
+_OPTIONS_OF = {
+    "json": ("box_key", "label_key", "box_order", "box_scale"),
+    "qwen2.5-vl": ("max_pixels", "min_pixels"),
+}
+"""Options of one dialect; the others are of all in JSON."""
+
+
+def dialect_of(name: str | None, **options: Any) -> Dialect:
     """Return the dialect of a name with its options; raise UsageError if they do not fit."""
     if name is None:
         message = "answers of models need a dialect, which is not guessed"
         raise UsageError(f"{message}; use --dialect {' or '.join(DIALECTS)} (dialect= in Python)")
     check_choice("--dialect", name, [*DIALECTS])
     dialect = DIALECTS[name]
-    keys = {"box_key": box_key, "label_key": label_key}
-    of_json = {**keys, "box_order": box_order, "box_scale": box_scale}
-    _check_options(name, "json", of_json)
-    _check_options(name, "qwen2.5-vl", {"max_pixels": max_pixels, "min_pixels": min_pixels})
-    form = dialect.form
-    if isinstance(form, JsonDialect):
-        keys["score_key"] = score_key
-        form = form._replace(**{key: value for key, value in keys.items() if value})
-    elif score_key:
+    given = {option: value for option, value in options.items() if value is not None}
+    for of, names in _OPTIONS_OF.items():
+        for option in names if name != of else ():
+            if option in given:
+                raise UsageError(f"{_flag(option)} is for --dialect {of}; this is --dialect {name}")
+    if isinstance(dialect.form, JsonDialect):
+        keys = {key: given[key] for key in JsonDialect._fields if key in given}
+        dialect = dialect._replace(form=dialect.form._replace(**keys))
+    elif "score_key" in given:
         raise UsageError(f"--score-key is for dialects in JSON; this is --dialect {name}")
-    if box_order is not None:
-        dialect = dialect._replace(order=box_order)
-    if box_scale not in (None, PIXELS):
-        scale = _positive("--box-scale", box_scale, number, f"{PIXELS} or a number above 0")
-        dialect = dialect._replace(divisor=scale)
+    if given.get("box_scale", PIXELS) != PIXELS:
+        expected = f"{PIXELS} or a number above 0"
+        dialect = dialect._replace(divisor=_positive("box_scale", given, number, expected))
+    pixels = {"min_pixels": MIN_PIXELS, "max_pixels": MAX_PIXELS} | given
     least, most = (
-        default if given is None else _positive(flag, given, parse_int, "a whole number above 0")
-        for flag, given, default in (
-            ("--min-pixels", min_pixels, MIN_PIXELS),
-            ("--max-pixels", max_pixels, MAX_PIXELS),
-        )
+        _positive(option, pixels, parse_int, "a whole number above 0")
+        for option in ("min_pixels", "max_pixels")
     )
-    return dialect._replace(form=form, pixels=(least, most))
+    return dialect._replace(order=given.get("box_order", dialect.order), pixels=(least, most))
 
 
-def _check_options(name: str, of: str, given: Mapping[str, object]) -> None:
-    """Raise UsageError for options of another dialect."""
-    options = [option for option, value in given.items() if value is not None]
-    if options and name != of:
-        flag = f"--{options[0].replace('_', '-')}"
-        raise UsageError(f"{flag} is for --dialect {of}; this is --dialect {name}")
+def _flag(option: str) -> str:
+    return f"--{option.replace('_', '-')}"
 
 
-def _positive(flag: str, given: object, parse: Callable[[str], float], expected: str) -> float:
-    """Return a number above 0."""
+def _positive(
+    option: str, given: Mapping[str, Any], parse: Callable[[str], float], expected: str
+) -> float:
+    """Return an option that is a number above 0."""
     try:
-        value = parse(str(given))
+        value = parse(str(given[option]))
     except ValueError:
         value = 0
     if value <= 0:
-        raise UsageError(f"{flag} {given!r} is not {expected}")
+        raise UsageError(f"{_flag(option)} {given[option]!r} is not {expected}")
     return value

@@ -17,21 +17,20 @@ from detap.formats.reading.sniffing import json_paths
 from detap.formats.responses.answer import Answer, TokenDialect, collapse
 from detap.formats.responses.dialects import DIALECTS, Size, dialect_of
 from detap.formats.shapes.document import AS_DETECTIONS, Image, Item, LinesDocument
-from detap.formats.shapes.values import object_of, required, value_text
+from detap.formats.shapes.values import object_of, required, side_of
 from detap.formats.stem_matching import ImageNames
 from detap.formats.text.image_sizes import sizes_of
-from detap.io.json_text import check_text, short_json
+from detap.io.json_text import short_json
 from detap.io.paths import Path
 from detap.io.problems import FaultError
 from detap.io.stream import refuse
 from detap.tables.detection import Detections, GroundTruth, Name, ResponseCounts
-from detap.tables.notes import LEAVE_OUT, extra_images_note
+from detap.tables.notes import SAME_IMAGES, extra_images_note, extra_images_problem
 from detap.text_input import nearest, quote
 
 _SHAPE = 'expected {"image": "a.jpg", "response": "..."}'
 _SHOWN = 35
 """Characters of an answer in a message."""
-_LONGEST_SIDE = 1e9
 _NOTES = (
     Note("truncated", "answers are broken off; their complete boxes count"),
     Note("malformed", "answers are malformed JSON; boxes before and after the fault count"),
@@ -118,11 +117,6 @@ class Answers(LinesDocument):
         empty = 'expected text; write "" where the model gave no answer'
         response = required(record, "response", str, empty)
         label = required({"label": "", **record}, "label", str | None, "write a class name")
-        try:
-            check_text([image, label])
-        except UnicodeEncodeError:
-            message = "image or label has half a surrogate pair"
-            raise FaultError(message, "write valid text") from None
         answer = self.dialect.read(response, collapse(label or ""))
         return Line(location, image, response, answer, _input_size(record))
 
@@ -131,18 +125,16 @@ class Answers(LinesDocument):
         rows = [self.names.find(line.image) for line in self.lines]
         pairs = [*zip(self.lines, rows, strict=True)]
         unknown = [line for line, row in pairs if row < 0]
+        boxes = sum(len(line.answer.boxes) for line in unknown)
+        images = len({line.image for line in unknown})
         if self.limits.refuses_images(len(unknown), len(rows)):
-            more = f", nor are those of {len(unknown) - 1} other lines" if len(unknown) > 1 else ""
             first = unknown[0]
-            message = f"image {quote(first.image)} is not in the ground truth{more}"
+            message = f"image {quote(first.image)} is not in the ground truth"
             similar = " or ".join(map(quote, nearest(str(first.image), self.names.names)))
-            hint = "use answers for the same images"
-            hint += f", or {LEAVE_OUT}" if len(unknown) < len(rows) else ""
-            hint = f"did you mean {similar}?" if similar else hint
-            raise FaultError(message, hint, first.location)
+            hint = f"did you mean {similar}?" if similar else SAME_IMAGES
+            problem = extra_images_problem(("", first.location), message, boxes, images, hint)
+            raise FaultError(problem.message, problem.hint, first.location)
         if unknown:
-            boxes = sum(len(line.answer.boxes) for line in unknown)
-            images = len({line.image for line in unknown})
             self.extra_images = (extra_images_note(boxes, images),)
         for line, row in pairs:
             if row >= 0:
@@ -165,9 +157,6 @@ class Answers(LinesDocument):
             message = f"label is missing, as in {len(without)} of {len(answers)} lines"
             raise FaultError(message, "write the class that was asked for", without[0])
         absent = self._absent()
-        if self.missing_responses == "error" and self.limits.part:
-            message = "is one of several files, whose images without an answer are not known"
-            raise FaultError(message, "join the files, or pass --missing-responses empty")
         if self.missing_responses == "error" and absent:
             have = "has" if len(absent) == 1 else "have"
             message = f"{len(absent)} of {len(names)} images {have} no answer, first {absent[0]}"
@@ -241,17 +230,11 @@ class Answers(LinesDocument):
 
 def _input_size(record: Mapping[str, Any]) -> Size | None:
     """Return the width and height of the resized input, if a line has them."""
-    sides: dict[str, Any] = {name: record.get(name) for name in ("input_width", "input_height")}
-    if all(side is None for side in sides.values()):
-        return None
-    for name, side in sides.items():
-        is_number = isinstance(side, int | float) and not isinstance(side, bool)
-        if not is_number or not 0 < side <= _LONGEST_SIDE:
-            message = f"{name} is {value_text(sides, name)}, expected a number above 0"
-            hint = "write the width and height of the resized input, or neither"
-            raise FaultError(message, hint)
-    width, height = sides.values()
-    return float(width), float(height)
+    names = "input_width", "input_height"
+    width, height = (side_of(name, record.get(name)) for name in names)
+    if isnan(width) != isnan(height):
+        raise FaultError("has one of input_width and input_height", "write both or neither")
+    return None if isnan(width) else (width, height)
 
 
 def _excerpt(text: str) -> str:
