@@ -171,7 +171,8 @@ def test_the_command(detap: Run, pair: tuple[Path, Path], tmp_path: Path) -> Non
     # 12 pairs and a lone dog: F1 24/25; kappa (12/13 - 144/169) / (1 - 144/169) = 12/25.
     assert figures(ended) == ["0.9600", "1.0000", "0.4800", DASH]
     assert ["dog", "0", "0", "1"] in [line.split() for line in ended.out.splitlines()]
-    assert "Images by F1, worst first: 10 of 12\n" in ended.out
+    assert ended.out.endswith("\n2 more: -v shows all\n")
+    assert detap("compare", "--agreement", *pair, "-v").out.count("\n") == ended.out.count("\n") + 1
     record = json.loads(report.read_text())
     Draft202012Validator(schema("agreement")).validate(record)
     assert len(record["images"]["all"]) == 12

@@ -142,6 +142,8 @@ def command(session: Session, /, given: tuple[str, ...], **options: Any) -> int:
     confidence interval, and the classes and images that changed most; of more, or with names,
     --reference, --metric or --by-class, a ranking.
     """
+    if session.verbosity > 0 and not _is_given("top"):
+        options["top"] = None  # all rows
     if options.pop("agreement"):
         if len(given) != 2:
             raise UsageError(f"--agreement compares two annotators, got {len(given)}")
@@ -152,8 +154,6 @@ def command(session: Session, /, given: tuple[str, ...], **options: Any) -> int:
         raise UsageError("--fail-under requires --agreement; to gate a detector, use detap eval")
     if "-" in given:
         raise UsageError("detections cannot come from stdin")
-    if session.verbosity > 0 and not _is_given("top"):
-        options["top"] = None  # all rows
     if not options["resamples"]:
         _require_resamples(options["detectable_drop"])
     named = [_name_and_path(text) for text in given]

@@ -11,21 +11,13 @@ from detap.analysis.confusion import off_diagonal
 from detap.report.fields import Count, Fraction, Object, each, field, list_of, report_of
 from detap.report.model import Block, Cell, Column, Report, Table, columns_of, name_column
 from detap.report.numbers import rows_of
+from detap.report.sections.comparison import ComparedInput, top_rows
 
 NONE = "none"
 """The class of a box without a partner."""
 
 _MOST_CLASSES = 10
 """Maximum number of classes in a table of classes by classes; JSON has all."""
-
-AgreementInput = Object(
-    "AgreementInput",
-    "A file that was read.",
-    others=Any,
-    role=Literal["first", "second"],
-    path=str,
-    sha256=str | None,
-)
 
 AgreementRow = Object(
     "AgreementRow",
@@ -66,7 +58,7 @@ AgreementReport = report_of(
     Literal["agreement"],
     "AgreementReport",
     "The JSON report of detap compare --agreement. Undefined figures are null.",
-    inputs=list_of(AgreementInput),
+    inputs=list_of(ComparedInput),
     summary=Summary,
     classes=list_of(AgreementRow),
     notes=list[Any],
@@ -92,11 +84,7 @@ def agreement_report(
         title=f"Agreement at IoU {agreement.iou:g}",
         inputs=tuple(inputs),
         summary=agreement.summary,
-        table=Table(
-            _columns("class"),
-            tuple(row for row in rows if _has_boxes(row)),
-            totals,
-        ),
+        table=Table(_columns("class"), tuple(row for row in rows if _has_boxes(row)), totals),
         rows=rows,
         notes=agreement.notes,
         blocks=(_pairs(agreement, max_rows), _images(agreement, max_rows)),
@@ -132,8 +120,6 @@ def _pairs(agreement: Agreement, max_rows: int | None) -> Block:
     names = (*agreement.classes, NONE)
     used = np.flatnonzero(matrix.any(axis=0) | matrix.any(axis=1)).tolist()
     shown = sorted({*used, count})
-    if not used:
-        return Block("pairs", "No boxes", data)
     if len(shown) - 1 <= _MOST_CLASSES:
         columns = [Column(f"class {k}", names[k], names[k], "count") for k in shown]
         rows: tuple[dict[str, Cell], ...] = tuple(
@@ -141,16 +127,14 @@ def _pairs(agreement: Agreement, max_rows: int | None) -> Block:
             for row in shown
         )
         title = "Boxes by their class in the first (rows) and in the second (columns)"
-        table = Table((name_column("class"), *columns), rows)
-        return Block("pairs", title, data, table=table)
-    cells = off_diagonal(matrix)
-    listed: tuple[dict[str, Cell], ...] = tuple(
-        {"name": names[row], "second": names[k], "boxes": count}
-        for row, k, count in cells[:max_rows]
+        return Block("pairs", title, data, table=Table((name_column("class"), *columns), rows))
+    rows = tuple(
+        {"name": names[row], "second": names[k], "boxes": boxes}
+        for row, k, boxes in off_diagonal(matrix)
     )
-    title = _title("Boxes of different classes", len(cells), max_rows)
     columns = [name_column("first"), *columns_of("name", "second"), *columns_of("count", "boxes")]
-    return Block("pairs", title, data, table=Table(tuple(columns), listed) if listed else None)
+    table = Table(tuple(columns), rows)
+    return top_rows("pairs", "Boxes of different classes", data, table, max_rows)
 
 
 def _images(agreement: Agreement, max_rows: int | None) -> Block:
@@ -163,11 +147,5 @@ def _images(agreement: Agreement, max_rows: int | None) -> Block:
             2 * row["pairs"] - row["first"] - row["second"],
         ),
     )
-    shown = [row for row in rows if _has_boxes(row)]
-    title = _title("Images by F1, worst first", len(shown), max_rows)
-    table = Table(_columns("image"), tuple(shown[:max_rows])) if shown else None
-    return Block("images", title if shown else "", {"all": rows}, table=table)
-
-
-def _title(text: str, count: int, max_rows: int | None) -> str:
-    return text if max_rows is None or count <= max_rows else f"{text}: {max_rows} of {count}"
+    table = Table(_columns("image"), tuple(row for row in rows if _has_boxes(row)))
+    return top_rows("images", "Images by F1, worst first", {"all": rows}, table, max_rows)

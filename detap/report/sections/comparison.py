@@ -244,9 +244,7 @@ def _classes(
     title = _title("class", "classes", len(changed), len(rows))
     data = {"changed": len(changed), "all": rows}
     counts = columns_of("count", "ground_truths", priority=1)
-    return _top_rows(
-        "classes", title, data, _table("class", comparison, changed, *counts), max_rows
-    )
+    return top_rows("classes", title, data, _table("class", comparison, changed, *counts), max_rows)
 
 
 def _magnitude(difference: Cell) -> float:
@@ -270,7 +268,7 @@ def _images(comparison: Comparison, max_rows: int | None) -> Block:
     )
     title = _title("image", "images", len(rows), len(names))
     data = {"changed": len(rows), "all": rows}
-    return _top_rows("images", title, data, Table(columns, tuple(rows)), max_rows)
+    return top_rows("images", title, data, Table(columns, tuple(rows)), max_rows)
 
 
 def _errors(protocol: Protocol, *error_counts: ErrorCounts) -> Block:
@@ -296,7 +294,7 @@ def _title(singular: str, plural: str, changed: int, count: int) -> str:
     return f"{changed} of {count} {plural} changed" if changed else f"No {singular} changed"
 
 
-def _top_rows(
+def top_rows(
     key: str, title: str, data: Mapping[str, Any], table: Table, max_rows: int | None
 ) -> Block:
     """Return a block of the first rows of a table, and a line with the number of the others."""
