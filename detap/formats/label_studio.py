@@ -25,7 +25,7 @@ from detap.formats.content import (
     scores_of,
 )
 from detap.formats.image_folders import ImageFolder, nearby_folders
-from detap.formats.reading.sniffing import head, json_paths
+from detap.formats.reading.sniffing import json_paths
 from detap.formats.shapes.document import (
     Box,
     Document,
@@ -47,7 +47,6 @@ from detap.formats.shapes.values import (
 )
 from detap.formats.stem_matching import base_name, without_suffix
 from detap.formats.xywh import to_xywh
-from detap.io.file_kinds import BYTE_ORDER_MARK
 from detap.io.json_text import short_json
 from detap.io.problems import FaultError
 from detap.tables.detection import Detections, Floats, GroundTruth, encode_boxes
@@ -62,7 +61,6 @@ _UPLOADED = re.compile(r"^[0-9a-f]{8}-(?=.)")
 _LOCAL = "/data/local-files/?d="
 _LISTS = ("annotations", "completions")
 """Keys of the annotations of a task; the second before version 1.0."""
-_CSV = (b"annotation_id", b"lead_time")
 _IMAGE = "image"
 _LARGEST = 1e9
 _STEPS = (0, 1, -1, 2, -2)
@@ -105,13 +103,6 @@ class Tasks(Document):
             message = f"predictions of several models: {join_names(self._models)}"
             raise InputError(Problem(self.path, "", message, "choose one with --model-version"))
         return self
-
-    def parse(self, data: bytes) -> Any:
-        """Return the content of a file; raise FaultError for CSV."""
-        first = data.lstrip(BYTE_ORDER_MARK).split(b"\n", 1)[0]
-        if all(name in first for name in _CSV) and not first.lstrip().startswith((b"[", b"{")):
-            raise FaultError("is Label Studio's CSV, which is not read", "export JSON")
-        return super().parse(data)
 
     def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
         """Yield the location and record of each annotated image."""
@@ -314,10 +305,7 @@ class LabelStudio(DocumentFormat):
     coordinates = "x, y, width, height"
 
     def fits(self, path: str) -> bool:
-        """Return True if a file is a list of tasks, JSON-MIN, or Label Studio's CSV."""
-        data = head(path)
-        if not data.lstrip(BYTE_ORDER_MARK + b" \t\r\n").startswith(b"["):
-            return all(name in data.split(b"\n")[0] for name in (*_CSV, b"annotator"))
+        """Return True if a file is a list of tasks, or JSON-MIN."""
         paths = json_paths(path)
         # The data of a task may come after more results than the head of a file holds.
         lists = [f"[].{key}[]" for key in (*_LISTS, "predictions")]
@@ -506,16 +494,11 @@ def image_name_of(value: str) -> str:
 def label_of(kind: str, value: Mapping[str, Any]) -> str:
     """Return the only label of a region; raise FaultError if it has none or several."""
     labels = value.get(kind)
-    if kind in _BARE or labels is None or labels == []:
-        raise FaultError("has no label", "label the region, or remove it")
-    if not isinstance(labels, list) or not all(isinstance(name, str) for name in labels):
-        raise FaultError(f"{kind} is {short_json(labels)}", "expected a list with one label")
-    if len(labels) > 1:
-        message = f"has {len(labels)} labels: {join_names(labels)}"
-        raise FaultError(message, "give each region one label")
-    if not labels[0].strip():
+    if not isinstance(labels, list) or len(labels) != 1:
+        raise FaultError(f"{kind} is {short_json(labels)}", "give each region one label")
+    if not isinstance(labels[0], str) or not labels[0].strip():
         raise FaultError(f"{kind} is {short_json(labels)}", "write the name of its class")
-    return str(labels[0])
+    return labels[0]
 
 
 def _scaled(points: list[list[float]], size: tuple[float, float]) -> list[list[float]]:

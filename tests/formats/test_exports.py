@@ -247,7 +247,6 @@ def test_a_rotated_box_of_cvat_is_refused_or_bounded(data: Data) -> None:
 
 REFUSED = {
     "cvat-exports/label_me/train": "has no bndbox (26 times, in several files); add <bndbox>",
-    "label-studio/CSV/result.csv": "is Label Studio's CSV, which is not read; export JSON",
     "supervision/data.yaml": "lists classes but no images: it has no `train:`, `val:` or `test:`; "
     "use the folder of the labels, and this file as --class-names {}",
 }

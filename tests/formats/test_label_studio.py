@@ -349,7 +349,7 @@ def test_sizes_are_required_for_percent(tmp_path: Path) -> None:
 
 # --- what is refused
 
-LABEL = "label the region, or remove it"
+LABEL = "give each region one label"
 NUMBER = "use a finite number"
 FORMAT = "expected Label Studio's JSON or JSON-MIN, a list of tasks with data and annotations"
 AT = "[0].annotations[0].result[0]: "
@@ -384,12 +384,15 @@ BAD: dict[str, tuple[Any, str]] = {
     "value is null": ([task(region() | {"value": None})], "annotations[0].result[0] is {"),
     "sizes are lists": ([task(region(original_width=[5]))], "[0]: width is [5]; write pixels"),
     "type is a list": ([task(region() | {"type": []})], f"{AT}type is []; use rectanglelabels"),
-    "no label": ([task(region(value={"rectanglelabels": ...}))], f"{AT}has no label; {LABEL}"),
+    "no label": (
+        [task(region(value={"rectanglelabels": ...}))],
+        f"{AT}rectanglelabels is null; {LABEL}",
+    ),
     "a label of blanks": ([task(region(label=" "))], f'{AT}rectanglelabels is [" "]; write'),
-    "a numeric label": ([task(region(label=3))], f"{AT}rectanglelabels is [3]; expected a list"),
+    "a numeric label": ([task(region(label=3))], f"{AT}rectanglelabels is [3]; write the name"),
     "two labels": (
         [task(region(value={"rectanglelabels": ["dog", "cat"]}))],
-        f"{AT}has 2 labels: 'dog', 'cat'; give each region one label",
+        f'{AT}rectanglelabels is ["dog", "cat"]; {LABEL}',
     ),
     "rotated, and its area overflows": (
         [task(region(value={"rotation": 30, "width": 1e200, "height": 1e200}))],
@@ -441,7 +444,6 @@ BAD: dict[str, tuple[Any, str]] = {
         [minimal(region(), label=[{}, 5])],
         "[0]: label[1] is 5; expected an object",
     ),
-    "CSV": ('"annotation_id","lead_time","image"\n1,2,"a.jpg"\n', "is Label Studio's CSV"),
 }
 
 
