@@ -13,6 +13,7 @@ import numpy as np
 from detap.errors import InputError, Note, Problem
 from detap.formats.by_name.objects import Objects
 from detap.formats.coco.id_mapping import image_indices
+from detap.formats.image_sizes import sizes_of
 from detap.formats.reading.sniffing import json_paths
 from detap.formats.shapes.document import Image, Item, ModelFormat, OutputOfModel
 from detap.formats.shapes.values import (
@@ -24,7 +25,6 @@ from detap.formats.shapes.values import (
     object_of,
     required,
 )
-from detap.formats.text.image_sizes import sizes_of
 from detap.io.json_text import short_json
 from detap.io.problems import FaultError
 from detap.tables.detection import Floats, Name, encode_boxes

@@ -12,7 +12,7 @@ from detap.errors import InputError, Problem
 from detap.tables.columns import ordered
 from detap.tables.detection import Detections, GroundTruth, Name
 
-_IMAGE = re.compile(r"\.(?:jpe?g|png|bmp|gif|webp|tiff?|jp2|mpo|dng|heic|avif|pfm|ppm)$", re.I)
+_IMAGE = re.compile(r"\.(?:jpe?g|jpe|png|bmp|gif|webp|tiff?|jp2|mpo|dng|heic|avif|pfm|ppm)$", re.I)
 
 
 def without_suffix(name: str) -> str:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from detap.errors import InputError
+from detap.formats.image_sizes import sizes_of
 from detap.formats.reading.image_headers import IMAGE_SUFFIXES, image_size
 from detap.formats.reading.sniffing import first_line
 from detap.formats.shapes.document import (
@@ -22,7 +23,6 @@ from detap.formats.shapes.document import (
 )
 from detap.formats.shapes.values import json_value, object_of, side_of
 from detap.formats.text.folder import Folder, first_folder, one_file
-from detap.formats.text.image_sizes import sizes_of
 from detap.formats.text.lines import are_numbers, has_columns, numbers_of
 from detap.io.json_text import short_json
 from detap.io.problems import FaultError

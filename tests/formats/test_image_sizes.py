@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from detap.errors import InputError
-from detap.formats.text.image_sizes import read_image_sizes, stem_of
+from detap.formats.image_sizes import read_image_sizes
 
 
 def test_a_table_is_read_by_header_and_matched_by_stem(tmp_path: Path) -> None:
@@ -59,11 +59,3 @@ def test_tables_that_are_not_utf_8(tmp_path: Path) -> None:
     path.write_bytes(b"image,width,height\na,1,2\n\xff,1,2\n")
     with pytest.raises(InputError, match="line 3: 0xff is not UTF-8"):
         read_image_sizes(path)
-
-
-@pytest.mark.parametrize(
-    ("name", "stem"),
-    [("a.jpg", "a"), ("x/y/a.JPEG", "a"), (r"C:\x\a.png", "a"), ("a.b.c", "a.b.c"), ("a", "a")],
-)
-def test_stems(name: str, stem: str) -> None:
-    assert stem_of(name) == stem

@@ -17,10 +17,10 @@ from detap.formats.base import Format
 from detap.formats.by_name import objects
 from detap.formats.by_name.notes import images_without_objects, nonzero_notes
 from detap.formats.by_name.problems import RowReader, refuse_empty
+from detap.formats.image_sizes import read_image_sizes, sizes_of
 from detap.formats.openimages.labels import Descriptions, Hierarchy
 from detap.formats.openimages.rows import CORNERS, read_rows
-from detap.formats.stem_matching import empty_ground_truth
-from detap.formats.text.image_sizes import read_image_sizes, sizes_of, stem_of
+from detap.formats.stem_matching import empty_ground_truth, stem_of
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path, SourceFile, shown
 from detap.io.problems import Problems

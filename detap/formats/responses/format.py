@@ -12,6 +12,7 @@ import numpy as np
 from detap.errors import Note
 from detap.formats.base import Format
 from detap.formats.catalogue import FORMATS
+from detap.formats.image_sizes import sizes_of
 from detap.formats.options import DIALECT_OPTIONS
 from detap.formats.reading.sniffing import json_paths
 from detap.formats.responses.answer import Answer, TokenDialect, collapse
@@ -19,7 +20,6 @@ from detap.formats.responses.dialects import DIALECTS, Size, dialect_of
 from detap.formats.shapes.document import AS_DETECTIONS, Image, Item, LinesDocument
 from detap.formats.shapes.values import object_of, required, side_of
 from detap.formats.stem_matching import ImageNames
-from detap.formats.text.image_sizes import sizes_of
 from detap.io.json_text import short_json
 from detap.io.paths import Path
 from detap.io.problems import FaultError

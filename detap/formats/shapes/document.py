@@ -36,6 +36,7 @@ from detap.formats.content import (
     rows_of_images,
     sizes,
 )
+from detap.formats.image_sizes import read_image_sizes
 from detap.formats.reading.attributes import Attributes
 from detap.formats.reading.sniffing import first_files_fit
 from detap.formats.shapes.values import (
@@ -54,7 +55,6 @@ from detap.formats.shapes.values import (
 from detap.formats.stem_matching import base_name, empty_ground_truth, without_suffix
 from detap.formats.text.class_names import ClassNames
 from detap.formats.text.folder import Folder, contents, files_of, one_file
-from detap.formats.text.image_sizes import read_image_sizes
 from detap.formats.text.lines import box_fault, decoded_lines, looks_like
 from detap.io.file_kinds import BYTE_ORDER_MARK
 from detap.io.json_text import HOLDS_CONSTANTS, short_json

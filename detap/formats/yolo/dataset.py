@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.errors import InputError, Problem, UsageError
+from detap.formats.image_sizes import read_image_sizes, sizes_of
 from detap.formats.reading.image_headers import IMAGE_SUFFIXES, image_size
 from detap.formats.subsets import chosen_subset
 from detap.formats.text.class_names import SPLITS, ClassNames, is_data_yaml, read_data_yaml
@@ -29,7 +30,6 @@ from detap.formats.text.folder import (
     nested_names,
     without_copies,
 )
-from detap.formats.text.image_sizes import read_image_sizes, sizes_of
 from detap.formats.text.lines import plain_lines
 from detap.formats.yolo.names import NAME_LISTS, OBJ_DATA, PREFIX, read_obj_data
 from detap.io import stream as files

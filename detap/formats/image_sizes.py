@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.formats.reading.image_headers import IMAGE_SUFFIXES
+from detap.formats.stem_matching import stem_of
 from detap.formats.text.csv_rows import read_csv
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
@@ -20,16 +20,6 @@ COLUMNS = ("image", "width", "height")
 _USAGE = f"write `{','.join(COLUMNS)}` and one image per line"
 
 _WHOLE_NUMBER = re.compile(r"[0-9]{1,9}")
-
-
-def stem_of(name: str) -> str:
-    """Return the file name of an image without folders and image suffix.
-
-    ``.0001`` in ``frame.0001`` is not an image suffix and stays.
-    """
-    base = name.replace("\\", "/").rpartition("/")[2]
-    stem, point, suffix = base.rpartition(".")
-    return stem if stem and (point + suffix).lower() in IMAGE_SUFFIXES else base
 
 
 def read_image_sizes(path: Path, limits: Limits = DEFAULT_LIMITS) -> dict[str, tuple[int, int]]:
