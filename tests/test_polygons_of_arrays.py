@@ -142,7 +142,11 @@ def test_polygons_and_boxes_in_batches() -> None:
             {"boxes": None, "polygons": [[SQUARE]], "sizes": [[100, 100]]},
             "sizes does not apply to polygons",
         ),
-        ("coco-polygon", {"boxes": None, "polygons": [[SQUARE, SQUARE]]}, "2 polygons and 1 labels"),
+        (
+            "coco-polygon",
+            {"boxes": None, "polygons": [[SQUARE, SQUARE]]},
+            "2 polygons and 1 labels",
+        ),
     ],
 )
 def test_invalid_updates(protocol: str, arguments: Any, message: str) -> None:

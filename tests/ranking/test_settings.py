@@ -7,8 +7,7 @@ import pytest
 
 from detap.errors import UsageError
 from detap.protocols.ranking import classification
-from tests.cli.conftest import summary
-from tests.gate.test_config import Run
+from tests.cli.conftest import Run, summary
 
 # One query with two relevant items, ranked first and third: AP (1 + 2/3) / 2.
 RUN = "q Q0 a 1 3 t\nq Q0 b 2 2 t\nq Q0 c 3 1 t\n"

@@ -8,10 +8,10 @@ import numpy as np
 
 from detap.analysis.agreement import Agreement, Counts, f1
 from detap.analysis.confusion import off_diagonal
-from detap.report.fields import Count, Fraction, Object, each, field, list_of, report_of
+from detap.report.fields import Count, Fraction, Input, Object, each, field, list_of, report_of
 from detap.report.model import Block, Cell, Column, Report, Table, columns_of, name_column
 from detap.report.numbers import rows_of
-from detap.report.sections.comparison import ComparedInput, top_rows
+from detap.report.sections.comparison import top_rows
 
 NONE = "none"
 """The class of a box without a partner."""
@@ -58,7 +58,7 @@ AgreementReport = report_of(
     Literal["agreement"],
     "AgreementReport",
     "The JSON report of detap compare --agreement. Undefined figures are null.",
-    inputs=list_of(ComparedInput),
+    inputs=list_of(Input),
     summary=Summary,
     classes=list_of(AgreementRow),
     notes=list[Any],

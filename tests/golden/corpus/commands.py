@@ -688,9 +688,9 @@ def of_odd_files(odd: Path) -> Iterator[str]:
         )
         yield f"detap eval $ODD/arrow/{other.format(path)}"
         yield f"detap eval $ODD/arrow/{other.format(path)} --boxes xywh"
-    for number in names(odd / "iou-types"):
-        preset = (odd / "iou-types" / number / "protocol").read_text()
-        files = f"$ODD/iou-types/{number}/gt.json $ODD/iou-types/{number}/dt.json"
+    for case in names(odd / "iou-types"):
+        preset = (odd / "iou-types" / case / "protocol").read_text()
+        files = f"$ODD/iou-types/{case}/gt.json $ODD/iou-types/{case}/dt.json"
         yield f"detap eval {files} --protocol {preset} -o report.json"
     for case in names(odd / "lrp"):
         files = f"$ODD/lrp/{case}/gt.json $ODD/lrp/{case}/dt.json"
