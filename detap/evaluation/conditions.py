@@ -100,7 +100,7 @@ def _holds(text: str, column: Callable[[str], Column]) -> Flags:
     """Evaluate a condition; `column` returns the values of an attribute."""
 
     def value(node: ast.expr) -> Any:
-        return column(node.id) if isinstance(node, ast.Name) else _constant(node)
+        return column(node.id) if isinstance(node, ast.Name) else ast.literal_eval(node)
 
     def compared(comparison: ast.cmpop, left: ast.expr, right: ast.expr) -> Any:
         values = value(left), value(right)
@@ -123,11 +123,6 @@ def _holds(text: str, column: Callable[[str], Column]) -> Flags:
         return np.logical_and.reduce([compared(*pair) for pair in pairs])
 
     return np.asarray(holds(conditions.parse(text)), np.bool_)
-
-
-def _constant(node: ast.expr) -> Any:
-    assert isinstance(node, ast.Constant)
-    return node.value
 
 
 def _is_text(value: Any) -> bool:

@@ -25,14 +25,16 @@ Table = TypeVar("Table", GroundTruth, Detections)
 _CLASS_LISTS = {
     "verified": (
         "negative",
+        "all",
         "the classes known to be absent (LVIS's neg_category_ids, Open Images' --image-labels)",
     ),
     "not_exhaustive": (
         "not_exhaustive",
+        "count",
         "the classes not exhaustively annotated (LVIS's not_exhaustive_category_ids)",
     ),
 }
-"""The ground truth's list that each field uses, and its content."""
+"""The ground truth's list that each field uses, the value without it, and its content."""
 
 
 class PreparedTables:
@@ -101,26 +103,19 @@ class PreparedTables:
         self.unmatchable = ground_truth.zero_id & (protocol.annotation_id_zero == "unmatched")
         self.images = ground_truth.images
         self.class_ids = self.detections.class_ids
-        self._boxes: tuple[Boxes, Boxes] | None = None
         self._check_class_lists()
 
     def _check_class_lists(self) -> None:
         """Raise UsageError if the ground truth lacks data the protocol needs."""
-        protocol, listed = self.protocol, self.ground_truth.listed
-        default_by_field = {"verified": "all", "not_exhaustive": "count"}
-        missing = {
-            field: default
-            for field, default in default_by_field.items()
-            if getattr(protocol, field) != default and _CLASS_LISTS[field][0] not in listed
-        }
-        if missing:
-            content = " and ".join(_CLASS_LISTS[field][1] for field in missing)
-            options = (
-                f"--{field.replace('_', '-')} {default}" for field, default in missing.items()
-            )
+        contents, options = [], []
+        for field, (name, default, content) in _CLASS_LISTS.items():
+            if getattr(self.protocol, field) != default and name not in self.ground_truth.listed:
+                contents.append(content)
+                options.append(f"--{field.replace('_', '-')} {default}")
+        if contents:
             raise UsageError(
-                f"protocol {protocol.name} requires, per image, {content}; the ground truth "
-                f"lacks them; add them or use {' '.join(options)}"
+                f"protocol {self.protocol.name} requires, per image, {' and '.join(contents)}; the "
+                f"ground truth lacks them; add them or use {' '.join(options)}"
             )
 
     def _without_regions(
@@ -197,8 +192,10 @@ class PreparedTables:
 
     def boxes(self) -> tuple[Boxes, Boxes]:
         """Return the core's columns of both tables (step 1, prepare), cached."""
-        if self._boxes is not None:
-            return self._boxes
+        return self._boxes
+
+    @cached_property
+    def _boxes(self) -> tuple[Boxes, Boxes]:
         truth, detections = self.ground_truth, self.detections
         detection_area, truth_area = self.shapes.areas()
         range_area = self.shapes.in_range_unit(
@@ -210,7 +207,7 @@ class PreparedTables:
         truth_range_area = self.shapes.in_range_unit(self.shapes.truth_areas(), truth.image)
         agnostic = self.protocol.class_agnostic
         labels = [np.zeros_like(t.label) if agnostic else t.label for t in (detections, truth)]
-        self._boxes = (
+        return (
             Boxes(
                 detections.image,
                 labels[0],
@@ -221,7 +218,6 @@ class PreparedTables:
             ),
             Boxes(truth.image, labels[1], truth.corners, truth_area, truth_range_area, np.zeros(0)),
         )
-        return self._boxes
 
     @cached_property
     def shapes(self) -> Shapes:

@@ -114,33 +114,16 @@ class Result(Displayed):
     ----------
     protocol : Protocol
         The protocol of the evaluation.
-    ground_truth, detections : GroundTruth, Detections
-        The evaluated rows, with common indices.
-    images : tuple of I int or str
-        The names of the images.
-    class_ids : tuple of int or str
-        The ids of the classes in the files.
     classes : tuple of str
         The names of the K classes; ``("all",)`` if class-agnostic.
-    iou_thresholds : (T,) float64
-    recall_levels : (R,) float64
-        Empty if the protocol uses all points.
-    area_ranges : tuple of A str
-    max_dets : tuple of M int or None
     average_precision : (T, K, A) float64
         At the largest max dets.
     recall : (T, K, A, M) float64
         Final recall.
-    precision : (T, R, K, A) float64
-        Interpolated, at the largest max dets.
     ground_truths, ignored, detections_count, true_positives, false_positives, duplicates, \
 within_max_dets : (K,) int64
         At the lowest threshold, all areas and the largest max dets. Ground truths exclude the
         ignored ones; duplicates are false positives on an already matched ground truth.
-    match_table : MatchTable
-        The match results as bits over the thresholds.
-    matches : Matches or None
-        The match results as arrays, if requested.
     notes : tuple of Note
         The notes of the readers and the evaluation.
     selection : Selection or None
@@ -174,12 +157,12 @@ within_max_dets : (K,) int64
 
     @property
     def ground_truth(self) -> GroundTruth:
-        """The evaluated ground truths."""
+        """The evaluated ground truths, with indices in common with the detections."""
         return self._run.ground_truth
 
     @property
     def detections(self) -> Detections:
-        """The evaluated detections."""
+        """The evaluated detections, with indices in common with the ground truths."""
         return self._run.detections
 
     @property
@@ -204,7 +187,7 @@ within_max_dets : (K,) int64
 
     @property
     def recall_levels(self) -> Floats:
-        """The recall thresholds of interpolation, (R,) float64."""
+        """The recall thresholds, (R,) float64; empty if the protocol uses all points."""
         return np.array(self.protocol.recall_levels)
 
     @property
@@ -327,7 +310,7 @@ within_max_dets : (K,) int64
 
     @cached_property
     def match_table(self) -> "MatchTable":
-        """The per-detection match results, computed on first access.
+        """The per-detection match results as bits over the thresholds, computed on first access.
 
         Its rows are those of ``detections``. Matched ground truths are kept for the first area
         range and threshold, and where listed metrics use them.

@@ -87,7 +87,8 @@ class EvaluationRun(PreparedTables):
         if self.protocol.class_iou:
             counts, not_evaluated = _without_unscored(self.protocol, self.classes, counts)
         unknown_classes = unknown_class_notes(counts, self.classes[:class_count], self.protocol)
-        no_detections = no_detections_note(scores.counts, self.detections.notes)
+        noted = any(note.code == NO_DETECTIONS.code for note in self.detections.notes)
+        no_detections = () if noted or scores.counts[2].any() else (NO_DETECTIONS,)
         limit = dataset_limit_note(counts, self.protocol)
         few = few_objects_note(scores.positives, self.classes, self.protocol)
         known = (*no_detections, *unknown_classes, *not_evaluated)
@@ -161,13 +162,6 @@ class EvaluationRun(PreparedTables):
                     f"--ignore-flags {','.join((*protocol.ignore_flags, flag))}"
                 )
                 yield Note(f"{flag}-not-ignored", message, int(getattr(truth, flag).sum()))
-
-
-def no_detections_note(counts: NDArray[np.int64], notes: Iterable[Note]) -> tuple[Note, ...]:
-    """Return a warning if no detection is scored, unless already noted."""
-    if counts[2].any() or any(note.code == NO_DETECTIONS.code for note in notes):
-        return ()
-    return (NO_DETECTIONS,)
 
 
 def unknown_class_notes(

@@ -70,10 +70,7 @@ def notes_of_arrays(result: Result) -> Iterator[Note]:
 
 def mismatch_notes_of(result: Result) -> tuple[Note, ...]:
     """Return mismatch notes if AP is near zero, overall or for some classes."""
-    # Below a mean AP of 0.05 at the lowest IoU threshold, all checks run. Below 0.1, or if one box
-    # in ten extends beyond its image, the box format is checked. If two classes or more are below
-    # 0.05, exchanged classes are looked for. Otherwise nothing is sampled.
-    needed = _mismatch_checks(result)
+    needed = needed_mismatch_checks(result)
     if needed is None:
         return ()
     notes = _sampled_notes(result.ground_truth, result.detections, *needed)
@@ -81,13 +78,11 @@ def mismatch_notes_of(result: Result) -> tuple[Note, ...]:
     return tuple(note for note in notes if not _is_known(note.code, codes))
 
 
-def needs_mismatch_checks(result: Result) -> bool:
-    """Return True if :func:`mismatch_notes_of` samples boxes."""
-    return _mismatch_checks(result) is not None
-
-
-def _mismatch_checks(result: Result) -> tuple[NDArray[np.intp], float, bool] | None:
+def needed_mismatch_checks(result: Result) -> tuple[NDArray[np.intp], float, bool] | None:
     """Return the classes and the mean near zero, and whether box formats are checked."""
+    # Below a mean AP of 0.05 at the lowest IoU threshold, all checks run. Below 0.1, or if one box
+    # in ten extends beyond its image, the box format is checked. If two classes or more are below
+    # 0.05, exchanged classes are looked for. Otherwise nothing is sampled.
     reached = result.recall[0, :, 0, -1]
     if result.average_precision.size and result.protocol.ranks_detections:
         reached = result.average_precision[0, :, 0]

@@ -11,6 +11,7 @@ from io import StringIO
 from typing import Any
 
 from detap.errors import InputError, Note, Problem
+from detap.io.json_text import decode
 from detap.io.stream import read_bytes
 from detap.tables.columns import Name
 
@@ -71,10 +72,7 @@ def _ordered(
 
 def _pairs(path: str, name_by_text: Mapping[str, Name]) -> Iterator[tuple[str | None, str]]:
     """Yield pairs of image and tag; image is None for an empty tag."""
-    try:
-        text = read_bytes(path).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(Problem(path, f"byte {error.start}", "is not UTF-8")) from None
+    text = decode(read_bytes(path), path)
     if os.path.splitext(path)[1].lower() == ".csv":
         return _csv_pairs(path, text)
     return _json_pairs(path, text, name_by_text)

@@ -48,24 +48,14 @@ class TieRange(NamedTuple):
 
 
 class TieGroup(NamedTuple):
-    """The detections of one image and class, some of which compete.
-
-    Attributes
-    ----------
-    score : (n,) float64
-        Scores of its ties, in descending order.
-    bounds_index : (T, A, M) int32
-        Index into `bounds` at each threshold, area range and max dets; -1 if the order of ties
-        changes nothing.
-    bounds : list of tuples of n CountBounds
-        After each tie of the group, best scores first.
-    """
+    """The detections of one image and class, some of which compete."""
 
     label: int
     image: int
-    score: Floats
+    score: Floats  # of its n ties, in descending order
+    # (T, A, M): an index into `bounds`; -1 if the order of ties changes nothing
     bounds_index: NDArray[np.int32]
-    bounds: list[tuple[CountBounds, ...]]
+    bounds: list[tuple[CountBounds, ...]]  # n each, after each tie
 
 
 def tie_range(result: Result) -> dict[str, TieRange]:

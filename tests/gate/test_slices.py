@@ -71,7 +71,7 @@ ROW = "write image,tag; one line per tag of an image"
         ("a.csv", "image,tag\n1,a\n,night\n", f"line 3: has 2 columns, or an empty one; {ROW}"),
         ("a.csv", "image,tag\n1,a,b\n", f"line 2: has 3 columns, or an empty one; {ROW}"),
         ("a.csv", 'image,tag\n1,"x\n', "line 2: is not CSV: unexpected end of data"),
-        ("a.csv", b"image,\xff", "byte 6: is not UTF-8"),
+        ("a.csv", b"image,\xff", "byte 6: 0xff is not UTF-8; save it as UTF-8"),
     ],
 )
 def test_errors_are_reported(tmp_path: Path, name: str, content: str | bytes, message: str) -> None:

@@ -1,10 +1,8 @@
 """Quadrilaterals, such as rotated boxes."""
 
-from collections.abc import Iterator
-
 from detap.core.matching import Boxes, Pairs
 from detap.core.polygons import box_polygons, polygon_areas, polygon_pairs
-from detap.errors import Note, UsageError
+from detap.errors import UsageError
 from detap.evaluation.overlaps.boxes import Shapes
 from detap.tables.detection import Flags, Floats
 from detap.tables.notes import ORIENTED_BOXES, POLYGONS_BOUNDED
@@ -50,7 +48,3 @@ class PolygonShapes(Shapes):
         """Return the IoUs of all overlapping pairs, see :meth:`Shapes.pairs`."""
         del lowest
         return polygon_pairs(*boxes, polygons=self._polygons(), crowd=crowd)
-
-    def notes(self) -> Iterator[Note]:
-        """Yield nothing: quadrilaterals need no note."""
-        yield from ()
