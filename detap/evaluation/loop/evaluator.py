@@ -231,12 +231,7 @@ class Evaluator:
             are missing, or shapes are not compared by the protocol.
         """
         if (ground_truth is None) == (self.ground_truth is None):
-            raise UsageError(
-                "neither the evaluator nor the update has a ground truth; "
-                "give ground_truth= to either"
-                if ground_truth is None
-                else "the evaluator has a ground truth; omit ground_truth in update"
-            )
+            raise UsageError("give ground_truth= either to the evaluator, or to each update")
         names = Columns("detections").names("image_ids", as_array(image_ids))
         given = {"boxes": boxes, "scores": scores, "labels": labels}
         given |= {"masks": masks, "keypoints": keypoints, "polygons": polygons}
@@ -337,11 +332,8 @@ class Evaluator:
                 _refuse(f"image {name!r} is updated twice", hint)
             number, first = self._seen.get(name) or seen[name]
             earlier = update if name in seen else self._updates[number][1]
-            if not all(_same_rows(earlier[t], first, update[t], position) for t in update):
-                hint = (
-                    "if detections depend on the batch, split images without repeats: "
-                    "images[rank::processes]"
-                )
+            if any(_rows_of(earlier[t], first) != _rows_of(update[t], position) for t in update):
+                hint = "split images without repeats, as images[rank::processes]"
                 _refuse(f"image {name!r} is updated twice, with different rows", hint)
         self._seen |= seen
         return numbers
@@ -529,22 +521,13 @@ class Evaluator:
         return {**columns, **fields_of(shapes), "images": images, "class_ids": ids}
 
 
-def _same_rows(first: Block, first_image: int, second: Block, second_image: int) -> bool:
-    """Return True if two images have the same rows; NaN equals NaN."""
-    rows = [
-        [
-            column[slice(*np.searchsorted(block["image"], [image, image + 1]))]
-            for name, column in block.items()
-            if name != "image"
-        ]
-        for block, image in ((first, first_image), (second, second_image))
-    ]
-    return all(
-        np.array_equal(a, b, equal_nan=True)
-        if isinstance(a, np.ndarray)
-        else a.tobytes() == b.tobytes()
-        for a, b in zip(*rows, strict=True)
-    )
+def _rows_of(block: Block, image: int) -> list[bytes]:
+    """Return the rows of an image as bytes, for comparison."""
+    rows = slice(*np.searchsorted(block["image"], [image, image + 1]))
+    columns = [column[rows] for name, column in block.items() if name != "image"]
+    # Zeros of either sign are equal, but differ in bytes.
+    is_real = [isinstance(c, np.ndarray) and c.dtype.kind == "f" for c in columns]
+    return [(c + 0.0 if r else c).tobytes() for c, r in zip(columns, is_real, strict=True)]
 
 
 def _check_names(
