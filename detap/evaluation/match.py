@@ -57,7 +57,7 @@ class ByScore(Matching):
         # Only the match table changes, so that later steps need not know ignored ground truths.
         table = self._matched(params, match_table or (), curves=False).match_table
         assert table is not None
-        table = replace(table, positive=_inside(self.protocol, self.ground_truths))
+        table = replace(table, positive=inside_ranges(self.protocol, self.ground_truths))
         params = params if curves else params._replace(levels=params.levels[:1])
         scores = accumulate(table, params=params, threads=self.run.threads)
         return scores if match_table is None else scores._replace(match_table=table)
@@ -95,10 +95,6 @@ class ByIou(Matching):
     def scores(self, match_table: Iterable[AreaIouPair] | None, *, curves: bool) -> Scores:
         """Match and accumulate."""
         del match_table, curves
-        return accumulate_by_iou(*self.matches(), match_params(self.protocol))
-
-    def matches(self) -> tuple[Floats, Flags, NDArray[np.int64]]:
-        """Return each ground truth's matched IoU, those that count (A, G), and proposals."""
         protocol, images = self.protocol, len(self.run.images)
         if not protocol.class_agnostic:
             raise UsageError(
@@ -106,7 +102,7 @@ class ByIou(Matching):
             )
         proposals = np.bincount(self.detections.image, minlength=images)
         self._check_pair_count(proposals)
-        counted = _inside(protocol, self.ground_truths) & ~self.run.ignored
+        counted = inside_ranges(protocol, self.ground_truths) & ~self.run.ignored
         if protocol.empty_images == "exclude":
             counted &= np.isin(self.ground_truths.image, self.detections.image)
         iou = match_by_iou(
@@ -117,7 +113,7 @@ class ByIou(Matching):
             max_dets=protocol.max_dets,
             inclusive_pixels=protocol.inclusive_pixels,
         )
-        return iou, counted, proposals
+        return accumulate_by_iou(iou, counted, proposals, match_params(protocol))
 
     def _check_pair_count(self, proposals: NDArray[np.int64]) -> None:
         """Raise UsageError if an image has more pairs than int32 can index."""
@@ -187,7 +183,7 @@ class Kitti(Matching):
     def _inside_range(self) -> Flags:
         """Return masks of the ground truths inside each range, (A, G) bool."""
         protocol, extra = self.protocol, self.run.ground_truth.extra
-        inside = _inside(protocol, self.ground_truths)
+        inside = inside_ranges(protocol, self.ground_truths)
         if protocol.min_height:
             corners = self.ground_truths.corners
             inside &= corners[:, 3] - corners[:, 1] > _by_range(protocol.min_height)
@@ -217,7 +213,7 @@ class Kitti(Matching):
 MATCHINGS: dict[str, type[Matching]] = {"by-score": ByScore, "by-iou": ByIou, "kitti": Kitti}
 
 
-def _inside(protocol: Protocol, boxes: Boxes) -> Flags:
+def inside_ranges(protocol: Protocol, boxes: Boxes) -> Flags:
     """Return masks of the boxes inside each area range, (A, N) bool."""
     bounds = protocol.area_bounds
     return np.array([(boxes.area >= low) & (boxes.area <= high) for low, high in bounds])

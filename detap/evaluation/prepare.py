@@ -41,11 +41,7 @@ class PreparedTables:
     """Ground truth, detections and protocol prepared for the core.
 
     With `prepared`, the detections are those of another run: rounded and filtered already.
-
-    Attributes
-    ----------
-    images, class_ids : tuple of int or str
-        The names of the images, and the ids of the detections' classes.
+    `class_ids` are those of the detections' classes.
     """
 
     def __init__(

@@ -5,7 +5,7 @@ Reference: dropObjectsInIgr.m of the VisDrone2018-DET toolkit, in whole pixels c
 
 import numpy as np
 
-from detap.errors import InputError, Problem
+from detap.evaluation.overlaps.boxes import sizes_of
 from detap.protocols import Protocol
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth
 
@@ -24,7 +24,8 @@ def in_regions(
             continue
         is_region = ground_truth.label == label
         images = np.unique(ground_truth.image[is_region])
-        sizes = _sizes(ground_truth, images, name)
+        hint = "use --image-sizes, or --drop-in-regions none"
+        sizes = sizes_of(ground_truth, images, name, hint)
         for image, size in zip(images.tolist(), sizes, strict=True):
             of_image = is_region & (ground_truth.image == image)
             regions = _whole_boxes(ground_truth.corners[of_image])
@@ -71,18 +72,3 @@ def _whole_boxes(corners: Floats) -> Floats:
     # Negative halves may round upwards: the result is below 1 in both cases.
     whole: Floats = np.maximum(np.floor(np.hstack([corners[:, :2], sides]) + 0.5), 1)
     return whole
-
-
-def _sizes(truth: GroundTruth, images: Floats, name: str) -> Floats:
-    """Return the sizes of images with regions."""
-    unsized = np.full((len(truth.images), 2), np.nan)
-    sizes: Floats = (unsized if truth.image_sizes is None else truth.image_sizes)[images]
-    unknown = np.isnan(sizes).any(axis=1)
-    if unknown.any():
-        first = truth.images[images[unknown][0]]
-        count = int(np.count_nonzero(unknown))
-        subject = f"{count} image{'s' * (count > 1)}"
-        message = f"the size of {subject} with {name} is unknown"
-        hint = "use --image-sizes, or --drop-in-regions none"
-        raise InputError(Problem(truth.path, f"image {first!r}", message, hint))
-    return sizes

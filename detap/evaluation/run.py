@@ -32,18 +32,10 @@ def unscored() -> Any:
 
 
 class EvaluationRun(PreparedTables):
-    """Prepared tables with their match results and notes.
+    """Prepared tables with their match results and notes."""
 
-    Attributes
-    ----------
-    has_boxes : bool
-        False if workers evaluated the detections, of which this table has only some.
-    remote_notes : tuple of Note
-        The notes of :meth:`counted_notes` with the counts of all workers.
-    """
-
-    has_boxes = True
-    remote_notes: tuple[Note, ...] = ()
+    has_boxes = True  # False if workers evaluated the detections, of which this has only some
+    remote_notes: tuple[Note, ...] = ()  # `counted_notes` with the counts of all workers
 
     @property
     def full_run(self) -> "EvaluationRun":

@@ -202,14 +202,7 @@ def name_mask(
 class SelectedClasses(EvaluationRun):
     """Some classes of a run, evaluated among all of its classes.
 
-    Attributes
-    ----------
-    full : EvaluationRun
-        The run of all classes.
-    labels : list of K int
-        The selected classes, as indices of the full run.
-    rows, ground_truths : (N,) and (G,) int64
-        The detections and ground truths of these classes, as rows of the full tables.
+    `labels` are their indices in the full run; `rows` and `ground_truths` the rows of its tables.
     """
 
     def __init__(self, full: EvaluationRun, labels: Sequence[int]) -> None:

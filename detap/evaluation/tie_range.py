@@ -26,6 +26,7 @@ from detap.core.overlap import overlaps
 from detap.core.proposals import match_by_iou
 from detap.core.tie_orders import HIT, MISS, NEITHER, CountBounds, MatchOptions, Tie, count_bounds
 from detap.errors import UsageError
+from detap.evaluation.match import inside_ranges
 from detap.evaluation.prepare import rows_by_key
 from detap.evaluation.results import Result
 from detap.evaluation.run import EvaluationRun
@@ -394,10 +395,7 @@ class _ProposalOrders:
         self.detections, self.ground_truths = run.boxes()
         self.limits = max_dets_array(self.protocol.max_dets)
         self.rank = _ranks(self.detections.image.astype(np.int64), self.detections.score)
-        area, ignored = self.ground_truths.area, run.ignored
-        self.counted = np.array(
-            [(area >= low) & (area <= high) & ~ignored for low, high in self.protocol.area_bounds]
-        )
+        self.counted = inside_ranges(self.protocol, self.ground_truths) & ~run.ignored
 
     def ends(self, result: Result) -> tuple[Result, Result]:
         """Return the results with the fewest and the most covered ground truths."""

@@ -9,8 +9,9 @@ from detap.core.accumulate import Scores
 from detap.core.assignment import assign, candidates
 from detap.core.match_table import AreaIouPair, MatchTable, empty_bits
 from detap.core.params import MatchParams
-from detap.errors import InputError, Note, Problem, UsageError
+from detap.errors import Note, UsageError
 from detap.evaluation.match import Matching, match_params
+from detap.evaluation.overlaps.boxes import sizes_of
 from detap.evaluation.prepare import PreparedTables
 from detap.protocols import Protocol
 from detap.tables.detection import Detections, Floats, GroundTruth
@@ -38,17 +39,9 @@ def settle_scores(
 
 def _areas(ground_truth: GroundTruth, detections: Detections) -> Floats:
     """Return the area of each box as a fraction of its image, (N,) float64."""
-    sizes = ground_truth.image_sizes
-    sizes = np.full((len(ground_truth.images), 2), np.nan) if sizes is None else sizes
-    unknown = np.flatnonzero(~(sizes[detections.image] > 0).all(axis=1))
-    if len(unknown):
-        name = ground_truth.images[detections.image[unknown[0]]]
-        count = len(np.unique(detections.image[unknown]))
-        subject = f"{count} images" if count > 1 else "an image"
-        message = f"the size of {subject} with detections is unknown, so that no box has a share"
-        hint = "give --image-sizes, or leave out --missing-scores area"
-        raise InputError(Problem(ground_truth.path, f"image {name!r}", message, hint))
-    areas: Floats = detections.box_area / sizes.prod(axis=1)[detections.image]
+    hint = "give --image-sizes, or leave out --missing-scores area"
+    sizes = sizes_of(ground_truth, detections.image, "scores by area", hint)
+    areas: Floats = detections.box_area / sizes.prod(axis=1)
     return areas
 
 

@@ -260,7 +260,7 @@ def test_treatments_of_missing_scores_in_python(arrays: bool) -> None:
 def test_areas_need_the_sizes_of_images() -> None:
     truth = detap.GroundTruth.from_arrays(image=["a"], label=["cat"], boxes=[[0, 0, 10, 10]])
     detections = detap.Detections.from_arrays(image=["a"], label=["cat"], boxes=[[0, 0, 10, 10]])
-    with pytest.raises(InputError, match="image 'a': the size of an image with detections is unkn"):
+    with pytest.raises(InputError, match="image 'a': scores by area need the size of each image"):
         detap.evaluate(truth, replace(detections, missing_scores="area"))
 
 

@@ -131,8 +131,8 @@ def test_regions_need_a_size(tmp_path: Path) -> None:
     truths = folder_of(tmp_path / "annotations", a=f"{CAR}\n{REGION}", b=CAR)
     detected = folder_of(tmp_path / "dt", a=FOUND, b="10,20,30,40,0.5,4,-1,-1")
     message = (
-        "image 'a': the size of 1 image with ignored regions is unknown; use --image-sizes, or "
-        "--drop-in-regions none"
+        "image 'a': ignored regions need the size of each image, which 1 of 1 images lack; "
+        "use --image-sizes, or --drop-in-regions none"
     )
     with pytest.raises(detap.InputError, match=message):
         detap.evaluate(truths, detected)

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from detap.core.matching import Boxes, Pairs
 from detap.core.overlap import pixel_areas
@@ -61,18 +63,9 @@ class Shapes:
     @cached_property
     def _image_areas(self) -> Floats:
         """Width times height of each image, (I,)."""
-        truth = self.ground_truth
-        unknown = np.full((len(truth.images), 2), np.nan)
-        sizes = unknown if truth.image_sizes is None else truth.image_sizes
-        without = ~((sizes > 0) & np.isfinite(sizes)).all(axis=1)
-        if without.any():
-            location = f"image {truth.images[int(without.argmax())]!r}"
-            message = (
-                "area ranges in percent need the size of each image, which "
-                f"{np.count_nonzero(without)} of {len(truth.images)} images lack"
-            )
-            hint = "give the sizes, or use --area-ranges coco"
-            raise InputError(Problem(truth.path, location, message, hint))
+        images = np.arange(len(self.ground_truth.images))
+        hint = "give the sizes, or use --area-ranges coco"
+        sizes = sizes_of(self.ground_truth, images, "area ranges in percent", hint)
         areas: Floats = sizes[:, 0] * sizes[:, 1]
         return areas
 
@@ -109,6 +102,18 @@ class Shapes:
             message = "keypoints are ignored, boxes are evaluated; use --iou-type keypoints for OKS"
             count = len(self.ground_truth)
             yield Note("keypoints-left-out", message, count, severity="info")
+
+
+def sizes_of(truth: GroundTruth, image: NDArray[Any], subject: str, hint: str) -> Floats:
+    """Return the width and height of the image of each row, (n, 2); all must be known."""
+    unknown = np.full((len(truth.images), 2), np.nan)
+    sizes: Floats = (unknown if truth.image_sizes is None else truth.image_sizes)[image]
+    without = np.unique(image[~((sizes > 0) & np.isfinite(sizes)).all(axis=1)])
+    if len(without):
+        lack = f"{len(without)} of {len(np.unique(image))} images lack"
+        message = f"{subject} need the size of each image, which {lack}"
+        raise InputError(Problem(truth.path, f"image {truth.images[without[0]]!r}", message, hint))
+    return sizes
 
 
 def refuse_polygons(
