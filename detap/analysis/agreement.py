@@ -16,13 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.analysis.match_results import ratios
-from detap.core.assignment import assign, candidates
+from detap.core.assignment import Candidates, assign, candidates
 from detap.core.matching import Boxes
 from detap.errors import InputError, Note, Problem
-from detap.evaluation.detection import score_tables
-from detap.protocols import protocol
 from detap.tables.columns import indices_in, ordered
-from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, Name
+from detap.tables.detection import Floats, GroundTruth, Integers, Name
 
 Counts = NDArray[np.int64]
 
@@ -67,12 +65,12 @@ def agreement(first: GroundTruth, second: GroundTruth, iou: float = 0.5) -> Agre
     images = tuple(ordered(first.images))
     classes = tuple(dict.fromkeys((*first.classes, *second.classes)))
     first, second = (_aligned(table, images, classes) for table in (first, second))
-    is_true = _matched_by_class(first, second, iou)
+    of_class = _pairs(first, second, iou, by_class=True).detection
     # Where several assignments are equally good, the order of the two files must not choose.
     if _key(second) < _key(first):
-        of_second, of_first, overlap = _pairs(second, first, iou)
+        of_first, of_second, overlap = _pairs(second, first, iou)
     else:
-        of_first, of_second, overlap = _pairs(first, second, iou)
+        of_second, of_first, overlap = _pairs(first, second, iou)
     none = len(classes)
     matrix = np.zeros((none + 1, none + 1), np.int64)
     np.add.at(matrix, (first.label[of_first], second.label[of_second]), 1)
@@ -80,7 +78,7 @@ def agreement(first: GroundTruth, second: GroundTruth, iou: float = 0.5) -> Agre
     matrix[none, :none] = np.bincount(np.delete(second.label, of_second), minlength=none)
 
     def counts(of_first: Integers, of_second: Integers, size: int) -> Counts:
-        columns = of_first, of_second, of_second[is_true]
+        columns = of_first, of_second, of_second[of_class]
         return np.stack([np.bincount(column, minlength=size) for column in columns], axis=1)
 
     return Agreement(
@@ -133,26 +131,14 @@ def _key(table: GroundTruth) -> tuple[list[int], list[str], list[list[float]]]:
     return table.image.tolist(), names, table.corners.tolist()
 
 
-def _matched_by_class(first: GroundTruth, second: GroundTruth, iou: float) -> Flags:
-    """Return the boxes of the second that match one of the first of their class, (N,) bool."""
-    names = ("image", "label", "corners", "box_area", "images", "classes", "class_ids")
-    columns = {name: getattr(second, name) for name in (*names, "files", "notes")}
-    detections = Detections(**columns, score=np.full(len(second), nan))
-    by_class = protocol("coco").with_changes(iou_thresholds=(iou,), ignore_flags=())
-    result = score_tables(first, detections, by_class, match_table=True)
-    return result.match_table.is_true_positive(0, 0)
-
-
 def _pairs(
-    first: GroundTruth, second: GroundTruth, iou: float
-) -> tuple[Integers, Integers, Floats]:
-    """Pair boxes without regard to class; of equal totals the one with more equal classes.
-
-    Return the rows of the first and of the second, and the IoU, of each pair.
-    """
+    first: GroundTruth, second: GroundTruth, iou: float, *, by_class: bool = False
+) -> Candidates:
+    """Pair boxes of a class, or of any; of equal totals the one with more equal classes."""
     no_crowd = np.zeros(len(first), np.bool_)
-    boxes = _boxes(second), _boxes(first)
+    boxes = _boxes(second, by_class), _boxes(first, by_class)
     pairs = candidates(boxes, no_crowd, None, inclusive_pixels=False)
+    iou = min(iou, 1 - 1e-10)  # as pycocotools; that of equal boxes may be below 1
     pairs = pairs.select(pairs.reaching(iou, strict=False))
     equal = second.label[pairs.detection] == first.label[pairs.truth]
     partner, _ = assign(
@@ -164,13 +150,12 @@ def _pairs(
         strict=False,
     )
     chosen = pairs.select(partner[pairs.detection] == pairs.truth)
-    chosen = chosen.select(np.argsort(chosen.detection))  # sums are in the order of the second
-    return chosen.truth, chosen.detection, chosen.iou
+    return chosen.select(np.argsort(chosen.detection))  # sums are in the order of the second
 
 
-def _boxes(table: GroundTruth) -> Boxes:
-    """Return the boxes of a table, all of one class."""
-    label, area = np.zeros(len(table), np.int32), table.box_area
+def _boxes(table: GroundTruth, by_class: bool) -> Boxes:
+    """Return the boxes of a table, by their class or all of one."""
+    label, area = table.label if by_class else np.zeros_like(table.label), table.box_area
     return Boxes(table.image, label, table.corners, area, area, np.zeros(0))
 
 
