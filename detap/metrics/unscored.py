@@ -6,7 +6,7 @@ the classes with ground truth.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,15 +60,25 @@ class Unscored(Metric):
     """A metric of counts at an IoU threshold, or its mean over the thresholds."""
 
     def __init__(
-        self, name: str, title: str, value: Callable[[_Counts], Floats], heading: str = ""
+        self,
+        name: str,
+        title: str,
+        value: Callable[[_Counts], Floats],
+        *,
+        listed: Callable[[Protocol], Sequence[int | None]] = lambda protocol: [0],
+        scope: Literal["overall", "both"] = "both",
+        heading: str = "",
     ) -> None:
-        self.name, self.title, self._value = name, title, value
+        self.name, self.title, self._value, self._listed = name, title, value, listed
+        self.scope = scope
         self.heading, self.key = heading, heading.replace(" ", "_").lower() or name
         self.uses_matched_iou = value is _mean_iou
 
     def listed(self, protocol: Protocol) -> Iterator[MetricSpec]:
-        """Yield the metric at the lowest threshold."""
-        yield self._at(protocol, 0, self.name)
+        """Yield the metric at the thresholds of summaries; None is the mean over all."""
+        for threshold in self._listed(protocol):
+            at = f"@{percent(protocol.iou_thresholds[threshold])}" if threshold else ""
+            yield self._at(protocol, threshold, f"{self.name}{at}")
 
     def find(self, protocol: Protocol, name: str) -> MetricSpec | None:
         """Return the metric at a threshold, such as ``F1@75``, or by another name."""
@@ -123,37 +133,8 @@ class Unscored(Metric):
         return _mean([self._value(counts.pooled) for counts in _counts(result, spec, *weights)])
 
 
-class AtIou75(Unscored):
-    """A metric that summaries list at the threshold .75, where the protocol has it."""
-
-    scope = "overall"
-
-    def listed(self, protocol: Protocol) -> Iterator[MetricSpec]:
-        """Yield the metric at .75 if it is not at the lowest threshold."""
-        index = protocol.threshold_index(0.75)
-        if index:
-            yield self._at(protocol, index, f"{self.name}@75")
-
-    def find(self, protocol: Protocol, name: str) -> MetricSpec | None:
-        """Return None: the metric itself has the thresholds."""
-        return None
-
-
-class MeanOverThresholds(Unscored):
-    """The mean of a metric over the thresholds, where the protocol has several."""
-
-    scope = "overall"
-
-    def listed(self, protocol: Protocol) -> Iterator[MetricSpec]:
-        """Yield the mean."""
-        if len(protocol.iou_thresholds) > 1:
-            yield self._at(protocol, None, self.name)
-
-
 class MeanOverClasses(Unscored):
     """The mean of a metric over the classes with counted ground truth."""
-
-    scope = "overall"
 
     def _overall(self, result: MatchedResult, spec: MetricSpec, *weights: Weights) -> Floats:
         """Compute the mean over the classes with ground truth in each resample, (B,) float64."""
@@ -162,14 +143,24 @@ class MeanOverClasses(Unscored):
         return mean_over_classes(np.where(present, self._value(counts), np.nan))
 
 
+def _at_75(protocol: Protocol) -> list[int | None]:
+    """Return the threshold .75, unless it is the lowest or the protocol lacks it."""
+    index = protocol.threshold_index(0.75)
+    return [index] if index else []
+
+
+def _mean_of_several(protocol: Protocol) -> list[int | None]:
+    return [None] if len(protocol.iou_thresholds) > 1 else []
+
+
 UNSCORED: list[Metric] = [
     Unscored("F1", "F1 of precision and recall", _f1),
     Unscored("P", "precision", lambda counts: _ratio(counts.true, counts.true + counts.false)),
     Unscored("R", "recall", lambda counts: _ratio(counts.true, counts.true + counts.missed)),
-    AtIou75("F1", "F1 at IoU 0.75", _f1),
-    MeanOverThresholds("mF1", "mean F1 over IoU thresholds", _f1),
-    MeanOverClasses("macro-F1", "mean F1 of the classes", _f1),
-    Unscored("mean IoU", "mean IoU of the true positives", _mean_iou, "mean IoU"),
+    Unscored("F1", "F1 at IoU 0.75", _f1, listed=_at_75, scope="overall"),
+    Unscored("mF1", "mean F1 over IoU thresholds", _f1, listed=_mean_of_several, scope="overall"),
+    MeanOverClasses("macro-F1", "mean F1 of the classes", _f1, scope="overall"),
+    Unscored("mean IoU", "mean IoU of the true positives", _mean_iou, heading="mean IoU"),
 ]
 """The metrics of detections without scores, the primary one first."""
 
