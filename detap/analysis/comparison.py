@@ -24,7 +24,6 @@ the types and the 0.1 are. The operating point is detap's own.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -251,7 +250,9 @@ def compare(
     require_result(second)
     files = [result.detections.files[:1] for result in (first, second)]
     labels = [file.path for (file,) in files] if all(files) else ["first", "second"]
-    require_comparable(*map(Evaluated.of, labels, (first, second)))
+    require_comparable(
+        (labels[0], first.protocol, first.images), (labels[1], second.protocol, second.images)
+    )
     if first.classes != second.classes:
         raise UsageError("the two results have different classes; use align_classes")
     names = tuple(first.summary)
@@ -265,34 +266,20 @@ def compare(
     return Comparison(first, second, names, resampled_pair, errors, confidence, min_ground_truths)
 
 
-class Evaluated(NamedTuple):
-    """A result to be compared, by what must be the same."""
-
-    name: str  # of the detector
-    protocol: Protocol
-    images: tuple[Name, ...]
-
-    @classmethod
-    def of(cls, name: str, result: Result) -> "Evaluated":
-        """Describe a result."""
-        return cls(name, result.protocol, result.images)
-
-
-def require_comparable(first: Evaluated, second: Evaluated) -> None:
-    """Raise UsageError if two results are of different scores, protocols or images."""
-    if first.protocol.has_scores != second.protocol.has_scores:
-        scored, unscored = (first, second) if first.protocol.has_scores else (second, first)
+def require_comparable(
+    first: tuple[str, Protocol, tuple[Name, ...]], second: tuple[str, Protocol, tuple[Name, ...]]
+) -> None:
+    """Raise UsageError if two results, by name, protocol and images, cannot be compared."""
+    (name, protocol, images), (other, other_protocol, other_images) = first, second
+    if protocol.has_scores != other_protocol.has_scores:
+        scored, unscored = (name, other) if protocol.has_scores else (other, name)
         raise UsageError(
-            f"{unscored.name!r} has no scores, and {scored.name!r} has; compare detections "
-            "that all have scores, or none"
+            f"{unscored!r} has no scores, and {scored!r} has; compare detections that all have "
+            "scores, or none"
         )
-    for what, differ in (
-        ("protocols", first.protocol != second.protocol),
-        ("images", first.images != second.images),
-    ):
-        if differ:
-            names = f"{first.name!r} and {second.name!r}"
-            raise UsageError(f"the results of {names} are of different {what}")
+    if protocol != other_protocol or images != other_images:
+        what = "images" if protocol == other_protocol else "protocols"
+        raise UsageError(f"the results of {name!r} and {other!r} are of different {what}")
 
 
 def require_result(value: object) -> None:

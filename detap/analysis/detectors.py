@@ -22,6 +22,8 @@ from os.path import basename, isdir
 from string import ascii_lowercase
 from typing import NamedTuple
 
+import numpy as np
+
 from detap import metrics
 from detap.analysis.bootstrap import (
     draw_weights,
@@ -31,20 +33,21 @@ from detap.analysis.bootstrap import (
     resampled,
     standard_error,
 )
-from detap.analysis.comparison import Evaluated, difference, require_comparable, require_result
+from detap.analysis.comparison import difference, require_comparable, require_result
 from detap.analysis.intervals import Interval, check_arguments, interval_notes
 from detap.analysis.power import Criterion
-from detap.core.resampling import Weights
 from detap.decimals import nearly_equal
 from detap.display import Displayed
 from detap.errors import Note, UsageError
 from detap.evaluation.results import Result
+from detap.evaluation.sanity_notes import score_cut_of
 from detap.evaluation.selection import Selection
+from detap.io.paths import SourceFile
 from detap.metrics.metric import MetricSpec
 from detap.protocols import Protocol
 from detap.protocols.summary import DEFAULT_MIN_GROUND_TRUTHS
 from detap.tables.detection import Floats
-from detap.text_input import join_names, suggest
+from detap.text_input import join_names, quote, suggest
 
 _LEAST = 1000
 _MOST = 10_000
@@ -62,22 +65,22 @@ class Detector(NamedTuple):
     by_class: Mapping[str, float]  # the compared metric of each class
     counts: Mapping[str, int]  # ground truths of each class for this metric
     detections: int
-    # The compared metric in each resample, and without each part of the images (jackknife).
-    drawn: tuple[Floats, Floats] | None
+    # The compared metric in each resample, and without each part of the images (jackknife); empty
+    # without intervals.
+    drawn: Floats
+    left_out: Floats
+    notes: tuple[Note, ...]  # of its result
+    score_cut: float | None  # the score threshold that seems to have been applied
+    files: tuple[SourceFile, ...]
 
     @property
     def value(self) -> float:
         """The compared metric."""
         return next(iter(self.summary.values()))
 
-    @property
-    def ground_truths(self) -> int:
-        """The number of ground truths of the compared metric."""
-        return sum(self.counts.values())
-
 
 class Pair(NamedTuple):
-    """Two detectors, the better one first."""
+    """Two detectors, in the JSON report the better one first."""
 
     first: str
     second: str
@@ -87,17 +90,6 @@ class Pair(NamedTuple):
     p: float  # two-sided; NaN without an interval
     adjusted_p: float  # by Holm's method
     min_detectable_difference: float  # NaN if all resamples are equal
-
-    @classmethod
-    def of(cls, first: Detector, second: Detector, confidence: float) -> "Pair":
-        """Compare two detectors, without adjustment of the p-value."""
-        compared = first.name, second.name, difference(first.value, second.value)
-        if first.drawn is None or second.drawn is None:
-            return cls(*compared, nan, nan, nan, nan, nan)
-        drawn, left_out = (b - a for a, b in zip(first.drawn, second.drawn, strict=True))
-        p, error = p_value(drawn, left_out), standard_error(drawn)
-        smallest = Criterion(confidence).min_detectable_drop(error)
-        return cls(*compared, *interval(drawn, confidence, left_out), p, p, smallest)
 
 
 class Settings(NamedTuple):
@@ -148,7 +140,7 @@ class Detectors(Displayed):
     @property
     def has_intervals(self) -> bool:
         """True if the metric has intervals."""
-        return all(one.drawn is not None for one in self.detectors)
+        return all(len(one.drawn) for one in self.detectors)
 
     def rank(self, name: str) -> int:
         """Return the rank, from 1; equal detectors have the same."""
@@ -160,14 +152,11 @@ class Detectors(Displayed):
 
     def interval(self, name: str) -> Interval:
         """Return the interval of the metric; NaN without one."""
-        if (drawn := self[name].drawn) is None:
-            return nan, nan
-        values, left_out = drawn
-        return interval(values, self.settings.confidence, left_out)
+        return interval(self[name].drawn, self.settings.confidence, self[name].left_out)
 
     def to_reference(self, name: str) -> Pair:
         """Return the difference of a detector to the reference."""
-        return Pair.of(self[self.reference], self[name], self.settings.confidence)
+        return _pair(self[self.reference], self[name], self.settings.confidence)
 
     def letters(self, name: str) -> str:
         """Return the letters of the groups of a detector."""
@@ -176,12 +165,13 @@ class Detectors(Displayed):
     @property
     def by_class(self) -> dict[str, dict[str, float]]:
         """The metric by class and detector, of classes where some detector defines it."""
-        classes = dict.fromkeys(name for one in self.detectors for name in one.by_class)
-        table = {
+        defined = (
+            {k: v for k, v in one.by_class.items() if not isnan(v)} for one in self.detectors
+        )
+        return {
             name: {one.name: one.by_class.get(name, nan) for one in self.detectors}
-            for name in classes
+            for name in dict.fromkeys(name for values in defined for name in values)
         }
-        return {name: row for name, row in table.items() if not all(map(isnan, row.values()))}
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -189,13 +179,13 @@ class Detectors(Displayed):
         confidence, resamples, _, min_ground_truths = self.settings
         if not resamples:
             return ()
-        name, count = self.metric.name, len(self.detectors)
         if not self.has_intervals:
-            fewest = min(one.ground_truths for one in self.detectors)
-            counts = {name: fewest} if self.metric.metric.has_intervals else {}
-            return interval_notes([name], counts, min_ground_truths)
+            fewest = min(sum(one.counts.values()) for one in self.detectors)
+            counts = {self.metric.name: fewest} if self.metric.metric.has_intervals else {}
+            return interval_notes([self.metric.name], counts, min_ground_truths)
         if 2 * len(self.pairs) / (resamples + 1) <= 1 - confidence:
             return ()
+        count = len(self.detectors)
         message = (
             f"{resamples} resamples are too few for a significant difference between {count} "
             f"detectors at the {100 * confidence:g}% level; use --resamples "
@@ -228,50 +218,49 @@ def rank_detectors(
     confidence, resamples, seed, min_ground_truths = settings
     check_arguments(confidence, max(resamples, 1), seed)
     detectors: list[Detector] = []
-    weights: Weights | None = None
     for name, result in results:
         require_result(result)
         if not detectors:
-            first = Evaluated.of(name, result)
+            first = name, result.protocol, result.images
             signature, selection = result.signature, result.selection
             listed = metrics.summary(result.protocol)
             spec = listed[0] if metric is None else metrics.named(result.protocol, metric)
-            if resamples and spec.metric.has_intervals:
-                weights = leave_out(draw_weights(max(len(result.images), 1), resamples, seed))
-        require_comparable(first, Evaluated.of(name, result))
+            weights = draw_weights(max(len(result.images), 1), max(resamples, 1), seed)
+            weights, has_intervals = leave_out(weights), resamples and spec.metric.has_intervals
+        require_comparable(first, (name, result.protocol, result.images))
         enough = result.ground_truth_counts(spec.name).sum() >= min_ground_truths
-        detectors.append(_detector(name, result, spec, weights if enough else None, threads))
+        drawn = left_out = np.zeros(0)
+        if has_intervals and enough:
+            values = resampled(result, weights, [spec.name], threads=threads)
+            assert values.left_out is not None
+            drawn, left_out = values.overall[spec.name], values.left_out.overall[spec.name]
+        detectors.append(_detector(name, result, spec, drawn, left_out))
         del result  # before the next one is made
     detectors.sort(key=lambda one: _order(one.value, spec))
     names = [one.name for one in detectors]
-    pairs = [Pair.of(*pair, confidence) for pair in combinations(detectors, 2)]
+    pairs = [_pair(*two, confidence) for two in combinations(detectors, 2)]
     adjusted = holm([pair.p for pair in pairs])
     pairs = [pair._replace(adjusted_p=p) for pair, p in zip(pairs, adjusted, strict=True)]
     apart = [(pair.first, pair.second) for pair in pairs if pair.adjusted_p <= 1 - confidence]
-    has_groups = all(one.drawn is not None for one in detectors)
+    has_groups = all(len(one.drawn) for one in detectors)
     return Detectors(
         tuple(detectors),
         spec,
         names[0] if reference is None else reference,
         tuple(pairs),
         tuple(letter_groups(names, apart)) if has_groups else (),
-        first.protocol,
+        first[1],
         signature,
         selection,
-        len(first.images),
+        len(first[2]),
         settings,
     )
 
 
 def _detector(
-    name: str, result: Result, spec: MetricSpec, weights: Weights | None, threads: int | None
+    name: str, result: Result, spec: MetricSpec, drawn: Floats, left_out: Floats
 ) -> Detector:
     """Return the metrics of a result."""
-    drawn = None
-    if weights is not None:
-        values = resampled(result, weights, [spec.name], threads=threads)
-        assert values.left_out is not None
-        drawn = values.overall[spec.name], values.left_out.overall[spec.name]
     by_class = result.metric_by_class(spec.name).tolist()
     counts = result.ground_truth_counts(spec.name).tolist()
     return Detector(
@@ -281,17 +270,39 @@ def _detector(
         dict(zip(result.classes, counts, strict=True)),
         int(result.detections_count.sum()),
         drawn,
+        left_out,
+        result.notes,
+        score_cut_of(result),
+        result.detections.files,
+    )
+
+
+def _pair(first: Detector, second: Detector, confidence: float) -> Pair:
+    """Compare two detectors, without adjustment of the p-value; NaN without intervals."""
+    drawn, left_out = second.drawn - first.drawn, second.left_out - first.left_out
+    p = p_value(drawn, left_out)
+    return Pair(
+        first.name,
+        second.name,
+        difference(first.value, second.value),
+        *interval(drawn, confidence, left_out),
+        p,
+        p,
+        Criterion(confidence).min_detectable_drop(standard_error(drawn)),
     )
 
 
 def check_names(names: Sequence[str], reference: str | None = None) -> None:
     """Raise UsageError if two names are equal, or the reference is none of them."""
-    repeated = [name for name, count in Counter(names).items() if count > 1]
-    if repeated:
-        raise UsageError(f"two detectors are named {repeated[0]!r}; give each another name")
+    name, count = Counter(names).most_common(1)[0]
+    if count > 1:
+        raise UsageError(
+            f"two detectors are named {quote(name)}; name one of them: NAME=PATH (in Python, a "
+            "mapping of names)"
+        )
     if reference is not None and reference not in names:
         hint = suggest(reference, names) or f"the detectors are {join_names(names)}"
-        raise UsageError(f"no detector is named {reference!r}; {hint}")
+        raise UsageError(f"no detector is named {quote(reference)}; {hint}")
 
 
 def _order(value: float, spec: MetricSpec) -> tuple[bool, float]:
@@ -301,12 +312,11 @@ def _order(value: float, spec: MetricSpec) -> tuple[bool, float]:
 
 def holm(values: Sequence[float]) -> list[float]:
     """Return p-values adjusted by Holm's method; undefined ones remain so, and do not count."""
-    adjusted, largest = [nan] * len(values), 0.0
-    order = sorted((p, index) for index, p in enumerate(values) if not isnan(p))
-    for done, (p, index) in enumerate(order):
-        largest = max(largest, min(1.0, (len(order) - done) * p))
-        adjusted[index] = largest
-    return adjusted
+    p = np.array(values)
+    order, adjusted = np.argsort(p), np.zeros(len(p))  # undefined ones last
+    factors = np.count_nonzero(~np.isnan(p)) - np.arange(len(p))
+    adjusted[order] = np.minimum(1, np.maximum.accumulate(factors * p[order]))
+    return adjusted.tolist()
 
 
 def letter_groups(names: Sequence[str], apart: Iterable[tuple[str, str]]) -> list[Group]:
@@ -377,11 +387,10 @@ def compare(
         If fewer than two results are given, two names are equal, protocols or images differ, or
         the metric or the reference is unknown.
     """
-    named = (
-        [*results.items()]
-        if isinstance(results, Mapping)
-        else [(_name_of_result(result, number), result) for number, result in enumerate(results, 1)]
-    )
+    if isinstance(results, Mapping):
+        named = [*results.items()]
+    else:
+        named = [(_name_of_result(one, number), one) for number, one in enumerate(results, 1)]
     if len(named) < 2:
         raise UsageError(f"expected two or more results, got {len(named)}")
     check_names([name for name, _ in named], reference)

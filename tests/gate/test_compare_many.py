@@ -302,7 +302,8 @@ def test_equal_names_are_an_error_and_the_remedy_helps(detap: Run, folder: Path)
     ended = compare(detap, "a.json", "other/a.json", "b.json")
     assert (ended.status, ended.out) == (2, "")
     assert ended.err == (
-        "Error: a.json and other/a.json are both named 'a'; name one of them: 'a-2=other/a.json'\n"
+        "Error: two detectors are named 'a'; name one of them: NAME=PATH (in Python, a mapping of "
+        "names)\n"
     )
     names = [one["name"] for one in report(detap, "a.json", "a-2=other/a.json")["detectors"]]
     assert names == ["a", "a-2"]
