@@ -150,13 +150,6 @@ def test_xyxy_ground_truth_is_detected(real_data: Path, name: str) -> None:
     assert all(each.problem.hint.startswith(hint_for(truth, "--boxes")) for each in both)
 
 
-def test_the_hint_of_formats_without_corners_names_no_option(real_data: Path) -> None:
-    """Text is read as corners already, and YOLO as centers."""
-    for name, can_help in (("coco-val2014-100", True), ("voc2007", False), ("yolo-voc-100", False)):
-        for table in read(real_data, name):
-            assert {file.fixed_boxes for file in table.files} == {not can_help}
-
-
 @pytest.mark.parametrize("mode", ["centered", "top left", "stretched"])
 @pytest.mark.parametrize("name", SIZED)
 def test_network_pixels_are_detected(real_data: Path, name: str, mode: str) -> None:
@@ -189,60 +182,6 @@ def files(real_data: Path, tmp_path: Path) -> dict[str, Path]:
         paths[f"{side} misread"] = tmp_path / f"{side}.json"
         paths[f"{side} misread"].write_text(json.dumps(content), "utf-8")
     return paths
-
-
-TURNED = [
-    ("gt", "dt misread", "--dt-boxes"),
-    ("gt misread", "dt", "--gt-boxes"),
-    ("gt misread", "dt misread", "--boxes"),
-]
-
-
-@pytest.mark.parametrize("case", TURNED)
-def test_eval_and_check_refuse_xyxy_and_name_the_option(
-    files: dict[str, Path],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    case: tuple[str, str, str],
-) -> None:
-    gt, dt, option = case
-    call = ["--gt", str(files[gt]), "--dt", str(files[dt])]
-    report = tmp_path / "report.json"
-    wrong = [str(files[name]) for name in (gt, dt) if name.endswith("misread")]
-    for command in ("eval", "check"):
-        assert (
-            main([command, *call, "-o", str(report)] if command == "eval" else ["check", *call])
-            == 2
-        )
-        said = capsys.readouterr()
-        assert said.err.count("boxes look like [x1, y1, x2, y2]") >= len(wrong)
-        assert all(f"{path}: boxes look like" in said.err for path in wrong)
-        assert f"pass {option} xyxy" in said.err
-        assert "No errors" not in said.out
-    assert not report.exists()
-    assert main(["baseline", "update", str(tmp_path / "kept.json"), str(report)]) == 2
-    # The hint leads to the right number.
-    assert main(["eval", *call, option, "xyxy", "--output-format", "json", "-q"]) == 0
-    record = json.loads(capsys.readouterr().out)
-    assert record["summary"]["AP"] == pytest.approx(AP, abs=1e-9)
-    assert main(["check", *call, option, "xyxy"]) == 0
-    assert "look-xyxy" not in capsys.readouterr().err
-    # Whoever insists has the reading, and a warning.
-    assert main(["eval", *call, "--as-is", "--output-format", "json"]) == 0
-    said = capsys.readouterr()
-    assert "look-xyxy]" in said.err
-    assert json.loads(said.out)["summary"]["AP"] != pytest.approx(AP, abs=1e-3)
-
-
-def test_the_opposite_reading_is_refused_with_the_other_value(
-    files: dict[str, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    call = ["eval", "--gt", str(files["gt"]), "--dt", str(files["dt"]), "--gt-boxes", "xywh"]
-    assert main([*call, "--boxes", "xyxy"]) == 2
-    assert "--dt-boxes xywh" in capsys.readouterr().err
-    assert main([*call, "--boxes", "xyxy", "--dt-boxes", "xywh", "--output-format", "json"]) == 0
-    record = json.loads(capsys.readouterr().out)
-    assert record["summary"]["AP"] == pytest.approx(AP, abs=1e-9)
 
 
 def test_python_refuses_xyxy_unless_declared(files: dict[str, Path]) -> None:
@@ -392,40 +331,6 @@ def test_few_boxes_are_not_checked() -> None:
     assert detap.evaluate(*tables(9)).summary["AP50"] == 0.0
     with pytest.raises(InputError, match="box_format='xyxy'"):
         detap.evaluate(*tables(10))
-
-
-@pytest.mark.parametrize("extra", [[], ["--classes", "c"]])
-def test_negative_sizes_are_checked_over_all_shards(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], extra: list[str]
-) -> None:
-    """One of 30 boxes, in a shard of its own, is a warning.
-
-    One of 15 is an error, as in one file.
-    """
-    annotations = [
-        {"id": k, "image_id": k, "category_id": 1, "bbox": [5, 5, 20, 30], "iscrowd": 0}
-        for k in range(1, 31)
-    ]
-    truth = {
-        "images": [{"id": k, "width": 100, "height": 100} for k in range(1, 31)],
-        "categories": [{"id": 1, "name": "c"}],
-        "annotations": [{**record, "area": 600} for record in annotations],
-    }
-    (tmp_path / "gt.json").write_text(json.dumps(truth), "utf-8")
-    results = [
-        {"image_id": k, "category_id": 1, "bbox": [5, 5, 20 if k > 1 else -20, 30], "score": 0.5}
-        for k in range(1, 31)
-    ]
-    call = ["eval", "--gt", str(tmp_path / "gt.json"), *extra]
-    for count, status in ((30, 0), (15, 2)):
-        shard = {"tiny": results[:1], "rest": results[1:count], "whole": results[:count]}
-        for name, part in shard.items():
-            (tmp_path / f"{name}.json").write_text(json.dumps(part), "utf-8")
-        both = [w for n in ("tiny", "rest") for w in ("--dt", str(tmp_path / f"{n}.json"))]
-        for given in (both, ["--dt", str(tmp_path / "whole.json")]):
-            assert main([*call, *given]) == status
-            assert "negative width" in capsys.readouterr().err
-            assert main([*call, *given, "--as-is"]) == 0
 
 
 # --- tables of 30 images without real data

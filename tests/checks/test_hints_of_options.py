@@ -1,4 +1,4 @@
-"""Hints that name an option of reading: with it the number is that of right data."""
+"""Hints that name an option: with it the check passes, and the number is that of right data."""
 
 import gzip
 import json
@@ -14,6 +14,7 @@ from detap.cli import main
 from tests.checks.test_hints import (
     FOUND,
     HEIGHT,
+    HINTS,
     NAMES,
     TRUTHS,
     WIDTH,
@@ -47,6 +48,17 @@ def case(make: Callable[[Path, list[str]], Case]) -> Callable[[Path, list[str]],
     """Add a case by the name of its function, which gets a folder and right COCO files."""
     CASES[make.__name__.strip("_").replace("_", " ")] = make
     return make
+
+
+for _name, (_make, _hint, _options) in HINTS.items():
+
+    def _of_boxes(
+        folder: Path, right: list[str], make: Any = _make, hint: str = _hint, named: Any = _options
+    ) -> Case:
+        options = [str(folder / o) if o.endswith((".csv", ".txt")) else o for o in named]
+        return Case(make(folder), hint, options, right)
+
+    CASES[_name] = _of_boxes
 
 
 def value_of(

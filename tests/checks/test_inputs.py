@@ -10,16 +10,15 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import detap
 from detap import Evaluator
-from detap.checks.inputs import category_shift, failed_input_checks
+from detap.checks.inputs import category_shift
 from detap.cli import main
-from detap.errors import InputError, Note
+from detap.errors import InputError
 
 Records = list[dict[str, Any]]
 Capture = pytest.CaptureFixture[str]
@@ -152,19 +151,6 @@ def test_negative_sizes_of_a_tiny_ground_truth_are_checked_with_the_others(
     errors = capsys.readouterr().err.split("Error: ")[1:]
     assert ["negative width" in error for error in errors] == [True] * 5
     assert set(written.statuses("--as-is").values()) == {0}
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_the_dask_engine_gives_the_same_statuses(
-    written: Written, fault: str, capsys: Capture
-) -> None:
-    pytest.importorskip("distributed")
-    wrong, message = FAULTS[fault]
-    for images, status in (([1], 0), (range(1, IMAGES + 1), 2)):
-        written.write(objects(), made_wrong(results(), wrong, images))
-        capsys.readouterr()
-        assert main([*written.call(["whole"], ["tiny", "rest"]), "--engine", "dask"]) == status
-        assert (message in capsys.readouterr().err) == (status == 2 or fault == "turned")
 
 
 def test_shards_read_in_python_are_checked_together(written: Written) -> None:
@@ -325,14 +311,3 @@ def test_few_objects_must_all_agree_if_categories_are_unknown() -> None:
     pairs = [(0, 1, 2, 5), (1, 2, 3, 4)]
     assert category_shift(pairs, unknown=True) == OFF_BY_ONE
     assert category_shift([(0, 1, 2, 5), (1, 2, 3, 3), (2, 3, 9, 1)], unknown=True) == ""
-
-
-def test_results_without_a_known_category_are_an_error_of_their_file() -> None:
-    counts: Any = SimpleNamespace(
-        known=0, ground_truths=1, ground_truths_backward=0, detections=3, detections_backward=0
-    )
-    notes = [Note("unknown-categories", "of classes without ground truth", 3)]
-    sample: Any = None  # is not read then
-    (failed,) = failed_input_checks(counts, sample, notes, "gt.json", "dt.json")
-    assert failed.problem.file == "dt.json"
-    assert failed.problem.message.endswith("is in the ground truth (3 detections)")

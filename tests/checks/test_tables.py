@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 
 from detap.checks.boxes import FailedCheck, failed_box_checks
-from detap.checks.tables import look_normalized, negative_size_error
+from detap.checks.tables import look_normalized
 from detap.cli import main
-from detap.errors import InputError, Note, Problem
+from detap.errors import InputError, Note
 from detap.evaluation.detection import evaluate
 from detap.tables.detection import Detections, GroundTruth
 from detap.tables.notes import FRACTIONS as OF_UNKNOWN_SIZE
-from detap.tables.notes import backward
 
 PIXELS = [[10, 10, 50, 50], [60.5, 10, 90, 40.25], [5, 5, 25, 45]]
 FRACTIONS = [[0.1, 0.1, 0.5, 0.5], [0.605, 0.1, 0.9, 0.4], [0.05, 0.05, 0.25, 0.45]]
@@ -58,15 +57,6 @@ def test_normalized_boxes_in_either_input_are_an_error(
     assert warnings.count("normalized-boxes") == len(whose)
     repeated = {"repeated-detections", "repeated-objects", "one-score"}
     assert set(warnings) <= {"normalized-boxes", *repeated}
-
-
-def test_the_hint_leads_to_the_right_metric() -> None:
-    truth, detections = tables(PIXELS, FRACTIONS)
-    sizes = np.array([100, 100, 100, 100])
-    right = replace(
-        detections, corners=detections.corners * sizes, box_area=detections.box_area * 10_000
-    )
-    assert evaluate(truth, right, "coco").summary["AP50"] == 1.0
 
 
 @pytest.mark.parametrize(
@@ -196,24 +186,6 @@ def test_strict_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert main(["eval", *WITH_WARNING]) == 0
 
 
-def test_a_negative_size_is_a_negative_width_height_or_area() -> None:
-    corners = np.array(
-        [
-            [0.0, 0, 9, 9],
-            [9, 0, 0, 9],
-            [0, 9, 9, 0],
-            [9, 9, 0, 0],
-            [5, 9, 5, 0],  # of no width, so that its area is none
-            [9, 5, 0, 5],
-            [5, 5, 5, 5],
-            [0, 0, 9, 9],
-        ]
-    )
-    area = np.array([81.0, -81, -81, 81, 0, 0, 0, -1])
-    assert backward(corners, area).tolist() == [1, 2, 3, 4, 5, 7]
-    assert backward(corners[:1], area[:1]).tolist() == []
-
-
 ONE = [[0.1, 0.2, 0.5, 0.7]]
 
 
@@ -236,23 +208,6 @@ def test_boxes_look_normalized_if_most_are_fractions_up_to_two(
     corners: Any, expected: bool
 ) -> None:
     assert look_normalized(np.array(corners, np.float64)) is expected
-
-
-def test_the_error_of_negative_sizes_lists_the_first_boxes() -> None:
-    listed = [Problem("dt.txt", f"line {k}", "width is -1", "correct the boxes") for k in (3, 5)]
-    hint = (
-        "correct the boxes, or pass as_is=True (--as-is) to count them as boxes that overlap "
-        "nothing"
-    )
-    error = negative_size_error("dt.txt", 4, 9, listed, "x1 and x2 look exchanged")
-    message = "4 of 9 boxes have negative width or height"
-    known = f"{message}: x1 and x2 look exchanged; first: dt.txt: line 3: width is -1"
-    assert error.problems == (Problem("dt.txt", "", known, hint),)
-    error = negative_size_error("dt.txt", 4, 9, listed)
-    assert error.problems == (Problem("dt.txt", "", message, hint), *listed)
-    assert error.omitted == 2
-    error = negative_size_error("dt.txt", 1, 9, listed[:1])
-    assert error.problems == (Problem("dt.txt", "line 3", "width is -1", hint),)
 
 
 def test_arrays_with_zero_area_and_scores_outside_the_unit_interval_are_noted() -> None:
