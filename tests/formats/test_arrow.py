@@ -13,7 +13,7 @@ import pytest
 import detap
 from detap.errors import InputError, UsageError
 from detap.formats.catalogue import FORMATS
-from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.io.limits import Limits
 from detap.tables.detection import Detections, GroundTruth
 from tests.cli.conftest import Ended
 from tests.cli.conftest import detap as run
@@ -237,18 +237,6 @@ def test_no_category_in_common(tmp_path: Path, json_tables: tuple[GroundTruth, D
     assert len(detections) == 0
 
 
-def test_unknown_categories_are_skipped(
-    tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
-) -> None:
-    truth, expected = json_tables
-    columns = result_columns([*RESULTS, {**RESULTS[0], "category_id": 99}])
-    mine = detections_of(tmp_path, columns, truth)
-    same(mine, expected)
-    assert [(n.code, n.count) for n in mine.notes if n.severity == "warning"] == [
-        ("unknown-categories", 1)
-    ]
-
-
 def test_whole_floats_are_ids_and_others_are_not(
     tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
 ) -> None:
@@ -388,29 +376,6 @@ def test_repeated_ids(tmp_path: Path, json_tables: tuple[GroundTruth, Detections
         truth_of(tmp_path, columns)
 
 
-@pytest.mark.parametrize("start", [0, 1])
-def test_ids_that_restart_in_each_image(tmp_path: Path, start: int) -> None:
-    truth = json.loads(json.dumps(TRUTH))
-    seen: dict[Any, int] = {}
-    for record in truth["annotations"]:
-        record["id"] = seen.get(record["image_id"], start)
-        seen[record["image_id"]] = record["id"] + 1
-    truth["annotations"].append(truth["annotations"][1])  # counted once
-    (tmp_path / "gt.json").write_text(json.dumps(truth))
-    theirs = detap.read_ground_truth(tmp_path / "gt.json")
-    assert not theirs.zero_id.any()
-    mine = truth_of(tmp_path, truth_columns(truth))
-    same(mine, theirs)
-    reused = len(TRUTH["annotations"]) - len({record["id"] for record in truth["annotations"]})
-    for one in (mine, theirs):
-        counts = {note.code: note.count for note in one.notes}
-        assert counts["annotation-ids-by-image"] == reused > 0
-        assert counts["repeated-annotations"] == 1
-    truth["annotations"][-1] = {**truth["annotations"][1], "area": 1.0}
-    with pytest.raises(InputError, match=r"duplicate id . \(also at row 1 \(row group 0\)\)"):
-        truth_of(tmp_path, truth_columns(truth))
-
-
 def test_an_annotation_of_id_0_is_recorded(tmp_path: Path) -> None:
     columns = truth_columns(TRUTH)
     columns["id"] = [5, 0, 7, None]
@@ -537,42 +502,6 @@ def test_invalid_ground_truth(change: dict[str, Any], says: str | None, tmp_path
         truth_of(tmp_path, content)
 
 
-def test_empty_detections_are_noted(
-    tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
-) -> None:
-    mine = detections_of(tmp_path, table(result_columns(RESULTS)).slice(0, 0), json_tables[0])
-    assert [note.code for note in mine.notes] == ["no-detections"]
-    assert len(mine) == 0
-
-
-def test_a_few_negative_sizes_are_counted(
-    tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
-) -> None:
-    columns = result_columns([RESULTS[0]] * 30)
-    columns["width"][7] = -5.0
-    mine = detections_of(tmp_path, columns, json_tables[0])
-    (note,) = [note for note in mine.notes if "negative" in note.code]
-    assert (note.code, note.count) == ("detections-negative-size", 1)
-    assert "first: row 7 (row group 3), [10, 20, -5, 40]" in note.message
-    columns["width"][8] = -5.0
-    with pytest.raises(InputError, match=r"2 of 30 boxes have negative width or height"):
-        detections_of(tmp_path, columns, json_tables[0])
-    assert len(detections_of(tmp_path, columns, json_tables[0], as_is=True)) == 30
-
-
-def test_a_problem_of_many_rows_is_one_line(
-    tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
-) -> None:
-    columns = result_columns([RESULTS[0]] * 50)
-    columns["score"] = [float("inf")] * 50
-    content = table(columns, score=pa.float64())
-    with pytest.raises(InputError) as raised:
-        detections_of(tmp_path, content, json_tables[0], limits=Limits(problems=3))
-    (problem,) = raised.value.problems
-    assert problem.location.startswith("50 records (row 0 (row group 0), row 1 (")
-    assert raised.value.omitted == 0
-
-
 # --- files
 
 
@@ -648,17 +577,6 @@ def test_damaged_files_raise_input_error(
             said.append(str(error))
     assert said
     assert all(text.startswith(str(path)) for text in said)
-
-
-def test_limits(tmp_path: Path, json_tables: tuple[GroundTruth, Detections]) -> None:
-    truth = json_tables[0]
-    columns = table(result_columns(RESULTS))
-    for limits, says in (
-        (Limits(records=len(RESULTS) - 1), f"more than {len(RESULTS) - 1} rows; raise the lim"),
-        (Limits(file_bytes=100), "is larger than 100 bytes; raise the limit with --max-file"),
-    ):
-        with pytest.raises(InputError, match=says):
-            detections_of(tmp_path, columns, truth, limits=limits)
 
 
 @pytest.mark.parametrize(
@@ -769,17 +687,6 @@ def test_detections_from_standard_input(files: Path, run: Run) -> None:
     assert json.loads(piped.stdout)["summary"] == json.loads(expected.out)["summary"]
 
 
-def test_check_accepts_detections_only(files: Path, run: Run) -> None:
-    call = ("check", "--output-format", "json", "--dt")
-    ended = run(*call, files / "dt.parquet")
-    assert ended.status == 0, ended.err
-    expected = run(*call, files / "dt.json")
-    mine, theirs = json.loads(ended.out), json.loads(expected.out)
-    for record in (mine, theirs):
-        del record["inputs"]
-    assert mine == theirs
-
-
 def test_slices_by_a_column(files: Path, run: Run) -> None:
     call = ("--gt", files / "gt.parquet", "--dt", files / "dt.json", "--slice-by", "weather")
     ended = run("eval", *call, "--fail-under", "AP=0", "--output-format", "json")
@@ -794,36 +701,7 @@ def test_slices_by_a_column(files: Path, run: Run) -> None:
     assert f"{files / 'gt.parquet'}: {message}" in ended.err
 
 
-def test_detections_alone_name_images_and_classes(tmp_path: Path) -> None:
-    columns = {"image_id": [5, 3], "category_id": [8, 8], "score": [0.5, 0.5]}
-    write_parquet(pa.table({**columns, "bbox": [[0.0, 0.0, 9.0, 9.0]] * 2}), tmp_path / "dt")
-    truth = FORMATS["arrow"].placeholder(tmp_path / "dt", {"boxes": "xyxy"}, DEFAULT_LIMITS)
-    assert (truth.images, truth.class_ids, truth.classes) == ((3, 5), (8,), ("8",))
-
-
 def test_file_names_of_images(tmp_path: Path) -> None:
     names = {**truth_columns(TRUTH), "file_name": ["a.jpg", "b/c.jpg", "b/c.jpg", "d.jpg"]}
     truth = truth_of(tmp_path, names)
     assert FORMATS["arrow"].file_names(truth) == {1: "a.jpg", 2: "b/c.jpg", 3: "d.jpg"}
-
-
-def test_voc_ground_truth_with_parquet(tmp_path: Path, run: Run) -> None:
-    root = Path(__file__).parents[2] / "fixtures/quickstart/voc"
-    truth = detap.read_ground_truth(root)
-    expected = detap.read_detections(root / "detections", truth)
-    x1, y1, x2, y2 = expected.corners.T
-    columns = {
-        "image_id": [expected.images[i] for i in expected.image],
-        "category": [expected.classes[k] for k in expected.label],
-        "score": expected.score,
-        "x1": x1,
-        "y1": y1,
-        "x2": x2,
-        "y2": y2,
-    }
-    write_parquet(pa.table(columns), tmp_path / "dt.parquet")
-    call = ("eval", "--gt", root, "--output-format", "json", "--dt")
-    mine = json.loads(run(*call, tmp_path / "dt.parquet").out)
-    theirs = json.loads(run(*call, root / "detections").out)
-    assert mine["summary"] == theirs["summary"]
-    assert mine["classes"] == theirs["classes"]

@@ -1,8 +1,6 @@
 """CVAT for images 1.1: valid and invalid input."""
 
 import gzip
-import hashlib
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,8 +11,6 @@ import pytest
 from detap import formats
 from detap.errors import InputError, UsageError
 from detap.formats.catalogue import FORMATS
-from detap.formats.detection import detect_format
-from detap.io.limits import DEFAULT_LIMITS, Limits
 from tests.cli.conftest import Ended, detap
 
 __all__ = ["detap"]
@@ -188,67 +184,12 @@ def test_detections_have_scores(tmp_path: Path) -> None:
         read_detections(other, truth)
 
 
-def test_a_few_negative_sizes_are_counted(tmp_path: Path) -> None:
-    shapes = [box(corners=(n, 0, n + 5, 9)) for n in range(21)]
-    shapes[3] = box(corners=(9, 0, 4, 9))
-    path = written(tmp_path, document(image(*shapes)))
-    note = next(n for n in read_ground_truth(path).notes if n.code.endswith("negative-size"))
-    assert f"{path}: line 8: xbr = 4 is less than xtl = 9" in note.message
-
-
-def test_the_digest_of_the_file(tmp_path: Path) -> None:
-    path = written(tmp_path, document(image(BOX)))
-    truth = read_ground_truth(path, limits=Limits(digests=True))
-    assert truth.files[0].sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
-    assert truth.files[0].records == 1
-
-
 def test_attributes_and_files_of_images(tmp_path: Path) -> None:
     images = (image(BOX, name="x\\a.jpg", more='subset="night"'), image(name="b"))
     truth = read_ground_truth(written(tmp_path, document(*images)))
     assert truth.images == ("b", "x/a")
     assert FORMATS["cvat"].image_attribute(truth, "subset") == {"x/a": "night"}
     assert FORMATS["cvat"].file_names(truth) == {"x/a": "x\\a.jpg", "b": "b"}
-
-
-def test_detections_without_ground_truth(tmp_path: Path) -> None:
-    polygon = '<polygon label="cat" points="1,2;3,4;5,2" score=".5"></polygon>'
-    scored = BOX.replace("<box", '<box score=".75"')
-    written(tmp_path, document(image(scored, polygon, box("unscored")), image(name="x/b.jpg")))
-    truth = placeholder_ground_truth(tmp_path, {}, DEFAULT_LIMITS)
-    assert (truth.images, truth.classes, len(truth)) == (("a", "x/b"), ("dog", "unscored"), 0)
-    truth = placeholder_ground_truth(tmp_path, {"shapes": "bbox"}, DEFAULT_LIMITS)
-    assert truth.classes == ("cat", "dog", "unscored")
-
-
-def test_the_format_is_detected_by_the_root_element(tmp_path: Path) -> None:
-    path = written(tmp_path, document(image(BOX)))
-    assert detect_format(path).name == "cvat"
-    assert detect_format(tmp_path).name == "cvat"
-    assert not fits(str(tmp_path / "absent.xml"))
-    voc = written(tmp_path, "<annotation><object/></annotation>", "b.xml")
-    assert not fits(str(voc))
-    assert detect_format(voc).name == "voc"
-
-
-def test_the_command(tmp_path: Path, detap: Run) -> None:
-    gt = written(tmp_path, document(image(BOX, name="x/a.jpg", more="")), "gt.xml")
-    scored = BOX.replace("<box", '<box score=".75"')
-    dt = written(tmp_path, document(image(scored, name="x/a.jpg")), "dt.xml")
-    call = ("--gt", gt, "--dt", dt)
-    ended = detap("eval", *call, "--output-format", "json")
-    assert json.loads(ended.out)["summary"]["AP"] == pytest.approx(1)
-    for sides in (call, call[:2], call[2:]):
-        assert detap("check", *sides).status == 0
-    bad = written(tmp_path, document(image(box(corners=(1, 2, "x", 4)))), "bad.xml")
-    for side in ("--gt", "--dt"):
-        ended = detap("check", side, bad)
-        assert ended.status == 2
-        assert "bad.xml: line 5: xbr 'x' is not a number; use a decimal" in ended.err
-    (tmp_path / "text").mkdir()
-    (tmp_path / "text/a.txt").write_text("dog .5 1.5 2 11.5 22\n")
-    ended = detap("eval", *call[:2], "--dt", tmp_path / "text", "--output-format", "json")
-    assert json.loads(ended.out)["summary"]["AP"] == pytest.approx(1)
 
 
 # --- bad input
@@ -408,27 +349,11 @@ def test_bad_shapes_with_shapes_bbox(tmp_path: Path) -> None:
     ]
 
 
-def test_a_problem_of_many_boxes_is_one_line(tmp_path: Path) -> None:
-    path = written(tmp_path, document(image(*[BOX.replace("dog", "")] * 30)))
-    with pytest.raises(InputError) as caught:
-        read_ground_truth(path)
-    (problem,) = caught.value.problems
-    assert problem.location == "30 lines (5, 6, 7, ...)"
-    assert caught.value.omitted == 0
-
-
-def test_limits(tmp_path: Path) -> None:
-    path = written(tmp_path, document(image(BOX, BOX, BOX)))
-    assert "more than 2 records" in refused(path, limits=Limits(records=2))[0]
-    assert "is larger than 99 bytes" in refused(path, limits=Limits(file_bytes=99))[0]
+def test_nesting_and_folders(tmp_path: Path) -> None:
     deep = written(tmp_path, HEAD + "<a>" * 200)
     assert refused(deep) == [
         "line 4: XML is nested 101 levels deep, the limit is 100; raise the limit with "
         "--max-nesting"
     ]
-    assert "is a folder, expected a file" in refused(written_folder(tmp_path))[0]
-
-
-def written_folder(tmp_path: Path) -> Path:
     (tmp_path / "sub" / "annotations.xml").mkdir(parents=True)
-    return tmp_path / "sub"
+    assert "is a folder, expected a file" in refused(tmp_path / "sub")[0]

@@ -11,7 +11,6 @@ import pytest
 import detap
 from detap.errors import InputError
 from detap.formats.detection import detect_format
-from detap.io.limits import Limits
 from tests.formats import test_createml as createml
 from tests.formats import test_datumaro as datumaro
 from tests.formats import test_label_studio as label_studio
@@ -183,8 +182,6 @@ def test_the_right_format_comes_first(name: str, tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         detap.read_detections(scored, truth, format="coco")
     assert caught.value.problems[0].hint == "use --dt-format createml (format= in Python)"
-    with pytest.raises(InputError, match="more than 0 records; raise the limit with --max-records"):
-        detap.read_ground_truth(path, limits=Limits(records=0))
 
 
 @pytest.mark.parametrize(

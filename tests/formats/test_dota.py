@@ -16,11 +16,10 @@ from detap.evaluation.detection import evaluate
 from detap.formats.catalogue import FORMATS
 from detap.formats.detection import detect_format
 from detap.formats.dota import (
-    placeholder_ground_truth,
     read_detections,
     read_ground_truth,
 )
-from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.io.limits import Limits
 from detap.tables.concat import join_detections, join_ground_truths
 from detap.tables.detection import Detections, GroundTruth
 from tests.cli.conftest import Ended, detap
@@ -246,13 +245,6 @@ def test_the_format_is_detected_by_the_content_of_lines(labels: Path, tmp_path: 
         other = written(tmp_path / "other", {"1.txt": text})
         assert not FORMATS["dota"].fits(str(other)), text
     assert not FORMATS["dota"].fits(str(tmp_path / "absent"))
-
-
-def test_detections_without_ground_truth(tmp_path: Path) -> None:
-    path = results(tmp_path, ship=f"P1 .9 {SHIP}\nP2 .5 {SHIP}")
-    empty = placeholder_ground_truth(path, {}, DEFAULT_LIMITS)
-    assert empty.images == ("P1", "P2")
-    assert empty.classes == ("ship",)
 
 
 def test_protocols_of_boxes_require_bounding_boxes(labels: Path, tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """LabelMe's JSON files: valid and invalid input."""
 
 import gzip
-import hashlib
 import json
 import math
 from collections.abc import Callable
@@ -15,7 +14,6 @@ from detap.errors import InputError, UsageError
 from detap.evaluation.detection import evaluate
 from detap.formats.catalogue import FORMATS
 from detap.formats.detection import detect_format
-from detap.io.limits import Limits
 from detap.protocols import Protocol
 from tests.cli.conftest import Ended, detap
 
@@ -228,25 +226,6 @@ def test_paths_of_images(tmp_path: Path) -> None:
     assert paths == {"a": "images/a.jpg", "b": "b.jpg"}
 
 
-def test_normalized_boxes_are_refused(tmp_path: Path, detap: Run) -> None:
-    shapes = [shape((0.1, 0.2), (0.3 + n / 100, 0.4)) for n in range(12)]
-    written(tmp_path, {"a.json": document(*shapes)})
-    ended = detap("check", "--gt", tmp_path)
-    assert ended.status == 2
-    assert "boxes look normalized (all coordinates" in ended.err
-
-
-def test_digests_are_those_of_the_files(tmp_path: Path) -> None:
-    folder = written(tmp_path, {"b.json": document(shape()), "a.json": document()})
-    lines = "".join(
-        f"{hashlib.sha256((folder / name).read_bytes()).hexdigest()}  {name}\n"
-        for name in ("a.json", "b.json")
-    )
-    source = read_ground_truth(folder, limits=Limits(digests=True)).files[0]
-    assert source.sha256 == hashlib.sha256(lines.encode()).hexdigest()
-    assert source.members == ("a.json", "b.json")
-
-
 def test_the_format_is_detected_by_its_keys(tmp_path: Path) -> None:
     picture = "A" * 20_000
     late = json.dumps({"imageData": picture, "shapes": [], "imagePath": "a.jpg"})
@@ -260,24 +239,6 @@ def test_the_format_is_detected_by_its_keys(tmp_path: Path) -> None:
     assert detect_format(tmp_path / "instances.json").name == "coco"
     assert not fits(str(tmp_path / "absent.json"))
     assert not fits(str(tmp_path / "c.jpg"))
-
-
-def test_the_command(tmp_path: Path, detap: Run) -> None:
-    gt, dt = tmp_path / "gt", tmp_path / "dt"
-    gt.mkdir()
-    dt.mkdir()
-    written(gt, {"a.json": document(shape()), "b.json": document()})
-    written(dt, {"a.json": document(shape(score=0.5))})
-    call = ("--gt", gt, "--dt", dt)
-    ended = detap("eval", *call, "--output-format", "json")
-    assert json.loads(ended.out)["summary"]["AP"] == pytest.approx(1)
-    for sides in (call, call[:2], call[2:]):
-        assert detap("check", *sides).status == 0
-    written(gt, {"c.json": document(shape(kind="blob"))})
-    for side in ("--gt", "--dt"):
-        ended = detap("check", side, gt)
-        assert ended.status == 2
-        assert 'c.json: shapes[0]: shape_type is "blob"; use rectangle or polygon' in ended.err
 
 
 # --- bad input
@@ -361,15 +322,6 @@ def test_bad_shapes_with_shapes_bbox(tmp_path: Path) -> None:
     ]
 
 
-def test_a_problem_of_many_files_is_one_line(tmp_path: Path) -> None:
-    bad = document(*[shape() | {"label": ""}] * 12)
-    written(tmp_path, {"b.json": bad})
-    listed = refused(tmp_path, bad)
-    assert listed == [
-        'shapes[0]: label is "" (24 times, in several files); write the name of its class'
-    ]
-
-
 def test_empty_folders(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no LabelMe files: no file ends with .json; use the"):
         read_ground_truth(tmp_path)
@@ -380,13 +332,3 @@ def test_empty_folders(tmp_path: Path) -> None:
     (tmp_path / "b.json").symlink_to("/dev/zero")
     with pytest.raises(InputError, match=r"b.json: is a device, expected a file"):
         read_ground_truth(tmp_path)
-
-
-def test_limits(tmp_path: Path) -> None:
-    written(tmp_path, {"a.json": document(shape(), shape(), shape())})
-    with pytest.raises(
-        InputError, match=rf"^{tmp_path}: more than 2 records; raise the limit with"
-    ):
-        read_ground_truth(tmp_path, limits=Limits(records=2))
-    with pytest.raises(InputError, match=r"a.json: is larger than 9 bytes; raise the limit"):
-        read_ground_truth(tmp_path, limits=Limits(file_bytes=9))

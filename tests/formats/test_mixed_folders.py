@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from hashlib import sha256
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,16 @@ import detap
 from detap.errors import InputError, UsageError
 from detap.formats.catalogue import FORMATS
 from detap.formats.detection import detect_format
+from detap.io.limits import Limits
+from tests.cli.conftest import Ended
+from tests.cli.conftest import detap as command
 from tests.formats import test_via as via
 from tests.formats.exports import write
 from tests.formats.voc_files import item, xml
 
+__all__ = ["command"]
+
+Run = Callable[..., Ended]
 SIZE = 50, 40
 Corners = tuple[float, float, float, float]
 Make = Callable[[str, str, Corners], dict[str, Any]]
@@ -365,3 +372,30 @@ def test_other_text_is_no_second_format(name: str, tmp_path: Path) -> None:
     make(tmp_path, name)
     (tmp_path / "labels.txt").write_text("cat")
     assert detect_format(tmp_path).name == MADE[name][0]
+
+
+def digest_of(path: Path, members: list[str]) -> str:
+    """Return the digest of a file, or of the listing of a folder's members."""
+    if path.is_file():
+        return sha256(path.read_bytes()).hexdigest()
+    lines = (f"{sha256((path / name).read_bytes()).hexdigest()}  {name}\n" for name in members)
+    return sha256("".join(lines).encode()).hexdigest()
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_the_command_check_and_limits(name: str, tmp_path: Path, command: Run) -> None:
+    make(tmp_path, name)
+    options: dict[str, Any] = {"image_size": "50x40"} if MADE[name][0] == "yolo" else {}
+    words = [f"--{option.replace('_', '-')}={value}" for option, value in options.items()]
+    ended = command("check", "--gt", tmp_path, *words, "--output-format", "json")
+    assert ended.status == 0, ended.err
+    report = json.loads(ended.out)
+    assert report["statistics"]["ground_truths"] == 1
+    assert [row["ground_truths"] for row in report["classes"] if row["name"] == content(name)[1]]
+    members = [*detap.read_ground_truth(tmp_path, **options).files[0].members]
+    source = report["inputs"][0]
+    assert source["sha256"] == digest_of(Path(source["path"]), members)
+    with pytest.raises(InputError, match=r"more than 0 (records|rows|boxes)"):
+        detap.read_ground_truth(tmp_path, limits=Limits(records=0), **options)
+    with pytest.raises(InputError, match="is larger than 2 bytes; raise the limit with --max-file"):
+        detap.read_ground_truth(tmp_path, limits=Limits(file_bytes=2), **options)

@@ -11,7 +11,6 @@ import detap
 from detap.errors import InputError
 from detap.formats.catalogue import FORMATS
 from detap.formats.detection import detect_format
-from detap.formats.read import detections_from
 from tests.formats.exports import CAT, DOG, RESULTS, Bad, changed, refused, write
 
 
@@ -139,13 +138,6 @@ def test_a_tilted_ellipse_touches_its_bounds(tmp_path: Path) -> None:
     down = [20 + 5 * math.cos(a) * sin + 2 * math.sin(a) * cos for a in angles]
     expected = [min(across), min(down), max(across), max(down)]
     assert [x1, y1, x2, y2] == pytest.approx(expected, abs=1e-6)
-
-
-def test_detections_without_ground_truth(tmp_path: Path) -> None:
-    valid(tmp_path)
-    detections = detections_from(FORMATS["via"], tmp_path / "gt.json", None, {})
-    assert detections.images == ("a", "b")
-    assert not detections.has_scores
 
 
 KEY = "a.jpg7"
