@@ -326,7 +326,7 @@ def test_updates_without_scores() -> None:
     for merged in (evaluator, evaluator.merge(parts)):
         assert not merged._tables()[1].has_scores
         merged.update_records([3], [record | {"image_id": 3, "score": 0.5}])
-        message = "detections: image 1: score is missing; 2 of 3 records have none: give all"
+        message = "detections: image 1, row 0: score is missing; 2 of 3 records have none: give all"
         with pytest.raises(InputError, match=message):
             merged.compute()
 

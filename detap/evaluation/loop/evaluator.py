@@ -277,16 +277,15 @@ class Evaluator:
         keys = [k for k in keys if k not in optional or any(r.get(k) is not None for r in records)]
         rows: dict[Name, dict[str, list[Any]]] = {name: {k: [] for k in keys} for name in images}
         for number, record in enumerate(records):
-            for key in keys:
-                if record.get(key) is None:
-                    hint = f"give {', '.join(keys)}"
-                    _refuse(f"{key} is missing", hint, f"record {number}")
-            if record["image_id"] not in rows:
+            location, missing = f"record {number}", [k for k in keys if record.get(k) is None]
+            if missing:
+                _refuse(f"{missing[0]} is missing", f"give {', '.join(keys)}", location)
+            image = record["image_id"]
+            if image not in rows:
                 hint = "name every image of the batch in image_ids"
-                message = f"image {record['image_id']!r} is not in the batch"
-                _refuse(message, hint, f"record {number}")
+                _refuse(f"image {image!r} is not in the batch", hint, location)
             for key in keys:
-                rows[record["image_id"]][key].append(record[key])
+                rows[image][key].append(record[key])
         columns = {key: [rows[image][key] for image in images] for key in keys}
         if "keypoints" in shapes:
             columns["keypoints"] = [list(map(_keypoint_triples, k)) for k in columns["keypoints"]]
@@ -478,10 +477,8 @@ class Evaluator:
             truth = GroundTruth(**fields, classes=classes)
         fields = self._fields("detections", truth.images, truth.class_ids)
         detections = Detections(**fields, classes=truth.classes)
-        image = detections.image
-        check_scores(
-            detections.score, lambda row: ("detections", f"image {truth.images[image[row]]!r}")
-        )
+        rows = ImageRows("detections", truth.images, detections.image)
+        check_scores(detections.score, lambda row: (rows.table, rows.location(row)))
         return truth, detections
 
     def _rows(self, table: str) -> Block:
