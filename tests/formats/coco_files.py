@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from detap.errors import InputError, Note
+from detap.errors import InputError
 from detap.formats.coco import format as coco
 from detap.formats.coco import results
 from detap.formats.coco import truth as instances
@@ -206,10 +206,6 @@ def agreed(reading: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         return None
     assert_equal_columns(one, other)
     return one
-
-
-def counted(notes: tuple[Note, ...]) -> dict[str, int]:
-    return {note.code: note.count for note in notes}
 
 
 def assert_equal_columns(one: Any, other: Any) -> None:

@@ -1,8 +1,6 @@
 """Bad COCO input; the messages are the same if Python parses every record."""
 
 import json
-import os
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +16,11 @@ from tests.formats.coco_files import (
     TRUTH,
     Files,
     as_bytes,
-    counted,
     result,
     truth,
     with_record,
 )
+from tests.formats.helpers import codes
 
 
 @pytest.fixture(params=["fast", "one by one"])
@@ -59,14 +57,6 @@ TRUTH_ERRORS: dict[str, tuple[Any, str]] = {
     "annotation id twice": (
         with_record("annotations", 1, id=11, image_id=1),
         "annotations[1] (id 11): duplicate id 11 (also at annotations[0])",
-    ),
-    "image id twice": (
-        with_record("images", 1, id=1),
-        "images[1] (id 1): duplicate id 1 (also at images[0])",
-    ),
-    "category id twice": (
-        with_record("categories", 1, id=1),
-        "categories[1] (id 1): duplicate id 1 (also at categories[0])",
     ),
     "unknown image": (
         with_record("annotations", 1, image_id=99),
@@ -128,31 +118,17 @@ TRUTH_ERRORS: dict[str, tuple[Any, str]] = {
         with_record("annotations", 0, bbox=[1, 2, float("nan"), 4]),
         "annotations[0] (id 11): bbox[2] is NaN, expected a finite number",
     ),
-    "box infinite": (
-        with_record("annotations", 0, bbox=[1, 2, float("inf"), 4]),
-        "bbox[2] is infinite",
-    ),
-    "box 1e999": (text(TRUTH, "[10, 20, 30", "[10, 20, 1e999"), "bbox[2] is infinite, expected"),
     "box of 401 digits": (
         text(TRUTH, "[10, 20, 30", "[10, 20, 1" + "0" * 400),
         "bbox[2] is 10000000000000000000... (401 digits), expected a finite number",
-    ),
-    "box of 310 digits": (
-        text(TRUTH, "[10, 20, 30", "[10, 20, 1" + "0" * 310),
-        "expected a finite number",
     ),
     "negative width": (
         with_record("annotations", 0, bbox=[1, 2, -3, 4]),
         "bbox has a negative width: [1, 2, -3, 4]",
     ),
-    "negative height": (with_record("annotations", 0, bbox=[1, 2, 3, -4]), "negative height"),
     "area overflows": (
         with_record("annotations", 0, bbox=[1, 2, 1e200, 1e200]),
         "bbox [1, 2, 1e+200, 1e+200] overflows",
-    ),
-    "corner overflows": (
-        with_record("annotations", 0, bbox=[1.7e308, 2, 1.7e308, 0]),
-        " overflows, expected finite corners",
     ),
     "area negative": (with_record("annotations", 0, area=-1), "area is -1, expected a number >= 0"),
     "crowd of two": (with_record("annotations", 0, iscrowd=2), "iscrowd is 2, expected 0 or 1"),
@@ -200,7 +176,6 @@ TRUTH_ERRORS: dict[str, tuple[Any, str]] = {
     "a comma too many": (text(TRUTH, '"area": 700.5', '"area": 700.5,'), "invalid JSON at"),
     "single quotes": (repr(TRUTH).encode(), "looks like Python text, not JSON; write it with json"),
     "UTF-16": (json.dumps(TRUTH).encode("utf-16"), "is UTF-16 or UTF-32 text, expected UTF-8"),
-    "UTF-16 without mark": (json.dumps(TRUTH).encode("utf-16-le"), "is UTF-16 or UTF-32 text"),
     "Latin-1": (
         json.dumps(truth(info="\xe9"), ensure_ascii=False).encode("latin-1"),
         "0xe9 is not UTF-8; save it as UTF-8",
@@ -286,11 +261,6 @@ RESULT_ERRORS: dict[str, tuple[Any, str]] = {
         [{**record, "category_id": record["category_id"] + 1} for record in RESULTS],
         "every category_id looks off by +1 (e.g. 2 overlaps class 1); use the ground truth's ids",
     ),
-    "image id beyond 64 bits": (
-        result(1, image_id=2**63),
-        "[1]: image_id 9223372036854775808 is not in the ground truth",
-    ),
-    "image id missing": (result(0, "image_id"), "[0]: image_id is missing"),
     "score missing": (
         result(2, "score"),
         "[2]: score is missing; 1 of 3 records has none: give all records a score, or none",
@@ -301,13 +271,6 @@ RESULT_ERRORS: dict[str, tuple[Any, str]] = {
     ),
     "score true": (result(2, score=True), "[2]: score is true, expected a number"),
     "score NaN": (result(2, score=float("nan")), "[2]: score is NaN, expected a finite number"),
-    "score infinite": (result(2, score=float("-inf")), "[2]: score is infinite"),
-    "score 1e999": (text(RESULTS, "0.75", "1e999"), "[2]: score is infinite"),
-    "score of 401 digits": (
-        text(RESULTS, "0.75", "1" + "0" * 400),
-        "[2]: score is 10000000000000000000... (401 digits), expected a finite number",
-    ),
-    "box negative": (result(0, bbox=[1, 2, -3, 4]), "[0]: bbox has a negative width"),
     "box overflows": (
         result(0, bbox=[0, 0, 1e300, 1e300]),
         "[0]: bbox [0, 0, 1e+300, 1e+300] overflows",
@@ -342,8 +305,6 @@ RESULT_ERRORS: dict[str, tuple[Any, str]] = {
         text(RESULTS, '"score": 0.8', '"score": 0.8, "score": 0.9'),
         '[1]: duplicate key "score"',
     ),
-    "a fraction without digits": (text(RESULTS, "0.75", "1."), "invalid JSON at"),
-    "a number from 0": (text(RESULTS, "0.75", "01"), "invalid JSON at"),
 }
 
 
@@ -357,57 +318,10 @@ def test_invalid_results_are_refused(files: Files, name: str) -> None:
 
 TRUTH_NOTES: dict[str, tuple[Any, dict[str, int]]] = {
     "annotation id 0": (with_record("annotations", 0, id=0), {"annotation-id-zero": 1}),
-    "annotation id huge": (with_record("annotations", 0, id=10**30), {}),
-    "annotation id a string": (with_record("annotations", 0, id="x"), {}),
-    "image id whole float": (with_record("images", 0, id=1.0), {}),
-    "the same annotation again": (
-        truth(annotations=[*TRUTH["annotations"], TRUTH["annotations"][0]]),
-        {"repeated-annotations": 1},
-    ),
-    "the same image again": (
-        truth(images=[*TRUTH["images"], TRUTH["images"][0]]),
-        {"repeated-images": 1},
-    ),
-    "the same category again": (
-        truth(categories=[*TRUTH["categories"], TRUTH["categories"][0]]),
-        {"repeated-categories": 1},
-    ),
-    "no annotation ids": (
-        truth(
-            annotations=[
-                {key: value for key, value in record.items() if key != "id"}
-                for record in TRUTH["annotations"]
-            ]
-        ),
-        {"missing-annotation-ids": 3},
-    ),
-    "no area": (with_record("annotations", 1, "area"), {"missing-area": 1}),
-    "no iscrowd": (with_record("annotations", 1, "iscrowd"), {"missing-iscrowd": 1}),
     "iscrowd true": (with_record("annotations", 2, iscrowd=True), {}),
-    "ignore": (with_record("annotations", 1, ignore=1), {"ignore-without-effect": 1}),
-    "zero area": (
-        with_record("annotations", 1, bbox=[100, 100, 0, 50]),
-        {"zero-area-ground-truth": 1},
-    ),
-    "beyond the image": (
-        with_record("annotations", 1, bbox=[600, 100, 50, 50]),
-        {"ground-truth-beyond-image": 1},
-    ),
-    "corners": (
-        with_record("annotations", 0, bbox=[400, 400, 500, 470])
-        | {"annotations": [{**r, "bbox": [400, 400, 500, 470]} for r in TRUTH["annotations"]]},
-        {"ground-truth-look-xyxy": 3, "ground-truth-beyond-image": 3},
-    ),
     "no sizes": (truth(images=[{"id": 1}, {"id": 2}, {"id": 3}]), {}),
     "sizes that are none": (with_record("images", 0, width="640", height=None), {}),
-    "equal names": (with_record("categories", 1, name="cat"), {"equal-category-names": 2}),
-    "names that differ in case": (
-        with_record("categories", 1, name="Cat"),
-        {"names-differ-in-case": 2},
-    ),
     "no name": (with_record("categories", 1, "name"), {"missing-category-names": 1}),
-    "byte order mark": (b"\xef\xbb\xbf" + as_bytes(TRUTH), {}),
-    "space around": (b" \n\t" + as_bytes(TRUTH) + b"\r\n", {}),
     "an extra part": (
         text(truth(info="?", licenses=[{"id": 1}], x=None), '"?"', '{"a": [1e999]}'),
         {},
@@ -419,7 +333,7 @@ TRUTH_NOTES: dict[str, tuple[Any, dict[str, int]]] = {
 def test_notes_on_ground_truth(files: Files, name: str) -> None:
     document, expected = TRUTH_NOTES[name]
     table = files.read_truth(document)
-    assert counted(table.notes) == expected
+    assert codes(table) == expected
     assert len(table) == 3
 
 
@@ -432,18 +346,10 @@ def test_duplicate_ids_and_keys_are_named(files: Files, part: str) -> None:
 
 
 RESULT_NOTES: dict[str, tuple[Any, dict[str, int]]] = {
-    "none": ([], {"no-detections": 1}),
-    "unknown category": (result(1, category_id=9), {"unknown-categories": 1}),
     "score in percent": (result(1, score=80), {"scores-outside-unit": 1}),
     "score 0 and 1": (result(0, score=0) + result(0, score=1), {}),
     "zero area": (result(1, bbox=[5, 5, 0, 5]), {"zero-area-detections": 1}),
-    "beyond the image": (result(1, bbox=[-3, 5, 10, 5]), {"detections-beyond-image": 1}),
     "less than a pixel beyond": (result(1, bbox=[-0.5, 5, 10, 5]), {}),
-    "corners": (
-        [{**r, "bbox": [400, 300, 500, 400]} for r in RESULTS],
-        {"detections-look-xyxy": 3, "detections-beyond-image": 3},
-    ),
-    "ids as whole floats": (result(1, image_id=2.0, category_id=2e0), {}),
     "an object": ({"predictions": RESULTS}, {}),
     "its own categories, alike": (
         {"annotations": RESULTS, "categories": [{"id": 2, "name": "dog"}]},
@@ -457,7 +363,6 @@ RESULT_NOTES: dict[str, tuple[Any, dict[str, int]]] = {
         {"annotations": RESULTS, "images": [{"id": 1, "file_name": "b.jpg"}]},
         {"images-of-other-names": 1},
     ),
-    "extra keys": (result(1, segmentation=[[1, 2]], area=4, id=7), {}),
 }
 
 
@@ -465,33 +370,7 @@ RESULT_NOTES: dict[str, tuple[Any, dict[str, int]]] = {
 def test_notes_on_results(files: Files, name: str) -> None:
     document, expected = RESULT_NOTES[name]
     table = files.read_results(document)
-    assert counted(table.notes) == expected
-
-
-def test_detections_of_unknown_categories_are_skipped(files: Files) -> None:
-    table = files.read_results(result(1, category_id=9))
-    assert table.label.tolist() == [0, 2]
-    assert table.files[0].records == 3
-    assert "(9)" in table.notes[0].message
-
-
-def test_a_repeated_annotation_is_counted_once(files: Files) -> None:
-    table = files.read_truth(truth(annotations=[*TRUTH["annotations"], TRUTH["annotations"][0]]))
-    assert len(table) == 3
-    assert table.files[0].records == 4
-
-
-def test_string_ids_are_compared_exactly(files: Files) -> None:
-    named = json.loads(json.dumps(TRUTH).replace('"image_id": 1', '"image_id": "007"'))
-    for record, name in zip(named["images"], ("007", "7", "z"), strict=True):
-        record["id"] = name
-    for record in named["annotations"]:
-        record["image_id"] = "007"
-    table = files.read_results([{**r, "image_id": "007"} for r in RESULTS], named)
-    assert table.images == ("007", "7", "z")
-    assert table.image.tolist() == [0, 0, 0]
-    error = files.results_error([{**r, "image_id": 7} for r in RESULTS], named)
-    assert '(results: 7; ground truth: "007"' in str(error)
+    assert codes(table) == expected
 
 
 def test_categories_of_equal_names_stay_distinct(files: Files) -> None:
@@ -548,7 +427,7 @@ def test_category_lists_and_frequencies_of_lvis(files: Files) -> None:
         "not_exhaustive": [[0, 2]],
     }
     assert table.groups == {1: "frequent", 3: "rare"}
-    assert counted(table.notes) == {
+    assert codes(table) == {
         "negative-of-unknown-categories": 1,
         "images-without-negative": 2,
         "images-without-not_exhaustive": 1,
@@ -598,17 +477,6 @@ def test_results_cut_off_anywhere_are_refused(files: Files) -> None:
         assert CUT_OFF in str(files.results_error(content[:length])), content[:length]
 
 
-def test_the_location_of_a_truncation_is_reported(files: Files) -> None:
-    error = files.results_error(b'[\n {"image_id": 1')
-    assert error.problems[0].location.startswith("line 2, column ")
-
-
-def test_the_ground_truth_itself_as_results(files: Files) -> None:
-    table = files.read_truth(TRUTH)
-    with pytest.raises(InputError, match="this is the ground-truth file"):
-        coco.read_detections(files.truth_path, table)
-
-
 def test_more_records_than_allowed(files: Files) -> None:
     error = files.results_error(RESULTS, limits=Limits(records=2))
     assert "more than 2 records" in str(error)
@@ -652,64 +520,6 @@ def test_nesting_that_would_overflow_the_stack(files: Files) -> None:
     assert str(error).endswith("is nested too deeply; reduce the nesting")
 
 
-def test_files_that_are_not_regular(files: Files, tmp_path: Path) -> None:
-    fifo = tmp_path / "fifo"
-    os.mkfifo(fifo)
-    loop = tmp_path / "loop"
-    loop.symlink_to(loop)
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(os.path.relpath(tmp_path / "socket"))
-        for path, expected in (
-            (fifo, "is a FIFO, expected a file"),
-            (tmp_path, "is a folder, expected a file"),
-            (tmp_path / "socket", "is a socket, expected a file"),
-            (Path("/dev/null"), "is a device, expected a file"),
-            (loop, "too many symbolic links"),
-            (tmp_path / "absent", "no such file or directory"),
-            (tmp_path / ("x" * 5000), "path is too long"),
-        ):
-            with pytest.raises(InputError, match=expected):
-                coco.read_ground_truth(path)
-            with pytest.raises(InputError, match=expected):
-                coco.read_detections(path, files.read_truth(TRUTH))
-    with pytest.raises(InputError, match="NUL character"):
-        coco.read_ground_truth("a\0b")
-
-
-def test_fewer_than_one_box_in_twenty_may_have_a_negative_size(files: Files) -> None:
-    box = [30, 10, -20.5, 20]
-    fine = RESULTS[0] | {"bbox": [1, 2, 3, 4]}
-    annotation = TRUTH["annotations"][0] | {"bbox": [1, 2, 3, 4], "area": 12}
-    for count in (21, 20):
-        records = [fine | ({"bbox": box} if n == 7 else {}) for n in range(count)]
-        truth_ = TRUTH | {
-            "annotations": [
-                annotation | {"id": n} | ({"bbox": box} if n == 7 else {})
-                for n in range(1, count + 1)
-            ]
-        }
-        if count == 21:
-            table, ground = files.read_results(records), files.read_truth(truth_)
-            assert table.corners[7].tolist() == [30, 10, 9.5, 30]
-            assert table.box_area[7] == -410
-            for notes, kind, first in (
-                (table.notes, "detections", "[7], [30, 10, -20.5, 20]"),
-                (ground.notes, "ground-truth", "annotations[6], [30, 10, -20.5, 20]"),
-            ):
-                (note,) = [note for note in notes if note.code == f"{kind}-negative-size"]
-                assert (note.count, note.severity) == (1, "warning")
-                assert f"(first: {first})" in note.message
-        else:
-            for error, location in (
-                (files.results_error(records), "[7]"),
-                (files.truth_error(truth_), "annotations[6]"),
-            ):
-                assert f"{location}: bbox has a negative width: [30, 10, -20.5, 20]" in str(error)
-                assert "as_is=True (--as-is)" in str(error)
-            # The fixture chooses the reader; the public function is the same.
-            assert len(coco.read_ground_truth(files.truth_path, as_is=True)) == 20
-
-
 def test_corners_of_negative_size_name_both_box_formats(files: Files) -> None:
     table = files.read_truth(TRUTH)
     files.results_path.write_bytes(as_bytes(result(0, bbox=[10, 20, 15, 12])[:1]))
@@ -730,63 +540,6 @@ def test_a_repeated_annotation_does_not_move_the_location_of_a_negative_size(fil
     assert "annotations[10], [5, 5, 5, -1]" in note.message
 
 
-def crossed(count: int, shift: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return objects of classes 1, 2, 1, 2, ... and detections on them with shifted classes."""
-    boxes = [[20 * n, 10, 15, 15] for n in range(count)]
-    truth_ = TRUTH | {
-        "annotations": [
-            {"id": n + 1, "image_id": 1, "category_id": 2 + n % 2, "bbox": box, "area": 225,
-             "iscrowd": 0}
-            for n, box in enumerate(boxes)
-        ]
-    }  # fmt: skip
-    records = [
-        {"image_id": 1, "category_id": 2 + n % 2 + shift, "bbox": box, "score": 0.5}
-        for n, box in enumerate(boxes)
-    ]
-    return truth_, records
-
-
-def test_ids_that_are_positions_in_the_list(files: Files) -> None:
-    """For classes 1, 20, 40 the detections have 0, 1, 2, which no single offset explains."""
-    truth_, detections = crossed(12, 0)
-    truth_["categories"] = [{"id": number, "name": str(number)} for number in (1, 20, 40)]
-    for n, (record, detection) in enumerate(zip(truth_["annotations"], detections, strict=True)):
-        record["category_id"] = (1, 20, 40)[n % 3]
-        detection["category_id"] = n % 3
-    said = str(files.results_error(detections, truth_))
-    assert (
-        "category_id looks like the 0-based position in the list of categories (e.g. 0 overlaps "
-        "class 1); use the ground truth's ids"
-    ) in said
-
-
-def test_two_boxes_are_too_few_for_an_id_offset(files: Files) -> None:
-    """Every id is in the ground truth: a detector may be that wrong."""
-    for count in (2, 9):
-        truth_, detections = crossed(count, -1)
-        table = files.read_results(detections, truth_)
-        assert (len(table), table.notes) == (count, ())
-
-
-def test_ten_boxes_show_an_id_offset_unless_as_is(files: Files) -> None:
-    truth_, detections = crossed(10, -1)
-    said = str(files.results_error(detections, truth_))
-    assert "every category_id looks off by -1" in said
-    assert "pass as_is=True (--as-is)" in said
-    table = coco.read_detections(files.results_path, files.read_truth(truth_), as_is=True)
-    assert counted(table.notes) == {"as-is": 1, "category-id-offset": 1}
-    assert table.label.tolist() == [0, 1] * 5
-
-
-def test_annotation_ids_that_differ_in_the_highest_byte(files: Files) -> None:
-    document = truth()
-    for record, identifier in zip(document["annotations"], (5, 5 + 2**56, 5), strict=True):
-        record |= {"id": identifier, "image_id": 1}
-    (problem,) = files.truth_error(document).problems
-    assert problem.message == "duplicate id 5 (also at annotations[0])"
-
-
 def test_class_lists_of_images_with_string_ids(files: Files) -> None:
     document = truth()
     for image in document["images"]:
@@ -796,13 +549,3 @@ def test_class_lists_of_images_with_string_ids(files: Files) -> None:
     table = files.read_truth(document)
     assert table.images == ("im1", "im2", "im3")
     assert table.listed["negative"].tolist() == [[0, 1], [1, 1], [2, 1]]
-
-
-def test_an_error_of_negative_sizes_names_the_file(files: Files) -> None:
-    for error in (
-        files.results_error([record | {"bbox": [1, 2, -3, 4]} for record in RESULTS]),
-        files.truth_error(
-            truth(annotations=[r | {"bbox": [1, 2, -3, 4]} for r in TRUTH["annotations"]])
-        ),
-    ):
-        assert {Path(problem.file).suffix for problem in error.problems} == {".json"}

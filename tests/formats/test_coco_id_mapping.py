@@ -12,7 +12,6 @@ from detap.errors import InputError, UsageError
 from detap.formats.catalogue import FORMATS
 from detap.formats.coco import results
 from detap.formats.coco.format import placeholder_ground_truth
-from detap.formats.coco.id_mapping import sample_categories
 from detap.formats.coco.truth import listed_file_names
 from detap.io.limits import DEFAULT_LIMITS
 from detap.tables.notes import LEAVE_OUT, SAME_IMAGES
@@ -329,49 +328,6 @@ def test_invalid_sizes_and_dates_are_accepted(tmp_path: Path) -> None:
     assert truth.images == (1, 2)
 
 
-def test_results_of_detectron2_and_mmdetection_and_torchvision(tmp_path: Path) -> None:
-    """Plain lists: floats of single precision, with a segmentation, ids as NumPy wrote them."""
-    truth = read_ground_truth(coco_truth(tmp_path, {1: "1.jpg"}))
-    for name, more in (
-        ("coco_instances_results.json", {"segmentation": {"size": [5, 5], "counts": "0"}}),
-        ("out.bbox.json", {}),
-        ("torchvision.json", {"iscrowd": 0, "id": 1.0, "area": 81.00000762939453}),
-    ):
-        row = record(1, 3, [100.00000762939453, 0.0, 9.0, 9.0], 0.9700000286102295)
-        detections = read_detections(write(tmp_path / name, [row | more]), truth)
-        assert detections.corners.tolist() == [[100.00000762939453, 0, 109.00000762939453, 9]]
-        assert detections.score.tolist() == [0.9700000286102295]
-
-
-def test_the_known_metric_of_results_with_voc_xml(
-    detap: Run, tmp_path: Path, real_data: Path
-) -> None:
-    """The dict has its own ids; in Ultralytics' list image ids are stems, categories class + 1."""
-    voc = real_data / "voc-100" / "gt/voc_xml"
-    given = real_data / "voc-100" / "dt/coco_dets.json"
-    names = real_data / "voc-100" / "voc.names"
-    expected = json.loads((real_data / "voc-100" / "expected_coco_all_encodings.json").read_text())
-    document = json.loads(given.read_text())
-    stems = {i["id"]: i["file_name"].removesuffix(".jpg") for i in document["images"]}
-    name_by_id = {c["id"]: c["name"] for c in document["categories"]}
-    listed = names.read_text().split()
-    rows = [
-        record(
-            stems[row["image_id"]],
-            listed.index(name_by_id[row["category_id"]]) + 1,
-            row["bbox"],
-            row["score"],
-        )
-        for row in document["annotations"]
-    ]
-    for dt, more in ((given, ()), (write(tmp_path / "predictions.json", rows), (names,))):
-        words = ["--class-names", *map(str, more)] if more else []
-        call = ("eval", "--gt", str(voc), "--dt", str(dt), "--protocol", "coco", *words)
-        ended = detap(*call, "--output-format", "json")
-        assert ended.status == 0, ended.err
-        assert json.loads(ended.out)["summary"]["AP"] == pytest.approx(expected["AP"], abs=1e-12)
-
-
 # --- categories by name
 
 LISTED = {1: "person", 2: "traffic light", 3: "cat"}
@@ -484,22 +440,6 @@ def test_voc_100_detections_score_as_with_aligned_ids(real_data: Path, detap: Ru
 
 
 # --- samples and metadata
-
-
-@pytest.mark.parametrize(("count", "sampled"), [(32, 32), (33, 17), (64, 32), (65, 22)])
-def test_at_most_32_objects_are_sampled_of_an_image(
-    tmp_path: Path, count: int, sampled: int
-) -> None:
-    """Every second of 33 and 64, every third of 65."""
-    path = coco_truth(tmp_path, {1: "1.jpg"})
-    document = json.loads(path.read_text())
-    document["annotations"] = [document["annotations"][0] | {"id": k + 1} for k in range(count)]
-    truth = read_ground_truth(write(path, document))
-    results = write(tmp_path / "dt.json", [record(1, 3, [100, 0, 10, 10])])
-    columns = result_columns(results.read_bytes(), truth)
-    sample = sample_categories(columns, truth)
-    assert sample.ground_truths == sampled
-    assert sample.pairs == [(2, 2)] * sampled
 
 
 LONG = "9" * 5000

@@ -14,10 +14,9 @@ from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
 import detap
-from detap.core.masks import areas_and_boxes, runs_of
+from detap.core.masks import runs_of
 from detap.errors import InputError, UsageError
 from detap.evaluation.detection import evaluate
-from detap.formats import read_detections as read_any_detections
 from detap.formats import read_ground_truth as read_any_ground_truth
 from detap.formats.coco.format import (
     read_detections,
@@ -176,18 +175,6 @@ def test_annotations_without_a_box_have_the_bounds_of_their_mask(tmp_path: Path)
         read_ground_truth(path)
 
 
-def test_a_missing_image_size_is_that_of_its_run_lengths(
-    tmp_path: Path,
-) -> None:
-    path = truth_file(tmp_path, LISTED, width=None)
-    record = json.loads(path.read_text())
-    record["annotations"][0]["segmentation"] = STRING
-    path.write_text(json.dumps(record))
-    truth = read_ground_truth(path, masks=True)
-    detections = read_detections(result_file(tmp_path, {"bbox": [2, 2, 4, 4]}), truth, masks=True)
-    assert drawn(detections, 0) == LISTED["counts"]
-
-
 WRONG: list[tuple[Any, str, str]] = [
     (..., "segmentation is missing", "--iou-type bbox"),
     (None, "segmentation is null", "expected polygons"),
@@ -317,17 +304,6 @@ def test_polygons_on_images_of_unknown_size_are_refused(tmp_path: Path) -> None:
     assert all(problem.message.startswith(message) for problem in caught.value.problems)
 
 
-def test_a_repeated_key_of_a_segmentation_is_an_error(tmp_path: Path) -> None:
-    path = result_file(tmp_path)
-    path.write_text(
-        '[{"image_id": 1, "category_id": 1, "score": 1, '
-        '"segmentation": {"size": [20, 30], "counts": [600], "counts": [600]}}]'
-    )
-    truth = read_ground_truth(truth_file(tmp_path), masks=True)
-    with pytest.raises(InputError, match="duplicate"):
-        read_detections(path, truth, masks=True)
-
-
 def test_other_formats_have_no_masks(tmp_path: Path) -> None:
     folder = tmp_path / "Annotations"
     folder.mkdir()
@@ -335,35 +311,6 @@ def test_other_formats_have_no_masks(tmp_path: Path) -> None:
     message = "masks are read from COCO and YOLO files; these are read as voc"
     with pytest.raises(UsageError, match=message):
         read_any_ground_truth(tmp_path, masks=True)
-
-
-def test_several_files_are_read_as_one(tmp_path: Path) -> None:
-    paths = []
-    for number in (1, 2):
-        sub = tmp_path / str(number)
-        sub.mkdir()
-        path = truth_file(sub, [[n + number for n in SQUARE[0]]])
-        record = json.loads(path.read_text())
-        record["images"][0]["id"] = number
-        for row in record["annotations"]:
-            row |= {"image_id": number, "id": 10 * number + row["id"]}
-        path.write_text(json.dumps(record))
-        paths.append(path)
-    truth = read_any_ground_truth(paths, masks=True)
-    apart = [read_ground_truth(path, masks=True) for path in paths]
-    assert [drawn(truth, row) for row in range(4)] == [
-        drawn(table, row) for table in apart for row in range(2)
-    ]
-    rows = []
-    for number in (1, 2):
-        path = result_file(tmp_path / str(number), {"segmentation": STRING, "image_id": number})
-        rows.append(path)
-    detections = read_any_detections(rows, truth, masks=True)
-    assert [drawn(detections, row) for row in range(2)] == [LISTED["counts"]] * 2
-    assert detections.area is not None
-    assert detections.area.tolist() == [16, 16]
-    chosen = detections.select(np.array([1]))
-    assert drawn(chosen, 0) == LISTED["counts"]
 
 
 @pytest.mark.parametrize("names", [("dt", "none"), ("none", "dt")], ids=" ".join)
@@ -384,14 +331,6 @@ def test_an_empty_file_changes_no_areas_of_masks(tmp_path: Path, names: tuple[st
     assert int(frame.sum()) == 464
     assert result.summary["APs"] == pytest.approx(2 / 3)
     assert repr(result.summary) == repr(one.summary)
-
-
-def test_masks_are_read_only(tmp_path: Path) -> None:
-    truth, _ = read(tmp_path, {"segmentation": STRING})
-    assert truth.masks is not None
-    for column in vars(truth.masks).values():
-        assert not column.flags.writeable
-    assert areas_and_boxes(truth.masks.arrays)[0].tolist() == [16, 16]
 
 
 @pytest.mark.parametrize("before", range(9))

@@ -198,16 +198,3 @@ def test_other_content_has_no_shapes(tmp_path: Path, content: str) -> None:
     path = tmp_path / "dt.json"
     path.write_text(content)
     assert FORMATS["coco"].shapes_of_results(str(path))[0] == ""
-
-
-def test_masks_for_a_ground_truth_without_masks_name_the_remedy(
-    command: Run, real_data: Path, tmp_path: Path
-) -> None:
-    truth = json.loads((real_data / TRUTH).read_text())
-    for record in truth["annotations"]:
-        del record["segmentation"]
-    (tmp_path / "gt.json").write_text(json.dumps(truth))
-    call = ("eval", str(tmp_path / "gt.json"), str(real_data / SHAPES["masks"][1]))
-    assert "segmentation is missing; add it, or use --iou-type bbox" in command(*call).err
-    ended = command(*call, "--iou-type", "bbox", "--output-format", "json")
-    assert round(json.loads(ended.out)["summary"]["AP"], 4) == 0.4829
