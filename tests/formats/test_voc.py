@@ -12,12 +12,12 @@ from detap import formats
 from detap.errors import InputError, UsageError
 from detap.evaluation.detection import evaluate
 from detap.evaluation.results import class_rows
-from detap.formats.text import folder as _voc_folder
 from detap.formats.voc.tables import read_detections, read_ground_truth
 from detap.io.limits import Limits
-from detap.tables.detection import Detections, GroundTruth
+from detap.tables.detection import GroundTruth
 from detap.text_input import join_names
-from tests.formats.voc_files import item, same, tree, without_scanners, write, xml
+from tests.formats.helpers import codes
+from tests.formats.voc_files import item, tree, without_scanners, write, xml
 
 __all__ = ["without_scanners"]
 
@@ -32,10 +32,6 @@ def both_readers(request: pytest.FixtureRequest) -> None:
     """Run every test with the fast readers and with the fallback readers."""
     if request.param == "with care":
         request.getfixturevalue("without_scanners")
-
-
-def codes(table: GroundTruth | Detections) -> dict[str, int]:
-    return {note.code: note.count for note in table.notes}
 
 
 def test_a_tree(tmp_path: Path) -> None:
@@ -79,12 +75,6 @@ def test_parts_are_skipped_and_corners_are_read_by_name(tmp_path: Path) -> None:
     assert truth.classes == ("person",)
     assert truth.corners.tolist() == [[10, 20, 30, 40], [10, 20, 30, 40], [3, 1, 4, 2.5]]
     assert truth.difficult.tolist() == [False] * 3  # the last one does not say
-
-
-def test_the_image_name_is_the_file_stem(tmp_path: Path) -> None:
-    lying = xml(item()).replace("<size>", "<filename>other.jpg</filename><size>")
-    tree(tmp_path, {"a.b": lying})
-    assert read_ground_truth(tmp_path).images == ("a.b",)
 
 
 def test_an_image_set_gives_images_and_order(tmp_path: Path) -> None:
@@ -313,15 +303,6 @@ def test_a_message_lists_three_names_and_shortens_long_ones() -> None:
     assert join_names(["x" * 61]) == f"'{'x' * 57}...'"
 
 
-def test_no_detections(tmp_path: Path, truth: GroundTruth) -> None:
-    write(tmp_path / "dt", {"comp4_det_test_dog.txt": ""})
-    detections = read_detections(tmp_path / "dt", truth)
-    assert len(detections) == 0
-    assert detections.corners.shape == (0, 4)
-    assert codes(detections) == {"classes-without-file": 2, "no-detections": 1}
-    assert detections.notes[0].message.endswith("have AP 0: 'bird', 'cat'")
-
-
 def test_negative_sizes_are_kept(tmp_path: Path, truth: GroundTruth) -> None:
     # The image has 500 by 375 pixels. Such rows are among the real detections of VOC 2007.
     lines = ["a .5 510.5 2 500 4", "a .5 1 2 -7 4", "a .5 3 380 4 374", "a .5 0 0 -1 -2.5"]
@@ -382,21 +363,6 @@ def test_limits(tmp_path: Path, truth: GroundTruth) -> None:
         read_detections(tmp_path / "dt", truth, limits=limited(records=2))
     with pytest.raises(InputError, match=r"a\.txt: is larger than 20 bytes"):
         read_detections(tmp_path / "dt", truth, limits=limited(file_bytes=20))
-
-
-def test_the_order_of_folder_entries_does_not_matter(
-    tmp_path: Path, truth: GroundTruth, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write(tmp_path / "dt", {f"{name}.txt": "dog .5 1 2 3 4\n" for name in "abc"})
-    first = read_detections(tmp_path / "dt", truth)
-    listed = _voc_folder._list_folder
-
-    def reversed_entries(path: str) -> Any:
-        return listed(path)[::-1]
-
-    monkeypatch.setattr(_voc_folder, "_list_folder", reversed_entries)
-    same(truth, read_ground_truth(tmp_path / "truth"))
-    same(first, read_detections(tmp_path / "dt", truth))
 
 
 def test_regular_files_are_read_without_lxml(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import os
 import pickle
 import socket
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -144,31 +143,6 @@ def test_xywh_does_not_apply_to_named_corners(tmp_path: Path) -> None:
 def test_an_empty_corner(tmp_path: Path) -> None:
     expected = "object 1, line 3: ymax '' is empty, expected a number; use a decimal number"
     assert refused_xml(tmp_path, xml(item(box=(10, 20, 30, " ")))) == [expected]
-
-
-DOCTYPES = {
-    "internal": '<!DOCTYPE annotation [<!ENTITY x "dog">]>',
-    "external": '<!DOCTYPE annotation SYSTEM "file:///etc/hostname">',
-    "network": '<!DOCTYPE annotation PUBLIC "-//x" "http://127.0.0.1:9/x.dtd">',
-    "laughs": '<!DOCTYPE annotation [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;">]>',
-    "bare": "<!DOCTYPE annotation>",
-}
-
-
-@pytest.mark.parametrize("doctype", DOCTYPES.values(), ids=DOCTYPES)
-def test_a_doctype(tmp_path: Path, doctype: str) -> None:
-    name = "&x;" if "ENTITY x" in doctype else "dog"
-    expected = ["contains a DOCTYPE, which is not allowed; remove it"]
-    assert refused_xml(tmp_path, doctype + xml(item(name))) == expected
-
-
-def test_an_entity_that_expands_exponentially(tmp_path: Path) -> None:
-    letters = "abcdefghijklmnop"
-    entities = "".join(f'<!ENTITY {b} "{f"&{a};" * 20}">' for a, b in pairwise(letters))
-    doctype = f'<!DOCTYPE annotation [<!ENTITY a "ha">{entities}]>'
-    content = doctype + xml(item()).replace("<annotation", '<annotation x="&p;"')
-    (message,) = refused_xml(tmp_path, content)
-    assert "DOCTYPE" in message or "invalid XML" in message
 
 
 NO_ANNOTATIONS = {
@@ -532,48 +506,6 @@ def test_lines_of_ground_truth(tmp_path: Path, line: str, message: str) -> None:
     assert refused_truth(tmp_path, boxes="xywh") == [f"a.txt: line 2: {message}"]
 
 
-def many(wrong: str, fine: str, count: int) -> str:
-    """Return lines, the third invalid."""
-    return "".join(f"{wrong if number == 2 else fine}\n" for number in range(count))
-
-
-@pytest.mark.parametrize("boxes", ["xyxy", "xywh"])
-def test_fewer_than_one_box_in_twenty_may_have_a_negative_size(
-    tmp_path: Path, truth: GroundTruth, boxes: str
-) -> None:
-    """Real detectors clip boxes on one side; WIDER FACE has such ground truth."""
-    wrong, location = (
-        ("9 2 3 4", "x2 = 3 is less than x1 = 9")
-        if boxes == "xyxy"
-        else ("9 2 -6 4", "width -6 is negative")
-    )
-    for count, fine in ((21, True), (20, False)):
-        write(tmp_path / "dt", {"x_dog.txt": many(f"a .5 {wrong}", "a .5 1 2 3 4", count)})
-        write(tmp_path / "gt", {"a.txt": many(f"dog {wrong}", "dog 1 2 3 4", count)})
-        if fine:
-            detections = read_detections(tmp_path / "dt", truth, boxes=boxes)
-            table = read_ground_truth(tmp_path / "gt", boxes=boxes)
-        else:
-            for error in (
-                refused_truth(tmp_path / "gt", boxes=boxes),
-                refused_detections(tmp_path / "dt", truth, boxes=boxes),
-            ):
-                assert len(error) == 1
-                assert f"line 3: {location}" in error[0]
-                assert error[0].endswith(INSIST)
-            detections = read_detections(tmp_path / "dt", truth, boxes=boxes, as_is=True)
-            table = read_ground_truth(tmp_path / "gt", boxes=boxes, as_is=True)
-        for read, kind, end in (
-            (detections, "detections", "x_dog.txt"),
-            (table, "ground-truth", "a.txt"),
-        ):
-            assert len(read) == count
-            assert read.corners.tolist()[2] == [9, 2, 3, 6 if boxes == "xywh" else 4]
-            (note,) = [note for note in read.notes if note.code == f"{kind}-negative-size"]
-            assert (note.count, note.severity) == (1, "warning")
-            assert f"/{end}: line 3: {location})" in note.message
-
-
 def refused_detections(path: Path, truth: GroundTruth, **options: Any) -> list[str]:
     with pytest.raises(InputError) as caught:
         read_detections(path, truth, **options)
@@ -588,16 +520,6 @@ def test_fewer_than_one_object_in_twenty_may_have_a_negative_size(tmp_path: Path
         f"{tmp_path}/Annotations/a.xml: object 2: xmax = 10 is less than xmin = 30" in note.message
     )
     assert "can never be matched" in note.message
-
-
-def test_normalized_boxes_are_never_read_as_xywh(tmp_path: Path, truth: GroundTruth) -> None:
-    """YOLO lines: --boxes xywh would read them, and give a wrong metric."""
-    write(tmp_path / "gt", {"a.txt": "dog 0.5 0.5 0.2 0.3\n" * 3})
-    write(tmp_path / "dt", {"a.txt": "dog 0.5 0.5 0.2 0.3 0.9\n" * 3})
-    for (line,) in (refused_truth(tmp_path / "gt"), refused_detections(tmp_path / "dt", truth)):
-        assert "look normalized" in line
-        assert "-format yolo, otherwise multiply by image width" in line
-        assert "xywh" not in line
 
 
 def test_a_class_may_begin_with_a_bracket(tmp_path: Path, truth: GroundTruth) -> None:

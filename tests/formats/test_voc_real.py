@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from detap.formats.text.lines import LineForm
@@ -37,14 +36,6 @@ def test_voc2007(real_data: Path) -> None:
     image, *numbers = line.split()
     assert truth.images[detections.image[0]] == image
     assert [detections.score[0], *detections.corners[0]] == list(map(float, numbers))
-
-
-def test_voc2007_objects_whose_parts_come_first(real_data: Path) -> None:
-    truth = read_ground_truth(folder(real_data, "voc2007-test"), image_set="test")
-    rows = np.flatnonzero(truth.image == truth.images.index("000058"))
-    xml = (real_data / "voc2007-test" / "Annotations" / "000058.xml").read_text()
-    assert len(rows) == xml.count("<object>")
-    assert all(truth.classes[label] != "head" for label in truth.label)
 
 
 def test_the_scanner_reads_every_real_annotation(real_data: Path) -> None:

@@ -96,31 +96,6 @@ def headline(detap: Run, *words: str) -> float:
 
 
 # A cat matched with IoU 1 above a false positive; a difficult dog, and an empty image.
-CARTUCHO = {
-    "gt": {"a.txt": "cat 10 20 29 39\ndog 1 1 5 5 difficult\n", "b.txt": ""},
-    "dt": {"a.txt": "cat 0.9 10 20 29 39\ncat 0.8 50 50 60 60\ndog .5 70 70 80 80\n", "b.txt": ""},
-}
-
-
-def test_cartucho_by_hand(detap: Run, tmp_path: Path) -> None:
-    for side, files in CARTUCHO.items():
-        write(tmp_path / side, files)
-    words = ("--gt", f"{tmp_path}/gt", "--dt", f"{tmp_path}/dt")
-    assert headline(detap, *words) == 1.0
-
-
-def test_padilla_by_hand(detap: Run, tmp_path: Path) -> None:
-    """The same boxes as x, y, width, height."""
-    write(tmp_path / "gt", {"a.txt": "cat 10 20 19 19\n", "b.txt": ""})
-    write(tmp_path / "dt", {"a.txt": "cat 0.9 10 20 19 19\ncat 0.8 50 50 10 10\n"})
-    words = ("--gt", f"{tmp_path}/gt", "--dt", f"{tmp_path}/dt", "--boxes", "xywh")
-    assert headline(detap, *words) == 1.0
-
-
-def test_cartucho_85(detap: Run, real_data: Path) -> None:
-    folder = real_data / "cartucho-85"
-    words = ("--gt", f"{folder}/ground-truth", "--dt", f"{folder}/detection-results")
-    assert headline(detap, *words) == 0.31047718500906324
 
 
 @pytest.mark.parametrize(
