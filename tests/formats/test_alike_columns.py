@@ -11,6 +11,7 @@ import detap
 from detap.cli import main
 from detap.errors import DetapWarning, InputError
 from detap.io.limits import Limits
+from tests.formats.helpers import png
 
 BOX = "0.25 0.25 0.3 0.3"
 CORNERS = "0.1 0.1 0.4 0.1 0.4 0.4 0.1 0.4"
@@ -23,17 +24,9 @@ def data_set(folder: Path, shape: str, rows: list[str], *, label: str = "0") -> 
         (folder / name).mkdir()
         (folder / name / "a.txt").write_text("".join(f"{line}\n" for line in lines))
     (folder / "images").mkdir()
-    (folder / "images" / "a.png").write_bytes(PNG)
+    (folder / "images" / "a.png").write_bytes(png(100, 100))
     (folder / "data.yaml").write_text("path: .\nval: images\nnames: [cat, dog]\n")
     return folder / "data.yaml", folder / "pred"
-
-
-# The header of a PNG of 100 x 100 pixels is all that is read.
-PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + (100).to_bytes(4, "big") * 2 + b"\x08\x02" + bytes(7)
-
-
-def codes(result: detap.Result) -> set[str]:
-    return {note.code for note in result.notes}
 
 
 @pytest.mark.parametrize(

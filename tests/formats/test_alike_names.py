@@ -10,14 +10,11 @@ import pytest
 
 import detap
 from detap.errors import InputError
+from tests.formats.helpers import codes
 
 NFC, NFD = (normalize(form, "é") for form in ("NFC", "NFD"))
 UNICODE, EXPORTED = "names-in-unicode-form", "exported-names-matched"
 BOX = [0, 0, 10, 10]
-
-
-def codes(table: Any) -> dict[str, int]:
-    return {note.code: note.count for note in table.notes}
 
 
 def coco_truth(folder: Path, files: Sequence[str], label: str = "dog") -> detap.GroundTruth:

@@ -10,7 +10,6 @@ import detap
 from detap import InputError, UsageError
 from detap.formats.catalogue import FORMATS
 from tests.cli.conftest import detap as command
-from tests.formats.test_coco_nearly_right import Run
 from tests.formats.voc_files import write
 
 __all__ = ["command"]
@@ -128,25 +127,3 @@ def test_images_of_subfolders_are_images(tmp_path: Path, files: dict[str, str]) 
     write(tmp_path, VOC | files)
     xmls = sum(name.endswith(".xml") for name in files)
     assert len(detap.read_ground_truth(tmp_path, format="voc").images) == len(VOC) + xmls
-
-
-def test_the_option_gives_the_metric_without_copies(
-    command: Run, real_data: Path, tmp_path: Path
-) -> None:
-    source = real_data / "voc-100/gt/voc_xml"
-    names = sorted(path.name for path in source.glob("*.xml"))
-    copied = [f"Annotations/{name}" for name in names] + [
-        f"Annotations/old/{n}" for n in names[:17]
-    ]
-    write(tmp_path, {name: (source / Path(name).name).read_text() for name in copied})
-    detections = ("--dt", str(real_data / "voc-100/dt/abs_xyx2y2"))
-    given = ("--class-names", str(real_data / "voc-100/voc.names"), "--output-format", "json")
-    ended = command("eval", "--gt", str(tmp_path), *detections, *given)
-    assert ended.status == 2
-    assert (
-        "'old/2007_000027.xml' has the name of '2007_000027.xml': is it a copy? (17 files)"
-        in ended.err
-    )
-    alone = command("eval", "--gt", str(source), *detections, *given)
-    skipped = command("eval", "--gt", str(tmp_path), *detections, *given, "--subfolders", "skip")
-    assert json.loads(skipped.out)["summary"] == json.loads(alone.out)["summary"]

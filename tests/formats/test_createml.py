@@ -42,14 +42,6 @@ def test_boxes_by_their_centers(tmp_path: Path) -> None:
     assert detap.evaluate(truth, detections, "coco").summary["AP"] == pytest.approx(1)
 
 
-def test_confidences_make_detections(tmp_path: Path) -> None:
-    truth = detap.read_ground_truth(valid(tmp_path))
-    detections = detap.read_detections(write(tmp_path / "dt.json", SCORED), truth)
-    assert detections.score.tolist() == [0.9]
-    assert detections.corners.tolist() == [[*DOG]]
-    assert detap.read_ground_truth(tmp_path / "gt.json").images == truth.images
-
-
 def test_images_match_by_stem_if_folders_differ(tmp_path: Path) -> None:
     truth = detap.read_ground_truth(
         write(tmp_path / "gt.json", changed(TRUTH, 0, "image", to="x\\a.jpg"))

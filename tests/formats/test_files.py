@@ -14,11 +14,9 @@ from detap.errors import InputError, UsageError
 from detap.formats.coco import format as coco
 from detap.formats.detection import detect_format
 from detap.formats.json.document import JsonFile
-from detap.formats.reading.sniffing import first_line
 from detap.formats.voc import tables as voc
 from detap.io import digest
 from detap.io.digest import sha256, sha256_of_stream
-from detap.io.file_kinds import kind_of
 from detap.io.limits import Limits
 from detap.io.stream import Stream, open_regular, read_bytes
 from tests.formats import voc_files
@@ -37,13 +35,6 @@ def truth_path(tmp_path: Path) -> Path:
     path = tmp_path / "truth.json"
     path.write_bytes(as_bytes(TRUTH))
     return path
-
-
-def test_a_regular_file_is_opened(truth_path: Path) -> None:
-    descriptor = open_regular(truth_path)
-    assert os.read(descriptor, 1) == b"{"
-    os.close(descriptor)
-    assert read_bytes(truth_path) == as_bytes(TRUTH)
 
 
 def test_a_file_without_read_permission(truth_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,19 +118,6 @@ def test_standard_input_that_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(InputError, match="<stdin>: is closed"):
         read_bytes("-")
-
-
-def test_a_file_that_changes_while_it_is_read(truth_path: Path) -> None:
-    with Stream(truth_path) as stream:
-        stream.read(10)
-        with truth_path.open("ab") as file:
-            file.write(b" ")
-        with pytest.raises(InputError, match="changed while it was being read"):
-            stream.read_all()
-
-
-def test_the_digest_of_a_file(truth_path: Path) -> None:
-    assert sha256(truth_path) == hashlib.sha256(as_bytes(TRUTH)).hexdigest()
 
 
 def test_the_digest_of_a_folder_is_that_of_its_listing(tmp_path: Path) -> None:
@@ -233,11 +211,6 @@ def test_the_digest_is_that_of_the_evaluated_content(
         coco.read_ground_truth(truth_path, limits=limits)
 
 
-def test_the_digest_of_a_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no such file or directory"):
-        sha256(tmp_path / "absent")
-
-
 def test_formats_are_detected_by_name_and_content(tmp_path: Path) -> None:
     def made(name: str, content: bytes) -> Path:
         path = tmp_path / name
@@ -257,13 +230,6 @@ def test_formats_are_detected_by_name_and_content(tmp_path: Path) -> None:
     assert detect_format(None, tmp_path / "a.json").name == "coco"
 
 
-def test_the_first_line_of_a_folder(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("\n")
-    (tmp_path / "b.TXT").write_text("first\nsecond\n")
-    (tmp_path / "c.csv").write_text("other\n")
-    assert first_line(str(tmp_path)) == "first"
-
-
 def test_formats_that_cannot_be_detected(tmp_path: Path) -> None:
     unknown = tmp_path / "unknown"
     unknown.write_bytes(b"?")
@@ -273,16 +239,3 @@ def test_formats_that_cannot_be_detected(tmp_path: Path) -> None:
         detect_format(tmp_path / "absent")
     with pytest.raises(UsageError, match="cannot detect the format of no file"):
         detect_format(None)
-
-
-@pytest.mark.parametrize(
-    ("data", "kind"),
-    [
-        (b"a\n<<<<<<< ours\nb\n=======\n", "merge"),
-        (b"\xef\xbb\xbf <!DOCTYPE html>", "html"),
-        (b"\xef\xbb\xbf\n%PDF-1.7", "pdf"),
-        (b"plain", ""),
-    ],
-)
-def test_kinds_of_files(data: bytes, kind: str) -> None:
-    assert kind_of(data) == kind

@@ -16,6 +16,7 @@ from detap.formats.read import reader_options
 from detap.protocols import Protocol
 from detap.tables.detection import Detections, GroundTruth
 from tests.cli.conftest import Ended, detap
+from tests.formats.helpers import codes
 
 __all__ = ["detap"]
 
@@ -47,10 +48,6 @@ def read(paths: list[str], protocol: str = TWO) -> tuple[GroundTruth, Detections
     return truth, detections
 
 
-def noted(table: GroundTruth | Detections) -> dict[str, int]:
-    return {note.code: note.count for note in table.notes}
-
-
 def test_keys_are_joined_in_their_order(tmp_path: Path) -> None:
     truth, detections = read(write(tmp_path, [{}], [{}]))
     assert truth.keypoints is not None
@@ -75,7 +72,7 @@ def test_unlabeled_objects_are_ignored_and_unlabeled_detections_dropped(tmp_path
     assert truth.no_keypoints is not None
     assert truth.no_keypoints.tolist() == [True, False]  # num_keypoints counts other ones
     assert detections.score.tolist() == [0.8]
-    assert noted(detections)["unlabeled-detections-dropped"] == 1
+    assert codes(detections)["unlabeled-detections-dropped"] == 1
     truth, detections = read(paths)  # there is a labeled one in `keypoints`
     assert truth.no_keypoints is not None
     assert truth.no_keypoints.tolist() == [False, False]
@@ -92,7 +89,7 @@ def test_a_score_has_another_key(tmp_path: Path) -> None:
     paths = write(tmp_path, [{}], results)
     _, detections = read(paths)
     assert detections.score.tolist() == [0.1, 1.0, 0.5, 0.5]
-    assert noted(detections)["missing-score-key"] == 2
+    assert codes(detections)["missing-score-key"] == 2
     _, detections = read(paths, "coco-keypoints|keypoint-keys:foot_kpts|sigmas:0.1")
     assert detections.score.tolist() == [0.5] * 4
 

@@ -13,7 +13,6 @@ from detap.evaluation.detection import evaluate
 from detap.formats.catalogue import FORMATS
 from detap.formats.detection import detect_format
 from detap.formats.kitti import read_detections, read_ground_truth
-from detap.io.limits import Limits
 from detap.tables.concat import join_ground_truths
 from detap.tables.detection import GroundTruth
 from tests.cli.conftest import Ended, detap
@@ -155,16 +154,6 @@ def test_an_invalid_result_is_named_with_file_and_line(
     folder = results(tmp_path, f"{FOUND}\n{line}")
     (problem,) = refused(lambda: read_detections(folder, truth))
     assert problem.startswith(f"{folder / '000001.txt'}: line 2: {message}")
-
-
-def test_a_problem_of_many_files_is_one_line(tmp_path: Path) -> None:
-    wrong = CAR.replace("0.10", "x")
-    folder = written(tmp_path, {f"{n}.txt": f"{wrong}\n{wrong}" for n in range(9)})
-    with pytest.raises(InputError) as caught:
-        read_ground_truth(folder, limits=Limits(problems=5))
-    (problem,) = caught.value.problems
-    assert problem.message.endswith(" (18 times, in several files)")
-    assert caught.value.omitted == 0
 
 
 def test_a_missing_results_file_is_an_error_and_an_empty_one_no_detections(

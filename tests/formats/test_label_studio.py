@@ -14,6 +14,7 @@ from detap.errors import InputError
 from detap.formats.catalogue import FORMATS
 from detap.formats.detection import detect_format
 from detap.formats.label_studio import image_name_of
+from tests.formats.helpers import codes
 
 fits = FORMATS["labelstudio"].fits
 
@@ -52,10 +53,6 @@ def written(folder: Path, content: Any, name: str = "project.json") -> Path:
 
 def read(folder: Path, content: Any, **options: Any) -> Any:
     return detap.read_ground_truth(written(folder, content), format="labelstudio", **options)
-
-
-def codes(table: Any) -> dict[str, int]:
-    return {note.code: note.count for note in table.notes}
 
 
 # --- what is read
@@ -99,20 +96,6 @@ def test_a_rotated_box_is_a_quadrilateral(tmp_path: Path) -> None:
     assert detections.polygons is None
     with pytest.raises(detap.UsageError, match="oriented boxes in the ground truth; use --iou-typ"):
         detap.evaluate(truth, detections)
-
-
-def test_the_rotated_box_of_a_real_project(formats2: Path) -> None:
-    """As in Label Studio's own export of oriented boxes."""
-    folder = formats2 / "label-studio"
-    truth = detap.read_ground_truth(folder / "project-1.json")
-    assert truth.polygons is not None
-    assert truth.image_sizes is not None
-    row = int(np.argmax((truth.polygons[:, :2] - truth.corners[:, :2]).any(axis=1)))
-    name = truth.images[truth.image[row]]
-    (file,) = (folder / "YOLO_OBB/labels").glob(f"*{name}.txt")
-    numbers = [float(word) for word in file.read_text().splitlines()[0].split()[1:]]
-    pixels = np.array(numbers) * np.tile(truth.image_sizes[truth.image[row]], 4)
-    assert truth.polygons[row].tolist() == pytest.approx(pixels.tolist(), abs=1e-9)
 
 
 def test_other_shapes_are_read_as_their_bounds(tmp_path: Path) -> None:
@@ -318,27 +301,6 @@ def test_written_tasks_are_read_again(tmp_path: Path) -> None:
     table = detap.read_detections(tmp_path / "out/tasks.json", again)
     assert table.score.tolist() == [0.3, 1]
     assert table.corners.tolist() == [[20, 30, 41, 40], [1, 2, 3, 4]]
-
-
-def test_a_layout_keeps_its_number(formats2: Path, tmp_path: Path) -> None:
-    """pycocotools gives .35948 for the COCO file that is converted."""
-    records = json.loads((formats2 / "detections_20.json").read_text("utf-8"))
-    text = written(
-        tmp_path,
-        {
-            "images": [{"id": r["image_id"], "file_name": f"{r['image']}.jpg"} for r in records],
-            "categories": [{"id": r["category_id"], "name": r["category"]} for r in records],
-            "annotations": records,
-        },
-        "results.json",
-    )
-    truth = detap.read_ground_truth(formats2 / "supervision/coco.json")
-    detap.convert(tmp_path / "out", truth, detap.read_detections(text, truth), to="labelstudio")
-    tasks = str(tmp_path / "out/tasks.json")
-    expected = json.loads((formats2 / "expected_layouts.json").read_text("utf-8"))
-    result = detap.evaluate(tasks, tasks)
-    ap = expected["the 20 images, as COCO"]["AP"]
-    assert result.summary["AP"] == pytest.approx(ap, abs=1e-9)
 
 
 def test_sizes_are_required_for_percent(tmp_path: Path) -> None:

@@ -54,44 +54,6 @@ def test_every_form_has_the_ap_of_the_results(command: Run, real_data: Path, nam
     assert detect_format(None, path).name == "predictions"
 
 
-def test_the_other_layouts_of_a_form(command: Run, real_data: Path, tmp_path: Path) -> None:
-    lines = form(real_data, "hf.jsonl").read_text().splitlines()
-    by_image = json.loads(form(real_data, "torchvision.json").read_text())
-    darknet = json.loads(form(real_data, "darknet.json").read_text())
-    for image in darknet:
-        for item in image["objects"]:
-            del item["name"]
-    sizes = {
-        Path(image["file_name"]).stem: (image["width"], image["height"])
-        for image in json.loads((real_data / TRUTH).read_text())["images"]
-    }
-    normalized = {}
-    for file in form(real_data, "ultralytics").iterdir():
-        width, height = sizes[file.stem]
-        items = json.loads(file.read_text())
-        for item in items:
-            item["box"] = {
-                key: value / (width if key[0] == "x" else height)
-                for key, value in item["box"].items()
-            }
-            del item["name"]
-        normalized[f"normalized/{file.name}"] = json.dumps(items)
-    written = {
-        "hf.json": json.dumps([json.loads(line) for line in lines]),
-        "blank.jsonl": "\n\n".join(lines) + "\n",
-        "list.json": json.dumps([{"image_id": int(k), **v} for k, v in by_image.items()]),
-        "numbers.json": json.dumps(darknet),
-        **normalized,
-    }
-    write(tmp_path, written)
-    for name in ("hf.json", "blank.jsonl", "list.json", "numbers.json", "normalized"):
-        path = str(tmp_path / name)
-        ended = command("eval", str(real_data / TRUTH), path, "--output-format", "json")
-        # Fractions of pixels differ in the last bits, and an IoU is a threshold.
-        assert ap(ended) == pytest.approx(AP, abs=5e-4 if name == "normalized" else 1e-9)
-        assert (POSITIONS in ended.err) == (name in ("numbers.json", "normalized"))
-
-
 def test_all_other_data_is_of_its_format(real_data: Path) -> None:
     """No file of the real data, and none of its folders, is taken for inference output."""
     form(real_data, "darknet.json")

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -13,7 +12,6 @@ from hypothesis import strategies as st
 from detap.formats.dota import DotaForm
 from detap.formats.kitti import KittiForm
 from detap.formats.text import reader
-from detap.formats.text._ragged import RaggedLines
 from detap.formats.text.lines import LineForm, decoded_lines, plain_lines
 from detap.formats.text.reader import Rows
 from detap.formats.yolo.rows import YoloForm
@@ -187,63 +185,6 @@ def test_a_number_equals_python_float_to_the_last_bit(text: str) -> None:
         assert "is too large for a number" in problems[0]
     else:
         assert rows.numbers[0].hex() == value.hex()
-
-
-class Odd(Exception):  # noqa: N818 - no error of its own
-    """A line that is not regular."""
-
-
-def odd(_file: int, _number: int, line: bytes) -> None:
-    raise Odd(line)
-
-
-def scan(
-    content: bytes, form: LineForm, known: Sequence[bytes] = (b"0", b"a", b"Car")
-) -> RaggedLines:
-    """Read a file whose lines must be regular."""
-    rows = RaggedLines(odd, lambda word: word in known, **form.regular)
-    rows.read(content, 0, 99)
-    return rows
-
-
-REGULAR: list[tuple[str, bytes, list[float]]] = [
-    ("YOLO labels", b"0 .5 .4 .3 .2", [0.5, 0.4, 0.3, 0.2]),
-    ("YOLO labels", b" \t0\t.5 .4  .3 .2 \r\n \n\n", [0.5, 0.4, 0.3, 0.2]),
-    ("YOLO labels", b"0 .1 .2 .3 .1 .2 .4", [0.1, 0.2, 0.3, 0.1, 0.2, 0.4]),
-    ("YOLO predictions", b"0 .5 .4 .3 .2 .9\r", [0.5, 0.4, 0.3, 0.2, 0.9]),
-    ("YOLO predictions", b"0 1 2 3 4 5 6 -7\n", [1, 2, 3, 4, 5, 6, -7]),
-    ("YOLO predictions", b"0 .1 .2 .3 .1 .2 .4\n", [0.1, 0.2, 0.3, 0.1, 0.2, 0.4]),
-    ("YOLO contours", b"0 1 2 9\n", [1, 2, 9]),
-    ("YOLO contours", b"0 .1 .2\n", [0.1, 0.2]),
-    ("YOLO boxes of poses", b"0 1 2 3 4 9\n", [1, 2, 3, 4, 9]),
-    ("YOLO obb", b"0 1 2 3 4 5 6 7 8", [1, 2, 3, 4, 5, 6, 7, 8]),
-    ("VOC labels", b"a 1 2 3 1e149", [1, 2, 3, 1e149]),
-    ("VOC labels", b"a 1 2 3 4 difficult", [1, 2, 3, 4]),
-    ("VOC class file", b"a .5 1 2 3 4", [0.5, 1, 2, 3, 4]),
-    ("DOTA labels", b"1 2 3 4 5 6 7 8 a 1", [1, 2, 3, 4, 5, 6, 7, 8]),
-    ("DOTA labels", b"1 2 3 4 5 6 7 8 a 0", [1, 2, 3, 4, 5, 6, 7, 8]),
-    ("DOTA labels", b"1 2 3 4 5 6 7 8 a", [1, 2, 3, 4, 5, 6, 7, 8]),
-]
-
-
-@pytest.mark.parametrize(("name", "line", "values"), REGULAR)
-def test_regular_lines(name: str, line: bytes, values: list[float]) -> None:
-    *columns, words = scan(line, FORMS[name]).columns()
-    file, number, word, flag, ends, numbers_ = columns
-    kinds = [np.int32, np.int32, np.int32, np.bool_, np.int64, np.float64]
-    assert [column.dtype for column in columns] == kinds
-    assert (file.tolist(), number.tolist()) == ([0], [1])
-    assert words[word[0]] == (b"a" if b"a" in line else b"0")
-    assert flag.tolist() == [line.endswith((b"difficult", b"a 1"))]
-    assert (ends.tolist(), numbers_.tolist()) == ([len(values)], values)
-
-
-def test_a_whole_number_behind_a_prediction_is_a_track_id() -> None:
-    for line in (b"0 .5 .4 .3 .2 .9 7", b"0 .1 .2 .3 .1 .2 .4 .9 0"):
-        with pytest.raises(Odd):
-            scan(line, FORMS["YOLO predictions"])
-        rows, _ = read([line], FORMS["YOLO predictions"])
-        assert numbers_of_rows(rows) == [[float(number) for number in line.split()[1:-1]]]
 
 
 def test_reading_stops_after_the_limit_of_rows() -> None:

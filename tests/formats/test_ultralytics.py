@@ -8,15 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import detap
-from detap.errors import InputError, UsageError
+from detap.errors import UsageError
 from detap.formats.catalogue import FORMATS, default_protocol
 from tests.cli.conftest import Ended
 from tests.cli.conftest import detap as command_fixture
-from tests.formats.test_yolo import codes, png
+from tests.formats.helpers import codes, png
 from tests.formats.voc_files import write
 
 command = command_fixture
@@ -122,18 +121,6 @@ def test_pose_with_other_areas_and_sigmas(real_data: Path, tmp_path: Path) -> No
     assert {name: boxes[name] for name in expected} == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.parametrize("task", ["pose", "segment"])
-def test_labels_as_perfect_predictions(task: str, real_data: Path, tmp_path: Path) -> None:
-    folder = data_of(real_data, task)
-    for file in (folder / "labels" / "val").glob("*.txt"):
-        lines = (f"{line} .9\n" for line in file.read_text().splitlines())
-        write(tmp_path, {f"run/{file.name}": "".join(lines)})
-    protocol = "coco-segm" if task == "segment" else None
-    data = with_images(folder, tmp_path)
-    result = detap.evaluate(data, tmp_path / "run", protocol, format="yolo")
-    assert result.summary == pytest.approx(expected_of(folder, "perfect"), abs=1e-9)
-
-
 def test_predicted_polygons_as_outlines(real_data: Path, tmp_path: Path) -> None:
     """Vertices that are not pixels: polygons as pycocotools draws them, AP .306221."""
     folder = data_of(real_data, "segment")
@@ -172,76 +159,7 @@ def test_predicted_polygons_are_the_masks(real_data: Path, tmp_path: Path) -> No
     assert "predictions.json has exact masks" in note.message
 
 
-def test_polygons_without_masks_are_their_bounds(real_data: Path) -> None:
-    folder = data_of(real_data, "segment")
-    truth = detap.read_ground_truth(folder / "data.yaml", image_sizes=folder / "sizes.csv")
-    assert codes(truth)["polygons-bounded"] == 353
-    assert codes(detap.read_detections(folder / TXT, truth))["polygons-bounded"] == 311
-
-
-def test_text_and_json_of_oriented_boxes_agree(real_data: Path, tmp_path: Path) -> None:
-    folder = data_of(real_data, "obb")
-    data = with_images(folder, tmp_path)
-    values = [detap.evaluate(data, folder / file).summary["AP"] for file in (TXT, JSON)]
-    assert values[0] == pytest.approx(values[1], abs=2e-4)
-
-
 # --- traps
-
-
-def test_pose_without_kpt_shape(real_data: Path, tmp_path: Path) -> None:
-    """The remedy gives the number."""
-    folder = data_of(real_data, "pose")
-    data = with_images(folder, tmp_path)
-    text = data.read_text()
-    data.write_text(text.replace("kpt_shape: [17, 3]\n", ""))
-    with pytest.raises(
-        InputError, match=r"has 56 columns.*for keypoints, write `kpt_shape: \[17, 3\]`"
-    ):
-        detap.evaluate(data, folder / TXT)
-    data.write_text(data.read_text() + "kpt_shape: [17, 3]\n")
-    expected = expected_of(folder, "txt predictions, area 0.53 x box")
-    assert detap.evaluate(data, folder / TXT).summary == pytest.approx(expected, abs=1e-9)
-
-
-@pytest.mark.parametrize(("task", "block"), [(case[0], case[2]) for case in CASES[::2]])
-def test_track_ids(task: str, block: str, real_data: Path, tmp_path: Path) -> None:
-    folder = data_of(real_data, task)
-    for file in (folder / TXT).glob("*.txt"):
-        lines = (f"{line} {n}\n" for n, line in enumerate(file.read_text().splitlines(), 1))
-        write(tmp_path, {f"run/{file.name}": "".join(lines)})
-    data, protocol = with_images(folder, tmp_path), "coco-segm" if task == "segment" else None
-    result = detap.evaluate(data, tmp_path / "run", protocol, format="yolo")
-    assert result.summary == pytest.approx(expected_of(folder, block), abs=1e-9)
-    assert codes(result.detections)["track-ids"] == len(result.detections)
-
-
-@pytest.mark.parametrize("task", ["pose", "segment", "obb"])
-def test_predictions_without_confidence(task: str, real_data: Path, tmp_path: Path) -> None:
-    folder = data_of(real_data, task)
-    for file in (folder / TXT).glob("*.txt"):
-        lines = (line.rpartition(" ")[0] + "\n" for line in file.read_text().splitlines())
-        write(tmp_path, {f"run/{file.name}": "".join(lines)})
-    reading: dict[str, Any] = {"segment": {"masks": True}, "pose": {"keypoints": True}}.get(
-        task, {}
-    )
-    truth = detap.read_ground_truth(with_images(folder, tmp_path), **reading)
-    scored, unscored = (
-        detap.read_detections(path, truth, format="yolo", **reading)
-        for path in (folder / TXT, tmp_path / "run")
-    )
-    assert np.isnan(unscored.score).all()
-    for name, column in scored.columns().items():
-        assert name == "score" or np.array_equal(unscored.columns()[name], column)
-
-
-def test_images_come_from_the_table_of_sizes_if_none_exists(real_data: Path) -> None:
-    folder = data_of(real_data, "pose")
-    truth = detap.read_ground_truth(folder / "data.yaml", image_sizes=folder / "sizes.csv")
-    assert len(truth.images) == 79
-    assert codes(truth)["images-absent"] == 79
-    with pytest.raises(InputError, match=r"unknown size of image .*--image-sizes FILE"):
-        detap.read_ground_truth(folder / "data.yaml")
 
 
 @pytest.mark.parametrize("predictions", [TXT, JSON])

@@ -2,7 +2,6 @@
 
 import json
 import re
-import struct
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 import detap
 from detap.formats.detection import matching_formats
 from detap.protocols import Protocol
+from tests.formats.helpers import png
 
 WITHOUT_REGIONS = Protocol.parse("visdrone|drop-in-regions:none")
 CAR, IGNORED, REGION = "10,20,30,40,1,4,0,0", "50,60,7,8,0,9,1,2", "1,1,100,100,0,0,0,0"
@@ -70,19 +70,6 @@ def test_a_bad_line(tmp_path: Path, name: str) -> None:
     assert str(caught.value).startswith(f"{truths / 'a.txt'}: {message}")
 
 
-def test_one_bad_line_among_thousands(tmp_path: Path) -> None:
-    truth = detap.read_ground_truth(folder_of(tmp_path / "gt", a=CAR, b=CAR))
-    lines = [FOUND] * 5000
-    lines[3210] = FOUND.replace("0.75", "high")
-    detected = folder_of(tmp_path / "dt", a=FOUND, b="\n".join(lines))
-    with pytest.raises(detap.InputError) as caught:
-        detap.read_detections(detected, truth)
-    expected = (
-        f"{detected / 'b.txt'}: line 3211: score 'high' is not a number; use a decimal number"
-    )
-    assert str(caught.value) == expected
-
-
 def test_nothing_to_read(tmp_path: Path) -> None:
     for name, message in (("empty", "no annotations: no file ends with .txt"), ("blank", "boxes")):
         folder = folder_of(tmp_path / name, **({"a": "\n"} if name == "blank" else {}))
@@ -93,10 +80,6 @@ def test_nothing_to_read(tmp_path: Path) -> None:
         detap.read_ground_truth(tmp_path / "blank", format="visdrone")
     with pytest.raises(detap.InputError, match="file names are needed; use a folder"):
         detap.read_ground_truth("-", format="visdrone")
-
-
-def png(width: int, height: int) -> bytes:
-    return b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", width, height) + b"\x08\2\0\0\0"
 
 
 def test_image_sizes(tmp_path: Path) -> None:

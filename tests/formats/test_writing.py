@@ -1,7 +1,6 @@
 """Tables written to files of another format: kept to the bit where possible, losses reported."""
 
 import json
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -301,59 +300,6 @@ def test_keypoints_as_yolo_by_hand(tmp_path: Path) -> None:
     assert "keypoints are not written to voc" in note.message
 
 
-WHOLE = st.integers(0, 200).map(float)
-
-
-@given(st.data())
-def test_coco_and_voc_score_equally_to_the_last_bit(data: st.DataObject) -> None:
-    """Whole numbers, where the areas of xyxy and xywh are equal; only data VOC can store."""
-    count, detected = data.draw(st.integers(1, 8)), data.draw(st.integers(1, 12))
-
-    def drawn(of: Any, size: int) -> list[Any]:
-        return data.draw(st.lists(of, min_size=size, max_size=size))
-
-    def boxes(size: int) -> Any:
-        some = np.array(drawn(st.tuples(WHOLE, WHOLE, WHOLE, WHOLE), size))
-        return np.hstack([some[:, :2], some[:, 2:] + 1])
-
-    images, classes = ["1", "2", "3"], ["a", "b"]
-    truth = GroundTruth.from_arrays(
-        image=drawn(st.sampled_from(images), count),
-        label=[*drawn(st.sampled_from(classes), count)],
-        boxes=boxes(count),
-        box_format="xywh",
-        images=images,
-    )
-    detections = Detections.from_arrays(
-        image=drawn(st.sampled_from(images), detected),
-        label=drawn(st.sampled_from(truth.classes), detected),
-        boxes=boxes(detected),
-        box_format="xywh",
-        score=drawn(st.sampled_from([0.1, 0.2, 0.3]), detected),
-    )
-    expected = scores(truth, detections)
-    with TemporaryDirectory() as parent:
-        coco, voc = Path(parent, "coco"), Path(parent, "voc")
-        detap.convert(coco, truth, detections, to="coco")
-        as_coco = detap.read_ground_truth(coco / "instances.json")
-        coco_found = detap.read_detections(coco / "results.json", as_coco)
-        assert scores(as_coco, coco_found) == expected
-        detap.convert(voc, as_coco, coco_found, to="voc")
-        as_voc = detap.read_ground_truth(voc, image_set="default")
-        voc_found = detap.read_detections(
-            voc / "detections", as_voc, format="voc", layout="class-files"
-        )
-    assert scores(as_voc, voc_found) == expected
-
-
-def scores(truth: GroundTruth, detections: Detections) -> list[str]:
-    """Return every metric of the summary, to the last bit."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        summary = detap.evaluate(truth, detections, protocol="coco").summary
-    return [f"{name} {value!r}" for name, value in summary.items()]
-
-
 # --- to labelling tools and back
 
 FILES = {
@@ -611,15 +557,6 @@ def test_yolo_needs_the_sizes_of_images_with_boxes(tmp_path: Path) -> None:
         "the input: size of image 'a' is unknown, required for normalized boxes; use ground truth "
         "with image sizes"
     )
-
-
-def test_detections_alone_are_written_with_the_names_of_their_classes(tmp_path: Path) -> None:
-    detections = Detections.from_arrays(image=["a"], label=["c"], boxes=[[1, 2, 3, 5]], score=[0.5])
-    detap.convert(tmp_path / "out.json", detections=detections, to="coco")
-    assert json.loads((tmp_path / "out.json").read_text()) == {
-        "annotations": [{"image_id": "a", "category_id": 1, "bbox": [1, 2, 2, 3], "score": 0.5}],
-        "categories": [{"id": 1, "name": "c"}],
-    }
 
 
 @pytest.mark.parametrize("name", ["sub/a", ".hidden", "a\nb", " a", "x" * 201, "\udce9"])

@@ -1,7 +1,6 @@
 """YOLO data sets and predictions: small cases worked by hand."""
 
 import os
-import struct
 import time
 import warnings
 from pathlib import Path
@@ -15,16 +14,12 @@ from detap.formats.catalogue import FORMATS
 from detap.formats.yolo.format import placeholder_ground_truth
 from detap.io.limits import DEFAULT_LIMITS
 from detap.tables.detection import Detections, GroundTruth
+from tests.formats.helpers import codes, png
 from tests.formats.test_image_headers import exif, jpeg
 from tests.formats.voc_files import write
 
 BOX = "0 .5 .5 .25 .5\n"
 FOUND = "0 .5 .5 .25 .5 .75\n"
-
-
-def png(width: int, height: int) -> bytes:
-    """Return the first bytes of an image."""
-    return b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", width, height) + bytes(5)
 
 
 def truth_of(path: Path, **options: Any) -> GroundTruth:
@@ -33,10 +28,6 @@ def truth_of(path: Path, **options: Any) -> GroundTruth:
 
 def read_predictions(path: Path, truth: GroundTruth, **options: Any) -> Detections:
     return detap.read_detections(path, truth, **options)
-
-
-def codes(table: GroundTruth | Detections) -> dict[str, int]:
-    return {note.code: note.count for note in table.notes}
 
 
 def dataset(folder: Path, yaml: str = "val: images/val\nnames: [cat, dog]\n") -> Path:
@@ -339,19 +330,6 @@ def test_predictions_numbered_by_another_list(tmp_path: Path) -> None:
     assert detap.evaluate(truth, right, protocol="coco").summary["AP"] == pytest.approx(1)
 
 
-def test_a_class_list_in_another_order(tmp_path: Path) -> None:
-    """It is an error, and its hint gives the right classes."""
-    truth = truth_of(dataset(tmp_path))
-    files = {"run/a.txt": "0 .5 .5 .2 .2 .9\n", "run/classes.txt": "dog\ncat\n"}
-    write(tmp_path, {**files, "more.names": "cat\ndog\n"})
-    message = r"run.classes\.txt: class order differs .*--dt-class-names"
-    for options in ({}, {"class_names": tmp_path / "more.names"}):
-        with pytest.raises(InputError, match=message):
-            read_predictions(tmp_path / "run", truth, **options)
-    own = read_predictions(tmp_path / "run", truth, dt_class_names=tmp_path / "run/classes.txt")
-    assert [own.classes[k] for k in own.label] == ["dog"]
-
-
 def test_classes_by_name(tmp_path: Path) -> None:
     """As Padilla's tools write them; unknown names are not classes."""
     truth = truth_of(dataset(tmp_path))
@@ -408,18 +386,6 @@ def test_few_rows_that_fit_either_order_are_ultralytics(tmp_path: Path) -> None:
     assert "columns-conf-last" not in codes(last)
     with pytest.raises(UsageError, match="columns 'x' is unknown"):
         read_predictions(tmp_path / "dt", truth, columns="x")
-
-
-def test_two_rows_that_were_read_as_conf_first(tmp_path: Path) -> None:
-    """One extends .02 beyond the image; on 97fee23 AP was 0 without a note."""
-    labels = "0 .5 .5 .4 .4\n0 .9 .5 .2 .4\n"
-    write(tmp_path, {"gt/a.txt": labels, "dt/a.txt": "0 .5 .5 .4 .4 .3\n0 .92 .5 .2 .4 .3\n"})
-    truth = truth_of(tmp_path / "gt", image_size="100x100")
-    detections = read_predictions(tmp_path / "dt", truth)
-    assert detections.score.tolist() == [0.3, 0.3]
-    assert "--columns conf-first" in str(detections.notes)
-    # Overlaps 1 and 18 * 40 / (22 * 40) = .818
-    assert detap.evaluate(truth, detections).summary["AP50"] == pytest.approx(1)
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 10])
@@ -499,22 +465,6 @@ def test_image_sizes_that_contradict_the_images(tmp_path: Path) -> None:
     truth = truth_of(data, image_sizes=sizes, as_is=True)
     assert truth.image_sizes is not None
     assert truth.image_sizes.tolist() == [[100, 200], [427, 640], [50, 50]]
-
-
-def test_output_of_convert_is_read(tmp_path: Path) -> None:
-    truth = truth_of(dataset(tmp_path))
-    detections = read_predictions(
-        write(tmp_path / "run", {"a.txt": FOUND * 2, "b.txt": FOUND}), truth
-    )
-    detap.convert(tmp_path / "out", truth, detections, to="yolo")
-    again = truth_of(tmp_path / "out/data.yaml", image_sizes=tmp_path / "out/sizes.csv")
-    assert again.images == truth.images
-    assert again.classes == truth.classes
-    assert again.label.tolist() == truth.label.tolist()
-    assert again.corners.tolist() == truth.corners.tolist()
-    same = read_predictions(tmp_path / "out/predictions", again)
-    assert same.corners.tolist() == detections.corners.tolist()
-    assert same.score.tolist() == detections.score.tolist()
 
 
 def test_a_good_evaluation_gives_no_notes(tmp_path: Path) -> None:
@@ -653,10 +603,3 @@ def test_names_in_predictions_without_ground_truth(tmp_path: Path) -> None:
     for option in ("class_names", "dt_class_names"):
         truth = placeholder_ground_truth(folder, {option: names}, DEFAULT_LIMITS)
         assert (truth.images, set(truth.classes)) == (("a", "b"), {"cat", "dog"})
-
-
-def test_image_sizes_are_given_in_one_way(tmp_path: Path) -> None:
-    sizes = write(tmp_path, {"sizes.csv": "image,width,height\na,80,40\n"}) / "sizes.csv"
-    message = "^use either --image-size or --image-sizes, not both$"
-    with pytest.raises(UsageError, match=message):
-        truth_of(dataset(tmp_path / "set"), image_size="80x40", image_sizes=sizes)

@@ -8,14 +8,14 @@ import pytest
 
 import detap
 from detap.errors import InputError, UsageError
-from tests.formats.test_yolo import BOX, FOUND, dataset, png
+from tests.formats.helpers import png
+from tests.formats.test_yolo import BOX, FOUND, dataset
 from tests.formats.voc_files import problems_of, write
 
 DECIMAL = "use a decimal number"
 LABEL = "write `class xc yc w h`"
 POLYGON = "`class x1 y1 x2 y2 x3 y3 ...`"
 SCORED = "write `class xc yc w h conf`"
-AGAIN = "run the detector again with save_txt=True save_conf=True, into a new folder"
 REACH = "correct it; if boxes do extend beyond their images, pass as_is=True (--as-is)"
 
 LABELS: dict[str, tuple[str, str]] = {
@@ -147,16 +147,6 @@ def test_negative_sizes(tmp_path: Path) -> None:
     write(tmp_path, {"labels/val/a.txt": f"{boxes}0 .5 .5 -.005 .5\n"})
     notes = {note.code: note for note in detap.read_ground_truth(data).notes}
     assert "line 31: width -1 is negative" in notes["ground-truth-negative-size"].message
-
-
-def test_predictions_of_other_images(tmp_path: Path) -> None:
-    truth = detap.read_ground_truth(dataset(tmp_path))
-    write(tmp_path, {"run/z.txt": FOUND, "run/a.txt": FOUND})
-    with pytest.raises(InputError, match=r"z\.txt: line 1: image 'z' is not in the ground truth"):
-        detap.read_detections(tmp_path / "run", truth)
-    (tmp_path / "run" / "a.txt").unlink()
-    with pytest.raises(InputError, match="no image in common with the ground truth"):
-        detap.read_detections(tmp_path / "run", truth)
 
 
 def test_files_that_are_not_text(tmp_path: Path) -> None:

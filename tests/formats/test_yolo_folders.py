@@ -6,7 +6,7 @@ import pytest
 
 import detap
 from detap.errors import InputError
-from tests.formats.test_yolo import png
+from tests.formats.helpers import png
 
 SIZE = (640, 480)
 ROW = "0 0.5 0.5 0.25 0.5"

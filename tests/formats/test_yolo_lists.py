@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-import detap
 from detap.errors import InputError
-from tests.formats.test_yolo import BOX, png, truth_of
+from tests.formats.helpers import png
+from tests.formats.test_yolo import BOX, truth_of
 from tests.formats.voc_files import write
 
 ELSEWHERE = "/nowhere/data/images/val"
@@ -32,35 +32,6 @@ def refused(path: Path) -> str:
     (problem,) = error.value.problems
     assert error.value.omitted == 0
     return str(problem)
-
-
-@pytest.fixture
-def report(real_data: Path) -> Path:
-    folder = real_data / "reports4/yolo-list-of-another-machine"
-    if not folder.is_dir():
-        pytest.skip(f"the reported data are absent: no folder {folder}")
-    return folder
-
-
-def test_the_report(report: Path) -> None:
-    """All six images are missing."""
-    missing = "/root/data/images/val/img_001.png"
-    assert refused(report / "data.yaml") == (
-        f"{report}/val.txt: line 1: no such file or directory '{missing}' (tried {missing}; 6 of 6 "
-        f"images are missing); {FIX} {report}/data.yaml"
-    )
-
-
-def test_the_hint_is_right(report: Path, tmp_path: Path) -> None:
-    """With the folder, or the list corrected, AP is that of pycocotools, 0.4514."""
-    for name in ("images", "labels", "pred"):
-        (tmp_path / name).symlink_to(report / name)
-    lines = (report / "val.txt").read_text().replace("/root/data/", "./")
-    write(tmp_path, {"val.txt": lines})
-    for val in ("images/val", "val.txt"):
-        write(tmp_path, {"data.yaml": f"path: .\nval: {val}\nnames: [cat, dog, car]\n"})
-        result = detap.evaluate(tmp_path / "data.yaml", tmp_path / "pred")
-        assert round(result.metric("AP"), 4) == 0.4514
 
 
 def test_half_of_the_images(tmp_path: Path) -> None:

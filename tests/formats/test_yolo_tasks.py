@@ -12,7 +12,7 @@ import detap
 from detap.errors import InputError, UsageError
 from tests.cli.conftest import Ended
 from tests.cli.conftest import detap as command_fixture
-from tests.formats.test_yolo import codes, png
+from tests.formats.helpers import codes, png
 from tests.formats.voc_files import write
 
 command = command_fixture
@@ -79,14 +79,6 @@ def test_rows_with_keypoints(shape: tuple[int, int], written: str, tmp_path: Pat
     assert {note.code: note.count for note in boxes.notes}["keypoints-left-out"] == 1
 
 
-def test_boxes_of_a_detector_on_labels_with_keypoints(tmp_path: Path) -> None:
-    """The hint for rows without keypoints is followed."""
-    data = data_set(tmp_path, pose(17, 3), f"0 {BOX} .9", "kpt_shape: [17, 3]\n")
-    with pytest.raises(InputError, match="for boxes without keypoints pass --task detect"):
-        score(data)
-    assert score(data, task="detect").summary["AP"] == pytest.approx(1)
-
-
 @pytest.mark.parametrize("shape", [(17, 3), (24, 3), (12, 2), (4, 2), (5, 3), (2, 3)])
 def test_keypoints_without_kpt_shape(shape: tuple[int, int], tmp_path: Path) -> None:
     row = pose(*shape)
@@ -127,15 +119,6 @@ def test_the_hint_for_predicted_keypoints_of_unknown_size(tmp_path: Path) -> Non
     write(tmp_path, {"run/a.txt": "\n".join(f"{pose(8, 2)} .{at}" for at in range(70, 80))})
     with pytest.raises(InputError, match=r"look like rows of keypoints.*`kpt_shape: \[8, 2\]`"):
         detap.read_detections(tmp_path / "run", truth, format="yolo")
-
-
-def test_polygons_of_equal_shape(tmp_path: Path) -> None:
-    hexagon = "0 .2 .5 .35 .2 .65 .2 .8 .5 .65 .8 .35 .8"
-    data = data_set(tmp_path, hexagon, f"{hexagon} .9")
-    with pytest.raises(InputError, match=r"every row has 13 columns.*for polygons pass --task"):
-        score(data)
-    assert score(data, task="segment").summary["AP"] == pytest.approx(1)
-    assert detap.read_ground_truth(data, as_is=True).corners.tolist() == [[20, 20, 80, 80]]
 
 
 @pytest.mark.parametrize(
@@ -283,38 +266,6 @@ def test_corners_beyond_the_image(tmp_path: Path) -> None:
         detap.read_detections(tmp_path / "run", truth, format="yolo")
 
 
-@pytest.mark.parametrize(
-    ("labels", "predictions", "message", "bounding"),
-    [
-        # Two keypoints behind a box, which as corners cross each other.
-        ("0 .5 .5 .6 .6 .7 .45 .3 .6", "", "1 of 1 rows of 9 columns cross themselves", 0),
-        # IoU of the bounding boxes .36 / .42 reaches eight of ten thresholds.
-        (
-            DIAMOND,
-            "0 .2 .2 .8 .3 .7 .9 .3 .5 .9",
-            "1 of 1 rows of 10 columns are not rectangles",
-            0.8,
-        ),
-    ],
-)
-def test_four_corners_that_are_not_an_oriented_box(
-    labels: str, predictions: str, message: str, bounding: float, tmp_path: Path
-) -> None:
-    data = data_set(tmp_path, labels, predictions or f"{DIAMOND} .9")
-    with pytest.raises(InputError, match=message) as error:
-        score(data, None)
-    assert "--task segment" in str(error.value)
-    assert "kpt_shape: [2, 2]" in str(error.value)
-    assert "--task obb" in str(error.value)
-    protocol = detap.protocol("coco").with_changes(iou_type="polygon")
-    assert score(data, protocol, task="obb").summary["AP"] < 1
-    assert score(data, task="segment").summary["AP"] == pytest.approx(bounding)
-    if not predictions:
-        data.write_text(f"{data.read_text()}kpt_shape: [2, 2]\n")
-        write(tmp_path, {"run/a.txt": f"{labels} .9\n"})
-        assert score(data).summary["AP"] == pytest.approx(1)
-
-
 def test_other_polygons_are_not_compared_as_their_bounds(tmp_path: Path) -> None:
     rows = f"{DIAMOND}\n0 .2 .2 .6 .2 .4 .6"
     data = data_set(tmp_path, rows, f"{DIAMOND} .9")
@@ -405,14 +356,6 @@ def test_the_task_of_a_run(folder: str, tmp_path: Path) -> None:
     assert len(detap.read_detections(tmp_path / "run", truth, format="yolo")) == 1
 
 
-def test_boxes_of_a_pose_run(tmp_path: Path) -> None:
-    data = data_set(tmp_path, pose(5, 2), f"{pose(5, 2)} .9", "kpt_shape: [5, 2]\n")
-    write(tmp_path, {"run/args.yaml": "task: pose\n"})
-    result = detap.evaluate(data, tmp_path / "run", task="detect")
-    assert result.protocol.name == "coco"
-    assert codes(result.detections)["keypoints-left-out"] == 1
-
-
 @pytest.mark.parametrize(
     ("labels", "row"),
     [
@@ -425,16 +368,6 @@ def test_track_ids(labels: str, row: str, tmp_path: Path) -> None:
     _, detections = tables(data_set(tmp_path, labels, f"{row} 1\n{row} 27"))
     assert detections.score.tolist() == [0.9, 0.9]
     assert codes(detections)["track-ids"] == 2
-
-
-def test_track_ids_that_may_be_coordinates(tmp_path: Path) -> None:
-    """A triangle without confidence that ends at the border has seven columns too."""
-    data = data_set(tmp_path, f"0 {BOX}", f"0 {BOX} .9 1")
-    truth = detap.read_ground_truth(data)
-    with pytest.raises(InputError, match=r"a track id, or a coordinate.*pass --task"):
-        detap.read_detections(tmp_path / "run", truth, format="yolo")
-    detections = detap.read_detections(tmp_path / "run", truth, format="yolo", task="detect")
-    assert detections.score.tolist() == [0.9]
 
 
 def test_track_ids_of_labels(tmp_path: Path) -> None:
@@ -569,22 +502,6 @@ def test_categories_counted_from_zero_by_their_boxes(tmp_path: Path) -> None:
     truth = detap.read_ground_truth(data)
     records = [record(bbox=[10 * n - 4, 10 * n - 4, 8, 8]) for n in range(1, 9)]
     assert set(detap.read_detections(results(tmp_path, *records), truth).label) == {1}
-
-
-def test_categories_of_another_list(tmp_path: Path) -> None:
-    """Such as COCO's ids with gaps, for a data set of 80 classes."""
-    labels = "\n".join(f"{n % 2} .{n} .{n} .08 .08" for n in range(1, 9))
-    data = data_set(tmp_path, labels, "")
-    data.write_text("val: images\nnames: [a, b, c, d, e, f]\n")
-    truth = detap.read_ground_truth(data)
-    records = [
-        record(bbox=[10 * n - 4, 10 * n - 4, 8, 8], category_id=4 + n % 2) for n in range(1, 9)
-    ]
-    with pytest.raises(InputError, match=r"may be counted from 0 or 1.*--first-category-id"):
-        detap.read_detections(results(tmp_path, *records), truth)
-    file = tmp_path / "run/predictions.json"
-    detections = detap.read_detections(file, truth, first_category_id=1)
-    assert {detections.classes[label] for label in detections.label.tolist()} == {"d", "e"}
 
 
 def test_pairs_of_keypoints(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.conftest import Ended
 from tests.cli.conftest import detap as command_fixture
-from tests.formats.test_yolo import png
+from tests.formats.helpers import png
 from tests.formats.voc_files import write
 
 command = command_fixture
