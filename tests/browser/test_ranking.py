@@ -31,6 +31,8 @@ def test_tables_are_sorted_by_their_headings(ranking: Path, open_page: Open) -> 
     names = tab.locator("#ranking tbody th")
     # AP is 0.7525 with both images, 0.2525 with image 1 and 0.5 with image 2 alone.
     assert names.all_inner_texts() == ["a b", "d", "c", HOSTILE]
+    assert tab.locator("#ranking circle").count() == 4
+    assert tab.locator("#classes td.fraction").first.get_attribute("style") is not None
     value = tab.locator("#ranking thead button", has_text="AP").first
     value.click()
     value.click()

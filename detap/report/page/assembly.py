@@ -36,7 +36,15 @@ from detap.report.model import (
     columns_of,
     name_column,
 )
-from detap.report.numbers import UNDEFINED, change, described, fraction, is_undefined, plain
+from detap.report.numbers import (
+    UNDEFINED,
+    best_cells,
+    change,
+    described,
+    fraction,
+    is_undefined,
+    plain,
+)
 from detap.report.packing import LIMIT, MOST_BYTES, packed
 from detap.report.page.gallery import Gallery, gallery
 from detap.report.sections import SECTIONS
@@ -362,9 +370,16 @@ def _sources(texts: list[str]) -> str:
 
 def cells_of(table: Table) -> list[list[tuple[str, str]]]:
     """Return the rows of a table as classes and texts."""
+    best = best_cells(table)
     return [
-        [(column.kind, _number(row.get(column.key), column)) for column in table.columns]
-        for row in table.rows
+        [
+            (
+                column.kind + " best" * ((n, column.key) in best),
+                _number(row.get(column.key), column),
+            )
+            for column in table.columns
+        ]
+        for n, row in enumerate(table.rows)
     ]
 
 

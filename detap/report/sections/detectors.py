@@ -265,15 +265,14 @@ def _classes(detectors: Detectors, *, shown: bool) -> Block:
         ClassValues(name=name, ground_truths=counts.get(name, 0), values=values)
         for name, values in detectors.by_class.items()
     ]
-    if not shown:
-        return Block("classes", "", data)
+    table = class_table(detectors.names, data) if shown else None
+    return Block("classes", f"{detectors.metric.name} by class" if shown else "", data, table=table)
+
+
+def class_table(names: Sequence[str], data: Sequence[dict[str, Any]]) -> Table:
+    """Return the table of the block of classes: a column for each detector."""
     # A detector may have the name of another key.
-    columns = [
-        Column(f"detector {number}", name, name, "fraction")
-        for number, name in enumerate(detectors.names)
-    ]
-    keys = [column.key for column in columns]
-    rows = [{**row, **dict(zip(keys, row["values"].values(), strict=True))} for row in data]
+    columns = [Column(f"detector {n}", name, name, "fraction") for n, name in enumerate(names)]
+    rows = [row | {column.key: row["values"][column.heading] for column in columns} for row in data]
     counted = columns_of("count", "ground_truths", priority=1)
-    table = Table((name_column("class"), *columns, *counted), tuple(rows))
-    return Block("classes", f"{detectors.metric.name} by class", data, table=table)
+    return Table((name_column("class"), *columns, *counted), tuple(rows))

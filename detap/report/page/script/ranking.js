@@ -1,11 +1,9 @@
 // Tables that are sorted by their headings, the heat map, and the command for a pair.
 
-const numberOf = (text) => Number(text.replaceAll(",", "") || NaN);
-
+// A star behind a number says that it is significant.
 function valueOf(row, column) {
-  const { dataset, textContent } = row.cells[column];
-  const number = numberOf(dataset.value ?? textContent);
-  return Number.isNaN(number) ? textContent : number;
+  const text = row.cells[column].textContent, number = Number(text.replaceAll(/[,*]/g, "") || NaN);
+  return Number.isNaN(number) ? text : number;
 }
 
 // Numbers before text, which is an undefined number or a name; equal rows keep their order.
@@ -32,8 +30,31 @@ for (const table of document.querySelectorAll("table")) {
   }
 }
 
+// The interval of each detector, drawn on one scale, and a line at the value of the reference.
+function drawIntervals(table) {
+  const titles = table.tHead.rows[0], rows = [...table.tBodies[0].rows];
+  const low = [...titles.cells].findIndex((title) => title.textContent === "CI low");
+  const ends = rows.map((row) => [low - 1, low, low + 1].map((column) => valueOf(row, column)));
+  const least = Math.min(...ends.flat()), scale = 148 / (Math.max(...ends.flat()) - least || 1);
+  const drawn = ends.map((values) => values.map((value) => 6 + (value - least) * scale));
+  titles.insertCell(low + 2);
+  rows.forEach((row, n) => {
+    const [value, from, to] = drawn[n], text = `${ends[n][1]} to ${ends[n][2]}`;
+    const cell = row.insertCell(low + 2);
+    cell.className = "drawn";
+    cell.append(draw("svg", { viewBox: "0 0 160 14", role: "img", "aria-label": text },
+      draw("path", { class: "reference", d: `M${drawn[$("ranking").querySelector("[data-reference]").dataset.reference][0]} 0v14` }),
+      draw("path", { class: "range", d: `M${from} 7H${to}` }), draw("circle", { cx: value, cy: 7, r: 4 })));
+  });
+}
+const ranking = $("ranking").querySelector("table");
+if (ranking.tHead.textContent.includes("CI low")) drawIntervals(ranking);
+
 function paintAll() {
-  for (const node of document.querySelectorAll("[data-part]")) paint(node, Math.min(1, Math.max(0, Number(node.dataset.part))));
+  for (const node of $("classes").querySelectorAll("td.fraction")) {
+    const value = Number(node.textContent);
+    if (!Number.isNaN(value)) paint(node, Math.min(1, Math.max(0, value)));
+  }
 }
 paintAll();
 dark.addEventListener("change", paintAll);
