@@ -1,7 +1,5 @@
 """Warnings on areas that cannot be those of the objects, and silence on areas that can."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -89,27 +87,3 @@ def test_a_protocol_without_areas_is_not_warned() -> None:
         assert sum(note.code == "areas-look-wrong" for note in notes) == count
     by_box = detap.protocol("coco").with_changes(area_source="box")
     assert not [n for n in score_tables(truth(0.0), detections, by_box).notes if "area" in n.code]
-
-
-@pytest.mark.parametrize("ending", ["json", "jsonl"])
-def test_files(tmp_path: Path, ending: str) -> None:
-    rows = [
-        {"id": n, "image_id": 1, "category_id": 1, "bbox": [0, 0, *side], "area": 1}
-        for n, side in enumerate(SIDES.tolist(), 1)
-    ]
-    path = tmp_path / f"gt.{ending}"
-    if ending == "json":
-        images = [{"id": 1, "file_name": "a.jpg", "width": 640, "height": 480}]
-        categories = [{"id": 1, "name": "cat"}]
-        path.write_text(
-            json.dumps({"images": images, "annotations": rows, "categories": categories})
-        )
-    else:
-        objects = {
-            "bbox": [row["bbox"] for row in rows],
-            "area": [row["area"] for row in rows],
-            "category": ["cat"] * len(rows),
-        }
-        path.write_text(json.dumps({"file_name": "a.jpg", "objects": objects}))
-    table = detap.read_ground_truth(path, boxes="xywh")
-    assert [note.count for note in area_notes(table)] == [40]

@@ -1,4 +1,4 @@
-"""Notes on ground truth written twice, and on detections of one score, in any format and arrays."""
+"""Notes on ground truth written twice, and on detections of one score, in files and arrays."""
 
 import json
 from pathlib import Path
@@ -30,55 +30,23 @@ def coco(rows: int, score: Any) -> tuple[str, str]:
     return json.dumps(truth), json.dumps(results)
 
 
-def lines(rows: int, score: Any) -> tuple[str, str]:
-    """Return the same as JSON Lines."""
-    boxes = BOXES * rows
-    objects = {"bbox": boxes, "category": ["cat"] * len(boxes)}
-    truth = {"file_name": "a.jpg", "width": 100, "height": 100, "objects": objects}
-    detected = {
-        "bbox": [[x + 2 * (n % 3), y, w, h] for n, (x, y, w, h) in enumerate(BOXES)],
-        "category": ["cat"] * len(BOXES),
-        "score": [score(n) for n in range(len(BOXES))],
-    }
-    return json.dumps(truth), json.dumps({"file_name": "a.jpg", "objects": detected})
-
-
-def text(rows: int, score: Any) -> tuple[str, str]:
-    """Return the same as text of an image."""
-    corners = [(x, y, x + w, y + h) for x, y, w, h in BOXES]
-    truth = [f"cat {a} {b} {c} {d}" for a, b, c, d in corners * rows]
-    detected = [
-        f"cat {score(n)} {a + 2 * (n % 3)} {b} {c + 2 * (n % 3)} {d}"
-        for n, (a, b, c, d) in enumerate(corners)
-    ]
-    return "\n".join(truth), "\n".join(detected)
-
-
-FORMATS = {"json": coco, "jsonl": lines, "txt": text}
-
-
-def evaluated(folder: Path, ending: str, rows: int, score: Any) -> detap.Result:
-    for name, content in zip(("gt", "dt"), FORMATS[ending](rows, score), strict=True):
-        (folder / name).mkdir()
-        (folder / name / f"a.{ending}").write_text(content)
-    gt, dt = (folder / name / ("" if ending == "txt" else f"a.{ending}") for name in ("gt", "dt"))
-    options: Any = {"boxes": "xywh"} if ending == "jsonl" else {}
-    return detap.evaluate(gt, dt, "coco", **options)
+def evaluated(folder: Path, rows: int, score: Any) -> detap.Result:
+    for name, content in zip(("gt", "dt"), coco(rows, score), strict=True):
+        (folder / f"{name}.json").write_text(content)
+    return detap.evaluate(folder / "gt.json", folder / "dt.json", "coco")
 
 
 def notes(result: detap.Result, code: str) -> list[str]:
     return [str(note) for note in result.notes if note.code == code]
 
 
-@pytest.mark.parametrize("ending", FORMATS)
-def test_ground_truth_written_twice(tmp_path: Path, ending: str) -> None:
+def test_ground_truth_written_twice(tmp_path: Path) -> None:
     with pytest.warns(DetapWarning, match=r"duplicate .* all count.*\(8\) \[repeated-objects\]"):
-        evaluated(tmp_path, ending, 2, lambda n: 0.9 - n / 100)
+        evaluated(tmp_path, 2, lambda n: 0.9 - n / 100)
 
 
-@pytest.mark.parametrize("ending", FORMATS)
-def test_ground_truth_written_once(tmp_path: Path, ending: str) -> None:
-    assert not notes(evaluated(tmp_path, ending, 1, lambda n: 0.9 - n / 100), "repeated-objects")
+def test_ground_truth_written_once(tmp_path: Path) -> None:
+    assert not notes(evaluated(tmp_path, 1, lambda n: 0.9 - n / 100), "repeated-objects")
 
 
 def arrays(rows: int, score: Any) -> tuple[detap.GroundTruth, detap.Detections]:
@@ -142,11 +110,10 @@ def test_a_few_objects_at_one_place_are_not_noted() -> None:
     assert not notes(detap.evaluate(truth.with_columns(columns), detections), "repeated-objects")
 
 
-@pytest.mark.parametrize("ending", FORMATS)
 @pytest.mark.parametrize("score", [1, 0.5, 0.05])
-def test_detections_of_one_score(tmp_path: Path, ending: str, score: float) -> None:
+def test_detections_of_one_score(tmp_path: Path, score: float) -> None:
     with pytest.warns(DetapWarning) as caught:
-        result = evaluated(tmp_path, ending, 1, lambda _: score)
+        result = evaluated(tmp_path, 1, lambda _: score)
     (text,) = notes(result, "one-score")
     assert text in map(str, (warning.message for warning in caught))
     assert not notes(result, "scores-cut")

@@ -98,41 +98,6 @@ def test_arrays_may_have_a_few_negative_sizes() -> None:
     assert [n.code for n in insisted.notes] == ["as-is", "ground-truth-negative-size"]
 
 
-def yolo(real_data: Path) -> Path:
-    path = real_data / "yolo-voc-100"
-    if not path.is_dir():
-        pytest.skip(f"real data is absent: {path}")
-    return path
-
-
-@pytest.mark.parametrize("boxes", ["xyxy", "xywh"])
-@pytest.mark.parametrize("command", ["eval", "check"])
-def test_a_data_set_of_yolo_is_refused(
-    real_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, boxes: str
-) -> None:
-    folder = yolo(real_data)
-    names = tmp_path / "names"
-    lines = (folder / "data.yaml").read_text("utf-8").splitlines()
-    names.write_text("".join(f"{n}\n" for n in range(len(lines) + 20)), "utf-8")
-    label, detections = str(folder / "labels" / "val"), str(folder / "predictions" / "labels")
-    call = [
-        command,
-        "--gt",
-        label,
-        "--dt",
-        detections,
-        "--boxes",
-        boxes,
-        "--class-names",
-        str(names),
-    ]
-    call += ["--format", "voc"]  # as which they are not read unless somebody insists
-    assert main(call) == 2
-    said = capsys.readouterr().err
-    assert "look normalized" in said
-    assert "--boxes xywh" not in said
-
-
 WITH_WARNING = ["--gt", "gt.json", "--dt", "dt.json"]
 
 
