@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -57,18 +58,10 @@ class Case(NamedTuple):
     options: dict[str, Any]
 
 
-def coco(folder: Path, rows: list[Any]) -> Path:
+def coco(folder: Path, rows: list[Any], *, stems: bool = False) -> Path:
     records = [
-        {"image_id": NUMBERS[image], "category_id": 7, "bbox": xywh(box), "score": score}
-        for image, box, score in rows
-    ]
-    (folder / "dt.json").write_text(json.dumps(records))
-    return folder / "dt.json"
-
-
-def coco_stems(folder: Path, rows: list[Any]) -> Path:
-    records = [
-        {"image_id": image, "category_id": 7, "bbox": xywh(box), "score": score}
+        {"image_id": image if stems else NUMBERS[image], "category_id": 7, "bbox": xywh(box)}
+        | {"score": score}
         for image, box, score in rows
     ]
     (folder / "dt.json").write_text(json.dumps(records))
@@ -162,7 +155,7 @@ def parquet(folder: Path, rows: list[Any]) -> Path:
 
 CASES = {
     "COCO": Case(coco, {}),
-    "COCO, stems": Case(coco_stems, {}),
+    "COCO, stems": Case(partial(coco, stems=True), {}),
     "JSON Lines": Case(json_lines, {"dt_boxes": "xywh"}),
     "class files": Case(class_files, {}),
     "image files": Case(image_files, {}),

@@ -13,8 +13,6 @@ import pytest
 
 from detap import Detections, GroundTruth, InputError, evaluate, read_detections, read_ground_truth
 from detap.formats.catalogue import FORMATS
-from detap.formats.jsonl import placeholder_ground_truth
-from detap.io.limits import DEFAULT_LIMITS
 from tests.cli.conftest import Ended, detap
 from tests.formats.voc_files import item, tree, xml
 
@@ -156,15 +154,6 @@ def test_keys_of_images(tmp_path: Path) -> None:
     jsonl = FORMATS["jsonl"]
     assert jsonl.image_attribute(truth, "light") == {"a": "night"}
     assert jsonl.file_names(truth) == {"a": "x/a.jpg", "b": "b.png"}
-
-
-def test_detections_without_ground_truth(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.jsonl", image("b.jpg", {**LISTS, "score": [0.5, 0.25]}))
-    options = {"as_is": True, "boxes": "xywh", "limits": DEFAULT_LIMITS, "class_names": "names.txt"}
-    truth = placeholder_ground_truth(path, options, DEFAULT_LIMITS)
-    assert (truth.images, truth.classes, len(truth)) == (("b",), ("cat", "dog"), 0)
-    # The names of classes are the ground truth's: the detections are read without.
-    assert options.keys() == {"as_is", "boxes", "limits"}
 
 
 def test_gzip_and_blank_lines(tmp_path: Path) -> None:

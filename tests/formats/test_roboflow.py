@@ -56,11 +56,6 @@ def test_centers_become_corners(gt: Path, tmp_path: Path) -> None:
     assert {note.code for note in one.notes} == {"images-without-file"}
 
 
-def test_without_ground_truth(tmp_path: Path) -> None:
-    dt = written(tmp_path / "dt", {"a.json": response(prediction())})
-    assert main(["check", "--dt", str(dt)]) == 0
-
-
 def test_an_image_without_detections_is_recognized(tmp_path: Path) -> None:
     folder = written(tmp_path / "dt", {"a.json": response()})
     assert fits(str(folder))

@@ -1,15 +1,13 @@
 """The class of a file name, and the layout of a folder."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from detap.formats.catalogue import FORMATS
 from detap.formats.text.detections import class_of_stem, classes_of_stems, detect_layout
-from detap.formats.voc.tables import placeholder_ground_truth, read_ground_truth
-from detap.io.limits import DEFAULT_LIMITS
-from tests.formats.voc_files import item, tree, write, xml
+from detap.formats.voc.tables import read_ground_truth
+from tests.formats.voc_files import item, tree, xml
 
 KNOWN = frozenset({"dog", "light", "traffic_light", "tv", "det_x", "a"})
 
@@ -86,22 +84,6 @@ def test_the_layout(stems: tuple[str, ...], words: tuple[str, ...], expected: st
 
 
 # --- metadata
-
-
-def test_names_in_detections_without_ground_truth(tmp_path: Path) -> None:
-    names = str(write(tmp_path, {"names": "cat\ndog\n"}) / "names")
-    by_class = write(
-        tmp_path / "classes",
-        {"comp4_det_test_0.txt": "a .5 1 2 3 4\nb .5 1 2 3 4\n", "comp4_det_test_9.txt": ""},
-    )
-    options: dict[str, Any] = {"dt_class_names": names}
-    truth = placeholder_ground_truth(by_class, options, DEFAULT_LIMITS)
-    assert (truth.images, set(truth.classes)) == (("a", "b"), {"cat", "9"})
-    assert options == {"dt_class_names": names, "layout": "class-files"}
-    by_image = write(tmp_path / "images", {"a.txt": "1 .5 1 2 3 4\n"})
-    options = {"class_names": names, "layout": "image-files"}
-    truth = placeholder_ground_truth(by_image, options, DEFAULT_LIMITS)
-    assert (truth.images, truth.classes) == (("a",), ("dog",))
 
 
 def test_elements_and_file_names_of_annotations(tmp_path: Path) -> None:

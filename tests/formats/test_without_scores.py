@@ -231,6 +231,20 @@ def test_a_missing_score_is_one_error(truth: GroundTruth, tmp_path: Path, name: 
     assert str(caught.value) == f"{path}{FORMATS[name].location}: {message}"
 
 
+@pytest.mark.parametrize("name", FORMATS)
+def test_detections_alone_are_checked(command: Run, tmp_path: Path, name: str) -> None:
+    """Their classes are those that they name."""
+    path = written(tmp_path, name, ALL)
+    options = {"VIA": "--class-attribute=label", "VOC": "--layout=image-files"}
+    options["YOLO"] = "--image-size=100x80"
+    words = ["--dt-format", FORMATS[name].format, "--output-format", "json"]
+    ended = command("check", "--dt", path, *words, *filter(None, [options.get(name)]))
+    assert ended.status == 0, ended.err
+    report = json.loads(ended.out)
+    assert {row["name"]: row["detections"] for row in report["classes"]} == {"cat": 1, "dog": 1}
+    assert report["statistics"]["detections"] == 2
+
+
 @pytest.mark.parametrize("column", [True, False])
 def test_parquet(truth: GroundTruth, tmp_path: Path, column: bool) -> None:
     """A column of scores may be absent, or all null: with a type, or without."""

@@ -11,8 +11,6 @@ import pytest
 import detap
 from detap.errors import DetapWarning, InputError, UsageError
 from detap.formats.catalogue import FORMATS
-from detap.formats.yolo.format import placeholder_ground_truth
-from detap.io.limits import DEFAULT_LIMITS
 from detap.tables.detection import Detections, GroundTruth
 from tests.formats.helpers import codes, png
 from tests.formats.test_image_headers import exif, jpeg
@@ -330,17 +328,6 @@ def test_predictions_numbered_by_another_list(tmp_path: Path) -> None:
     assert detap.evaluate(truth, right, protocol="coco").summary["AP"] == pytest.approx(1)
 
 
-def test_classes_by_name(tmp_path: Path) -> None:
-    """As Padilla's tools write them; unknown names are not classes."""
-    truth = truth_of(dataset(tmp_path))
-    write(tmp_path, {"run/a.txt": "dog .5 .4 .4 .2 .3\n", "odd/a.txt": "cow .5 .4 .4 .2 .3\n"})
-    detections = read_predictions(tmp_path / "run", truth, format="yolo", columns="conf-first")
-    assert [detections.classes[k] for k in detections.label] == ["dog"]
-    assert detections.score.tolist() == [0.5]
-    with pytest.raises(InputError, match="class 'cow' is not a whole number >= 0"):
-        read_predictions(tmp_path / "odd", truth, format="yolo", columns="conf-first")
-
-
 def test_classes_without_names(tmp_path: Path) -> None:
     write(tmp_path, {"gt/a.txt": "10 .5 .5 .1 .1\n2 .5 .5 .2 .2\n", "dt/a.txt": "2 .5 .5 .2 .2 .9"})
     truth = truth_of(tmp_path / "gt", image_size="10x10")
@@ -421,6 +408,9 @@ def test_classes_by_name_are_padillas(tmp_path: Path) -> None:
     assert "rows have class names" in str(codes(detections)) + str(detections.notes)
     write(tmp_path, {"dt/a.txt": "cat .5 .9 .25 .1 .9\n"})  # beyond the image if conf-first
     assert read_predictions(tmp_path / "dt", truth, format="yolo").score.tolist() == [0.9]
+    write(tmp_path, {"dt/a.txt": "cow .5 .4 .4 .2 .3\n"})
+    with pytest.raises(InputError, match="class 'cow' is not a whole number >= 0"):
+        read_predictions(tmp_path / "dt", truth, format="yolo", columns="conf-first")
 
 
 # --- detected from the files
@@ -592,14 +582,3 @@ def test_a_file_of_200_000_rows_takes_linear_time(tmp_path: Path) -> None:
         truth_of(tmp_path / "gt", format="yolo", image_size="640x480")
     assert time.process_time() - started < 6
     assert error.value.problems[0].location == "200000 lines (1, 2, 3, ...)"
-
-
-def test_names_in_predictions_without_ground_truth(tmp_path: Path) -> None:
-    rows = {"a.txt": f"007 .5 .5 .2 .2 .9\n\n00{FOUND}", "b.txt": "12 .5 .5 .2 .2 .9\nx 1\n"}
-    folder = write(tmp_path / "labels", rows)
-    truth = placeholder_ground_truth(folder, {}, DEFAULT_LIMITS)
-    assert (truth.images, set(truth.classes)) == (("a", "b"), {"0", "7", "12"})
-    names = str(write(tmp_path, {"names": "cat\ndog\n"}) / "names")
-    for option in ("class_names", "dt_class_names"):
-        truth = placeholder_ground_truth(folder, {option: names}, DEFAULT_LIMITS)
-        assert (truth.images, set(truth.classes)) == (("a", "b"), {"cat", "dog"})
