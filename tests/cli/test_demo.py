@@ -1,7 +1,10 @@
 """``detap demo``: the bundled example is evaluated, gated and reported."""
 
+import json
+import struct
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
@@ -52,3 +55,41 @@ def test_the_example_is_the_same_everywhere(tmp_path: Path) -> None:
     draw = example.Sequence(1)
     assert next(draw) * 0x7FFFFFFF == 48271
     assert round(next(draw) * 0x7FFFFFFF) == 48271**2 % (2**31 - 1)
+
+
+def test_objects_lie_in_their_images_without_overlap() -> None:
+    for objects in example.objects_by_image():
+        for number, (_, (x, y, width, height)) in enumerate(objects):
+            assert x >= 0
+            assert y >= 0
+            assert x + width <= example.WIDTH
+            assert y + height <= example.HEIGHT
+            for _, (x2, y2, width2, height2) in objects[:number]:
+                apart = x2 + width2 <= x or x + width <= x2 or y2 + height2 <= y or y + height <= y2
+                assert apart
+
+
+def test_pictures_show_objects_where_they_are() -> None:
+    objects = [(0, (100.0, 50.0, 60.0, 40.0))]
+    data = example.picture(objects)
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    assert struct.unpack(">II", data[16:24]) == (example.WIDTH, example.HEIGHT)
+    start = data.index(b"IDAT") + 4
+    rows = zlib.decompress(data[start : data.index(b"IEND") - 8])
+    stride = 3 * example.WIDTH + 1
+
+    def pixel(x: int, y: int) -> bytes:
+        return rows[y * stride + 1 + 3 * x :][:3]
+
+    meadow, cat = pixel(0, 0), pixel(130, 70)  # a corner, and the middle of the box
+    assert meadow != cat
+    assert pixel(102, 70) == cat  # just inside the left end of the middle line
+    assert pixel(101, 52) == meadow  # a corner of the box is outside its ellipse
+
+
+def test_ids_and_areas_agree() -> None:
+    truth = example.instances()
+    assert [image["id"] for image in truth["images"]] == list(range(1, example.IMAGES + 1))
+    for annotation in truth["annotations"]:
+        assert annotation["area"] == annotation["bbox"][2] * annotation["bbox"][3]
+    assert json.loads(json.dumps(truth)) == truth

@@ -443,3 +443,15 @@ def test_a_polygon_in_an_image_without_pixels() -> None:
     """One run of no pixel, as in pycocotools."""
     empty = polygons([[[0, 0, 4, 0, 4, 4]]], 0, 5)
     assert runs_of(empty.arrays, 0).tolist() == [0]
+
+
+def test_masks_of_different_sizes_are_refused() -> None:
+    with pytest.raises(ValueError, match="ring_end does not ascend from 0 to the end"):
+        Masks(
+            np.array([[5, 5]], np.int32),
+            np.array([0, 3]),
+            np.zeros(2, np.uint32),
+            np.zeros(2, np.int64),
+            np.zeros(0, np.int64),
+            np.zeros((0, 2)),
+        )

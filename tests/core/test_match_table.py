@@ -73,6 +73,11 @@ def test_accumulate_by_hand() -> None:
     assert_array_equal(scores.counts[:, 0], [2, 1, 4, 1, 1, 1, 3])
 
 
+def test_matched_gt_is_absent_unless_requested() -> None:
+    with pytest.raises(KeyError, match="no matched ground truths of area range 0, threshold 1"):
+        scored().match_table.matched_gt_at(0, 1)
+
+
 def test_a_match_table_is_read_only() -> None:
     result = scored()
     assert result.match_table is result.match_table

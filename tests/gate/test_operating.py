@@ -6,6 +6,7 @@ Its best F1 is 6/11 at .55: 3 TP, 3 FP, 2 FN in 3 images. Class a is best at .95
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -131,6 +132,21 @@ def test_slices_have_operating_points(detap: Run, case: list[str], tmp_path: Pat
     tags.write_text(json.dumps({"2": "two"}))
     ended = detap(*case, "--slices", tags, "--fail-under", "slice:two.F1=0.1")
     assert "slice:two.F1 0.0000, required >= 0.1" in ended.out
+
+
+def test_updating_a_baseline_raises_them(detap: Run, case: list[str], tmp_path: Path) -> None:
+    base, today = tmp_path / "base.json", tmp_path / "today.json"
+    at = ("--score-threshold", "0.6")
+    assert detap(*case, *at, "-o", today).status == 0
+    record: dict[str, Any] = json.loads(today.read_text())
+    record["operating_point"]["overall"] |= {"F1": 0.9, "precision": 0.1, "false_positives": 9}
+    base.write_text(json.dumps(record))
+    assert detap("baseline", "update", base, today).status == 0
+    kept = json.loads(base.read_text())
+    assert kept["operating_point"]["overall"]["F1"] == 0.9
+    assert kept["operating_point"]["overall"]["precision"] == 0.4
+    assert kept["operating_point"]["overall"]["false_positives"] == 3
+    assert kept["retained_metrics"] == ["F1"]
 
 
 def test_assert_detections_has_a_threshold(case: list[str], tmp_path: Path, detap: Run) -> None:

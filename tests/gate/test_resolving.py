@@ -263,6 +263,13 @@ def test_a_detectable_drop_is_between_0_and_1(case: Path, detap: Run, wrong: str
     assert "--detectable-drop" in ended.err
 
 
+def test_proposals_are_not_resampled(case: Path, detap: Run) -> None:
+    files = ("--gt", "instances.json", "--dt", "now.json", "--protocol", "proposals")
+    ended = detap("eval", *files, "--detectable-drop", "0.1")
+    assert ended.status == 2
+    assert "omit --confidence and --detectable-drop" in ended.err
+
+
 def test_a_ranking_counts_queries(tmp_path: Path, detap: Run) -> None:
     # Of 50 queries, each with one relevant item among two, the earlier ranking has all first and
     # the later one 40: AP falls by 1/2 for 10, a standard error of .5 sqrt(.2 * .8 / 50) = .0283.

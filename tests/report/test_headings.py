@@ -21,6 +21,7 @@ from detap.report.sections.comparison import comparison_report
 from detap.report.sections.detection import class_columns
 from detap.report.sections.regressions import regressions_block
 from detap.report.sections.slices import slices_block
+from detap.report.sections.tie_range import tie_block
 from tests.analysis.data import fixture
 
 
@@ -88,6 +89,14 @@ def test_headings_of_slices() -> None:
     assert block.table is not None
     priorities = [column.priority for column in block.table.columns]
     assert priorities == [0, 0, 1, *[2] * 10, 0, 0]
+
+
+def test_headings_of_tied_scores() -> None:
+    block = tie_block(fixture())
+    assert block.title == "Bounds over all orders of tied scores"
+    assert describe(block.table) == (
+        "name metric; fraction lowest; fraction reported; fraction highest"
+    )
 
 
 def test_headings_of_a_comparison() -> None:

@@ -688,12 +688,12 @@ def of_odd_files(odd: Path) -> Iterator[str]:
         )
         yield f"detap eval $ODD/arrow/{other.format(path)}"
         yield f"detap eval $ODD/arrow/{other.format(path)} --boxes xywh"
-    for case in names(odd / "iou-types"):
-        preset = (odd / "iou-types" / case / "protocol").read_text()
-        files = f"$ODD/iou-types/{case}/gt.json $ODD/iou-types/{case}/dt.json"
+    for small in names(odd / "iou-types"):
+        preset = (odd / "iou-types" / small / "protocol").read_text()
+        files = f"$ODD/iou-types/{small}/gt.json $ODD/iou-types/{small}/dt.json"
         yield f"detap eval {files} --protocol {preset} -o report.json"
-    for case in names(odd / "lrp"):
-        files = f"$ODD/lrp/{case}/gt.json $ODD/lrp/{case}/dt.json"
+    for small in names(odd / "lrp"):
+        files = f"$ODD/lrp/{small}/gt.json $ODD/lrp/{small}/dt.json"
         yield f"detap eval {files} --metrics oLRP,LRP@score=0.5 -o report.json"
 
 
