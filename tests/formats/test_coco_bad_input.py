@@ -58,6 +58,10 @@ TRUTH_ERRORS: dict[str, tuple[Any, str]] = {
         with_record("annotations", 1, id=11, image_id=1),
         "annotations[1] (id 11): duplicate id 11 (also at annotations[0])",
     ),
+    "category id twice": (
+        with_record("categories", 1, id=1),
+        "categories[1] (id 1): duplicate id 1 (also at categories[0])",
+    ),
     "unknown image": (
         with_record("annotations", 1, image_id=99),
         "annotations[1]: image_id 99 is not in images",

@@ -371,6 +371,7 @@ def test_ambiguous_folders(one: str, other: str, said: str, tmp_path: Path) -> N
 def test_other_text_is_no_second_format(name: str, tmp_path: Path) -> None:
     make(tmp_path, name)
     (tmp_path / "labels.txt").write_text("cat")
+    (tmp_path / ".hidden.json").write_text("[]")
     assert detect_format(tmp_path).name == MADE[name][0]
 
 

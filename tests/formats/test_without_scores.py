@@ -235,10 +235,10 @@ def test_a_missing_score_is_one_error(truth: GroundTruth, tmp_path: Path, name: 
 def test_detections_alone_are_checked(command: Run, tmp_path: Path, name: str) -> None:
     """Their classes are those that they name."""
     path = written(tmp_path, name, ALL)
-    options = {"VIA": "--class-attribute=label", "VOC": "--layout=image-files"}
-    options["YOLO"] = "--image-size=100x80"
+    options = {"VIA": ["--class-attribute=label"], "VOC": ["--layout=image-files"]}
+    options["YOLO"] = ["--image-size=100x80", f"--class-names={path / 'classes.txt'}"]
     words = ["--dt-format", FORMATS[name].format, "--output-format", "json"]
-    ended = command("check", "--dt", path, *words, *filter(None, [options.get(name)]))
+    ended = command("check", "--dt", path, *words, *options.get(name, []))
     assert ended.status == 0, ended.err
     report = json.loads(ended.out)
     assert {row["name"]: row["detections"] for row in report["classes"]} == {"cat": 1, "dog": 1}
