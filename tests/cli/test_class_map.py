@@ -266,6 +266,13 @@ def test_no_class_in_common_after_the_map(run: Run) -> None:
     run("eval gt.json dt.json --as-is --class-map map.toml")
 
 
+def test_misspelt_names_have_near_matches(run: Run) -> None:
+    run.write("map.toml", 'truk = "car"\n')
+    text = run("eval gt.json dt.json --class-map map.toml", status=2)
+    assert "map.toml: class 'truk' is not in the inputs; did you mean 'truck'?" in text
+    assert run("check gt.json dt.json --class-map map.toml", status=2).count("'truk'") == 1
+
+
 def test_classes_without_a_file_are_those_after_the_map(run: Run, tmp_path: Path) -> None:
     labels = ["car", "truck", "chair", "person"]
     truth = detap.GroundTruth.from_arrays(**named_truth(labels), image_sizes=[[200, 100]])
