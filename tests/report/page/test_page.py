@@ -309,6 +309,18 @@ def _pair(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+@pytest.mark.parametrize("options", [(), ("--seed", "3"), ("--resamples", "900")])
+def test_resamples_of_gates_do_not_change_the_page(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    arguments, page = write_case(tmp_path), tmp_path / "page.html"
+    before = ["--baseline-detections", str(tmp_path / "before.json")]
+    expected = model_of(write_page(tmp_path, *before))["baseline"]
+    gate = ("--max-drop", "AP=0.9", "--confidence", "0.9", *options)
+    assert main(["eval", *arguments, *before, *gate, "-o", str(page), "-q"]) == 0
+    assert model_of(page)["baseline"] == expected
+
+
 def test_changes_of_a_protocol_without_resamples_have_no_intervals(tmp_path: Path) -> None:
     before = str(tmp_path / "before.json")
     page = write_page(tmp_path, "--protocol", "proposals", "--baseline-detections", before)
