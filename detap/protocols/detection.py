@@ -16,7 +16,6 @@ from detap.protocols.fields import (
     Areas,
     ByClass,
     Condition,
-    Decimals,
     Flags,
     Limits,
     MinScore,
@@ -27,7 +26,7 @@ from detap.protocols.fields import (
     ProtocolBase,
     Sigmas,
     Thresholds,
-    Weight,
+    Whole,
     Word,
     float32,
     protocol_field,
@@ -252,7 +251,7 @@ class Protocol(ProtocolBase):
         "(duplicates too) is then assigned to the group box of highest IoA, if that reaches the "
         "IoU threshold, and is ignored. With 1, a group box is a ground truth: its best detection "
         "of positive score is one TP, no detection is one FN. With 0 it is not required.",
-        kind=Weight(),
+        kind=Whole(0, 1),
     )
     area_ranges: tuple[AreaRange, ...] = protocol_field(
         (ANY_AREA,),
@@ -390,12 +389,12 @@ class Protocol(ProtocolBase):
     score_decimals: int | None = protocol_field(
         None,
         "Round scores to this many decimals; none does not.",
-        kind=Decimals(),
+        kind=Whole(0, 99),
     )
     box_decimals: int | None = protocol_field(
         None,
         "Round box corners to this many decimals; none does not.",
-        kind=Decimals(),
+        kind=Whole(0, 99),
     )
     degenerate_boxes: Literal["keep", "drop"] = protocol_field(
         "keep",
@@ -472,7 +471,7 @@ class Protocol(ProtocolBase):
         "given",
         "Scores of the detections: of the file, none, or made up (`--missing-scores`).",
         "The detections decide it. Without scores nothing is ranked, and F1 takes the place of AP.",
-        option=None,
+        option="",
         always_reported=False,
     )
     unknown_labels: Literal["count", "drop"] = protocol_field(

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
 from itertools import pairwise
-from math import inf, isfinite, isinf
+from math import inf, isfinite, isinf, nan
 from struct import pack, unpack
-from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args, get_origin
+from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
 
 from detap.errors import UsageError
 from detap.protocols import conditions
-from detap.text_input import is_whole, number, suggest
+from detap.text_input import number, parse_int, suggest
 
 FLAGS = ("difficult", "crowd", "ignore", "group_of", "no_keypoints")
 """Flags of ground truths."""
@@ -165,9 +165,7 @@ class Kind:
         return value
 
     def parse(self, text: str) -> Any:
-        """Return the value of a command-line text, or raise ValueError."""
-        if text not in self.choices:
-            raise ValueError(f"{text!r} is not one of {', '.join(self.choices)}")
+        """Return the value of a command-line text, which :meth:`accept` checks, or ValueError."""
         return text
 
     def format(self, value: Any) -> str:
@@ -209,8 +207,8 @@ class YesNo(Kind):
             raise _invalid(name, value, "is not True or False")
         return value
 
-    def parse(self, text: str) -> bool:
-        return bool(super().parse(text) == "yes")
+    def parse(self, text: str) -> Any:
+        return {"yes": True, "no": False}.get(text, text)
 
     def format(self, value: Any) -> str:
         return "yes" if value else "no"
@@ -246,7 +244,7 @@ class Word(Kind):
         return value
 
     def parse(self, text: str) -> str:
-        return text
+        return text.strip()
 
 
 class Number(Kind):
@@ -261,23 +259,15 @@ class Number(Kind):
 
     def accept(self, name: str, value: Any) -> float:
         result = _real(name, value)
-        if problem := self._problem(result):
-            raise _invalid(name, result, problem)
-        return result
-
-    def _problem(self, value: float) -> str:
-        """Return the reason why a number is invalid, or an empty string; NaN always is."""
-        above_low = value > self.low if self.above else value >= self.low
-        if above_low and value <= self.high:
-            return ""
+        above_low = result > self.low if self.above else result >= self.low
+        if above_low and result <= self.high:  # NaN is not
+            return result
         end = f"{self.high:g}]" if self.high < inf else "inf)"
-        return f"is outside {'(' if self.above else '['}{self.low:g}, {end}"
+        begin = f"{'(' if self.above else '['}{self.low:g}"
+        raise _invalid(name, result, f"is outside {begin}, {end}")
 
     def parse(self, text: str) -> float:
-        value = number(text)
-        if problem := self._problem(value):
-            raise ValueError(f"{text!r} {problem}")
-        return value
+        return number(text)
 
     def format(self, value: Any) -> str:
         return exact(value)
@@ -287,38 +277,32 @@ class Number(Kind):
         return {"type": "number", "exclusiveMinimum" if self.above else "minimum": self.low, **end}
 
 
-class Decimals(Kind):
-    """A number of decimals; None does not round."""
+_MAX = 2**63 - 1
+
+
+class Whole(Kind):
+    """An integer from `low` to `high`; also None if it has a meaning."""
 
     metavar = "N"
-    values = "number, or `none`"
-    _max = 99
+
+    def __init__(self, low: int, high: int = _MAX, *, or_none: bool = True) -> None:
+        self.low, self.high, self.or_none = low, high, or_none
+        self.values = f"{low} to {high}, or `none`"
 
     def accept(self, name: str, value: Any) -> int | None:
-        if value is None or (_is_whole(value) and 0 <= value <= self._max):
-            decimals: int | None = value
-            return decimals
-        raise _invalid(name, value, f"is not None or an integer from 0 to {self._max}")
+        is_whole = isinstance(value, int) and not isinstance(value, bool)
+        if (value is None and self.or_none) or (is_whole and self.low <= value <= self.high):
+            result: int | None = value
+            return result
+        kind = "None or an integer" if self.or_none else "an integer"
+        ends = f"from {self.low} to {self.high}" if self.high < _MAX else f"of at least {self.low}"
+        raise _invalid(name, value, f"is not {kind} {ends}")
 
     def parse(self, text: str) -> int | None:
-        if text == "none":
-            return None
-        if not (is_whole(text) and len(text) <= 2):
-            raise ValueError(f"{text!r} is not an integer below 100 or 'none'")
-        return int(text)
+        return None if self.or_none and text.strip() == "none" else parse_int(text)
 
     def schema(self) -> dict[str, Any]:
-        return {"type": ["integer", "null"], "minimum": 0}
-
-
-class Weight(Decimals):
-    """A weight, 0 or 1; None for no special treatment."""
-
-    values = "`none`, `0` or `1`"
-    _max = 1
-
-    def schema(self) -> dict[str, Any]:
-        return {"enum": [None, 0, 1]}
+        return {"type": ["integer", "null"] if self.or_none else "integer", "minimum": self.low}
 
 
 class MinScore(Kind):
@@ -353,12 +337,12 @@ class Condition(Kind):
         if not isinstance(value, str):
             raise _invalid(name, value, "is not text")
         try:
-            return self.parse(value) if value else ""
+            return conditions.canonical(value) if value else ""
         except ValueError as error:
             raise UsageError(f"{name}: {error}") from None
 
     def parse(self, text: str) -> str:
-        return "" if text.strip() == "none" else conditions.canonical(text)
+        return "" if text.strip() == "none" else text
 
     def format_short(self, value: Any) -> str:
         return self.format(value)
@@ -409,11 +393,12 @@ class Points(Several):
         return numbers
 
     def parse(self, text: str) -> tuple[float, ...]:
-        return tuple(map(self._quotient, text.split(",")))
-
-    def _quotient(self, text: str) -> float:
-        upper, slash, lower = text.partition("/")
-        return float(self.one.parse(upper) / (self.one.parse(lower) if slash else 1))
+        fractions = (part.partition("/") for part in text.split(","))
+        # A division by 0 gives NaN, which is refused.
+        return tuple(
+            number(upper) / (number(lower) or nan if slash else 1)
+            for upper, slash, lower in fractions
+        )
 
 
 class Sigmas(Several):
@@ -440,8 +425,7 @@ class Flags(Several):
         self._does = {False: without, True: having}
 
     def parse(self, text: str) -> tuple[str, ...]:
-        names = () if text == "none" else text.split(",")
-        return tuple(name.strip().replace("-", "_") for name in names)
+        return tuple(name.strip().replace("-", "_") for name in super().parse(text))
 
     def describe_change(self, name: str, before: Any, after: Any) -> str:
         changed = [flag for flag in (*before, *after) if (flag in before) != (flag in after)]
@@ -461,12 +445,6 @@ class Names(Several):
 
     def accept(self, name: str, value: Any) -> tuple[str, ...]:
         return tuple(dict.fromkeys(super().accept(name, value)))
-
-    def parse(self, text: str) -> tuple[str, ...]:
-        names = () if text == "none" else tuple(part.strip() for part in text.split(","))
-        if not all(names):
-            raise ValueError(f"{text!r} has an empty name")
-        return names
 
 
 class ByClass(Several):
@@ -546,43 +524,18 @@ class Thresholds(Several):
         return linspace(start, stop, round(steps) + 1)
 
 
-class Limit(Kind):
-    """A value of `max_dets`; None is no limit."""
-
-    def accept(self, name: str, value: Any) -> int | None:
-        if value is not None and not _is_whole(value):
-            raise _invalid(name, value, "is not None or an integer")
-        limit: int | None = value
-        return limit
-
-    def parse(self, text: str) -> int | None:
-        if text.strip() == "none":
-            return None
-        if not is_whole(text.strip()):
-            raise ValueError(f"{text.strip()!r} is not an integer or 'none'")
-        return int(text.strip()[:18])
-
-    def schema(self) -> dict[str, Any]:
-        return {"type": ["integer", "null"], "minimum": 1}
-
-
 class Limits(Several):
     """Values of `max_dets`: ``1,10,100``; ``none`` is no limit."""
 
     values = "`1,10,100`; `none`"
-    one = Limit()
+    one = Whole(1)
     required = True
-    _max = 2**63 - 1
 
     def accept(self, name: str, value: Any) -> tuple[int | None, ...]:
         limits = super().accept(name, value)
         if not limits:
             raise UsageError("at least one value of max_dets is required")
         sizes = [inf if limit is None else limit for limit in limits]
-        if any(size < 1 for size in sizes):
-            raise UsageError("max_dets must be at least 1")
-        if any(self._max < size < inf for size in sizes):
-            raise UsageError(f"max_dets is above {self._max}; None is no limit")
         if sizes != sorted(set(sizes)):
             raise UsageError("max_dets must be in ascending order without duplicates")
         if len(limits) > MAX_MAX_DETS:
@@ -590,37 +543,18 @@ class Limits(Several):
         return limits
 
 
-class Cutoff(Kind):
-    """The k of metrics at k."""
-
-    def accept(self, name: str, value: Any) -> int:
-        if not _is_whole(value) or value < 1:
-            raise UsageError(f"k {value!r} is not an integer of at least 1")
-        k: int = value
-        return k
-
-    def schema(self) -> dict[str, Any]:
-        return {"type": "integer", "minimum": 1}
-
-
 class Cutoffs(Several):
     """Several k of metrics at k: ``1,5,10``."""
 
     repeatable = True
     values = "`5`; `1,5,10`"
-    one = Cutoff()
+    one = Whole(1, 10**9, or_none=False)
 
     def accept(self, name: str, value: Any) -> tuple[int, ...]:
-        cutoffs = super().accept(name, value)
+        cutoffs = super().accept("k", _listed(name, value))
         if list(cutoffs) != sorted(set(cutoffs)):
             raise UsageError("k must be in ascending order without duplicates")
         return cutoffs
-
-    def parse(self, text: str) -> tuple[int, ...]:
-        parts = [part.strip() for part in text.split(",")]
-        if not all(is_whole(part) and 0 < int(part[:12]) < 10**9 for part in parts):
-            raise ValueError(f"{text!r} is not a list of integers of at least 1")
-        return tuple(map(int, parts))
 
 
 _END = {"description": "In the unit, included; null is unbounded.", "type": ["number", "null"]}
@@ -740,10 +674,6 @@ def display_name(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
 def _real(name: str, value: Any) -> float:
     """Return a plain float, also of NumPy's types: the signature prints it."""
     if isinstance(value, bool | str | bytes) or not hasattr(value, "__float__"):
@@ -794,13 +724,19 @@ def protocol_field(
     more: str = "",
     *,
     kind: Kind | None = None,
-    option: str | None = "",
+    option: str | None = None,
     compared: bool = True,
     always_reported: bool = True,
 ) -> Any:
-    """Declare a field of a protocol; its option has its name by default, None is no option."""
-    metadata: dict[str, Any] = {"kind": kind, "option": option, "help": help, "more": more}
-    metadata["always_reported"] = always_reported
+    """Declare a field of a protocol; its option has its name by default, "" is no option."""
+    metadata = {
+        "kind": kind,
+        "option": option,
+        "help": help,
+        "more": more,
+        "compared": compared,
+        "always_reported": always_reported,
+    }
     return field(default=default, compare=compared, metadata=metadata)
 
 
@@ -810,38 +746,23 @@ _FIELDS: "dict[type[ProtocolBase], tuple[ProtocolField, ...]]" = {}
 def protocol_fields(protocol: "type[ProtocolBase]") -> tuple[ProtocolField, ...]:
     """Return the fields of a kind of protocol, in order."""
     if protocol not in _FIELDS:
-        _FIELDS[protocol] = tuple(
-            ProtocolField(
-                declared.name,
-                declared.default,
-                declared.metadata["kind"] or _kind_of(declared),
-                _option_named(declared.metadata["option"], declared.name),
-                declared.metadata["help"],
-                declared.metadata["more"],
-                declared.compare,
-                declared.metadata["always_reported"],
-            )
-            for declared in fields(protocol)
-            if declared.metadata
-        )
+        _FIELDS[protocol] = tuple(_declared(item) for item in fields(protocol) if item.metadata)
     return _FIELDS[protocol]
+
+
+def _declared(item: "Field[Any]") -> ProtocolField:
+    """Return a field with the kind of its type, and the option of its name, by default."""
+    declared: dict[str, Any] = {**item.metadata}
+    if declared["kind"] is None:
+        declared["kind"] = YesNo() if item.type is bool else Choice(*get_args(item.type))
+    if declared["option"] is None:
+        declared["option"] = f"--{item.name.replace('_', '-')}"
+    return ProtocolField(item.name, item.default, **declared)
 
 
 def compared_fields(protocol: "type[ProtocolBase]") -> tuple[ProtocolField, ...]:
     """Return the fields that change values, in order."""
     return tuple(item for item in protocol_fields(protocol) if item.compared)
-
-
-def _option_named(option: str | None, name: str) -> str:
-    return option or f"--{name.replace('_', '-')}" if option is not None else ""
-
-
-def _kind_of(declared: "Field[Any]") -> Kind:
-    if declared.type is bool:
-        return YesNo()
-    if get_origin(declared.type) is Literal:
-        return Choice(*get_args(declared.type))
-    raise TypeError(f"field {declared.name} needs a kind")
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
