@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from itertools import pairwise
-from shlex import join
 from typing import Any, TypeVar
 
 import numpy as np
@@ -34,12 +33,10 @@ from detap.tables.notes import INTERLEAVED, NO_DETECTIONS, PER_INPUT
 Table = TypeVar("Table", GroundTruth, Detections)
 
 _MERGE_HINT = (
-    "put each image in one input, or pass merge_images=True (--merge-images) if their boxes differ"
+    "put each image in one input, pass merge_images=True (--merge-images) if their boxes differ, "
+    "or compare the files of several detectors: detap compare FILES --gt GT"
 )
 """Hint for an image in two inputs."""
-
-_MOST_PATHS = 5
-"""The most files that a command in a message names."""
 
 OF_ONE = frozenset({"images-without-file"})
 """Codes of notes on one input that do not apply to several."""
@@ -79,10 +76,7 @@ def join_detections(
     _refuse_some_without_scores(tables)
     if not merge_images:
         # A table may list every image of the ground truth; only images with rows matter.
-        seen = [(table.path, images_seen(table)) for table in tables]
-        truth = () if ground_truth is None else ground_truth.files
-        _refuse_several_detectors(seen, truth[0].path if len(truth) == 1 else "GT")
-        refuse_shared(seen)
+        refuse_shared((table.path, images_seen(table)) for table in tables)
     images = _union(tables, "images") if ground_truth is None else ground_truth.images
     known = () if ground_truth is None else ground_truth.class_ids
     ids = (*known, *ordered(set(_union(tables, "class_ids")).difference(known)))
@@ -168,24 +162,6 @@ def refuse_shared(named: Iterable[tuple[str, Iterable[Name]]]) -> None:
                 message = f"image {image!r} is also in {owner[image]}"
                 raise InputError(Problem(path, "", message, _MERGE_HINT))
         owner |= dict.fromkeys(images, path)
-
-
-def _refuse_several_detectors(named: Sequence[tuple[str, Sequence[Name]]], truth: str) -> None:
-    """Raise InputError if most images are in more than half of the inputs."""
-    count = Counter(image for _, images in named for image in images)
-    if 2 * count.total() <= (len(named) + 1) * len(count):
-        return
-    shared = sum(number > 1 for number in count.values())
-    paths = [path for path, _ in named] if len(named) <= _MOST_PATHS else ["FILES"]
-    message = (
-        f"{shared:,} of {len(count):,} images are in several of the {len(named)} files, which "
-        "look like those of several detectors"
-    )
-    hint = (
-        f"compare them: detap compare {join([*paths, '--gt', truth])}; or merge their boxes: "
-        "merge_images=True (--merge-images)"
-    )
-    raise InputError(Problem(named[0][0], "", message, hint))
 
 
 def _union(tables: Sequence[Table], field: str) -> tuple[Name, ...]:

@@ -120,8 +120,9 @@ def test_an_image_in_two_shards_needs_merge_images(shards: Path, detap: Run) -> 
     refused = detap(*given)
     assert refused.status == 2
     assert refused.err == (
-        f"Error: {second}: image 1 is also in {first}; put each image in one input, or pass "
-        "merge_images=True (--merge-images) if their boxes differ\n"
+        f"Error: {second}: image 1 is also in {first}; put each image in one input, pass "
+        "merge_images=True (--merge-images) if their boxes differ, or compare the files of "
+        "several detectors: detap compare FILES --gt GT\n"
     )
     one = detap("eval", "--gt", shards / "instances.json", "--dt", shards / "results.json", *json_)
     assert numbers(detap(*given, "--merge-images", *json_)) == numbers(one)

@@ -216,8 +216,8 @@ def test_rows_split_over_inputs_count_as_in_one_file(tmp_path: Path) -> None:
 def test_an_image_of_two_inputs_is_refused(tmp_path: Path) -> None:
     gts = [write(tmp_path / f"gt{k}.json", truth_of([k, 5])) for k in (1, 2)]
     hint = (
-        "put each image in one input, or pass merge_images=True (--merge-images) if their boxes "
-        "differ"
+        "put each image in one input, pass merge_images=True (--merge-images) if their boxes "
+        "differ, or compare the files of several detectors: detap compare FILES --gt GT"
     )
     with pytest.raises(InputError) as caught:
         read_ground_truth(gts)
