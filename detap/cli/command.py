@@ -8,7 +8,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from detap.cli.other_tools import advice_on
+from detap.cli.other_tools import option_for
 from detap.text_input import nearest
 
 _ALL = "detap.help-all"
@@ -129,14 +129,12 @@ class Command(_WithHelpOption):
             if isinstance(parameter, click.Option)
             for word in (*parameter.opts, *parameter.secondary_opts)
         }
-        similar: list[str] = []
-        sentence = ""
-        if advice := advice_on(name.lstrip("-"), {word.removeprefix("--") for word in names}):
-            similar, sentence = [f"--{advice[0]}"] if advice[0] else [], advice[1]
-        else:
+        option = option_for(name, {word.removeprefix("--") for word in names})
+        if option is None:
             similar = nearest(name, names, 0.85) or nearest(name, names)
-        hint = f". Did you mean {' or '.join(map(repr, similar))}?" if similar else "."
-        return f"; {sentence}" if sentence else hint
+        else:
+            similar = [f"--{option}"] if option else []
+        return f". Did you mean {' or '.join(map(repr, similar))}?" if similar else "."
 
 
 def _as_given(name: str, args: Sequence[str]) -> str:

@@ -16,7 +16,7 @@ from click.core import ParameterSource
 
 from detap.cli.command import Command
 from detap.cli.options import Option, general_options, option, stack, strict_option
-from detap.cli.other_tools import advice_on
+from detap.cli.other_tools import option_for
 from detap.errors import UsageError
 from detap.io.paths import is_url
 from detap.io.stream import open_regular
@@ -353,9 +353,8 @@ def _short_path(path: str) -> str:
 
 
 def _hint(name: str, known: Collection[str]) -> str:
-    if advice := advice_on(name, known):
-        option, sentence = advice
-        hint = sentence or (option and f"did you mean {option}?")
-    else:
+    option = option_for(name, known)
+    hint = option and f"did you mean {option}?"
+    if option is None:
         hint = suggest(name.replace("_", "-"), known)
-    return hint and f"; {hint}"
+    return f"; {hint}" if hint else ""
