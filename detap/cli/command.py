@@ -15,9 +15,9 @@ _ALL = "detap.help-all"
 _LONG = 20
 
 
-def _show(ctx: click.Context, parameter: click.Parameter, requested: bool) -> None:
+def _show_all(ctx: click.Context, _: click.Parameter, requested: bool) -> None:
     if requested and not ctx.resilient_parsing:
-        click.echo(full_help(ctx) if parameter is _HELP_ALL else ctx.get_help())
+        click.echo(full_help(ctx))
         ctx.exit()
 
 
@@ -32,26 +32,17 @@ def full_help(ctx: click.Context) -> str:
     return ctx.get_help()
 
 
-def _help_option(*names: str, text: str) -> click.Option:
-    attributes: Any = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": _show}
-    return click.Option(names, help=text, **attributes)
+_HELP_ALL = click.Option(
+    ["--help-all"],
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_all,
+    help="Show every option and exit.",
+)
 
 
-# click's own help option imports locale for translations, which takes 0.0008 s.
-_HELP = _help_option("-h", "--help", text="Show this message and exit.")
-_HELP_ALL = _help_option("--help-all", text="Show every option and exit.")
-
-
-class _WithHelpOption(click.Command):
-    """A command with detap's ``--help`` option."""
-
-    def get_help_option(self, ctx: click.Context) -> click.Option:
-        """Return the option."""
-        del ctx
-        return _HELP
-
-
-class Command(_WithHelpOption):
+class Command(click.Command):
     """A command whose help shows a purpose, `examples` by purpose, and the `first` options."""
 
     def __init__(
@@ -102,16 +93,6 @@ class Command(_WithHelpOption):
         with formatter.section("Options"):
             formatter.write_dl(rows)
 
-    def make_parser(self, ctx: click.Context) -> Any:
-        """Return click's parser, with short names also as long ones.
-
-        Otherwise it first searches the long names for ones similar to "-o", which takes 0.002 s.
-        """
-        parser = super().make_parser(ctx)
-        for name, option in parser._short_opt.items():
-            parser._long_opt.setdefault(name, option)
-        return parser
-
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments; for an unknown option suggest similar ones."""
         given = [*args]  # click removes what it has parsed
@@ -154,7 +135,7 @@ def _format_names(parameter: click.Parameter, ctx: click.Context) -> str:
     return f"{names} {value if len(value) < _LONG else 'NAME'}"
 
 
-class Group(_WithHelpOption, click.Group):
+class Group(click.Group):
     """A group of commands that suggests similar names for an unknown one."""
 
     def resolve_command(
