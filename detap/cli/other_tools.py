@@ -45,7 +45,7 @@ def option_for(name: str, options: Collection[str]) -> str | None:
     It is empty if the command lacks that option; the result is None for a name that is not known.
     """
     word = _normalized(name)
-    for option in (*options, *_SAME_OPTION):
+    for option in (*_SAME_OPTION, *options):
         if word == _normalized(option) or word in _SAME_OPTION.get(option, "").split():
             return option if option in options else ""
     return None
