@@ -105,16 +105,12 @@ def _refuse_some_without_scores(tables: Sequence[Detections]) -> None:
 
 def align_classes(first: Detections, second: Detections) -> tuple[Detections, Detections]:
     """Give both tables the same class indices: the first's classes, then others."""
-    if first.class_ids == second.class_ids:
-        return first, second
-    added = [index for index, name in enumerate(second.class_ids) if name not in first.class_ids]
-    ids = (*first.class_ids, *(second.class_ids[index] for index in added))
-    names = (*first.classes, *(second.classes[index] for index in added))
-    new_label = np.array([ids.index(name) for name in second.class_ids], np.int32)
-    return (
-        replace(first, class_ids=ids, classes=names),
-        replace(second, class_ids=ids, classes=names, label=new_label[second.label]),
-    )
+    ids = tuple(dict.fromkeys((*first.class_ids, *second.class_ids)))
+    named = dict(zip(second.class_ids, second.classes, strict=True))
+    named |= zip(first.class_ids, first.classes, strict=True)
+    common: dict[str, Any] = {"class_ids": ids, "classes": tuple(map(named.__getitem__, ids))}
+    label = reindexed(second.label, second.class_ids, ids)
+    return replace(first, **common), replace(second, label=label, **common)
 
 
 def _interleave(image: Integers, tables: Sequence[Detections]) -> bool:
