@@ -112,11 +112,7 @@ class Annotations(Document):
             message = "contains a DOCTYPE, which is not allowed"
             raise FaultError(message, "remove it", f"line {line}")
         if root.tag != "annotations":
-            note = {
-                "annotation": ", as in VOC annotations (read their folder with --format voc)",
-                "html": " (an HTML page?)",
-            }.get(root.tag.lower(), "")
-            message = f"not a CVAT export: the root is <{root.tag[:_SHOWN]}>{note}"
+            message = f"not a CVAT export: the root is <{root.tag[:_SHOWN]}>"
             raise FaultError(message, "expected <annotations>", f"line {root.sourceline}")
 
     def _check_depth(self, element: Any, depth: int) -> None:

@@ -223,7 +223,7 @@ class JsonText:
 _HTML = ("an HTML page", "the download failed: download the file itself")
 _MERGE_CONFLICT = ("a file with unresolved merge conflicts", "resolve them and save it")
 
-_KINDS = {
+KINDS = {
     "git-lfs": ("a Git LFS pointer", "download the file with `git lfs pull`"),
     "pickle": ("a Python pickle", "save it as JSON"),
     "gzip": ("gzip inside gzip", "decompress it once"),
@@ -235,6 +235,7 @@ _KINDS = {
     "html": _HTML,
     "merge": _MERGE_CONFLICT,
 }
+"""The name of a kind of file in messages, and a hint for JSON."""
 
 _PATTERNS = (
     (re.compile(rb"(?i)\A\s*<(?:head|body)"), *_HTML),
@@ -261,7 +262,7 @@ def looks_like(data: bytes) -> tuple[str, str]:
     head = data[:_HEAD]
     kind = kind_of(head)
     if kind:
-        return _KINDS[kind]
+        return KINDS[kind]
     for pattern, name, hint in _PATTERNS:
         if pattern.search(head):
             return name, hint

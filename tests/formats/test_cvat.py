@@ -199,8 +199,7 @@ WHOLE: dict[str, tuple[str | bytes, str]] = {
     "cut off": (document(image(BOX))[:-20], "line 6: invalid XML: expected '>'; export it again"),
     "VOC": (
         "<annotation/>",
-        "line 1: not a CVAT export: the root is <annotation>, as in VOC annotations (read their "
-        "folder with --format voc); expected <annotations>",
+        "line 1: not a CVAT export: the root is <annotation>; expected <annotations>",
     ),
     "another root": (
         "<data/>",
@@ -216,8 +215,7 @@ WHOLE: dict[str, tuple[str | bytes, str]] = {
     ),
     "LFS": (
         "version https://git-lfs.github.com/spec/v1\n",
-        "looks like a Git LFS pointer (download it with git lfs pull); expected a CVAT export, "
-        "annotations.xml",
+        "looks like a Git LFS pointer; expected a CVAT export, annotations.xml",
     ),
     "DOCTYPE": (
         '<!DOCTYPE a [<!ENTITY x "y">]>\n' + document(image(BOX)).partition("\n")[2],

@@ -119,7 +119,7 @@ def test_valid_files(
         ("path: [x, y]\n", "line 1: path is a list or mapping"),
         ("names: {a}", "line 1: names are not numbered from 0"),
         ("val: " + "[" * 5000, "line 1: invalid YAML: "),
-        ("\x89PNG", "looks like a PNG image"),
+        ("\x89PNG", "looks like an image"),
         ("val: x\nnames: [caf\xe9]", "line 2: b'names: [caf\\xe9]' is not UTF-8; save it as UTF-8"),
         ("val: x\0", "looks like binary data"),
         ("val: x\x01", "line 1: contains control character '\\x01'"),

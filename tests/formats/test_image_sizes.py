@@ -42,7 +42,7 @@ HINT = "; write `image,width,height` and one image per line"
         ("image,width,height\na,0,2\n", "line 2: width is '0', expected"),
         ("image,width,height\n,1,2\n", "line 2: image is empty"),
         ("image,width,height\na,1,2\nx/a.jpg,2,1\n", "line 3: image 'x/a.jpg' has another size"),
-        ("\x89PNG", "looks like a PNG image"),
+        ("\x89PNG", "looks like an image"),
         ("image,width\0", "looks like binary data"),
     ],
 )

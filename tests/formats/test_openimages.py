@@ -334,8 +334,7 @@ HEADERS: dict[str, tuple[tuple[str | bytes, ...], str]] = {
     ),
     "HTML": (
         ("<html>",),
-        "looks like an HTML page (a download that failed?); expected a CSV with the header "
-        "`{plain}`",
+        "looks like an HTML page; expected a CSV with the header `{plain}`",
     ),
     "binary": ((b"\0\1\2",), "looks like binary data; expected a CSV with the header `{plain}`"),
     "UTF-16": (

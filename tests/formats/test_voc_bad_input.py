@@ -140,7 +140,7 @@ NO_ANNOTATIONS = {
     "empty": ("", "is empty; expected an XML annotation"),
     "lfs": (
         LFS,
-        "looks like a Git LFS pointer (download it with git lfs pull); expected an XML annotation",
+        "looks like a Git LFS pointer; expected an XML annotation",
     ),
     "html": (HTML, "contains a DOCTYPE, which is not allowed; remove it"),
     "xhtml": (
@@ -149,9 +149,12 @@ NO_ANNOTATIONS = {
     ),
     "broken html": (
         "<!doctype html><html><br></html>",
-        "looks like an HTML page (a download that failed?); expected an XML annotation",
+        "looks like an HTML page; expected an XML annotation",
     ),
-    "merge": (MERGE, "looks like a file with unresolved merge markers; expected an XML annotation"),
+    "merge": (
+        MERGE,
+        "looks like a file with unresolved merge conflicts; expected an XML annotation",
+    ),
     "json": ('{"a": 1}', "looks like JSON; expected an XML annotation"),
     "cvat": (
         "<annotations><image><box/></image></annotations>",
@@ -163,7 +166,7 @@ NO_ANNOTATIONS = {
     ),
     "binary": (b"\0\1\2\3", "looks like binary data; expected an XML annotation"),
     "pickle": (pickle.dumps([1]), "looks like a Python pickle; expected an XML annotation"),
-    "image": (b"\x89PNG\r\n\x1a\n\0", "looks like a PNG image; expected an XML annotation"),
+    "image": (b"\x89PNG\r\n\x1a\n\0", "looks like an image; expected an XML annotation"),
 }
 
 
@@ -292,8 +295,7 @@ def test_image_sets(tmp_path: Path) -> None:
     ]
     write(tmp_path, {"lfs.txt": LFS, "bad.txt": b"a\n\xff\n\x07\n"})
     assert refused_truth(tmp_path, image_set=str(tmp_path / "lfs.txt")) == [
-        "lfs.txt: looks like a Git LFS pointer (download it with git lfs pull); expected one name "
-        "per line"
+        "lfs.txt: looks like a Git LFS pointer; expected one name per line"
     ]
     assert refused_truth(tmp_path, image_set=str(tmp_path / "bad.txt")) == [
         r"bad.txt: line 2: b'\xff' is not UTF-8; save it as UTF-8",

@@ -155,7 +155,7 @@ def test_files_that_are_not_text(tmp_path: Path) -> None:
     with pytest.raises(InputError) as error:
         detap.read_ground_truth(data)
     assert problems_of(error.value, tmp_path) == [
-        "labels/val/a.txt: looks like a PNG image; expected lines `class xc yc w h`",
+        "labels/val/a.txt: looks like an image; expected lines `class xc yc w h`",
         "labels/val/b.txt: looks like UTF-16 text (expected UTF-8); expected lines `class xc yc w "
         "h`",
     ]

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from detap.formats.by_name.problems import CORNERS
 from detap.io.file_kinds import BYTE_ORDER_MARK, kind_of
+from detap.io.json_text import KINDS
 from detap.io.problems import FaultError, Problems
 from detap.text_input import quote
 
@@ -169,24 +170,11 @@ def looks_like(data: bytes) -> str:
         return "UTF-16 text (expected UTF-8)"
     kind = kind_of(data)
     if kind:
-        return _KINDS[kind]
+        return KINDS[kind][0]
     head = data[:4096].removeprefix(BYTE_ORDER_MARK).lstrip()
     bracket = {b"{": "JSON", b"[": "JSON", b"<": "XML"}.get(head[:1], "")
     return bracket or ("binary data" if b"\0" in head else "")
 
-
-_KINDS = {
-    "git-lfs": "a Git LFS pointer (download it with git lfs pull)",
-    "pickle": "a Python pickle",
-    "gzip": "gzip data",
-    "zip": "a zip archive",
-    "numpy": "a NumPy array",
-    "png": "a PNG image",
-    "jpeg": "a JPEG image",
-    "pdf": "a PDF document",
-    "html": "an HTML page (a download that failed?)",
-    "merge": "a file with unresolved merge markers",
-}
 
 _WEAK = ("JSON", "XML", "binary data")
 """Detected by one byte, which may also begin a class name."""
