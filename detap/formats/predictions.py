@@ -37,6 +37,8 @@ _CENTER = ("center_x", "center_y", "width", "height")
 _CORNERS = (("x1", "y1", "x2", "y2"), ("xmin", "ymin", "xmax", "ymax"))
 _LISTS = ("labels", "scores")
 _LINES = (".jsonl", ".jsonl.gz")
+_IMAGE = re.compile(r"|\[\]|\.[^\[\]]+")
+"""Path of the lists of an image: of the file, an item of a list, or a member of an object."""
 _DECIMALS = 6  # darknet writes as many of fractions
 
 
@@ -231,17 +233,9 @@ class InferenceOutput(ModelFormat):
             "[].objects[].relative_coordinates" in paths
             or {"[].frame_id", "[].objects[]"} <= paths
             or not paths.isdisjoint(("[].box.x1", "[].box.xmin", "[].predictions[].box"))
-            or any(_has_lists(image, paths) for image in images if _IMAGE.fullmatch(image))
+            or any(
+                f"{image}.boxes[][]" in paths
+                or sum(f"{image}.{name}[]" in paths for name in ("boxes", "bboxes", *_LISTS)) > 1
+                for image in filter(_IMAGE.fullmatch, images)
+            )
         )
-
-
-_IMAGE = re.compile(r"|\[\]|\.[^\[\]]+")
-"""Path of the lists of an image: of the file, an item of a list, or a member of an object."""
-
-
-def _has_lists(image: str, paths: frozenset[str]) -> bool:
-    """Return True if boxes, labels and scores are at a path, as far as the head of a file goes."""
-    boxes = {f"{image}.boxes[]", f"{image}.bboxes[]"}
-    labels, scores = (f"{image}.{name}[]" for name in _LISTS)
-    has_boxes = not boxes.isdisjoint(paths)
-    return sum((has_boxes, labels in paths, scores in paths)) > 1 or f"{image}.boxes[][]" in paths

@@ -41,17 +41,12 @@ class Manifest(LinesDocument):
     def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
         """Yield the location and record of each labeled image; find the attribute."""
         names = sorted({name for _, record in content for name in _label_attributes(record)})
-        if self.label_attribute and self.label_attribute not in names:
-            message = f"no line has boxes in {quote(self.label_attribute)}"
-            raise FaultError(
-                message, f"correct --label-attribute: there is {join_names(names) or 'none'}"
-            )
-        if len(names) > 1 and not self.label_attribute:
-            message = f"lines have several label attributes: {join_names(names)}"
-            raise FaultError(message, f"choose one: --label-attribute {names[0]}")
-        if not names:
-            raise FaultError(f"no line has metadata of type {_TYPE}", self.expected)
-        self.label_attribute = self.label_attribute or names[0]
+        chosen = [self.label_attribute] if self.label_attribute else names
+        if len(chosen) != 1 or chosen[0] not in names:
+            message = f"label attributes of type {_TYPE}: {join_names(names) or 'none'}"
+            hint = "choose one with --label-attribute" if names else self.expected
+            raise FaultError(message, hint)
+        (self.label_attribute,) = chosen
         for location, record in content:
             if self.label_attribute in object_of(record):
                 yield location, record

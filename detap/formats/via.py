@@ -74,14 +74,40 @@ class Regions(Document):
             return _records_of(*read_csv(data, self.problems, self.expected), self.problems)
         content = super().parse(data)
         if isinstance(content, dict) and {"file", "metadata"} <= content.keys():
-            project = Project(content, self.expected)
-            records = project.records(self.problems)
-            self.counts["skipped"] += project.skipped
-            return records
+            return self._records_of_project(content)
         images = content.get(_PROJECT, content) if isinstance(content, dict) else content
         if not isinstance(images, dict):
             raise FaultError(f"is {short_json(images)}, not an object of images", self.expected)
         return [(f"{short_json(key)}", record) for key, record in images.items()]
+
+    def _records_of_project(self, content: dict[str, Any]) -> list[tuple[str, Any]]:
+        """Return the location and record of each image of VIA 3, as VIA 2 has them.
+
+        A metadata is a shape in the image of a view, or a segment of a video. The keys of
+        ``regions`` are their locations.
+        """
+        files, views, shapes, attributes = (
+            {key: object_of(value, self.expected) for key, value in members.items()}
+            for members in (
+                object_of(content.get(name) or {}, self.expected)
+                for name in ("file", "view", "metadata", "attribute")
+            )
+        )
+        regions: dict[str, dict[str, Any]] = {number: {} for number in files}
+        for key, metadata in shapes.items():
+            where = f"metadata[{short_json(key)}]"
+            with self.problems.collected(where):
+                number = _file_of(metadata, views, files)
+                shape = _shape_of(required(metadata, "xy", list, "expected the numbers of a shape"))
+                if shape is None or metadata.get("z"):
+                    self.counts["skipped"] += 1
+                    continue
+                chosen = object_of(metadata.get("av") or {})
+                named = (_named(name, attributes.get(name, {}), chosen[name]) for name in chosen)
+                region = {"shape_attributes": shape, "region_attributes": dict(named)}
+                regions[number][where] = region
+        records = {n: {"filename": files[n].get("fname"), "regions": regions[n]} for n in files}
+        return [(f"file {short_json(number)}", record) for number, record in records.items()]
 
     def notes(self) -> tuple[Note, ...]:
         """Return notes about the file."""
@@ -186,70 +212,26 @@ _SHAPES_3 = {
 _POLYGON, _EXTREME = 7, 8  # a rectangle by points on its sides
 
 
-class Project:
-    """The content of a project file of VIA 3, as the images and regions of VIA 2.
+def _file_of(metadata: dict[str, Any], views: dict[str, Any], files: dict[str, Any]) -> str:
+    """Return the only file of a metadata's view."""
+    view = views.get(str(metadata.get("vid")))
+    if view is None:
+        raise FaultError(f"vid is {value_text(metadata, 'vid')}", "expected the key of a view")
+    shown = [str(number) for number in required(view, "fid_list", list, "expected a list")]
+    if len(shown) != 1 or shown[0] not in files:
+        raise FaultError(f"its view has the files {short_json(shown)}", "expected one")
+    return shown[0]
 
-    A metadata is a shape in the image of a view, or a segment of a video.
-    """
 
-    def __init__(self, content: dict[str, Any], expected: str) -> None:
-        self.files, self.views, self.metadata, self.attributes = (
-            {key: object_of(value, expected) for key, value in members.items()}
-            for members in (
-                object_of(content.get(name) or {}, expected)
-                for name in ("file", "view", "metadata", "attribute")
-            )
-        )
-        self.skipped = 0  # metadata that are no shape of an image, or enclose nothing
-
-    def records(self, problems: Problems) -> list[tuple[str, Any]]:
-        """Return the location and record of each image; collect the problems of metadata.
-
-        The keys of ``regions`` are their locations.
-        """
-        regions: dict[str, dict[str, Any]] = {number: {} for number in self.files}
-        for key, metadata in self.metadata.items():
-            where = f"metadata[{short_json(key)}]"
-            with problems.collected(where):
-                image = self._file_of(metadata)
-                shape = _shape_of(required(metadata, "xy", list, "expected the numbers of a shape"))
-                if shape is None or metadata.get("z"):
-                    self.skipped += 1
-                    continue
-                chosen = object_of(metadata.get("av") or {})
-                attributes = dict(self._attribute(name, value) for name, value in chosen.items())
-                region = {"shape_attributes": shape, "region_attributes": attributes}
-                regions[image][where] = region
-        return [
-            (
-                f"file {short_json(number)}",
-                {"filename": of.get("fname"), "regions": regions[number]},
-            )
-            for number, of in self.files.items()
-        ]
-
-    def _file_of(self, metadata: dict[str, Any]) -> str:
-        """Return the only file of a metadata's view."""
-        view = self.views.get(str(metadata.get("vid")))
-        if view is None:
-            message = f"vid is {value_text(metadata, 'vid')}"
-            raise FaultError(message, "expected the key of a view")
-        files = [str(number) for number in required(view, "fid_list", list, "expected a list")]
-        if len(files) != 1 or files[0] not in self.files:
-            raise FaultError(f"its view has the files {short_json(files)}", "expected one")
-        return files[0]
-
-    def _attribute(self, number: str, value: Any) -> tuple[str, Any]:
-        """Return the name and value of an attribute; the chosen options of several as an object."""
-        attribute = self.attributes.get(number, {})
-        options = attribute.get("options")
-        name = str(attribute.get("aname", number))
-        if not isinstance(options, dict) or not isinstance(value, str):
-            return name, value
-        keys = [key for key in value.split(",") if key in options]
-        if len(keys) > 1:
-            return name, {str(options[key]): True for key in keys}
-        return name, options.get(value, value)
+def _named(number: str, attribute: dict[str, Any], value: Any) -> tuple[str, Any]:
+    """Return the name and value of an attribute; the chosen options of several as an object."""
+    name, options = str(attribute.get("aname", number)), attribute.get("options")
+    if not isinstance(options, dict) or not isinstance(value, str):
+        return name, value
+    keys = [key for key in value.split(",") if key in options]
+    if len(keys) > 1:
+        return name, {str(options[key]): True for key in keys}
+    return name, options.get(value, value)
 
 
 def _shape_of(xy: list[Any]) -> dict[str, Any] | None:

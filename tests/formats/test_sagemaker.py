@@ -65,11 +65,11 @@ def test_lines_without_labels_are_no_images(tmp_path: Path) -> None:
 def test_one_of_several_attributes_is_named(tmp_path: Path) -> None:
     both = {**A, "old": {**A["boxes"], "annotations": []}, "old-metadata": B["boxes-metadata"]}
     path = write(tmp_path / "gt.manifest", lines(both))
-    message = "lines have several label attributes: 'boxes', 'old'; choose one: --label-attribute "
+    message = "label attributes of type groundtruth/object-detection: 'boxes', 'old'; choose one"
     with pytest.raises(InputError, match=message):
         detap.read_ground_truth(path)
     assert len(detap.read_ground_truth(path, label_attribute="boxes")) == 2
-    with pytest.raises(InputError, match="no line has boxes in 'new'; correct --label-attribute: "):
+    with pytest.raises(InputError, match=message):
         detap.read_ground_truth(path, label_attribute="new")
 
 
@@ -94,7 +94,7 @@ BAD = {
     "no name": (lines(changed(A, without="source-ref")), "line 1: image name is missing"),
     "other jobs": (
         lines(changed(A, "boxes-metadata", "type", to="groundtruth/image-classification")),
-        "no line has metadata of type groundtruth/object-detection",
+        "label attributes of type groundtruth/object-detection: none; expected {",
     ),
     "twice": (lines(A, A), "line 2: duplicate image 'a.jpg' (also at line 1)"),
 }
