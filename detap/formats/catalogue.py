@@ -3,7 +3,7 @@
 A format's module is imported when its name, a suffix or content asks for it.
 """
 
-from collections.abc import Iterable, Iterator, MutableMapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 
 from detap.errors import UsageError
@@ -287,7 +287,7 @@ LINES = (
 )
 
 
-class _Formats(MutableMapping[str, Format]):
+class _Formats(Mapping[str, Format]):
     """Formats by name, in order of detection; a class is imported when it is first asked for."""
 
     def __init__(self, lines: Iterable[Line]) -> None:
@@ -300,13 +300,6 @@ class _Formats(MutableMapping[str, Format]):
             module, _, kind = line.reader.rpartition(".")
             self._formats[name] = getattr(import_module(module), kind)(line)
         return self._formats[name]
-
-    def __setitem__(self, name: str, file_format: Format) -> None:
-        self.lines[name], self._formats[name] = file_format.line, file_format
-
-    def __delitem__(self, name: str) -> None:
-        del self.lines[name]
-        self._formats.pop(name, None)
 
     def __contains__(self, name: object) -> bool:
         return name in self.lines

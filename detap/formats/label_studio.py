@@ -62,7 +62,6 @@ _LOCAL = "/data/local-files/?d="
 _LISTS = ("annotations", "completions")
 """Keys of the annotations of a task; the second before version 1.0."""
 _IMAGE = "image"
-_LARGEST = 1e9
 _STEPS = (0, 1, -1, 2, -2)
 _MODEL = "detap"
 
@@ -251,8 +250,6 @@ class Tasks(Document):
         width, height = (
             finite_number(key, record.get(key)) for key in ("original_width", "original_height")
         )
-        if not (0 < width < _LARGEST and 0 < height < _LARGEST):
-            raise FaultError(f"image size is {width:g}x{height:g}", "write pixels")
         box, corners = self._box(kind, value, (width, height))
         return Item(label, box, {"score": record.get("score")}, corners)
 

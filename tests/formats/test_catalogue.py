@@ -128,24 +128,24 @@ def test_a_path_that_two_formats_fit_is_refused_with_both(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Content detection takes precedence over the name; if two match, it is ambiguous."""
-    looking = Looking(LINE._replace(name="looking", title="Looking", fits="folders", folders=True))
-    monkeypatch.setitem(FORMATS, "looking", looking)
+    line = LINE._replace(reader=f"{__name__}.Looking", fits="folders", folders=True)
+    looking, other = (line._replace(name=name.lower(), title=name) for name in ("Looking", "Other"))
+    monkeypatch.setitem(FORMATS.lines, "looking", looking)
     for name in "acd":
         (tmp_path / f"{name}.boxes").write_text(FOUND)
     (tmp_path / "b.xml").write_text("")
     assert detect_format(tmp_path).name == "looking"
     assert detect_format(tmp_path / "b.xml").name == "voc"
-    other = Looking(looking.line._replace(name="other", title="Other"))
-    monkeypatch.setitem(FORMATS, "other", other)
+    monkeypatch.setitem(FORMATS.lines, "other", other)
     with pytest.raises(UsageError, match="may be Looking or Other; use --gt-format looking or"):
         detect_format(tmp_path)
     with pytest.raises(UsageError, match="use --dt-format looking or --dt-format other"):
         detections_format(tmp_path, FORMATS["coco"])
-    assert detections_format(tmp_path, looking) is looking
+    assert detections_format(tmp_path, FORMATS["looking"]).name == "looking"
 
 
 def test_assertions_take_two_formats(with_coco: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(FORMATS, "made-up", MadeUp(LINE))
+    monkeypatch.setitem(FORMATS.lines, "made-up", LINE)
     paths = with_coco / "gt.json", with_coco / "dt.boxes"
     result = assert_detections(*paths, protocol="voc2012", fail_under=0.5, units="1")
     assert result.summary["mAP"] == 0.5
