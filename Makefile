@@ -49,7 +49,7 @@ mutate: build  ## would the tests notice a defect? single changes, each in a cop
 # pytrec_eval, an oracle of the ranking tests, frees what it made with new[]: none of ours does.
 ASAN = detect_leaks=0:allocator_may_return_null=1:alloc_dealloc_mismatch=0
 # These start processes without the preloaded library, or measure memory or time, which it multiplies.
-UNPRELOADED = not in_any_locale_and_home and not reproducible_to_the_byte and not peak_memory and not whole_process_is_timed and not take_250_mb and not takes_linear_time and not page_colors
+UNPRELOADED = not peak_memory and not whole_process_is_timed and not take_250_mb and not takes_linear_time and not page_colors
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g
 LIBRARY = $(shell gcc -print-file-name=lib$(1).so)
 

@@ -657,9 +657,9 @@ def of_odd_files(odd: Path) -> Iterator[str]:
     """Yield evaluations of odd and broken files, and checks of mutated ones."""
     for number, case in enumerate(CASES):
         if not case.stdin and case.row != "target":
-            place = f"cases/{number}"
+            folder = f"cases/{number}"
             words = (
-                f"$ODD/{place}/{word}" if word and os.path.exists(odd / place / word) else word
+                f"$ODD/{folder}/{word}" if word and os.path.exists(odd / folder / word) else word
                 for word in arguments(case)
             )
             yield f"detap {' '.join(map(shlex.quote, words))}"
