@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from detap.core.accumulate import Scores
+from detap.core.accumulate import Scores, accumulate
 from detap.core.assignment import assign, candidates
 from detap.core.match_table import AreaIouPair, MatchTable, empty_bits
 from detap.core.params import MatchParams
@@ -58,26 +58,12 @@ class OneToOne(Matching):
     def scores(self, match_table: Iterable[AreaIouPair] | None, *, curves: bool) -> Scores:
         """Match and count; precision and recall have no order to be accumulated in."""
         del match_table, curves
-        run, params = self.run, match_params(self.protocol)
-        matches = self._match(params)
-        scores = Scores.undefined(params, np.zeros(len(run.classes), np.int64), all_max_dets=False)
-        label, classes = matches.label, len(run.classes)
-        counted = matches.ground_truth_counts
-        scores.positives[:] = counted
-        true = np.array(
-            [
-                np.bincount(label[matches.is_true_positive(0, t)], minlength=classes)
-                for t in range(len(params.thresholds))
-            ]
+        matches = self._match(match_params(self.protocol))
+        truth_counts = np.bincount(matches.truth_label, minlength=matches.classes)
+        undefined = Scores.undefined(matches.params, truth_counts, all_max_dets=False)
+        return accumulate(matches)._replace(
+            interpolated=undefined.interpolated, average=undefined.average
         )
-        np.divide(true, counted, out=scores.recall[:, :, 0, 0], where=counted > 0)
-        detections = np.bincount(label, minlength=classes)
-        ignored = np.bincount(label[matches.is_ignored(0, 0)], minlength=classes)
-        within = np.bincount(label[matches.within_max_dets], minlength=classes)
-        false, none = detections - true[0] - ignored, np.zeros_like(detections)
-        not_counted = np.bincount(matches.truth_label, minlength=classes) - counted[0]
-        scores.counts[:] = counted[0], not_counted, detections, true[0], false, none, within
-        return scores._replace(match_table=matches)
 
     def _match(self, params: MatchParams) -> MatchTable:
         """Return the match table, with the matches of all thresholds."""

@@ -263,23 +263,21 @@ class TokenDialect(NamedTuple):
     numbers: int = 4
     corners: Callable[[Sequence[float]], tuple[float, ...] | None] | None = None
     """Returns x1, y1, x2, y2 as fractions of the image, None for a bad box."""
-    by_line: bool = False  # True if the label is that of the line
     box_key: str = ""  # JSON dialects have one
 
 
-def _between(begin: str, end: str, characters: str, label: str = "") -> str:
-    """Return the expression of boxes between tags, after a label."""
-    label = f"(?:{label})?" if label else ""
-    return rf"{label}{begin}(?P<boxes>(?:{characters})*)(?P<end>{end})?"
+def _between(begin: str, end: str, characters: str, label: tuple[str, str]) -> str:
+    """Return the expression of boxes between tags, after a label between two others."""
+    of_label = rf"(?:{label[0]}(?P<label>[^<]*){label[1]}\s*)?"
+    return rf"{of_label}{begin}(?P<boxes>(?:{characters})*)(?P<end>{end})?"
 
 
-def _tag(name: str) -> str:
-    return rf"<\|{name}\|>"
+def _tags(begin: str, end: str) -> tuple[str, str]:
+    return rf"<\|{begin}\|>", rf"<\|{end}\|>"
 
 
 _BRACKETS, _IN_BRACKETS = r"[\[\]\d\s,.-]", r"\[[^\[\]]*\d[^\[\]]*\]?"
-_REF = rf"{_tag('object_ref_start')}(?P<label>[^<]*){_tag('object_ref_end')}\s*"
-_OF_REF = _tag("box_start"), _tag("box_end")
+_REF, _BOX = _tags("object_ref_start", "object_ref_end"), _tags("box_start", "box_end")
 
 
 def cells(pair: Sequence[float]) -> tuple[float, ...] | None:
@@ -301,25 +299,20 @@ KOSMOS_2 = TokenDialect(
         "<object>",
         "</object>",
         r"<patch_index_\d+>|</delimiter_of_multi_objects/>",
-        r"<phrase>(?P<label>[^<]*)</phrase>\s*",
+        ("<phrase>", "</phrase>"),
     ),
     r"(?:<patch_index_\d+>)+",
     2,
     cells,
 )
-REX_OMNI = TokenDialect(_between(*_OF_REF, r"<\d+>|[,\s]|None", _REF), r"[^,\s][^,]*")
-QWEN2_VL = TokenDialect(_between(*_OF_REF, r"[()\d\s,.-]", _REF), r"\(.+")
-INTERNVL = TokenDialect(
-    _between("<box>", "</box>", _BRACKETS, r"<ref>(?P<label>[^<]*)</ref>\s*"), _IN_BRACKETS
-)
+REX_OMNI = TokenDialect(_between(*_BOX, r"<\d+>|[,\s]|None", _REF), r"[^,\s][^,]*")
+QWEN2_VL = TokenDialect(_between(*_BOX, r"[()\d\s,.-]", _REF), r"\(.+")
+INTERNVL = TokenDialect(_between("<box>", "</box>", _BRACKETS, ("<ref>", "</ref>")), _IN_BRACKETS)
 DEEPSEEK_VL2 = TokenDialect(
-    _between(
-        _tag("det"), _tag("/det"), _BRACKETS, rf"{_tag('ref')}(?P<label>[^<]*){_tag('/ref')}\s*"
-    ),
-    _IN_BRACKETS,
+    _between(*_tags("det", "/det"), _BRACKETS, _tags("ref", "/ref")), _IN_BRACKETS
 )
 COGVLM = TokenDialect(
-    r"\[\[(?=[\d\s\]])(?P<boxes>[\d\s,;.-]*)(?P<end>\]\])?", r"[^;]*\d[^;]*", by_line=True
+    r"(?P<label>)\[\[(?=[\d\s\]])(?P<boxes>[\d\s,;.-]*)(?P<end>\]\])?", r"[^;]*\d[^;]*"
 )
 
 
@@ -338,7 +331,7 @@ def read_tokens(text: str, dialect: TokenDialect, answer: Answer) -> None:
         label = groups.get("label", between) or ""
         if not label and not between.strip(" ,\n"):
             label = last_label  # several boxes of one label
-        _add_boxes(match, "" if dialect.by_line else label, dialect, answer)
+        _add_boxes(match, label, dialect, answer)
         end, last_label = match.end(), label
     if _UNFINISHED.search(text[end:]):
         answer.notes.add("truncated")

@@ -38,6 +38,7 @@ class Dialect(NamedTuple):
     is_resized: bool = False  # True for pixels of the resized input
     pixels: tuple[float, float] = (MIN_PIXELS, MAX_PIXELS)  # limits of the resized input
     blank_is_empty: bool = False  # True if a blank answer says that there are no objects
+    has_labels: bool = True  # False if the label is that of the line
 
     @property
     def has_pixels(self) -> bool:
@@ -107,7 +108,7 @@ DIALECTS = {
     "qwen2-vl": Dialect(answers.QWEN2_VL),
     "internvl": Dialect(answers.INTERNVL),
     "deepseek-vl2": Dialect(answers.DEEPSEEK_VL2, divisor=999),
-    "cogvlm": Dialect(answers.COGVLM),
+    "cogvlm": Dialect(answers.COGVLM, has_labels=False),
 }
 
 

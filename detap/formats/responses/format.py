@@ -15,7 +15,7 @@ from detap.formats.catalogue import FORMATS
 from detap.formats.image_sizes import sizes_of
 from detap.formats.options import DIALECT_OPTIONS
 from detap.formats.reading.sniffing import json_paths
-from detap.formats.responses.answer import Answer, TokenDialect, collapse
+from detap.formats.responses.answer import Answer, collapse
 from detap.formats.responses.dialects import DIALECTS, Size, dialect_of
 from detap.formats.shapes.document import AS_DETECTIONS, Image, Item, LinesDocument
 from detap.formats.shapes.values import object_of, required, side_of
@@ -117,6 +117,8 @@ class Answers(LinesDocument):
         empty = 'expected text; write "" where the model gave no answer'
         response = required(record, "response", str, empty)
         label = required({"label": "", **record}, "label", str | None, "write a class name")
+        if not (label or self.dialect.has_labels):
+            raise FaultError("label is missing", "write the class that was asked for")
         answer = self.dialect.read(response, collapse(label or ""))
         return Line(location, image, response, answer, _input_size(record))
 
@@ -151,11 +153,6 @@ class Answers(LinesDocument):
             box_key = self.dialect.form.box_key
             message = f"{len(others)} of {len(answers)} answers have no box under {box_key}"
             raise FaultError(f"{message}, but under {key}", f"try --dialect {' or '.join(known)}")
-        form = self.dialect.form
-        without = [line.location for line in self.lines if not line.answer.line_label]
-        if without and isinstance(form, TokenDialect) and form.by_line:
-            message = f"label is missing, as in {len(without)} of {len(answers)} lines"
-            raise FaultError(message, "write the class that was asked for", without[0])
         absent = self._absent()
         if self.missing_responses == "error" and absent:
             have = "has" if len(absent) == 1 else "have"
