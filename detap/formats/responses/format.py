@@ -143,7 +143,7 @@ class Answers(LinesDocument):
                 self.by_image.setdefault(row, []).append(line)
 
     def _check(self) -> None:
-        """Raise FaultError for another dialect, and missing labels, answers and image sizes."""
+        """Raise FaultError for another dialect, and missing answers and image sizes."""
         answers, names = [line.answer for line in self.lines], self.names.names
         others = [a.other_keys for a in answers if a.other_keys and not a.boxes]
         if not self.as_is and 2 * len(others) > len(answers):
