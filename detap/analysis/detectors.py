@@ -101,13 +101,6 @@ class Settings(NamedTuple):
     min_ground_truths: int = DEFAULT_MIN_GROUND_TRUTHS
 
 
-class Group(NamedTuple):
-    """Detectors that do not differ significantly."""
-
-    letter: str
-    detectors: tuple[str, ...]
-
-
 @dataclass(frozen=True, repr=False, slots=True, eq=False)
 class Detectors(Displayed):
     """Several detectors on the same ground truth, the best first."""
@@ -116,7 +109,7 @@ class Detectors(Displayed):
     metric: MetricSpec  # by which they are ranked
     reference: str
     pairs: tuple[Pair, ...]
-    groups: tuple[Group, ...]  # empty without intervals
+    groups: dict[str, tuple[str, ...]]  # by letter; empty without intervals
     protocol: Protocol
     signature: str
     selection: Selection | None
@@ -160,7 +153,7 @@ class Detectors(Displayed):
 
     def letters(self, name: str) -> str:
         """Return the letters of the groups of a detector."""
-        return "".join(group.letter for group in self.groups if name in group.detectors)
+        return "".join(letter for letter, names in self.groups.items() if name in names)
 
     @property
     def by_class(self) -> dict[str, dict[str, float]]:
@@ -248,7 +241,7 @@ def rank_detectors(
         spec,
         names[0] if reference is None else reference,
         tuple(pairs),
-        tuple(letter_groups(names, apart)) if has_groups else (),
+        letter_groups(names, apart) if has_groups else {},
         first[1],
         signature,
         selection,
@@ -319,7 +312,9 @@ def holm(values: Sequence[float]) -> list[float]:
     return adjusted.tolist()
 
 
-def letter_groups(names: Sequence[str], apart: Iterable[tuple[str, str]]) -> list[Group]:
+def letter_groups(
+    names: Sequence[str], apart: Iterable[tuple[str, str]]
+) -> dict[str, tuple[str, ...]]:
     """Return the largest groups of names without a pair that is apart, by insertion and absorption.
 
     The groups are in the order of their names, and their letters a, b, ..., z, a2, b2, ...
@@ -331,11 +326,8 @@ def letter_groups(names: Sequence[str], apart: Iterable[tuple[str, str]]) -> lis
         groups = {one for one in groups if not any(one < other for other in groups)}
     members = [tuple(name for name in names if name in group) for group in groups]
     members.sort(key=lambda group: [names.index(name) for name in group])
-    letters = ascii_lowercase
-    return [
-        Group(letters[n % 26] + (f"{n // 26 + 1}" if n >= 26 else ""), group)
-        for n, group in enumerate(members)
-    ]
+    letters = [f"{a}{n}" for n in ("", *range(2, 2 + len(members) // 26)) for a in ascii_lowercase]
+    return dict(zip(letters, members, strict=False))
 
 
 def name_of(path: str) -> str:

@@ -124,12 +124,10 @@ def detectors_report(
     """Return the report of several detectors; `by_class` shows the table of classes."""
     shown = None if max_rows is None else max(max_rows, MOST_ROWS)
     metric, level = detectors.metric, f"{100 * detectors.settings.confidence:g}%"
-    higher, table = metric.metric.higher_is_better, _ranking(detectors)
+    table = _ranking(detectors)
     # The reference has no difference to itself.
     own = dict.fromkeys(("difference", "difference_low", "difference_high"), nan)
-    rows = tuple(
-        {**row, **own} if row["name"] == detectors.reference else row for row in table.rows
-    )
+    rows = tuple({**r, **own} if r["name"] == detectors.reference else r for r in table.rows)
     return Report(
         kind="detectors",
         title=f"Ranking by {metric.name}" + (f" ({level} CI)" if detectors.has_intervals else ""),
@@ -144,7 +142,7 @@ def detectors_report(
             Block(
                 "ranking",
                 "",
-                RankingData(detectors, metric=metric.name, higher_is_better=higher),
+                RankingData(metric.metric, metric=metric.name, reference=detectors.reference),
             ),
             _groups(detectors, level),
             _pairs(detectors, level, max_rows),
@@ -229,7 +227,7 @@ def _groups(detectors: Detectors, level: str) -> Block:
             f"paired bootstrap, {resamples:,} resamples of {images:,} images, p-values of all "
             "pairs adjusted by Holm's method."
         )
-    data: Any = [group._asdict() for group in detectors.groups]
+    data: Any = [{"letter": key, "detectors": names} for key, names in detectors.groups.items()]
     return Block("groups", "", data, tuple(lines))
 
 
@@ -239,7 +237,6 @@ def _pairs(detectors: Detectors, level: str, max_rows: int | None) -> Block:
     if not detectors.has_intervals:
         return Block("pairs", "", data)
     rows = data[:max_rows]
-    title = "Pairs" if len(rows) == len(data) else f"Pairs, {len(rows)} of {len(data)}"
     columns = [
         *columns_of("name", "first", "second"),
         _DIFFERENCE,
@@ -255,7 +252,7 @@ def _pairs(detectors: Detectors, level: str, max_rows: int | None) -> Block:
             f"at the {level} level, before adjustment."
         )
     lines = (*hidden_rows(len(data) - len(rows)), line)
-    return Block("pairs", title, data, lines, Table(tuple(columns), tuple(rows)))
+    return Block("pairs", "Pairs", data, lines, Table(tuple(columns), tuple(rows)))
 
 
 def _classes(detectors: Detectors, *, shown: bool) -> Block:
