@@ -260,17 +260,6 @@ def test_letters_go_on_after_z() -> None:
     assert [*groups][24:] == ["y", "z", "a2", "b2"]
 
 
-def test_undefined_detectors_are_last() -> None:
-    none = evaluate(TRUTH, TRUTH_WITHOUT, "coco")
-    detectors = detap.compare({"none": none, "good": RESULTS["good"]}, resamples=RESAMPLES)
-    assert detectors.names == ("good", "none")
-    assert detectors["none"].value == 0
-    assert detectors.letters("none") == "b"
-
-
-TRUTH_WITHOUT = RESULTS["good"].detections.select(np.zeros(0, np.int64))
-
-
 def test_another_metric_ranks() -> None:
     detectors = compared(metric="AP50")
     assert [one.value for one in detectors.detectors] == sorted(
@@ -306,12 +295,6 @@ def test_detections_without_scores_are_ranked_by_f1() -> None:
     assert detectors.metric.name == "F1"
     assert detectors.names == ("2", "1")
     assert [detectors.letters(name) for name in detectors.names] == ["a", "b"]
-
-
-def test_without_resamples_there_are_no_groups() -> None:
-    detectors = compared(resamples=0)
-    assert (detectors.groups, detectors.notes, detectors.has_intervals) == ({}, (), False)
-    assert all(isnan(pair.p) for pair in detectors.pairs)
 
 
 def test_few_ground_truths_have_no_interval() -> None:
@@ -386,11 +369,6 @@ def test_bad_arguments_are_named() -> None:
         ([good, 3], {}, "expected Result, got int; detap.evaluate returns it"),
         (RESULTS, {"reference": "god"}, "no detector is named 'god'; did you mean good?"),
         (RESULTS, {"metric": "AP5"}, "AP5"),
-        (
-            {"a": good, "b": unscored},
-            {},
-            "'b' has no scores, and 'a' has; compare detections that all have scores, or none",
-        ),
         ({"a": unscored, "b": good}, {}, "'a' has no scores, and 'b' has"),
         (
             {"a": good, "b": evaluate(TRUTH, poor.detections, "voc2012")},

@@ -148,21 +148,6 @@ def test_the_best_of_each_column_is_bold(detap: Run) -> None:
     assert re.search(r"^\| `b` \| 2 \| 0\.2525 \| ", out, re.M)
 
 
-def test_latex(detap: Run, folder: Path) -> None:
-    name = "R_50 & 50%{x}#$~^<"
-    ended = compare(detap, "a.json", f"{name}=b.json", "-o", "table.tex")
-    assert ended.status == 0, ended.err
-    text = (folder / "table.tex").read_text()
-    assert text.count(r"\toprule") == text.count(r"\midrule") == text.count(r"\bottomrule") == 2
-    rows = [line.split(" & ") for line in text.splitlines() if line.endswith(r"\\")]
-    assert rows[1][:3] == ["a", "1", r"\textbf{0.7525}"]
-    assert r"R\_50 \& 50\%\{x\}\#\$\textasciitilde{}\textasciicircum{}" in text
-    columns = re.findall(r"begin\{tabular\}\{([lr]+)\}", text)
-    count = len(re.split(r"(?<!\\)&", " & ".join(rows[0])))
-    assert len(columns[0]) == count
-    assert "$-0.5000$" in text
-
-
 def test_latex_compiles_with_any_name(detap: Run, folder: Path) -> None:
     names = ["[0.5]", "*", "a&b_%$#{}~^<>|\"'`", "x--y"]
     paths = [
@@ -175,6 +160,8 @@ def test_latex_compiles_with_any_name(detap: Run, folder: Path) -> None:
     assert sorted(first) == sorted(
         ["{[}0.5]", "{*}", rf"{escaped}\textbar{{}}\char34{{}}'`", "x-{}-y"]
     )
+    assert rows[1].split(" & ")[1:3] == ["1", r"\textbf{0.7525}"]
+    assert "$-0.5000$" in text
     if (program := which("pdflatex")) is None:
         pytest.skip("pdflatex is not installed: compiled nothing")
     document = (
@@ -259,14 +246,10 @@ def test_ten_detectors_are_shown_without_v(detap: Run, folder: Path) -> None:
     names = [f"d{number:02}" for number in range(12)]
     for name in names:
         (folder / f"{name}.json").write_text((folder / "a.json").read_text())
-
-    def ranked(*more: str) -> list[str]:
-        lines = compare(detap, *(f"{name}.json" for name in names), *more).out.splitlines()
-        begin = lines.index("Ranking by AP (95% CI)") + 3
-        return [line.split()[0] for line in lines[begin : lines.index("", begin)]]
-
-    assert ranked() == [*names[:10], "2"]  # 2 more: -v shows all
-    assert ranked("-v") == ranked("--top", "12") == names
+    paths = [f"{name}.json" for name in names]
+    for shown, more in ((10, []), (12, ["-v"]), (12, ["--top", "12"])):
+        table = compare(detap, *paths, *more).out.split("\n\n")[1].splitlines()
+        assert [line.split()[0] for line in table[3:]] == names[:shown] + ["2"] * (shown < 12)
 
 
 @pytest.mark.usefixtures("folder")
@@ -313,6 +296,8 @@ def test_equal_names_are_an_error_and_the_remedy_helps(detap: Run, folder: Path)
             "none",
         ),
         (["unscored.json", "a.json", "b.json"], "'unscored' has no scores, and 'a' has"),
+        (["a.json", "unscored.json"], "'unscored.json' has no scores, and 'a.json' has; compare"),
+        (["unscored.json", "a.json"], "'unscored.json' has no scores, and 'a.json' has; compare"),
         (
             ["a.json"],
             "expected two or more detections, got 1; a pattern or folder is one detector: give "
@@ -334,17 +319,6 @@ def test_bad_arguments_are_named(detap: Run, arguments: list[str], message: str)
     ended = compare(detap, *arguments)
     assert (ended.status, ended.out) == (2, "")
     assert message in ended.err
-
-
-@pytest.mark.usefixtures("folder")
-def test_two_detections_with_and_without_scores_are_named(detap: Run) -> None:
-    for given in (("a.json", "unscored.json"), ("unscored.json", "a.json")):
-        ended = compare(detap, *given)
-        assert (ended.status, ended.out) == (2, "")
-        assert ended.err == (
-            "Error: 'unscored.json' has no scores, and 'a.json' has; compare detections that "
-            "all have scores, or none\n"
-        )
 
 
 @pytest.mark.usefixtures("folder")
