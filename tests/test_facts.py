@@ -3,6 +3,8 @@
 import contextlib
 import io
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
 from detap import metrics
+from detap.errors import InputError
 from detap.evaluation.detection import Result, evaluate
 from detap.formats.coco import format as coco
 from detap.formats.voc import tables as voc
@@ -123,6 +126,32 @@ def test_fact_03_coco_strict_reproduces_it(fixtures: Path) -> None:
     assert note.message.endswith("AP is 0.6262 here and 1.0000 with --protocol coco")
 
 
+def test_fact_03_the_command_says_so_on_stderr(fixtures: Path) -> None:
+    folder = fixtures / "annotation-id-zero" / "coco"
+    arguments = ["--gt", str(folder / "instances.json"), "--dt", str(folder / "results.json")]
+    done = subprocess.run(
+        [sys.executable, "-m", "detap", "eval", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "pycocotools" in done.stderr
+    assert "id 0" in done.stderr
+
+
+def test_fact_03_duplicated_annotation_ids_are_an_error(tmp_path: Path) -> None:
+    box = {"image_id": 1, "category_id": 1, "area": 400, "iscrowd": 0}
+    instances = {
+        "images": [{"id": 1}],
+        "categories": [{"id": 1, "name": "cat"}],
+        "annotations": [{"id": 5, "bbox": BOX, **box}, {"id": 5, "bbox": ELSEWHERE, **box}],
+    }
+    (tmp_path / "instances.json").write_text(json.dumps(instances), "utf-8")
+    with pytest.raises(InputError, match="id 5"):
+        coco.read_ground_truth(tmp_path / "instances.json")
+
+
 def test_fact_04_ties_follow_the_order_of_the_reference(fixtures: Path) -> None:
     folder = fixtures / "ties" / "coco"
     for suffix, expected in (("", (51 + 50 * 2 / 3) / 101), ("-reversed", 2 / 3)):
@@ -208,6 +237,11 @@ def test_fact_09_iou_exactly_at_a_threshold(rows: int, thresholds_reached: int) 
     reached = replace(protocol("voc2012"), iou_thresholds=at, inclusive_pixels=False)
     assert evaluate(truth, detections, reached).summary["mAP"] == 1
     assert evaluate(truth, detections, replace(reached, strict_iou=True)).summary["mAP"] == 0
+
+
+def test_fact_09_thresholds_as_float32_would_lose_it() -> None:
+    assert float(np.float32(0.6)) > 6 / 10
+    assert float(np.float32(0.8)) > 8 / 10
 
 
 @pytest.mark.parametrize(("files", "preset"), [("voc", "voc2012"), ("coco", "coco")])
