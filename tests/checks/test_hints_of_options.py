@@ -396,12 +396,6 @@ def layout_that_is_unclear(folder: Path, _: list[str]) -> Case:
     return Case(given, "use --layout class-files", ["--layout", "class-files"], right)
 
 
-@case
-def layout_that_is_wrong(folder: Path, right: list[str]) -> Case:
-    given = [*text(folder), "--layout", "class-files"]
-    return Case(given, "use --layout image-files", ["--layout", "image-files"], right)
-
-
 # --- --split
 
 
