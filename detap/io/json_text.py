@@ -36,25 +36,9 @@ class NotJsonError(Exception):
         self.hint = hint
 
 
-class LongInteger:
-    """An integer too long to convert safely."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def __repr__(self) -> str:
-        return f"{self.text[:20]}... ({len(self.text)} digits)"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, LongInteger) and other.text == self.text
-
-    def __hash__(self) -> int:
-        return hash(self.text)
-
-
-def integer(text: str) -> int | LongInteger:
-    """Convert an integer's text; very long ones become LongInteger."""
-    return int(text) if len(text) <= _LONGEST_INTEGER else LongInteger(text)
+def integer(text: str) -> int | float:
+    """Convert an integer's text; a very long one, which would take time, is infinite."""
+    return int(text) if len(text) <= _LONGEST_INTEGER else float(text)
 
 
 def check_text(record: object) -> None:
@@ -64,8 +48,6 @@ def check_text(record: object) -> None:
 
 def short_json(value: object) -> str:
     """Return a value as JSON text, shortened if long."""
-    if isinstance(value, LongInteger):
-        return repr(value)
     try:
         text = json.dumps(value, default=repr)
     except RecursionError:

@@ -124,7 +124,7 @@ TRUTH_ERRORS: dict[str, tuple[Any, str]] = {
     ),
     "box of 401 digits": (
         text(TRUTH, "[10, 20, 30", "[10, 20, 1" + "0" * 400),
-        "bbox[2] is 10000000000000000000... (401 digits), expected a finite number",
+        "bbox[2] is infinite, expected a finite number",
     ),
     "negative width": (
         with_record("annotations", 0, bbox=[1, 2, -3, 4]),

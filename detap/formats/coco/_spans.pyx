@@ -1,6 +1,7 @@
 """Decode the `segmentation` and `keypoints` of COCO records, kept as JSON by `Fields.spans`.
 
-Values of an unusual type, or that are invalid, go to Python: see `masks.py` and `keypoints.py`.
+Python checks values of an unusual type and invalid ones, and returns plain JSON to read instead: see
+`masks.py` and `keypoints.py`.
 """
 
 from libc.math cimport fabs
@@ -13,19 +14,14 @@ from detap.formats.reading._numbers cimport read_integer, read_number
 from detap.tables._columns cimport Buffer, Column, put, put_integer, put_number, take
 from detap.tables._runs cimport SOUND, Runs, decode, put_run
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 cdef enum:
     FARTHEST = 100000000        # as `tables.columns.FARTHEST`
 
 
 cdef struct Row:
-    int64_t height, width       # of RLE; 0 for polygons, -1 without a segmentation
-    int64_t runs, rings         # the ends of its runs and polygons
+    int64_t height, width       # of RLE; 0 for lists of numbers, -1 without a value
+    int64_t runs, rings         # the ends of its runs and lists
 
 
 cdef struct Spans:
@@ -44,13 +40,19 @@ cdef inline Py_ssize_t span(const Spans *spans, Py_ssize_t row, Bytes *start) no
 
 
 cdef class Outlines:
-    """Segmentations of rows, one after the other; `listed` counts polygons and uncompressed RLE."""
+    """Segmentations or keypoints of rows, one after the other.
+
+    `listed` counts polygons and uncompressed RLE. `keypoints` are one list of triplets in a row.
+    """
 
     cdef Runs runs
-    cdef Buffer points, rings, rows     # float64 x and y; the end of each polygon; `Row`
+    cdef Buffer points, rings, rows     # float64 pixels; the end of each list; `Row`
     cdef int64_t height, width          # of the current row
-    cdef bint is_listed
+    cdef bint is_listed, keypoints
     cdef readonly Py_ssize_t listed
+
+    def __cinit__(self, bint keypoints=False):
+        self.keypoints = keypoints
 
     def __dealloc__(self):
         free(self.runs.at)
@@ -59,7 +61,10 @@ cdef class Outlines:
         free(self.rows.at)
 
     def read(self, Py_ssize_t first, bytes text, bytes ends) -> int:
-        """Decode the spans of the rows from `first`; return an odd one, to append, or -1."""
+        """Decode the spans of the rows from `first`, those that are left.
+
+        Return an odd one, of which the caller reads another span, or -1.
+        """
         cdef Spans spans = Spans(text, <const int64_t *><const char *>ends, first, len(ends) // 8)
         cdef Py_ssize_t length, odd = -1
         cdef Cursor cursor
@@ -79,29 +84,13 @@ cdef class Outlines:
                         raise MemoryError
         return odd
 
-    def append(
-        self, int height, int width, rings: Sequence[Sequence[float]],
-        runs: Sequence[int] | NDArray[np.uint32] | None, bint is_listed
-    ) -> None:
-        """Append a segmentation; without one, the height is -1."""
-        self.begin_row()
-        self.height, self.width, self.is_listed = height, width, is_listed
-        for ring in rings:
-            for value in ring:
-                put_number(&self.points, value)
-            put_integer(&self.rings, self.points.count // 2)
-        for length in () if runs is None else runs:
-            put_run(&self.runs, length)
-        if not self.end_row():
-            raise MemoryError
-
     cdef void begin_row(self) noexcept nogil:
         """Drop the values of a row that was not ended."""
         cdef Row *last = <Row *>self.rows.at + self.rows.count - 1
         self.runs.count = last.runs if self.rows.count else 0
         self.rings.count = last.rings if self.rows.count else 0
         self.points.count = (
-            2 * (<int64_t *>self.rings.at)[self.rings.count - 1] if self.rings.count else 0
+            (<int64_t *>self.rings.at)[self.rings.count - 1] if self.rings.count else 0
         )
         self.height = self.width = self.is_listed = 0
 
@@ -114,7 +103,7 @@ cdef class Outlines:
         return True
 
     def columns(self) -> tuple[Column, Column, Column, Column]:
-        """Return `Row` (N, 4), runs, ends of polygons and coordinates; empty afterwards."""
+        """Return `Row` (N, 4), runs, ends of lists and their numbers; empty afterwards."""
         self.begin_row()
         return (
             take(<void **>&self.rows.at, self.rows.count, 4, 8, b"q"),
@@ -123,39 +112,56 @@ cdef class Outlines:
             take(<void **>&self.points.at, self.points.count, 1, 8, b"d"),
         )
 
-    # --- one segmentation; its syntax was checked
+    # --- one value; its syntax was checked
 
     cdef bint decode(self, Cursor *cursor, Bytes p) noexcept nogil:
+        cdef Py_ssize_t first = self.points.count
+        if self.keypoints:
+            return (
+                self.read_numbers(cursor, p) != NULL and (self.points.count - first) % 3 == 0
+                and put_integer(&self.rings, self.points.count)
+            )
         self.is_listed = p[0] == c'['
         if self.is_listed:
             return self.read_polygons(cursor, p + 1)
         return p[0] == c'{' and self.read_rle(cursor, p)
 
+    cdef Bytes read_numbers(self, Cursor *cursor, Bytes p) noexcept nogil:
+        """Read a list of pixels; a digit, as v of keypoints mostly is, needs no number parser."""
+        cdef double value
+        if p[0] != c'[':
+            return NULL
+        while True:
+            p = skip_space(p + 1)
+            if is_digit(p[0]) and (p[1] == c',' or p[1] == c']'):
+                value = p[0] - 48
+                p += 1
+            else:
+                p = read_number(p, cursor.end, &cursor.failed, &value)
+                if p == NULL or not fabs(value) <= FARTHEST:
+                    return NULL
+            if not put_number(&self.points, value):
+                return NULL
+            p = skip_space(p)
+            if p[0] == c']':
+                return p + 1
+
     cdef bint read_polygons(self, Cursor *cursor, Bytes p) noexcept nogil:
         """Read [[x, y, x, y, x, y, ...], ...]; `p` is after the first bracket."""
         cdef Py_ssize_t before = self.rings.count, first, count
-        cdef double value
         while True:
-            p = skip_space(p)
-            if p[0] != c'[':
-                return False
             first = self.points.count
-            while True:
-                p = skip_space(p + 1)
-                p = read_number(p, cursor.end, &cursor.failed, &value)
-                if p == NULL or not fabs(value) <= FARTHEST or not put_number(&self.points, value):
-                    return False
-                p = skip_space(p)
-                if p[0] == c']':
-                    break
+            p = self.read_numbers(cursor, skip_space(p))
+            if p == NULL:
+                return False
             count = self.points.count - first
             if count & 1 or count < 6 and self.rings.count == before:
                 return False
             if count < 6:
                 self.points.count = first   # two points have no area
-            elif not put_integer(&self.rings, self.points.count // 2):
+            elif not put_integer(&self.rings, self.points.count):
                 return False
-            p = skip_space(p + 1)
+            p = skip_space(p)
             if p[0] == c']':
                 return True
             p += 1
@@ -233,71 +239,3 @@ cdef class Outlines:
                 return NULL
         self.height, self.width = sides[0], sides[1]
         return p + 1
-
-
-cdef class Numbers:
-    """Lists of pixels of rows, one after the other."""
-
-    cdef Buffer values, ends
-
-    def __dealloc__(self):
-        free(self.values.at)
-        free(self.ends.at)
-
-    def read(self, Py_ssize_t first, bytes text, bytes ends) -> int:
-        """Decode the spans of the rows from `first`; return an odd one, to append, or -1.
-
-        Without a span, the list is empty.
-        """
-        cdef Spans spans = Spans(text, <const int64_t *><const char *>ends, first, len(ends) // 8)
-        cdef Py_ssize_t length, before, odd = -1
-        cdef Cursor cursor
-        cdef Bytes p
-        with nogil:
-            while self.ends.count < first + spans.count:
-                length = span(&spans, self.ends.count, &p)
-                cursor.end = p + length + 1
-                before = self.values.count
-                if length and not self.read_list(&cursor, p):
-                    self.values.count = before
-                    odd = self.ends.count
-                    break
-                if not put_integer(&self.ends, self.values.count):
-                    with gil:
-                        raise MemoryError
-        return odd
-
-    cdef bint read_list(self, Cursor *cursor, Bytes p) noexcept nogil:
-        """Read triplets of pixels; v is mostly a digit, which needs no number parser."""
-        cdef Py_ssize_t start = self.values.count
-        cdef double value
-        if p[0] != c'[':
-            return False
-        while True:
-            p = skip_space(p + 1)
-            if is_digit(p[0]) and (p[1] == c',' or p[1] == c']'):
-                value = p[0] - 48
-                p += 1
-            else:
-                p = read_number(p, cursor.end, &cursor.failed, &value)
-                if p == NULL or not fabs(value) <= FARTHEST:
-                    return False
-            if not put_number(&self.values, value):
-                return False
-            p = skip_space(p)
-            if p[0] == c']':
-                return (self.values.count - start) % 3 == 0
-
-    def append(self, values: Sequence[float]) -> None:
-        """Append a row."""
-        for value in values:
-            put_number(&self.values, value)
-        if not put_integer(&self.ends, self.values.count):
-            raise MemoryError
-
-    def columns(self) -> tuple[Column, Column]:
-        """Return the values and the end of each row's; empty afterwards."""
-        return (
-            take(<void **>&self.values.at, self.values.count, 1, 8, b"d"),
-            take(<void **>&self.ends.at, self.ends.count, 1, 8, b"q"),
-        )

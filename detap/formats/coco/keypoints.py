@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.formats.coco._spans import Numbers
-from detap.formats.coco.records import keypoint_values, keypoints_of_result
+from detap.formats.coco._spans import Outlines
+from detap.formats.coco.records import as_spans, keypoint_values, keypoints_of_result
 from detap.formats.json.document import RecordList, loaded
 from detap.io.problems import FaultError
 from detap.tables.detection import Floats
@@ -19,7 +19,7 @@ class KeypointLists:
     def __init__(self, records: RecordList, key: str = "keypoints", *, pairs: bool = False) -> None:
         self._records, self._key = records, key
         self._may_be_pairs = pairs
-        self._numbers = Numbers()
+        self._numbers = Outlines(keypoints=True)
         self._refused: dict[int, tuple[Any, FaultError]] = {}
 
     def drain(self) -> None:
@@ -30,7 +30,7 @@ class KeypointLists:
             return
         spans = fields.spans(key)
         while (row := self._numbers.read(fields.drained, *spans)) >= 0:
-            value, numbers = loaded(fields, key, row), []
+            value, numbers = loaded(fields, key, row), None
             may_be_pairs = False
             try:
                 keypoint_values({key: value}, key)
@@ -42,15 +42,16 @@ class KeypointLists:
                 else:
                     self._refused[row] = None, error
                     self._records.fault_of_row(row, error)
-            self._numbers.append(numbers)
+            if self._numbers.read(row, *as_spans(numbers)) >= 0:
+                raise AssertionError("plain JSON is never odd")  # pragma: no cover
 
     def finish(self, count: int | None = None, *, pairs: bool = False, same: bool = True) -> None:
         """Add problems of all rows; if `same`, each has `count` keypoints, or those of the first.
 
         With `pairs` and a `count`, x and y without v are accepted.
         """
-        values, ends = map(np.asarray, self._numbers.columns())
-        self._values, self._starts = values, np.concatenate([[0], ends])
+        rows, _, ends, self._values = map(np.asarray, self._numbers.columns())
+        self._starts = np.append(0, ends)[np.append(0, rows[:, 3])]
         reference = "in earlier records" if count is None else "as in the ground truth"
         pairs = pairs and count is not None
         self._pairs = self._pairs_of(count or 0) if pairs else {}

@@ -13,7 +13,7 @@ from detap.errors import InputError, Note, Problem
 from detap.formats.coco._spans import Outlines
 from detap.formats.coco.assembly import Source, detection_table, truth_table
 from detap.formats.coco.columns import DetectionColumns, Segmentations, TruthColumns
-from detap.formats.coco.records import parse_segmentation
+from detap.formats.coco.records import as_spans, plain_segmentation
 from detap.formats.json.document import RecordList, loaded
 from detap.io.paths import shown
 from detap.io.problems import FaultError
@@ -41,13 +41,13 @@ class SegmentationLists:
         fields = self._records.fields
         spans = fields.spans("segmentation")
         while (row := self._outlines.read(fields.drained, *spans)) >= 0:
+            value = None
             try:
-                parsed = parse_segmentation(loaded(fields, "segmentation", row))
+                value = plain_segmentation(loaded(fields, "segmentation", row))
             except FaultError as error:
-                self._outlines.append(-1, 0, (), None, is_listed=False)
                 self._records.fault_of_row(row, error)
-            else:
-                self._outlines.append(*parsed)
+            if self._outlines.read(row, *as_spans(value)) >= 0:
+                raise AssertionError("plain JSON is never odd")  # pragma: no cover
 
     def columns(self) -> Segmentations:
         """Return the columns; call once."""
@@ -55,7 +55,7 @@ class SegmentationLists:
         has = rows[:, 0] >= 0
         sizes = rows[has, :2].astype(np.int32)
         run_start, ring_start = np.vstack([np.zeros((1, 2), np.int64), rows[has, 2:]]).T.copy()
-        masks = Masks(sizes, run_start, runs, ring_start, ring_end, points.reshape(-1, 2))
+        masks = Masks(sizes, run_start, runs, ring_start, ring_end // 2, points.reshape(-1, 2))
         return Segmentations(has, masks, self._outlines.listed)
 
 

@@ -2,14 +2,13 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.formats.reading.attributes import Attributes
-from detap.io.json_text import LongInteger, short_json
+from detap.io.json_text import short_json
 from detap.io.problems import FaultError
 from detap.tables import _runs
 from detap.tables.columns import FARTHEST
@@ -50,12 +49,10 @@ def number_of(name: str, value: Any) -> float:
     """Return a finite number as a float."""
     if type(value) is float and math.isfinite(value):
         return value
-    if not isinstance(value, LongInteger) and (
-        isinstance(value, bool) or not isinstance(value, int | float)
-    ):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         raise FaultError(f"{name} is {short_json(value)}, expected a number")
     try:
-        number = math.inf if isinstance(value, LongInteger) else float(value)
+        number = float(value)
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
@@ -188,8 +185,10 @@ LISTS = {"negative": "neg_category_ids", "not_exhaustive": "not_exhaustive_categ
 
 
 Values = Mapping[str, Any]
+Columns = Sequence[tuple[str | tuple[str, ...], str]]
+"""Columns of `Fields`: their keys and kind."""
 FLAGS = ("iscrowd", "ignore", "isgroupof")
-_REQUIRED = ("image_id", "category_id", "bbox", "score")
+_REQUIRED = ("image_id", "category_id", "bbox")
 _GEOMETRIES = ("segmentation", "keypoints", "poly")
 _MOST_DEGREES = 1e6
 _KEYPOINTS = "[x, y, v, x, y, v, ...]"
@@ -199,13 +198,22 @@ _MIN_VALUES = 6
 """Values of a polygon with an area; pycocotools requires them of the first only."""
 
 
-def image_values(record: Record) -> Values:
+def image_values(record: Record, columns: Columns) -> Values:
     """Return the values of an image of ground truth."""
-    identifier = identifier_of(record, "id")
-    record = _present(record, "id")
-    lists = {key: _json(category_ids(key, record[key])) for key in LISTS.values() if key in record}
-    sizes = {side: size_of(record.get(side)) for side in ("width", "height")}
-    return {"id": identifier, **sizes, **lists}
+    identifier_of(record, "id")
+    return values_of(_present(record), columns)
+
+
+def values_of(record: Record, columns: Columns, boxes: str = "xywh") -> dict[str, Any]:
+    """Return the values of the columns that a record has; spans are checked when decoded."""
+    values: dict[str, Any] = {}
+    for keys, kind in columns:
+        name, key = (keys, keys) if isinstance(keys, str) else (keys[0], keys[-1])
+        if kind == "box" and key in record:
+            values[name] = box_of(record, boxes)
+        elif key in record:
+            values[name] = _READERS[kind](record, key)
+    return values
 
 
 def category_ids(key: str, values: Any) -> list[Name]:
@@ -218,39 +226,24 @@ def category_ids(key: str, values: Any) -> list[Name]:
 
 
 def annotation_values(
-    record: Record, boxes: str, attributes: Attributes, *, masks: bool, keypoints: Sequence[str]
+    record: Record, columns: Columns, boxes: str, *, masks: bool, keypoints: Sequence[str]
 ) -> Values:
     """Return the values of an annotation, with the keypoints of some keys."""
-    record = _present(record, *_REQUIRED, "segmentation", "keypoints", *keypoints)
-    values: dict[str, Any] = {"id": identifier_of(record, "id") if "id" in record else None}
-    values |= {key: identifier_of(record, key) for key in ("image_id", "category_id")}
-    if not (masks and has_no_box(record)):
-        values["bbox"] = box_of(record, boxes)
-    if "area" in record:
-        values["area"] = area_of(record, *_sides(values.get("bbox"), boxes))
-    if masks:
-        if "segmentation" not in record:
-            raise FaultError("segmentation is missing", "add it, or use --iou-type bbox")
-        parse_segmentation(record["segmentation"])
-        values["segmentation"] = _json(record["segmentation"])
-    for key in keypoints:
-        keypoints_of_result(record, key)
-        values[key] = _json(record[key])
-    if keypoints:
-        values["num_keypoints"] = number_of_keypoints(record)
-    values |= {name: flag_of(record, name) for name in FLAGS if name in record}
-    attributes.values(record.get)
-    values |= {
-        attribute_column(name): _json(record[name]) for name in attributes.names if name in record
-    }
-    if isinstance(record.get("attributes"), dict):
-        values["attributes"] = _json(record["attributes"])
-    values["score"] = b"0" if "score" in record else None
+    record = _present(record, *_REQUIRED, "segmentation", *keypoints)
+    for key in ("image_id", "category_id"):
+        identifier_of(record, key)
+    if masks and has_no_box(record):
+        record.pop("bbox", None)
+    else:
+        box_of(record, boxes)
+    _require(record, ["segmentation", *keypoints] if masks else keypoints)
+    values = values_of(record, columns, boxes)
+    area_of(record, *_sides(values.get("bbox"), boxes))
     return values
 
 
 def result_values(
-    record: Record, boxes: str, *, masks: bool, keypoints: Sequence[str], result_score_key: str = ""
+    record: Record, columns: Columns, boxes: str, *, masks: bool, keypoints: Sequence[str]
 ) -> Values:
     """Return the values of a detection, with the keypoints of some keys."""
     no_box = has_no_box(record)
@@ -260,33 +253,26 @@ def result_values(
     record = _present(record, *_REQUIRED, *named)
     if "category_id" not in record and isinstance(record.get("category_name"), str):
         record["category_id"] = record["category_name"]
-    values: dict[str, Any] = {}
-    values |= {key: identifier_of(record, key) for key in ("image_id", "category_id")}
-    if isinstance(record.get("file_name"), str):
-        values["file_name"] = record["file_name"]
-    for key in keypoints:
-        keypoint_values(record, key)
-        values[key] = _json(record[key])
-    if "segmentation" in record and (masks or (no_box and not keypoints)):
-        parse_segmentation(record["segmentation"])
-        values["segmentation"] = _json(record["segmentation"])
-    if not no_box:
-        values["bbox"] = box_of(record, boxes)
-    elif masks and not ("segmentation" in record or "poly" in record):
-        raise FaultError("segmentation is missing", "add the masks")
-    elif "segmentation" not in values:
-        if "keypoints" in record:
-            keypoints_of_result(record)
-            values["keypoints"] = _json(record["keypoints"])
-        elif "poly" not in record:
-            box_of(record, boxes)
-    for key in filter(None, ("score", result_score_key)):
-        score = record.get(key)
-        values[key] = None if score is None else score_of(score, key)
-    if no_box and "poly" in record:
-        values["poly"] = _json(polygon_of(record))
-    values["id"] = _json(record["id"]) if isinstance(record.get("id"), int | str) else None
-    return values
+    for key in ("image_id", "category_id"):
+        identifier_of(record, key)
+    if not isinstance(record.get("file_name"), str):
+        record.pop("file_name", None)
+    _require(record, keypoints)
+    shapes = {"poly", "segmentation", "keypoints"}
+    shapes -= {"keypoints" if masks else "segmentation" if keypoints else ""}
+    if no_box and shapes.isdisjoint(record):
+        if masks:
+            raise FaultError("segmentation is missing", "add the masks")
+        box_of(record, boxes)
+    if no_box:
+        record.pop("bbox", None)
+    return values_of(record, columns, boxes)
+
+
+def _require(record: Record, keys: Sequence[str]) -> None:
+    for key in keys:
+        if key not in record:
+            raise FaultError(f"{key} is missing", "add it, or use --iou-type bbox")
 
 
 def has_no_box(record: Record) -> bool:
@@ -319,8 +305,30 @@ def _sides(box: Any, boxes: str) -> tuple[float, float]:
     return (width - x, height - y) if boxes == "xyxy" else (width, height)
 
 
-def _json(value: Any) -> bytes:
-    return json.dumps(value).encode()
+def _span(record: Record, key: str) -> bytes:
+    return json.dumps(record[key]).encode()
+
+
+def _score(record: Record, key: str) -> float:
+    return score_of(record[key], key)
+
+
+_READERS: Mapping[str, Callable[[Record, str], Any]] = {
+    "key": identifier_of,
+    "number": lambda record, key: size_of(record[key]),
+    "score": _score,
+    "area": lambda record, key: number_of(key, record[key]),
+    "count": lambda record, _: number_of_keypoints(record),
+    "flag": flag_of,
+    "span": _span,
+}
+"""The function that reads the value of a kind of column."""
+
+
+def as_spans(value: Any) -> tuple[bytes, bytes]:
+    """Return the JSON of a value as `Fields.spans` returns that of one row; none for None."""
+    text = b"" if value is None else json.dumps(value).encode() + b","
+    return text + bytes(128), np.int64(len(text)).tobytes()
 
 
 # --- keypoints
@@ -365,26 +373,16 @@ def number_of_keypoints(record: Record) -> int | None:
 # --- segmentations
 
 
-class Segmentation(NamedTuple):
-    """One segmentation: polygons, with size 0, or runs with their own size."""
-
-    height: int
-    width: int
-    rings: list[list[float]]
-    runs: NDArray[np.uint32] | None
-    listed: bool
-
-
-def parse_segmentation(value: Any) -> Segmentation:
-    """Parse a record's segmentation."""
+def plain_segmentation(value: Any) -> Any:
+    """Return a record's segmentation as `_spans.pyx` reads it: numbers are floats or integers."""
     if isinstance(value, dict):
-        return _parse_rle(value)
+        return _plain_rle(value)
     if not isinstance(value, list):
         raise FaultError(f"segmentation is {short_json(value)}, expected {_SEGMENTATION}")
     if not value:
         raise FaultError(f"segmentation is empty, expected {_SEGMENTATION}")
     rings = [_parse_polygon(i, ring) for i, ring in enumerate(value)]
-    return Segmentation(0, 0, [ring for ring in rings if len(ring) >= _MIN_VALUES], None, True)
+    return [ring for ring in rings if len(ring) >= _MIN_VALUES]
 
 
 def _parse_polygon(index: int, ring: Any) -> list[float]:
@@ -407,7 +405,7 @@ def _parse_polygon(index: int, ring: Any) -> list[float]:
     return [float(value) for value in ring]
 
 
-def _parse_rle(value: dict[str, Any]) -> Segmentation:
+def _plain_rle(value: dict[str, Any]) -> dict[str, Any]:
     for key in ("size", "counts"):
         if key not in value:
             raise FaultError(f"segmentation has no {key}, expected {_SEGMENTATION}")
@@ -417,6 +415,7 @@ def _parse_rle(value: dict[str, Any]) -> Segmentation:
         runs = _parse_compressed(counts)
     elif isinstance(counts, list):
         runs = _parse_uncompressed(counts)
+        counts = runs.tolist()
     else:
         raise FaultError(f"counts is {short_json(counts)}, expected a list or a string")
     total = int(runs.sum(dtype=np.uint64))
@@ -425,7 +424,7 @@ def _parse_rle(value: dict[str, Any]) -> Segmentation:
             f"counts sum to {total}, expected {height * width} for size [{height}, {width}]",
             "size is [height, width]",
         )
-    return Segmentation(height, width, [], runs, isinstance(counts, list))
+    return {"size": [height, width], "counts": counts}
 
 
 def _parse_size(value: Any) -> tuple[int, int]:

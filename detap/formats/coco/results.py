@@ -24,6 +24,7 @@ from detap.formats.coco.id_mapping import (
 from detap.formats.coco.keypoints import KeypointLists, joined_keypoints
 from detap.formats.coco.masks import SegmentationLists
 from detap.formats.coco.records import (
+    Columns,
     bounds_of,
     polygon_of,
     result_values,
@@ -73,13 +74,14 @@ class ResultsFile:
             {*self.keypoints, "id"} if keypoints else set()
         )
         geometries = ("bbox", "poly") if masks else ("bbox", "keypoints", "poly")
+        self._columns: Columns = [
+            *(("image_id", "key"), ("category_id", "key"), ("bbox", "box"), ("score", "score")),
+            ("file_name", "key"),
+            *(((result_score_key, "score"),) if result_score_key else ()),
+            *((name, "span") for name in sorted(spans)),
+        ]
         self._fields = Fields(
-            [
-                *(("image_id", "key"), ("category_id", "key"), ("bbox", "box"), ("score", "score")),
-                ("file_name", "key"),
-                *(((result_score_key, "score"),) if result_score_key else ()),
-                *((name, "span") for name in sorted(spans)),
-            ],
+            self._columns,
             [
                 *(("image_id",), ("category_id",)),
                 (*geometries, *(("segmentation",) if self._has_masks else ())),
@@ -95,10 +97,10 @@ class ResultsFile:
         self._document, fields = document, self._fields
         read_record = partial(
             result_values,
+            columns=self._columns,
             boxes=self.boxes,
             masks=self.masks,
             keypoints=self.keypoints,
-            result_score_key=self._score_key,
         )
         self._records = RecordList(document, "", fields, read_record)
         self._records.drain = self._drain

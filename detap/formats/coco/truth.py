@@ -1,7 +1,7 @@
 """Read instances files into columns: records by `Fields`, odd ones by `records.py`."""
 
-import json
 from collections.abc import Sequence
+from functools import partial
 from itertools import compress
 from typing import Any
 
@@ -20,8 +20,8 @@ from detap.formats.coco.records import (
     FLAGS,
     LISTS,
     WHOLE_FLOATS,
+    Columns,
     Record,
-    Values,
     annotation_values,
     attribute_column,
     category_ids,
@@ -80,24 +80,23 @@ class TruthFile:
         self._repeated_without_crowd = self._reused_ids = 0
         self._categories: dict[Name, tuple[int, Record]] = {}
         self._lists: dict[str, list[list[Name] | None]] = {name: [] for name in LISTS}
-        self._images = Fields(
-            [
-                ("id", "key"),
-                *(("width", "number"), ("height", "number")),
-                *((key, "span") for key in LISTS.values()),
-            ],
-            [("id",)],
-        )
+        self._of_image: Columns = [
+            ("id", "key"),
+            *(("width", "number"), ("height", "number")),
+            *((key, "span") for key in LISTS.values()),
+        ]
+        self._of_annotation: Columns = [
+            *(("id", "key"), ("image_id", "key"), ("category_id", "key")),
+            *(("bbox", "box"), ("area", "area"), ("score", "span"), ("attributes", "span")),
+            *((name, "flag") for name in FLAGS),
+            *((("segmentation", "span"),) if masks else ()),
+            *((key, "span") for key in self.keypoints),
+            *((("num_keypoints", "count"),) if keypoints else ()),
+            *(((attribute_column(name), name), "span") for name in attributes),
+        ]
+        self._images = Fields(self._of_image, [("id",)])
         self._annotations = Fields(
-            [
-                *(("id", "key"), ("image_id", "key"), ("category_id", "key")),
-                *(("bbox", "box"), ("area", "area"), ("score", "span"), ("attributes", "span")),
-                *((name, "flag") for name in FLAGS),
-                *((("segmentation", "span"),) if masks else ()),
-                *((key, "span") for key in self.keypoints),
-                *((("num_keypoints", "count"),) if keypoints else ()),
-                *(((attribute_column(name), name), "span") for name in attributes),
-            ],
+            self._of_annotation,
             [
                 *(("image_id",), ("category_id",), ("segmentation" if masks else "bbox",)),
                 *((key,) for key in self.keypoints),
@@ -150,10 +149,18 @@ class TruthFile:
         images, annotations = self._images, self._annotations
         categories = Fields()
         categories.each = True
-        self._records = RecordList(document, "annotations", annotations, self._annotation)
+        annotation = partial(
+            annotation_values,
+            columns=self._of_annotation,
+            boxes=self.boxes,
+            masks=self.masks,
+            keypoints=self.keypoints,
+        )
+        self._records = RecordList(document, "annotations", annotations, annotation)
         self._records.drain = self._drain
         self._records.identify = lambda row: annotations.key_of("id", row)
-        self._image_records = RecordList(document, "images", images, image_values)
+        image = partial(image_values, columns=self._of_image)
+        self._image_records = RecordList(document, "images", images, image)
         self._image_records.drain = self._drain_lists
         self._image_records.identify = lambda row: images.key_of("id", row)
         self._category_records = RecordList(document, "categories", categories, self._category)
@@ -164,11 +171,6 @@ class TruthFile:
             "annotations": self._records,
             "categories": self._category_records,
         }
-
-    def _annotation(self, record: Record) -> Values:
-        return annotation_values(
-            record, self.boxes, self.attributes, masks=self.masks, keypoints=self.keypoints
-        )
 
     def _category(self, record: Record) -> None:
         identifier = identifier_of(record, "id")
@@ -400,7 +402,8 @@ def image_values_of(document: Document, key: str) -> dict[Name, Any]:
     """Return a value of the images of ground truth by id, unless it is null."""
     values: dict[Name, Any] = {}
     column = attribute_column("value")
-    fields = Fields([("id", "key"), ((column, key), "span")], [("id",)])
+    columns: Columns = [("id", "key"), ((column, key), "span")]
+    fields = Fields(columns, [("id",)])
     fields.each = key == "id"
 
     def drain() -> None:
@@ -409,14 +412,9 @@ def image_values_of(document: Document, key: str) -> dict[Name, Any]:
             if identifier is not None and value is not None:
                 values[identifier] = value
 
-    def values_of(record: Record) -> Values:
-        value = record.get(key)
-        text = None if value is None else json.dumps(value, default=repr).encode()
-        return {"id": identifier_of(record, "id"), column: text}
-
     for name in document.members() if document.peek() == "{" else ():
         if name == "images" and document.peek() == "[":
-            records = RecordList(document, name, fields, values_of)
+            records = RecordList(document, name, fields, partial(image_values, columns=columns))
             records.drain = drain
             records.read()
             break

@@ -11,7 +11,7 @@ from detap.formats.by_name.notes import nonzero_notes
 from detap.formats.coco.records import check_text
 from detap.formats.json._fields import nesting
 from detap.formats.text.lines import NUMBER, number_fault
-from detap.io.json_text import JsonText, LongInteger, NotJsonError, looks_like, short_json, text_of
+from detap.io.json_text import JsonText, NotJsonError, looks_like, short_json, text_of
 from detap.io.limits import Limits
 from detap.io.problems import FaultError, Problems
 from detap.text_input import quote
@@ -80,7 +80,7 @@ def class_name(record: dict[str, Any], key: str) -> str:
 
 def finite_number(name: str, value: Any, hint: str = "use a finite number") -> float:
     """Return a finite number; raise FaultError for other values."""
-    if isinstance(value, bool | LongInteger) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         shown = "missing" if value is None else short_json(value)
         raise FaultError(f"{name} is {shown}", hint)
     try:
