@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 import detap
-from detap.formats.catalogue import FORMATS
 from tests.cli.conftest import Ended
 from tests.cli.conftest import detap as command
 
@@ -63,20 +62,28 @@ READ: dict[str, tuple[Change, tuple[str, ...], str]] = {
     "category_name": (named, (), "[categories-matched-by-name]"),
     "centers": (lambda record, _: centered(record), ("--dt-boxes", "cxcywh"), ""),
 }
-REFUSED: dict[str, tuple[Change, str]] = {
+REFUSED: dict[str, tuple[Change, tuple[str, ...], str]] = {
     "position from 0": (
         lambda record, truth: record | {"category_id": positions(truth)[record["category_id"]]},
+        (),
         "category_id looks like the 0-based position in the list of categories (e.g. ",
     ),
     "position from 1": (
         lambda record, truth: record | {"category_id": positions(truth)[record["category_id"]] + 1},
+        (),
         "category_id looks like the 1-based position in the list of categories (e.g. ",
     ),
     "centers": (
         lambda record, _: centered(record),
+        (),
         "boxes look like [center x, center y, width, height] but are read as [x, y, width, "
         "height]: 1% of the top detections per image and class have IoU >= 0.5 with a ground "
         "truth, 99% as centers; pass --dt-boxes cxcywh (dt_boxes='cxcywh'), or pass as_is=True",
+    ),
+    "centers of a given format": (
+        lambda record, _: centered(record),
+        ("--dt-boxes", "xywh"),
+        "as centers; correct the boxes, or pass as_is=True",
     ),
 }
 
@@ -105,19 +112,11 @@ def test_results_in_another_form_are_read(
 def test_results_in_another_form_are_refused(
     command: Run, real_data: Path, tmp_path: Path, name: str
 ) -> None:
-    change, expected = REFUSED[name]
+    change, options, expected = REFUSED[name]
     path = results(real_data, tmp_path, change)
-    ended = command("eval", str(real_data / TRUTH), str(path))
+    ended = command("eval", str(real_data / TRUTH), str(path), *options)
     assert ended.status == 2
     assert expected in ended.err
-
-
-def test_centers_have_no_remedy_where_the_format_was_given(
-    command: Run, real_data: Path, tmp_path: Path
-) -> None:
-    path = results(real_data, tmp_path, lambda record, _: centered(record))
-    ended = command("eval", str(real_data / TRUTH), str(path), "--dt-boxes", "xywh")
-    assert "as centers; correct the boxes, or pass as_is=True" in ended.err
 
 
 SHAPES = {
@@ -191,10 +190,3 @@ def test_results_of_which_one_has_a_box_are_boxes(
     ended = command(*call)
     assert json.loads(ended.out)["protocol"]["name"] == "coco"
     assert "boxes-of-shapes" not in ended.err
-
-
-@pytest.mark.parametrize("content", ["", "[", "[1]", "[{}]", "{}", '{"a": [{"bbox": 1}]}', "[[[[["])
-def test_other_content_has_no_shapes(tmp_path: Path, content: str) -> None:
-    path = tmp_path / "dt.json"
-    path.write_text(content)
-    assert FORMATS["coco"].shapes_of_results(str(path))[0] == ""

@@ -1,6 +1,5 @@
 """VisDrone's text files: valid and invalid input, image sizes, detection."""
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -51,10 +50,7 @@ BAD = {
     "text": (CAR.replace("30", "wide"), "line 2: width 'wide' is not a number"),
     "an empty column": (CAR.replace("30", ""), "line 2: width '' is empty, expected a number"),
     "nan": (CAR.replace("30", "nan"), "line 2: width 'nan' is not a finite number"),
-    "category": (
-        CAR.replace(",4,", ",12,"),
-        "line 2: category is 12, expected an integer",
-    ),
+    "category": (CAR.replace(",4,", ",12,"), "line 2: category is 12, expected an integer"),
     "half a category": (CAR.replace(",4,", ",4.5,"), "line 2: category is 4.5, expected an int"),
     "a score": (CAR.replace(",1,4", ",0.9,4"), "line 2: score is 0.9, expected 0 (ignored) or 1"),
     "overflow": (CAR.replace("30", "1e300").replace("40", "1e300"), "line 2: box area overflows"),
@@ -157,12 +153,3 @@ def test_the_root_of_the_data_set(tmp_path: Path) -> None:
     assert detap.read_ground_truth(tmp_path).images == ("a",)
     folder_of(tmp_path / "annotations", a="1 2 3 4")
     assert matching_formats(str(tmp_path)) == ["voc"]
-
-
-def test_other_formats_for_detections(tmp_path: Path) -> None:
-    truths = folder_of(tmp_path / "gt", a=CAR)
-    results = [{"image_id": "a", "category_id": "car", "bbox": [10, 20, 30, 40], "score": 0.5}]
-    (tmp_path / "dt.json").write_text(json.dumps(results))
-    result = detap.evaluate(truths, tmp_path / "dt.json")
-    assert result.protocol.name == "visdrone"
-    assert result.summary["AP"] == 1
