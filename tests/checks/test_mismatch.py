@@ -712,6 +712,10 @@ def test_errors_of_both_files_are_reported_in_one_run(tmp_path: Path) -> None:
     assert (gt, "images is 5, expected an array") in said
     assert (dt, "score is true, expected a number") in said
     assert report["classes"] == []
+    (tmp_path / "text").mkdir()
+    (tmp_path / "text/a.txt").write_text("cat 0.9 1 1 5 5\n")
+    done = run("--gt", gt, "--dt", str(tmp_path / "text"))
+    assert "not checked: cannot detect the layout of the files" in str(done.exception)
 
 
 def test_each_input_alone_is_checked(tmp_path: Path) -> None:

@@ -126,6 +126,10 @@ TRUTH_ERRORS: dict[str, tuple[Any, str]] = {
         text(TRUTH, "[10, 20, 30", "[10, 20, 1" + "0" * 400),
         "bbox[2] is infinite, expected a finite number",
     ),
+    "box of 310 digits": (
+        text(TRUTH, "[10, 20, 30", "[10, 20, 1" + "0" * 310),
+        "expected a finite number",
+    ),
     "negative width": (
         with_record("annotations", 0, bbox=[1, 2, -3, 4]),
         "bbox has a negative width: [1, 2, -3, 4]",

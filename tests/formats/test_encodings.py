@@ -178,14 +178,16 @@ def test_an_invalid_number_is_reported_with_its_location(
         ("dt", "--layout", "image-files", "--class-names", "voc.names"),
         ("dt", "--layout", "image-files", "--dt-class-names", "voc.names"),
         ("dt.json",),
+        ("dt.jsonl", "--boxes", "xywh", "--class-names", "voc.names"),
     ],
 )
 def test_detections_without_ground_truth_use_the_names_of_their_list(
     command: Run, tmp_path: Path, call: tuple[str, ...]
 ) -> None:
+    box = {"bbox": [1, 1, 9, 9], "score": 0.5}
     results = {
         "categories": [{"id": 0, "name": "cat"}, {"id": 1, "name": "dog"}],
-        "annotations": [{"image_id": 1, "category_id": 1, "bbox": [1, 1, 9, 9], "score": 0.5}],
+        "annotations": [{"image_id": 1, "category_id": 1, **box}],
     }
     write(
         tmp_path,
@@ -193,6 +195,7 @@ def test_detections_without_ground_truth_use_the_names_of_their_list(
             "dt/a.txt": "1 0.5 1 1 9 9\n",
             "voc.names": "cat\ndog\n",
             "dt.json": json.dumps(results),
+            "dt.jsonl": json.dumps({"image_id": 1, "objects": [{"category": "dog", **box}]}),
         },
     )
     paths = [str(tmp_path / word) if "." in word or word == "dt" else word for word in call]
