@@ -212,27 +212,13 @@ cdef inline Bytes read_integer(Bytes p, Bytes *failed, int64_t *value) noexcept 
     """Read an integer below 2**63; return the pointer after it, or NULL."""
     cdef Bytes first
     cdef bint negative = p[0] == c'-'
-    cdef uint64_t chunk, others, result = 0
-    cdef int bits
+    cdef uint64_t result = 0
     p += negative
     first = p
     if not is_digit(p[0]) or (p[0] == c'0' and is_digit(p[1])):
         failed[0] = p
         return NULL
-    chunk = load(p) ^ ZEROS
-    others = _mark_others(chunk)
-    while others == 0:
-        result = result * 100000000 + _eight(chunk)
-        p += 8
-        if p - first > 16:
-            failed[0] = first
-            return NULL
-        chunk = load(p) ^ ZEROS
-        others = _mark_others(chunk)
-    bits = trailing_zeros(others) - 7
-    if bits:
-        result = result * WHOLE_TENS[bits >> 3] + _eight(chunk << (64 - bits))
-        p += bits >> 3
+    p = _take_digits(p, p + 20, &result)
     # Nineteen digits fit 64 bits without a sign.
     if p - first > 19 or result >> 63 or p[0] == c'.' or p[0] | 32 == c'e':
         failed[0] = p
