@@ -24,20 +24,21 @@ def lines(*records: Any) -> str:
     return "".join(json.dumps(record) + "\n" for record in records)
 
 
+A = {
+    "ID": "a7,1a.0",
+    "gtboxes": [
+        person(FULL, extra={"box_id": 0, "occ": 0}, head_attr={"ignore": 1, "unsure": 0}),
+        person([50, 10, 20, 40], extra={"ignore": 1}),
+        person([80, 10, 20, 40], tag="mask"),
+    ],
+}
 TRUTH = (
-    {
-        "ID": "27,1a.0",
-        "gtboxes": [
-            person(FULL, extra={"box_id": 0, "occ": 0}, head_attr={"ignore": 1, "unsure": 0}),
-            person([50, 10, 20, 40], extra={"ignore": 1}),
-            person([80, 10, 20, 40], tag="mask"),
-        ],
-    },
+    A,
     {"ID": "b", "gtboxes": [person([60, 50, 20, 40])]},
 )
 SCORED = (
     {
-        "ID": "27,1a.0",
+        "ID": "a7,1a.0",
         "height": 100,
         "width": 120,
         "dtboxes": [
@@ -65,7 +66,7 @@ def read(folder: Path, **options: Any) -> GroundTruth:
 def test_the_box_is_chosen(box: str, first: Any, ignored: Any, tmp_path: Path) -> None:
     truth = read(tmp_path, box=box)
     assert truth.format == "crowdhuman"
-    assert truth.images == ("27,1a.0", "b")
+    assert truth.images == ("a7,1a.0", "b")
     assert truth.classes == ("person",)
     assert truth.corners[0].tolist() == first
     assert truth.ignore.tolist() == ignored
@@ -101,7 +102,6 @@ def test_figures_by_hand(tmp_path: Path) -> None:
 
 BAD = {
     "not JSON": (lines(TRUTH[0]) + "{'ID'}\n", "line 2, column 2: invalid JSON"),
-    "empty": ("", "is empty"),
     "a list": (lines(TRUTH[0], []), "line 2: is []"),
     "no boxes": (lines({"ID": "a"}), "line 1: gtboxes is missing"),
     "detections": (lines(TRUTH[0], SCORED[1]), "line 2: has dtboxes (detections?)"),
@@ -109,21 +109,11 @@ BAD = {
         lines({"ID": "a", "gtboxes": [person([1, 2, 3])]}),
         "line 1: gtboxes[0]: fbox has 3 numbers",
     ),
-    "text": (
-        lines({"ID": "a", "gtboxes": [person(["1", 2, 3, 4])]}),
-        'line 1: gtboxes[0]: fbox[0] is "1"',
-    ),
     "no box": (
         lines({"ID": "a", "gtboxes": [{"tag": "person"}]}),
         "line 1: gtboxes[0]: fbox is missing",
     ),
-    "twice": (lines(TRUTH[1], TRUTH[1]), "line 2: duplicate image 'b' (also at line 1)"),
     "no ID": (lines({"gtboxes": []}), "line 1: image name is missing"),
-    "NaN": (
-        lines({"ID": "a", "gtboxes": [person([float("nan"), 2, 3, 4])]}),
-        "line 1: gtboxes[0]: fbox[0] is NaN",
-    ),
-    "key twice": ('{"ID": "a", "gtboxes": [], "ID": "b"}\n', 'line 1: duplicate key "ID"'),
 }
 
 

@@ -12,10 +12,12 @@ import detap
 from detap.errors import InputError
 from detap.formats.detection import detect_format
 from tests.formats import test_createml as createml
+from tests.formats import test_crowdhuman as crowdhuman
 from tests.formats import test_datumaro as datumaro
 from tests.formats import test_label_studio as label_studio
 from tests.formats import test_labelme as labelme
 from tests.formats import test_roboflow as roboflow
+from tests.formats import test_sagemaker as sagemaker
 from tests.formats import test_scalabel as scalabel
 from tests.formats import test_supervisely as supervisely
 from tests.formats import test_tfcsv as tfcsv
@@ -54,6 +56,11 @@ KINDS = {kind.name: kind for kind in (
          ("points", 0, 1), "points[0][1]", ("label",)),
     Kind("scalabel", scalabel.TRUTH, (0, "labels", 0), "[0].labels[0]", ("box2d", "y1"), "y1",
          ("category",), (), lambda: [*scalabel.TRUTH, scalabel.TRUTH[0]]),
+    Kind("crowdhuman", crowdhuman.A, ("gtboxes", 0), "line 1: gtboxes[0]", ("fbox", 1), "fbox[1]",
+         (), (), lambda: crowdhuman.lines(crowdhuman.A, crowdhuman.A)),
+    Kind("sagemaker", sagemaker.A, ("boxes", "annotations", 0), "line 1: boxes.annotations[0]",
+         ("left",), "left", (), ("boxes", "image_size", 0, "width"),
+         lambda: sagemaker.lines(sagemaker.A, sagemaker.A)),
     Kind("labelstudio", [label_studio.task(label_studio.region())],
          (0, "annotations", 0, "result", 0), "[0].annotations[0].result[0]", ("value", "x"), "x"),
     Kind("roboflow", roboflow.response(roboflow.prediction()), ("predictions", 0), "predictions[0]",

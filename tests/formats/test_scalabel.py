@@ -123,7 +123,6 @@ BAD = {
     "no name": Bad(changed(TRUTH, 0, without="name"), "[0]: image name is missing"),
     "labels are text": Bad(changed(TRUTH, 0, "labels", to="x"), '[0]: labels is "x"'),
     "no category": Bad(changed(TRUTH, *AT, without="category"), f"{FIRST}: category is missing"),
-    "text": Bad(changed(TRUTH, *AT, "box2d", "x1", to="1"), f'{FIRST}: x1 is "1"'),
     "a list": Bad(changed(TRUTH, *AT, "box2d", to=[1, 2, 3, 4]), f"{FIRST}: is [1, 2, 3, 4]"),
     "scores": Bad(SCORED, f"{FIRST}: has a score (detections?)"),
     "two frames": Bad(
