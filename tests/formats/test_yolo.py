@@ -1,6 +1,7 @@
 """YOLO data sets and predictions: small cases worked by hand."""
 
 import os
+import re
 import time
 import warnings
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 import detap
+from detap.cli import main
 from detap.errors import DetapWarning, InputError, UsageError
 from detap.formats.catalogue import FORMATS
 from detap.tables.detection import Detections, GroundTruth
@@ -582,3 +584,12 @@ def test_a_file_of_200_000_rows_takes_linear_time(tmp_path: Path) -> None:
         truth_of(tmp_path / "gt", format="yolo", image_size="640x480")
     assert time.process_time() - started < 6
     assert error.value.problems[0].location == "200000 lines (1, 2, 3, ...)"
+
+
+def test_detections_alone_have_the_names_beside_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path, {"classes.txt": "cat\ndog\n", "a.txt": "1 .5 .5 .2 .2 .9\n"})
+    options = ("--dt-format", "yolo", "--image-size", "100x100")
+    assert main(["check", "--dt", str(tmp_path), *options]) == 0
+    assert re.search(r"dog +1\n", capsys.readouterr().out)

@@ -283,6 +283,8 @@ def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits
     folder = _predictions_folder(os.fspath(path))
     names_file = options.get("dt_class_names") or options.get("class_names")
     classes = set(ClassNames.read(names_file, Problems(1), limits).names)
+    for name in NAME_LISTS:
+        classes = classes or set(read_if_valid(os.path.join(folder.path, name), limits).names)
     if not classes:
         words = {class_number(word) for words in first_words(folder, limits) for word in words}
         classes = {word.lstrip("0") or "0" for word in words if is_whole(word)}
