@@ -55,7 +55,8 @@ class _SettingsFile(Option):
     ) -> tuple[Any, list[str]]:
         """Set the defaults of the other options from the file."""
         command = cast("ConfiguredCommand", ctx.command)
-        if not (opts.get("help") or opts.get("help_all")):
+        shown = command.get_help_option(ctx)  # whose name depends on click's version
+        if not (opts.get("help_all") or (shown and opts.get(str(shown.name)))):
             settings = settings_for(opts, command)
             ctx.meta[_META] = settings
             if settings.values:
