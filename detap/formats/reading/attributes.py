@@ -2,6 +2,7 @@
 
 from array import array
 from collections.abc import Callable, Sequence
+from sys import float_info
 from typing import Any
 
 import numpy as np
@@ -64,8 +65,7 @@ def _value(name: str, value: Any) -> Value:
     if value is None or isinstance(value, str):
         return value.strip() or None if value else None
     if isinstance(value, int | float):
-        try:
-            return float(value)
-        except OverflowError:
-            raise FaultError(f"{name} is too large", "use a smaller number") from None
+        if abs(value) > float_info.max:
+            raise FaultError(f"{name} is too large", "use a smaller number")
+        return float(value)
     raise FaultError(f"{name} is {quote(str(value))}", "expected a number or a string")
