@@ -11,11 +11,12 @@ found_torch()
 CODE = """
 import sys
 sys.modules["torchmetrics"] = None  # as if it were not installed
+import pytest
+status = pytest.main(["-q", "-n", "0", "-p", "no:cacheprovider", "tests/torch/test_mean_ap.py"])
 from detap.torch import MeanAveragePrecision
 from detap.torch.metric import PlainMetric
 assert issubclass(MeanAveragePrecision, PlainMetric)
-import pytest
-sys.exit(pytest.main(["-q", "-n", "0", "-p", "no:cacheprovider", "tests/torch/test_mean_ap.py"]))
+sys.exit(status)
 """
 
 
