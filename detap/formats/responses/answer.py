@@ -1,8 +1,8 @@
 """One answer of a model: its boxes and notes, from JSON or from tokens in its text.
 
-JSON may be broken off, malformed, or written like Python. A state machine reads one value without
-recursion. An answer is read in linear time: an opening bracket that was open at a fault would fail
-at the same fault, and is not tried again.
+JSON may be broken off, malformed, or written like Python; it is read to a depth of 100. An answer
+is read in linear time: an opening bracket that was open at a fault would fail at the same fault,
+and is not tried again.
 """
 
 import json
