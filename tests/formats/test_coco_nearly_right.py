@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 
 import detap
-from tests.cli.conftest import Ended
+from tests.cli.conftest import Run
 from tests.cli.conftest import detap as command
 
 __all__ = ["command"]
 
-Run = Callable[..., Ended]
 Record = dict[str, Any]
 FOLDER = "coco-val2014-100"
 TRUTH = f"{FOLDER}/instances_val2014_100.json"

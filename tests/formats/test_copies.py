@@ -92,14 +92,6 @@ def test_folders_that_are_copies(tmp_path: Path) -> None:
     )
 
 
-def test_copies_are_counted(tmp_path: Path) -> None:
-    write(tmp_path, VOC | {f"Annotations/old/{name}.xml": xml("a.jpg") for name in "ab"})
-    with pytest.raises(
-        InputError, match=r"has the name of 'a.xml': is it a copy\? \(2 files\); rem"
-    ):
-        detap.read_ground_truth(tmp_path, format="voc")
-
-
 @pytest.mark.parametrize("name", ["voc", "labelme"])
 def test_subfolders_may_be_skipped(tmp_path: Path, name: str) -> None:
     files, inside, copy, _ = COPIED[name]

@@ -1,11 +1,9 @@
 """COCO records with several lists of keypoints, and other keys of the score."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from detap.analysis.explanation.protocol_search import searched_presets
@@ -15,7 +13,7 @@ from detap.formats.catalogue import FORMATS
 from detap.formats.read import reader_options
 from detap.protocols import Protocol
 from detap.tables.detection import Detections, GroundTruth
-from tests.cli.conftest import Ended, detap
+from tests.cli.conftest import Run, detap
 from tests.formats.helpers import codes
 
 __all__ = ["detap"]
@@ -94,20 +92,6 @@ def test_a_score_has_another_key(tmp_path: Path) -> None:
     assert detections.score.tolist() == [0.5] * 4
 
 
-def test_odd_records_are_read_alike(tmp_path: Path) -> None:
-    """An escaped key leaves the compiled reader."""
-    paths = write(tmp_path, [{}, {}], [{"foot_score": 0.25}, {}])
-    plain = read(paths)
-    for path in map(Path, paths):
-        text = path.read_text().replace('"foot_kpts"', '"foot_k\\u0070ts"', 1)
-        path.write_text(text.replace('"foot_score"', '"foot_scor\\u0065"', 1))
-    for table, other in zip(plain, read(paths), strict=True):
-        assert table.keypoints is not None
-        assert other.keypoints is not None
-        assert np.array_equal(table.keypoints, other.keypoints)
-    assert read(paths)[1].score.tolist() == [0.25, 0.5]
-
-
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -133,7 +117,7 @@ def test_a_missing_key(tmp_path: Path) -> None:
         read(paths)
 
 
-def test_other_formats_have_no_keys(tmp_path: Path, detap: Callable[..., Ended]) -> None:
+def test_other_formats_have_no_keys(tmp_path: Path, detap: Run) -> None:
     labels = tmp_path / "labels.jsonl"
     labels.write_text('{"image": "1", "boxes": []}\n')
     paths = write(tmp_path, [{}], [{}])
@@ -153,7 +137,7 @@ def test_a_search_leaves_out_presets_of_other_keys() -> None:
     assert len(group.presets) == 6
 
 
-def test_protocols_that_read_different_keys(tmp_path: Path, detap: Callable[..., Ended]) -> None:
+def test_protocols_that_read_different_keys(tmp_path: Path, detap: Run) -> None:
     paths = write(tmp_path, [{}], [{}])
     sources = ("--gt", paths[0], "--dt", paths[1])
     ended = detap("explain", *sources, "--from", "coco-keypoints", "--to", TWO)

@@ -72,15 +72,13 @@ def test_visibility_selects_objects(tmp_path: Path) -> None:
 
 def test_converted_and_read_again(tmp_path: Path) -> None:
     truth = detap.read_ground_truth(made(tmp_path / "in"))
-    detections = detap.read_detections(tmp_path / "in", truth)
-    detap.convert(tmp_path / "out", truth, detections, to="mot")
+    detap.convert(tmp_path / "out", truth, detap.read_detections(tmp_path / "in", truth), to="mot")
     again = detap.read_ground_truth(tmp_path / "out")
-    assert again.images == truth.images
-    assert again.corners.tobytes() == truth.corners.tobytes()
-    assert again.ignore.tolist() == truth.ignore.tolist()
-    assert [again.classes[k] for k in again.label] == [truth.classes[k] for k in truth.label]
-    rows = detap.read_detections(tmp_path / "out", again)
-    assert rows.score.tolist() == [33.5, 20, -2]
+    for table in (truth, again):
+        assert (again.images, again.ignore.tolist()) == (table.images, table.ignore.tolist())
+        assert again.corners.tobytes() == table.corners.tobytes()
+        assert [table.classes[k] for k in table.label] == ["pedestrian", "distractor", "pedestrian"]
+    assert detap.read_detections(tmp_path / "out", again).score.tolist() == [33.5, 20, -2]
 
 
 def test_names_that_cannot_be_written(tmp_path: Path) -> None:

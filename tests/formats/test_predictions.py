@@ -5,7 +5,6 @@ The forms hold the results of pycocotools' example, whose AP is its own.
 
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,28 +14,19 @@ import pytest
 import detap
 from detap import GroundTruth, InputError
 from detap.formats.detection import detect_format, matching_formats
-from tests.cli.conftest import Ended
+from tests.cli.conftest import Ended, Run
 from tests.cli.conftest import detap as command
 from tests.formats.voc_files import write
 
 __all__ = ["command"]
 
-Run = Callable[..., Ended]
 TRUTH = "coco-val2014-100/instances_val2014_100.json"
-FOLDER = "formats3/inference"
 AP = 0.504580699
 FORMS = ("darknet.json", "mmdet/preds", "ultralytics", "hf.jsonl", "torchvision.json")
 POSITIONS = (
     "info: class numbers are positions, from 0, in the classes of the ground truth (734) "
     "[classes-by-position]"
 )
-
-
-def form(real_data: Path, name: str) -> Path:
-    path = real_data / FOLDER / name
-    if not path.exists():
-        pytest.skip(f"the output of inference tools is absent: no {path}")
-    return path
 
 
 def ap(ended: Ended) -> float:
@@ -46,18 +36,19 @@ def ap(ended: Ended) -> float:
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_every_form_has_the_ap_of_the_results(command: Run, real_data: Path, name: str) -> None:
-    path = form(real_data, name)
+def test_every_form_has_the_ap_of_the_results(
+    command: Run, real_data: Path, formats3: Path, name: str
+) -> None:
+    path = formats3 / "inference" / name
     ended = command("eval", str(real_data / TRUTH), str(path), "--output-format", "json")
     assert ap(ended) == pytest.approx(AP, abs=1e-9)
     assert (POSITIONS in ended.err) == (name == "mmdet/preds")
     assert detect_format(None, path).name == "predictions"
 
 
-def test_all_other_data_is_of_its_format(real_data: Path) -> None:
+def test_all_other_data_is_of_its_format(real_data: Path, formats3: Path) -> None:
     """No file of the real data, and none of its folders, is taken for inference output."""
-    form(real_data, "darknet.json")
-    own = str(real_data / FOLDER)
+    own = str(formats3 / "inference")
     checked = 0
     for folder, _, files in os.walk(real_data):
         if not folder.startswith(own):

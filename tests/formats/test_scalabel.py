@@ -100,12 +100,10 @@ def test_converted_and_read_again(tmp_path: Path) -> None:
     detections = detap.read_detections(write(tmp_path / "dt.json", SCORED), truth)
     detap.convert(tmp_path / "out", truth, detections, to="scalabel")
     again = detap.read_ground_truth(tmp_path / "out/labels.json")
-    assert again.images == truth.images
-    assert again.classes == truth.classes
-    assert again.crowd.tolist() == [False, True]
+    assert (again.images, again.classes) == (truth.images, truth.classes)
     assert again.corners.tobytes() == truth.corners.tobytes()
     scored = detap.read_detections(tmp_path / "out/predictions.json", again)
-    assert scored.score.tolist() == [0.9]
+    assert (again.crowd.tolist(), scored.score.tolist()) == ([False, True], [0.9])
     written = json.loads((tmp_path / "out/labels.json").read_text())
     assert written["frames"][0]["labels"][1] == {
         "id": "2",

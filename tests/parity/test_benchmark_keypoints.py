@@ -1,18 +1,15 @@
 """CrowdPose and COCO-WholeBody: the figures of xtcocotools 1.14.3, through the command line."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Ended
-
-Command = Callable[..., Ended]
+from tests.cli.conftest import Run
 
 
-def scored(detap: Command, *arguments: object) -> dict[str, Any]:
+def scored(detap: Run, *arguments: object) -> dict[str, Any]:
     """Return the JSON report of `detap eval`."""
     ended = detap("eval", *arguments, "--output-format", "json")
     assert ended.status == 0, ended.err
@@ -25,7 +22,7 @@ def crowdpose(formats3: Path) -> tuple[Path, Path]:
     return folder / "crowdpose_val.json", folder / "crowdpose_preds.json"
 
 
-def test_crowdpose(formats3: Path, detap: Command) -> None:
+def test_crowdpose(formats3: Path, detap: Run) -> None:
     report = scored(detap, *crowdpose(formats3), "--protocol", "crowdpose")
     expected = json.loads((formats3 / "crowdpose" / "expected.json").read_text())
     expected["AR20"] = expected.pop("AR")
@@ -36,14 +33,14 @@ def test_crowdpose(formats3: Path, detap: Command) -> None:
     assert "missing-area" not in [note["code"] for note in report["notes"]]
 
 
-def test_the_error_for_fourteen_keypoints_names_the_preset(formats3: Path, detap: Command) -> None:
+def test_the_error_for_fourteen_keypoints_names_the_preset(formats3: Path, detap: Run) -> None:
     """Its results have no boxes, so keypoints are scored by default."""
     ended = detap("eval", *crowdpose(formats3))
     assert ended.status == 2
     assert "14 keypoints; pass 14 values with --sigmas, or use --protocol crowdpose" in ended.err
 
 
-def test_parts_of_crowdpose(formats3: Path, tmp_path: Path, detap: Command) -> None:
+def test_parts_of_crowdpose(formats3: Path, tmp_path: Path, detap: Run) -> None:
     truth, detections = crowdpose(formats3)
     split = tmp_path / "split.csv"
     lines = ["image,tag"]
@@ -65,7 +62,7 @@ PARTS = {"": "wholebody"} | {
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_wholebody(formats3: Path, detap: Command, part: str) -> None:
+def test_wholebody(formats3: Path, detap: Run, part: str) -> None:
     folder = formats3 / "wholebody"
     files = folder / "wholebody_val.json", folder / "wholebody_preds.json"
     report = scored(detap, *files, "--protocol", f"coco-wholebody{part}")

@@ -1,24 +1,19 @@
 """VisDrone: the figures of its toolkit, run in Octave, through the command line."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Ended
+from tests.cli.conftest import Run
 
-Command = Callable[..., Ended]
 NAMES = ("AP", "AP50", "AP75", "AR1", "AR10", "AR100", "AR500")
 
 
 @pytest.fixture(scope="module")
-def folder(real_data: Path) -> Path:
-    folder = real_data / "formats3" / "visdrone"
-    if not folder.is_dir():
-        pytest.skip(f"the data of VisDrone is absent: no folder {folder}")
-    return folder
+def folder(formats3: Path) -> Path:
+    return formats3 / "visdrone"
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +23,7 @@ def expected(folder: Path) -> dict[str, Any]:
     return figures
 
 
-def scored(detap: Command, folder: Path, *options: object) -> dict[str, Any]:
+def scored(detap: Run, folder: Path, *options: object) -> dict[str, Any]:
     """Return the JSON report of `detap eval`."""
     paths = folder / "annotations", folder / "detections"
     ended = detap("eval", *paths, *map(str, options), "--output-format", "json")
@@ -37,7 +32,7 @@ def scored(detap: Command, folder: Path, *options: object) -> dict[str, Any]:
     return report
 
 
-def test_the_toolkit(folder: Path, expected: dict[str, Any], detap: Command) -> None:
+def test_the_toolkit(folder: Path, expected: dict[str, Any], detap: Run) -> None:
     report = scored(detap, folder)
     assert report["signature"].startswith("protocol:visdrone|detap:")
     assert list(report["summary"]) == list(NAMES)
@@ -51,7 +46,7 @@ def test_the_toolkit(folder: Path, expected: dict[str, Any], detap: Command) -> 
         assert 100 * value == pytest.approx(expected["per_class"][number], abs=1e-11)
 
 
-def test_the_plain_mean(folder: Path, expected: dict[str, Any], detap: Command) -> None:
+def test_the_plain_mean(folder: Path, expected: dict[str, Any], detap: Run) -> None:
     report = scored(detap, folder, "--class-mean", "equal")
     mean = sum(expected["per_class"].values()) / 10
     assert 100 * report["summary"]["AP"] == pytest.approx(mean, abs=1e-11)
@@ -72,7 +67,7 @@ def test_the_plain_mean(folder: Path, expected: dict[str, Any], detap: Command) 
 def test_the_data_tests_the_rules(
     folder: Path,
     expected: dict[str, Any],
-    detap: Command,
+    detap: Run,
     option: tuple[str, str],
     changed: str,
 ) -> None:
@@ -80,7 +75,7 @@ def test_the_data_tests_the_rules(
     assert abs(100 * summary[changed] - expected[changed]) > 1e-3
 
 
-def test_slices_match_each_limit_again(folder: Path, detap: Command, tmp_path: Path) -> None:
+def test_slices_match_each_limit_again(folder: Path, detap: Run, tmp_path: Path) -> None:
     images = sorted(path.stem for path in (folder / "annotations").iterdir())[::2]
     (tmp_path / "slices.csv").write_text("image,tag\n" + "".join(f"{n},half\n" for n in images))
     (tmp_path / "images.txt").write_text("\n".join(images))
@@ -89,7 +84,7 @@ def test_slices_match_each_limit_again(folder: Path, detap: Command, tmp_path: P
     assert whole["slices"]["half"]["summary"] == pytest.approx(part, abs=1e-15)
 
 
-def test_intervals_and_bounds(folder: Path, detap: Command) -> None:
+def test_intervals_and_bounds(folder: Path, detap: Run) -> None:
     report = scored(detap, folder, "--confidence", "0.9", "--resamples", "100")
     intervals = report["intervals"]["summary"]
     assert intervals["AR10"] == [None, None]  # not among the matches of the largest limit
