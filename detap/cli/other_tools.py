@@ -45,10 +45,10 @@ def option_for(name: str, options: Collection[str]) -> str | None:
     It is empty if the command lacks that option; the result is None for a name that is not known.
     """
     word = _normalized(name)
-    for option in (*_SAME_OPTION, *options):
-        if word == _normalized(option) or word in _SAME_OPTION.get(option, "").split():
+    for option, names in _SAME_OPTION.items():
+        if word in names.split():
             return option if option in options else ""
-    return None
+    return next((option for option in options if word == _normalized(option)), None)
 
 
 def _normalized(name: str) -> str:

@@ -6,6 +6,7 @@ from contextlib import suppress
 from itertools import islice
 
 from detap.errors import InputError, Problem, UsageError
+from detap.formats.reading.sniffing import head
 from detap.text_input import join_names
 
 _NAMES = ("train", "val", "valid", "validation", "test")
@@ -13,6 +14,7 @@ _NAMES = ("train", "val", "valid", "validation", "test")
 _SAME = ("val", "valid", "validation")
 _MOST = 1000
 _FIELD = "{split}"
+_OLD_LABELME = b"<imagesize>"
 
 
 def subsets_of(folder: str, patterns: Iterable[str]) -> dict[str, str]:
@@ -73,9 +75,17 @@ def chosen_subset(path: str, subsets: Mapping[str, str], split: str | None) -> s
 def resolve_subset(path: str, patterns: tuple[str, ...], split: str | None, title: str) -> str:
     """Return the path of the chosen subset of a folder, or the path itself if it has none."""
     subsets = subsets_of(path, patterns) if os.path.isdir(path) else {}
+    if split is None and all(map(_is_old_labelme, subsets.values())):
+        return path  # the reader refuses its files, whatever the subset
     if subsets:
         return chosen_subset(path, subsets, split)
     if split is not None:
         layouts = " or ".join(pattern for pattern in patterns if _FIELD in pattern)
         raise UsageError(f"--split requires a {title} folder with {layouts}, got {path}")
     return path
+
+
+def _is_old_labelme(folder: str) -> bool:
+    """Return True for a folder of XML by LabelMe's older tool."""
+    names = islice(_files(folder, "", ".xml"), 1)
+    return any(_OLD_LABELME in head(os.path.join(folder, name)) for name in names)

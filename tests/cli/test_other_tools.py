@@ -85,6 +85,11 @@ def test_every_name_leads_to_options_of_eval() -> None:
         ("check --conf 0.5", "No such option '--conf'."),
         ("compare a b --conf 0.5", "No such option '--conf'. Did you mean '--min-score'?"),
         ("compare a b --tide", "No such option '--tide'."),
+        (
+            "check --images seen",
+            "No such option '--images'. Did you mean '--image-set' or '--image-size' or "
+            "'--image-sizes'?",
+        ),
         ("eval --confg a", "No such option '--confg'. Did you mean '--config'?"),
         ("eval -vx", "No such option '-vx'. Did you mean '-v'?"),
     ],

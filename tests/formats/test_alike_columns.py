@@ -192,6 +192,33 @@ def test_names_with_spaces_may_be_difficult(tmp_path: Path) -> None:
     assert detap.evaluate(table, detections, "voc2012").summary["mAP"] == 1
 
 
+ROTATED = "<robndbox><cx>50</cx><cy>40</cy><w>20</w><h>10</h><angle>0.5</angle></robndbox>"
+
+
+def test_rotated_boxes_of_rolabelimg(tmp_path: Path) -> None:
+    """The remedy of the message, DOTA text, is read as the same rectangle."""
+    (tmp_path / "a.xml").write_text(
+        f"<annotation>{2 * f'<object><name>ship</name>{ROTATED}</object>'}</annotation>"
+    )
+    (tmp_path / "b.xml").write_text((tmp_path / "a.xml").read_text())
+    message = r"a rotated box of roLabelImg, which VOC lacks \(4 times, in several files\)"
+    with pytest.raises(InputError, match=message) as caught:
+        detap.read_ground_truth(tmp_path, format="voc")
+    assert len(caught.value.problems) == 1
+    assert not caught.value.omitted
+    (tmp_path / "dota").mkdir()
+    (tmp_path / "dota" / "a.txt").write_text("50 40 20 10 0.5 ship 0\n")
+    table = detap.read_ground_truth(tmp_path / "dota", format="dota", angle_unit="radians")
+    assert table.polygons is not None
+    corners = table.polygons.reshape(4, 2)
+    assert corners.mean(axis=0) == pytest.approx([50, 40])
+    sides = np.linalg.norm(np.roll(corners, -1, axis=0) - corners, axis=1)
+    assert sorted(sides) == pytest.approx([10, 10, 20, 20])
+    # As in roLabelImg, the angle turns the x axis towards the y axis.
+    long = (np.roll(corners, -1, axis=0) - corners)[np.argmax(sides)]
+    assert np.tan(0.5) == pytest.approx(long[1] / long[0])
+
+
 def test_the_warning_of_made_up_scores_is_one(tmp_path: Path) -> None:
     gt, dt = data_set(tmp_path, BOX, [f"0 {BOX} 3", f"0 {BOX} 4"])
     with pytest.warns(DetapWarning, match="made-up-scores"):

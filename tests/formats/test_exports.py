@@ -210,8 +210,13 @@ def test_several_subsets_are_listed(data: Data, path: str, file: str) -> None:
     ]
 
 
+_OLD = (
+    'is XML of LabelMe\'s older tool ("LabelMe 3.0" in CVAT), not VOC ({} times, in several '
+    "files); export COCO, Pascal VOC or CVAT for images"
+)
 REFUSED = {
-    "cvat-exports/label_me/train": "has no bndbox (26 times, in several files); add <bndbox>",
+    "cvat-exports/label_me": _OLD.format(20),
+    "cvat-exports/label_me/train": _OLD.format(10),
     "supervision/data.yaml": "lists classes but no images: it has no `train:`, `val:` or `test:`; "
     "use the folder of the labels, and this file as --class-names {}",
 }

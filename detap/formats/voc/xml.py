@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from lxml import etree
 
+from detap.errors import Problem
 from detap.formats.reading.attributes import Attributes, Value
 from detap.formats.reading.xml_settings import SAFE
 from detap.formats.text.lines import box_fault, looks_like, number_fault
@@ -49,6 +50,10 @@ def read_annotation(
     if root is None:
         return Annotation([])
     objects = [child for child in root if child.tag == "object"]
+    if root.find("imagesize") is not None or root.find("object/polygon") is not None:
+        message = 'is XML of LabelMe\'s older tool ("LabelMe 3.0" in CVAT), not VOC'
+        problems.add(file, "", message, "export COCO, Pascal VOC or CVAT for images")
+        return Annotation([])
     if not objects and root.tag != "annotation":
         note = " (an HTML page?)" if str(root.tag).lower().endswith("html") else ""
         message = f"not a VOC annotation: the root is <{root.tag}>{note}"
@@ -58,6 +63,11 @@ def read_annotation(
         if child.tag != "object" and local.lower() == "object":
             message = f"unexpected element <{child.tag}>"
             problems.add(file, f"line {child.sourceline}", message, "write <object>")
+    if rotated := sum(1 for _ in root.iter("robndbox")):
+        message = "has <robndbox>, a rotated box of roLabelImg, which VOC lacks"
+        hint = "write DOTA text (`cx cy w h angle class 0` a line, --angle-unit radians)"
+        problems.add_first_of([Problem(file, "", message, hint)], rotated)
+        return Annotation([])
     read = (
         _read_object(element, file, f"object {number}", problems, attributes)
         for number, element in enumerate(objects, 1)
