@@ -122,10 +122,10 @@ LINES = (
         "labelstudio",
         "Label Studio",
         "detap.formats.label_studio.LabelStudio",
-        (".json",),
+        (".json", ".csv"),
         (*BOX_OPTIONS, SHAPES, MODEL_VERSION),
         fits="files",
-        pattern=rb'\[.*"(annotations|completions|predictions|lead_time)"',
+        pattern=rb'\[.*"(annotations|completions|predictions|lead_time)"|[^\n]*lead_time',
         writes=True,
     ),
     Line(

@@ -25,7 +25,7 @@ from detap.formats.content import (
     scores_of,
 )
 from detap.formats.image_folders import ImageFolder, nearby_folders
-from detap.formats.reading.sniffing import json_paths
+from detap.formats.reading.sniffing import head, json_paths
 from detap.formats.shapes.document import (
     Box,
     Document,
@@ -47,6 +47,7 @@ from detap.formats.shapes.values import (
 )
 from detap.formats.stem_matching import base_name, without_suffix
 from detap.formats.xywh import to_xywh
+from detap.io.file_kinds import BYTE_ORDER_MARK
 from detap.io.json_text import short_json
 from detap.io.problems import FaultError
 from detap.tables.detection import Detections, Floats, GroundTruth, encode_boxes
@@ -102,6 +103,12 @@ class Tasks(Document):
             message = f"predictions of several models: {join_names(self._models)}"
             raise InputError(Problem(self.path, "", message, "choose one with --model-version"))
         return self
+
+    def parse(self, data: bytes) -> Any:
+        """Return the content of a file; raise FaultError for CSV."""
+        if _is_csv(data):
+            raise FaultError("is Label Studio's CSV, which is not read", "export JSON")
+        return super().parse(data)
 
     def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
         """Yield the location and record of each annotated image."""
@@ -302,7 +309,9 @@ class LabelStudio(DocumentFormat):
     coordinates = "x, y, width, height"
 
     def fits(self, path: str) -> bool:
-        """Return True if a file is a list of tasks, or JSON-MIN."""
+        """Return True if a file is a list of tasks, JSON-MIN, or Label Studio's CSV."""
+        if _is_csv(head(path)):
+            return True
         paths = json_paths(path)
         # The data of a task may come after more results than the head of a file holds.
         lists = [f"[].{key}[]" for key in (*_LISTS, "predictions")]
@@ -486,6 +495,12 @@ def file_name_of(value: str) -> str:
 def image_name_of(value: str) -> str:
     """Return the file name of an image without the digits that an upload puts before it."""
     return _UPLOADED.sub("", file_name_of(value))
+
+
+def _is_csv(data: bytes) -> bool:
+    """Return True for Label Studio's CSV, by its columns."""
+    first = data.removeprefix(BYTE_ORDER_MARK).lstrip().split(b"\n", 1)[0]
+    return b"lead_time" in first and not first.startswith((b"[", b"{"))
 
 
 def label_of(kind: str, value: Mapping[str, Any]) -> str:

@@ -217,6 +217,7 @@ _OLD = (
 REFUSED = {
     "cvat-exports/label_me": _OLD.format(20),
     "cvat-exports/label_me/train": _OLD.format(10),
+    "label-studio/CSV/result.csv": "is Label Studio's CSV, which is not read; export JSON",
     "supervision/data.yaml": "lists classes but no images: it has no `train:`, `val:` or `test:`; "
     "use the folder of the labels, and this file as --class-names {}",
 }

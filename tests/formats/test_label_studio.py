@@ -406,6 +406,7 @@ BAD: dict[str, tuple[Any, str]] = {
         [minimal(region(), label=[{}, 5])],
         "[0]: label[1] is 5; expected an object",
     ),
+    "CSV": ('"annotation_id","lead_time","image"\n1,2,"a.jpg"\n', "is Label Studio's CSV"),
 }
 
 
