@@ -32,11 +32,13 @@ from detap.tables.notes import INTERLEAVED, NO_DETECTIONS, PER_INPUT
 
 Table = TypeVar("Table", GroundTruth, Detections)
 
-_MERGE_HINT = (
-    "put each image in one input, pass merge_images=True (--merge-images) if their boxes differ, "
-    "or compare the files of several detectors: detap compare FILES --gt GT"
-)
-"""Hint for an image in two inputs."""
+_MERGE = "pass merge_images=True (--merge-images) if their boxes differ"
+_MERGE_HINTS = {
+    GroundTruth: f"put each image in one input, or {_MERGE}",
+    Detections: f"put each image in one input, {_MERGE}, or compare the files of several "
+    "detectors: detap compare FILES --gt GT",
+}
+"""Hints for an image in two inputs, by table."""
 
 OF_ONE = frozenset({"images-without-file"})
 """Codes of notes on one input that do not apply to several."""
@@ -47,7 +49,7 @@ def join_ground_truths(tables: Sequence[GroundTruth], *, merge_images: bool = Fa
     if len(tables) == 1:
         return tables[0]
     if not merge_images:
-        refuse_shared((table.path, table.images) for table in tables)
+        _refuse_shared(tables, [table.images for table in tables])
     images, ids = (_union(tables, names) for names in ("images", "class_ids"))
     for table in tables[1:]:
         if table.sigmas != tables[0].sigmas:
@@ -76,7 +78,7 @@ def join_detections(
     _refuse_some_without_scores(tables)
     if not merge_images:
         # A table may list every image of the ground truth; only images with rows matter.
-        refuse_shared((table.path, images_seen(table)) for table in tables)
+        _refuse_shared(tables, [images_seen(table) for table in tables])
     images = _union(tables, "images") if ground_truth is None else ground_truth.images
     known = () if ground_truth is None else ground_truth.class_ids
     ids = (*known, *ordered(set(_union(tables, "class_ids")).difference(known)))
@@ -149,15 +151,15 @@ def images_seen(table: Detections) -> list[Name]:
     return [table.images[number] for number in np.flatnonzero(table.images_with_rows).tolist()]
 
 
-def refuse_shared(named: Iterable[tuple[str, Iterable[Name]]]) -> None:
-    """Raise InputError if two inputs have the same image."""
+def _refuse_shared(tables: Sequence[Table], images: Sequence[Iterable[Name]]) -> None:
+    """Raise InputError if two tables have the same image; `images` are those of each."""
     owner: dict[Name, str] = {}
-    for path, images in named:
-        for image in images:
+    for table, names in zip(tables, images, strict=True):
+        for image in names:
             if image in owner:
                 message = f"image {image!r} is also in {owner[image]}"
-                raise InputError(Problem(path, "", message, _MERGE_HINT))
-        owner |= dict.fromkeys(images, path)
+                raise InputError(Problem(table.path, "", message, _MERGE_HINTS[type(table)]))
+        owner |= dict.fromkeys(names, table.path)
 
 
 def _union(tables: Sequence[Table], field: str) -> tuple[Name, ...]:

@@ -215,20 +215,22 @@ def test_rows_split_over_inputs_count_as_in_one_file(tmp_path: Path) -> None:
 
 def test_an_image_of_two_inputs_is_refused(tmp_path: Path) -> None:
     gts = [write(tmp_path / f"gt{k}.json", truth_of([k, 5])) for k in (1, 2)]
-    hint = (
-        "put each image in one input, pass merge_images=True (--merge-images) if their boxes "
-        "differ, or compare the files of several detectors: detap compare FILES --gt GT"
-    )
+    merge = "pass merge_images=True (--merge-images) if their boxes differ"
     with pytest.raises(InputError) as caught:
         read_ground_truth(gts)
-    assert str(caught.value) == f"{gts[1]}: image 5 is also in {gts[0]}; {hint}"
+    assert str(caught.value) == (
+        f"{gts[1]}: image 5 is also in {gts[0]}; put each image in one input, or {merge}"
+    )
     truth = read_ground_truth(gts, merge_images=True)
     assert truth.images == (1, 2, 5)
     assert len(truth) == 8
     dts = [write(tmp_path / f"dt{k}.json", detections_on([k, 5])) for k in (1, 2)]
     with pytest.raises(InputError) as caught:
         read_detections(dts, truth)
-    assert str(caught.value) == f"{dts[1]}: image 5 is also in {dts[0]}; {hint}"
+    assert str(caught.value) == (
+        f"{dts[1]}: image 5 is also in {dts[0]}; put each image in one input, "
+        f"{merge}, or compare the files of several detectors: detap compare FILES --gt GT"
+    )
 
 
 @pytest.mark.parametrize(
