@@ -134,9 +134,16 @@ Input = Object(
     "Input",
     "A file or folder that was read.",
     others=Any,
-    role=Literal.__getitem__(
-        ("ground_truth", "detections", "first", "second", "run", "qrels", "scores", "labels")
-    ),
+    role=Literal[
+        "ground_truth",
+        "detections",
+        "first",
+        "second",
+        "run",
+        "qrels",
+        "scores",
+        "labels",
+    ],
     path=field(str, "The path as given."),
     data_set=field(str, "Its name, in a report of several.", required=False),
     sha256=field(
