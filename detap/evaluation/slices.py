@@ -11,7 +11,7 @@ from io import StringIO
 from typing import Any
 
 from detap.errors import InputError, Note, Problem
-from detap.io.json_text import decode
+from detap.io.json_text import decode, distinct
 from detap.io.stream import read_bytes
 from detap.tables.columns import Name
 
@@ -101,7 +101,7 @@ def _json_pairs(
     path: str, text: str, name_by_text: Mapping[str, Name]
 ) -> Iterator[tuple[str | None, str]]:
     try:
-        record = json.loads(text, object_pairs_hook=_without_repeats)
+        record = json.loads(text, object_pairs_hook=distinct)
     except (ValueError, RecursionError) as error:
         raise InputError(Problem(path, "", f"is not JSON: {error}")) from None
     if not isinstance(record, dict) or not record:
@@ -124,12 +124,3 @@ def _json_pairs(
 
 def _as_list(value: object) -> list[Any]:
     return value if isinstance(value, list) else [value]
-
-
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    record: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in record:
-            raise ValueError(f"duplicate key {key!r}")
-        record[key] = value
-    return record

@@ -1,4 +1,4 @@
-"""Class maps: read them, and give both tables of a run other names of classes, or one of them."""
+"""Read class maps, and rename, merge, drop or flag the classes of tables by them."""
 
 import csv
 import json
@@ -7,13 +7,14 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
 from detap.errors import InputError, Note, Problem, UsageError
 from detap.formats.by_name.notes import class_notes, classes_without_file, nonzero_notes
-from detap.io.json_text import check_text, decode, short_json
+from detap.io.json_text import check_text, decode, distinct, short_json
 from detap.io.paths import shown
 from detap.io.stream import read_bytes
 from detap.tables.columns import indices_in
@@ -114,9 +115,10 @@ class ClassMap(NamedTuple):
         return [own.get(name, Rule(DROPPED if name in dropped else name)) for name in names]
 
     def check_names(self, gt: Collection[str], dt: Collection[str]) -> None:
-        """Raise InputError for each class of a rule that its side, or neither side, has.
+        """Raise InputError for rules of unknown classes.
 
-        `gt` and `dt` are the classes of the sides, none of a side that is not read.
+        `gt` and `dt` are the classes of the sides, empty for a side that is not read. A rule of
+        both sides needs its class in one of them.
         """
         both, gt_rules, dt_rules = self.parts()
         problems = [
@@ -194,7 +196,7 @@ def class_map_of(value: Any) -> ClassMap:
 
 
 def _json(text: str) -> Any:
-    record = json.loads(text, object_pairs_hook=_distinct)
+    record = json.loads(text, object_pairs_hook=_rules_by_name)
     check_text(record)
     return record
 
@@ -206,16 +208,10 @@ def _csv(text: str) -> dict[str, Any]:
     for row in rows:
         if len(row) != 2:
             raise ValueError(f"{','.join(row)} has {len(row)} columns; quote names with a comma")
-    return _distinct(rows)
+    return _rules_by_name(rows)
 
 
-def _distinct(pairs: Iterable[Any]) -> dict[str, Any]:
-    rules: dict[str, Any] = {}
-    for name, rule in pairs:
-        if name in rules:
-            raise ValueError(f"several rules for {quote(name)}")
-        rules[name] = rule
-    return rules
+_rules_by_name = partial(distinct, message="several rules for {}")
 
 
 _PARSERS: dict[str, Callable[[str], Any]] = {".toml": tomllib.loads, ".json": _json, ".csv": _csv}

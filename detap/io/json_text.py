@@ -7,7 +7,7 @@ long integers and nesting that would overflow the stack.
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from detap.io.file_kinds import BYTE_ORDER_MARK, MERGE_MARKER, kind_of
@@ -44,6 +44,16 @@ def integer(text: str) -> int | float:
 def check_text(record: object) -> None:
     """Raise UnicodeEncodeError, a ValueError, for half a surrogate pair, except of file names."""
     json.dumps(record, ensure_ascii=False).encode("utf-8", "surrogateescape")
+
+
+def distinct(pairs: Iterable[Sequence[Any]], message: str = "duplicate key {}") -> dict[str, Any]:
+    """Return pairs of key and value as a dict; raise ValueError for a repeated key."""
+    record: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in record:
+            raise ValueError(message.format(repr(key)))
+        record[key] = value
+    return record
 
 
 def short_json(value: object) -> str:
