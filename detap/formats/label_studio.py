@@ -62,6 +62,7 @@ _UPLOADED = re.compile(r"^[0-9a-f]{8}-(?=.)")
 _LOCAL = "/data/local-files/?d="
 _LISTS = ("annotations", "completions")
 """Keys of the annotations of a task; the second before version 1.0."""
+_CSV = (b"annotation_id", b"lead_time")
 _IMAGE = "image"
 _STEPS = (0, 1, -1, 2, -2)
 _MODEL = "detap"
@@ -500,7 +501,7 @@ def image_name_of(value: str) -> str:
 def _is_csv(data: bytes) -> bool:
     """Return True for Label Studio's CSV, by its columns."""
     first = data.removeprefix(BYTE_ORDER_MARK).lstrip().split(b"\n", 1)[0]
-    return b"lead_time" in first and not first.startswith((b"[", b"{"))
+    return all(name in first for name in _CSV) and not first.startswith((b"[", b"{"))
 
 
 def label_of(kind: str, value: Mapping[str, Any]) -> str:
