@@ -218,8 +218,9 @@ def rank_detectors(
             signature, selection = result.signature, result.selection
             listed = metrics.summary(result.protocol)
             spec = listed[0] if metric is None else metrics.named(result.protocol, metric)
-            weights = draw_weights(max(len(result.images), 1), max(resamples, 1), seed)
-            weights, has_intervals = leave_out(weights), resamples and spec.metric.has_intervals
+            has_intervals = resamples and spec.metric.has_intervals
+            drawn_images = draw_weights(max(len(result.images), 1), max(resamples, 1), seed)
+            weights = leave_out(drawn_images)
         require_comparable(first, (name, result.protocol, result.images))
         enough = result.ground_truth_counts(spec.name).sum() >= min_ground_truths
         drawn = left_out = np.zeros(0)
