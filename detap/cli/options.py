@@ -307,12 +307,18 @@ def _option_of(field: ProtocolField) -> Decorator[Any]:
             f"{field.option}/--no-{field.option[2:]}", field.name, default=None, help=field.help
         )
     kind = field.kind
+
+    def read(text: str) -> Given:
+        value = kind.parse(text)
+        kind.accept(sorted(value) if kind.repeatable else value)
+        return Given(value)
+
     choices = click.Choice(kind.choices) if kind.metavar is None else None
     return _field(
         field.option,
         field.name,
         envvar=envvar_of(field.option),
-        type=choices or Text(lambda text: Given(kind.parse(text))),
+        type=choices or Text(read),
         multiple=kind.repeatable,
         metavar=kind.metavar,
         help=field.help,

@@ -159,9 +159,8 @@ class Kind:
     values = ""  # for the docs, as the option takes them
     json_type = "string"
 
-    def accept(self, name: str, value: Any) -> Any:
-        """Return a value as plain Python, or raise UsageError if it is invalid."""
-        del name
+    def accept(self, value: Any) -> Any:
+        """Return a value as plain Python, or raise ValueError if it is invalid."""
         return value
 
     def parse(self, text: str) -> Any:
@@ -191,8 +190,8 @@ class Kind:
         return {"type": self.json_type}
 
 
-def _invalid(name: str, value: object, why: str) -> UsageError:
-    return UsageError(f"{name} {value!r} {why}")
+def _invalid(value: object, why: str) -> ValueError:
+    return ValueError(f"{value!r} {why}")
 
 
 class YesNo(Kind):
@@ -202,9 +201,9 @@ class YesNo(Kind):
     values = "`yes`, `no`"
     json_type = "boolean"
 
-    def accept(self, name: str, value: Any) -> bool:
+    def accept(self, value: Any) -> bool:
         if not isinstance(value, bool):
-            raise _invalid(name, value, "is not True or False")
+            raise _invalid(value, "is not True or False")
         return value
 
     def parse(self, text: str) -> Any:
@@ -224,9 +223,9 @@ class Choice(Kind):
         self.choices = choices
         self.values = ", ".join(f"`{choice}`" for choice in choices)
 
-    def accept(self, name: str, value: Any) -> Any:
+    def accept(self, value: Any) -> Any:
         if value not in self.choices:
-            raise _invalid(name, value, f"is unknown; choose from {', '.join(self.choices)}")
+            raise _invalid(value, f"is unknown; choose from {', '.join(self.choices)}")
         return value
 
     def schema(self) -> dict[str, Any]:
@@ -238,9 +237,9 @@ class Word(Kind):
 
     metavar = "NAME"
 
-    def accept(self, name: str, value: Any) -> str:
+    def accept(self, value: Any) -> str:
         if not (isinstance(value, str) and value):
-            raise _invalid(name, value, "is not a name")
+            raise _invalid(value, "is not a name")
         return value
 
     def parse(self, text: str) -> str:
@@ -257,14 +256,14 @@ class Number(Kind):
         ends = (f"above {low:g}" if above else f"{low:g}", f"{high:g}")
         self.values = ends[0] if high == inf else " to ".join(ends)
 
-    def accept(self, name: str, value: Any) -> float:
-        result = _real(name, value)
+    def accept(self, value: Any) -> float:
+        result = _real(value)
         above_low = result > self.low if self.above else result >= self.low
         if above_low and result <= self.high:  # NaN is not
             return result
         end = f"{self.high:g}]" if self.high < inf else "inf)"
         begin = f"{'(' if self.above else '['}{self.low:g}"
-        raise _invalid(name, result, f"is outside {begin}, {end}")
+        raise _invalid(result, f"is outside {begin}, {end}")
 
     def parse(self, text: str) -> float:
         return number(text)
@@ -289,14 +288,14 @@ class Whole(Kind):
         self.low, self.high, self.or_none = low, high, or_none
         self.values = f"{low} to {high}, or `none`"
 
-    def accept(self, name: str, value: Any) -> int | None:
+    def accept(self, value: Any) -> int | None:
         is_whole = isinstance(value, int) and not isinstance(value, bool)
         if (value is None and self.or_none) or (is_whole and self.low <= value <= self.high):
             result: int | None = value
             return result
         kind = "None or an integer" if self.or_none else "an integer"
         ends = f"from {self.low} to {self.high}" if self.high < _MAX else f"of at least {self.low}"
-        raise _invalid(name, value, f"is not {kind} {ends}")
+        raise _invalid(value, f"is not {kind} {ends}")
 
     def parse(self, text: str) -> int | None:
         return None if self.or_none and text.strip() == "none" else parse_int(text)
@@ -311,10 +310,10 @@ class MinScore(Kind):
     metavar = "X"
     values = "number, or `none`"
 
-    def accept(self, name: str, value: Any) -> float | None:
-        score = None if value is None else _real(name, value)
+    def accept(self, value: Any) -> float | None:
+        score = None if value is None else _real(value)
         if score is not None and not isfinite(score):
-            raise _invalid(name, score, "is not None or a finite number")
+            raise _invalid(score, "is not None or a finite number")
         return score
 
     def parse(self, text: str) -> float | None:
@@ -333,13 +332,10 @@ class Condition(Kind):
     metavar = "CONDITION"
     values = "`height<50 or vis_ratio<0.65`; `none`"
 
-    def accept(self, name: str, value: Any) -> str:
+    def accept(self, value: Any) -> str:
         if not isinstance(value, str):
-            raise _invalid(name, value, "is not text")
-        try:
-            return conditions.canonical(value) if value else ""
-        except ValueError as error:
-            raise UsageError(f"{name}: {error}") from None
+            raise _invalid(value, "is not text")
+        return conditions.canonical(value) if value else ""
 
     def parse(self, text: str) -> str:
         return "" if text.strip() == "none" else text
@@ -358,8 +354,8 @@ class Several(Kind):
     one: Kind
     required = False  # whether at least one is
 
-    def accept(self, name: str, value: Any) -> tuple[Any, ...]:
-        return tuple(self.one.accept(name, item) for item in _listed(name, value))
+    def accept(self, value: Any) -> tuple[Any, ...]:
+        return tuple(self.one.accept(item) for item in _listed(value))
 
     def parse(self, text: str) -> tuple[Any, ...]:
         if text == "none" and not self.required:
@@ -386,10 +382,10 @@ class Points(Several):
     values = "`0.25,0.5,1`; `1/8,1/4`"
     one = Number(0, above=True)
 
-    def accept(self, name: str, value: Any) -> tuple[float, ...]:
-        numbers = super().accept(name, value)
+    def accept(self, value: Any) -> tuple[float, ...]:
+        numbers = super().accept(value)
         if not numbers or list(numbers) != sorted(set(numbers)):
-            raise _invalid(name, value, "is not a list of ascending numbers")
+            raise _invalid(value, "is not a list of ascending numbers")
         return numbers
 
     def parse(self, text: str) -> tuple[float, ...]:
@@ -443,8 +439,8 @@ class Names(Several):
     def __init__(self, example: str) -> None:
         self.values = f"`{example}`; `none`"
 
-    def accept(self, name: str, value: Any) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(super().accept(name, value)))
+    def accept(self, value: Any) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(super().accept(value)))
 
 
 class ByClass(Several):
@@ -455,13 +451,13 @@ class ByClass(Several):
     def __init__(self, one: Kind, example: str) -> None:
         self.one, self.values = one, f"`{example}`; `none`"
 
-    def accept(self, name: str, value: Any) -> tuple[tuple[str, Any], ...]:
-        given = value.items() if hasattr(value, "items") else _listed(name, value)
-        pairs = [_listed(name, pair) for pair in given]
+    def accept(self, value: Any) -> tuple[tuple[str, Any], ...]:
+        given = value.items() if hasattr(value, "items") else _listed(value)
+        pairs = [_listed(pair) for pair in given]
         if any(len(pair) != 2 for pair in pairs):
-            raise _invalid(name, value, "is not pairs of a class and a value")
+            raise _invalid(value, "is not pairs of a class and a value")
         word = Word()
-        return tuple((word.accept(name, k), self.one.accept(name, v)) for k, v in pairs)
+        return tuple((word.accept(k), self.one.accept(v)) for k, v in pairs)
 
     def parse(self, text: str) -> tuple[tuple[str, Any], ...]:
         return () if text == "none" else tuple(self._pair(part) for part in text.split(","))
@@ -488,17 +484,17 @@ class Thresholds(Several):
     one = Number(0, 1, above=True)
     _max_steps = 1000
 
-    def accept(self, name: str, value: Any) -> tuple[float, ...]:
-        thresholds = super().accept("IoU threshold", _listed(name, value))
+    def accept(self, value: Any) -> tuple[float, ...]:
+        thresholds = super().accept(value)
         if not thresholds:
-            raise UsageError("at least one IoU threshold is required")
+            raise ValueError("at least one IoU threshold is required")
         if len(thresholds) > MAX_THRESHOLDS:
-            raise UsageError(f"{len(thresholds)} IoU thresholds; the maximum is {MAX_THRESHOLDS}")
+            raise ValueError(f"{len(thresholds)} IoU thresholds; the maximum is {MAX_THRESHOLDS}")
         if list(thresholds) != sorted(set(thresholds)):
-            raise UsageError("IoU thresholds must be in ascending order without duplicates")
+            raise ValueError("IoU thresholds must be in ascending order without duplicates")
         for lower, upper in pairwise(thresholds):
             if upper - lower < SAME_THRESHOLD:
-                raise UsageError(
+                raise ValueError(
                     f"IoU thresholds {lower!r} and {upper!r} differ by less than {SAME_THRESHOLD}"
                 )
         return thresholds
@@ -531,15 +527,15 @@ class Limits(Several):
     one = Whole(1)
     required = True
 
-    def accept(self, name: str, value: Any) -> tuple[int | None, ...]:
-        limits = super().accept(name, value)
+    def accept(self, value: Any) -> tuple[int | None, ...]:
+        limits = super().accept(value)
         if not limits:
-            raise UsageError("at least one value of max_dets is required")
+            raise ValueError("at least one value is required")
         sizes = [inf if limit is None else limit for limit in limits]
         if sizes != sorted(set(sizes)):
-            raise UsageError("max_dets must be in ascending order without duplicates")
+            raise ValueError("the values must be in ascending order without duplicates")
         if len(limits) > MAX_MAX_DETS:
-            raise UsageError(f"{len(limits)} values of max_dets; the maximum is {MAX_MAX_DETS}")
+            raise ValueError(f"{len(limits)} values; the maximum is {MAX_MAX_DETS}")
         return limits
 
 
@@ -550,10 +546,10 @@ class Cutoffs(Several):
     values = "`5`; `1,5,10`"
     one = Whole(1, 10**9, or_none=False)
 
-    def accept(self, name: str, value: Any) -> tuple[int, ...]:
-        cutoffs = super().accept("k", _listed(name, value))
+    def accept(self, value: Any) -> tuple[int, ...]:
+        cutoffs = super().accept(value)
         if list(cutoffs) != sorted(set(cutoffs)):
-            raise UsageError("k must be in ascending order without duplicates")
+            raise ValueError("the values must be in ascending order without duplicates")
         return cutoffs
 
 
@@ -587,36 +583,36 @@ class Areas(Kind):
     }
     _suffixes: ClassVar[dict[str, str]] = {"small": "s", "medium": "m", "large": "l"}
 
-    def accept(self, name: str, value: Any) -> tuple[AreaRange, ...]:
-        area_ranges: tuple[AreaRange, ...] = _listed(name, value)
+    def accept(self, value: Any) -> tuple[AreaRange, ...]:
+        area_ranges: tuple[AreaRange, ...] = _listed(value)
         if not area_ranges:
-            raise UsageError("at least one area range is required")
+            raise ValueError("at least one area range is required")
         for area_range in area_ranges:
             self._check(area_range)
         for part in ("name", "suffix"):
             if len({getattr(area_range, part) for area_range in area_ranges}) < len(area_ranges):
-                raise UsageError(f"two area ranges have the same {part}")
+                raise ValueError(f"two area ranges have the same {part}")
         if len({r.unit for r in area_ranges if r not in (ANY_AREA, ALL_AREAS)}) > 1:
-            raise UsageError(
+            raise ValueError(
                 "area ranges are in square pixels and in percent; use one unit for all of them"
             )
         return area_ranges
 
     def _check(self, area_range: object) -> None:
         if not isinstance(area_range, AreaRange):
-            raise UsageError(f"area range {area_range!r} is not an AreaRange")
+            raise ValueError(f"area range {area_range!r} is not an AreaRange")
         for part in ("name", "suffix"):
             if not isinstance(getattr(area_range, part), str):
-                raise UsageError(f"area range {area_range!r}: the {part} is not a string")
+                raise ValueError(f"area range {area_range!r}: the {part} is not a string")
         subject = f"area range {area_range.name!r}"
-        low, high = (_real(f"end of {subject}", end) for end in (area_range.low, area_range.high))
+        low, high = (_real(end) for end in (area_range.low, area_range.high))
         if (low, high) != (-inf, inf) and not 0 <= low <= high:
-            raise UsageError(
+            raise ValueError(
                 f"{subject} goes from {exact(low)} to {exact(high)}; it must be ascending and not "
                 "negative"
             )
         if area_range.unit not in ("px", "%"):
-            raise UsageError(
+            raise ValueError(
                 f"{subject} has the unit {area_range.unit!r}, which is neither 'px' nor '%'"
             )
 
@@ -674,20 +670,20 @@ def display_name(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _real(name: str, value: Any) -> float:
+def _real(value: Any) -> float:
     """Return a plain float, also of NumPy's types: the signature prints it."""
     if isinstance(value, bool | str | bytes) or not hasattr(value, "__float__"):
-        raise _invalid(name, value, "is not a number")
+        raise _invalid(value, "is not a number")
     try:
         return float(value)
     except OverflowError:
-        raise UsageError(f"{name} is too large for a float") from None
+        raise ValueError("the number is too large for a float") from None
 
 
-def _listed(name: str, value: Any) -> tuple[Any, ...]:
+def _listed(value: Any) -> tuple[Any, ...]:
     """Return a sequence as a tuple; text does not count as a sequence."""
     if isinstance(value, str) or not hasattr(value, "__iter__"):
-        raise _invalid(name, value, "is not a tuple")
+        raise _invalid(value, "is not a tuple")
     return tuple(value)
 
 
@@ -801,7 +797,11 @@ class ProtocolBase:
             value = getattr(self, declared.name)
             # Defaults need no check: skipping them saves time at every start.
             if value is not declared.default:
-                object.__setattr__(self, declared.name, declared.kind.accept(declared.name, value))
+                try:
+                    accepted = declared.kind.accept(value)
+                except ValueError as error:
+                    raise UsageError(f"{declared.name}: {error}") from None
+                object.__setattr__(self, declared.name, accepted)
 
     def __repr__(self) -> str:
         text = self.text if self.name in self.presets else self.name

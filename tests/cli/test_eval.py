@@ -306,24 +306,27 @@ def test_proposals(detap: Run, coco: Files) -> None:
         (["--iou", "0_5"], "'0_5' is not a number"),
         (["--iou", "nan"], "'nan' is not a number"),
         (["--iou", "1e999"], "'1e999' is too large"),
-        (["--iou", "1.5"], "IoU threshold 1.5 is outside"),
+        (["--iou", "1.5"], "Invalid value for '--iou': 1.5 is outside (0, 1]"),
         (["--iou", "0.5:0.9"], "is not start:stop:step"),
         (["--iou", "0.9:0.5:0.1"], "is not in ascending order"),
         (["--iou", "0.5:0.6:0.04"], "does not reach 0.6 in equal steps"),
         (["--iou", "0.5:0.6:1e-9"], "has more than 1000 steps"),
-        (["--max-dets", "0"], "max_dets 0 is not None or an integer of at least 1"),
+        (["--max-dets", "0"], "'--max-dets': 0 is not None or an integer of at least 1"),
         (["--max-dets", "ten"], "'ten' is not a whole number"),
-        (["--max-dets", "10,1"], "max_dets must be in ascending order"),
+        (["--max-dets", "10,1"], "the values must be in ascending order"),
         (
             ["--ignore-flags", "cloud"],
-            "ignore_flags 'cloud' is unknown; choose from difficult, crowd",
+            "'--ignore-flags': 'cloud' is unknown; choose from difficult, crowd",
         ),
         (["--crowd-flags", "difficult"], "crowd_flags must be among ignore_flags"),
         (["--area-ranges", "small"], "'small' is not name=low:high or one of coco"),
         (["--area-ranges", "all=0:5"], "'all' means all areas"),
         (["--area-ranges", "a=9:5"], "it must be ascending"),
-        (["--max-iou-threshold", "2"], "max_iou_threshold 2.0 is outside (0, 1]"),
-        (["--score-decimals", "-1"], "score_decimals -1 is not None or an integer from 0 to 99"),
+        (["--max-iou-threshold", "2"], "'--max-iou-threshold': 2.0 is outside (0, 1]"),
+        (
+            ["--score-decimals", "-1"],
+            "'--score-decimals': -1 is not None or an integer from 0 to 99",
+        ),
         (["--recall-grid", "matlab"], "101-point interpolation needs 101"),
         (["--interpolation", "12-point"], "'12-point' is not one of"),
         (["--protocol", "cocoo"], "unknown protocol 'cocoo'; did you mean coco?"),
@@ -400,6 +403,19 @@ def test_a_report_to_stdout_replaces_the_table(detap: Run, coco: Files) -> None:
     assert detap(*coco.arguments, "-o", "csv=-").out.startswith("name,id,AP,")
     assert detap(*coco.arguments, "-o", "-").out.startswith("class ")
     assert detap(*coco.arguments, "-o", "-", "--output-format", "csv").out.startswith("name,")
+
+
+def test_a_wrong_value_names_the_file_of_settings(detap: Run, coco: Files, tmp_path: Path) -> None:
+    settings = tmp_path / "detap.toml"
+    for line, message in (
+        ('iou = "1.5"', "iou: 1.5 is outside (0, 1]"),
+        ("max-dets = 0", "max-dets: 0 is not None or an integer of at least 1"),
+        ('ignore-where = "height<"', "ignore-where: 'height<' is not a condition"),
+    ):
+        settings.write_text(line)
+        ended = detap(*coco.arguments, "--config", settings)
+        assert ended.status == 2
+        assert f"detap.toml: {message}" in ended.err
 
 
 def test_o_adds_to_the_output_of_the_settings(detap: Run, coco: Files, tmp_path: Path) -> None:

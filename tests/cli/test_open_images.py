@@ -153,7 +153,7 @@ def test_image_labels_that_coco_can_store_are_converted(data: Path, detap: Run) 
             "group_of has a group_of_weight and is among ignore_flags; remove it from "
             "--ignore-flags, or use --group-of-weight none",
         ),
-        (BOTH[0], ["--group-of-weight", "2"], "group_of_weight 2 is not None or an integer"),
+        (BOTH[0], ["--group-of-weight", "2"], "'--group-of-weight': 2 is not None or an integer"),
         (
             BOTH[0],
             ["--iou-type", "segm"],

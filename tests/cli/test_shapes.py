@@ -324,7 +324,7 @@ def test_another_skeleton_needs_sigmas(detap: Run, poses: list[str], tmp_path: P
     assert "coco-keypoints|sigmas:0.05,0.1|" in json.loads(ended.out)["signature"]
     ended = detap("eval", *arguments, *KEYPOINTS, "--sigmas", "0.05,0")
     assert ended.status == 2
-    assert "sigmas 0.0 is outside" in ended.err
+    assert "'--sigmas': 0.0 is outside" in ended.err
 
 
 def test_annotations_with_ignore_set_are_ignored(

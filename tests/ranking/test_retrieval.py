@@ -284,10 +284,10 @@ def test_losses_of_a_gallery_equal_those_of_its_scores(seed: int) -> None:
     [
         (lambda: protocols.retrieval("trec"), "unknown protocol 'trec'; did you mean trec_eval"),
         (lambda: protocols.classification("x"), "unknown protocol 'x'; choose from voc2012"),
-        (lambda: RULES.with_changes(cutoffs=(0,)), "k 0 is not an integer"),
-        (lambda: RULES.with_changes(cutoffs=(5, 1)), "k must be in ascending order"),
-        (lambda: RULES.with_changes(tie_break="x"), "tie_break 'x' is unknown; choose from file"),
-        (lambda: RULES.with_changes(relevant_from=0.0), "relevant_from 0.0 is outside"),
+        (lambda: RULES.with_changes(cutoffs=(0,)), "cutoffs: 0 is not an integer"),
+        (lambda: RULES.with_changes(cutoffs=(5, 1)), "cutoffs: the values must be in ascending"),
+        (lambda: RULES.with_changes(tie_break="x"), "tie_break: 'x' is unknown; choose from file"),
+        (lambda: RULES.with_changes(relevant_from=0.0), "relevant_from: 0.0 is outside"),
         (
             lambda: retrieval.evaluate(random_codes(0), RULES, names=["map@5"]),
             "unknown metric 'map@5'; did you mean mAP@5",
@@ -302,7 +302,7 @@ def test_losses_of_a_gallery_equal_those_of_its_scores(seed: int) -> None:
         ),
         (
             lambda: protocols.classification("voc2007").with_changes(recall_grid="x"),
-            "recall_grid 'x' is unknown",
+            "recall_grid: 'x' is unknown",
         ),
     ],
 )
