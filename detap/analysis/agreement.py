@@ -9,8 +9,9 @@ Cohen, A Coefficient of Agreement for Nominal Scales, Educational and Psychologi
 (1960).
 """
 
+from collections.abc import Sequence
 from math import nan
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,29 +65,30 @@ def agreement(first: GroundTruth, second: GroundTruth, iou: float = 0.5) -> Agre
     notes = (Note("crowds-left-out", message, crowds, severity="info"),) if crowds else ()
     images = tuple(ordered(first.images))
     classes = tuple(dict.fromkeys((*first.classes, *second.classes)))
-    first, second = (_aligned(table, images, classes) for table in (first, second))
-    of_class = _pairs(first, second, iou, by_class=True).detection
+    ranks = indices_in(classes, ordered(classes))
+    one, two = (_boxes(table, images, classes, ranks) for table in (first, second))
+    of_class = _pairs(one, two, iou, by_class=True).detection
     # Where several assignments are equally good, the order of the two files must not choose.
-    if _key(second) < _key(first):
-        of_first, of_second, overlap = _pairs(second, first, iou)
+    if _key(two, ranks) < _key(one, ranks):
+        of_one, of_two, overlap = _pairs(two, one, iou)
     else:
-        of_second, of_first, overlap = _pairs(first, second, iou)
+        of_two, of_one, overlap = _pairs(one, two, iou)
     none = len(classes)
     matrix = np.zeros((none + 1, none + 1), np.int64)
-    np.add.at(matrix, (first.label[of_first], second.label[of_second]), 1)
-    matrix[:none, none] = np.bincount(np.delete(first.label, of_first), minlength=none)
-    matrix[none, :none] = np.bincount(np.delete(second.label, of_second), minlength=none)
+    np.add.at(matrix, (one.label[of_one], two.label[of_two]), 1)
+    matrix[:none, none] = np.bincount(np.delete(one.label, of_one), minlength=none)
+    matrix[none, :none] = np.bincount(np.delete(two.label, of_two), minlength=none)
 
-    def counts(of_first: Integers, of_second: Integers, size: int) -> Counts:
-        columns = of_first, of_second, of_second[of_class]
+    def counts(of_one: Integers, of_two: Integers, size: int) -> Counts:
+        columns = of_one, of_two, of_two[of_class]
         return np.stack([np.bincount(column, minlength=size) for column in columns], axis=1)
 
     return Agreement(
         iou=iou,
         images=images,
         classes=classes,
-        class_counts=counts(first.label, second.label, len(classes)),
-        image_counts=counts(first.image, second.image, len(images)),
+        class_counts=counts(one.label, two.label, len(classes)),
+        image_counts=counts(one.image, two.image, len(images)),
         matrix=matrix,
         mean_iou=float(overlap.mean()) if len(overlap) else nan,
         notes=notes,
@@ -106,57 +108,42 @@ def _require_same_images(first: GroundTruth, second: GroundTruth) -> None:
             raise InputError(Problem(table.path, "", message, hint))
 
 
-def _aligned(table: GroundTruth, images: tuple[Name, ...], classes: tuple[str, ...]) -> GroundTruth:
+def _boxes(
+    table: GroundTruth, images: Sequence[Name], classes: Sequence[str], ranks: Integers
+) -> Boxes:
     """Return the boxes without crowds, in an order that the file's does not affect."""
     image = indices_in(table.images, images)[table.image]
     label = indices_in(table.classes, classes)[table.label]
-    rank = indices_in(ordered(classes), classes).argsort()[label]  # by name
-    rows = np.lexsort((*table.corners.T[::-1], rank, image))
+    rows = np.lexsort((*table.corners.T[::-1], ranks[label], image))
     rows = rows[~table.crowd[rows]]
-    columns = {**table.columns(), "image": image, "label": label}
-    return table.with_columns(
-        {name: column[rows] for name, column in columns.items()},
-        images=images,
-        classes=classes,
-        class_ids=classes,
-        image_sizes=None,
-        listed={},
-        groups={},
-    )
+    area = table.box_area[rows]
+    return Boxes(image[rows], label[rows], table.corners[rows], area, area, np.zeros(0))
 
 
-def _key(table: GroundTruth) -> tuple[list[int], list[str], list[list[float]]]:
-    """Return a key that orders two tables of the same images."""
-    names = [table.classes[label] for label in table.label.tolist()]
-    return table.image.tolist(), names, table.corners.tolist()
+def _key(boxes: Boxes, ranks: Integers) -> list[Any]:
+    """Return a key that orders two annotators of the same images."""
+    return [column.tolist() for column in (boxes.image, ranks[boxes.label], boxes.corners)]
 
 
-def _pairs(
-    first: GroundTruth, second: GroundTruth, iou: float, *, by_class: bool = False
-) -> Candidates:
+def _pairs(first: Boxes, second: Boxes, iou: float, *, by_class: bool = False) -> Candidates:
     """Pair boxes of a class, or of any; of equal totals the one with more equal classes."""
-    no_crowd = np.zeros(len(first), np.bool_)
-    boxes = _boxes(second, by_class), _boxes(first, by_class)
-    pairs = candidates(boxes, no_crowd, None, inclusive_pixels=False)
+    sides = second, first
+    if not by_class:
+        sides = second._replace(label=second.label * 0), first._replace(label=first.label * 0)
+    pairs = candidates(sides, None, None, inclusive_pixels=False)
     iou = min(iou, 1 - 1e-10)  # as pycocotools; that of equal boxes may be below 1
     pairs = pairs.select(pairs.reaching(iou, strict=False))
     equal = second.label[pairs.detection] == first.label[pairs.truth]
     partner, _ = assign(
         pairs._replace(iou=pairs.iou + equal * _PREFERENCE),
-        counted=~no_crowd,
-        repeatable=no_crowd,
-        never_false=np.zeros(len(second), np.bool_),
+        counted=np.ones(len(first.image), np.bool_),
+        repeatable=np.zeros(len(first.image), np.bool_),
+        never_false=np.zeros(len(second.image), np.bool_),
         threshold=iou,
         strict=False,
     )
     chosen = pairs.select(partner[pairs.detection] == pairs.truth)
     return chosen.select(np.argsort(chosen.detection))  # sums are in the order of the second
-
-
-def _boxes(table: GroundTruth, by_class: bool) -> Boxes:
-    """Return the boxes of a table, by their class or all of one."""
-    label, area = table.label if by_class else np.zeros_like(table.label), table.box_area
-    return Boxes(table.image, label, table.corners, area, area, np.zeros(0))
 
 
 def _kappa(matrix: Counts) -> float:

@@ -13,13 +13,11 @@ from detap.cli.inputs import Inputs
 from detap.cli.options import Option
 from detap.cli.output import Outputs
 from detap.cli.session import Session
-from detap.errors import Note, UsageError
+from detap.errors import UsageError
 from detap.gates.checks import check
-from detap.gates.config import Limit
 from detap.gates.evaluate import GateResults
 from detap.gates.metric_names import Metrics
 from detap.report.inputs import describe
-from detap.report.model import Report
 from detap.report.sections.agreement import agreement_report
 from detap.report.sections.gates import gate_blocks
 
@@ -34,35 +32,31 @@ def run(session: Session, first: str, second: str, options: dict[str, Any]) -> i
     """Compare two annotators; return the exit status."""
     context = click.get_current_context()
     _require_applicable(context)
-    iou, limits = _threshold(context, options), options["fail_under"]
+    iou = _threshold(context, options)
     both = [Inputs.from_options({**options, "gt": (path,), "dt": ()}) for path in (first, second)]
     paths = [path for inputs in both for path in inputs.paths()]
     outputs = Outputs.from_options(options, paths, subject="an agreement")
     digests = outputs.needs_digests
     tables = []
     for inputs in both:
-        limited = inputs.for_protocols(digests=digests)
-        # An annotator may have found nothing.
-        limits_of_input = replace(limited.reading["limits"], empty=True)
-        limited = replace(limited, reading={**limited.reading, "limits": limits_of_input})
-        tables.append(limited.read_ground_truth(limited.gt))
+        limits = replace(inputs.reading["limits"], digests=digests, empty=True)
+        reading = {**inputs.reading, "limits": limits}
+        tables.append(replace(inputs, reading=reading).read_ground_truth(inputs.gt))
     tables = [*both[0].mapped(tables, [])[0]]
     session.print_time("reading")
     result = agreement(tables[0], tables[1], iou)
     session.print_time("comparing")
-    described = [
-        entry
-        for role, table in zip(("first", "second"), tables, strict=True)
-        for entry in describe(role, table.files, digests=digests, images=len(table.images))
-    ]
+    described = []
+    for role, table in zip(("first", "second"), tables, strict=True):
+        described += describe(role, table.files, digests=digests, images=len(table.images))
     report = agreement_report(result, inputs=described, max_rows=options["top"])
-    problems: list[str | Note] = []
-    if limits:
-        gates = GateResults(gates=tuple(_gates(limits, report)))
-        report, problems = report.with_blocks(gate_blocks(gates), ()), gates.problems
-    status = finish(report, problems, session)
-    read = [file for table in tables for file in table.files]
-    outputs.write(report, read, quiet=session.quiet)
+    # Gates write kappa-of-matched.
+    dashed = {name.replace(" ", "-"): value for name, value in report.summary.items()}
+    metrics = Metrics("F1", report.summary, report.rows, compute_overall=dashed.__getitem__)
+    gates = GateResults(gates=tuple(check(options["fail_under"], metrics)))
+    report = report.with_blocks(gate_blocks(gates), ())
+    status = finish(report, gates.problems, session)
+    outputs.write(report, [file for table in tables for file in table.files], quiet=session.quiet)
     return status
 
 
@@ -85,13 +79,3 @@ def _threshold(context: click.Context, options: Mapping[str, Any]) -> float:
     if len(values) != 1:
         raise UsageError("--agreement has one IoU threshold: --iou 0.5")
     return float(values[0])
-
-
-def _gates(limits: tuple[Limit, ...], report: Report) -> list[Any]:
-    """Check the figures of the report, such as ``kappa`` or ``class:cat.F1``."""
-    summary = report.summary
-
-    def overall(name: str) -> float:
-        return summary[name.replace("-", " ")]
-
-    return check(limits, Metrics("F1", summary, report.rows, compute_overall=overall))

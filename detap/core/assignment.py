@@ -55,7 +55,7 @@ class Candidates(NamedTuple):
 
 
 def candidates(
-    boxes: tuple[Boxes, Boxes], crowd: Flags, pairs: Pairs | None, *, inclusive_pixels: bool
+    boxes: tuple[Boxes, Boxes], crowd: Flags | None, pairs: Pairs | None, *, inclusive_pixels: bool
 ) -> Candidates:
     """Return all pairs of an image and class that overlap; by ground truth, then detection."""
     detections, ground_truths = boxes
@@ -73,7 +73,7 @@ def candidates(
                 ground_truths.corners[gt],
                 detection_areas=detections.overlap_area[dt],
                 truth_areas=ground_truths.overlap_area[gt],
-                crowd=crowd[gt],
+                crowd=None if crowd is None else crowd[gt],
                 inclusive_pixels=inclusive_pixels,
             )
             parts.append(Candidates(dt, gt, iou))

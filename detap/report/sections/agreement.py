@@ -9,7 +9,7 @@ import numpy as np
 from detap.analysis.agreement import Agreement, Counts, f1
 from detap.analysis.confusion import off_diagonal
 from detap.report.fields import Count, Fraction, Input, Object, each, field, list_of, report_of
-from detap.report.model import Block, Cell, Column, Report, Table, columns_of, name_column
+from detap.report.model import Block, Column, Report, Table, columns_of, name_column
 from detap.report.numbers import rows_of
 from detap.report.sections.comparison import top_rows
 
@@ -76,24 +76,17 @@ def agreement_report(
 ) -> Report:
     """Return the report of two annotators."""
     rows = _rows(agreement.classes, agreement.class_counts)
-    totals: dict[str, Cell] = {"name": "all classes", "F1": agreement.summary["F1"]}
-    sums = agreement.class_counts.sum(axis=0).tolist()
-    totals |= zip(("first", "second", "pairs"), sums, strict=True)
+    (totals,) = _rows(["all classes"], agreement.class_counts.sum(axis=0, keepdims=True))
     return Report(
         kind="agreement",
         title=f"Agreement at IoU {agreement.iou:g}",
         inputs=tuple(inputs),
         summary=agreement.summary,
-        table=Table(_columns("class"), tuple(row for row in rows if _has_boxes(row)), totals),
+        table=_table("class", rows)._replace(totals=totals),
         rows=rows,
         notes=agreement.notes,
         blocks=(_pairs(agreement, max_rows), _images(agreement, max_rows)),
     )
-
-
-def _columns(heading: str) -> tuple[Column, ...]:
-    counts = columns_of("count", "first", "second", "pairs")
-    return (name_column(heading), *columns_of("fraction", "F1"), *counts)
 
 
 def _rows(names: Sequence[Any], counts: Counts) -> tuple[dict[str, Any], ...]:
@@ -102,8 +95,11 @@ def _rows(names: Sequence[Any], counts: Counts) -> tuple[dict[str, Any], ...]:
     return rows_of({"name": names, "F1": f1(counts).tolist(), **dict(columns)})
 
 
-def _has_boxes(row: Mapping[str, Any]) -> bool:
-    return bool(row["first"] or row["second"])
+def _table(heading: str, rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Return the table of the rows with boxes."""
+    counts = columns_of("count", "first", "second", "pairs")
+    columns = (name_column(heading), *columns_of("fraction", "F1"), *counts)
+    return Table(columns, tuple(row for row in rows if row["first"] or row["second"]))
 
 
 def _pairs(agreement: Agreement, max_rows: int | None) -> Block:
@@ -120,21 +116,21 @@ def _pairs(agreement: Agreement, max_rows: int | None) -> Block:
     names = (*agreement.classes, NONE)
     used = np.flatnonzero(matrix.any(axis=0) | matrix.any(axis=1)).tolist()
     shown = sorted({*used, count})
-    if len(shown) - 1 <= _MOST_CLASSES:
-        columns = [Column(f"class {k}", names[k], names[k], "count") for k in shown]
-        rows: tuple[dict[str, Cell], ...] = tuple(
-            {"name": names[row], **{f"class {k}": int(matrix[row, k]) for k in shown}}
-            for row in shown
+    if len(shown) - 1 > _MOST_CLASSES:
+        counts = columns_of("count", "boxes")
+        columns = (name_column("first"), *columns_of("name", "second"), *counts)
+        different = tuple(
+            {"name": names[row], "second": names[k], "boxes": boxes}
+            for row, k, boxes in off_diagonal(matrix)
         )
-        title = "Boxes by their class in the first (rows) and in the second (columns)"
-        return Block("pairs", title, data, table=Table((name_column("class"), *columns), rows))
+        table = Table(columns, different)
+        return top_rows("pairs", "Boxes of different classes", data, table, max_rows)
+    columns = (name_column("class"), *(Column(f"{k}", names[k], names[k], "count") for k in shown))
     rows = tuple(
-        {"name": names[row], "second": names[k], "boxes": boxes}
-        for row, k, boxes in off_diagonal(matrix)
+        {"name": names[row], **{f"{k}": int(matrix[row, k]) for k in shown}} for row in shown
     )
-    columns = [name_column("first"), *columns_of("name", "second"), *columns_of("count", "boxes")]
-    table = Table(tuple(columns), rows)
-    return top_rows("pairs", "Boxes of different classes", data, table, max_rows)
+    title = "Boxes by their class in the first (rows) and in the second (columns)"
+    return Block("pairs", title, data, table=Table(columns, rows))
 
 
 def _images(agreement: Agreement, max_rows: int | None) -> Block:
@@ -147,5 +143,5 @@ def _images(agreement: Agreement, max_rows: int | None) -> Block:
             2 * row["pairs"] - row["first"] - row["second"],
         ),
     )
-    table = Table(_columns("image"), tuple(row for row in rows if _has_boxes(row)))
+    table = _table("image", rows)
     return top_rows("images", "Images by F1, worst first", {"all": rows}, table, max_rows)
