@@ -537,6 +537,35 @@ def test_boxes_of_another_dialect(tmp_path: Path) -> None:
     assert detap.evaluate(*paths, dialect="qwen3-vl").summary["F1"] == 1
 
 
+@pytest.mark.parametrize(
+    ("boxes", "reach", "size", "count"),
+    [
+        (30, 500, None, 30),
+        (30, 525, None, 30),  # 5 % beyond the border
+        (27, 500, None, 27),  # and three in fractions
+        (26, 500, None, 0),
+        (30, 800, (800, 600), 0),  # as the model saw the image, fractions may be as small
+        (30, 690, (690, 600), 30),
+        (29, 500, None, 0),  # too few, with one in fractions on a large image
+    ],
+)
+def test_pixels_under_a_dialect_of_fractions(
+    tmp_path: Path, boxes: int, reach: int, size: tuple[int, int] | None, count: int
+) -> None:
+    widths = {7: 500, 8: 900}
+    images = [image | {"width": widths[image["id"]], "height": 400} for image in TRUTH["images"]]
+    lines: list[Any] = [{"image": image, "response": "[]"} for image in widths]
+    for image, end, number in ((7, reach, boxes), (8 if boxes == 29 else 7, 1000, 30 - boxes)):
+        records = [{"bbox_2d": [0, n, end, 300], "label": "cat"} for n in range(number)]
+        lines.append({"image": image, "response": json.dumps(records)})
+        if size:
+            lines[-1] |= {"input_width": size[0], "input_height": size[1]}
+    table = read(tmp_path, jsonl(*lines), TRUTH | {"images": images})
+    message = "boxes end within the width and height of their image as if written in pixels, but "
+    expected = (f"{message}--dialect qwen3-vl has 1/1000 of them", count, "warning")
+    assert notes_of(table).get("answers-in-pixels") == (expected if count else None)
+
+
 def scored(*scores: Any) -> str:
     """Return the answers of LINES whose boxes have scores."""
     boxes = [json.loads(line["response"])[0] for line in LINES]

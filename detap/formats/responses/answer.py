@@ -17,6 +17,8 @@ from detap.text_input import quote
 
 _LARGEST = 1e100
 """Areas of smaller boxes are finite."""
+_SURROGATE = re.compile("[\ud800-\udfff]")
+"""Half a pair, which no report can show."""
 
 
 class Box(NamedTuple):
@@ -43,10 +45,11 @@ class Answer:
         name = collapse(label) if isinstance(label, str) else ""
         name = name or self.line_label
         values = finite_numbers(numbers)
-        if name and is_text(name) and len(values) == 4:
+        if name and not _SURROGATE.search(name) and len(values) == 4:
             self.boxes.append(Box(name, values, *finite_numbers([score])))
         else:
             self.bad.append(text)
+            self.notes.add("bad-boxes")
 
     @property
     def failed(self) -> bool:
@@ -55,22 +58,14 @@ class Answer:
 
     def all_notes(self) -> list[str]:
         """Return the codes of the notes, sorted."""
-        conditions = {
-            "bad-boxes": bool(self.bad),
-            "failed": self.failed,
-            "repeated-boxes": len({box[:2] for box in self.boxes}) < len(self.boxes),
-        }
-        return sorted({*self.notes, *(name for name, holds in conditions.items() if holds)})
+        repeats = len({box[:2] for box in self.boxes}) < len(self.boxes)
+        more = ["failed"] * self.failed + ["repeated-boxes"] * repeats
+        return sorted({*self.notes, *more})
 
 
 def collapse(label: str) -> str:
     """Return a label without white space around it, and with single spaces."""
     return " ".join(label.split())
-
-
-def is_text(label: str) -> bool:
-    """Return False for half a surrogate pair, which no report can show."""
-    return not any("\ud800" <= character <= "\udfff" for character in label)
 
 
 def finite_numbers(values: object) -> tuple[float, ...]:
@@ -221,7 +216,11 @@ def read_json(text: str, dialect: JsonDialect, answer: Answer) -> None:
             tried.update(value.open)
             continue
         for _, record in value.objects:
-            _add(record, dialect, answer)
+            if dialect.box_key not in record:
+                answer.other_keys.update(key for key in BOX_KEYS if key in record)
+            label, box = record.get(dialect.label_key), record.get(dialect.box_key)
+            score = record.get(dialect.score_key) if dialect.score_key else None
+            answer.add(label, box, short_json(record), score)
         position = value.position
         blocks += bool(value.objects)
         answer.is_empty |= value.has_empty_array and not value.fault
@@ -233,20 +232,11 @@ def read_json(text: str, dialect: JsonDialect, answer: Answer) -> None:
         answer.notes.add("several-blocks")
 
 
-def _add(record: dict[str, Any], dialect: JsonDialect, answer: Answer) -> None:
-    """Add the box of an object with a box key."""
-    if dialect.box_key not in record:
-        answer.other_keys.update(key for key in BOX_KEYS if key in record)
-    box, label = record.get(dialect.box_key), record.get(dialect.label_key)
-    score = record.get(dialect.score_key) if dialect.score_key else None
-    answer.add(label, box, short_json(record), score)
-
-
 # --- tokens of the model, or brackets between its tags
 
 _DIGITS = re.compile(r"-?\d+(?:\.\d+)?")
-_TAGS = re.compile(r"</?s>|<pad>|<\|im_end\|>")
-"""Tags around an answer."""
+TAGS = re.compile(r"</?s>|<pad>|<\|im_end\|>")
+"""Tags that begin and end every answer."""
 _UNFINISHED = re.compile(r"<[|/\w]*\Z|<\|?(?:object_ref_start|ref|phrase)\|?>[^<]*\Z")
 _PART_OF_TAG = re.compile(r"\s*(?:<[^<>]*)?\Z")
 
@@ -314,11 +304,6 @@ DEEPSEEK_VL2 = TokenDialect(
 COGVLM = TokenDialect(
     r"(?P<label>)\[\[(?=[\d\s\]])(?P<boxes>[\d\s,;.-]*)(?P<end>\]\])?", r"[^;]*\d[^;]*"
 )
-
-
-def without_tags(text: str) -> str:
-    """Return an answer without the tags that begin and end every answer."""
-    return _TAGS.sub("", text)
 
 
 def read_tokens(text: str, dialect: TokenDialect, answer: Answer) -> None:

@@ -6,15 +6,7 @@ from typing import Any, NamedTuple
 
 from detap.errors import UsageError
 from detap.formats.responses import answer as answers
-from detap.formats.responses.answer import (
-    Answer,
-    JsonDialect,
-    TokenDialect,
-    after_thinking,
-    read_json,
-    read_tokens,
-    without_tags,
-)
+from detap.formats.responses.answer import Answer, JsonDialect, TokenDialect
 from detap.io.problems import FaultError, check_choice
 from detap.text_input import number, parse_int
 
@@ -48,15 +40,15 @@ class Dialect(NamedTuple):
     def read(self, text: str, line_label: str = "") -> Answer:
         """Return the boxes of an answer."""
         answer = Answer(line_label)
-        text = after_thinking(text, answer)
+        text = answers.after_thinking(text, answer)
         if isinstance(self.form, TokenDialect):
-            text = without_tags(text)
+            text = answers.TAGS.sub("", text)
         if not text.strip():
             answer.is_empty = self.blank_is_empty and not answer.notes
         elif isinstance(self.form, TokenDialect):
-            read_tokens(text, self.form, answer)
+            answers.read_tokens(text, self.form, answer)
         else:
-            read_json(text, self.form, answer)
+            answers.read_json(text, self.form, answer)
         return answer
 
     def corners(
@@ -70,7 +62,7 @@ class Dialect(NamedTuple):
             third, fourth = first + third, second + fourth
         if self.has_pixels:
             return [first, second, third, fourth]
-        width, height = (self.divisor, self.divisor)
+        width = height = self.divisor
         if self.is_resized:
             width, height = input_size or resized(size, *self.pixels)
         x, y = size[0] / width, size[1] / height
@@ -82,15 +74,15 @@ def resized(size: Size, min_pixels: float = MIN_PIXELS, max_pixels: float = MAX_
     if max(size) / min(size) > _MAX_RATIO:
         message = f"image is {size[0]:g} x {size[1]:g}, a ratio above {_MAX_RATIO}"
         raise FaultError(message, "write input_width and input_height in its line")
-    width, height = (max(_PATCH, round(side / _PATCH) * _PATCH) for side in size)
+    width, height = _in_patches(size, 1, round)
     if width * height > max_pixels:
-        return _scaled(size, 1 / math.sqrt(size[0] * size[1] / max_pixels), math.floor)
+        return _in_patches(size, 1 / math.sqrt(size[0] * size[1] / max_pixels), math.floor)
     if width * height < min_pixels:
-        return _scaled(size, math.sqrt(min_pixels / (size[0] * size[1])), math.ceil)
+        return _in_patches(size, math.sqrt(min_pixels / (size[0] * size[1])), math.ceil)
     return width, height
 
 
-def _scaled(size: Size, factor: float, whole: Callable[[float], int]) -> Size:
+def _in_patches(size: Size, factor: float, whole: Callable[[float], int]) -> Size:
     width, height = (max(_PATCH, whole(side * factor / _PATCH) * _PATCH) for side in size)
     return width, height
 

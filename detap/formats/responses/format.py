@@ -31,6 +31,9 @@ from detap.text_input import nearest, quote
 _SHAPE = 'expected {"image": "a.jpg", "response": "..."}'
 _SHOWN = 35
 """Characters of an answer in a message."""
+_SMALL, _BORDER, _ENOUGH, _MOST = 0.7, 1.05, 30, 0.9
+"""Answers look like pixels if, on images whose sides are below 0.7 of the unit, 90 % of at least 30
+boxes end within the image, or up to 5 % beyond."""
 _NOTES = (
     Note("truncated", "answers are broken off; their complete boxes count"),
     Note("malformed", "answers are malformed JSON; boxes before and after the fault count"),
@@ -88,13 +91,13 @@ class Answers(LinesDocument):
         sizes = sizes_of(self.names.names, self.size_table)
         if truth.image_sizes is not None:
             sizes = np.where(np.isnan(truth.image_sizes), sizes, truth.image_sizes)
-        self.sizes: list[list[float]] = sizes.tolist()
+        self.sizes: list[Any] = sizes.tolist()
         self.known = truth.images
         self.known_classes = frozenset(truth.classes)
         self.class_by_word = {collapse(n).casefold(): n for n in reversed(truth.classes)}
         self.lines: list[Line] = []
         self.by_image: dict[int, list[Line]] = {}
-        self._size = 1.0, 1.0  # of the image that is read
+        self._on_small = self._in_pixels = 0  # boxes, as counted by `item_of`
 
     def images_of(self, content: Any, file: str) -> Iterator[tuple[str, Any]]:
         """Yield each image with its answers."""
@@ -154,7 +157,7 @@ class Answers(LinesDocument):
             message = f"{len(others)} of {len(answers)} answers have no box under {box_key}"
             raise FaultError(f"{message}, but under {key}", f"try --dialect {' or '.join(known)}")
         absent = self._absent()
-        if self.missing_responses == "error" and absent:
+        if absent and self.missing_responses == "error":
             have = "has" if len(absent) == 1 else "have"
             message = f"{len(absent)} of {len(names)} images {have} no answer, first {absent[0]}"
             raise FaultError(message, "--missing-responses empty counts them as empty")
@@ -171,10 +174,9 @@ class Answers(LinesDocument):
 
     def image_of(self, location: str, record: Any, file: str) -> Image:
         """Return the image of answers."""
-        width, height = self.sizes[record]
-        self._size = width, height
+        size = self.sizes[record]
         objects = (
-            (f"{line.location}: box {number}", {"line": line, "box": box})
+            (f"{line.location}: box {number}", {"line": line, "box": box, "size": size})
             for line in self.by_image[record]
             for number, box in enumerate(line.answer.boxes, 1)
         )
@@ -183,9 +185,13 @@ class Answers(LinesDocument):
 
     def item_of(self, record: Any) -> Item:
         """Return a box in pixels; labels differ in more than case and space."""
-        line, box = record["line"], record["box"]
-        corners = self.dialect.corners(box.numbers, self._size, line.input_size)
-        label = box.label
+        line, box, size = record["line"], record["box"], record["size"]
+        corners, label = self.dialect.corners(box.numbers, size, line.input_size), box.label
+        seen, scale = line.input_size or size, self.dialect.divisor
+        if max(seen) < _SMALL * scale:
+            self._on_small += 1
+            ends = zip(corners[2:], size, seen, strict=True)
+            self._in_pixels += all(end / side * scale <= _BORDER * most for end, side, most in ends)
         if label not in self.known_classes:
             label = self.class_by_word.setdefault(label.casefold(), label)
         return Item(label, corners, {} if isnan(box.score) else {"score": box.score})
@@ -217,10 +223,18 @@ class Answers(LinesDocument):
         have = "has" if len(failed) == 1 else "have"
         message = f"{len(failed)} of {len(self.lines)} answers {have} no boxes that could be read"
         first = "".join(f"{line.image}: {_excerpt(line.response)}" for line in failed[:1])
+        in_pixels = self._in_pixels if self._on_small >= _ENOUGH else 0
+        in_pixels *= self._in_pixels >= _MOST * self._on_small
         left_out = "boxes without four finite numbers and a label are left out"
         return (
             Note("responses-failed", f"{message} (failed); first: {first}", min(len(failed), 1)),
             Note("bad-boxes", f"{left_out}; first: {''.join(bad[:1])}", len(bad)),
+            Note(
+                "answers-in-pixels",
+                "boxes end within the width and height of their image as if written in pixels, but "
+                f"--dialect {self.dialect_name} has 1/{self.dialect.divisor:g} of them",
+                in_pixels,
+            ),
             *notes,
         )
 

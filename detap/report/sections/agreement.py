@@ -9,7 +9,7 @@ import numpy as np
 from detap.analysis.agreement import Agreement, Counts, f1
 from detap.analysis.confusion import off_diagonal
 from detap.report.fields import Count, Fraction, Input, Object, each, field, list_of, report_of
-from detap.report.model import Block, Column, Report, Table, columns_of, name_column
+from detap.report.model import Block, Cell, Column, Report, Table, columns_of, name_column
 from detap.report.numbers import rows_of
 from detap.report.sections.comparison import top_rows
 
@@ -116,14 +116,15 @@ def _pairs(agreement: Agreement, max_rows: int | None) -> Block:
     names = (*agreement.classes, NONE)
     used = np.flatnonzero(matrix.any(axis=0) | matrix.any(axis=1)).tolist()
     shown = sorted({*used, count})
+    rows: tuple[dict[str, Cell], ...]
     if len(shown) - 1 > _MOST_CLASSES:
         counts = columns_of("count", "boxes")
         columns = (name_column("first"), *columns_of("name", "second"), *counts)
-        different = tuple(
+        rows = tuple(
             {"name": names[row], "second": names[k], "boxes": boxes}
             for row, k, boxes in off_diagonal(matrix)
         )
-        table = Table(columns, different)
+        table = Table(columns, rows)
         return top_rows("pairs", "Boxes of different classes", data, table, max_rows)
     columns = (name_column("class"), *(Column(f"{k}", names[k], names[k], "count") for k in shown))
     rows = tuple(
