@@ -283,8 +283,8 @@ def test_a_class_without_objects_in_a_range_is_undefined_there(preset: str) -> N
     assert np.isnan(result.summary[f"{mean}m"])
     assert result.summary[f"{mean}l"] == pytest.approx(1, abs=0.02)
     drawn = resampled(result, Weights.from_table(np.ones((1, 2), np.uint8)), [f"{mean}s", mean])
-    assert drawn.overall[f"{mean}s"][0] == pytest.approx(1, abs=0.02)
-    assert drawn.overall[mean][0] == pytest.approx(2 / 3, abs=0.02)
+    assert drawn.overall[f"{mean}s"].drawn[0] == pytest.approx(1, abs=0.02)
+    assert drawn.overall[mean].drawn[0] == pytest.approx(2 / 3, abs=0.02)
 
 
 def test_the_public_report_of_oriented_boxes_by_size(real_data: Path) -> None:

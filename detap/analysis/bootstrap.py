@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from math import atan, cos, nan, pi, sin, sqrt, tan
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,33 +23,82 @@ from detap.tables.columns import MOST_ROWS, check_threads
 from detap.tables.detection import Floats
 
 __all__ = [
+    "Draws",
     "PairedResamples",
     "Resampled",
     "Weights",
     "draw_weights",
-    "interval",
     "leave_out",
-    "p_value",
     "paired_resamples",
     "resampled",
     "standard_error",
 ]
 
 
+class Draws(NamedTuple):
+    """A metric of a detector, or a difference, in B resamples of the images."""
+
+    drawn: Floats  # (B,), or (K, B) by class
+    left_out: Floats = np.zeros(0)  # without one part of the images, for each (jackknife)
+
+    def __sub__(self, other: "Draws") -> "Draws":
+        """Return the difference in each resample."""
+        return Draws(self.drawn - other.drawn, self.left_out - other.left_out)
+
+    def of_class(self, label: int) -> "Draws":
+        """Return a row of metrics by class."""
+        return Draws(self.drawn[label], self.left_out[label])
+
+    def interval(self, confidence: float) -> tuple[float, float]:
+        """Return the expanded percentile interval; NaN if no value is defined."""
+        # The ends are the quantiles tail and 1 - tail, interpolated linearly; tail is
+        # (1 - confidence) / 2, or with `left_out` the normal tail beyond the quantile of Student's
+        # t, with the effective number of influential image parts as degrees of freedom (Hesterberg,
+        # What Teachers Should Know About the Bootstrap, The American Statistician 69, 2015, section
+        # 5.3). An end within rounding of 0 is 0.
+        defined = self.drawn[~np.isnan(self.drawn)]
+        if not len(defined):
+            return nan, nan
+        tail = (1 - confidence) / 2
+        count = differing(self.left_out)
+        if count is not None:
+            tail = expanded(tail, max(1, round(count)))
+        low, high = np.quantile(defined, [tail, 1 - tail]).tolist()
+        return snap(low, 0.0), snap(high, 0.0)
+
+    def p_value(self) -> float:
+        """Return the two-sided p-value of a difference; NaN if no value is defined."""
+        # Twice the tail a = (1 + number of resamples at or beyond 0) / (B + 1) (Davison and
+        # Hinkley, Bootstrap Methods and Their Application, 1997, section 4.2), with the tail of
+        # Student's t in place of the normal one, as for the interval: 1 - p is the level of the
+        # interval that ends at 0 (Efron and Tibshirani, 1993, section 15.4).
+        values = self.drawn[~np.isnan(self.drawn)]
+        if not len(values):
+            return nan
+        beyond = min(np.count_nonzero(values <= ROUNDING), np.count_nonzero(values >= -ROUNDING))
+        tail, count = (1 + int(beyond)) / (1 + len(values)), differing(self.left_out)
+        if count is None or 2 * tail >= 1:
+            return min(1.0, 2 * tail)
+        freedom = max(1, round(count))
+        distance = -NormalDist().inv_cdf(tail)
+        # Rounded: the last bits depend on the platform.
+        return round(1 - _student(atan(distance / sqrt(freedom)), freedom), 9)
+
+
 @dataclass(frozen=True, repr=False, slots=True, eq=False)
 class Resampled(Brief):
     """Metrics of one detector in B resamples of its images."""
 
-    overall: dict[str, Floats]  # mean over the classes with ground truth in the resample
-    by_class: dict[str, Floats]  # NaN for classes without ground truth in the resample
-    left_out: "Resampled | None" = None  # without one part of the images, for each (jackknife)
+    overall: dict[str, Draws]  # mean over the classes with ground truth in the resample
+    by_class: dict[str, Draws]  # NaN for classes without ground truth in the resample
 
     def __or__(self, other: "Resampled") -> "Resampled":
         """Return the metrics of both, in the same resamples."""
-        left_out = None
-        if self.left_out is not None and other.left_out is not None:
-            left_out = self.left_out | other.left_out
-        return Resampled(self.overall | other.overall, self.by_class | other.by_class, left_out)
+        return Resampled(self.overall | other.overall, self.by_class | other.by_class)
+
+    def of(self, name: str, label: int | None = None) -> Draws:
+        """Return a metric, or that of a class."""
+        return self.overall[name] if label is None else self.by_class[name].of_class(label)
 
 
 class PairedResamples(NamedTuple):
@@ -93,15 +142,14 @@ def resampled(
         spec.metric.resample_overall(result, weights, spec, table)
         for spec, table in zip(metric_specs, values, strict=True)
     ]
-    drawn, omitted = np.s_[..., : weights.resamples], np.s_[..., weights.resamples :]
-
-    def columns(selected: Any) -> tuple[dict[str, Floats], dict[str, Floats]]:
-        return (
-            {name: mean[selected] for name, mean in zip(names, means, strict=True)},
-            {name: table[selected] for name, table in zip(names, values, strict=True)},
-        )
-
-    return Resampled(*columns(drawn), Resampled(*columns(omitted)) if weights.left_out else None)
+    overall, by_class = (
+        {
+            name: Draws(table[..., : weights.resamples], table[..., weights.resamples :])
+            for name, table in zip(names, tables, strict=True)
+        }
+        for tables in (means, values)
+    )
+    return Resampled(overall, by_class)
 
 
 def paired_resamples(
@@ -127,45 +175,6 @@ def paired_resamples(
     if known is not None:
         before, after = known.first | before, known.second | after
     return PairedResamples(before, after, resamples, seed)
-
-
-def interval(
-    values: Floats, confidence: float, left_out: Floats | None = None
-) -> tuple[float, float]:
-    """Return the expanded percentile interval of resampled values; NaN if none is defined."""
-    # The ends are the quantiles tail and 1 - tail, interpolated linearly; tail is (1 - confidence)
-    # / 2, or with `left_out` the normal tail beyond the quantile of Student's t, with the effective
-    # number of influential image parts as degrees of freedom (Hesterberg, What Teachers Should Know
-    # About the Bootstrap, The American Statistician 69, 2015, section 5.3). An end within rounding
-    # of 0 is 0.
-    defined = values[~np.isnan(values)]
-    if not len(defined):
-        return nan, nan
-    tail = (1 - confidence) / 2
-    count = None if left_out is None else differing(left_out)
-    if count is not None:
-        tail = expanded(tail, max(1, round(count)))
-    low, high = np.quantile(defined, [tail, 1 - tail]).tolist()
-    return snap(low, 0.0), snap(high, 0.0)
-
-
-def p_value(values: Floats, left_out: Floats) -> float:
-    """Return the two-sided p-value of resampled differences; NaN if none is defined."""
-    # Twice the tail a = (1 + number of resamples at or beyond 0) / (B + 1) (Davison and Hinkley,
-    # Bootstrap Methods and Their Application, 1997, section 4.2), with the tail of Student's t in
-    # place of the normal one, as for the interval: 1 - p is the level of the interval that ends at
-    # 0 (Efron and Tibshirani, 1993, section 15.4).
-    defined = values[~np.isnan(values)]
-    if not len(defined):
-        return nan
-    beyond = min(np.count_nonzero(defined <= ROUNDING), np.count_nonzero(defined >= -ROUNDING))
-    tail, count = (1 + int(beyond)) / (1 + len(defined)), differing(left_out)
-    if count is None or 2 * tail >= 1:
-        return min(1.0, 2 * tail)
-    freedom = max(1, round(count))
-    distance = -NormalDist().inv_cdf(tail)
-    # Rounded: the last bits depend on the platform.
-    return round(1 - _student(atan(distance / sqrt(freedom)), freedom), 9)
 
 
 def standard_error(spread: Floats) -> float:

@@ -24,12 +24,13 @@ the types and the 0.1 are. The operating point is detap's own.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import nan
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detap import metrics
-from detap.analysis.bootstrap import PairedResamples, Resampled, interval, paired_resamples
+from detap.analysis.bootstrap import Draws, PairedResamples, Resampled, paired_resamples
 from detap.analysis.intervals import interval_notes
 from detap.analysis.match_results import Counts, ground_truth_index
 from detap.analysis.operating import sweep
@@ -180,20 +181,17 @@ class Comparison(Displayed):
         drawn = self.resamples is not None and name in self.resamples[0].overall
         return drawn and self.counted(name, label) >= self.min_ground_truths
 
+    def draws(self, name: str, label: int | None = None) -> Draws | None:
+        """Return the difference of a metric, or a class's, in each resample; None without one."""
+        if self.resamples is None or not self.has_interval(name, label):
+            return None
+        before, after = self.resamples
+        return after.of(name, label) - before.of(name, label)
+
     def interval(self, name: str, label: int | None = None) -> tuple[float, float]:
         """Return the interval of a metric's difference; NaN without one."""
-        if self.resamples is None or not self.has_interval(name, label):
-            return float("nan"), float("nan")
-        before, after = self.resamples
-        assert before.left_out is not None
-        assert after.left_out is not None
-        drawn, left_out = (
-            b.overall[name] - a.overall[name]
-            if label is None
-            else b.by_class[name][label] - a.by_class[name][label]
-            for a, b in ((before, after), (before.left_out, after.left_out))
-        )
-        return interval(drawn, self.confidence, left_out)
+        draws = self.draws(name, label)
+        return (nan, nan) if draws is None else draws.interval(self.confidence)
 
     @property
     def notes(self) -> tuple[Note, ...]:

@@ -13,7 +13,7 @@ from statistics import median
 import numpy as np
 
 from detap import metrics
-from detap.analysis.bootstrap import draw_weights, interval, leave_out, resampled
+from detap.analysis.bootstrap import Draws, draw_weights, leave_out, resampled
 from detap.analysis.intervals import Interval, check_arguments
 from detap.display import Displayed
 from detap.errors import UsageError
@@ -22,15 +22,6 @@ from detap.metrics.metric import MetricSpec
 from detap.protocols import Protocol
 from detap.protocols.summary import DEFAULT_MIN_GROUND_TRUTHS
 from detap.tables.detection import Floats
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Draws:
-    """Metrics of a data set in resamples of its images."""
-
-    resampled: dict[str, Floats]
-    left_out: dict[str, Floats]  # without each part of the images (jackknife)
-    ground_truths: dict[str, int]  # ground truths of each metric
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,7 +35,7 @@ class DataSet:
     ground_truths: int
     detections: int
     metric: Callable[[str], float]  # returns any metric by name; KeyError if there is none
-    draws: Draws | None = None
+    draws: Mapping[str, tuple[Draws, int]] = field(default_factory=dict)  # and ground truths
 
     @classmethod
     def of(cls, name: str, result: Result, group: str = "") -> "DataSet":
@@ -72,10 +63,8 @@ class DataSet:
         names = list(dict.fromkeys(spec.name for spec in specs if spec.metric.has_intervals))
         weights = leave_out(draw_weights(max(len(result.images), 1), resamples, seed))
         values = resampled(result, weights, names, threads=threads)
-        if values.left_out is None:  # no metric can be resampled
-            return replace(self, draws=Draws({}, {}, {}))
         counts = {name: int(result.ground_truth_counts(name).sum()) for name in names}
-        return replace(self, draws=Draws(values.overall, values.left_out.overall, counts))
+        return replace(self, draws={name: (values.of(name), counts[name]) for name in names})
 
 
 @dataclass(frozen=True, repr=False, slots=True, eq=False)
@@ -145,20 +134,18 @@ class DataSets(Displayed):
     def interval(self, name: str, of: str | None = None) -> Interval:
         """Return the interval of a mean, or of a metric of one data set; NaN without one."""
         sets = [one for one in self.sets if of is None or one.name == of]
-        draws = [one.draws for one in sets if one.draws and name in one.draws.resampled]
-        counted = sum(each.ground_truths[name] for each in draws)
-        if self.confidence is None or len(draws) < len(sets) or counted < self.min_ground_truths:
+        pairs = [one.draws[name] for one in sets if name in one.draws]
+        counted = sum(count for _, count in pairs)
+        if self.confidence is None or len(pairs) < len(sets) or counted < self.min_ground_truths:
             return nan, nan
-        values = _mean_of_defined([each.resampled[name] for each in draws])
         # Without one part of the images of one data set.
         whole = self.values(name)
         left_out = []
-        for one, each in zip(sets, draws, strict=True):
-            others = [
-                np.full_like(each.left_out[name], whole[o.name]) for o in sets if o is not one
-            ]
-            left_out.append(_mean_of_defined([each.left_out[name], *others]))
-        return interval(values, self.confidence, np.concatenate(left_out))
+        for one, (each, _) in zip(sets, pairs, strict=True):
+            others = [np.full_like(each.left_out, whole[o.name]) for o in sets if o is not one]
+            left_out.append(_mean_of_defined([each.left_out, *others]))
+        drawn = _mean_of_defined([each.drawn for each, _ in pairs])
+        return Draws(drawn, np.concatenate(left_out)).interval(self.confidence)
 
 
 def data_sets(

@@ -1,7 +1,7 @@
 """Comparison of several detectors on the same ground truth: ranking, pairs and groups.
 
 All detectors are resampled on the same images, so that each pair is a paired bootstrap. The
-p-values of all pairs (:func:`detap.analysis.bootstrap.p_value`) are adjusted by Holm's method, and
+p-values of all pairs (:class:`detap.analysis.bootstrap.Draws`) are adjusted by Holm's method, and
 detectors that do not differ significantly share a letter (compact letter display, by insertion and
 absorption).
 
@@ -26,10 +26,9 @@ import numpy as np
 
 from detap import metrics
 from detap.analysis.bootstrap import (
+    Draws,
     draw_weights,
-    interval,
     leave_out,
-    p_value,
     resampled,
     standard_error,
 )
@@ -46,7 +45,6 @@ from detap.io.paths import SourceFile
 from detap.metrics.metric import MetricSpec
 from detap.protocols import Protocol
 from detap.protocols.summary import DEFAULT_MIN_GROUND_TRUTHS
-from detap.tables.detection import Floats
 from detap.text_input import join_names, quote, suggest
 
 _LEAST = 1000
@@ -65,10 +63,7 @@ class Detector(NamedTuple):
     by_class: Mapping[str, float]  # the compared metric of each class
     counts: Mapping[str, int]  # ground truths of each class for this metric
     detections: int
-    # The compared metric in each resample, and without each part of the images (jackknife); empty
-    # without intervals.
-    drawn: Floats
-    left_out: Floats
+    draws: Draws  # the compared metric; empty without intervals
     notes: tuple[Note, ...]  # of its result
     score_cut: float | None  # the score threshold that seems to have been applied
     files: tuple[SourceFile, ...]
@@ -133,7 +128,7 @@ class Detectors(Displayed):
     @property
     def has_intervals(self) -> bool:
         """True if the metric has intervals."""
-        return all(len(one.drawn) for one in self.detectors)
+        return all(len(one.draws.drawn) for one in self.detectors)
 
     def rank(self, name: str) -> int:
         """Return the rank, from 1; equal detectors have the same."""
@@ -145,7 +140,7 @@ class Detectors(Displayed):
 
     def interval(self, name: str) -> Interval:
         """Return the interval of the metric; NaN without one."""
-        return interval(self[name].drawn, self.settings.confidence, self[name].left_out)
+        return self[name].draws.interval(self.settings.confidence)
 
     def to_reference(self, name: str) -> Pair:
         """Return the difference of a detector to the reference."""
@@ -223,12 +218,10 @@ def rank_detectors(
             weights = leave_out(drawn_images)
         require_comparable(first, (name, result.protocol, result.images))
         enough = result.ground_truth_counts(spec.name).sum() >= min_ground_truths
-        drawn = left_out = np.zeros(0)
+        draws = Draws(np.zeros(0))
         if has_intervals and enough:
-            values = resampled(result, weights, [spec.name], threads=threads)
-            assert values.left_out is not None
-            drawn, left_out = values.overall[spec.name], values.left_out.overall[spec.name]
-        detectors.append(_detector(name, result, spec, drawn, left_out))
+            draws = resampled(result, weights, [spec.name], threads=threads).of(spec.name)
+        detectors.append(_detector(name, result, spec, draws))
         del result  # before the next one is made
     detectors.sort(key=lambda one: _order(one.value, spec))
     names = [one.name for one in detectors]
@@ -236,7 +229,7 @@ def rank_detectors(
     adjusted = holm([pair.p for pair in pairs])
     pairs = [pair._replace(adjusted_p=p) for pair, p in zip(pairs, adjusted, strict=True)]
     apart = [(pair.first, pair.second) for pair in pairs if pair.adjusted_p <= 1 - confidence]
-    has_groups = all(len(one.drawn) for one in detectors)
+    has_groups = all(len(one.draws.drawn) for one in detectors)
     return Detectors(
         tuple(detectors),
         spec,
@@ -251,9 +244,7 @@ def rank_detectors(
     )
 
 
-def _detector(
-    name: str, result: Result, spec: MetricSpec, drawn: Floats, left_out: Floats
-) -> Detector:
+def _detector(name: str, result: Result, spec: MetricSpec, draws: Draws) -> Detector:
     """Return the metrics of a result."""
     by_class = result.metric_by_class(spec.name).tolist()
     counts = result.ground_truth_counts(spec.name).tolist()
@@ -263,8 +254,7 @@ def _detector(
         dict(zip(result.classes, by_class, strict=True)),
         dict(zip(result.classes, counts, strict=True)),
         int(result.detections_count.sum()),
-        drawn,
-        left_out,
+        draws,
         result.notes,
         score_cut_of(result),
         result.detections.files,
@@ -273,16 +263,16 @@ def _detector(
 
 def _pair(first: Detector, second: Detector, confidence: float) -> Pair:
     """Compare two detectors, without adjustment of the p-value; NaN without intervals."""
-    drawn, left_out = second.drawn - first.drawn, second.left_out - first.left_out
-    p = p_value(drawn, left_out)
+    draws = second.draws - first.draws
+    p = draws.p_value()
     return Pair(
         first.name,
         second.name,
         difference(first.value, second.value),
-        *interval(drawn, confidence, left_out),
+        *draws.interval(confidence),
         p,
         p,
-        Criterion(confidence).min_detectable_drop(standard_error(drawn)),
+        Criterion(confidence).min_detectable_drop(standard_error(draws.drawn)),
     )
 
 

@@ -13,7 +13,6 @@ from detap import metrics
 from detap.analysis.bootstrap import (
     Resampled,
     draw_weights,
-    interval,
     leave_out,
     resampled,
     standard_error,
@@ -82,13 +81,13 @@ def metric_intervals(
 
     def overall(spec: MetricSpec) -> Interval:
         enough = spec.name in specs and counts[spec.name].sum() >= min_ground_truths
-        return _ends(values, confidence, spec.name) if enough else (nan, nan)
+        return values.of(spec.name).interval(confidence) if enough else (nan, nan)
 
     def by_class(spec: MetricSpec) -> Floats:
         table = np.full((len(result.classes), 2), nan)
         if spec.name in specs:
             for label in np.flatnonzero(counts[spec.name] >= min_ground_truths).tolist():
-                table[label] = _ends(values, confidence, spec.name, label)
+                table[label] = values.of(spec.name, label).interval(confidence)
         return table
 
     summary = {spec.name: overall(spec) for spec in listed}
@@ -108,14 +107,6 @@ def metric_intervals(
         ),
         (*notes, *_bias_notes(result, summary, values)),
     )
-
-
-def _ends(values: Resampled, confidence: float, name: str, label: int | None = None) -> Interval:
-    assert values.left_out is not None
-    if label is None:
-        return interval(values.overall[name], confidence, values.left_out.overall[name])
-    left_out = values.left_out.by_class[name][label]
-    return interval(values.by_class[name][label], confidence, left_out)
 
 
 def check_arguments(confidence: float, resamples: int, seed: int) -> None:
@@ -153,14 +144,14 @@ def _bias_notes(
     """Return a note on metrics whose mean over the resamples is not near their value."""
     # A class on few images has a higher AP in resamples, which repeat images.
     biases = {
-        name: float(np.nanmean(values.overall[name])) - result.summary[name]
+        name: float(np.nanmean(values.of(name).drawn)) - result.summary[name]
         for name, (low, _) in summary.items()
         if not isnan(low)
     }
     biased = [
         name
         for name, bias in biases.items()
-        if abs(bias) > _MOST_BIAS * standard_error(values.overall[name])
+        if abs(bias) > _MOST_BIAS * standard_error(values.of(name).drawn)
     ]
     if not biased:
         return ()

@@ -138,26 +138,24 @@ def power_analysis(comparison: Comparison, drop: float | None = None) -> PowerAn
     """Analyze the power of a comparison; return None without resamples."""
     if comparison.resamples is None:
         return None
-    before, after = comparison.resamples
     images = len(comparison.first.images)
     criterion = Criterion(comparison.confidence, drop=drop)
     primary = metrics.summary(comparison.first.protocol)[0]
-    headline = primary.name
     numbers = [
-        DetectableDrop.of(name, before.overall[name] - after.overall[name], images, criterion)
+        DetectableDrop.of(name, draws.drawn, images, criterion)
         for name in comparison.names
-        if comparison.has_interval(name)
+        if (draws := comparison.draws(name)) is not None
     ]
-    ground_truths = comparison.first.ground_truths
+    counts = comparison.first.ground_truths.tolist()
     classes = [
         DetectableDrop.of(
             f"class:{name}.{primary.class_name}",
-            before.by_class[headline][label] - after.by_class[headline][label],
+            draws.drawn,
             images,
             criterion,
-            ground_truths=int(ground_truths[label]),
+            ground_truths=counts[label],
         )
         for label, name in enumerate(comparison.first.classes)
-        if ground_truths[label] and comparison.has_interval(headline, label)
+        if counts[label] and (draws := comparison.draws(primary.name, label)) is not None
     ]
     return PowerAnalysis(criterion, "image", tuple(numbers), tuple(classes))

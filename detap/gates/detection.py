@@ -8,6 +8,7 @@ from typing import Any
 
 from detap import metrics
 from detap.analysis.bootstrap import (
+    Draws,
     PairedResamples,
     Resampled,
     draw_weights,
@@ -28,7 +29,6 @@ from detap.gates.regressions import Regressions, regressions
 from detap.metrics.at_threshold import AT_THRESHOLD
 from detap.metrics.metric import MetricSpec
 from detap.protocols import Protocol
-from detap.tables.detection import Floats
 from detap.tables.detection import Name as ImageName
 
 
@@ -171,20 +171,15 @@ class ImageResamples(Resamples):
             names[None] = {self._metrics.primary_metric}
         return {tag: sorted(group) for tag, group in names.items()}
 
-    def values(
-        self, name: MetricName, *, earlier: bool = False, left_out: bool = False
-    ) -> Floats | None:
-        """Return a metric in each resample; None if it cannot be resampled."""
+    def draws(self, name: MetricName, *, earlier: bool = False) -> Draws | None:
+        """Return a metric, or that of the baseline; None if it cannot be resampled."""
         spec, pair = self._spec_of(name), self._resampled.get(name.slice)
         values = None if pair is None else pair[0 if earlier else 1]
-        if values is not None and left_out:
-            values = values.left_out
         if spec is None or values is None or spec.name not in values.overall:
             return None
-        if name.row is None:
-            return values.overall[spec.name]
-        rows = values.by_class[spec.name]
-        return rows[name.row] if name.row < len(rows) else None  # a class of the baseline alone
+        if name.row is not None and name.row >= len(values.by_class[spec.name].drawn):
+            return None  # a class of the baseline alone
+        return values.of(spec.name, name.row)
 
     def count(self, tag: str | None) -> int:
         """Return the number of images, in a slice or overall."""

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from math import nan
 from typing import ClassVar
 
-from detap.analysis.bootstrap import interval, standard_error
+from detap.analysis.bootstrap import Draws, standard_error
 from detap.analysis.power import (
     LEVEL,
     Criterion,
@@ -17,7 +17,6 @@ from detap.errors import Note
 from detap.gates.checks import Gate, Interval
 from detap.gates.config import CHANGES, GateConfig
 from detap.gates.metric_names import MetricName, Metrics, resolve
-from detap.tables.detection import Floats
 
 
 class Resamples:
@@ -30,31 +29,23 @@ class Resamples:
         self.confidence = LEVEL if config.confidence is None else config.confidence
         self.paired = paired
 
-    def values(
-        self, name: MetricName, *, earlier: bool = False, left_out: bool = False
-    ) -> Floats | None:
-        """Return a metric in each resample; None if it cannot be resampled.
-
-        `earlier` selects the baseline's, `left_out` those without a part of the units each.
-        """
+    def draws(self, name: MetricName, *, earlier: bool = False) -> Draws | None:
+        """Return a metric, or that of the baseline; None if it cannot be resampled."""
         raise NotImplementedError
 
     def count(self, tag: str | None) -> int:
         """Return the number of units, in a slice or overall."""
         raise NotImplementedError
 
-    def drops(self, name: MetricName, *, left_out: bool = False) -> Floats | None:
-        """Return the drop of a metric in each resample; None if it has none."""
-        before = self.values(name, earlier=True, left_out=left_out)
-        after = self.values(name, left_out=left_out)
+    def drops(self, name: MetricName) -> Draws | None:
+        """Return the drop of a metric; None if it has none."""
+        before, after = self.draws(name, earlier=True), self.draws(name)
         return None if before is None or after is None else before - after
 
     def interval(self, name: MetricName) -> Interval:
         """Return the confidence interval of the drop of a metric."""
         drops = self.drops(name)
-        if drops is None:
-            return nan, nan
-        return interval(drops, self.confidence, self.drops(name, left_out=True))
+        return (nan, nan) if drops is None else drops.interval(self.confidence)
 
 
 def power_analysis(
@@ -68,11 +59,11 @@ def power_analysis(
         count = name.ground_truths(metrics)
         if count is not None and count < config.min_ground_truths:
             return
-        series = resampled.drops(name) if resampled.paired else resampled.values(name)
-        if series is not None:
+        draws = resampled.drops(name) if resampled.paired else resampled.draws(name)
+        if draws is not None:
             yield DetectableDrop.of(
                 name.text,
-                series,
+                draws.drawn,
                 resampled.count(name.slice),
                 criterion,
                 limit=limit,
@@ -103,11 +94,11 @@ def _margins(
 ) -> Iterator[ThresholdMargin]:
     """Yield the margins of minimums and maximums whose metric can be resampled."""
     for gate in gates:
-        series = None
+        draws = None
         if gate.kind not in CHANGES and gate.metric_name is not None:
-            series = resampled.values(gate.metric_name)
-        if series is not None:
-            error = standard_error(series)
+            draws = resampled.draws(gate.metric_name)
+        if draws is not None:
+            error = standard_error(draws.drawn)
             yield ThresholdMargin(gate.name, gate.kind, gate.limit, error, criterion.margin(error))
 
 

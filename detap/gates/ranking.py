@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
+from detap.analysis.bootstrap import Draws
 from detap.errors import UsageError
 from detap.escaping import escape
 from detap.gates.checks import Interval
@@ -14,7 +15,6 @@ from detap.gates.metric_names import MetricName, Metrics
 from detap.gates.power import Resamples
 from detap.ranking.bootstrap import left_out_means, resampled_means
 from detap.ranking.retrieval import RetrievalResult
-from detap.tables.detection import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,21 +57,16 @@ class QueryResamples(Resamples):
             )
         return super().interval(name)
 
-    def values(
-        self, name: MetricName, *, earlier: bool = False, left_out: bool = False
-    ) -> Floats | None:
-        """Return a metric in each resample; None if it is not a mean over queries."""
+    def draws(self, name: MetricName, *, earlier: bool = False) -> Draws | None:
+        """Return a metric, or that of the baseline; None if it is not a mean over queries."""
         result = self._baseline if earlier else self._current
-        if result is None or name.in_rows:
-            return None
-        if left_out:
-            return left_out_means(result.contributions(name.metric))
-        return self._means(result, name.metric)
+        return None if result is None or name.in_rows else self._means(result, name.metric)
 
     def count(self, tag: str | None) -> int:
         """Return the number of queries."""
         return len(self._current.queries)
 
 
-def _means_of(result: RetrievalResult, metric: str, *, resamples: int, seed: int) -> Floats:
-    return resampled_means(result.contributions(metric), resamples=resamples, seed=seed)
+def _means_of(result: RetrievalResult, metric: str, *, resamples: int, seed: int) -> Draws:
+    values = result.contributions(metric)
+    return Draws(resampled_means(values, resamples=resamples, seed=seed), left_out_means(values))

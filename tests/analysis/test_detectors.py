@@ -8,7 +8,7 @@ import pytest
 
 import detap
 from detap import Detections, GroundTruth, Result, UsageError, evaluate
-from detap.analysis.bootstrap import differing, draw_weights, leave_out, p_value, resampled
+from detap.analysis.bootstrap import Draws, differing, draw_weights, leave_out, resampled
 from detap.analysis.comparison import compare as compare_two
 from detap.analysis.detectors import (
     default_resamples,
@@ -130,8 +130,8 @@ def independent_p(first: Result, second: Result, resamples: int) -> float:
     """Compute a p-value from the same resamples: evaluate some, count, take scipy's Student."""
     stats = pytest.importorskip("scipy.stats")
     weights = leave_out(draw_weights(IMAGES, resamples, 0))
-    drawn = [resampled(result, weights, ["AP"]) for result in (first, second)]
-    differences = drawn[1].overall["AP"] - drawn[0].overall["AP"]
+    before, after = (resampled(result, weights, ["AP"]).of("AP") for result in (first, second))
+    differences = (after - before).drawn
     # Resamples as data sets: every image as often as it is drawn.
     for number in range(3):
         images = np.repeat(np.arange(IMAGES), weights.table()[number])
@@ -139,7 +139,7 @@ def independent_p(first: Result, second: Result, resamples: int) -> float:
         assert differences[number] == pytest.approx(values[1] - values[0], abs=1e-12)
     reached = [sum(d <= 0 for d in differences), sum(d >= 0 for d in differences)]
     tail = (1 + min(reached)) / (resamples + 1)
-    u = drawn[1].left_out.overall["AP"] - drawn[0].left_out.overall["AP"]  # type: ignore[union-attr]
+    u = (after - before).left_out
     u = u - u.mean()
     freedom = round((u**2).sum() ** 2 / (u**4).sum())
     return float(min(1, 2 * stats.t.sf(stats.norm.isf(tail), freedom)))
@@ -187,14 +187,16 @@ def test_a_p_value_by_hand() -> None:
     values = np.array([-0.1, 0.0, *[0.2] * 97])
     even = np.tile([-1.0, 1.0], 128)
     assert differing(even) == 256
-    assert p_value(values, even) == pytest.approx(0.06, abs=0.002)
-    assert p_value(-values, even) == p_value(values, even)
+    assert Draws(values, even).p_value() == pytest.approx(0.06, abs=0.002)
+    assert Draws(-values, even).p_value() == Draws(values, even).p_value()
     # Two images that differ: t with 2 degrees of freedom, z(0.97) = 1.8808, whose two-sided p is
     # 1 - t / sqrt(2 + t * t).
     two = np.array([1.0, -1.0, *[0.0] * 8])
-    assert p_value(values, two) == pytest.approx(1 - 1.8808 / (2 + 1.8808**2) ** 0.5, abs=1e-4)
-    assert p_value(np.zeros(99), np.zeros(9)) == 1
-    assert isnan(p_value(np.full(99, nan), even))
+    assert Draws(values, two).p_value() == pytest.approx(
+        1 - 1.8808 / (2 + 1.8808**2) ** 0.5, abs=1e-4
+    )
+    assert Draws(np.zeros(99), np.zeros(9)).p_value() == 1
+    assert isnan(Draws(np.full(99, nan), even).p_value())
 
 
 @pytest.mark.parametrize(

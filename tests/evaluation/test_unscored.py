@@ -307,7 +307,7 @@ def test_weights_repeat_images(truths: Any, boxes: Any, weights: list[int]) -> N
     again = table_of(detap.GroundTruth, repeated(truths), images=names, classes=["c", "d"])
     expected = score_tables(again, table_of(detap.Detections, repeated(boxes)))
     for name, value in expected.summary.items():
-        assert drawn.overall[name][0] == pytest.approx(value, abs=1e-12, nan_ok=True)
+        assert drawn.overall[name].drawn[0] == pytest.approx(value, abs=1e-12, nan_ok=True)
 
 
 def test_the_order_of_the_file_changes_no_bit(command: Run, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap import evaluate
-from detap.analysis.bootstrap import Weights, draw_weights, interval, leave_out, resampled
+from detap.analysis.bootstrap import Draws, Weights, draw_weights, leave_out, resampled
 from detap.analysis.power import Criterion, images_needed
 from detap.evaluation.results import Result
 from detap.tables.detection import Detections, GroundTruth, encode_boxes
@@ -118,14 +118,8 @@ def trial(
     first, second = (evaluate(truth, table, protocol) for table in tables)
     weights = leave_out(draw_weights(len(truth.images), resamples, seed))
     before, after = (resampled(result, weights, [name]) for result in (first, second))
-    assert before.left_out is not None
-    assert after.left_out is not None
-    values, left_out = (
-        one.overall[name] - other.overall[name]
-        for one, other in ((before, after), (before.left_out, after.left_out))
-    )
     drop = first.summary[name] - second.summary[name]
-    return Trial(drop, *interval(values, 0.95, left_out))
+    return Trial(drop, *(before.of(name) - after.of(name)).interval(0.95))
 
 
 def true_drop(world: World, pair: tuple[Quality, Quality], images: int = 20_000) -> float:
@@ -184,10 +178,8 @@ class Pool:
                 np.array([np.bincount(row, minlength=size) for row in drawn])
             )
             before, after = (resampled(result, weights, [self.name]) for result in self.pair)
-            if label is None:
-                rows.append(before.overall[self.name] - after.overall[self.name])
-            else:
-                rows.append((before.by_class[self.name] - after.by_class[self.name])[label])
+            drops = before.of(self.name, label) - after.of(self.name, label)
+            rows.append(drops.drawn)
         return rows
 
 
@@ -200,7 +192,7 @@ def named(samples: Sequence[Floats], criterion: Criterion) -> float:
 
 def detected_fraction(samples: Sequence[Floats], criterion: Criterion, limit: float = 0.0) -> float:
     """Return the fraction of samples whose interval of the drop is above a limit."""
-    lows = [interval(drops, criterion.level)[0] for drops in samples]
+    lows = [Draws(drops).interval(criterion.level)[0] for drops in samples]
     return sum(low > limit for low in lows) / len(lows)
 
 

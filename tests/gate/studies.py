@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap import evaluate
-from detap.analysis.bootstrap import Resampled, draw_weights, interval, leave_out, resampled
+from detap.analysis.bootstrap import Draws, Resampled, draw_weights, leave_out, resampled
 from detap.evaluation.results import Result
 from detap.tables.detection import Detections, GroundTruth
 from tests.gate.simulation import EVEN, GOOD, RARE, Quality, World, boxes, true_drop
@@ -73,25 +73,16 @@ def pairs(
         yield drawn(truth, tables, resamples, seed)
 
 
-def drops(both: Sequence[Resampled], name: str) -> tuple[Floats, Floats]:
-    """Return the drops in resamples, and with each group of images left out."""
-    before, after = both
-    assert before.left_out is not None
-    assert after.left_out is not None
-    left_out = before.left_out.overall[name] - after.left_out.overall[name]
-    return before.overall[name] - after.overall[name], left_out
-
-
-def every_interval(drop: float, values: Floats, left_out: Floats) -> dict[str, Interval]:
+def every_interval(drop: float, draws: Draws) -> dict[str, Interval]:
     """Return the intervals that were compared, at 95 %.
 
     References
     ----------
     Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapters 13 and 14.
     """
-    low, high = interval(values, 0.95)
-    defined = values[~np.isnan(values)]
-    influence = np.nanmean(left_out) - left_out
+    low, high = Draws(draws.drawn).interval(0.95)
+    defined = draws.drawn[~np.isnan(draws.drawn)]
+    influence = np.nanmean(draws.left_out) - draws.left_out
     influence = influence[~np.isnan(influence)]
     square = float((influence**2).sum())
     below = float(np.mean(defined < drop) + np.mean(defined == drop) / 2)
@@ -105,7 +96,7 @@ def every_interval(drop: float, values: Floats, left_out: Floats) -> dict[str, I
         "percentile": (low, high),
         "basic": (2 * drop - high, 2 * drop - low),
         "BCa": (corrected[0], corrected[1]),
-        "expanded": interval(values, 0.95, left_out),
+        "expanded": draws.interval(0.95),
     }
 
 
@@ -143,7 +134,7 @@ def near_perfect(name: str, seeds: Sequence[int], resamples: int) -> dict[str, T
     shares: dict[str, Tally] = {}
     for results, both in pairs(world, pair, seeds, resamples):
         first, second = (result.summary["AP"] for result in results)
-        ends = every_interval(first - second, *drops(both, "AP"))
+        ends = every_interval(first - second, both[0].of("AP") - both[1].of("AP"))
         for kind, entry in ends.items():
             shares.setdefault(kind, Tally()).add(entry, true)
     return shares
@@ -158,12 +149,12 @@ def few(expected: float, seeds: Sequence[int], resamples: int) -> tuple[Tally, T
     world = Sizes(100, (1.0, 1.0, 1.0), small=expected / 300)
     without, ruled = Tally(), Tally()
     for results, both in pairs(world, (GOOD, GOOD), seeds, resamples):
-        values, left_out = drops(both, "APs")
-        if np.isnan(values).all():
+        drops = both[0].of("APs") - both[1].of("APs")
+        if np.isnan(drops.drawn).all():
             continue
-        without.add(interval(values, 0.95), 0.0)
+        without.add(Draws(drops.drawn).interval(0.95), 0.0)
         if int(results[0].ground_truth_counts("APs").sum()) >= 20:
-            ruled.add(interval(values, 0.95, left_out), 0.0)
+            ruled.add(drops.interval(0.95), 0.0)
     return without, ruled
 
 
@@ -183,8 +174,8 @@ def smallest(name: str, seeds: Sequence[int], resamples: int) -> Tally:
         truth = EVEN.truth(rng)
         tables = [_of_classes(truth, qualities, rng) for qualities in SMALLEST[name]]
         _, both = drawn(truth, tables, resamples, seed)
-        before, after = (one.by_class["AP"].min(axis=0) for one in both)
-        tally.add(interval(before - after, 0.95), 0.0)
+        before, after = (one.by_class["AP"].drawn.min(axis=0) for one in both)
+        tally.add(Draws(before - after).interval(0.95), 0.0)
     return tally
 
 
@@ -221,10 +212,7 @@ def single(name: str, seeds: Sequence[int], resamples: int) -> dict[str, Tally]:
     true = evaluate(truth, large.detections(truth, GOOD, rng), "coco").summary["AP"]
     shares: dict[str, Tally] = {}
     for (result,), (values,) in pairs(world, (GOOD,), seeds, resamples):
-        assert values.left_out is not None
-        ends = every_interval(
-            result.summary["AP"], values.overall["AP"], values.left_out.overall["AP"]
-        )
+        ends = every_interval(result.summary["AP"], values.of("AP"))
         for kind, entry in ends.items():
             shares.setdefault(kind, Tally()).add(entry, true)
     return shares

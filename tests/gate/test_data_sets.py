@@ -12,7 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from detap import Result, UsageError, evaluate, protocol
-from detap.analysis.bootstrap import draw_weights, interval, leave_out, resampled
+from detap.analysis.bootstrap import Draws, draw_weights, leave_out, resampled
 from detap.analysis.data_sets import data_sets
 from detap.report import schema
 from tests.cli.conftest import Ended, Run
@@ -301,10 +301,10 @@ def test_the_interval_of_the_mean(folder: Path) -> None:
         resampled(result, leave_out(draw_weights(60, 300, 5 + i)), ["AR100"])
         for i, result in enumerate(results.values())
     ]
-    first, second = (one.overall["AR100"] for one in draws)
-    left_out = [one.left_out.overall["AR100"] for one in draws if one.left_out]
-    both = [left_out[0] + 1 / 3, left_out[1] + 2 / 3]  # the other set is whole
-    expected = interval((first + second) / 2, 0.9, np.concatenate(both) / 2)
+    first, second = (one.of("AR100") for one in draws)
+    both = [first.left_out + 1 / 3, second.left_out + 2 / 3]  # the other set is whole
+    means = Draws((first.drawn + second.drawn) / 2, np.concatenate(both) / 2)
+    expected = means.interval(0.9)
     assert ours.interval("AR100") == pytest.approx(expected, abs=1e-12)
     assert (
         ours.interval("AR100", "a")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from detap import UsageError, read_detections, read_ground_truth
-from detap.analysis.bootstrap import differing, expanded, interval
+from detap.analysis.bootstrap import Draws, differing, expanded
 from detap.testing import assert_detections
 from tests.cli.conftest import Run, write_coco, write_voc
 from tests.coco import results_of, truth_of
@@ -177,11 +177,11 @@ def test_recall_of_a_class_under_voc(tmp_path: Path, detap: Run, preset: str) ->
 def test_the_ends_of_an_interval() -> None:
     # Of 0, 1, ..., 100, the ranks 100 * .05 from below and above, with what is undefined left out.
     values = np.array([np.nan, *np.arange(101.0), np.nan])
-    assert interval(values, 0.9) == pytest.approx((5, 95))
-    assert interval(np.arange(101.0) / 100, 0.95) == pytest.approx((0.025, 0.975))
-    assert np.isnan(interval(np.array([np.nan]), 0.9)).all()
-    assert interval(np.array([-5.6e-17] * 9), 0.95) == (0, 0)
-    assert interval(np.array([-1e-9] * 9), 0.95) == (-1e-9, -1e-9)
+    assert Draws(values).interval(0.9) == pytest.approx((5, 95))
+    assert Draws(np.arange(101.0) / 100).interval(0.95) == pytest.approx((0.025, 0.975))
+    assert np.isnan(Draws(np.array([np.nan])).interval(0.9)).all()
+    assert Draws(np.array([-5.6e-17] * 9)).interval(0.95) == (0, 0)
+    assert Draws(np.array([-1e-9] * 9)).interval(0.95) == (-1e-9, -1e-9)
 
 
 @pytest.mark.parametrize(
@@ -207,8 +207,8 @@ def test_effective_number_of_differing_images() -> None:
 
 def test_fewer_differing_images_widen_the_interval() -> None:
     values, left_out = np.arange(1001.0) / 1000, np.zeros(100)
-    assert interval(values, 0.95, left_out) == interval(values, 0.95)
-    assert interval(values, 0.95) == pytest.approx((0.025, 0.975))
+    assert Draws(values, left_out).interval(0.95) == Draws(values).interval(0.95)
+    assert Draws(values).interval(0.95) == pytest.approx((0.025, 0.975))
     left_out[:4] = (0.1, -0.1, 0.1, -0.1)
     # Of four, Student's t has 2.776 at 97.5 %, beyond which the normal distribution has 0.00275.
-    assert interval(values, 0.95, left_out) == pytest.approx((0.00275, 0.99725), abs=1e-5)
+    assert Draws(values, left_out).interval(0.95) == pytest.approx((0.00275, 0.99725), abs=1e-5)

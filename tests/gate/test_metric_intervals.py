@@ -11,7 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from detap import Detections, GroundTruth, Result, UsageError, evaluate
-from detap.analysis.bootstrap import draw_weights, interval, leave_out
+from detap.analysis.bootstrap import Draws, draw_weights, leave_out
 from detap.report import schema
 from detap.report.numbers import UNDEFINED
 from detap.testing import assert_detections
@@ -86,7 +86,7 @@ def test_it_is_that_of_pycocotools_on_copies_of_the_images(seed: int) -> None:
     assert set(values) == set(ours.summary)
     for name, (low, high) in ours.summary.items():
         drawn, left_out = np.split(np.array(values[name]), [5])
-        expected = interval(drawn, 0.9, left_out)
+        expected = Draws(drawn, left_out).interval(0.9)
         np.testing.assert_allclose((low, high), expected, rtol=0, atol=1e-9, err_msg=name)
 
 

@@ -82,7 +82,7 @@ def test_precision_eps_is_that_of_pycocotools() -> None:
     detections = Detections.from_arrays(image=[0], label=[0], boxes=box, score=[0.5])
     result = evaluate(truth, detections, "coco")
     again = resampled(result, Weights.from_table(np.ones((1, 1), np.uint8)), ["AP50"])
-    assert 1 - 1e-15 < again.overall["AP50"][0] < 1
+    assert 1 - 1e-15 < again.overall["AP50"].drawn[0] < 1
     assert 1 - 1e-15 < result.metric("AP50") < 1
 
 
@@ -97,7 +97,7 @@ def test_a_weight_equals_copies_of_the_image(protocol: Protocol) -> None:
     for b in (0, 1, 63, 64, 69):
         plain = evaluate(*repeated(truth, detections, table[b].tolist()), protocol)
         for name, value in plain.summary.items():
-            assert_same(again.overall[name][b], value)
+            assert_same(again.overall[name].drawn[b], value)
 
 
 @given(
@@ -135,7 +135,7 @@ def test_metrics_outside_the_summary_are_resampled_too() -> None:
     result = evaluate(*scene(3), "coco")
     ones = Weights.from_table(np.ones((1, IMAGES), np.uint8))
     for name in ("AP90", "AP75s", "AR10", "AR100m", "APl"):
-        assert_same(resampled(result, ones, [name]).overall[name][0], result.metric(name))
+        assert_same(resampled(result, ones, [name]).overall[name].drawn[0], result.metric(name))
 
 
 def test_long_runs_of_heavy_false_positives_do_not_overflow() -> None:
@@ -149,7 +149,7 @@ def test_long_runs_of_heavy_false_positives_do_not_overflow() -> None:
     rules = replace(protocol("voc2012"), max_dets=(None,), area_ranges=(ALL_AREAS,))
     result = evaluate(truth, detections, rules)
     again = resampled(result, Weights.from_table(np.array([[255, 0], [1, 1], [0, 1]])), ["mAP"])
-    assert again.overall["mAP"] == pytest.approx([1 / 601, 1 / 601 / 2, 0.0])
+    assert again.overall["mAP"].drawn == pytest.approx([1 / 601, 1 / 601 / 2, 0.0])
 
 
 def test_draws_are_those_of_numpys_pcg64() -> None:
@@ -167,9 +167,9 @@ def test_a_class_without_ground_truth_in_a_resample_is_excluded() -> None:
     again = resampled(
         result, Weights.from_table(np.array([[1, 1], [2, 0], [0, 2], [0, 0]])), ["mAP"]
     )
-    assert again.overall["mAP"][:3].tolist() == [0.5, 1.0, 0.0]
-    assert np.isnan(again.overall["mAP"][3])
-    assert np.isnan(again.by_class["mAP"][1, 1])
+    assert again.overall["mAP"].drawn[:3].tolist() == [0.5, 1.0, 0.0]
+    assert np.isnan(again.overall["mAP"].drawn[3])
+    assert np.isnan(again.by_class["mAP"].drawn[1, 1])
 
 
 def test_matching_by_iou_cannot_be_resampled() -> None:

@@ -50,8 +50,10 @@ def test_a_weight_equals_copies_of_the_image(
         copied = evaluate(*repeated(truth, detections, counts), protocol)
         for name in names:
             expected = copied.metric_by_class(name)
-            np.testing.assert_allclose(ours.by_class[name][:, index], expected, atol=tolerance)
-            assert ours.overall[name][index] == pytest.approx(
+            np.testing.assert_allclose(
+                ours.by_class[name].drawn[:, index], expected, atol=tolerance
+            )
+            assert ours.overall[name].drawn[index] == pytest.approx(
                 copied.metric(name), abs=tolerance, nan_ok=True
             )
 

@@ -11,7 +11,7 @@ import jsonschema
 import numpy as np
 import pytest
 
-from detap.analysis.bootstrap import interval
+from detap.analysis.bootstrap import Draws
 from detap.cli import main
 from detap.ranking.bootstrap import resampled_means
 from detap.report import schema as report_schema
@@ -264,7 +264,7 @@ def drop_interval(
 ) -> tuple[float, float]:
     """Return the interval of the drop of a mean, as gates compute it."""
     before, after = (resampled_means(x, resamples=resamples, seed=seed) for x in (then, now))
-    return interval(before - after, confidence)
+    return Draws(before - after).interval(confidence)
 
 
 def test_the_interval_covers_the_drop_of_a_mean() -> None:
@@ -291,7 +291,7 @@ def test_the_interval_resamples_queries() -> None:
             drawn = [float(values[index]) for index in chosen if not np.isnan(values[index])]
             means.append(sum(drawn) / len(drawn) if drawn else np.nan)
         drops.append(means[0] - means[1])
-    expected = interval(np.array(drops), 0.9)
+    expected = Draws(np.array(drops)).interval(0.9)
     assert drop_interval(then, now, confidence=0.9, resamples=50, seed=3) == pytest.approx(expected)
     none = np.zeros(0)
     assert np.isnan(drop_interval(none, none, confidence=0.9, resamples=50, seed=0)[0])
