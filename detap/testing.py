@@ -236,7 +236,7 @@ def _evaluate(
 
 def _record(scored: Scored) -> dict[str, Any]:
     result = scored.overall
-    inputs = describe_inputs(result.ground_truth, result.detections, digests=True)
+    inputs = describe_inputs(result.ground_truth, digests=True, detections=result.detections)
     requested = (
         {} if scored.score_threshold is None else {"operating_point": scored.score_threshold}
     )

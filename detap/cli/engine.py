@@ -38,6 +38,8 @@ def evaluate_on_workers(
     session.print_time("evaluating")
     return Evaluated(
         result,
-        describe_inputs(ground_truth, detections, digests=inputs.reading["limits"].digests),
+        describe_inputs(
+            ground_truth, digests=inputs.reading["limits"].digests, detections=detections
+        ),
         (*ground_truth.files, *detections.files),
     )

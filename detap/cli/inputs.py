@@ -48,7 +48,7 @@ class Tables(NamedTuple):
 
     def describe(self, *, digests: bool) -> list[dict[str, Any]]:
         """Return the inputs of a report, without those of the other detector."""
-        return describe_inputs(self.ground_truth, self.detections, digests=digests)
+        return describe_inputs(self.ground_truth, digests=digests, detections=self.detections)
 
     def score(
         self, protocol: Protocol, options: Mapping[str, Any], *, match_table: bool = False

@@ -9,15 +9,14 @@ from detap.tables.detection import Detections, GroundTruth
 
 
 def describe_inputs(
-    ground_truth: GroundTruth, detections: Detections, *, digests: bool
+    ground_truth: GroundTruth, *, digests: bool, **tables: Detections
 ) -> list[dict[str, Any]]:
-    """Describe the inputs of a detection report."""
-    return [
-        *describe(
-            "ground_truth", ground_truth.files, digests=digests, images=len(ground_truth.images)
-        ),
-        *describe("detections", detections.files, digests=digests),
-    ]
+    """Describe the ground truth, and detections by their role."""
+    images = len(ground_truth.images)
+    described = describe("ground_truth", ground_truth.files, digests=digests, images=images)
+    for role, table in tables.items():
+        described += describe(role, table.files, digests=digests)
+    return described
 
 
 def describe(

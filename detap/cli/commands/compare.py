@@ -2,18 +2,29 @@
 
 import os
 import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
+from operator import truediv
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
 from detap.analysis.comparison import compare
+from detap.analysis.detectors import (
+    Detector,
+    Settings,
+    check_names,
+    default_resamples,
+    name_of,
+    rank_detectors,
+)
 from detap.cli.command import files
 from detap.cli.commands.eval import command as eval_command
 from detap.cli.gates import limit_option
-from detap.cli.inputs import Inputs
+from detap.cli.inputs import Inputs, Tables, class_maps
 from detap.cli.options import (
     ground_truth_options,
     option,
@@ -23,17 +34,23 @@ from detap.cli.options import (
     stack,
     threads_option,
 )
-from detap.cli.output import Outputs
+from detap.cli.output import DATA_FORMATS, Outputs
 from detap.cli.session import Session
 from detap.cli.settings import ConfiguredCommand, run_options
 from detap.cli.values import Integer, Text
-from detap.errors import UsageError
-from detap.evaluation.sanity_notes import comparison_notes
+from detap.errors import Note, UsageError
+from detap.evaluation.results import Result
+from detap.evaluation.sanity_notes import comparison_notes, cut_notes
 from detap.gates.config import DEFAULT_RESAMPLES, RESAMPLES, SEEDS
+from detap.io.paths import SourceFile
+from detap.protocols import Protocol
 from detap.protocols.summary import DEFAULT_MIN_GROUND_TRUTHS
-from detap.report.inputs import describe
+from detap.report.inputs import describe, describe_inputs
+from detap.report.model import Report
 from detap.report.sections.comparison import comparison_report
-from detap.text_input import parse_fraction
+from detap.report.sections.detectors import detectors_report
+from detap.tables.detection import Detections, GroundTruth
+from detap.text_input import parse_fraction, quote
 
 _comparison = partial(option, group="Comparison")
 
@@ -157,8 +174,9 @@ def command(session: Session, /, given: tuple[str, ...], **options: Any) -> int:
     if not options["resamples"]:
         _require_resamples(options["detectable_drop"])
     named = [_name_and_path(text) for text in given]
-    ranking = options["by_class"] or options["reference"] or options["metric"]
-    if ranking or len(given) != 2 or any(name for name, _ in named):
+    asked = options["by_class"] or options["reference"] or options["metric"]
+    ranked = bool(asked or len(given) != 2 or any(name for name, _ in named))
+    if ranked:
         if len(given) < 2:
             raise UsageError(
                 f"expected two or more detections, got {len(given)}; a pattern or folder is one "
@@ -166,39 +184,140 @@ def command(session: Session, /, given: tuple[str, ...], **options: Any) -> int:
             )
         if _is_given("detectable_drop"):
             raise UsageError("--detectable-drop applies to two detectors without names; remove it")
-        ranked: int = import_module("detap.cli.detectors").run(session, named, options)
-        return ranked
-    first, second = given
-    options["dt"] = (first,)
+        named = [(name or name_of(path), path) for name, path in named]
+        check_names([name for name, _ in named], options["reference"])
+    options["dt"] = (named[0][1],)
     inputs = Inputs.from_options(options)
     protocol = inputs.protocol(options)
-    hint = "; for a page: detap report --baseline-detections FIRST"
-    paths = inputs.paths(second)
-    outputs = Outputs.from_options(options, paths, subject="a comparison", hint=hint)
-    digests = outputs.needs_digests
-    tables = inputs.for_protocols(protocol, digests=digests).read(session, second)
-    first_result, second_result = tables.score(protocol, options, match_table=True)
+    paths = inputs.paths(*(path for _, path in named[1:]))
+    outputs = Outputs.from_options(
+        options,
+        paths,
+        subject="a comparison",
+        formats=(*DATA_FORMATS, "html") if ranked else DATA_FORMATS,
+        hint="" if ranked else "; for a page: detap report --baseline-detections FIRST",
+    )
+    inputs = inputs.for_protocols(protocol, digests=outputs.needs_digests)
+    make = _of_many if ranked else _of_two
+    report, read = make(session, inputs, protocol, named, options)
+    outputs.publish(report, session, read)
+    return 0
+
+
+Named = Sequence[tuple[str, str]]
+"""Name and path of each detector."""
+
+
+def _of_two(
+    session: Session, inputs: Inputs, protocol: Protocol, named: Named, options: dict[str, Any]
+) -> tuple[Report, Sequence[SourceFile]]:
+    """Compare two detectors; return the report, and the files read."""
+    tables = inputs.read(session, named[1][1])
+    first, second = tables.score(protocol, options, match_table=True)
     assert tables.other is not None
-    assert second_result is not None
-    names = ("confidence", "resamples", "seed", "min_ground_truths", "threads")
-    comparison = compare(first_result, second_result, **{name: options[name] for name in names})
+    assert second is not None
+    settings = {name: options[name] for name in Settings._fields}
+    comparison = compare(first, second, **settings, threads=options["threads"])
     session.print_time("comparing")
-    truth = tables.ground_truth
-    described = describe("ground_truth", truth.files, digests=digests, images=len(truth.images))
-    described += describe("first", tables.detections.files, digests=digests)
-    described += describe("second", tables.other.files, digests=digests)
     report = comparison_report(
         comparison,
-        inputs=described,
+        inputs=describe_inputs(
+            tables.ground_truth,
+            digests=inputs.reading["limits"].digests,
+            first=tables.detections,
+            second=tables.other,
+        ),
         notes=(
-            *dict.fromkeys((*comparison.first.notes, *comparison.second.notes, *comparison.notes)),
-            *comparison_notes(comparison.second, comparison.first),
+            *dict.fromkeys((*first.notes, *second.notes, *comparison.notes)),
+            *comparison_notes(second, first),
         ),
         max_rows=options["top"],
         drop=options["detectable_drop"],
     )
-    outputs.publish(report, session, tables.files)
-    return 0
+    return report, tables.files
+
+
+def _of_many(
+    session: Session, inputs: Inputs, protocol: Protocol, named: Named, options: dict[str, Any]
+) -> tuple[Report, Sequence[SourceFile]]:
+    """Rank several detectors; return the report, and the files read."""
+    if _source("resamples") is ParameterSource.DEFAULT:
+        options["resamples"] = default_resamples(len(named), options["confidence"])
+    session.start_progress("Reading the ground truth")
+    truth = inputs.read_ground_truth(inputs.gt)
+    session.print_time("reading the ground truth")
+    mapped = truth
+    if inputs.class_map is not None:
+        mapped = class_maps().map_ground_truth(inputs.class_map, truth)
+
+    def score(name: str, table: Detections, protocol: Protocol = protocol) -> Result:
+        keep = bool(options["resamples"])
+        result, _ = Tables(mapped, table).score(protocol, options, match_table=keep)
+        session.print_time(f"evaluating {quote(name)}")
+        return result
+
+    detectors = rank_detectors(
+        _results(session, inputs, (truth, mapped), named, score),
+        Settings(*(options[name] for name in Settings._fields)),
+        reference=options["reference"],
+        metric=options["metric"],
+        threads=options["threads"],
+    )
+    digests = inputs.reading["limits"].digests
+    described = describe_inputs(mapped, digests=digests)
+    for name, _ in named:
+        entries = describe("detections", detectors[name].files, digests=digests)
+        described += [{**entry, "detector": name} for entry in entries]
+    report = detectors_report(
+        detectors,
+        inputs=described,
+        notes=_notes([detectors[name] for name, _ in named]),
+        max_rows=options["top"],
+        by_class=options["by_class"],
+    )
+    return report, [*truth.files, *(f for one in detectors.detectors for f in one.files)]
+
+
+def _results(
+    session: Session,
+    inputs: Inputs,
+    truths: tuple[GroundTruth, GroundTruth],  # as read, and with mapped classes
+    named: Named,
+    score: Callable[..., Result],
+) -> Iterator[tuple[str, Result]]:
+    """Yield the results, without keeping one; those without detections last."""
+    classes: dict[str, None] = {}  # of all detectors, before the class map
+    empty: list[tuple[str, Detections]] = []
+    protocols: list[Protocol] = []
+    for number, (name, path) in enumerate(named):
+        step = f"Detector {number + 1} of {len(named)}"
+        session.start_progress(step, partial(truediv, number, len(named)))
+        table = inputs.read_detector(path, truths[0])
+        classes |= dict.fromkeys(table.classes)
+        if inputs.class_map is not None:
+            table = class_maps().map_detections(inputs.class_map, table, truths)
+        if not len(table):
+            empty.append((name, table))
+            continue
+        result = score(name, table)
+        protocols = [result.protocol]  # without scores if the detections have none
+        yield name, result
+        del table, result  # before the next ones are read
+    for name, table in empty:
+        yield name, score(name, table, *protocols)
+    if inputs.class_map is not None:
+        inputs.class_map.check_names(truths[0].classes, classes)
+
+
+def _notes(detectors: Sequence[Detector]) -> list[Note]:
+    """Return the notes, those of some detectors with their names."""
+    shared = set.intersection(*(set(one.notes) for one in detectors))
+    notes = dict.fromkeys(
+        note if note in shared else replace(note, message=f"{one.name}: {note.message}")
+        for one in detectors
+        for note in one.notes
+    )
+    return [*notes, *cut_notes({one.name: one.score_cut for one in detectors})]
 
 
 def _name_and_path(text: str) -> tuple[str, str]:
@@ -210,8 +329,11 @@ def _name_and_path(text: str) -> tuple[str, str]:
 
 def _is_given(name: str) -> bool:
     """Return True if an option is on the command line, not in a settings file for detap eval."""
-    source = click.get_current_context().get_parameter_source(name)
-    return source is ParameterSource.COMMANDLINE
+    return _source(name) is ParameterSource.COMMANDLINE
+
+
+def _source(name: str) -> ParameterSource | None:
+    return click.get_current_context().get_parameter_source(name)
 
 
 def _require_resamples(drop: float | None) -> None:
