@@ -139,23 +139,6 @@ def test_merged_classes_keep_rows_and_get_ids_in_order_of_first_appearance() -> 
     assert detections.corners.tolist() == detected.corners.tolist()
 
 
-def test_rules_do_not_chain_and_those_of_a_side_come_first() -> None:
-    truth, detected = tables("abc", "abc")
-    class_map = ClassMap.of({"a": "b", "b": "c", "gt": {"a": "c"}})
-    mapped = map_ground_truth(class_map, truth)
-    assert named(mapped) == "ccc"
-    assert named(map_detections(class_map, detected, (truth, mapped))) == "bcc"
-
-
-def test_names_stay_sorted_as_readers_sort_them() -> None:
-    truth, detected = tables("abc", "abz")
-    class_map = ClassMap.of({"a": "m", "gt": {"b": "k"}})
-    (mapped,), (detections,) = map_tables(class_map, [truth], [detected.reindex_like(truth)])
-    assert mapped.classes == mapped.class_ids == ("c", "k", "m")
-    assert detections.classes == ("c", "k", "m", "b", "z")
-    assert named(detections) == "mbz"
-
-
 def test_flags_of_the_ground_truth() -> None:
     truth, _ = tables("abc", "", difficult=[False, True, False])
     rules = {"a": {"as": "crowd"}, "b": {"to": "a", "as": "ignore"}, "c": {"as": "difficult"}}
@@ -184,16 +167,6 @@ def test_lists_and_groups_of_merged_classes() -> None:
         "positive": [[0, 0], [1, 1]],
     }
     assert mapped.groups == {"x": "frequent"}
-
-
-def test_dropped_rows_take_their_masks_along() -> None:
-    masks = np.zeros((3, 4, 4), np.uint8)
-    for k in range(3):
-        masks[k, : k + 1] = 1
-    truth = detap.GroundTruth.from_arrays(image=[1] * 3, label=["a", "b", "c"], masks=masks)
-    mapped = map_ground_truth(ClassMap.of({"b": "-"}), truth)
-    assert mapped.masks is not None
-    assert (len(mapped.masks), mapped.area.tolist()) == (2, [4, 12])
 
 
 def test_classes_that_the_map_does_not_name() -> None:

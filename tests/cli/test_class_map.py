@@ -26,7 +26,7 @@ EFFECT = "class map: 1 class to car, 1 dropped (2 ground truths, 0 detections)"
 
 
 class Run:
-    """Files in a folder, and commands on them."""
+    """Files in the working folder, and commands on them."""
 
     def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         self.folder, self.capsys = folder, capsys
@@ -34,27 +34,24 @@ class Run:
         self.write("dt.json", results_of(FOUND))
         self.write("map.toml", MAP)
 
-    def write(self, name: str, content: Any) -> str:
-        path = self.folder / name
-        path.write_text(content if isinstance(content, str) else json.dumps(content))
-        return str(path)
+    def write(self, name: str, content: Any) -> None:
+        text = content if isinstance(content, str) else json.dumps(content)
+        (self.folder / name).write_text(text)
 
     def __call__(self, command: str, *more: str, status: int = 0) -> str:
-        """Run a command on the files named and return its output."""
-        words = [*command.split(), *more]
-        known = [str(self.folder / w) if (self.folder / w).exists() else w for w in words]
-        assert main(known) == status, self.capsys.readouterr().err
+        """Run a command and return its output."""
+        assert main([*command.split(), *more]) == status, self.capsys.readouterr().err
         captured = self.capsys.readouterr()
         return captured.out + captured.err
 
     def report(self, command: str, *more: str) -> dict[str, Any]:
-        text = self(f"{command} --output-format json -q", *more)
-        record: dict[str, Any] = json.loads(text)
+        record: dict[str, Any] = json.loads(self(f"{command} --output-format json -q", *more))
         return record
 
 
 @pytest.fixture
-def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.chdir(tmp_path)
     return Run(tmp_path, capsys)
 
 
@@ -75,19 +72,19 @@ def test_eval(run: Run) -> None:
 
 
 def test_python_is_the_command_line(run: Run) -> None:
-    gt, dt = run.folder / "gt.json", run.folder / "dt.json"
     record = run.report("eval gt.json dt.json --class-map map.toml")
-    for given in (run.folder / "map.toml", {"truck": "car", "chair": "-"}):
-        assert detap.evaluate(gt, dt, class_map=given).signature == record["signature"]
-    truth = detap.read_ground_truth(gt)
-    detections = detap.read_detections(dt, truth)
-    by_tables = detap.evaluate(truth, detections, class_map=run.folder / "map.toml")
+    for given in ("map.toml", {"truck": "car", "chair": "-"}):
+        result = detap.evaluate("gt.json", "dt.json", class_map=given)
+        assert result.signature == record["signature"]
+    truth = detap.read_ground_truth("gt.json")
+    detections = detap.read_detections("dt.json", truth)
+    by_tables = detap.evaluate(truth, detections, class_map=Path("map.toml"))
     assert by_tables.signature == record["signature"]
     assert by_tables.to_dict()["summary"] == record["summary"]
-    limit: dict[str, Any] = {"fail_under": {"AP50": 1.0}, "class_map": run.folder / "map.toml"}
-    assert_detections(gt, dt, **limit, baseline=detections, max_drop=0)
+    limit: dict[str, Any] = {"fail_under": {"AP50": 1.0}, "class_map": "map.toml"}
+    assert_detections("gt.json", "dt.json", **limit, baseline=detections, max_drop=0)
     with pytest.raises(AssertionError):
-        assert_detections(gt, dt, fail_under={"AP50": 1.0})
+        assert_detections("gt.json", "dt.json", fail_under={"AP50": 1.0})
 
 
 @pytest.mark.parametrize(
@@ -118,9 +115,8 @@ def test_agreement_of_annotators_after_the_map(run: Run) -> None:
     assert [one["kappa of matched"] for one in kappas] == pytest.approx([2 / 3, 1.0])
 
 
-def test_settings_and_paths_of_reports(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_and_paths_of_reports(run: Run) -> None:
     run.write("detap.toml", 'class-map = "map.toml"\n')
-    monkeypatch.chdir(run.folder)
     assert "|class-map:" in run("eval gt.json dt.json")
     text = run("eval gt.json dt.json -o json=map.toml", status=2)
     assert "map.toml" in text
@@ -129,49 +125,45 @@ def test_settings_and_paths_of_reports(run: Run, monkeypatch: pytest.MonkeyPatch
 
 
 def test_reports_of_different_maps_are_not_compared(run: Run) -> None:
-    run("eval gt.json dt.json -q -o", str(run.folder / "plain.json"))
+    run("eval gt.json dt.json -q -o plain.json")
     gate = "eval gt.json dt.json --baseline plain.json --max-drop 0 --class-map map.toml"
     text = run(gate, status=2)
     assert re.search(
         r"reading: --class-map \(baseline: not given; current: sha256 [0-9a-f]{8}\)", text
     )
     run(f"{gate} --allow-mismatch")
-    run("eval gt.json dt.json -q --class-map map.toml -o", str(run.folder / "mapped.json"))
+    run("eval gt.json dt.json -q --class-map map.toml -o mapped.json")
     run.write("same.json", '{"chair": "-", "truck": "car"}')
     run("eval gt.json dt.json --baseline mapped.json --max-drop 0 --class-map same.json")
 
 
 def test_explain_repeats_the_map_of_a_report(run: Run) -> None:
     """By hand: AP is 0.5 without the map and 1 with it; nothing else differs."""
-    run("eval gt.json dt.json -q -o", str(run.folder / "plain.json"))
-    run("eval gt.json dt.json -q --class-map map.toml -o", str(run.folder / "mapped.json"))
+    run("eval gt.json dt.json -q -o plain.json")
+    run("eval gt.json dt.json -q --class-map map.toml -o mapped.json")
     for more in ([], ["--class-map", "map.toml"]):
         record = run.report("explain plain.json mapped.json --gt gt.json --dt dt.json", *more)
         assert [(c["name"], c["change"]) for c in record["contributions"]] == [("reading", 0.5)]
 
 
 def test_convert_writes_the_mapped_classes(run: Run) -> None:
-    target = run.folder / "new"
-    text = run("convert gt.json dt.json --class-map map.toml --to coco -o", str(target))
-    assert EFFECT in text
-    written = json.loads((target / "instances.json").read_text())
+    assert EFFECT in run("convert gt.json dt.json --class-map map.toml --to coco -o new")
+    written = json.loads(Path("new/instances.json").read_text())
     assert [c["name"] for c in written["categories"]] == ["car", "person"]
     assert [a["category_id"] for a in written["annotations"]] == [1, 1, 2]
-    truth = detap.read_ground_truth(run.folder / "gt.json")
-    detections = detap.read_detections(run.folder / "dt.json", truth)
-    tables, rules = (truth, detections), {"truck": "car", "chair": "-"}
-    done = detap.convert(run.folder / "python", *tables, to="coco", class_map=rules)
+    truth = detap.read_ground_truth("gt.json")
+    detections = detap.read_detections("dt.json", truth)
+    rules = {"truck": "car", "chair": "-"}
+    done = detap.convert("python", truth, detections, to="coco", class_map=rules)
     assert [note.message for note in done.notes if note.code == "class-map"] == [EFFECT]
     for name in done.files:
-        assert (run.folder / "python" / name).read_bytes() == (target / name).read_bytes()
+        assert Path("python", name).read_bytes() == Path("new", name).read_bytes()
     with pytest.raises(InputError, match="class 'truk' is not in the inputs; did you mean 'truck'"):
-        detap.convert(run.folder / "none", truth, to="coco", class_map={"truk": "car"})
-    assert not (run.folder / "none").exists()
-    once = run.folder / "gt-only.json"
-    assert "(2 ground truths) [class-map]" in run(
-        "convert --gt gt.json --class-map map.toml --to coco -o", str(once)
-    )
-    assert run.report(f"eval {target}/instances.json {target}/results.json")["summary"]["AP"] == 1
+        detap.convert("none", truth, to="coco", class_map={"truk": "car"})
+    assert not Path("none").exists()
+    text = run("convert --gt gt.json --class-map map.toml --to coco -o gt-only.json")
+    assert "(2 ground truths) [class-map]" in text
+    assert run.report("eval new/instances.json new/results.json")["summary"]["AP"] == 1
 
 
 # --- detectors with other classes
@@ -244,8 +236,8 @@ def test_names_that_differ_in_case_have_the_line_to_add(run: Run) -> None:
     truth = detap.GroundTruth.from_arrays(**named_truth(["car", "traffic light"]))
     labels = ["Car", "TrafficLight"]
     detections = detap.Detections.from_arrays(**named_truth(labels), score=[0.5, 0.4])
-    detap.convert(run.folder / "g", truth, to="createml")
-    detap.convert(run.folder / "d", detections=detections, to="createml")
+    detap.convert("g", truth, to="createml")
+    detap.convert("d", detections=detections, to="createml")
     command = "eval g/annotations.json d/detections.json"
     text = run(command, status=2)
     match = re.search(r"no class in common .*--class-map FILE with the line (dt = \{.*\})", text)
@@ -268,20 +260,20 @@ def test_no_class_in_common_after_the_map(run: Run) -> None:
 
 def test_misspelt_names_have_near_matches(run: Run) -> None:
     run.write("map.toml", 'truk = "car"\n')
-    text = run("eval gt.json dt.json --class-map map.toml", status=2)
+    text = run("check gt.json dt.json --class-map map.toml", status=2)
     assert "map.toml: class 'truk' is not in the inputs; did you mean 'truck'?" in text
-    assert run("check gt.json dt.json --class-map map.toml", status=2).count("'truk'") == 1
+    assert text.count("'truk'") == 1
 
 
-def test_classes_without_a_file_are_those_after_the_map(run: Run, tmp_path: Path) -> None:
+def test_classes_without_a_file_are_those_after_the_map(run: Run) -> None:
     labels = ["car", "truck", "chair", "person"]
     truth = detap.GroundTruth.from_arrays(**named_truth(labels), image_sizes=[[200, 100]])
     detections = detap.Detections.from_arrays(**named_truth(["truck"]), score=[0.5])
-    detap.convert(tmp_path / "voc", truth, detections.reindex_like(truth), to="voc")
-    for path in (tmp_path / "voc" / "detections").iterdir():
+    detap.convert("voc", truth, detections.reindex_like(truth), to="voc")
+    for path in Path("voc/detections").iterdir():
         if not path.read_text():
             path.unlink()
-    command = f"eval {tmp_path}/voc {tmp_path}/voc/detections"
+    command = "eval voc voc/detections"
     plain, mapped = (
         [n["message"] for n in run.report(command, *m)["notes"] if "without-file" in n["code"]]
         for m in ([], ["--class-map", "map.toml"])

@@ -110,11 +110,6 @@ def test_two_are_ranked_if_asked_for(detap: Run, more: list[str]) -> None:
     assert "Ranking by AP" in compare(detap, *paths, *more).out
 
 
-@pytest.mark.usefixtures("folder")
-def test_two_without_names_are_compared_as_before(detap: Run) -> None:
-    assert compare(detap, "a.json", "b.json").out.startswith("AP dropped by 0.5000 ")
-
-
 def test_a_file_with_an_equals_sign_is_a_path(detap: Run, folder: Path) -> None:
     (folder / "x=a.json").write_text((folder / "a.json").read_text())
     assert compare(detap, "x=a.json", "b.json").out.startswith("AP dropped by 0.5000 ")
